@@ -1,0 +1,151 @@
+#include "core/base/buf.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/mem.h"
+
+#define FIRST_CAPACITY 128
+
+void buf_clear(struct buf *buf)
+{
+    free(buf->data);
+    *buf = (struct buf){0};
+}
+
+void buf_reset(struct buf *buf)
+{
+    buf->length = 0;
+    if (buf->data)
+        buf->data[0] = '\0';
+}
+
+static void grow(struct buf *buf, size_t wanted)
+{
+    size_t capacity = buf->capacity ? buf->capacity : FIRST_CAPACITY;
+
+    /* By half: what grows for hours is kept in thousands, and doubling would leave a third of it
+     * empty on the average. */
+    while (capacity < wanted)
+        capacity += capacity / 2;
+    buf->data = mem_resize(buf->data, capacity, 1);
+    buf->capacity = capacity;
+    /* Who reserves and then adds nothing has an empty string all the same. */
+    buf->data[buf->length] = '\0';
+}
+
+char *buf_reserve(struct buf *buf, size_t size)
+{
+    size_t wanted = buf->length + size + 1;
+
+    if (UNLIKELY(wanted > buf->capacity))
+        grow(buf, wanted);
+    return buf->data + buf->length;
+}
+
+void buf_added(struct buf *buf, size_t size)
+{
+    buf->length += size;
+    buf->data[buf->length] = '\0';
+}
+
+void buf_add(struct buf *buf, const void *bytes, size_t size)
+{
+    char *room = buf_reserve(buf, size);
+
+    if (size)
+        memcpy(room, bytes, size);
+    buf_added(buf, size);
+}
+
+void buf_add_char(struct buf *buf, char byte)
+{
+    buf_add(buf, &byte, 1);
+}
+
+void buf_add_int(struct buf *buf, int64_t number)
+{
+    char digits[24];
+    char *end = digits + sizeof(digits);
+    char *first = end;
+    uint64_t rest = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
+
+    do
+        *--first = (char)('0' + rest % 10);
+    while (rest /= 10);
+    if (number < 0)
+        *--first = '-';
+    buf_add(buf, first, (size_t)(end - first));
+}
+
+void buf_addf(struct buf *buf, const char *format, ...)
+{
+    va_list arguments;
+    int length;
+
+    va_start(arguments, format);
+    length = vsnprintf(NULL, 0, format, arguments);
+    va_end(arguments);
+    if (length <= 0)
+        return;
+    va_start(arguments, format);
+    (void)vsnprintf(buf_reserve(buf, (size_t)length), (size_t)length + 1, format, arguments);
+    va_end(arguments);
+    buf_added(buf, (size_t)length);
+}
+
+/* Which bytes cannot stand in a JSON string: 0 may, 'u' needs \u00XX, any other
+ * value is the letter after the backslash. */
+/* clang-format off */
+static const char escape_of[256] = {
+    ['"'] = '"', ['\\'] = '\\', ['\b'] = 'b', ['\f'] = 'f', ['\n'] = 'n', ['\r'] = 'r', ['\t'] = 't',
+    [0] = 'u', [1] = 'u', [2] = 'u', [3] = 'u', [4] = 'u', [5] = 'u', [6] = 'u', [7] = 'u',
+    [11] = 'u', [14] = 'u', [15] = 'u', [16] = 'u', [17] = 'u', [18] = 'u', [19] = 'u',
+    [20] = 'u', [21] = 'u', [22] = 'u', [23] = 'u', [24] = 'u', [25] = 'u', [26] = 'u',
+    [27] = 'u', [28] = 'u', [29] = 'u', [30] = 'u', [31] = 'u',
+};
+/* clang-format on */
+
+void buf_add_json_escaped(struct buf *buf, const char *text, size_t length)
+{
+    static const char hex[] = "0123456789abcdef";
+    /* The worst byte becomes six. */
+    char *out = buf_reserve(buf, length * 6);
+    char *start = out;
+
+    for (size_t i = 0; i < length; i++) {
+        unsigned char byte = (unsigned char)text[i];
+        char escape = escape_of[byte];
+
+        if (LIKELY(!escape)) {
+            *out++ = (char)byte;
+            continue;
+        }
+        *out++ = '\\';
+        *out++ = escape;
+        if (escape == 'u') {
+            *out++ = '0';
+            *out++ = '0';
+            *out++ = hex[byte >> 4];
+            *out++ = hex[byte & 15];
+        }
+    }
+    buf_added(buf, (size_t)(out - start));
+}
+
+void buf_consume(struct buf *buf, size_t size)
+{
+    if (!size)
+        return;
+    memmove(buf->data, buf->data + size, buf->length - size + 1);
+    buf->length -= size;
+}
+
+char *buf_take(struct buf *buf)
+{
+    char *data = buf->data ? buf->data : mem_zeroed(1, 1);
+
+    *buf = (struct buf){0};
+    return data;
+}

@@ -1,0 +1,24 @@
+#include "core/base/clock.h"
+
+#include <time.h>
+
+uint64_t clock_mono_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * NS_PER_SECOND + (uint64_t)now.tv_nsec;
+}
+
+int64_t clock_wall_us(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    return now.tv_sec * US_PER_SECOND + now.tv_nsec / 1000;
+}
+
+uint64_t clock_ns_from_seconds(double seconds)
+{
+    return seconds <= 0 ? 0 : (uint64_t)(seconds * 1e9);
+}

@@ -1,0 +1,102 @@
+#include "core/base/err.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* clang-format off */
+static const struct {
+    int http_status;
+    const char *api_type;
+} words[ERR_CODE_COUNT] = {
+    [ERR_OK]           = {200, ""},
+    [ERR_INVALID]      = {400, "invalid_request_error"},
+    [ERR_UNAUTHORIZED] = {401, "invalid_request_error"},
+    [ERR_FORBIDDEN]    = {403, "invalid_request_error"},
+    [ERR_NOT_FOUND]    = {404, "invalid_request_error"},
+    [ERR_METHOD]       = {405, "invalid_request_error"},
+    [ERR_CONFLICT]     = {400, "invalid_request_error"},
+    [ERR_TOO_LARGE]    = {413, "invalid_request_error"},
+    [ERR_LIMIT]        = {429, "requests"},
+    [ERR_CANCELLED]    = {499, "invalid_request_error"},
+    [ERR_TIMEOUT]      = {504, "server_error"},
+    [ERR_UPSTREAM]     = {502, "server_error"},
+    [ERR_STORE]        = {503, "server_error"},
+    [ERR_INTERNAL]     = {500, "server_error"},
+};
+/* clang-format on */
+
+/* A text that was cut may end in half a character: it goes, because the text will be JSON. */
+static void trim(char *text)
+{
+    size_t end = strlen(text);
+    size_t start = end;
+    unsigned char head;
+    size_t whole;
+
+    while (start && end - start < 4 && ((unsigned char)text[start - 1] & 0xC0) == 0x80)
+        start--;
+    if (!start)
+        return;
+    head = (unsigned char)text[start - 1];
+    whole = head >= 0xF0 ? 4 : head >= 0xE0 ? 3 : head >= 0xC0 ? 2 : 1;
+    if (end - start + 1 < whole)
+        text[start - 1] = '\0';
+}
+
+PRINTF_LIKE(5, 0)
+static enum err_code fill(struct err *err, enum err_code code, const char *api_code,
+                          const char *param, const char *format, va_list arguments)
+{
+    if (!err)
+        return code;
+    err->code = code;
+    err->api_code = api_code;
+    (void)snprintf(err->param, sizeof(err->param), "%s", param ? param : "");
+    (void)vsnprintf(err->text, sizeof(err->text), format, arguments);
+    trim(err->param);
+    trim(err->text);
+    return code;
+}
+
+enum err_code err_set(struct err *err, enum err_code code, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    fill(err, code, NULL, NULL, format, arguments);
+    va_end(arguments);
+    return code;
+}
+
+enum err_code err_invalid(struct err *err, const char *api_code, const char *param,
+                          const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    fill(err, ERR_INVALID, api_code, param, format, arguments);
+    va_end(arguments);
+    return ERR_INVALID;
+}
+
+enum err_code err_set_api(struct err *err, enum err_code code, const char *api_code,
+                          const char *param, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    fill(err, code, api_code, param, format, arguments);
+    va_end(arguments);
+    return code;
+}
+
+int err_http_status(enum err_code code)
+{
+    return words[code].http_status;
+}
+
+const char *err_api_type(enum err_code code)
+{
+    return words[code].api_type;
+}

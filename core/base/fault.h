@@ -1,0 +1,44 @@
+#ifndef RUNNEL_CORE_BASE_FAULT_H
+#define RUNNEL_CORE_BASE_FAULT_H
+
+#include <stdbool.h>
+
+/*
+ * fault.h -- making the rare things happen.
+ *
+ * Where something outside can fail, the code asks FAULT("store.exec") first and fails in the
+ * same way when told yes. A test arms one point to fail on its n-th visit, runs a scenario for
+ * n = 1, 2, 3, ... until the fault no longer fires, and checks after each that nothing leaked
+ * and nothing was half done.
+ *
+ * The built server is armed through the environment variable RUNNEL_FAULT, "point:n" or
+ * "point:n:kill" (SIGKILL to itself on that visit) or "point:n:stop" (SIGSTOP), several
+ * separated by commas; read once, at the first visit of any point. "@FILE" names a file with
+ * such a list instead, which is read again when another file has taken its place: so one server
+ * can be armed many times. What happened is then added to FILE.fired, a line each. With a file
+ * there is also "point:n:hold": the thread waits until the server is armed anew, so that others
+ * overtake it.
+ *
+ * Without RUNNEL_FAULTS at build time (a release), FAULT() is the constant false and the
+ * branch is gone.
+ */
+
+#ifdef RUNNEL_FAULTS
+
+#define FAULT(point) fault_visit(point)
+
+bool fault_visit(const char *point);
+
+/* In tests: `point` fails on its `visit`-th visit from now, once. Replaces what was armed. */
+void fault_arm(const char *point, unsigned visit);
+void fault_arm_also(const char *point, unsigned visit); /* keeps what was armed */
+void fault_disarm(void);
+bool fault_fired(void); /* since the last fault_arm() */
+
+#else
+
+#define FAULT(point) false
+
+#endif
+
+#endif

@@ -1,0 +1,77 @@
+#include "core/base/ids.h"
+
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "core/base/clock.h"
+
+#define TIME_DIGITS 9
+
+/* In ASCII order, so that ids compare like their times. */
+static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+/* The next microsecond that no id of this process has yet. */
+static uint64_t next_moment(void)
+{
+    static _Atomic uint64_t latest;
+    uint64_t now = (uint64_t)clock_wall_us();
+    uint64_t before = atomic_load_explicit(&latest, memory_order_relaxed);
+    uint64_t mine;
+
+    do
+        mine = now > before ? now : before + 1;
+    while (!atomic_compare_exchange_weak(&latest, &before, mine));
+    return mine;
+}
+
+static void fill_random(unsigned char *bytes, size_t count)
+{
+    while (count) {
+        ssize_t got = getrandom(bytes, count, 0);
+
+        if (got < 0)
+            continue; /* only EINTR can happen */
+        bytes += got;
+        count -= (size_t)got;
+    }
+}
+
+void id_random(char *ret_text, size_t count)
+{
+    unsigned char bytes[64];
+    size_t have = 0;
+    size_t made = 0;
+
+    while (made < count) {
+        if (!have) {
+            fill_random(bytes, sizeof(bytes));
+            have = sizeof(bytes);
+        }
+        /* 248 is the largest multiple of 62 in a byte: above it, letters would be unequal. */
+        unsigned char byte = bytes[--have];
+
+        if (byte < 248)
+            ret_text[made++] = digits[byte % 62];
+    }
+    ret_text[count] = '\0';
+}
+
+void id_make(char ret_id[ID_SIZE], const char *prefix)
+{
+    size_t length = strlen(prefix);
+    uint64_t moment = next_moment();
+    char *body = ret_id + length;
+
+    memcpy(ret_id, prefix, length);
+    for (size_t i = TIME_DIGITS; i-- > 0; moment /= 62)
+        body[i] = digits[moment % 62];
+    id_random(body + TIME_DIGITS, ID_BODY - TIME_DIGITS);
+}
+
+bool id_has_prefix(const char *id, const char *prefix)
+{
+    return strncmp(id, prefix, strlen(prefix)) == 0;
+}

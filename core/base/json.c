@@ -1,0 +1,184 @@
+#include "core/base/json.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/json_scan.h"
+#include "core/base/log.h"
+#include "core/base/mem.h"
+
+/* 15 digits are what every decimal survives: 0.7 comes out as 0.7, not as the nearest double. */
+#define TEXT_FLAGS (JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15))
+
+/* A bug of ours: what stands in the log is all there will be to find it by. */
+static NO_RETURN void broken(const char *what, const char *why)
+{
+    log_error("%s: %s", what, why);
+    abort();
+}
+
+/* jansson quotes the text it stumbled over, which may hold anything. */
+static enum err_code parse_failure(struct err *err, const json_error_t *failure)
+{
+    AUTO_FREE char *what = json_clean_utf8(failure->text, strlen(failure->text));
+
+    for (char *c = what; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 0x7F)
+            *c = ' ';
+    return err_set(err, ERR_INVALID, "Invalid JSON at line %d, column %d: %s", failure->line,
+                   failure->column, what);
+}
+
+/* With 15 digits the largest numbers are rounded up to what reads as an overflow. JavaScript's
+ * Number.MAX_VALUE, which schemas do hold, must not make text that we cannot read ourselves. */
+#define REAL_LIMIT 1.79769313486231e308
+
+static void limit_reals(json_t *value)
+{
+    const char *key;
+    json_t *member;
+    size_t i;
+
+    json_object_foreach (value, key, member)
+        limit_reals(member);
+    json_array_foreach (value, i, member)
+        limit_reals(member);
+    if (json_is_real(value) && fabs(json_real_value(value)) > REAL_LIMIT)
+        json_real_set(value, copysign(REAL_LIMIT, json_real_value(value)));
+}
+
+static enum err_code parse(const char *text, size_t length, size_t flags, json_t **ret_value,
+                           struct err *err)
+{
+    json_error_t failure;
+    json_t *value;
+    enum err_code rc = json_scan(text, length, err);
+
+    if (rc)
+        return rc;
+    value = json_loadb(text, length, flags, &failure);
+    if (!value)
+        return parse_failure(err, &failure);
+    limit_reals(value);
+    *ret_value = value;
+    return ERR_OK;
+}
+
+enum err_code json_parse(const char *text, size_t length, json_t **ret_value, struct err *err)
+{
+    return parse(text, length, JSON_DECODE_ANY, ret_value, err);
+}
+
+enum err_code json_parse_strict(const char *text, size_t length, json_t **ret_value,
+                                struct err *err)
+{
+    return parse(text, length, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, ret_value, err);
+}
+
+json_t *json_parse_own(const char *text)
+{
+    json_error_t failure;
+    json_t *value;
+
+    if (!text)
+        return NULL;
+    value = json_loads(text, JSON_DECODE_ANY, &failure);
+    if (!value)
+        broken("JSON of our own does not parse", failure.text);
+    return value;
+}
+
+json_t *json_build(const char *format, ...)
+{
+    json_error_t failure;
+    json_t *value;
+    va_list arguments;
+
+    va_start(arguments, format);
+    value = json_vpack_ex(&failure, 0, format, arguments);
+    va_end(arguments);
+    if (!value)
+        broken(format, failure.text);
+    return value;
+}
+
+static int add_piece(const char *bytes, size_t size, void *buf)
+{
+    buf_add(buf, bytes, size);
+    return 0;
+}
+
+void json_add_text(struct buf *buf, const json_t *value)
+{
+    if (!value)
+        buf_add_text(buf, "null");
+    else if (json_dump_callback(value, add_piece, buf, TEXT_FLAGS))
+        broken("json_add_text", "value without text");
+}
+
+char *json_text(const json_t *value)
+{
+    struct buf text = {0};
+
+    json_add_text(&text, value);
+    /* It may be kept for long, and has grown by doubling. */
+    text.data = mem_resize(text.data, text.length + 1, 1);
+    return buf_take(&text);
+}
+
+void json_set_own(json_t *object, const char *key, const char *text)
+{
+    json_set(object, key, text ? json_parse_own(text) : json_null());
+}
+
+void json_set(json_t *object, const char *key, json_t *value)
+{
+    if (json_object_set_new(object, key, value))
+        broken("json_set", key);
+}
+
+void json_set_string(json_t *object, const char *key, const char *text)
+{
+    json_t *value = text ? json_string(text) : json_null();
+
+    if (!value) {
+        AUTO_FREE char *clean = json_clean_utf8(text, strlen(text));
+
+        value = json_string(clean);
+    }
+    json_set(object, key, value);
+}
+
+void json_set_int(json_t *object, const char *key, json_int_t number)
+{
+    json_set(object, key, json_integer(number));
+}
+
+void json_set_bool(json_t *object, const char *key, bool value)
+{
+    json_set(object, key, json_boolean(value));
+}
+
+const char *json_get_string(const json_t *object, const char *key, const char *fallback)
+{
+    const json_t *value = json_object_get(object, key);
+
+    return json_is_string(value) ? json_string_value(value) : fallback;
+}
+
+json_int_t json_get_int(const json_t *object, const char *key, json_int_t fallback)
+{
+    const json_t *value = json_object_get(object, key);
+
+    return json_is_integer(value) ? json_integer_value(value) : fallback;
+}
+
+bool json_get_bool(const json_t *object, const char *key, bool fallback)
+{
+    const json_t *value = json_object_get(object, key);
+
+    return json_is_boolean(value) ? json_is_true(value) : fallback;
+}

@@ -1,0 +1,64 @@
+#ifndef RUNNEL_CORE_BASE_LOCK_H
+#define RUNNEL_CORE_BASE_LOCK_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/compiler.h"
+
+/*
+ * lock.h -- mutexes that know their place.
+ *
+ * Every lock has a rank, and a thread takes locks in the order of the list
+ * below. Two locks of one rank are never held together. The program stops on
+ * the first violation, in every build: a wrong order is a deadlock that has
+ * not happened yet, and it costs one thread-local word to find it in a test.
+ *
+ * A field that needs a lock says so where it is declared: "guarded by lock".
+ * A function that needs its caller to hold the lock ends in _locked and is
+ * marked REQUIRES(...), which clang checks. For the same reason locks are
+ * released by name and not by a cleanup attribute, which clang cannot follow.
+ */
+
+enum lock_rank {
+    LOCK_KEEPER,       /* server/keeper.c: whether it is to stop */
+    LOCK_HTTP,         /* server/http.c: live connections */
+    LOCK_WORKERS,      /* server/workers.c: what waits for a thread */
+    LOCK_STREAM,       /* server/sse.c: hand-over of one connection between its two threads */
+    LOCK_ENGINE,       /* core/run/engine.c: which runs are live here */
+    LOCK_TOOL_POOL,    /* core/tool/executor.c: calls waiting for a thread */
+    LOCK_TOOL_CHANNEL, /* core/tool/channel.c: one turn's tool output */
+    LOCK_STORE_QUEUE,  /* core/store/writer.c: writes waiting for a writer */
+    LOCK_STORE_POOL,   /* core/store: connections, state of the database */
+    LOCK_LOOP_INBOX,   /* core/net/loop.c: messages to a loop */
+    LOCK_SCRIPT,       /* the scripted upstream's state */
+    LOCK_LOG,          /* core/base/log.c: one line at a time */
+    LOCK_FAULT,        /* core/base/fault.c: what is armed */
+    LOCK_RANK_COUNT
+};
+
+struct CAPABILITY("mutex") lock {
+    pthread_mutex_t mutex;
+    enum lock_rank rank;
+};
+
+void lock_init(struct lock *lock, enum lock_rank rank);
+void lock_destroy(struct lock *lock);
+
+void lock_acquire(struct lock *lock) ACQUIRES(*lock);
+void lock_release(struct lock *lock) RELEASES(*lock);
+
+/* Initialises a condition that waits by the monotonic clock. */
+void lock_cond_init(pthread_cond_t *cond);
+
+/* Waits for `cond`; as with pthread_cond_wait(), re-test what you waited for.
+ * The thread may hold no other lock: it would keep everybody else waiting. */
+void lock_wait(struct lock *lock, pthread_cond_t *cond) REQUIRES(*lock);
+
+/* As lock_wait(), but at most until the monotonic clock shows `deadline_ns`.
+ * False when the time has come. */
+bool lock_wait_until(struct lock *lock, pthread_cond_t *cond, uint64_t deadline_ns)
+    REQUIRES(*lock);
+
+#endif

@@ -1,0 +1,281 @@
+#include "core/base/regex.h"
+
+#include <assert.h>
+#include <stdbool.h>
+#include <string.h>
+#include <time.h>
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+
+#include "core/base/buf.h"
+#include "core/base/clock.h"
+#include "core/base/mem.h"
+
+/*
+ * PCRE2's own match limit bounds one starting place of a search, not the search: a cheap failure
+ * at each of a million places is not noticed, nor is a long repetition that is one step. So
+ * every pattern is compiled with callouts before its items, and they keep the account.
+ */
+
+#define DEPTH_LIMIT      100     /* groups inside groups */
+#define BACK_LIMIT       1000000 /* places to come back to */
+#define CALLOUTS_A_CLOCK 32
+
+struct regex {
+    pcre2_code *code;
+    unsigned groups;
+};
+
+/* ---- from JavaScript's dialect to PCRE2's ---- */
+
+static bool is_kind(char letter)
+{
+    return letter && strchr("dDwWsS", letter);
+}
+
+static bool is_letter(char c)
+{
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+}
+
+/* What stands behind a backslash, and what behind that. A \c without a letter is a backslash. */
+static void add_escape(struct buf *out, char letter, char next)
+{
+    if (letter == 's')
+        buf_add_text(out, "\\p{Xps}");
+    else if (letter == 'S')
+        buf_add_text(out, "\\P{Xps}");
+    else if (letter == 'v')
+        buf_add_text(out, "\\x0B");
+    else if (is_letter(letter) && !strchr("dDwWbBnrtfcxukpP", letter))
+        buf_add_char(out, letter);
+    else
+        buf_addf(out, letter == 'c' && !is_letter(next) ? "\\\\%c" : "\\%c", letter);
+}
+
+/* Translates one item and steps over it. A hyphen beside a kind of characters is no range, which
+ * PCRE2 wants to be told; outside a class the backslash does no harm. */
+static size_t add_item(struct buf *out, const char *pattern, size_t length, size_t i)
+{
+    if (pattern[i] == '-' && i + 2 < length && pattern[i + 1] == '\\' &&
+        is_kind(pattern[i + 2])) {
+        buf_add_text(out, "\\-");
+        return i + 1;
+    }
+    if (pattern[i] != '\\' || i + 1 == length) {
+        buf_add_char(out, pattern[i]);
+        return i + 1;
+    }
+    add_escape(out, pattern[i + 1], i + 2 < length ? pattern[i + 2] : '\0');
+    if (i + 2 == length || pattern[i + 2] != '-' || !is_kind(pattern[i + 1]))
+        return i + 2;
+    buf_add_text(out, "\\-");
+    return i + 3;
+}
+
+/* The characters of the pattern that became the first `size` bytes of its translation. */
+static size_t characters_before(const char *pattern, size_t length, size_t size)
+{
+    AUTO_BUF out = {0};
+    size_t end = 0, count = 0;
+
+    while (end < length && out.length < size)
+        end = add_item(&out, pattern, length, end);
+    for (size_t i = 0; i < end; i++)
+        count += ((unsigned char)pattern[i] & 0xC0) != 0x80;
+    return count;
+}
+
+/* ---- compiling ---- */
+
+static uint32_t options_of(unsigned flags)
+{
+    uint32_t options = PCRE2_UTF | PCRE2_ALT_BSUX | PCRE2_MATCH_UNSET_BACKREF |
+                       PCRE2_DOLLAR_ENDONLY | PCRE2_ALT_CIRCUMFLEX | PCRE2_ALLOW_EMPTY_CLASS |
+                       PCRE2_NEVER_BACKSLASH_C | PCRE2_AUTO_CALLOUT;
+
+    if (flags & REGEX_IGNORE_CASE)
+        options |= PCRE2_CASELESS;
+    if (flags & REGEX_MULTILINE)
+        options |= PCRE2_MULTILINE;
+    if (flags & REGEX_DOT_ALL)
+        options |= PCRE2_DOTALL;
+    return options;
+}
+
+static pcre2_code *compile(const struct buf *pattern, unsigned flags, int *ret_error,
+                           size_t *ret_offset)
+{
+    pcre2_compile_context *context = pcre2_compile_context_create(NULL);
+    pcre2_code *code;
+
+    pcre2_set_compile_extra_options(context, PCRE2_EXTRA_ALT_BSUX);
+    pcre2_set_newline(context, PCRE2_NEWLINE_ANYCRLF);
+    pcre2_set_parens_nest_limit(context, DEPTH_LIMIT);
+    code = pcre2_compile((PCRE2_SPTR)(pattern->data ? pattern->data : ""), pattern->length,
+                         options_of(flags), ret_error, ret_offset, context);
+    pcre2_compile_context_free(context);
+    return code;
+}
+
+enum err_code regex_compile(const char *pattern, size_t length, unsigned flags,
+                            struct regex **ret_regex, struct err *err)
+{
+    AUTO_BUF translated = {0};
+    pcre2_code *code;
+    char why[256];
+    size_t offset;
+    uint32_t groups;
+    int error;
+
+    if (length > REGEX_PATTERN_LIMIT)
+        return err_set(err, ERR_TOO_LARGE, "invalid regular expression: longer than %d bytes",
+                       REGEX_PATTERN_LIMIT);
+    if (length >= 2 && memcmp(pattern, "(*", 2) == 0)
+        return err_set(err, ERR_INVALID, "invalid regular expression: (*...) is not supported");
+    for (size_t i = 0; i < length;)
+        i = add_item(&translated, pattern, length, i);
+    code = compile(&translated, flags, &error, &offset);
+    if (!code) {
+        pcre2_get_error_message(error, (PCRE2_UCHAR *)why, sizeof(why));
+        return err_set(err, ERR_INVALID,
+                       "invalid regular expression: %s (at character %zu of the pattern)", why,
+                       characters_before(pattern, length, offset));
+    }
+    pcre2_pattern_info(code, PCRE2_INFO_CAPTURECOUNT, &groups);
+    *ret_regex = mem_new(struct regex);
+    **ret_regex = (struct regex){code, groups + 1};
+    return ERR_OK;
+}
+
+void regex_free(struct regex *regex)
+{
+    if (!regex)
+        return;
+    pcre2_code_free(regex->code);
+    free(regex);
+}
+
+unsigned regex_group_count(const struct regex *regex)
+{
+    return regex->groups;
+}
+
+unsigned regex_group_named(const struct regex *regex, const char *name, size_t length)
+{
+    AUTO_FREE char *copy = mem_strndup(name, length);
+    int number = pcre2_substring_number_from_name(regex->code, (PCRE2_SPTR)copy);
+
+    return number > 0 ? (unsigned)number : 0;
+}
+
+/* ---- scanning ---- */
+
+struct regex_scan {
+    const struct regex *regex;
+    const char *text;
+    size_t length;
+    size_t from;
+    uint32_t options;
+    size_t steps_left;
+    size_t place; /* in the text, at the last callout */
+    unsigned callouts;
+    uint64_t deadline;
+    pcre2_match_data *data;
+    pcre2_match_context *context;
+};
+
+/* Processor time, so that a busy machine does not shorten a search. */
+static uint64_t used_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (uint64_t)now.tv_sec * NS_PER_SECOND + (uint64_t)now.tv_nsec;
+}
+
+/* Called before each item of the pattern; an error ends the search. */
+static int charge(pcre2_callout_block *block, void *data)
+{
+    struct regex_scan *scan = data;
+    size_t place = block->current_position;
+    size_t cost = 1 + (place > scan->place ? place - scan->place : 0);
+
+    scan->place = place;
+    if (cost > scan->steps_left) {
+        scan->steps_left = 0;
+        return PCRE2_ERROR_CALLOUT;
+    }
+    scan->steps_left -= cost;
+    if (++scan->callouts % CALLOUTS_A_CLOCK == 0 && used_ns() > scan->deadline)
+        return PCRE2_ERROR_CALLOUT;
+    return 0;
+}
+
+struct regex_scan *regex_scan_new(const struct regex *regex, const char *text, size_t length,
+                                  size_t steps)
+{
+    struct regex_scan *scan = mem_new(struct regex_scan);
+
+    scan->regex = regex;
+    scan->text = text;
+    scan->length = length;
+    scan->steps_left = steps;
+    scan->deadline = used_ns() + REGEX_TIME_LIMIT_MS * NS_PER_MS;
+    scan->data = pcre2_match_data_create_from_pattern(regex->code, NULL);
+    scan->context = pcre2_match_context_create(NULL);
+    pcre2_set_match_limit(scan->context, REGEX_STEP_LIMIT);
+    pcre2_set_depth_limit(scan->context, BACK_LIMIT);
+    pcre2_set_heap_limit(scan->context, REGEX_HEAP_LIMIT_KB);
+    pcre2_set_callout(scan->context, charge, scan);
+    return scan;
+}
+
+void regex_scan_free(struct regex_scan *scan)
+{
+    if (!scan)
+        return;
+    pcre2_match_context_free(scan->context);
+    pcre2_match_data_free(scan->data);
+    free(scan);
+}
+
+/* Where to look on: an empty match is stepped over. */
+static size_t behind(const struct regex_scan *scan, const size_t *at)
+{
+    size_t from = at[1];
+
+    if (at[1] > at[0])
+        return from;
+    do
+        from++;
+    while (from < scan->length && ((unsigned char)scan->text[from] & 0xC0) == 0x80);
+    return from;
+}
+
+enum err_code regex_scan_next(struct regex_scan *scan, struct regex_match *ret_match,
+                              struct err *err)
+{
+    const size_t *at = pcre2_get_ovector_pointer(scan->data);
+    int rc;
+
+    if (scan->from > scan->length)
+        return ERR_NOT_FOUND;
+    rc = pcre2_match(scan->regex->code, (PCRE2_SPTR)scan->text, scan->length, scan->from,
+                     scan->options, scan->data, scan->context);
+    if (rc == PCRE2_ERROR_NOMATCH) {
+        scan->from = scan->length + 1;
+        return ERR_NOT_FOUND;
+    }
+    if (rc <= PCRE2_ERROR_UTF8_ERR1 && rc >= PCRE2_ERROR_UTF8_ERR21)
+        return err_set(err, ERR_INVALID, "the text is not UTF-8");
+    if (rc < 0)
+        return err_set(err, ERR_LIMIT,
+                       "the search takes too long: use a simpler expression or a shorter text");
+    assert(at[0] >= scan->from && at[1] >= at[0]);
+    scan->options = PCRE2_NO_UTF_CHECK; /* once is enough */
+    scan->from = behind(scan, at);
+    ret_match->at = at;
+    return ERR_OK;
+}

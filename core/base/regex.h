@@ -1,0 +1,69 @@
+#ifndef RUNNEL_CORE_BASE_REGEX_H
+#define RUNNEL_CORE_BASE_REGEX_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/err.h"
+
+/*
+ * regex.h -- regular expressions as models write them, with a bill that cannot run up.
+ *
+ * PCRE2 does the work. The dialect is JavaScript's as far as PCRE2 has it: \d \w \b are ASCII,
+ * \s is Unicode, a letter that JavaScript gives no meaning stands for itself behind a backslash.
+ * What else PCRE2 knows ((?>...), (?P<name>...), [[:alpha:]], \p{...} without a u flag) is
+ * welcome; settings at the start of a pattern, (*...), are not. Three things differ: a group
+ * inside a repetition may hold what it held in an earlier round, or an empty last one; lookbehind
+ * needs a known length; and CR LF is one line end.
+ *
+ * A pattern comes from a stranger, so a scan has limits: steps, which are places looked at and
+ * bytes passed; processor time, for the little that steps do not see; and memory.
+ *
+ * Text is UTF-8 and places are bytes. A compiled pattern is not changed by scanning: any thread.
+ * A scan belongs to one.
+ */
+
+#define REGEX_PATTERN_LIMIT 2000 /* bytes */
+#define REGEX_STEP_LIMIT    ((size_t)20000000)
+#define REGEX_TIME_LIMIT_MS 2000
+#define REGEX_HEAP_LIMIT_KB 32768
+
+enum regex_flags {
+    REGEX_IGNORE_CASE = 1 << 0, /* i */
+    REGEX_MULTILINE = 1 << 1,   /* m: ^ and $ also at line ends */
+    REGEX_DOT_ALL = 1 << 2,     /* s: . also matches a line end */
+};
+
+struct regex;
+struct regex_scan;
+
+/* ERR_INVALID with what is wrong and where, for the author of the pattern. */
+enum err_code regex_compile(const char *pattern, size_t length, unsigned flags,
+                            struct regex **ret_regex, struct err *err) MUST_CHECK;
+void regex_free(struct regex *regex);
+
+/* Groups of the pattern, the whole match included. */
+unsigned regex_group_count(const struct regex *regex);
+
+/* The number of a named group, or 0. */
+unsigned regex_group_named(const struct regex *regex, const char *name, size_t length);
+
+/* Where group i begins, at[2 * i], and ends, at[2 * i + 1]; REGEX_NOWHERE for a group that took
+ * no part. Group 0 is the whole match. */
+#define REGEX_NOWHERE SIZE_MAX
+struct regex_match {
+    const size_t *at;
+};
+
+/* All matches of a text, one after the other. Borrows both until it is freed; `steps` is what
+ * they may cost together. */
+struct regex_scan *regex_scan_new(const struct regex *regex, const char *text, size_t length,
+                                  size_t steps);
+void regex_scan_free(struct regex_scan *scan);
+
+/* The next match, good until the next call. ERR_NOT_FOUND when there is none left, which has no
+ * text; ERR_LIMIT when a limit is reached. */
+enum err_code regex_scan_next(struct regex_scan *scan, struct regex_match *ret_match,
+                              struct err *err) MUST_CHECK;
+
+#endif

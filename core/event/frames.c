@@ -1,0 +1,52 @@
+#include "core/event/frames.h"
+
+#include <assert.h>
+
+/* The first events of a run hold its whole configuration, and then come hours of tokens. */
+#define KEEP_LIMIT ((size_t)1024)
+
+/* Enough for the delta of a token: a log takes the bytes with each flush, and they need not grow
+ * in steps each time. */
+#define FIRST_ROOM ((size_t)400)
+
+int64_t frames_begin(struct frames *frames, const char *event)
+{
+    if (!frames->bytes.capacity)
+        buf_reserve(&frames->bytes, FIRST_ROOM);
+    frames->frame_start = frames->bytes.length;
+    buf_add_text(&frames->bytes, "event: ");
+    buf_add_text(&frames->bytes, event);
+    buf_add_text(&frames->bytes, "\ndata: ");
+    return frames->next;
+}
+
+void frames_end(struct frames *frames)
+{
+    buf_add(&frames->bytes, "\n\n", 2);
+    frames->next++;
+    frames->count++;
+}
+
+void frames_drop_last(struct frames *frames)
+{
+    assert(frames->count && frames->bytes.length > frames->frame_start);
+    frames->bytes.length = frames->frame_start;
+    frames->bytes.data[frames->frame_start] = '\0';
+    frames->next--;
+    frames->count--;
+}
+
+void frames_reset(struct frames *frames)
+{
+    if (frames->bytes.capacity > KEEP_LIMIT)
+        buf_clear(&frames->bytes);
+    else
+        buf_reset(&frames->bytes);
+    frames->count = 0;
+}
+
+void frames_clear(struct frames *frames)
+{
+    buf_clear(&frames->bytes);
+    frames->count = 0;
+}

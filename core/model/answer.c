@@ -1,0 +1,314 @@
+#include "core/model/answer.h"
+
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/model/annotation.h"
+#include "core/model/chat_repair.h"
+#include "core/model/logprobs.h"
+
+/* ---- what the dialects pass on ---- */
+
+enum err_code answer_count(struct answer *answer, size_t size)
+{
+    answer->sink.size += size;
+    if (answer->sink.size > MODEL_TURN_LIMIT)
+        return chat_error_broken(
+            answer->failure, "The model's answer is larger than %zu bytes.", MODEL_TURN_LIMIT);
+    return ERR_OK;
+}
+
+enum err_code answer_pass(struct answer *answer, answer_piece_fn *piece, const char *text,
+                          size_t length)
+{
+    struct chat_sink *sink = &answer->sink;
+    enum err_code rc;
+
+    if (!length)
+        return ERR_OK;
+    rc = answer_count(answer, length);
+    if (rc)
+        return rc;
+    sink->announced = true;
+    piece(sink->arg, text, length);
+    return sink->stopped ? ERR_CANCELLED : ERR_OK;
+}
+
+enum err_code answer_pass_string(struct answer *answer, answer_piece_fn *piece,
+                                 const json_t *value)
+{
+    return answer_pass(answer, piece, json_string_value(value), json_string_length(value));
+}
+
+enum err_code answer_pass_annotation(struct answer *answer, const json_t *annotation)
+{
+    json_auto_t *clean = annotation_clean(annotation);
+    AUTO_FREE char *text = json_text(clean);
+    struct chat_sink *sink = &answer->sink;
+    enum err_code rc;
+
+    if (!clean)
+        return ERR_OK;
+    rc = answer_count(answer, strlen(text));
+    if (rc)
+        return rc;
+    sink->announced = true;
+    sink->events->annotation(sink->arg, clean);
+    return sink->stopped ? ERR_CANCELLED : ERR_OK;
+}
+
+enum err_code answer_pass_logprobs(struct answer *answer, const json_t *tokens)
+{
+    struct chat_sink *sink = &answer->sink;
+    json_auto_t *clean = NULL;
+    AUTO_FREE char *text = NULL;
+    enum err_code rc;
+
+    if (!json_array_size(tokens))
+        return ERR_OK;
+    clean = logprobs_clean(tokens);
+    if (!clean)
+        return ERR_OK;
+    text = json_text(clean);
+    rc = answer_count(answer, strlen(text));
+    if (rc)
+        return rc;
+    sink->events->logprobs(sink->arg, clean);
+    return sink->stopped ? ERR_CANCELLED : ERR_OK;
+}
+
+/* ---- events ---- */
+
+/* Parses what the scanner left. Text with characters that are none is mended first, but only
+ * once it has been refused: nearly none has any. */
+static enum err_code parse_object(const char *text, size_t length, json_t **ret_value,
+                                  struct err *err)
+{
+    json_auto_t *value = NULL;
+    enum err_code rc;
+
+    rc = json_parse(text, length, &value, err);
+    if (rc == ERR_INVALID) {
+        AUTO_FREE char *clean = chat_repair_json(text, length);
+
+        rc = json_parse(clean, strlen(clean), &value, err);
+    }
+    if (rc)
+        return rc;
+    if (!json_is_object(value))
+        return err_set(err, ERR_INVALID, "not an object");
+    *ret_value = TAKE(value);
+    return ERR_OK;
+}
+
+static enum err_code read_chunk(struct answer *answer, const char *data, size_t length)
+{
+    json_auto_t *chunk = NULL;
+    struct err err;
+
+    if (parse_object(data, length, &chunk, &err) == ERR_OK)
+        return answer->dialect->event(answer, chunk);
+    if (answer->ending) /* cut in the middle: what is missing will be noticed */
+        return ERR_OK;
+    return chat_error_broken(answer->failure,
+                             "The upstream model server sent a chunk that makes no sense: %s",
+                             err.text);
+}
+
+static void trim(const char **text, size_t *length)
+{
+    while (*length && strchr(" \t\r\n", (*text)[0])) {
+        (*text)++;
+        (*length)--;
+    }
+    while (*length && strchr(" \t\r\n", (*text)[*length - 1]))
+        (*length)--;
+}
+
+static enum err_code read_data(struct answer *answer, const char *data, size_t length)
+{
+    trim(&data, &length);
+    if (length == 6 && memcmp(data, "[DONE]", 6) == 0) {
+        answer->done_seen = answer->done_seen || answer->dialect->ends_with_done;
+        return ERR_OK;
+    }
+    return length ? read_chunk(answer, data, length) : ERR_OK;
+}
+
+static enum err_code read_event(struct answer *answer, const char *name, const char *data,
+                                size_t length)
+{
+    enum err_code rc = ERR_OK;
+
+    if (answer->done_seen)
+        return ERR_OK;
+    if (name[0] && strcmp(name, "error") == 0)
+        return chat_error_event(data, length, answer->failure);
+    if (answer->dialect->scan && answer->dialect->scan(answer, data, length, &rc))
+        return rc;
+    return read_data(answer, data, length);
+}
+
+static bool on_event(void *arg, const char *name, const char *data, size_t length)
+{
+    struct answer *answer = arg;
+
+    answer->rc = read_event(answer, name, data, length);
+    return answer->rc == ERR_OK;
+}
+
+/* What the parser said, or what the event said that made it stop. */
+static enum err_code event_result(struct answer *answer, enum err_code rc)
+{
+    if (rc == ERR_CANCELLED)
+        return answer->rc;
+    if (rc)
+        return chat_error_broken(
+            answer->failure, "The upstream model server sent an event larger than %zu bytes.",
+            SSE_EVENT_LIMIT);
+    return ERR_OK;
+}
+
+static enum err_code feed_sse(struct answer *answer, const char *bytes, size_t size)
+{
+    return event_result(answer,
+                        sse_parser_feed(&answer->parser, bytes, size, on_event, answer));
+}
+
+static enum err_code feed_json(struct answer *answer, const char *bytes, size_t size)
+{
+    if (answer->body.length + size > MODEL_TURN_LIMIT)
+        return chat_error_broken(
+            answer->failure, "The model's answer is larger than %zu bytes.", MODEL_TURN_LIMIT);
+    buf_add(&answer->body, bytes, size);
+    return ERR_OK;
+}
+
+/* Blanks and a byte order mark (its three bytes, one by one) say nothing about what follows. */
+static bool says_nothing(char byte)
+{
+    return byte != '\0' && strchr(" \t\r\n\xEF\xBB\xBF", byte);
+}
+
+static enum err_code recognise(struct answer *answer, char first)
+{
+    if (first == '<')
+        return chat_error_broken(
+            answer->failure, "The upstream model server answered with a page, not with JSON.");
+    answer->format = first == '{' ? ANSWER_FORMAT_JSON : ANSWER_FORMAT_SSE;
+    return ERR_OK;
+}
+
+void answer_init(struct answer *answer, enum model_dialect dialect,
+                 const struct model_events *events, void *arg)
+{
+    *answer = (struct answer){.sink = {.events = events, .arg = arg},
+                              .dialect = dialect == MODEL_DIALECT_RESPONSES ? &responses_answer
+                                                                            : &chat_answer};
+}
+
+enum err_code answer_head(struct answer *answer, const char *content_type,
+                          struct chat_failure *failure)
+{
+    answer->failure = failure;
+    if (strncasecmp(content_type, "text/html", 9) == 0)
+        return recognise(answer, '<');
+    return ERR_OK;
+}
+
+enum err_code answer_feed(struct answer *answer, const char *bytes, size_t size,
+                          struct chat_failure *failure)
+{
+    answer->failure = failure;
+    if (answer->format == ANSWER_FORMAT_OPEN) {
+        enum err_code rc;
+
+        for (; size && says_nothing(*bytes); size--)
+            bytes++;
+        if (!size)
+            return ERR_OK;
+        rc = recognise(answer, *bytes);
+        if (rc)
+            return rc;
+    }
+    return answer->format == ANSWER_FORMAT_JSON ? feed_json(answer, bytes, size)
+                                                : feed_sse(answer, bytes, size);
+}
+
+static enum err_code ended_early(struct chat_failure *failure, const struct err *broken)
+{
+    const char *why = broken ? broken->text : "nothing follows what came so far";
+
+    failure->temporary = !broken || broken->code != ERR_TIMEOUT;
+    return err_set(&failure->err, broken ? broken->code : ERR_UPSTREAM,
+                   "The model's answer ended early: %.900s", why);
+}
+
+static enum err_code end_sse(struct answer *answer, const struct err *broken)
+{
+    enum err_code rc;
+
+    rc = event_result(answer, sse_parser_end(&answer->parser, on_event, answer));
+    if (rc)
+        return rc;
+    if (!answer->finish_seen && !answer->done_seen)
+        return ended_early(answer->failure, broken);
+    return ERR_OK;
+}
+
+static enum err_code end_json(struct answer *answer, const struct err *broken)
+{
+    json_auto_t *whole = NULL;
+    enum err_code rc;
+
+    rc = parse_object(answer->body.data, answer->body.length, &whole, NULL);
+    if (rc)
+        return ended_early(answer->failure, broken);
+    return answer->dialect->whole(answer, whole);
+}
+
+/* What the model was saying when it was cut off is not complete. */
+static bool is_cut(const struct answer *answer)
+{
+    return answer->finish == MODEL_FINISH_LENGTH ||
+           answer->finish == MODEL_FINISH_CONTENT_FILTER;
+}
+
+enum err_code answer_end(struct answer *answer, const struct err *broken,
+                         struct chat_failure *failure)
+{
+    enum err_code rc;
+
+    answer->failure = failure;
+    answer->ending = true;
+    switch (answer->format) {
+    case ANSWER_FORMAT_SSE: rc = end_sse(answer, broken); break;
+    case ANSWER_FORMAT_JSON: rc = end_json(answer, broken); break;
+    default: rc = ended_early(failure, broken); break;
+    }
+    if (!rc && !is_cut(answer))
+        rc = answer->dialect->end(answer);
+    return rc;
+}
+
+/* Whether there are tool calls is seen, not said: servers end such a turn with "stop" too. */
+enum model_finish answer_finish(const struct answer *answer)
+{
+    if (is_cut(answer))
+        return answer->finish;
+    return answer->dialect->calls(answer) ? MODEL_FINISH_TOOL_CALLS : MODEL_FINISH_STOP;
+}
+
+void answer_stop(struct answer *answer)
+{
+    answer->sink.stopped = true;
+}
+
+void answer_clear(struct answer *answer)
+{
+    sse_parser_clear(&answer->parser);
+    buf_clear(&answer->body);
+    buf_clear(&answer->scratch);
+    answer->dialect->clear(answer);
+}

@@ -1,0 +1,116 @@
+#ifndef RUNNEL_CORE_MODEL_ANSWER_H
+#define RUNNEL_CORE_MODEL_ANSWER_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/base/buf.h"
+#include "core/base/err.h"
+#include "core/model/chat_calls.h"
+#include "core/model/chat_error.h"
+#include "core/model/chat_sink.h"
+#include "core/model/model.h"
+#include "core/model/responses_items.h"
+#include "core/net/sse_parser.h"
+
+/*
+ * answer.h -- the body of an upstream's answer in, pieces of the answer out.
+ *
+ * Reads a stream of events or, from servers that do not stream, one JSON answer, whatever the
+ * content type calls it. What the JSON says is the business of its dialect, chat_answer.c or
+ * responses_answer.c. Knows nothing of HTTP beyond the content type, so that every habit of every
+ * server can be tested with bytes alone.
+ *
+ * An answer is complete when its dialect has seen the end of it, or when it was one whole JSON
+ * value. How the connection ended proves nothing: a cut body may look like a good end.
+ *
+ * One thread; the callbacks of model.h are called from feed and end. A callback may call
+ * answer_stop(), which must not be followed by anything but answer_clear() once the call that led
+ * to it has returned.
+ */
+
+enum answer_format {
+    ANSWER_FORMAT_OPEN, /* nothing but blanks so far */
+    ANSWER_FORMAT_SSE,
+    ANSWER_FORMAT_JSON,
+};
+
+struct answer {
+    struct chat_sink sink;
+    const struct answer_dialect *dialect;
+    enum answer_format format;
+    struct sse_parser parser;
+    struct buf body;    /* of a JSON answer */
+    struct buf scratch; /* of the scanner */
+    union {
+        struct chat_calls calls;
+        struct responses_items items;
+    } state; /* the dialect's */
+    struct model_usage usage;
+    enum model_finish finish;
+    bool finish_seen;             /* the model has ended; usage may follow */
+    bool done_seen;               /* nothing follows any more */
+    bool ending;                  /* the body is over: what does not parse was cut */
+    enum err_code rc;             /* of the event just read, on its way through the parser */
+    struct chat_failure *failure; /* where to say so */
+};
+
+void answer_init(struct answer *answer, enum model_dialect dialect,
+                 const struct model_events *events, void *arg);
+void answer_clear(struct answer *answer);
+
+/* Once, before the body: refuses what cannot be an answer, such as a page for browsers. */
+enum err_code answer_head(struct answer *answer, const char *content_type,
+                          struct chat_failure *failure) MUST_CHECK;
+
+/* ERR_CANCELLED after answer_stop(), otherwise ERR_OK or what goes into model_events.failed. */
+enum err_code answer_feed(struct answer *answer, const char *bytes, size_t size,
+                          struct chat_failure *failure) MUST_CHECK;
+
+/* The body is over; `broken` says why if it did not end by itself, and may be NULL. Passes on
+ * what was held back and ends open calls. ERR_OK: the answer is complete and answer_finish()
+ * and answer->usage tell how. */
+enum err_code answer_end(struct answer *answer, const struct err *broken,
+                         struct chat_failure *failure) MUST_CHECK;
+
+enum model_finish answer_finish(const struct answer *answer);
+
+/* No more callbacks. */
+void answer_stop(struct answer *answer);
+
+/* ---- For the dialects ---- */
+
+/* Each returns ERR_OK, ERR_CANCELLED when a callback stopped the answer, or what failed. */
+struct answer_dialect {
+    /* The token path: true when the event was a plain piece of text, which is passed on then. May
+     * be NULL. */
+    bool (*scan)(struct answer *answer, const char *data, size_t length, enum err_code *ret_rc);
+    /* An event of a stream, and an answer that is not streamed; both JSON objects. */
+    enum err_code (*event)(struct answer *answer, const json_t *event);
+    enum err_code (*whole)(struct answer *answer, const json_t *whole);
+    /* A complete answer: what is still open ends. */
+    enum err_code (*end)(struct answer *answer);
+    unsigned (*calls)(const struct answer *answer); /* how many there were */
+    void (*clear)(struct answer *answer);
+    bool ends_with_done; /* [DONE] is an end as good as any */
+};
+
+extern const struct answer_dialect chat_answer;
+extern const struct answer_dialect responses_answer;
+
+typedef void answer_piece_fn(void *arg, const char *text, size_t length);
+
+/* A piece goes out, unless it is empty. */
+enum err_code answer_pass(struct answer *answer, answer_piece_fn *piece, const char *text,
+                          size_t length);
+/* The same for a JSON value, which is nothing when it is no string. */
+enum err_code answer_pass_string(struct answer *answer, answer_piece_fn *piece,
+                                 const json_t *value);
+enum err_code answer_pass_annotation(struct answer *answer, const json_t *annotation);
+/* `tokens` as the server wrote them; nothing when there are none. */
+enum err_code answer_pass_logprobs(struct answer *answer, const json_t *tokens);
+/* Makes room for so many more bytes of the answer, or fails. */
+enum err_code answer_count(struct answer *answer, size_t size);
+
+#endif

@@ -1,0 +1,315 @@
+#include "core/model/chat_calls.h"
+
+#include <string.h>
+
+#include "core/base/ids.h"
+#include "core/base/json.h"
+#include "core/base/mem.h"
+
+#define NO_INDEX (-1)
+
+/* How far a text is on its way to being one JSON object: braces and strings are all that
+ * matters for that. */
+struct extent {
+    unsigned depth;
+    bool in_string;
+    bool escaped;
+    bool complete;
+};
+
+struct chat_call {
+    json_int_t index;   /* as the server numbers it, or NO_INDEX */
+    char *given_id;     /* what the server calls it, or NULL */
+    char *id;           /* what we announced; NULL until then */
+    char *name;         /* NULL until the server has said */
+    struct buf waiting; /* arguments that were not passed on yet */
+    struct extent extent;
+};
+
+/* One delta, in one form. */
+struct delta {
+    json_int_t index;
+    const char *id;
+    const char *name;
+    const char *arguments;
+    size_t length;
+};
+
+static void extent_add_byte(struct extent *extent, char byte)
+{
+    if (extent->escaped)
+        extent->escaped = false;
+    else if (extent->in_string && byte == '\\')
+        extent->escaped = true;
+    else if (byte == '"')
+        extent->in_string = !extent->in_string;
+    else if (extent->in_string)
+        return;
+    else if (byte == '{' || byte == '[')
+        extent->depth++;
+    else if ((byte == '}' || byte == ']') && extent->depth)
+        extent->complete = --extent->depth == 0;
+}
+
+static void extent_add(struct extent *extent, const char *text, size_t length)
+{
+    for (size_t i = 0; i < length && !extent->complete; i++)
+        extent_add_byte(extent, text[i]);
+}
+
+/* Empty words are what servers write when they mean none. */
+static const char *word_or_none(const json_t *object, const char *key)
+{
+    const char *word = json_get_string(object, key, "");
+
+    return word[0] ? word : NULL;
+}
+
+/* Some servers leave out the "function" around name and arguments. Arguments that came as a
+ * value become text, which *ret_text owns. */
+static struct delta read_delta(const json_t *value, char **ret_text)
+{
+    const json_t *function = json_object_get(value, "function");
+    struct delta delta = {.index = json_get_int(value, "index", NO_INDEX),
+                          .id = word_or_none(value, "id")};
+    const json_t *arguments;
+
+    if (!json_is_object(function))
+        function = value;
+    delta.name = word_or_none(function, "name");
+    arguments = json_object_get(function, "arguments");
+    if (json_is_string(arguments)) {
+        delta.arguments = json_string_value(arguments);
+        delta.length = json_string_length(arguments);
+    } else if (!json_absent(arguments)) {
+        delta.arguments = *ret_text = json_text(arguments);
+        delta.length = strlen(*ret_text);
+    }
+    return delta;
+}
+
+static struct chat_call *call_with_index(const struct chat_calls *calls, json_int_t index)
+{
+    for (unsigned i = calls->count; i-- > 0;) {
+        if (calls->list[i].index == index)
+            return &calls->list[i];
+    }
+    return NULL;
+}
+
+static struct chat_call *call_with_id(const struct chat_calls *calls, const char *id)
+{
+    for (unsigned i = calls->count; i-- > 0;) {
+        if (calls->list[i].given_id && strcmp(calls->list[i].given_id, id) == 0)
+            return &calls->list[i];
+    }
+    return NULL;
+}
+
+/* The call that a delta seems to go on with: index first, then id, then whatever was last. */
+static struct chat_call *call_pointed_at(const struct chat_calls *calls,
+                                         const struct delta *delta)
+{
+    struct chat_call *call;
+
+    if (delta->index != NO_INDEX)
+        return call_with_index(calls, delta->index);
+    call = delta->id ? call_with_id(calls, delta->id) : NULL;
+    if (call)
+        return call;
+    return calls->count ? &calls->list[calls->count - 1] : NULL;
+}
+
+/* Is this a new call in spite of where it points? A delta without a name never is: some
+ * servers make up a new id for each delta. */
+static bool starts_anew(const struct chat_call *call, const struct delta *delta)
+{
+    bool same_id = delta->id && call->given_id && strcmp(delta->id, call->given_id) == 0;
+    bool other_id = delta->id && call->given_id && !same_id;
+
+    if (!delta->name || !call->name)
+        return false;
+    /* Every call has the index 0, or none. */
+    if (other_id || strcmp(delta->name, call->name) != 0)
+        return true;
+    /* Name and id stand in every delta; the last one may be empty. */
+    if (delta->index != NO_INDEX && same_id)
+        return false;
+    /* Whole calls of the same tool, without ids or with the same id for all. */
+    return call->extent.complete && delta->length;
+}
+
+static struct chat_call *call_of(const struct chat_calls *calls, const struct delta *delta)
+{
+    struct chat_call *call = call_pointed_at(calls, delta);
+
+    return call && starts_anew(call, delta) ? NULL : call;
+}
+
+static struct chat_call *call_add(struct chat_calls *calls, const struct delta *delta)
+{
+    struct chat_call *call;
+
+    if (calls->count == calls->capacity) {
+        calls->capacity = calls->capacity ? calls->capacity * 2 : 2;
+        calls->list = mem_resize(calls->list, calls->capacity, sizeof(*calls->list));
+    }
+    call = &calls->list[calls->count++];
+    *call = (struct chat_call){.index = delta->index};
+    return call;
+}
+
+static bool is_blank(const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        if (!strchr(" \t\r\n", text[i]))
+            return false;
+    }
+    return true;
+}
+
+static void call_fill(struct chat_call *call, const struct delta *delta)
+{
+    if (delta->id && !call->given_id)
+        call->given_id = mem_strdup(delta->id);
+    if (delta->name && !call->name)
+        call->name = mem_strdup(delta->name);
+    if (delta->length) {
+        buf_add(&call->waiting, delta->arguments, delta->length);
+        extent_add(&call->extent, delta->arguments, delta->length);
+    }
+}
+
+static bool id_is_used(const struct chat_calls *calls, unsigned before, const char *id)
+{
+    for (unsigned i = 0; i < before; i++) {
+        if (strcmp(calls->list[i].id, id) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The server's id, unless a client could not send it back or could not tell two calls apart. */
+static char *choose_id(const struct chat_calls *calls, unsigned number)
+{
+    const char *given = calls->list[number].given_id;
+    char made[ID_SIZE];
+
+    if (given && strlen(given) <= ID_LIMIT && !id_is_used(calls, number, given))
+        return mem_strdup(given);
+    id_make(made, "call_");
+    return mem_strdup(made);
+}
+
+/* Passes on what there is of the live call: its beginning, its arguments. */
+static enum err_code pass_on(struct chat_calls *calls, struct chat_sink *sink)
+{
+    unsigned number = calls->live;
+    struct chat_call *call = &calls->list[number];
+
+    if (!call->id) {
+        call->id = choose_id(calls, number);
+        sink->announced = true;
+        sink->events->call_begin(sink->arg, number, call->id, call->name);
+        if (sink->stopped)
+            return ERR_CANCELLED;
+    }
+    if (call->waiting.length) {
+        sink->events->call_arguments(sink->arg, number, call->waiting.data,
+                                     call->waiting.length);
+        buf_reset(&call->waiting);
+    }
+    return sink->stopped ? ERR_CANCELLED : ERR_OK;
+}
+
+static enum err_code end_live(struct chat_calls *calls, struct chat_sink *sink)
+{
+    buf_clear(&calls->list[calls->live].waiting);
+    sink->events->call_end(sink->arg, calls->live++);
+    return sink->stopped ? ERR_CANCELLED : ERR_OK;
+}
+
+/* Passes on as much as the order allows. A call without a name holds up the others. */
+static enum err_code advance(struct chat_calls *calls, struct chat_sink *sink)
+{
+    while (calls->live < calls->count && calls->list[calls->live].name) {
+        enum err_code rc = pass_on(calls, sink);
+
+        if (rc)
+            return rc;
+        if (!calls->list[calls->live].extent.complete || calls->live + 1 == calls->count)
+            return ERR_OK;
+        rc = end_live(calls, sink);
+        if (rc)
+            return rc;
+    }
+    return ERR_OK;
+}
+
+static size_t length_of(const char *word)
+{
+    return word ? strlen(word) : 0;
+}
+
+static bool has_ended(const struct chat_calls *calls, const struct chat_call *call)
+{
+    return call < calls->list + calls->live;
+}
+
+enum err_code chat_calls_take(struct chat_calls *calls, const json_t *value,
+                              struct chat_sink *sink, struct chat_failure *failure)
+{
+    AUTO_FREE char *text = NULL;
+    struct delta delta = read_delta(value, &text);
+    struct chat_call *call;
+
+    if (!delta.id && !delta.name && !delta.length)
+        return ERR_OK;
+    sink->size += delta.length + length_of(delta.id) + length_of(delta.name);
+    if (sink->size > MODEL_TURN_LIMIT)
+        return chat_error_broken(failure, "The model's answer is larger than %zu bytes.",
+                                 MODEL_TURN_LIMIT);
+    call = call_of(calls, &delta);
+    if (call && has_ended(calls, call)) {
+        if (is_blank(delta.arguments, delta.length))
+            return ERR_OK;
+        return chat_error_broken(failure,
+                                 "The model went on with a tool call that was complete.");
+    }
+    if (!call && calls->count == MODEL_CALL_LIMIT)
+        return chat_error_broken(failure, "The model made more than %d tool calls at once.",
+                                 MODEL_CALL_LIMIT);
+    if (!call)
+        call = call_add(calls, &delta);
+    call_fill(call, &delta);
+    return advance(calls, sink);
+}
+
+enum err_code chat_calls_end(struct chat_calls *calls, struct chat_sink *sink,
+                             struct chat_failure *failure)
+{
+    while (calls->live < calls->count) {
+        enum err_code rc;
+
+        if (!calls->list[calls->live].name)
+            return chat_error_broken(failure, "The model called a tool without naming it.");
+        rc = pass_on(calls, sink);
+        if (!rc)
+            rc = end_live(calls, sink);
+        if (rc)
+            return rc;
+    }
+    return ERR_OK;
+}
+
+void chat_calls_clear(struct chat_calls *calls)
+{
+    for (unsigned i = 0; i < calls->count; i++) {
+        free(calls->list[i].given_id);
+        free(calls->list[i].id);
+        free(calls->list[i].name);
+        buf_clear(&calls->list[i].waiting);
+    }
+    free(calls->list);
+    *calls = (struct chat_calls){0};
+}

@@ -1,0 +1,306 @@
+#include "core/model/chat_error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/model/chat_repair.h"
+
+#define LINE_SIZE \
+    900 /* of a message, so that it fits into struct err with a few words of ours */
+
+/* What a refusal comes down to. */
+struct refusal {
+    int status;       /* 0 when nobody said */
+    const char *word; /* code or type, as far as we know it; NULL otherwise */
+    char message[LINE_SIZE];
+};
+
+/* Words that servers use for `code` and `type`: the status they stand for where none is given,
+ * and whether a client of ours is told the same word. */
+/* clang-format off */
+static const struct {
+    const char *word;
+    int status;
+    bool told;
+} known_words[] = {
+    {"insufficient_quota",            429, true},
+    {"rate_limit_exceeded",           429, true},
+    {"rate_limit_error",              429, false},
+    {"rate_limited",                  429, false},
+    {"too_many_requests",             429, false},
+    {"context_length_exceeded",       400, true},
+    {"content_filter",                400, true},
+    {"content_policy_violation",      400, true},
+    {"image_parse_error",             400, true},
+    {"integer_above_max_value",       400, true},
+    {"integer_below_min_value",       400, true},
+    {"decimal_above_max_value",       400, true},
+    {"decimal_below_min_value",       400, true},
+    {"invalid_function_parameters",   400, true},
+    {"invalid_image_url",             400, true},
+    {"invalid_prompt",                400, true},
+    {"invalid_image",                 400, true},
+    {"invalid_image_format",          400, true},
+    {"invalid_base64_image",          400, true},
+    {"image_too_large",               400, true},
+    {"image_too_small",               400, true},
+    {"image_content_policy_violation", 400, true},
+    {"invalid_type",                  400, true},
+    {"invalid_value",                 400, true},
+    {"missing_required_parameter",    400, true},
+    {"string_above_max_length",       400, true},
+    {"unknown_parameter",             400, true},
+    {"unsupported_parameter",         400, true},
+    {"unsupported_value",             400, true},
+    {"model_not_found",               404, true},
+    {"not_found_error",               404, false},
+    {"NotFoundError",                 404, false},
+    {"invalid_request_error",         400, false},
+    {"BadRequestError",               400, false},
+    {"authentication_error",          401, false},
+    {"invalid_api_key",               401, false},
+    {"permission_error",              403, false},
+    {"overloaded_error",              503, false},
+};
+/* clang-format on */
+
+static const char *word_known(const char *word, int *ret_status)
+{
+    for (size_t i = 0; i < COUNT_OF(known_words); i++) {
+        if (strcmp(known_words[i].word, word) == 0) {
+            *ret_status = known_words[i].status;
+            return known_words[i].told ? known_words[i].word : NULL;
+        }
+    }
+    return NULL;
+}
+
+/* A full context is the one refusal that our side acts on, and few servers name it. */
+static const char *word_of_message(const char *message)
+{
+    static const char *const phrases[] = {"context length", "context window", "context size",
+                                          "prompt is too long"};
+
+    for (size_t i = 0; i < COUNT_OF(phrases); i++) {
+        if (strcasestr(message, phrases[i]))
+            return "context_length_exceeded";
+    }
+    return NULL;
+}
+
+static void set_message(struct refusal *refusal, const char *text, size_t length)
+{
+    chat_repair_line(refusal->message, sizeof(refusal->message), text, length);
+}
+
+static int status_of_number(json_int_t number)
+{
+    return number >= 400 && number <= 599 ? (int)number : 0;
+}
+
+/* Takes what "code" or "type" of an error object says, unless something said it before. Both
+ * may hold a word, a status or, as Azure has it, a status in quotes. */
+static void read_word(struct refusal *refusal, const json_t *value)
+{
+    int status = status_of_number(json_integer_value(value));
+    const char *word = json_string_value(value);
+    const char *told = word ? word_known(word, &status) : NULL;
+
+    if (word && !status)
+        status = status_of_number(strtol(word, NULL, 10));
+    if (!refusal->status)
+        refusal->status = status;
+    if (!refusal->word)
+        refusal->word = told;
+}
+
+static void read_message(struct refusal *refusal, const json_t *value)
+{
+    AUTO_FREE char *text = NULL;
+
+    if (json_absent(value) || refusal->message[0])
+        return;
+    if (json_is_string(value)) {
+        set_message(refusal, json_string_value(value), json_string_length(value));
+        return;
+    }
+    text = json_text(value);
+    set_message(refusal, text, strlen(text));
+}
+
+static void read_details(struct refusal *refusal, const json_t *error)
+{
+    read_message(refusal, json_object_get(error, "message"));
+    read_message(refusal, json_object_get(error, "detail"));
+    read_word(refusal, json_object_get(error, "code"));
+    read_word(refusal, json_object_get(error, "type"));
+}
+
+/* The value that says what went wrong: the error itself, or what a list or an envelope wraps. */
+static const json_t *unwrap(const json_t *value)
+{
+    if (json_is_array(value))
+        value = json_array_get(value, 0);
+    if (!json_absent(json_object_get(value, "error")))
+        value = json_object_get(value, "error");
+    return value;
+}
+
+static void read_error(struct refusal *refusal, const json_t *value)
+{
+    value = unwrap(value);
+    if (json_is_object(value))
+        read_details(refusal, value);
+    else
+        read_message(refusal, value);
+}
+
+static void read_body(struct refusal *refusal, const char *body, size_t length)
+{
+    json_auto_t *value = NULL;
+    AUTO_FREE char *clean = chat_repair_json(body, length);
+
+    if (json_parse(clean, strlen(clean), &value, NULL) == ERR_OK)
+        read_error(refusal, value);
+    else if (clean[strspn(clean, " \t\r\n")] != '<')
+        set_message(refusal, clean, strlen(clean));
+}
+
+static const char *message_or(const struct refusal *refusal, const char *fallback)
+{
+    return refusal->message[0] ? refusal->message : fallback;
+}
+
+static enum err_code refuse_limit(const struct refusal *refusal, struct chat_failure *failure)
+{
+    bool quota = refusal->status == 402 ||
+                 (refusal->word && strcmp(refusal->word, "insufficient_quota") == 0);
+
+    failure->temporary = !quota;
+    return err_set_api(&failure->err, ERR_LIMIT,
+                       quota ? "insufficient_quota" : "rate_limit_exceeded", NULL, "%s",
+                       message_or(refusal, "The upstream model server limits our requests."));
+}
+
+static enum err_code refuse_request(const struct refusal *refusal, struct chat_failure *failure)
+{
+    const char *word = refusal->word ? refusal->word : word_of_message(refusal->message);
+
+    failure->temporary = false;
+    if (refusal->message[0])
+        return err_invalid(&failure->err, word, NULL, "%s", refusal->message);
+    return err_invalid(&failure->err, word, NULL,
+                       "The upstream model server refused the request with status %d.",
+                       refusal->status);
+}
+
+/* 401 and 403 are about the operator's key. What the upstream says of it is not for clients. */
+static enum err_code refuse_key(const struct refusal *refusal, struct chat_failure *failure)
+{
+    failure->temporary = false;
+    return err_set(&failure->err, ERR_UPSTREAM,
+                   "The upstream model server does not accept our key (status %d).",
+                   refusal->status);
+}
+
+static enum err_code refuse_for_now(const struct refusal *refusal, struct chat_failure *failure)
+{
+    failure->temporary = true;
+    if (refusal->message[0])
+        return err_set(&failure->err, ERR_UPSTREAM, "The upstream model server failed: %s",
+                       refusal->message);
+    return err_set(&failure->err, ERR_UPSTREAM,
+                   "The upstream model server failed with status %d.", refusal->status);
+}
+
+static enum err_code refuse(const struct refusal *refusal, struct chat_failure *failure)
+{
+    switch (refusal->status) {
+    case 401:
+    case 403: return refuse_key(refusal, failure);
+    case 402:
+    case 429: return refuse_limit(refusal, failure);
+    case 408:
+    case 409: return refuse_for_now(refusal, failure);
+    default: break;
+    }
+    if (refusal->status >= 500)
+        return refuse_for_now(refusal, failure);
+    if (refusal->status >= 400)
+        return refuse_request(refusal, failure);
+    return chat_error_broken(failure, "The upstream model server answered with status %d.",
+                             refusal->status);
+}
+
+enum err_code chat_error_status(int status, const char *body, size_t length,
+                                struct chat_failure *failure)
+{
+    struct refusal refusal = {.status = status};
+
+    read_body(&refusal, body, length);
+    return refuse(&refusal, failure);
+}
+
+/* An error without a status and without a word we know is taken as the server's fault. */
+static enum err_code refuse_inside(struct refusal *refusal, struct chat_failure *failure)
+{
+    static const char silent[] = "it reported an error inside its answer";
+
+    if (!refusal->message[0])
+        set_message(refusal, silent, sizeof(silent) - 1);
+    if (!refusal->status)
+        refusal->status = 500;
+    return refuse(refusal, failure);
+}
+
+/* Some servers put an empty "error" into every chunk. */
+static bool says_nothing(const json_t *error)
+{
+    return json_absent(error) || json_is_false(error) ||
+           (json_is_string(error) && json_string_length(error) == 0) ||
+           (json_is_object(error) && json_object_size(error) == 0);
+}
+
+enum err_code chat_error_in(const json_t *answer, struct chat_failure *failure)
+{
+    struct refusal refusal = {0};
+
+    if (!says_nothing(json_object_get(answer, "error")))
+        read_error(&refusal, answer);
+    else if (strcmp(json_get_string(answer, "object", ""), "error") == 0 ||
+             strcmp(json_get_string(answer, "type", ""), "error") == 0)
+        read_details(&refusal, answer);
+    else
+        return ERR_OK;
+    return refuse_inside(&refusal, failure);
+}
+
+enum err_code chat_error_event(const char *data, size_t length, struct chat_failure *failure)
+{
+    struct refusal refusal = {0};
+
+    read_body(&refusal, data, length);
+    return refuse_inside(&refusal, failure);
+}
+
+enum err_code chat_error_broken(struct chat_failure *failure, const char *format, ...)
+{
+    char text[sizeof(failure->err.text)];
+    va_list arguments;
+
+    va_start(arguments, format);
+    (void)vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    failure->temporary = false;
+    return err_set(&failure->err, ERR_UPSTREAM, "%s", text);
+}
+
+enum err_code chat_error_lost(struct chat_failure *failure)
+{
+    chat_error_broken(failure, "The connection to the upstream model server was lost.");
+    failure->temporary = true;
+    return failure->err.code;
+}

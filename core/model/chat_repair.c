@@ -1,0 +1,80 @@
+#include "core/model/chat_repair.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/base/mem.h"
+
+#define REPLACEMENT_ESCAPE "ufffd"
+
+/* The value of four hexadecimal digits, or -1. Stops at a NUL. */
+static int escape_unit(const char *digits)
+{
+    int unit = 0;
+
+    for (int i = 0; i < 4; i++) {
+        static const char hex[] = "0123456789abcdef";
+        int letter = digits[i] >= 'A' && digits[i] <= 'F' ? digits[i] | 0x20 : digits[i];
+        const char *found = letter ? strchr(hex, letter) : NULL;
+
+        if (!found)
+            return -1;
+        unit = unit << 4 | (int)(found - hex);
+    }
+    return unit;
+}
+
+static bool is_high_half(int unit)
+{
+    return unit >= 0xD800 && unit <= 0xDBFF;
+}
+
+static bool is_low_half(int unit)
+{
+    return unit >= 0xDC00 && unit <= 0xDFFF;
+}
+
+/* Replaces one escape when it stands for no character; `escape` is at its backslash. Returns
+ * where to go on. */
+static char *repair_escape(char *escape)
+{
+    int unit;
+
+    if (escape[1] != 'u')
+        return escape + (escape[1] ? 2 : 1);
+    unit = escape_unit(escape + 2);
+    if (unit < 0)
+        return escape + 2;
+    if (is_high_half(unit) && escape[6] == '\\' && escape[7] == 'u' &&
+        is_low_half(escape_unit(escape + 8)))
+        return escape + 12;
+    if (unit == 0 || is_high_half(unit) || is_low_half(unit))
+        memcpy(escape + 1, REPLACEMENT_ESCAPE, sizeof(REPLACEMENT_ESCAPE) - 1);
+    return escape + 6;
+}
+
+char *chat_repair_json(const char *text, size_t length)
+{
+    char *clean = json_clean_utf8(text, length);
+    char *escape = clean;
+
+    while ((escape = strchr(escape, '\\')))
+        escape = repair_escape(escape);
+    return clean;
+}
+
+void chat_repair_line(char *ret_line, size_t size, const char *text, size_t length)
+{
+    AUTO_FREE char *clean = json_clean_utf8(text, length);
+    size_t kept = strlen(clean);
+
+    if (kept >= size) {
+        kept = size - 1;
+        while (kept && ((unsigned char)clean[kept] & 0xC0) == 0x80)
+            kept--;
+    }
+    for (size_t i = 0; i < kept; i++)
+        ret_line[i] = (unsigned char)clean[i] < ' ' || clean[i] == 0x7F ? ' ' : clean[i];
+    ret_line[kept] = '\0';
+}

@@ -1,0 +1,19 @@
+#ifndef RUNNEL_CORE_MODEL_CHAT_REPAIR_H
+#define RUNNEL_CORE_MODEL_CHAT_REPAIR_H
+
+#include <stddef.h>
+
+/*
+ * chat_repair.h -- text from an upstream, made fit for JSON and for people.
+ */
+
+/* A copy of JSON text in which whatever no JSON reader takes as a character became U+FFFD:
+ * bytes that are not UTF-8, NUL in either spelling, and \u escapes of half a surrogate pair
+ * (a server that streams token by token may cut an emoji in two). The caller frees. */
+char *chat_repair_json(const char *text, size_t length);
+
+/* Fills `ret_line` with `text` as one line of valid UTF-8: control characters become blanks, and what
+ * does not fit is cut off behind a whole character. `size` counts the NUL. */
+void chat_repair_line(char *ret_line, size_t size, const char *text, size_t length);
+
+#endif

@@ -1,0 +1,24 @@
+#ifndef RUNNEL_CORE_MODEL_CHAT_SINK_H
+#define RUNNEL_CORE_MODEL_CHAT_SINK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/model/model.h"
+
+/*
+ * chat_sink.h -- where the pieces of an answer go while they are read.
+ *
+ * Every callback may end the turn. Whoever called one looks at `stopped` before anything else
+ * and returns ERR_CANCELLED, up to where the bytes came from.
+ */
+
+struct chat_sink {
+    const struct model_events *events;
+    void *arg;
+    size_t size;    /* bytes of the answer so far, against MODEL_TURN_LIMIT */
+    bool announced; /* something was: the turn cannot be asked again */
+    bool stopped;   /* set from outside: no more callbacks */
+};
+
+#endif

@@ -1,0 +1,596 @@
+/*
+ * http_client.c -- the life of a call: begun, connected, answered, done.
+ *
+ * libcurl forbids adding and removing transfers inside its callbacks. So what a caller asks for
+ * in on_head or on_data is only noted there, in the list of deferred calls, which is looked at
+ * when libcurl has returned.
+ *
+ * Deadlines are ours: libcurl has no notion of a first byte, and its own timers would keep
+ * sorting themselves on every piece. A call has one timer on the loop. A piece of the body only
+ * notes the time; the timer, when it fires too early for what was noted, goes to sleep again.
+ */
+
+#include "core/net/http_client.h"
+
+#include <assert.h>
+#include <curl/curl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/fault.h"
+#include "core/base/mem.h"
+#include "core/net/http_multi.h"
+
+/* Memory of every open stream. Tokens come in pieces of a few hundred bytes; larger ones did
+ * not make anything measurably faster. */
+#define RECEIVE_BUFFER 1024L
+#define UPLOAD_BUFFER  16384L
+
+enum call_state {
+    CALL_DEFERRED,   /* not given to libcurl yet */
+    CALL_CONNECTING, /* looking up the name, connecting, greeting */
+    CALL_WAITING,    /* asked; no byte of the body yet */
+    CALL_READING,
+    CALL_CANCELLED, /* inside libcurl; released when that returns */
+    CALL_DONE,      /* on_done is being called */
+};
+
+struct http_call {
+    struct http_transfer transfer;
+    struct http_request request; /* holds its body; url, method and headers are ours below */
+    struct curl_slist *headers;
+    char *url;
+    char *method;
+    enum call_state state;
+    bool head_told;
+    bool is_deferred; /* stands in the list of calls to be looked at */
+    uint64_t started_ns;
+    uint64_t latest_ns; /* last piece of the body */
+    struct loop_timer timer;
+    const char *refusal;    /* why it is not even begun */
+    struct http_call *prev; /* in the list of all calls */
+    struct http_call *next;
+    struct http_call *next_deferred;
+    char curl_says[CURL_ERROR_SIZE];
+};
+
+/* --- what is sent --- */
+
+struct http_body *http_body_new(char *bytes, size_t length)
+{
+    struct http_body *body = mem_new(struct http_body);
+
+    *body = (struct http_body){.bytes = bytes, .length = length, .holders = 1};
+    return body;
+}
+
+struct http_body *http_body_hold(struct http_body *body)
+{
+    body->holders++;
+    return body;
+}
+
+void http_body_drop(struct http_body *body)
+{
+    if (!body || --body->holders)
+        return;
+    free(body->bytes);
+    free(body);
+}
+
+/* --- who and what, for the error texts --- */
+
+/* The host and port of a URL, without user and password. */
+static char *host_of(const char *url)
+{
+    const char *host = strstr(url, "://");
+    const char *at;
+    size_t length;
+
+    host = host ? host + 3 : url;
+    length = strcspn(host, "/?#");
+    at = memrchr(host, '@', length);
+    if (at) {
+        length -= (size_t)(at + 1 - host);
+        host = at + 1;
+    }
+    return mem_strndup(host, length);
+}
+
+/* --- lists --- */
+
+static void defer(struct http_call *call)
+{
+    if (call->is_deferred)
+        return;
+    call->is_deferred = true;
+    call->next_deferred = call->transfer.multis->deferred;
+    call->transfer.multis->deferred = call;
+}
+
+static void undefer(struct http_call *call)
+{
+    struct http_call **link = &call->transfer.multis->deferred;
+
+    if (!call->is_deferred)
+        return;
+    while (*link != call)
+        link = &(*link)->next_deferred;
+    *link = call->next_deferred;
+    call->is_deferred = false;
+}
+
+static void list_add(struct http_call *call)
+{
+    struct http_multis *multis = call->transfer.multis;
+
+    call->next = multis->calls;
+    if (call->next)
+        call->next->prev = call;
+    multis->calls = call;
+}
+
+static void list_remove(struct http_call *call)
+{
+    if (call->next)
+        call->next->prev = call->prev;
+    if (call->prev)
+        call->prev->next = call->next;
+    else
+        call->transfer.multis->calls = call->next;
+}
+
+/* --- the end --- */
+
+/* Takes the call back from libcurl and stops its clock. */
+static void detach(struct http_call *call)
+{
+    assert(!call->transfer.multis->inside);
+    loop_timer_stop(call->transfer.multis->loop, &call->timer);
+    http_multi_remove(&call->transfer);
+    http_easy_put(&call->transfer);
+}
+
+static void call_free(struct http_call *call)
+{
+    detach(call);
+    undefer(call);
+    list_remove(call);
+    curl_slist_free_all(call->headers);
+    http_body_drop(call->request.body);
+    free(call->method);
+    free(call->url);
+    free(call);
+}
+
+/* `error` is NULL when the transfer went well. */
+static void finish(struct http_call *call, const struct err *error)
+{
+    detach(call);
+    call->state = CALL_DONE;
+    call->request.on_done(call->request.arg, error ? error->code : ERR_OK, error);
+    call_free(call);
+}
+
+/* --- deadlines --- */
+
+enum deadline {
+    DEADLINE_CONNECT,
+    DEADLINE_FIRST_BYTE,
+    DEADLINE_IDLE,
+    DEADLINE_TOTAL,
+    DEADLINE_COUNT
+};
+
+/* clang-format off */
+static const struct {
+    const char *to_do; /* what the server took too long for */
+    bool applies[CALL_DONE + 1];
+} deadlines[DEADLINE_COUNT] = {
+    [DEADLINE_CONNECT]    = {"accept the connection", {[CALL_CONNECTING] = true}},
+    [DEADLINE_FIRST_BYTE] = {"begin its answer", {[CALL_CONNECTING] = true, [CALL_WAITING] = true}},
+    [DEADLINE_IDLE]       = {"go on with its answer", {[CALL_READING] = true}},
+    [DEADLINE_TOTAL]      = {"complete its answer", {[CALL_CONNECTING] = true, [CALL_WAITING] = true,
+                                                     [CALL_READING] = true}},
+};
+/* clang-format on */
+
+static uint64_t limit_of(const struct http_call *call, enum deadline deadline)
+{
+    const uint64_t limits[DEADLINE_COUNT] = {
+        [DEADLINE_CONNECT] = call->request.timeouts.connect,
+        [DEADLINE_FIRST_BYTE] = call->request.timeouts.first_byte,
+        [DEADLINE_IDLE] = call->request.timeouts.idle,
+        [DEADLINE_TOTAL] = call->request.timeouts.total,
+    };
+
+    return limits[deadline];
+}
+
+/* The next moment at which the call has taken too long, and for what; UINT64_MAX for never. */
+static uint64_t next_deadline(const struct http_call *call, enum deadline *ret_deadline)
+{
+    uint64_t next = UINT64_MAX;
+
+    for (size_t i = 0; i < DEADLINE_COUNT; i++) {
+        uint64_t limit = limit_of(call, (enum deadline)i);
+        uint64_t start = i == DEADLINE_IDLE ? call->latest_ns : call->started_ns;
+
+        if (!limit || !deadlines[i].applies[call->state] || start + limit >= next)
+            continue;
+        next = start + limit;
+        *ret_deadline = (enum deadline)i;
+    }
+    return next;
+}
+
+static void start_clock(struct http_call *call)
+{
+    enum deadline deadline;
+    uint64_t due = next_deadline(call, &deadline);
+
+    if (due != UINT64_MAX)
+        loop_timer_start(call->transfer.multis->loop, &call->timer, due);
+}
+
+static void enter(struct http_call *call, enum call_state state)
+{
+    call->state = state;
+    start_clock(call);
+}
+
+static void time_out(struct http_call *call, enum deadline deadline)
+{
+    AUTO_FREE char *host = host_of(call->url);
+    double seconds = (double)limit_of(call, deadline) / (double)NS_PER_SECOND;
+    struct err error;
+
+    err_set(&error, ERR_TIMEOUT, "%s took more than %g s to %s", host, seconds,
+            deadlines[deadline].to_do);
+    finish(call, &error);
+}
+
+static void clock_fired(struct loop_timer *timer)
+{
+    struct http_call *call = CONTAINER_OF(timer, struct http_call, timer);
+    enum deadline deadline = DEADLINE_TOTAL;
+    struct err error;
+
+    if (call->refusal) {
+        err_set(&error, ERR_UPSTREAM, "%s", call->refusal);
+        finish(call, &error);
+        return;
+    }
+    if (next_deadline(call, &deadline) <= loop_now(call->transfer.multis->loop))
+        time_out(call, deadline);
+    else
+        start_clock(call);
+}
+
+/* --- what libcurl tells us --- */
+
+static int connected(void *arg, char *to_ip, char *from_ip, int to_port, int from_port)
+{
+    struct http_call *call = arg;
+
+    (void)to_ip, (void)from_ip, (void)to_port, (void)from_port;
+    if (call->state == CALL_CONNECTING)
+        enter(call, CALL_WAITING);
+    return CURL_PREREQFUNC_OK;
+}
+
+static struct http_head read_head(const struct http_call *call)
+{
+    long status = 0;
+    curl_off_t retry_after = 0;
+    char *type = NULL;
+
+    curl_easy_getinfo(call->transfer.easy, CURLINFO_RESPONSE_CODE, &status);
+    curl_easy_getinfo(call->transfer.easy, CURLINFO_CONTENT_TYPE, &type);
+    curl_easy_getinfo(call->transfer.easy, CURLINFO_RETRY_AFTER, &retry_after);
+    if (retry_after > HTTP_RETRY_AFTER_LIMIT)
+        retry_after = HTTP_RETRY_AFTER_LIMIT;
+    return (struct http_head){
+        .status = (int)status,
+        .content_type = type ? type : "",
+        .retry_after_ns = retry_after > 0 ? (uint64_t)retry_after * NS_PER_SECOND : 0,
+    };
+}
+
+/* A request holds a whole conversation, and its answer may take half an hour: the body goes
+ * when the server has it. libcurl sends again only what got no answer at all. */
+static void drop_sent_body(struct http_call *call)
+{
+    curl_off_t sent = 0;
+
+    curl_easy_getinfo(call->transfer.easy, CURLINFO_SIZE_UPLOAD_T, &sent);
+    if (!call->request.body || sent < (curl_off_t)call->request.body->length)
+        return;
+    curl_easy_setopt(call->transfer.easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)0);
+    curl_easy_setopt(call->transfer.easy, CURLOPT_POSTFIELDS, "");
+    http_body_drop(TAKE(call->request.body));
+}
+
+/* The head ends with an empty line; so does every "100 Continue" before it. */
+static size_t take_header(char *line, size_t unit, size_t count, void *arg)
+{
+    struct http_call *call = arg;
+    struct http_head head;
+    size_t size = unit * count;
+
+    if (call->state == CALL_CANCELLED)
+        return 0;
+    if (call->head_told || (line[0] != '\r' && line[0] != '\n'))
+        return size;
+    head = read_head(call);
+    if (head.status < 200)
+        return size;
+    call->head_told = true;
+    drop_sent_body(call);
+    if (call->request.on_head)
+        call->request.on_head(call->request.arg, &head);
+    return call->state == CALL_CANCELLED ? 0 : size;
+}
+
+static size_t take_body(char *bytes, size_t unit, size_t count, void *arg)
+{
+    struct http_call *call = arg;
+    size_t size = unit * count;
+
+    if (call->state == CALL_CANCELLED || size == 0)
+        return 0;
+    call->latest_ns = loop_now(call->transfer.multis->loop);
+    if (call->state != CALL_READING)
+        enter(call, CALL_READING);
+    if (call->request.on_data)
+        call->request.on_data(call->request.arg, bytes, size);
+    return call->state == CALL_CANCELLED ? 0 : size;
+}
+
+static const char *reason(const struct http_call *call, CURLcode rc)
+{
+    if (call->curl_says[0])
+        return call->curl_says;
+    return rc ? curl_easy_strerror(rc) : "its head broke off";
+}
+
+static void fail(struct http_call *call, CURLcode rc)
+{
+    AUTO_FREE char *host = host_of(call->url);
+    const char *why = reason(call, rc);
+    enum err_code code = rc == CURLE_OPERATION_TIMEDOUT ? ERR_TIMEOUT : ERR_UPSTREAM;
+    struct err error;
+
+    if (call->state == CALL_CONNECTING)
+        err_set(&error, code, "no connection to %s: %s", host, why);
+    else if (!call->head_told)
+        err_set(&error, code, "no answer from %s: %s", host, why);
+    else
+        err_set(&error, code, "the answer of %s broke off: %s", host, why);
+    finish(call, &error);
+}
+
+static void begin(struct http_call *call);
+
+/* Not by being done, maybe. */
+static void socket_lost(struct http_transfer *transfer)
+{
+    struct http_call *call = CONTAINER_OF(transfer, struct http_call, transfer);
+
+    if (call->state == CALL_CONNECTING)
+        defer(call);
+}
+
+static bool needs_push(struct http_transfer *transfer)
+{
+    bool lost = transfer->lost;
+
+    transfer->lost = false;
+    return lost || !transfer->sockets;
+}
+
+static void look_at_deferred(struct http_multis *multis)
+{
+    while (multis->deferred) {
+        struct http_call *call = multis->deferred;
+
+        undefer(call);
+        if (call->state == CALL_CANCELLED)
+            call_free(call);
+        else if (call->state == CALL_DEFERRED)
+            begin(call);
+        else if (call->state == CALL_CONNECTING && needs_push(&call->transfer))
+            http_multi_push(call->transfer.multi);
+    }
+}
+
+static void settle(struct http_multi *multi)
+{
+    CURLMsg *message;
+    int left;
+
+    while ((message = curl_multi_info_read(multi->curl, &left))) {
+        CURLcode rc = message->data.result;
+        struct http_transfer *transfer = NULL;
+        struct http_call *call;
+
+        curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&transfer);
+        call = CONTAINER_OF(transfer, struct http_call, transfer);
+        if (call->state == CALL_CANCELLED)
+            continue;
+        /* A connection that ends within the head is no error to libcurl. */
+        if (rc || !call->head_told)
+            fail(call, rc);
+        else
+            finish(call, NULL);
+    }
+    look_at_deferred(multi->owner);
+}
+
+/* --- the start --- */
+
+/* A name or value with a line break would be a header, or a request, of its own. */
+static bool is_one_line(const char *header)
+{
+    return !strpbrk(header, "\r\n");
+}
+
+static void copy_headers(struct http_call *call, const char *const *headers)
+{
+    /* Else libcurl waits a second for the server's consent to a large body. */
+    call->headers = curl_slist_append(NULL, "Expect:");
+    for (; headers && *headers; headers++) {
+        if (!is_one_line(*headers))
+            call->refusal = "a request header has a line break in it";
+        call->headers = curl_slist_append(call->headers, *headers);
+    }
+}
+
+static bool method_is(const struct http_call *call, const char *method)
+{
+    return strcmp(call->method, method) == 0;
+}
+
+/* A POST without a body still says that its length is zero. */
+static void set_method(struct http_call *call)
+{
+    const struct http_request *request = &call->request;
+
+    if (request->body || method_is(call, "POST") || method_is(call, "PUT") ||
+        method_is(call, "PATCH")) {
+        curl_easy_setopt(call->transfer.easy, CURLOPT_POSTFIELDSIZE_LARGE,
+                         (curl_off_t)(request->body ? request->body->length : 0));
+        curl_easy_setopt(call->transfer.easy, CURLOPT_POSTFIELDS,
+                         request->body ? request->body->bytes : "");
+    }
+    if (method_is(call, "HEAD"))
+        curl_easy_setopt(call->transfer.easy, CURLOPT_NOBODY, 1L);
+    else
+        curl_easy_setopt(call->transfer.easy, CURLOPT_CUSTOMREQUEST, call->method);
+}
+
+/* Told the time it has, libcurl gives each of several addresses its share; told none, it has
+ * a limit of its own. The second more is for our deadline to come first. */
+static long connect_timeout_ms(const struct http_request *request)
+{
+    uint64_t wait_ms = request->timeouts.connect / NS_PER_MS;
+
+    return wait_ms && wait_ms < INT_MAX - 1000 ? (long)wait_ms + 1000 : INT_MAX;
+}
+
+static void set_house_rules(CURL *easy)
+{
+    curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
+    curl_easy_setopt(easy, CURLOPT_PROXY, "");
+    curl_easy_setopt(easy, CURLOPT_USERAGENT, "runnel/" RUNNEL_VERSION);
+    curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
+    curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, RECEIVE_BUFFER);
+    curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, UPLOAD_BUFFER);
+#if LIBCURL_VERSION_NUM >= 0x075700
+    /* Without it, giving up on a slow name server waits for the thread that asks it. */
+    curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
+#endif
+}
+
+static void set_callbacks(struct http_call *call)
+{
+    curl_easy_setopt(call->transfer.easy, CURLOPT_ERRORBUFFER, call->curl_says);
+    curl_easy_setopt(call->transfer.easy, CURLOPT_PREREQFUNCTION, connected);
+    curl_easy_setopt(call->transfer.easy, CURLOPT_PREREQDATA, call);
+    curl_easy_setopt(call->transfer.easy, CURLOPT_HEADERFUNCTION, take_header);
+    curl_easy_setopt(call->transfer.easy, CURLOPT_HEADERDATA, call);
+    curl_easy_setopt(call->transfer.easy, CURLOPT_WRITEFUNCTION, take_body);
+    curl_easy_setopt(call->transfer.easy, CURLOPT_WRITEDATA, call);
+}
+
+/* Gives the call to libcurl, outside of libcurl. */
+static void begin(struct http_call *call)
+{
+    http_easy_take(&call->transfer);
+    set_house_rules(call->transfer.easy);
+    set_callbacks(call);
+    set_method(call);
+    curl_easy_setopt(call->transfer.easy, CURLOPT_URL, call->url);
+    curl_easy_setopt(call->transfer.easy, CURLOPT_HTTPHEADER, call->headers);
+    curl_easy_setopt(call->transfer.easy, CURLOPT_CONNECTTIMEOUT_MS,
+                     connect_timeout_ms(&call->request));
+    http_multi_add(&call->transfer);
+    enter(call, CALL_CONNECTING);
+}
+
+static void release_all(void *state)
+{
+    struct http_multis *multis = state;
+
+    while (multis->calls)
+        call_free(multis->calls);
+    http_multis_free(multis);
+}
+
+static struct http_multis *multis_of(struct loop *loop)
+{
+    struct http_multis *multis = loop_http_state(loop);
+
+    if (!multis) {
+        multis = http_multis_new(loop);
+        multis->settle = settle;
+        multis->socket_lost = socket_lost;
+        loop_set_http_state(loop, multis, release_all);
+    }
+    return multis;
+}
+
+struct http_call *http_call_start(struct loop *loop, const struct http_request *request)
+{
+    struct http_call *call = mem_new(struct http_call);
+
+    call->transfer.multis = multis_of(loop);
+    call->request = *request;
+    if (request->body)
+        http_body_hold(request->body);
+    call->url = mem_strdup(request->url);
+    call->method = mem_strdup(request->method);
+    call->started_ns = loop_now(loop);
+    call->timer.fire = clock_fired;
+    copy_headers(call, request->headers);
+    list_add(call);
+    if (FAULT("http.start"))
+        call->refusal = "fault";
+    if (call->refusal)
+        loop_timer_start(loop, &call->timer, 0);
+    else if (call->transfer.multis->inside)
+        defer(call);
+    else
+        begin(call);
+    return call;
+}
+
+void http_call_cancel(struct http_call *call)
+{
+    if (call->state == CALL_DONE)
+        return;
+    if (call->transfer.multis->inside) {
+        call->state = CALL_CANCELLED;
+        defer(call);
+    } else {
+        call_free(call);
+    }
+}
+
+void http_client_global_init(void)
+{
+    CURLcode rc = curl_global_init(CURL_GLOBAL_DEFAULT);
+
+    assert(rc == CURLE_OK);
+    (void)rc;
+}
+
+void http_client_global_free(void)
+{
+    curl_global_cleanup();
+}

@@ -1,0 +1,78 @@
+#ifndef RUNNEL_CORE_NET_HTTP_MULTI_H
+#define RUNNEL_CORE_NET_HTTP_MULTI_H
+
+#include <curl/curl.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/net/loop.h"
+
+/*
+ * http_multi.h -- libcurl's multi handles on one loop; http_client.c's lower half.
+ *
+ * A multi handle does the work of its transfers when one of its sockets is ready or its timer
+ * is due. Both are the loop's. After libcurl has worked, `settle` is called, outside of libcurl:
+ * what may not be done within its callbacks (adding and removing transfers) is done there.
+ */
+
+#define HTTP_SPARE_LIMIT 256 /* easy handles kept for the next transfers */
+
+struct http_call;
+struct http_multis;
+struct http_socket;
+
+struct http_multi {
+    CURLM *curl;
+    struct http_multis *owner;
+    struct loop_timer timer;
+    struct loop_timer push;
+    size_t live; /* transfers */
+};
+
+/* What both halves know of a call. It is CURLOPT_PRIVATE of its easy handle. */
+struct http_transfer {
+    struct http_multis *multis;
+    struct http_multi *multi; /* NULL while libcurl does not have it */
+    CURL *easy;
+    unsigned sockets; /* that are watched for it */
+    int opened;       /* its newest socket */
+    bool lost;        /* one of its own sockets was given up; http_client.c clears it */
+};
+
+struct http_multis {
+    struct loop *loop;
+    struct http_multi **all;
+    size_t count;
+    CURLSH *share; /* names and TLS sessions; the connections stay with their multi */
+    CURL *spare[HTTP_SPARE_LIMIT];
+    size_t spare_count;
+    struct http_socket **sockets; /* those that libcurl has us watch, by descriptor */
+    size_t socket_capacity;
+    bool inside; /* libcurl is working and may call back */
+
+    void (*settle)(struct http_multi *multi);
+    /* Inside libcurl: a socket of this transfer was given up. */
+    void (*socket_lost)(struct http_transfer *transfer);
+
+    struct http_call *calls;    /* http_client.c's: all that are alive */
+    struct http_call *deferred; /* http_client.c's: to be looked at by settle */
+};
+
+/* The caller fills in settle and socket_lost. */
+struct http_multis *http_multis_new(struct loop *loop);
+void http_multis_free(struct http_multis *multis); /* when no transfer is left */
+
+/* Gives the transfer an easy handle that has no options yet but what this half needs. */
+void http_easy_take(struct http_transfer *transfer);
+/* To libcurl, in the first multi with room, so that idle connections are found; and back from it,
+ * if it has it. Not inside libcurl. */
+void http_multi_add(struct http_transfer *transfer);
+void http_multi_remove(struct http_transfer *transfer);
+
+/* Works all transfers once, when the present events are dealt with: see http_multi.c. */
+void http_multi_push(struct http_multi *multi);
+
+/* Takes it back, when libcurl has it no more. NULL is fine. */
+void http_easy_put(struct http_transfer *transfer);
+
+#endif

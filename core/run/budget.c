@@ -1,0 +1,182 @@
+#include "core/run/budget.h"
+
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/run/context.h"
+
+/* ---- Reading and writing ---- */
+
+static int64_t limit_of(const json_t *config, const char *key)
+{
+    return json_get_int(config, key, INT64_MAX);
+}
+
+/* A request has the word of its own API, and never both. */
+static const char *completion_key(const json_t *config)
+{
+    return json_absent(json_object_get(config, "max_output_tokens")) ? "max_completion_tokens"
+                                                                     : "max_output_tokens";
+}
+
+void budget_init(struct budget *budget, const json_t *config, const char *usage)
+{
+    json_auto_t *tokens = json_parse_own(usage);
+    const json_t *input = json_object_get(tokens, "input_tokens_details");
+    const json_t *output = json_object_get(tokens, "output_tokens_details");
+
+    *budget = (struct budget){
+        .prompt = limit_of(config, "max_prompt_tokens"),
+        .completion = limit_of(config, completion_key(config)),
+        .used.input = json_get_int(tokens, "input_tokens", 0),
+        .used.cached = json_get_int(input, "cached_tokens", 0),
+        .used.output = json_get_int(tokens, "output_tokens", 0),
+        .used.reasoning = json_get_int(output, "reasoning_tokens", 0),
+        .asked = json_get_int(json_object_get(tokens, "runnel"), "asked", 0),
+    };
+}
+
+char *budget_text(const struct budget *budget)
+{
+    const struct model_usage *used = &budget->used;
+    json_auto_t *tokens = json_build(
+        "{s:I, s:{s:I, s:I}, s:I, s:{s:I}, s:I}", "input_tokens", (json_int_t)used->input,
+        "input_tokens_details", "cached_tokens", (json_int_t)used->cached, "cache_write_tokens",
+        (json_int_t)0, "output_tokens", (json_int_t)used->output, "output_tokens_details",
+        "reasoning_tokens", (json_int_t)used->reasoning, "total_tokens",
+        (json_int_t)(used->input + used->output));
+
+    if (budget->asked)
+        json_set(tokens, "runnel", json_build("{s:I}", "asked", (json_int_t)budget->asked));
+    return json_text(tokens);
+}
+
+/* ---- Spending ---- */
+
+void budget_add(struct budget *budget, const struct model_usage *usage)
+{
+    budget->used.input += usage->input;
+    budget->used.cached += usage->cached;
+    budget->used.output += usage->output;
+    budget->used.reasoning += usage->reasoning;
+    budget->used.known |= usage->known;
+    if (usage->input)
+        budget->asked += budget->asking;
+    budget->asking = 0;
+}
+
+static const char prompt_word[] = "max_prompt_tokens";
+static const char completion_word[] = "max_output_tokens";
+
+const char *budget_spent(const struct budget *budget)
+{
+    if (budget->used.output >= budget->completion)
+        return completion_word;
+    return budget->used.input >= budget->prompt ? prompt_word : NULL;
+}
+
+const char *budget_exceeded(const struct budget *budget)
+{
+    if (budget->used.output > budget->completion)
+        return completion_word;
+    return budget->used.input > budget->prompt ? prompt_word : NULL;
+}
+
+json_t *budget_config(const struct budget *budget, json_t *config)
+{
+    json_t *left;
+
+    if (budget->completion == INT64_MAX || !budget->used.output)
+        return json_incref(config);
+    left = json_copy(config);
+    json_set_int(left, completion_key(config), budget->completion - budget->used.output);
+    return left;
+}
+
+/* ---- Fitting the prompt ---- */
+
+/* How long a prompt may be. */
+static double room_left(const struct budget *budget)
+{
+    double tokens = (double)(budget->prompt - budget->used.input);
+    bool counted = budget->asked && budget->used.input;
+
+    return tokens * (counted ? (double)budget->asked / (double)budget->used.input
+                             : BUDGET_BYTES_PER_TOKEN);
+}
+
+static size_t weight_of(const struct item_row *item)
+{
+    const size_t image = (size_t)BUDGET_IMAGE_TOKENS * BUDGET_BYTES_PER_TOKEN;
+    size_t length = item->body ? strlen(item->body) : 0;
+
+    return length > image && strstr(item->body, "\"data:image/") ? image : length;
+}
+
+/* What is sent besides the items. */
+static size_t fixed_weight(const json_t *config)
+{
+    const json_t *tools = json_object_get(config, "tools");
+    AUTO_FREE char *text = json_absent(tools) ? NULL : json_text(tools);
+
+    return strlen(json_get_string(config, "instructions", "")) + (text ? strlen(text) : 0);
+}
+
+static size_t weight_of_all(const struct item_row *const *items, size_t count)
+{
+    size_t weight = 0;
+
+    for (size_t i = 0; i < count; i++)
+        weight += weight_of(items[i]);
+    return weight;
+}
+
+static bool is_message(const struct item_row *item)
+{
+    return strcmp(item->type, "message") == 0;
+}
+
+/* Goes on behind the first `kept` items until the rest begins with a message and all of it fits,
+ * at most to `end`. Returns where the rest begins. */
+static size_t skip_middle(const struct item_row *const *items, size_t kept, size_t end,
+                          double room, size_t *weight)
+{
+    size_t at = kept;
+
+    while (at < end && ((double)*weight > room || !is_message(items[at])))
+        *weight -= weight_of(items[at++]);
+    return at;
+}
+
+/* Leaves out items[first .. end). */
+static void leave_out(const struct item_row **items, size_t *count, size_t first, size_t end)
+{
+    memmove(items + first, items + end, (*count - end) * sizeof(items[0]));
+    *count -= end - first;
+}
+
+bool budget_fit(struct budget *budget, const json_t *config, const char *run_id,
+                const struct item_row **items, size_t *count)
+{
+    const json_t *strategy = json_object_get(config, "truncation_strategy");
+    int last = (int)json_get_int(strategy, "last_messages", 0);
+    size_t newest, weight, kept, rest;
+    double room;
+
+    if (budget->prompt == INT64_MAX)
+        return true;
+    leave_out(items, count, 0, context_start(items, *count, last, run_id));
+    room = room_left(budget);
+    weight = fixed_weight(config) + weight_of_all(items, *count);
+    newest = context_start(items, *count, 1, run_id);
+    kept = !last && newest > 0 && is_message(items[0]);
+    if ((double)weight > room) {
+        rest = skip_middle(items, kept, newest, room, &weight);
+        if ((double)weight > room && kept)
+            weight -= weight_of(items[--kept]);
+        leave_out(items, count, kept, rest);
+    }
+    budget->asking = (int64_t)weight;
+    return (double)weight <= room || !budget->asked;
+}

@@ -1,0 +1,562 @@
+#include "core/run/context.h"
+
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/run/compaction.h"
+#include "core/run/past_calls.h"
+#include "core/run/tool_choice.h"
+
+static bool type_is(const struct item_row *item, const char *type)
+{
+    return strcmp(item->type, type) == 0;
+}
+
+static bool is_output(const struct item_row *item)
+{
+    return past_is_output(item->type);
+}
+
+/* ---- Content: parts of the Responses vocabulary as the Chat API's ---- */
+
+static json_t *text_part(const char *text)
+{
+    return json_build("{s:s, s:s}", "type", "text", "text", text);
+}
+
+static json_t *image_part(const json_t *part)
+{
+    const char *url = json_get_string(part, "image_url", NULL);
+    const char *detail = json_get_string(part, "detail", NULL);
+    json_t *image;
+
+    if (!url) {
+        AUTO_FREE char *named = mem_printf("[image %s]", json_get_string(part, "file_id", ""));
+
+        return text_part(named);
+    }
+    image = json_build("{s:s}", "url", url);
+    if (detail)
+        json_set_string(image, "detail", strcmp(detail, "original") == 0 ? "high" : detail);
+    return json_build("{s:s, s:o}", "type", "image_url", "image_url", image);
+}
+
+static json_t *file_part(const json_t *part)
+{
+    json_t *file = json_object();
+    static const char *const keys[] = {"file_id", "filename", "file_data", "file_url"};
+
+    for (size_t i = 0; i < COUNT_OF(keys); i++) {
+        json_t *value = json_object_get(part, keys[i]);
+
+        if (!json_absent(value))
+            json_object_set(file, keys[i], value);
+    }
+    return json_build("{s:s, s:o}", "type", "file", "file", file);
+}
+
+static json_t *chat_part(const json_t *part)
+{
+    const char *type = json_get_string(part, "type", "");
+
+    if (strcmp(type, "input_image") == 0)
+        return image_part(part);
+    if (strcmp(type, "input_file") == 0)
+        return file_part(part);
+    if (strcmp(type, "refusal") == 0)
+        return text_part(json_get_string(part, "refusal", ""));
+    return text_part(json_get_string(part, "text", ""));
+}
+
+/* All text of a content list as one string, parts separated by an empty line. */
+static json_t *joined_text(const json_t *parts)
+{
+    AUTO_BUF text = {0};
+    size_t i;
+    json_t *part;
+
+    json_array_foreach (parts, i, part) {
+        if (text.length)
+            buf_add_text(&text, "\n\n");
+        buf_add_text(&text, json_get_string(part, "text", ""));
+    }
+    return json_stringn_nocheck(text.data ? text.data : "", text.length);
+}
+
+/* A string when it is all text, which every server understands; else a list of parts. */
+static json_t *chat_content(const json_t *content)
+{
+    json_auto_t *parts = json_array();
+    bool text_only = true;
+    size_t i;
+    json_t *part;
+
+    if (json_is_string(content))
+        return json_deep_copy(content);
+    json_array_foreach (content, i, part) {
+        json_t *made = chat_part(part);
+
+        text_only = text_only && json_object_get(made, "text");
+        json_array_append_new(parts, made);
+    }
+    return text_only ? joined_text(parts) : json_incref(parts);
+}
+
+/* ---- Calls ---- */
+
+static const char *id_of_call(const struct item_row *item)
+{
+    return *item->call_id ? item->call_id : item->id;
+}
+
+static json_t *chat_call(const struct item_row *item, const json_t *body)
+{
+    AUTO_FREE char *name = past_call_name(item->type, body);
+    AUTO_FREE char *arguments = past_call_arguments(item->type, body);
+
+    return json_build("{s:s, s:s, s:{s:s, s:s}}", "id", id_of_call(item), "type", "function",
+                      "function", "name", name, "arguments", *arguments ? arguments : "{}");
+}
+
+static bool is_call(const struct item_row *item, const json_t *body)
+{
+    return past_is_call(item->type, body);
+}
+
+/* ---- The conversation ---- */
+
+/* Building state: the messages so far, and the assistant message that calls are gathered in. */
+struct story {
+    json_t *messages;
+    json_t *bodies; /* parsed bodies of all items, in order */
+    const struct item_row *const *items;
+    size_t count;
+    unsigned flags;
+};
+
+static void add_message(struct story *story, const char *role, json_t *content)
+{
+    json_array_append_new(story->messages,
+                          json_build("{s:s, s:o}", "role", role, "content", content));
+}
+
+static const char *chat_role(const char *role)
+{
+    return strcmp(role, "developer") == 0 ? "system" : role;
+}
+
+/* What the client answered to the call at `at`: the next output with its id. Models use an id
+ * again in a later turn, so any other would not do. New reference, or NULL. */
+static json_t *given_output(const struct story *story, size_t at)
+{
+    const char *id = id_of_call(story->items[at]);
+
+    for (size_t i = at + 1; i < story->count; i++) {
+        const struct item_row *item = story->items[i];
+
+        if (is_output(item) && strcmp(item->call_id, id) == 0)
+            return past_output(item->type, item_status_name(item->status),
+                               json_array_get(story->bodies, i));
+    }
+    return NULL;
+}
+
+static json_t *output_of(const struct story *story, size_t at)
+{
+    static const char never[] = "{\"status\":\"incomplete\",\"message\":\"This call has no "
+                                "output: it was not executed.\"}";
+    const char *own =
+        past_own_output(story->items[at]->type, json_array_get(story->bodies, at));
+    json_auto_t *given = own ? NULL : given_output(story, at);
+
+    if (own)
+        return json_string_nocheck(own);
+    return given ? chat_content(given) : json_string(never);
+}
+
+/* In Chat Completions a tool answers with text; pictures and files are the user's to show, so they
+ * go into `shown`, behind a line that says whose they are. Returns what is left; takes `parts`. */
+static json_t *keep_text(const char *id, json_t *parts, json_t *shown)
+{
+    AUTO_FREE char *line = mem_printf("Output of the call %s:", id);
+    json_auto_t *texts = json_array();
+    size_t i;
+    json_t *part;
+
+    json_array_append_new(shown, text_part(line));
+    json_array_foreach (parts, i, part)
+        json_array_append(json_object_get(part, "text") ? texts : shown, part);
+    if (!json_array_size(texts))
+        json_array_append_new(texts, text_part("[shown in the next message]"));
+    json_decref(parts);
+    return joined_text(texts);
+}
+
+static void add_output(struct story *story, size_t at, json_t *shown)
+{
+    const char *id = id_of_call(story->items[at]);
+    json_t *output = output_of(story, at);
+
+    if (json_is_array(output))
+        output = keep_text(id, output, shown);
+    json_array_append_new(story->messages, json_build("{s:s, s:s, s:o}", "role", "tool",
+                                                      "tool_call_id", id, "content", output));
+}
+
+/* Two items belong to one answer of the model: same run and turn, or neighbours in the input. */
+static bool same_turn(const struct item_row *a, const struct item_row *b)
+{
+    return a->input == b->input && a->turn == b->turn && strcmp(a->run_id, b->run_id) == 0;
+}
+
+static int by_model_index(const void *a, const void *b)
+{
+    const size_t *const *left = a;
+    const size_t *const *right = b;
+
+    return (*left)[1] < (*right)[1] ? -1 : (*left)[1] > (*right)[1];
+}
+
+/* Adds the calls items[first..end) as tool_calls of `message`, in the model's order, and then
+ * their outputs. */
+static void add_calls(struct story *story, size_t first, size_t end, json_t *message)
+{
+    size_t count = end - first;
+    AUTO_FREE size_t(*keys)[2] = mem_zeroed(count, sizeof(*keys));
+    AUTO_FREE size_t **order = mem_zeroed(count, sizeof(*order));
+    json_auto_t *shown = json_array();
+    size_t calls = 0;
+    json_t *list = json_array();
+
+    for (size_t i = first; i < end; i++) {
+        if (!is_call(story->items[i], json_array_get(story->bodies, i)))
+            continue;
+        keys[calls][0] = i;
+        keys[calls][1] = (size_t)story->items[i]->model_index;
+        order[calls] = keys[calls];
+        calls++;
+    }
+    qsort(order, calls, sizeof(*order), by_model_index);
+    for (size_t i = 0; i < calls; i++)
+        json_array_append_new(list, chat_call(story->items[order[i][0]],
+                                              json_array_get(story->bodies, order[i][0])));
+    json_set(message, "tool_calls", list);
+    json_array_append(story->messages, message);
+    for (size_t i = 0; i < calls; i++)
+        add_output(story, order[i][0], shown);
+    if (json_array_size(shown))
+        add_message(story, "user", json_incref(shown));
+}
+
+/* Sealed as its upstream did it, notes of ours included. */
+static void keep_reasoning(json_t *message, const struct item_row *item, json_t *body)
+{
+    json_t *list = json_object_get(message, "reasoning_items");
+
+    if (!list) {
+        list = json_array();
+        json_object_set_new(message, "reasoning_items", list);
+    }
+    json_set_string(body, "id", item->id);
+    json_array_append(list, body);
+}
+
+/* One answer of the model: text, calls, or both. Returns the index after it. */
+static size_t add_answer(struct story *story, size_t first)
+{
+    const struct item_row *head = story->items[first];
+    json_auto_t *message = json_build("{s:s, s:n}", "role", "assistant", "content");
+    size_t end = first;
+    bool calls = false;
+
+    while (end < story->count && same_turn(head, story->items[end])) {
+        const struct item_row *item = story->items[end];
+        json_t *body = json_array_get(story->bodies, end);
+        bool is_text = type_is(item, "message") && strcmp(item->role, "assistant") == 0;
+
+        if (is_text && (calls || !json_is_null(json_object_get(message, "content"))))
+            break; /* a second message: an answer of its own */
+        if (is_text)
+            json_set(message, "content", chat_content(json_object_get(body, "content")));
+        else if (is_call(item, body))
+            calls = true;
+        else if (!type_is(item, "reasoning") && !type_is(item, "mcp_list_tools") &&
+                 !(calls && !item->input && is_output(item)))
+            break;
+        if (type_is(item, "reasoning") && story->flags & CONTEXT_REASONING)
+            keep_reasoning(message, item, body);
+        end++;
+    }
+    if (calls)
+        add_calls(story, first, end, message);
+    else if (!json_is_null(json_object_get(message, "content")))
+        json_array_append(story->messages, message);
+    return end > first ? end : first + 1;
+}
+
+static size_t add_item(struct story *story, size_t i)
+{
+    const struct item_row *item = story->items[i];
+    json_t *body = json_array_get(story->bodies, i);
+
+    if (type_is(item, "message") && strcmp(item->role, "assistant") != 0) {
+        add_message(story, chat_role(item->role),
+                    chat_content(json_object_get(body, "content")));
+        return i + 1;
+    }
+    if (is_output(item))
+        return i + 1;
+    if (type_is(item, "compaction")) {
+        compaction_tell(body, story->messages);
+        return i + 1;
+    }
+    return add_answer(story, i);
+}
+
+/* A crash cut it in the middle: the turn was asked again, and this is not what it answered. */
+static bool was_cut(const json_t *body)
+{
+    return json_get_bool(json_object_get(body, "runnel"), "cut", false);
+}
+
+/* A call of the client's in an answer that broke off there: its arguments may be half, and nobody can
+ * have executed it. Who has answered it all the same means it. */
+static bool is_unfinished(const struct item_row *const *items, size_t count, size_t at)
+{
+    const struct item_row *call = items[at];
+
+    if (call->status != ITEM_INCOMPLETE || !past_is_client_call(call->type))
+        return false;
+    for (size_t i = at + 1; i < count; i++) {
+        if (is_output(items[i]) && strcmp(items[i]->call_id, id_of_call(call)) == 0)
+            return false;
+    }
+    return true;
+}
+
+static void keep_item(struct story *story, const struct item_row **kept, size_t at,
+                      const struct item_row *item, json_t *body)
+{
+    memmove(kept + at + 1, kept + at, (story->count - at) * sizeof(*kept));
+    kept[at] = item;
+    json_array_insert_new(story->bodies, at, body);
+    story->count++;
+}
+
+/* Where an item belongs: at the end, but for calls of a turn whose answer was shown before them
+ * (what final tools said). */
+static size_t place_of(const struct story *story, const struct item_row *item)
+{
+    size_t at = story->count;
+
+    while (!item->input && at && !story->items[at - 1]->input &&
+           story->items[at - 1]->turn > item->turn &&
+           strcmp(story->items[at - 1]->run_id, item->run_id) == 0)
+        at--;
+    return at;
+}
+
+static void read_items(struct story *story, const struct item_row *const *items, size_t count,
+                       const struct item_row **kept)
+{
+    for (size_t i = 0; i < count; i++) {
+        json_t *body = json_parse_own(items[i]->body);
+
+        if (was_cut(body) || is_unfinished(items, count, i)) {
+            json_decref(body);
+            continue;
+        }
+        keep_item(story, kept, place_of(story, items[i]), items[i], body);
+    }
+}
+
+static json_t *make_messages(const char *instructions, const struct item_row *const *items,
+                             size_t count, unsigned flags)
+{
+    AUTO_FREE const struct item_row **kept = mem_zeroed(count, sizeof(*kept));
+    json_auto_t *bodies = json_array();
+    struct story story = {
+        .messages = json_array(), .bodies = bodies, .items = kept, .flags = flags};
+
+    if (instructions && *instructions)
+        add_message(&story, "system", json_string_nocheck(instructions));
+    read_items(&story, items, count, kept);
+    for (size_t i = 0; i < story.count;)
+        i = add_item(&story, i);
+    return story.messages;
+}
+
+json_t *context_messages(const char *instructions, const struct item_row *const *items,
+                         size_t count)
+{
+    return make_messages(instructions, items, count, 0);
+}
+
+json_t *context_content(const json_t *content)
+{
+    return chat_content(content);
+}
+
+bool context_is_output(const struct item_row *item)
+{
+    return is_output(item);
+}
+
+size_t context_start(const struct item_row *const *items, size_t count, int last_messages,
+                     const char *run_id)
+{
+    int seen = 0;
+
+    for (size_t i = count; last_messages && i-- > 0;) {
+        bool made_here = !items[i]->input && strcmp(items[i]->run_id, run_id) == 0;
+
+        if (type_is(items[i], "message") && !made_here && ++seen == last_messages)
+            return i;
+    }
+    return 0;
+}
+
+/* ---- The request ---- */
+
+/* config key -> upstream key, for what is passed on as it is. */
+/* clang-format off */
+static const struct {
+    const char *from;
+    const char *to;
+} passed_on[] = {
+    {"temperature",           "temperature"},
+    {"top_p",                 "top_p"},
+    {"max_output_tokens",     "max_completion_tokens"},
+    {"max_completion_tokens", "max_completion_tokens"},
+    {"reasoning_effort",      "reasoning_effort"},
+    {"top_logprobs",          "top_logprobs"},
+    {"user",                  "user"},
+    {"prompt_cache_key",      "prompt_cache_key"},
+    {"safety_identifier",     "safety_identifier"},
+};
+/* clang-format on */
+
+/* text.format or response_format as the Chat API's response_format; NULL to leave it out. */
+static json_t *chat_format(const json_t *config)
+{
+    const json_t *format = json_object_get(json_object_get(config, "text"), "format");
+    const char *type;
+
+    if (!format)
+        format = json_object_get(config, "response_format");
+    type = json_get_string(format, "type", "text");
+    if (strcmp(type, "text") == 0)
+        return NULL;
+    if (strcmp(type, "json_schema") == 0 && !json_object_get(format, "json_schema")) {
+        json_t *schema = json_object();
+        static const char *const keys[] = {"name", "description", "schema", "strict"};
+
+        for (size_t i = 0; i < COUNT_OF(keys); i++) {
+            json_t *value = json_object_get(format, keys[i]);
+
+            if (!json_absent(value))
+                json_object_set(schema, keys[i], value);
+        }
+        return json_build("{s:s, s:o}", "type", "json_schema", "json_schema", schema);
+    }
+    return json_deep_copy(format);
+}
+
+bool context_includes(const json_t *config, const char *what)
+{
+    size_t i;
+    json_t *word;
+
+    json_array_foreach (json_object_get(config, "include"), i, word) {
+        if (strcmp(json_string_value(word), what) == 0)
+            return true;
+    }
+    return false;
+}
+
+bool context_wants_logprobs(const json_t *config)
+{
+    return context_includes(config, "message.output_text.logprobs") ||
+           json_get_int(config, "top_logprobs", 0) > 0;
+}
+
+static void add_sampling(json_t *request, const json_t *config)
+{
+    const json_t *reasoning = json_object_get(config, "reasoning");
+    const json_t *text = json_object_get(config, "text");
+    json_t *format = chat_format(config);
+
+    for (size_t i = 0; i < COUNT_OF(passed_on); i++) {
+        json_t *value = json_object_get(config, passed_on[i].from);
+
+        if (!json_absent(value))
+            json_object_set(request, passed_on[i].to, value);
+    }
+    if (context_wants_logprobs(config))
+        json_set_bool(request, "logprobs", true);
+    if (json_get_int(config, "top_logprobs", 0) <= 0)
+        json_object_del(request, "top_logprobs");
+    if (json_get_string(reasoning, "effort", NULL))
+        json_object_set(request, "reasoning_effort", json_object_get(reasoning, "effort"));
+    if (json_get_string(text, "verbosity", NULL) &&
+        strcmp(json_get_string(text, "verbosity", ""), "medium") != 0)
+        json_object_set(request, "verbosity", json_object_get(text, "verbosity"));
+    if (format)
+        json_set(request, "response_format", format);
+}
+
+static void add_tools(json_t *request, const json_t *config, const struct tool_set *tools,
+                      unsigned flags)
+{
+    const json_t *choice = json_object_get(config, "tool_choice");
+    json_t *upstream_choice = NULL;
+    json_t *offered;
+
+    if (flags & CONTEXT_CHOICE_SPENT)
+        choice = tool_choice_standing(choice);
+    offered = tool_set_offer(tools, choice);
+    if (!offered)
+        return;
+    json_set(request, "tools", offered);
+    if (flags & CONTEXT_LAST_ANSWER)
+        upstream_choice = json_string("none");
+    else if (!(flags & CONTEXT_CHOICE_SPENT) || json_is_string(choice))
+        upstream_choice = tool_choice_upstream(tools, choice);
+    if (upstream_choice)
+        json_set(request, "tool_choice", upstream_choice);
+    if (!json_get_bool(config, "parallel_tool_calls", true))
+        json_set_bool(request, "parallel_tool_calls", false);
+}
+
+/* What a prompt template says, in front of everything. */
+static void put_first(json_t *messages, const json_t *instructions)
+{
+    size_t i;
+    json_t *item;
+
+    json_array_foreach (instructions, i, item)
+        json_array_insert_new(messages, i,
+                              json_build("{s:s, s:o}", "role",
+                                         chat_role(json_get_string(item, "role", "developer")),
+                                         "content",
+                                         chat_content(json_object_get(item, "content"))));
+}
+
+json_t *context_request(const char *run_id, const json_t *config, const struct tool_set *tools,
+                        const struct item_row *const *items, size_t count, unsigned flags)
+{
+    const json_t *truncation = json_object_get(config, "truncation_strategy");
+    int last = (int)json_get_int(truncation, "last_messages", 0);
+    size_t start = context_start(items, count, last, run_id);
+    json_t *request =
+        json_build("{s:s, s:o}", "model", json_get_string(config, "model", ""), "messages",
+                   make_messages(json_get_string(config, "instructions", NULL),
+                                 count ? items + start : items, count - start, flags));
+
+    put_first(json_object_get(request, "messages"), json_object_get(config, "instructions"));
+    add_sampling(request, config);
+    add_tools(request, config, tools, flags);
+    return request;
+}

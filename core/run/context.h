@@ -1,0 +1,53 @@
+#ifndef RUNNEL_CORE_RUN_CONTEXT_H
+#define RUNNEL_CORE_RUN_CONTEXT_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/run/tool_set.h"
+#include "core/store/rows.h"
+
+/*
+ * context.h -- what the model is told: items in, a Chat Completions request out.
+ *
+ * The cost is proportional to what is sent. A tool call is never sent without an output: one
+ * that has none (a run that was cancelled while it waited) gets a placeholder. Items that a
+ * crash cut in the middle are left out. Calls are sent in the model's own order, whatever order
+ * their outputs came in.
+ */
+
+enum context_flags {
+    CONTEXT_LAST_ANSWER = 1 << 0, /* no more tools: the limit of rounds was reached */
+    CONTEXT_CHOICE_SPENT =
+        1 << 1,                 /* a forced tool_choice was obeyed already: auto from now on */
+    CONTEXT_REASONING = 1 << 2, /* messages have `reasoning_items`, for context_responses.h */
+};
+
+/* The request body: model, messages, tools and the sampling parameters of `config` (the request
+ * as accepted, of either face). Its instructions are text or, of a prompt template, a list of
+ * messages. New reference. */
+json_t *context_request(const char *run_id, const json_t *config, const struct tool_set *tools,
+                        const struct item_row *const *items, size_t count, unsigned flags);
+
+/* The `messages` alone; exposed for tests and token counts. New reference. */
+json_t *context_messages(const char *instructions, const struct item_row *const *items,
+                         size_t count);
+
+/* The content of an item as that of a message: text, or parts. New reference. */
+json_t *context_content(const json_t *content);
+/* The output of a call, as an item of its own. */
+bool context_is_output(const struct item_row *item);
+
+/* Only the newest `last_messages` messages, besides what the run itself has made: index of the first
+ * item to send. 0: all. */
+size_t context_start(const struct item_row *const *items, size_t count, int last_messages,
+                     const char *run_id);
+
+/* Whether the request's `include` has this. */
+bool context_includes(const json_t *config, const char *what);
+
+/* Whether the request asks for the probabilities of tokens: by top_logprobs, or by include. */
+bool context_wants_logprobs(const json_t *config);
+
+#endif

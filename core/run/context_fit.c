@@ -1,0 +1,270 @@
+#include "core/run/context_fit.h"
+
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/model/tokenizer.h"
+#include "core/run/compaction.h"
+#include "core/run/context.h"
+#include "core/run/past_calls.h"
+
+/* ---- What things cost ---- */
+
+static bool is_truncated(const struct model_upstream *upstream, const json_t *config)
+{
+    return upstream && upstream->context_tokens &&
+           strcmp(json_get_string(config, "truncation", "disabled"), "auto") == 0;
+}
+
+bool context_is_counted(const struct model_upstream *upstream, const json_t *config)
+{
+    return is_truncated(upstream, config) ||
+           !json_absent(json_object_get(config, "context_management"));
+}
+
+static int64_t cost_of_output(const struct tokenizer *tokenizer, const struct item_row *item)
+{
+    json_auto_t *body = json_parse_own(item->body);
+    json_auto_t *output = past_output(item->type, item_status_name(item->status), body);
+    json_auto_t *content = context_content(output);
+
+    return TOKENS_OF_MESSAGE + tokenizer_count_content(tokenizer, content);
+}
+
+int64_t context_cost(const struct tokenizer *tokenizer, const struct item_row *item)
+{
+    json_auto_t *messages = NULL;
+
+    if (item->tokens || !item->body)
+        return item->tokens;
+    if (context_is_output(item))
+        return cost_of_output(tokenizer, item);
+    messages = context_messages(NULL, &item, 1);
+    return tokenizer_count_messages(tokenizer, messages);
+}
+
+void context_count(const struct tokenizer *tokenizer, struct item_row *item)
+{
+    item->tokens = context_cost(tokenizer, item);
+}
+
+/* Everything but the items. */
+static int64_t cost_of_frame(const struct context *context)
+{
+    json_auto_t *request =
+        context_request(context->run_id, context->config, context->tools, NULL, 0, 0);
+
+    return tokenizer_count_request(context->upstream->tokenizer, request);
+}
+
+int64_t context_total(const struct context *context, const struct item_row *const *items,
+                      size_t count)
+{
+    int64_t total = cost_of_frame(context);
+
+    for (size_t i = 0; i < count; i++)
+        total += context_cost(context->upstream->tokenizer, items[i]);
+    return total;
+}
+
+/* ---- The window ---- */
+
+size_t context_window(const struct item_row *const *items, size_t count)
+{
+    for (size_t i = count; i-- > 0;) {
+        if (compaction_is_whole(items[i]))
+            return i;
+    }
+    return 0;
+}
+
+/* ---- The newest ---- */
+
+static bool is_made_by(const struct item_row *item, const char *run_id)
+{
+    return !item->input && strcmp(item->run_id, run_id) == 0 &&
+           strcmp(item->type, "compaction") != 0;
+}
+
+static int last_turn_of(const struct item_row *const *items, size_t count, const char *run_id)
+{
+    int last = -1;
+
+    for (size_t i = 0; i < count; i++) {
+        if (is_made_by(items[i], run_id) && items[i]->turn > last)
+            last = items[i]->turn;
+    }
+    return last;
+}
+
+static void mark_turn(const struct item_row *const *items, size_t count, const char *run_id,
+                      int turn, bool *marks)
+{
+    for (size_t i = 0; i < count; i++)
+        marks[i] |= is_made_by(items[i], run_id) && items[i]->turn == turn;
+}
+
+/* Messages that the model has not said, and outputs. */
+static void mark_new_input(const struct item_row *const *items, size_t count,
+                           const char *run_id, bool *marks)
+{
+    for (size_t i = count; i-- > 0;) {
+        bool said_to_it = *items[i]->role && strcmp(items[i]->role, "assistant") != 0;
+
+        if (strcmp(items[i]->run_id, run_id) != 0 ||
+            (!said_to_it && !context_is_output(items[i])))
+            return;
+        marks[i] = true;
+    }
+}
+
+static void mark_calls(const struct item_row *const *items, size_t count, bool *marks)
+{
+    json_auto_t *wanted = json_object();
+
+    for (size_t i = count; i-- > 0;) {
+        if (!*items[i]->call_id)
+            continue;
+        if (marks[i] && context_is_output(items[i]))
+            json_object_set_new(wanted, items[i]->call_id, json_true());
+        else if (!context_is_output(items[i]) &&
+                 json_object_del(wanted, items[i]->call_id) == 0)
+            marks[i] = true;
+    }
+}
+
+void context_mark_newest(const struct item_row *const *items, size_t count, const char *run_id,
+                         bool *marks)
+{
+    int turn = last_turn_of(items, count, run_id);
+
+    if (turn < 0)
+        mark_new_input(items, count, run_id, marks);
+    else
+        mark_turn(items, count, run_id, turn, marks);
+    mark_calls(items, count, marks);
+}
+
+static void leave_out(const struct item_row **items, size_t *count, size_t end)
+{
+    memmove(items, items + end, (*count - end) * sizeof(items[0]));
+    *count -= end;
+}
+
+/* ---- Fitting ---- */
+
+#define NO_PARTNER SIZE_MAX
+
+/* Building state: which items go. */
+struct fitting {
+    const struct item_row **items;
+    size_t count;
+    size_t *partner; /* of a call: its output; of an output: its call */
+    bool *stays;
+    bool *goes;
+    int64_t excess;
+};
+
+/* An output belongs to the last call before it that has its id and no output yet. */
+static void find_partners(struct fitting *fitting)
+{
+    json_auto_t *open = json_object();
+
+    for (size_t i = fitting->count; i-- > 0;) {
+        const struct item_row *item = fitting->items[i];
+        json_t *output = json_object_get(open, item->call_id);
+
+        fitting->partner[i] = NO_PARTNER;
+        if (!*item->call_id)
+            continue;
+        if (context_is_output(item)) {
+            json_object_set_new(open, item->call_id, json_integer((json_int_t)i));
+        } else if (output) {
+            fitting->partner[i] = (size_t)json_integer_value(output);
+            fitting->partner[fitting->partner[i]] = i;
+            json_object_del(open, item->call_id);
+        }
+    }
+}
+
+static bool is_rule(const struct item_row *item)
+{
+    return strcmp(item->role, "system") == 0 || strcmp(item->role, "developer") == 0;
+}
+
+static void find_staying(struct fitting *fitting, const char *run_id)
+{
+    bool user_seen = false;
+
+    context_mark_newest(fitting->items, fitting->count, run_id, fitting->stays);
+    for (size_t i = fitting->count; i-- > 0;) {
+        bool users = strcmp(fitting->items[i]->role, "user") == 0;
+
+        fitting->stays[i] |= is_rule(fitting->items[i]) || (users && !user_seen);
+        user_seen |= users;
+    }
+}
+
+static void let_go(struct fitting *fitting, const struct tokenizer *tokenizer, size_t i)
+{
+    fitting->goes[i] = true;
+    fitting->excess -= context_cost(tokenizer, fitting->items[i]);
+}
+
+static void choose(struct fitting *fitting, const struct tokenizer *tokenizer)
+{
+    for (size_t i = 0; i < fitting->count; i++) {
+        if (fitting->stays[i] || fitting->goes[i])
+            continue;
+        if (fitting->excess <= 0 && strcmp(fitting->items[i]->role, "user") == 0)
+            return;
+        let_go(fitting, tokenizer, i);
+        if (fitting->partner[i] != NO_PARTNER && fitting->partner[i] > i)
+            let_go(fitting, tokenizer, fitting->partner[i]);
+    }
+}
+
+static void keep_the_rest(struct fitting *fitting, size_t *ret_count)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < fitting->count; i++) {
+        if (!fitting->goes[i])
+            fitting->items[kept++] = fitting->items[i];
+    }
+    *ret_count = kept;
+}
+
+/* Tokens that the prompt may have. */
+static int64_t room_for(const struct context *context)
+{
+    int64_t all = context->upstream->context_tokens;
+    int64_t answer =
+        json_get_int(context->config, "max_output_tokens", all / CONTEXT_ANSWER_SHARE);
+
+    return all - (answer < all / 2 ? answer : all / 2);
+}
+
+void context_fit(const struct context *context, const struct item_row **items, size_t *count)
+{
+    struct fitting fitting = {.items = items};
+
+    leave_out(items, count, context_window(items, *count));
+    if (!is_truncated(context->upstream, context->config))
+        return;
+    fitting.excess = context_total(context, items, *count) - room_for(context);
+    if (fitting.excess <= 0)
+        return;
+    fitting.count = *count;
+    fitting.partner = mem_new_array(size_t, *count + 1);
+    fitting.stays = mem_new_array(bool, *count + 1);
+    fitting.goes = mem_new_array(bool, *count + 1);
+    find_partners(&fitting);
+    find_staying(&fitting, context->run_id);
+    choose(&fitting, context->upstream->tokenizer);
+    keep_the_rest(&fitting, count);
+    free(fitting.partner);
+    free(fitting.stays);
+    free(fitting.goes);
+}

@@ -1,0 +1,62 @@
+#ifndef RUNNEL_CORE_RUN_CONTEXT_FIT_H
+#define RUNNEL_CORE_RUN_CONTEXT_FIT_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/model/model.h"
+#include "core/run/tool_set.h"
+#include "core/store/rows.h"
+
+/*
+ * context_fit.h -- how much of a context a model is shown: from the last compaction on, and no more
+ * than it can read.
+ *
+ * What an item costs in tokens is counted once and noted in its row (item_row.tokens), by whoever
+ * may take the time for it. A sum over items is a little too large: what stands between them is
+ * counted for each, as if it were a message of its own.
+ */
+
+/* The part of a context's tokens that is left for the answer, where the request says nothing. */
+#define CONTEXT_ANSWER_SHARE 8
+
+/* Whether a run will want to know what this request's items cost. */
+bool context_is_counted(const struct model_upstream *upstream, const json_t *config);
+
+/* Notes what the item costs, unless that was done before. */
+void context_count(const struct tokenizer *tokenizer, struct item_row *item);
+/* What it costs, noted or not. */
+int64_t context_cost(const struct tokenizer *tokenizer, const struct item_row *item);
+
+/* What a request costs: its items, and all that goes up with them. */
+struct context {
+    const struct model_upstream *upstream;
+    const char *run_id;
+    const json_t *config; /* the request as accepted */
+    const struct tool_set *tools;
+};
+int64_t context_total(const struct context *context, const struct item_row *const *items,
+                      size_t count);
+
+/* Index of the first item that counts: what a compaction stands for, and what came before it, is
+ * left out. */
+size_t context_window(const struct item_row *const *items, size_t count);
+
+/* Sets the marks of what must be seen word for word, and leaves the others alone: what the run's last
+ * turn made or, before it has made anything, the new input at the end; and the calls whose outputs
+ * are among it. */
+void context_mark_newest(const struct item_row *const *items, size_t count, const char *run_id,
+                         bool *marks);
+
+/*
+ * Cuts the list down to what the model is shown: to the window; and where the request says
+ * truncation auto and the model's context is known, leaves out the oldest items until the rest fits
+ * beside the answer. Always stay: system and developer messages, the user's last message, and what
+ * context_mark_newest() marks. A call never goes without its output. What is left begins with a
+ * message of the user where it can.
+ */
+void context_fit(const struct context *context, const struct item_row **items, size_t *count);
+
+#endif

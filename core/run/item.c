@@ -1,0 +1,344 @@
+#include "core/run/item.h"
+
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/json.h"
+#include "core/base/mem.h"
+
+/* clang-format off */
+static const struct {
+    const char *type;
+    const char *prefix;
+} id_prefixes[] = {
+    {"message",               "msg_"},
+    {"reasoning",             "rs_"},
+    {"function_call",         "fc_"},
+    {"function_call_output",  "fco_"},
+    {"custom_tool_call",      "ctc_"},
+    {"custom_tool_call_output", "ctco_"},
+    {"local_shell_call_output", "lsho_"},
+    {"local_shell_call",      "lsh_"},
+    {"shell_call",            "sh_"},
+    {"shell_call_output",     "sho_"},
+    {"apply_patch_call",      "apc_"},
+    {"apply_patch_call_output", "apco_"},
+    {"computer_call",         "cu_"},
+    {"computer_call_output",  "cuo_"},
+    {"tool_search_call",      "tsc_"},
+    {"tool_search_output",    "tso_"},
+    {"additional_tools",      "at_"},
+    {"program",               "cm_"},
+    {"program_output",        "cmo_"},
+    {"mcp_approval_request",  "mcpr_"},
+    {"mcp_approval_response", "mcpa_"},
+    {"mcp_list_tools",        "mcpl_"},
+    {"mcp_call",              "mcp_"},
+    {"image_generation_call", "ig_"},
+    {"file_search_call",      "fs_"},
+    {"web_search_call",       "ws_"},
+    {"code_interpreter_call", "ci_"},
+    {"compaction",            "cmp_"},
+};
+/* clang-format on */
+
+const char *item_id_prefix(const char *type)
+{
+    for (size_t i = 0; i < COUNT_OF(id_prefixes); i++) {
+        if (strcmp(type, id_prefixes[i].type) == 0)
+            return id_prefixes[i].prefix;
+    }
+    return "item_";
+}
+
+static void part_clear(struct part *part)
+{
+    buf_clear(&part->text);
+    json_decref(part->annotations);
+    json_decref(part->logprobs);
+}
+
+void item_free(struct item *item)
+{
+    if (!item)
+        return;
+    for (unsigned i = 0; i < item->part_count; i++)
+        part_clear(&item->parts[i]);
+    free(item->parts);
+    free(item->name);
+    free(item->label);
+    free(item->tool_type);
+    buf_clear(&item->arguments);
+    free(item->growing_name);
+    buf_clear(&item->growing);
+    free(item->output);
+    free(item->error);
+    json_decref(item->fields);
+    json_decref(item->metadata);
+    item_row_clear(&item->row);
+    free(item);
+}
+
+struct part *item_add_part(struct item *item, enum part_kind kind)
+{
+    struct part *part;
+    unsigned index = 0;
+
+    for (unsigned i = 0; i < item->part_count; i++)
+        index += (item->parts[i].kind == PART_SUMMARY) == (kind == PART_SUMMARY);
+    item->parts = mem_resize(item->parts, item->part_count + 1, sizeof(*item->parts));
+    part = &item->parts[item->part_count++];
+    *part = (struct part){.kind = kind, .index = index};
+    item->part_open = true;
+    return part;
+}
+
+size_t item_annotate(struct item *item, json_t *annotation)
+{
+    struct part *part = &item->parts[item->part_count - 1];
+
+    if (!part->annotations)
+        part->annotations = json_array();
+    json_array_append_new(part->annotations, annotation);
+    return json_array_size(part->annotations) - 1;
+}
+
+void item_note(struct item *item, const char *key, const char *text)
+{
+    if (!item->metadata)
+        item->metadata = json_object();
+    json_set_string(item->metadata, key, text);
+}
+
+static json_t *text_value(const struct buf *buf)
+{
+    json_t *text = json_stringn_nocheck(buf->data ? buf->data : "", buf->length);
+
+    return text;
+}
+
+void part_add_logprobs(struct part *part, json_t *tokens)
+{
+    if (!part->logprobs)
+        part->logprobs = json_array();
+    json_array_extend(part->logprobs, tokens);
+}
+
+static json_t *list_or_none(json_t *list)
+{
+    return list ? json_copy(list) : json_array();
+}
+
+json_t *part_object(const struct part *part)
+{
+    switch (part->kind) {
+    case PART_TEXT:
+        return json_build("{s:s, s:o, s:o, s:o}", "type", "output_text", "annotations",
+                          list_or_none(part->annotations), "logprobs",
+                          list_or_none(part->logprobs), "text", text_value(&part->text));
+    case PART_REFUSAL:
+        return json_build("{s:s, s:o}", "type", "refusal", "refusal", text_value(&part->text));
+    case PART_REASONING:
+        return json_build("{s:s, s:o}", "type", "reasoning_text", "text",
+                          text_value(&part->text));
+    case PART_SUMMARY:
+        return json_build("{s:s, s:o}", "type", "summary_text", "text",
+                          text_value(&part->text));
+    }
+    return NULL;
+}
+
+static json_t *parts_array(const struct item *item)
+{
+    json_t *parts = json_array();
+
+    for (unsigned i = 0; i < item->part_count; i++)
+        json_array_append_new(parts, part_object(&item->parts[i]));
+    return parts;
+}
+
+static json_t *optional_text(const char *text)
+{
+    return text ? json_string_nocheck(text) : json_null();
+}
+
+static json_t *message_body(const struct item *item)
+{
+    return json_build("{s:s, s:o}", "role", "assistant", "content", parts_array(item));
+}
+
+/* Most reasoning has either a summary or the raw text, and then no other. */
+static json_t *reasoning_body(const struct item *item)
+{
+    json_t *summary = json_array();
+    json_t *content = json_array();
+    json_t *body;
+
+    for (unsigned i = 0; i < item->part_count; i++)
+        json_array_append_new(item->parts[i].kind == PART_SUMMARY ? summary : content,
+                              part_object(&item->parts[i]));
+    body = json_build("{s:o}", "summary", summary);
+    if (json_array_size(content))
+        json_object_set(body, "content", content);
+    json_decref(content);
+    return body;
+}
+
+static json_t *function_call_body(const struct item *item)
+{
+    return json_build("{s:o, s:s, s:s}", "arguments", text_value(&item->arguments), "call_id",
+                      item->row.call_id, "name", item->name);
+}
+
+static json_t *mcp_error(const char *error)
+{
+    if (!error)
+        return json_null();
+    return json_build("{s:s, s:[{s:s, s:s}]}", "type", "mcp_tool_execution_error", "content",
+                      "type", "text", "text", error);
+}
+
+static json_t *mcp_call_body(const struct item *item)
+{
+    return json_build("{s:n, s:o, s:o, s:s, s:o, s:s}", "approval_request_id", "arguments",
+                      text_value(&item->arguments), "error", mcp_error(item->error), "name",
+                      item->name, "output", optional_text(item->error ? NULL : item->output),
+                      "server_label", item->label ? item->label : "");
+}
+
+/* Hosted calls show fields of their own; what the model needs to be told of them later stands
+ * under our extension key. */
+static json_t *hosted_call_body(const struct item *item)
+{
+    json_t *runnel =
+        json_build("{s:s, s:s, s:o, s:o, s:o}", "type", item->tool_type ? item->tool_type : "",
+                   "name", item->name, "arguments", text_value(&item->arguments), "output",
+                   optional_text(item->output), "error", optional_text(item->error));
+
+    return json_build("{s:o}", "runnel", runnel);
+}
+
+json_t *item_body(const struct item *item)
+{
+    const char *type = item->row.type;
+    json_t *body;
+
+    if (strcmp(type, "message") == 0)
+        body = message_body(item);
+    else if (strcmp(type, "reasoning") == 0)
+        body = reasoning_body(item);
+    else if (strcmp(type, "function_call") == 0)
+        body = function_call_body(item);
+    else if (strcmp(type, "mcp_call") == 0)
+        body = mcp_call_body(item);
+    else if (item->tool_type)
+        body = hosted_call_body(item);
+    else
+        body = json_object();
+
+    if (item->fields)
+        json_object_update(body, item->fields);
+    if (item->arguments.length && strcmp(type, "custom_tool_call") == 0)
+        json_set(body, "input", text_value(&item->arguments)); /* as far as it was told */
+    if (item->metadata) {
+        json_t *runnel = json_object_get(body, "runnel");
+
+        if (!runnel) {
+            json_set(body, "runnel", json_object());
+            runnel = json_object_get(body, "runnel");
+        }
+        json_object_update(runnel, item->metadata);
+    }
+    return body;
+}
+
+/* mcp_list_tools has no status. */
+static bool shows_status(const char *type)
+{
+    return strcmp(type, "mcp_list_tools") != 0 && strcmp(type, "reasoning") != 0 &&
+           strcmp(type, "compaction") != 0;
+}
+
+void item_hide_notes(json_t *object)
+{
+    json_t *ours = json_object_get(object, "runnel");
+
+    json_object_del(ours, "compaction");
+    json_object_del(ours, "cut");
+    json_object_del(ours, "incomplete_reason");
+    json_object_del(ours, "upstream");
+    json_object_del(ours, "upstream_id");
+    json_object_del(ours, "encrypted_content");
+    if (!json_object_size(ours))
+        json_object_del(object, "runnel");
+}
+
+json_t *item_object(const struct item *item)
+{
+    json_t *object = json_build("{s:s, s:s}", "id", item->row.id, "type", item->row.type);
+    json_t *body = item->row.body ? json_parse_own(item->row.body) : item_body(item);
+
+    if (shows_status(item->row.type))
+        json_set_string(object, "status", item_status_name(item->row.status));
+    json_object_update(object, body);
+    item_hide_notes(object);
+    json_decref(body);
+    return object;
+}
+
+void item_settle(struct item *item)
+{
+    if (!item->growing_name)
+        return;
+    if (!item->fields)
+        item->fields = json_object();
+    json_set(item->fields, item->growing_name, text_value(&item->growing));
+}
+
+void item_grow(struct item *item, const char *name, const char *text, size_t length)
+{
+    if (!item->growing_name || strcmp(item->growing_name, name) != 0) {
+        item_settle(item);
+        free(item->growing_name);
+        item->growing_name = mem_strdup(name);
+        buf_reset(&item->growing);
+    }
+    buf_add(&item->growing, text, length);
+}
+
+void item_close(struct item *item, enum item_status status)
+{
+    json_t *body;
+
+    item_settle(item);
+    body = item_body(item);
+    item->row.status = status;
+    item->row.completed_at = clock_wall_us();
+    free(item->row.body);
+    item->row.body = json_text(body);
+    json_decref(body);
+    item->open = false;
+    item->part_open = false;
+}
+
+void item_row_copy(struct item_row *ret_copy, const struct item_row *row)
+{
+    *ret_copy = *row;
+    ret_copy->body = mem_strdup(row->body ? row->body : "{}");
+    ret_copy->metadata = mem_strdup(row->metadata);
+}
+
+void step_row_copy(struct step_row *ret_copy, const struct step_row *row)
+{
+    *ret_copy = *row;
+    ret_copy->usage = mem_strdup(row->usage);
+    ret_copy->error = mem_strdup(row->error);
+}
+
+void call_row_copy(struct call_row *ret_copy, const struct call_row *row)
+{
+    *ret_copy = *row;
+    ret_copy->tool = mem_strdup(row->tool);
+    ret_copy->arguments = mem_strdup(row->arguments);
+    ret_copy->output = mem_strdup(row->output);
+}

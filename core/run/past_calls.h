@@ -1,0 +1,38 @@
+#ifndef RUNNEL_CORE_RUN_PAST_CALLS_H
+#define RUNNEL_CORE_RUN_PAST_CALLS_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+/*
+ * past_calls.h -- calls and their outputs, as items, back into the words of functions.
+ *
+ * To a model every tool is a function. What its calls became for the client (shell_call,
+ * apply_patch_call, computer_call ...) becomes a function's name and arguments again, and what the
+ * client answered becomes content. handlers/ knows the way there; this is the way back.
+ *
+ * `type` and `body` are those of the item. Pure functions: any thread.
+ */
+
+/* Calls of every kind, but those that were sent to us and were executed somewhere else: nothing is
+ * known of their arguments. */
+bool past_is_call(const char *type, const json_t *body);
+
+/* Those that the client executes. */
+bool past_is_client_call(const char *type);
+
+/* What the model called. The caller frees. */
+char *past_call_name(const char *type, const json_t *body);
+/* What it wrote; JSON but for what was no JSON. The caller frees. */
+char *past_call_arguments(const char *type, const json_t *body);
+
+bool past_is_output(const char *type);
+
+/* What the client answered: a string, or a list of content parts. `status` is the item's. New
+ * reference; NULL when the item says nothing. */
+json_t *past_output(const char *type, const char *status, const json_t *body);
+
+/* What the item of a call of ours says itself; NULL for a client's call. Borrowed. */
+const char *past_own_output(const char *type, const json_t *body);
+
+#endif

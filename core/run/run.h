@@ -1,0 +1,329 @@
+#ifndef RUNNEL_CORE_RUN_RUN_H
+#define RUNNEL_CORE_RUN_RUN_H
+
+#include <jansson.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/event/frames.h"
+#include "core/event/sink.h"
+#include "core/model/model.h"
+#include "core/net/loop.h"
+#include "core/run/budget.h"
+#include "core/run/engine.h"
+#include "core/run/face.h"
+#include "core/run/input_text.h"
+#include "core/run/item.h"
+#include "core/run/slots.h"
+#include "core/run/tool_set.h"
+#include "core/store/runs.h"
+#include "core/store/writer.h"
+#include "core/tool/channel.h"
+
+/*
+ * run.h -- a run while it is in memory; for core/run and, to look at, for the faces.
+ *
+ * Owned by one loop: every function here is called on that loop's thread only. A run is a state
+ * machine without a thread: something happened (a chunk of the model, output of a tool, a
+ * finished write, a timer, a message), a small step is taken, events are rendered, and
+ * run_pump() writes and publishes what is due. Then the loop turns to somebody else.
+ *
+ * The request as accepted stands in row.config and, parsed, in `config`. Of an Assistants run
+ * that is model, instructions, tools, tool_choice ... of the run; of a response, the create
+ * request with its defaults filled in. Extension: config.runnel.
+ *
+ * When what happened is told (architecture: persist before publish):
+ *
+ *   resumable (Assistants runs, background)  every frame goes into the log, and out once its
+ *                                            write has been committed
+ *   foreground, stored                       frames go out at once, but for those that follow a
+ *                                            barrier: the creation, and the end
+ *   store:false                              frames go out at once, nothing is written
+ */
+
+struct engine_loop;
+
+/* One tool call of the turn. */
+struct call {
+    char id[ID_LIMIT + 1];      /* the model's call id */
+    const struct tool_use *use; /* NULL when no such tool was offered */
+    char *name;
+    struct buf arguments;
+    struct input_text input; /* of a custom tool: how far the arguments were read */
+    struct item *item;       /* once it is shown */
+    bool client;             /* executed by the client */
+    bool hidden;
+    bool final;
+    bool ended;     /* its output is known */
+    bool truncated; /* and too long for the model to be shown all of it */
+    bool settled;   /* known and shown before this stay: nothing is left to do */
+    bool begun;     /* was started before this stay */
+    bool failed;
+    bool said_text;            /* a final tool has streamed text */
+    unsigned channel_position; /* of a server-side call */
+    struct buf said;           /* text a tool emitted while it worked */
+    struct item *message;      /* of a final call: the message that carries its text */
+};
+
+/* Somebody rings it from any thread; its loop then looks at the run, if there still is one. Never
+ * freed before its loop ends: a worker may ring when the run has long gone. */
+struct bell {
+    struct loop_task task;
+    struct loop *loop;
+    struct run *run; /* the loop's; NULL when nobody wants to hear it */
+    atomic_bool rung;
+    struct bell *next; /* the loop's list of idle bells, or of all */
+    struct bell *all;
+};
+
+enum run_life {
+    RUN_ALIVE,
+    RUN_ENDED, /* final status reached, or paused for its client; waits for its last write */
+    RUN_ABANDONED, /* somebody else's now, or deleted: not another word */
+};
+
+struct run {
+    struct run_row row;
+    struct engine *engine;
+    struct engine_loop *home;
+    struct loop *loop;
+    const struct face *face;
+    json_t *config;
+    json_t *context;          /* request context for handlers; never NULL */
+    struct thread_row thread; /* made with the run; id "" otherwise */
+    struct tool_set tools;
+    json_t *files; /* which tool type may see which; NULL until a tool runs */
+    enum run_arrival arrival;
+
+    /* Where it stands in the store. */
+    bool exists; /* the row is there */
+    int64_t fence;
+    int64_t next_position;
+
+    /* What the model is told: items from before, then this run's own. */
+    struct item_row *history;
+    size_t history_count;
+    struct item **items; /* this run's, in order of opening */
+    size_t item_count;
+    int output_count;   /* items shown in the response so far */
+    struct item *open;  /* at most one item is open at a time */
+    struct step *steps; /* newest first */
+    struct step *step;  /* the open one, or NULL */
+
+    /* The turn. */
+    struct model_turn *model;
+    const struct model_upstream *upstream; /* that is, or was last, asked */
+    struct part *held;                     /* said in the middle of a call: told after it */
+    size_t held_count;
+    json_t *logprobs; /* of the text that comes next, or NULL */
+    int next_model_index;
+    struct call *calls;
+    unsigned call_count;
+    struct tool_channel *channel;
+    unsigned server_calls;  /* of the turn, by channel position */
+    unsigned started_calls; /* of them */
+    unsigned ended_calls;   /* of those */
+    unsigned *final_order;  /* final calls, in the order in which they ended */
+    unsigned final_count;
+    int call_turn;            /* the turn that asked for these calls */
+    unsigned rounds;          /* turns in a row without the client */
+    unsigned tool_calls_made; /* for max_tool_calls */
+    bool choice_spent;
+    bool compacted;     /* since the model was asked last */
+    struct buf summary; /* of the conversation, while the model writes it */
+    bool last_answer;   /* this turn is the forced final one */
+    struct budget budget;
+    char *turn_usage; /* of the last turn, until a step takes it */
+
+    /* Telling. */
+    struct frames frames;
+    struct sink *sinks;
+    bool drain_wanted;
+    bool ending; /* taken up only to be ended */
+    bool without_model;
+    bool steered; /* somebody has more to say */
+
+    /* Writing: what the next write must carry. */
+    struct run_write *write; /* in flight; at most one */
+    bool dirty_row;
+    struct item_row *dirty_items;
+    size_t dirty_item_count;
+    struct step_row *dirty_steps;
+    size_t dirty_step_count;
+    struct call_row *dirty_calls;
+    size_t dirty_call_count;
+    bool urgent;                   /* do not wait for the flush timer */
+    bool barrier;                  /* frames from here on wait for the next write */
+    bool release, ready;           /* give up the lease with the next write */
+    void (*then)(struct run *run); /* what to do once everything so far is committed */
+    int64_t log_next;              /* number of the first frame not handed to the log yet */
+    size_t
+        pause_length;  /* of the last frame, which says that the run waits; 0: there is none */
+    int64_t published; /* number of the first frame not told yet; of resumable runs */
+    unsigned write_failures;
+
+    enum run_life life;
+    struct loop_timer expiry;
+    struct loop_timer flush;
+    uint64_t flush_due_ns;    /* not before, unless much waits */
+    struct bell *bell;        /* the output channel rings it */
+    struct arrival *arriving; /* waits for a slot: nothing was done or told yet */
+    struct slot_waiter slot;
+    struct loop_task slot_ready;
+    bool has_slot;
+    struct loop_task later; /* for what must not happen inside a callback of the run's own */
+    bool later_posted;
+    const char *end_reason;     /* why what is open is cut: "run_cancelled", "max_tokens" ... */
+    size_t bytes;               /* that it came with, as the engine counts them */
+    struct run *next;           /* bucket of the loop's table */
+    struct arrival *successors; /* its next stay, which has come already */
+};
+
+/* ---- run.c: from arrival to end ---- */
+
+struct run *run_new(struct engine_loop *home, struct run_start *start);
+void run_free(struct run *run);
+
+/* `calls` are those of its last turn. */
+void run_arrive(struct run *run, const struct call_row *calls, size_t call_count);
+void run_watch_expiry(struct run *run);
+void run_begin_to_end(struct run *run);
+void run_cancel(struct run *run);
+void run_expire(struct run *run);
+/* `code` is one of OpenAI's words: server_error, rate_limit_exceeded, invalid_prompt ... */
+void run_fail(struct run *run, const char *code, const char *message);
+void run_finish(struct run *run);
+void run_truncate(struct run *run,
+                  const char *reason); /* "max_output_tokens", "content_filter" */
+void run_require_action(struct run *run);
+/* One turn further; with the next write, which carries the tokens that it took. */
+void run_end_turn(struct run *run);
+void run_abandon(struct run *run);
+/* An end that could not be stored, and so was not told, has not happened. False when the run is
+ * better left to others. */
+bool run_take_back_end(struct run *run);
+/* Somebody wants the run to stop before it was stored that it waits: then it does not. */
+void run_take_back_pause(struct run *run);
+void run_release(struct run *run); /* for another node to go on */
+/* See engine_steer(). */
+bool run_steer(struct run *run, const char *steer_id);
+void run_listener_gone(struct run *run, struct sink *sink);
+
+/* The run's items that its response shows, as JSON. New reference. */
+json_t *run_output(const struct run *run);
+/* The items that carry a step's id, oldest first; the caller frees the array only. */
+const struct item_row **run_step_items(const struct run *run, const struct step *step,
+                                       size_t *ret_count);
+
+bool run_is_resumable(const struct run *run);
+bool run_is_assistants(const struct run *run);
+
+/* Tells the face. Fields not named are zero. */
+void run_tell(struct run *run, const struct run_event *event);
+
+/* ---- Items and steps, shared by the parts ---- */
+
+struct step *run_open_step(struct run *run, enum step_type type);
+void run_close_step(struct run *run, enum step_status status);
+
+/* A new item of that type, not told yet. Silent items are kept in the store and never told: those
+ * of hidden tools, and outputs that the client gave. */
+struct item *run_new_item(struct run *run, const char *type);
+void run_store_silently(struct run *run, struct item *item, enum item_status status);
+/* Tells it: from here on it is the open one. */
+void run_open_item(struct run *run, struct item *item);
+void run_open_part(struct run *run, enum part_kind kind);
+void run_add_text(struct run *run, const char *text, size_t length);
+/* Of the open part; takes the annotation. */
+void run_annotate(struct run *run, json_t *annotation);
+void run_close_part(struct run *run);
+void run_close_item(struct run *run, enum item_status status);
+
+/* ---- run_model.c: a turn of the model ---- */
+
+void run_ask_model(struct run *run);
+/* What the model may see, oldest first; the caller frees the array. */
+const struct item_row **run_gather_items(const struct run *run, size_t *ret_count);
+/* A request as its upstream understands it; takes `chat`. */
+json_t *run_in_dialect(const struct run *run, const json_t *config, json_t *chat);
+void run_model_failed(struct run *run, const struct err *error);
+void run_stop_model(struct run *run);
+void run_forget_held(struct run *run);
+
+/* ---- run_compact.c: a long conversation is made short ---- */
+
+bool run_must_compact(struct run *run);
+void run_compact(struct run *run);
+/* Notes what the items cost, where it is not known yet. */
+void run_count_items(struct run *run);
+
+/* ---- run_tools.c: what the model asked for ---- */
+
+void run_dispatch_tools(struct run *run);
+void run_collect_output(struct run *run);
+void run_resume_calls(struct run *run, const struct call_row *rows, size_t count);
+void run_stop_tools(struct run *run);
+void run_clear_calls(struct run *run);
+/* The next call of the model begins. */
+void run_begin_call(struct run *run, const char *id, const char *name);
+void run_add_arguments(struct run *run, unsigned call, const char *text, size_t length);
+/* Its arguments are complete: a client's call is shown, live or at once. */
+void run_end_call(struct run *run, unsigned call);
+/* A client's call is being shown while the model writes it. */
+bool run_call_is_open(const struct run *run);
+void run_list_tools(struct run *run);
+/* The client has answered: its outputs become items, the step is done. */
+void run_take_answers(struct run *run, const struct call_row *rows, size_t count);
+
+/* ---- run_write.c: writing and publishing ---- */
+
+/* Call at the end of everything that happens to a run. May schedule the end of the run, but
+ * never frees it before the loop's next round. */
+void run_pump(struct run *run);
+void run_put_item(struct run *run, const struct item_row *row);
+void run_put_step(struct run *run, const struct step_row *row);
+void run_put_call(struct run *run, const struct call_row *row);
+/* What is told from here on waits for the next write. */
+void run_raise_barrier(struct run *run);
+/* Once everything so far is committed: `then`. At once for runs that are not stored. */
+void run_after_commit(struct run *run, void (*then)(struct run *run));
+
+/* ---- recover.c: after a crash ---- */
+
+/* Closes what the last owner left open. */
+void run_recover(struct run *run, const struct call_row *calls, size_t call_count);
+/* It has been taken up so often that it may be what brings servers down. */
+bool run_is_poison(const struct run *run);
+/* Fails a run whose write the database does not take: without what was in it. */
+void run_take_refusal(struct run *run, const struct run_write *write);
+
+/* ---- engine.c ---- */
+
+const struct engine_options *engine_options(const struct engine *engine);
+void engine_lease_add(struct engine *engine, const struct run *run);
+void engine_lease_drop(struct engine *engine, const struct run *run);
+void engine_forget(struct run *run); /* out of its loop's table, and freed in the next round */
+/* Takes the run up, slot or not, if it still waits: before it ends it must have begun. */
+void engine_begin(struct run *run);
+struct bell *engine_bell(struct run *run);
+void engine_hang_up(struct run *run); /* the run hears its bell no more, if it has one */
+struct run *engine_find(struct engine *engine, const char *run_id);
+
+/* Somebody on the run's loop wants to know when the run comes to it. Zero it, fill in the id and
+ * arrived(), which is called after the waiter was forgotten. */
+struct engine_waiter {
+    char run_id[ID_LIMIT + 1];
+    void (*arrived)(struct engine_waiter *waiter);
+    struct engine_waiter *next;
+    bool waiting;
+};
+void engine_wait_for_run(struct engine *engine, struct engine_waiter *waiter);
+void engine_wait_no_more(struct engine *engine,
+                         struct engine_waiter *waiter); /* also when it does not */
+
+void bell_ring(void *bell);
+bool engine_is_draining(const struct engine *engine);
+
+#endif

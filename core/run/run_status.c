@@ -1,0 +1,76 @@
+#include "core/run/run_status.h"
+
+#include <string.h>
+
+/* clang-format off */
+
+/* What is not listed is RUN_STATUS_NONE: it cannot happen. A status without a row is final. */
+static const enum run_status next_status[RUN_STATUS_COUNT][RUN_EV_COUNT] = {
+    [RUN_QUEUED] = {
+        [RUN_EV_START]    = RUN_IN_PROGRESS,
+        [RUN_EV_FAIL]     = RUN_FAILED,
+        [RUN_EV_CANCEL]   = RUN_CANCELLING,
+        [RUN_EV_EXPIRE]   = RUN_EXPIRED,
+    },
+    [RUN_IN_PROGRESS] = {
+        [RUN_EV_ASK]      = RUN_REQUIRES_ACTION,
+        [RUN_EV_FINISH]   = RUN_COMPLETED,
+        [RUN_EV_TRUNCATE] = RUN_INCOMPLETE,
+        [RUN_EV_FAIL]     = RUN_FAILED,
+        [RUN_EV_CANCEL]   = RUN_CANCELLING,
+        [RUN_EV_EXPIRE]   = RUN_EXPIRED,
+    },
+    [RUN_REQUIRES_ACTION] = {
+        [RUN_EV_SUBMIT]   = RUN_QUEUED,
+        [RUN_EV_FAIL]     = RUN_FAILED,
+        [RUN_EV_CANCEL]   = RUN_CANCELLING,
+        [RUN_EV_EXPIRE]   = RUN_EXPIRED,
+    },
+    /* What finished before the cancelling reached it has finished. */
+    [RUN_CANCELLING] = {
+        [RUN_EV_STOPPED]  = RUN_CANCELLED,
+        [RUN_EV_FINISH]   = RUN_COMPLETED,
+        [RUN_EV_TRUNCATE] = RUN_INCOMPLETE,
+        [RUN_EV_FAIL]     = RUN_FAILED,
+        [RUN_EV_EXPIRE]   = RUN_EXPIRED,
+    },
+};
+
+static const char *const names[RUN_STATUS_COUNT] = {
+    [RUN_STATUS_NONE]     = "none",
+    [RUN_QUEUED]          = "queued",
+    [RUN_IN_PROGRESS]     = "in_progress",
+    [RUN_REQUIRES_ACTION] = "requires_action",
+    [RUN_CANCELLING]      = "cancelling",
+    [RUN_CANCELLED]       = "cancelled",
+    [RUN_COMPLETED]       = "completed",
+    [RUN_INCOMPLETE]      = "incomplete",
+    [RUN_FAILED]          = "failed",
+    [RUN_EXPIRED]         = "expired",
+};
+
+/* clang-format on */
+
+enum run_status run_status_next(enum run_status status, enum run_status_event event)
+{
+    return next_status[status][event];
+}
+
+bool run_status_is_final(enum run_status status)
+{
+    return status >= RUN_CANCELLED;
+}
+
+const char *run_status_name(enum run_status status)
+{
+    return names[status];
+}
+
+enum run_status run_status_parse(const char *name)
+{
+    for_each_status (status) {
+        if (strcmp(name, names[status]) == 0)
+            return status;
+    }
+    return RUN_STATUS_NONE;
+}

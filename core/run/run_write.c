@@ -1,0 +1,437 @@
+/*
+ * Writing and publishing: what has happened to a run goes into the store and out to whoever
+ * listens, in that order where the order matters (see run.h).
+ *
+ * At most one write of a run is on its way. What happens meanwhile gathers, and goes with the
+ * next one; so a busy database makes larger writes, not longer queues.
+ */
+
+#include "core/run/run.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/fault.h"
+#include "core/base/log.h"
+#include "core/base/mem.h"
+
+/* The log of a resumable run is flushed so often at most; sooner when this much waits. */
+#define FLUSH_EVERY_NS     (25 * NS_PER_MS)
+#define FLUSH_AFTER_FRAMES 32
+#define FLUSH_AFTER_BYTES  8192
+
+/* Frames that may wait for a write that does not come back. */
+#define BACKLOG_LIMIT ((size_t)64 << 20)
+
+/* ---- What the next write must carry ---- */
+
+static bool is_stored(const struct run *run)
+{
+    return run->row.flags & RUN_STORED;
+}
+
+static struct item_row *append_item(struct run *run)
+{
+    run->dirty_items =
+        mem_resize(run->dirty_items, run->dirty_item_count + 1, sizeof(*run->dirty_items));
+    return &run->dirty_items[run->dirty_item_count++];
+}
+
+/* Few wait at any moment: what is there is looked through for an earlier state of the item. */
+void run_put_item(struct run *run, const struct item_row *row)
+{
+    if (!is_stored(run))
+        return;
+    for (size_t i = 0; i < run->dirty_item_count; i++) {
+        if (strcmp(run->dirty_items[i].id, row->id) == 0) {
+            item_row_clear(&run->dirty_items[i]);
+            item_row_copy(&run->dirty_items[i], row);
+            return;
+        }
+    }
+    item_row_copy(append_item(run), row);
+}
+
+void run_put_step(struct run *run, const struct step_row *row)
+{
+    for (size_t i = 0; i < run->dirty_step_count; i++) {
+        if (strcmp(run->dirty_steps[i].id, row->id) == 0) {
+            step_row_clear(&run->dirty_steps[i]);
+            step_row_copy(&run->dirty_steps[i], row);
+            return;
+        }
+    }
+    run->dirty_steps =
+        mem_resize(run->dirty_steps, run->dirty_step_count + 1, sizeof(*run->dirty_steps));
+    step_row_copy(&run->dirty_steps[run->dirty_step_count++], row);
+}
+
+/* Only runs that another node may go on with need their calls remembered one by one. */
+void run_put_call(struct run *run, const struct call_row *row)
+{
+    if (!run_is_resumable(run))
+        return;
+    for (size_t i = 0; i < run->dirty_call_count; i++) {
+        if (run->dirty_calls[i].turn == row->turn &&
+            strcmp(run->dirty_calls[i].call_id, row->call_id) == 0) {
+            call_row_clear(&run->dirty_calls[i]);
+            call_row_copy(&run->dirty_calls[i], row);
+            return;
+        }
+    }
+    run->dirty_calls =
+        mem_resize(run->dirty_calls, run->dirty_call_count + 1, sizeof(*run->dirty_calls));
+    call_row_copy(&run->dirty_calls[run->dirty_call_count++], row);
+}
+
+/* ---- Publishing ---- */
+
+/* Drops `count` frames from the front; a frame ends in an empty line and has no other. */
+static const char *skip_frames(const char *bytes, size_t *length, int64_t count)
+{
+    const char *end = bytes + *length;
+
+    while (count-- > 0 && bytes < end) {
+        const char *stop = memmem(bytes, (size_t)(end - bytes), "\n\n", 2);
+
+        bytes = stop ? stop + 2 : end;
+    }
+    *length = (size_t)(end - bytes);
+    return bytes;
+}
+
+/* Frames number `first` to `last`, to everybody; what a sink has seen is not told it again. */
+static void publish(struct run *run, const char *bytes, size_t length, int64_t first,
+                    int64_t last)
+{
+    for (struct sink *sink = run->sinks, *next; sink; sink = next) {
+        const char *wanted = bytes;
+        size_t wanted_length = length;
+
+        next = sink->next;
+        if (!sink->ops->events || last < sink->from)
+            continue;
+        if (first < sink->from)
+            wanted = skip_frames(bytes, &wanted_length, sink->from - first);
+        sink->ops->events(sink, wanted, wanted_length);
+    }
+    run->published = last + 1;
+}
+
+/* Frames that wait for nothing. */
+static void publish_free_frames(struct run *run)
+{
+    if (run_is_resumable(run) || run->barrier || !run->frames.count)
+        return;
+    publish(run, run->frames.bytes.data, run->frames.bytes.length,
+            run->frames.next - (int64_t)run->frames.count, run->frames.next - 1);
+    frames_reset(&run->frames);
+}
+
+void run_raise_barrier(struct run *run)
+{
+    publish_free_frames(run);
+    if (is_stored(run))
+        run->barrier = true;
+}
+
+/* ---- The end of a stay ---- */
+
+static void show_context(const struct run *run, struct sink *sink)
+{
+    size_t count = 0;
+    AUTO_FREE const struct item_row **items = run_gather_items(run, &count);
+
+    sink->ops->context(sink, items, count);
+}
+
+static void dismiss(struct run *run, struct sink *sink)
+{
+    const char *end = run->face->stream_end;
+
+    if (sink->ops->paused) {
+        if (run->life == RUN_ENDED && run_status_is_final(run->row.status))
+            sink->ops->close(sink);
+        else
+            sink->ops->paused(sink);
+        return;
+    }
+    if (run->life == RUN_ENDED && !run->ready) {
+        if (sink->ops->events && end)
+            sink->ops->events(sink, end, strlen(end));
+        if (sink->ops->answer)
+            sink->ops->answer(sink, run->face->http_status ? run->face->http_status(run) : 200,
+                              run->face->object(run));
+        if (sink->ops->context)
+            show_context(run, sink);
+    }
+    sink->ops->close(sink);
+}
+
+static void settle(struct run *run)
+{
+    while (run->sinks) {
+        struct sink *sink = run->sinks;
+
+        run->sinks = sink->next;
+        dismiss(run, sink);
+    }
+    engine_forget(run);
+}
+
+/* ---- Writing ---- */
+
+static void lend_item(struct run *run, const struct item_row *row)
+{
+    struct item_row *lent = append_item(run);
+
+    *lent = *row;
+    lent->metadata = mem_strdup(row->metadata);
+}
+
+/* The input of a run that is not in the store yet is written with it. It may be long, and many
+ * may wait for a slow database: its bodies are lent to the write. The run outlives it, and does
+ * not change its history. Returns how many items these are, the last of all. */
+static size_t put_input(struct run *run)
+{
+    size_t count = run->dirty_item_count;
+
+    for (size_t i = 0; i < run->history_count; i++) {
+        if (run->history[i].input && strcmp(run->history[i].run_id, run->row.id) == 0)
+            lend_item(run, &run->history[i]);
+    }
+    return run->dirty_item_count - count;
+}
+
+static void carry_log(struct run *run, struct run_write *write)
+{
+    write->log_first = run->log_next;
+    write->log_last = run->frames.next - 1;
+    write->log_length = run->frames.bytes.length;
+    write->log_bytes = buf_take(&run->frames.bytes);
+    write->log_pause = run->pause_length;
+    run->pause_length = 0;
+    run->frames.count = 0;
+    run->log_next = run->frames.next;
+}
+
+static void write_done(struct loop_task *task);
+
+static void start_write(struct run *run)
+{
+    struct run_write *write = run_write_new();
+
+    (void)FAULT("run.write"); /* a place to die: before anything is written */
+    if (!run->exists)
+        write->lent = put_input(run);
+    memcpy(write->project, run->row.project, ID_SIZE);
+    memcpy(write->run_id, run->row.id, ID_SIZE);
+    write->fence = run->fence;
+    write->create = !run->exists;
+    write->update = run->dirty_row && run->exists;
+    if (write->create || write->update)
+        run_row_copy(&write->run, &run->row);
+    write->release = run->release;
+    write->ready = run->ready;
+    write->items = TAKE(run->dirty_items);
+    write->item_count = run->dirty_item_count;
+    write->steps = TAKE(run->dirty_steps);
+    write->step_count = run->dirty_step_count;
+    write->calls = TAKE(run->dirty_calls);
+    write->call_count = run->dirty_call_count;
+    write->log_last = -1;
+    if (run_is_resumable(run) && run->frames.count)
+        carry_log(run, write);
+    run->flush_due_ns = loop_now(run->loop) + FLUSH_EVERY_NS;
+    write->loop = run->loop;
+    write->arg = run;
+    write->done.run = write_done;
+
+    run->dirty_item_count = run->dirty_step_count = run->dirty_call_count = 0;
+    run->dirty_row = run->urgent = false;
+    run->write = write;
+    loop_timer_stop(run->loop, &run->flush);
+    store_write(engine_options(run->engine)->store, write);
+}
+
+static bool has_dirt(const struct run *run)
+{
+    return run->dirty_row || run->dirty_item_count || run->dirty_step_count ||
+           run->dirty_call_count || (run_is_resumable(run) && run->frames.count);
+}
+
+/* Is it time? If not yet, sees to it that it will be. */
+static bool write_is_due(struct run *run)
+{
+    if (!is_stored(run) || run->write || run->life == RUN_ABANDONED)
+        return false;
+    if (run->urgent)
+        return true;
+    if (!run_is_resumable(run) || !run->frames.count)
+        return false;
+    if (run->frames.count >= FLUSH_AFTER_FRAMES ||
+        run->frames.bytes.length >= FLUSH_AFTER_BYTES ||
+        loop_now(run->loop) >= run->flush_due_ns)
+        return true;
+    if (!run->flush.slot)
+        loop_timer_start(run->loop, &run->flush, run->flush_due_ns);
+    return false;
+}
+
+/* Somebody vanished before anything was written: then there is nothing to write. */
+static bool never_mind(const struct run *run)
+{
+    return !run->exists && !run->sinks && run->row.status == RUN_CANCELLED && !run->write;
+}
+
+void run_after_commit(struct run *run, void (*then)(struct run *run))
+{
+    if (!run_is_resumable(run)) {
+        then(run);
+        return;
+    }
+    run->then = then;
+    run->urgent = true;
+}
+
+/* The database has been away for so long that what waits for it is too much. */
+static void mind_backlog(struct run *run)
+{
+    if (run->life == RUN_ALIVE && run->frames.bytes.length > BACKLOG_LIMIT)
+        run_fail(run, "server_error", "The server could not store this run.");
+}
+
+void run_pump(struct run *run)
+{
+    mind_backlog(run);
+    publish_free_frames(run);
+    if (run->write)
+        return;
+    if (run->life == RUN_ENDED && never_mind(run)) {
+        settle(run);
+        return;
+    }
+    if (write_is_due(run)) {
+        start_write(run);
+        return;
+    }
+    if (run->life == RUN_ABANDONED || (run->life == RUN_ENDED && !is_stored(run)))
+        settle(run);
+}
+
+/* ---- When a write has come back ---- */
+
+/* Who asked for work in the background is answered when it cannot be lost any more: with the run
+ * as it was stored, whatever has happened since. */
+static void answer_stored(struct run *run, const struct run_write *write)
+{
+    struct run stored = *run;
+
+    stored.row.status = write->run.status;
+    stored.item_count = 0;
+    while (run->sinks) {
+        struct sink *sink = run->sinks;
+
+        run->sinks = sink->next;
+        sink->ops->answer(sink, 200, run->face->object(&stored));
+        sink->ops->close(sink);
+    }
+}
+
+/* It was cancelled meanwhile, and does not wait: what says so was not stored, and its number is
+ * free again. Nothing was told since. */
+static void forget_pause(struct run *run, struct run_write *write)
+{
+    assert(!run->frames.count);
+    write->log_length -= write->log_pause;
+    write->log_last--;
+    run->frames.next--;
+    run->log_next--;
+}
+
+static void committed(struct run *run, struct run_write *write)
+{
+    if (write->cancel_requested && write->log_pause)
+        forget_pause(run, write);
+    if (!run->exists) {
+        if (run->row.flags & RUN_BACKGROUND && !(run->row.flags & RUN_STREAMED))
+            answer_stored(run, write);
+        run->exists = true;
+        run->fence = run_status_is_final(write->run.status) ? 0 : 1;
+        if (run->fence)
+            engine_lease_add(run->engine, run);
+    }
+    if (write->log_length)
+        publish(run, write->log_bytes, write->log_length, write->log_first, write->log_last);
+    if (!has_dirt(run))
+        run->barrier = false;
+    publish_free_frames(run);
+}
+
+static void go_on(struct run *run, const struct run_write *write)
+{
+    void (*then)(struct run *) = run->then;
+
+    if (write->cancel_requested && run->life == RUN_ENDED &&
+        run->row.status == RUN_REQUIRES_ACTION)
+        run_take_back_pause(run);
+    if (run->life == RUN_ENDED && !has_dirt(run)) {
+        settle(run);
+        return;
+    }
+    if (run->life == RUN_ALIVE && write->cancel_requested)
+        run_cancel(run);
+    else if (then && !has_dirt(run)) {
+        run->then = NULL;
+        then(run);
+    } else if (then) {
+        run->urgent = true;
+    }
+    run_pump(run);
+}
+
+/* Not even its failure can be stored as it should be: then that it has failed, and no more. Nobody
+ * is told another word. */
+static void give_up(struct run *run, const struct run_write *refused)
+{
+    run_abandon(run);
+    run->write = run_write_failure(refused);
+    if (run->write)
+        store_write(engine_options(run->engine)->store, run->write);
+    else
+        settle(run);
+}
+
+/* The database refused what we wrote: that is our mistake, and the run's end. */
+static void refused(struct run *run, const struct run_write *write)
+{
+    log_error("run %s: the store refused a write", write->run_id);
+    if (run->write_failures++ || !run_take_back_end(run)) {
+        give_up(run, write);
+        return;
+    }
+    run_take_refusal(run, write);
+    run_pump(run);
+}
+
+static void write_done(struct loop_task *task)
+{
+    struct run_write *write = CONTAINER_OF(task, struct run_write, done);
+    struct run *run = write->arg;
+
+    (void)FAULT("run.committed"); /* a place to die: written, and nobody told */
+    run->write = NULL;
+    if (run->life == RUN_ABANDONED) {
+        settle(run);
+    } else if (write->rc == ERR_OK) {
+        committed(run, write);
+        go_on(run, write);
+    } else if (write->rc == ERR_INTERNAL) {
+        refused(run, write);
+    } else {
+        run_abandon(run);
+        settle(run);
+    }
+    run_write_free(write);
+}

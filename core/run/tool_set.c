@@ -1,0 +1,464 @@
+#include "core/run/tool_set.h"
+
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/run/tool_choice.h"
+#include "core/store/rows.h"
+#include "core/tool/registry.h"
+
+#define BUILTIN "builtin:"
+
+/* Types that OpenAI has and no part of this server executes yet, hosted ones first. */
+static const char *const not_yet[] = {
+    "image_generation",
+    "file_search",
+    "web_search",
+    "code_interpreter",
+    "web_search_preview",
+    "programmatic_tool_calling",
+    "web_search_2025_08_26",
+    "web_search_preview_2025_03_11",
+    NULL,
+};
+
+static bool in_list(const char *const *list, const char *word)
+{
+    for (; *list; list++) {
+        if (strcmp(*list, word) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Responses has the function's fields in the entry itself, Assistants one level down. */
+static const json_t *function_of(const json_t *entry)
+{
+    const json_t *inner = json_object_get(entry, "function");
+
+    return json_is_object(inner) ? inner : entry;
+}
+
+static enum err_code add_use(struct tool_set *set, const struct tool_use *use, size_t index,
+                             struct err *err)
+{
+    char param[64];
+
+    if (tool_set_find(set, use->name)) {
+        (void)snprintf(param, sizeof(param), "tools[%zu]", index);
+        return err_invalid(err, "invalid_value", param,
+                           "Invalid '%s': a tool named '%s' is offered twice.", param,
+                           use->name);
+    }
+    if (set->count == TOOL_SET_LIMIT) {
+        (void)snprintf(param, sizeof(param), "tools[%zu]", index);
+        return err_invalid(
+            err, "array_above_max_length", param,
+            "Invalid '%s': too many tools. A model is offered at most %zu, those "
+            "in namespaces and groups included.",
+            param, TOOL_SET_LIMIT);
+    }
+    set->uses = mem_resize(set->uses, set->count + 1, sizeof(*set->uses));
+    set->uses[set->count] = *use;
+    if (!use->own)
+        set->uses[set->count].own = use->name;
+    set->uses[set->count].deferred = json_get_bool(use->entry, "defer_loading", false);
+    set->count++;
+    return ERR_OK;
+}
+
+static bool allowed(const json_t *entry, const char *name)
+{
+    const json_t *list = json_object_get(entry, "allowed_tools");
+    size_t i;
+    json_t *word;
+
+    if (json_is_object(list))
+        list = json_object_get(list, "tool_names");
+    if (json_absent(list))
+        return true;
+    json_array_foreach (list, i, word) {
+        if (json_is_string(word) && strcmp(json_string_value(word), name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static enum err_code add_group(struct tool_set *set, json_t *entry, size_t index,
+                               struct err *err)
+{
+    const char *url = json_get_string(entry, "server_url", "");
+    const char *label = json_get_string(entry, "server_label", NULL);
+    const json_t *approval = json_object_get(entry, "require_approval");
+    const struct tool_handler *handler;
+    char param[64];
+
+    (void)snprintf(param, sizeof(param), "tools[%zu].server_label", index);
+    if (!label || !*label)
+        return err_invalid(err, "missing_required_parameter", param,
+                           "Missing required parameter: '%s'.", param);
+    (void)snprintf(param, sizeof(param), "tools[%zu].server_url", index);
+    if (strncmp(url, BUILTIN, strlen(BUILTIN)) != 0)
+        return err_invalid(
+            err, "unsupported_value", param,
+            "Unsupported value: '%s' must be 'builtin:<group>'; remote MCP servers "
+            "are not available on this server.",
+            param);
+    if (!tool_registry_has_group(url + strlen(BUILTIN)))
+        return err_invalid(err, "invalid_value", param,
+                           "Invalid value: there is no tool group '%s' on this server.", url);
+    (void)snprintf(param, sizeof(param), "tools[%zu].require_approval", index);
+    if (!json_absent(approval) &&
+        (!json_is_string(approval) || strcmp(json_string_value(approval), "never") != 0))
+        return err_invalid(
+            err, "unsupported_value", param,
+            "Unsupported value: '%s' must be 'never'; approvals are not available "
+            "on this server.",
+            param);
+
+    for (size_t n = 0; (handler = tool_registry_member(url + strlen(BUILTIN), n)); n++) {
+        struct tool_use use = {.name = handler->name,
+                               .type = "mcp",
+                               .label = label,
+                               .entry = entry,
+                               .handler = handler};
+        enum err_code rc;
+
+        if (!allowed(entry, handler->name))
+            continue;
+        rc = add_use(set, &use, index, err);
+        if (rc)
+            return rc;
+    }
+    return ERR_OK;
+}
+
+/* ---- Tools of the client ---- */
+
+/* A container would be the server's. */
+static enum err_code check_shell(const json_t *entry, size_t index, struct err *err)
+{
+    const json_t *environment = json_object_get(entry, "environment");
+    const char *type = json_get_string(environment, "type", "local");
+    char param[64];
+
+    if (strcmp(json_get_string(entry, "type", ""), "shell") != 0 || strcmp(type, "local") == 0)
+        return ERR_OK;
+    (void)snprintf(param, sizeof(param), "tools[%zu].environment.type", index);
+    return err_invalid(err, "unsupported_value", param,
+                       "Unsupported value: the tool 'shell' with a '%s' is not available on "
+                       "this server; its environment must be 'local'.",
+                       type);
+}
+
+static bool is_search(const char *type)
+{
+    return strcmp(type, "tool_search") == 0;
+}
+
+static bool is_clients_search(const json_t *entry)
+{
+    return strcmp(json_get_string(entry, "execution", "server"), "client") == 0;
+}
+
+/* Tools that are given a name by the client; the others go by their type. */
+static bool is_named(const char *type)
+{
+    return strcmp(type, "function") == 0 || strcmp(type, "custom") == 0;
+}
+
+static enum err_code add_definition(struct tool_set *set, json_t *entry, const char *space,
+                                    size_t index, struct err *err)
+{
+    struct tool_use use = {
+        .type = json_get_string(entry, "type", ""), .space = space, .entry = entry};
+    char param[64];
+    enum err_code rc;
+
+    use.handler = tool_registry_definition(use.type);
+    if (!use.handler) {
+        (void)snprintf(param, sizeof(param), "tools[%zu].type", index);
+        return err_invalid(err, "invalid_value", param,
+                           "Invalid value: '%s' is not a tool of this server.", use.type);
+    }
+    use.own = is_named(use.type) ? json_get_string(function_of(entry), "name", NULL) : use.type;
+    if (!use.own || !*use.own) {
+        (void)snprintf(param, sizeof(param), "tools[%zu].name", index);
+        return err_invalid(err, "missing_required_parameter", param,
+                           "Missing required parameter: '%s'.", param);
+    }
+    if (space)
+        use.made_name = tool_set_spaced_name(space, use.own);
+    use.name = space ? use.made_name : use.own;
+    rc = add_use(set, &use, index, err);
+    if (rc)
+        free(use.made_name);
+    return rc;
+}
+
+static enum err_code add_namespace(struct tool_set *set, const json_t *entry, size_t index,
+                                   struct err *err)
+{
+    const char *space = json_get_string(entry, "name", "");
+    size_t i;
+    json_t *member;
+
+    json_array_foreach (json_object_get(entry, "tools"), i, member) {
+        enum err_code rc = add_definition(set, member, space, index, err);
+
+        if (rc)
+            return rc;
+    }
+    return ERR_OK;
+}
+
+static enum err_code add_entry(struct tool_set *set, json_t *entry, size_t index,
+                               struct err *err)
+{
+    const char *type = json_get_string(entry, "type", NULL);
+    char param[64];
+    enum err_code rc;
+
+    (void)snprintf(param, sizeof(param), "tools[%zu].type", index);
+    if (!type)
+        return err_invalid(err, "missing_required_parameter", param,
+                           "Missing required parameter: '%s'.", param);
+    if (strcmp(type, "mcp") == 0)
+        return add_group(set, entry, index, err);
+    if (strcmp(type, "namespace") == 0)
+        return add_namespace(set, entry, index, err);
+    if (in_list(not_yet, type))
+        return err_invalid(err, "unsupported_value", param,
+                           "Unsupported value: the tool '%s' is not available on this server.",
+                           type);
+    if (is_search(type) && !is_clients_search(entry))
+        return ERR_OK; /* everything is offered: there is nothing to search for */
+    set->searched |= is_search(type);
+    rc = check_shell(entry, index, err);
+    return rc ? rc : add_definition(set, entry, NULL, index, err);
+}
+
+enum err_code tool_set_init(struct tool_set *set, json_t *tools, struct err *err)
+{
+    size_t i;
+    json_t *entry;
+
+    *set = (struct tool_set){.tools = json_array()};
+    if (tools)
+        json_array_append(set->tools, tools);
+    json_array_foreach (tools, i, entry) {
+        enum err_code rc = add_entry(set, entry, i, err);
+
+        if (rc) {
+            tool_set_clear(set);
+            return rc;
+        }
+    }
+    return ERR_OK;
+}
+
+void tool_set_clear(struct tool_set *set)
+{
+    json_decref(set->tools);
+    for (size_t i = 0; i < set->count; i++)
+        free(set->uses[i].made_name);
+    free(set->uses);
+    *set = (struct tool_set){0};
+}
+
+/* ---- Tools that come with items ---- */
+
+static void load_entry(struct tool_set *set, json_t *entry)
+{
+    size_t before = set->count;
+
+    if (add_entry(set, entry, 0, NULL) == ERR_OK)
+        for (size_t i = before; i < set->count; i++)
+            set->uses[i].deferred = false;
+}
+
+/* What is there already is taken out first, so that it may come in again: loaded, and as it was
+ * described last. */
+static void forget(struct tool_set *set, const char *space, const char *own)
+{
+    for (size_t i = 0; i < set->count; i++) {
+        struct tool_use *use = &set->uses[i];
+
+        if (!own || strcmp(use->own, own) != 0 || !use->space != !space ||
+            (space && strcmp(use->space, space) != 0))
+            continue;
+        free(use->made_name);
+        memmove(use, use + 1, (--set->count - i) * sizeof(*use));
+        return;
+    }
+}
+
+static void replace_entry(struct tool_set *set, json_t *entry)
+{
+    const char *name = json_get_string(entry, "name", NULL);
+    size_t i;
+    json_t *member;
+
+    if (strcmp(json_get_string(entry, "type", ""), "namespace") == 0) {
+        json_array_foreach (json_object_get(entry, "tools"), i, member)
+            forget(set, name, json_get_string(member, "name", NULL));
+    } else {
+        forget(set, NULL, name);
+    }
+    load_entry(set, entry);
+}
+
+static json_t *tools_of(const json_t *body)
+{
+    return json_object_get(body, "tools");
+}
+
+static bool brings_tools(const struct item_row *item)
+{
+    return strcmp(item->type, "tool_search_output") == 0 ||
+           strcmp(item->type, "additional_tools") == 0;
+}
+
+static size_t count_members(const json_t *tools)
+{
+    size_t members = 0;
+    size_t i;
+    json_t *entry;
+
+    json_array_foreach (tools, i, entry)
+        members += 1 + json_array_size(tools_of(entry));
+    return members;
+}
+
+/* The first of the newest items whose tools are not too many together. */
+static size_t load_start(const struct item_row *items, size_t count)
+{
+    size_t members = 0;
+
+    while (count > 0) {
+        json_auto_t *body =
+            brings_tools(&items[count - 1]) ? json_parse_own(items[count - 1].body) : NULL;
+
+        members += count_members(tools_of(body));
+        if (members > TOOL_SET_LIMIT)
+            break;
+        count--;
+    }
+    return count;
+}
+
+void tool_set_load_items(struct tool_set *set, const struct item_row *items, size_t count)
+{
+    for (size_t i = load_start(items, count); i < count; i++) {
+        json_auto_t *body = brings_tools(&items[i]) ? json_parse_own(items[i].body) : NULL;
+        json_t *tools = tools_of(body);
+        json_t *entry;
+        size_t n;
+
+        if (tools)
+            json_array_append(set->tools, tools);
+        json_array_foreach (tools, n, entry)
+            replace_entry(set, entry);
+    }
+}
+
+/* ---- Asking ---- */
+
+char *tool_set_spaced_name(const char *space, const char *own)
+{
+    return mem_printf("%s__%s", space, own);
+}
+
+const struct tool_use *tool_set_find(const struct tool_set *set, const char *name)
+{
+    for (size_t i = 0; i < set->count; i++) {
+        if (strcmp(set->uses[i].name, name) == 0)
+            return &set->uses[i];
+    }
+    return NULL;
+}
+
+bool tool_use_is_clients(const struct tool_use *use)
+{
+    return !use->handler->run;
+}
+
+const char *tool_use_item_type(const struct tool_use *use)
+{
+    if (tool_use_is_clients(use))
+        return "function_call";
+    return use->handler->item_type ? use->handler->item_type : "mcp_call";
+}
+
+/* The function as the client has described it. */
+static json_t *given_function(const struct tool_use *use)
+{
+    const json_t *given = function_of(use->entry);
+    json_t *function = json_build("{s:s}", "name", use->name);
+    static const char *const keys[] = {"description", "parameters", "strict"};
+
+    for (size_t i = 0; i < COUNT_OF(keys); i++) {
+        json_t *value = json_object_get(given, keys[i]);
+
+        if (!json_absent(value))
+            json_object_set(function, keys[i], value);
+    }
+    return function;
+}
+
+/* The function as the model is offered it. */
+static json_t *offer_one(const struct tool_use *use)
+{
+    const struct tool_handler *handler = use->handler;
+    json_t *function;
+
+    if (strcmp(use->type, "function") == 0) {
+        function = given_function(use);
+    } else {
+        json_auto_t *described = handler->describe ? handler->describe(use->entry) : NULL;
+
+        function = json_build("{s:s, s:s}", "name", use->name, "description",
+                              handler->description ? handler->description : "");
+        json_set_own(function, "parameters", handler->parameters);
+        json_object_update(function, described);
+    }
+    return json_build("{s:s, s:o}", "type", "function", "function", function);
+}
+
+/* With tool_choice "none" the tools are shown to the model all the same: it may have called them
+ * before, and the beginning of what it reads stays as it was. */
+json_t *tool_set_offer(const struct tool_set *set, const json_t *choice)
+{
+    json_t *offered = json_array();
+
+    if (json_is_string(choice))
+        choice = NULL;
+    for (size_t i = 0; i < set->count; i++) {
+        if (tool_choice_offers(set, choice, &set->uses[i]))
+            json_array_append_new(offered, offer_one(&set->uses[i]));
+    }
+    if (json_array_size(offered))
+        return offered;
+    json_decref(offered);
+    return NULL;
+}
+
+json_t *tool_set_listing(const struct tool_set *set, const char *label)
+{
+    json_t *tools = json_array();
+
+    for (size_t i = 0; i < set->count; i++) {
+        const struct tool_use *use = &set->uses[i];
+        json_t *tool;
+
+        if (!use->label || strcmp(use->label, label) != 0 ||
+            (use->handler->flags & TOOL_HIDDEN))
+            continue;
+        tool = json_build("{s:s, s:s, s:n}", "name", use->name, "description",
+                          use->handler->description, "annotations");
+        json_set_own(tool, "input_schema", use->handler->parameters);
+        json_array_append_new(tools, tool);
+    }
+    return tools;
+}

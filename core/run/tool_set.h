@@ -1,0 +1,75 @@
+#ifndef RUNNEL_CORE_RUN_TOOL_SET_H
+#define RUNNEL_CORE_RUN_TOOL_SET_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/base/err.h"
+#include "core/tool/tool.h"
+
+/*
+ * tool_set.h -- the tools of one request, resolved: who executes what the model may call.
+ *
+ * Made from the `tools` of the request. A tool is the client's (function, custom, local_shell,
+ * shell, apply_patch, computer, a client's tool_search: definition-only) or ours (a member of a
+ * group, offered through an mcp entry whose server_url is "builtin:<group>"). The model sees all of
+ * them as functions. A member of a namespace is one whose name begins with the namespace's.
+ *
+ * A tool with defer_loading waits for the client's tool_search to load it. Without such a search
+ * there is nothing to wait for, and it is offered like any other.
+ */
+
+/* What a model is offered at most. Looking for a tool goes through all of them. */
+#define TOOL_SET_LIMIT ((size_t)1024)
+
+struct tool_use {
+    const char *name;                   /* what the model calls it */
+    const char *own;                    /* what the client calls it: differs in a namespace */
+    const char *space;                  /* the namespace, or NULL */
+    const char *type;                   /* of the entry: "function", "custom", "mcp" ... */
+    const char *label;                  /* server_label of an mcp entry, or NULL */
+    json_t *entry;                      /* the entry of `tools`; borrowed from the request */
+    const struct tool_handler *handler; /* never NULL */
+    char *made_name;                    /* owned: `name`, where it stands in no entry */
+    bool deferred;
+};
+
+struct tool_set {
+    json_t *tools; /* arrays of tools: the request's, and those that came with items */
+    struct tool_use *uses;
+    size_t count;
+    bool searched; /* the client loads what is deferred */
+};
+
+/* Resolves `tools` (an array, or NULL). The request is refused (ERR_INVALID, param tools[i]...) for
+ * a type that nobody here executes yet, an unknown group, a name twice. */
+enum err_code tool_set_init(struct tool_set *set, json_t *tools, struct err *err) MUST_CHECK;
+void tool_set_clear(struct tool_set *set);
+
+/* Adds the tools that came with items of the conversation: tool_search_output, additional_tools.
+ * One that is there already is loaded now; what nobody here executes is passed over, and so are the
+ * oldest of more than TOOL_SET_LIMIT. */
+struct item_row;
+void tool_set_load_items(struct tool_set *set, const struct item_row *items, size_t count);
+
+const struct tool_use *tool_set_find(const struct tool_set *set, const char *name);
+
+/* What the model calls a member of a namespace. The caller frees. */
+char *tool_set_spaced_name(const char *space, const char *own);
+
+/* True when the client executes it. */
+bool tool_use_is_clients(const struct tool_use *use);
+
+/* The Responses item type that a call of it appears as. */
+const char *tool_use_item_type(const struct tool_use *use);
+
+/* The functions that the model is offered: a Chat Completions `tools` array, in the order of the
+ * request; NULL when there are none. `choice` is the request's tool_choice: allowed_tools narrow the
+ * list. New reference. */
+json_t *tool_set_offer(const struct tool_set *set, const json_t *choice);
+
+/* The tools of one mcp entry as an mcp_list_tools item shows them. New reference. */
+json_t *tool_set_listing(const struct tool_set *set, const char *label);
+
+#endif

@@ -1,0 +1,37 @@
+#ifndef RUNNEL_CORE_STORE_ASSISTANTS_H
+#define RUNNEL_CORE_STORE_ASSISTANTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/base/err.h"
+#include "core/store/rows.h"
+#include "core/store/store.h"
+
+/*
+ * assistants.h -- assistants as rows. ERR_NOT_FOUND is "No assistant found with id 'X'."
+ *
+ * Lists are in the order in which the assistants were made. A cursor that names nothing of the
+ * list is ERR_INVALID, code invalid_value, param "after" or "before".
+ */
+
+enum err_code store_assistant_create(struct store *store, const char *project,
+                                     const struct assistant_row *row,
+                                     struct err *err) MUST_CHECK;
+enum err_code store_assistant_get(struct store *store, const char *project, const char *id,
+                                  struct assistant_row *ret_row, struct err *err) MUST_CHECK;
+enum err_code store_assistant_list(struct store *store, const char *project,
+                                   const struct page *page, struct assistant_row **ret_rows,
+                                   size_t *ret_count, bool *ret_more,
+                                   struct err *err) MUST_CHECK;
+void assistant_rows_free(struct assistant_row *rows, size_t count);
+enum err_code store_assistant_delete(struct store *store, const char *project, const char *id,
+                                     struct err *err) MUST_CHECK;
+
+/* Sets the members of `changes` (a JSON object) in the body, in one transaction, and returns the
+ * row as it is then. */
+enum err_code store_assistant_modify(struct store *store, const char *project, const char *id,
+                                     const char *changes, struct assistant_row *ret_row,
+                                     struct err *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,25 @@
+#ifndef RUNNEL_CORE_STORE_COMMIT_H
+#define RUNNEL_CORE_STORE_COMMIT_H
+
+#include "core/store/db.h"
+
+/*
+ * commit.h -- a COMMIT whose answer got lost, looked up.
+ *
+ * When the connection breaks at COMMIT nobody knows whether it happened. For what a client would
+ * have to repeat, the row that was written is looked at on a new connection: a run that was made
+ * must not be called an outage.
+ */
+
+struct commit_proof {
+    const char *project;
+    const char *thread_id; /* locked or made by the transaction; NULL or "" for none */
+    const char *run_id;
+    int64_t fence; /* with which this node has taken the lease; 0: a wish to stop was noted */
+};
+
+/* As db_commit(), and ERR_OK also when the proof is there. */
+enum err_code commit_proven(struct db *db, const struct commit_proof *proof,
+                            struct err *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,63 @@
+#ifndef RUNNEL_CORE_STORE_CONVERSATIONS_H
+#define RUNNEL_CORE_STORE_CONVERSATIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/err.h"
+#include "core/store/rows.h"
+#include "core/store/store.h"
+
+/*
+ * conversations.h -- threads as the Responses face sees them: with items of every type.
+ *
+ * The rows are those of threads.h; what that offers for a whole thread serves conversations too,
+ * and conversation_error() puts its complaints into their words. Hidden items are not here.
+ *
+ * Errors: ERR_NOT_FOUND "Conversation with id 'conv_X' not found." and "Item with id 'msg_X' not
+ * found in conversation 'conv_Y'."; ERR_CONFLICT with the code conversation_locked for a change
+ * while a run or a response of it is not final.
+ */
+
+#define CONVERSATION_ITEM_LIMIT 100000
+
+/* `rc` of a function that was asked about a thread, said again of a conversation. */
+enum err_code conversation_error(enum err_code rc, const char *thread_id, struct err *err);
+
+/* Makes a conversation with its first items. Their thread_id and positions are filled in, here as
+ * in store_conversation_append(). */
+enum err_code store_conversation_create(struct store *store, const char *project,
+                                        const struct thread_row *row, struct item_row *items,
+                                        size_t count, struct err *err) MUST_CHECK;
+
+/* All of them or none. */
+enum err_code store_conversation_append(struct store *store, const char *project,
+                                        const char *thread_id, struct item_row *items,
+                                        size_t count, struct err *err) MUST_CHECK;
+
+/* A page of its items, ordered by position. */
+enum err_code store_conversation_items(struct store *store, const char *project,
+                                       const char *thread_id, const struct page *page,
+                                       struct item_row **ret_items, size_t *ret_count,
+                                       bool *ret_more, struct err *err) MUST_CHECK;
+
+enum err_code store_conversation_item_get(struct store *store, const char *project,
+                                          const char *thread_id, const char *id,
+                                          struct item_row *ret_item,
+                                          struct err *err) MUST_CHECK;
+
+/* Returns the conversation that it was deleted from. */
+enum err_code store_conversation_item_delete(struct store *store, const char *project,
+                                             const char *thread_id, const char *id,
+                                             struct thread_row *ret_row,
+                                             struct err *err) MUST_CHECK;
+
+/* What a response that begins now may see: the newest `limit` items, hidden ones too, oldest
+ * first. *ret_position is where the next one will lie. */
+enum err_code store_conversation_context(struct store *store, const char *project,
+                                         const char *thread_id, size_t limit,
+                                         struct item_row **ret_items, size_t *ret_count,
+                                         int64_t *ret_position, struct err *err) MUST_CHECK;
+
+#endif

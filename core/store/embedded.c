@@ -1,0 +1,689 @@
+#include "core/store/embedded.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <glob.h>
+#include <limits.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/buf.h"
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/base/mem.h"
+#include "core/store/child.h"
+#include "core/store/postmaster.h"
+
+/* A socket's path has room for 107 bytes; the name in the directory takes 16 of them. */
+#define SOCKET_DIR_LIMIT 90
+
+/* Where the socket lies when data_dir is too long. */
+#define SHORT_HEAD "/tmp/runnel-"
+
+#define CREATE_SECONDS  120
+#define START_SECONDS   120 /* replaying the log after a crash may take its time */
+#define PROGRAM_SECONDS 10
+#define LOG_LIMIT       (4 << 20)
+
+struct embedded {
+    char data_dir[PATH_MAX]; /* absolute */
+    char cluster[PATH_MAX];
+    char socket_dir[PATH_MAX];
+    char bin[PATH_MAX];
+    char log[PATH_MAX];
+    bool switch_user;
+    uid_t uid;
+    gid_t gid;
+    char user[64];
+
+    struct postmaster postmaster;
+    bool joined;  /* beside a server, or before one comes */
+    bool started; /* by us */
+    char *url;
+};
+
+/* ---- Directories ---- */
+
+static enum err_code join_path(char ret_path[PATH_MAX], const char *directory, const char *name,
+                               struct err *err)
+{
+    int length = snprintf(ret_path, PATH_MAX, "%s/%s", directory, name);
+
+    if (length >= PATH_MAX)
+        return err_set(err, ERR_INVALID, "the path of data_dir is too long");
+    return ERR_OK;
+}
+
+/* Makes data_dir and what is missing above it. The database's user must be able to pass. */
+static enum err_code make_data_dir(const char *data_dir, char ret_absolute[PATH_MAX],
+                                   struct err *err)
+{
+    mode_t mode = geteuid() == 0 ? 0711 : 0700;
+    AUTO_FREE char *path = mem_strdup(data_dir);
+
+    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        (void)!mkdir(path, 0755);
+        *slash = '/';
+    }
+    if ((mkdir(path, mode) != 0 && errno != EEXIST) || !realpath(path, ret_absolute))
+        return err_set(err, ERR_INVALID, "cannot make data_dir %s: %s", data_dir,
+                       strerror(errno));
+    return ERR_OK;
+}
+
+/* A directory that only the database's user may use. */
+static enum err_code make_private_dir(const struct embedded *embedded, const char *path,
+                                      struct err *err)
+{
+    if (mkdir(path, 0700) != 0 && errno != EEXIST)
+        return err_set(err, ERR_STORE, "cannot make %s: %s", path, strerror(errno));
+    if (embedded->switch_user && chown(path, embedded->uid, embedded->gid) != 0)
+        return err_set(err, ERR_STORE, "cannot give %s to user %s: %s", path, embedded->user,
+                       strerror(errno));
+    return ERR_OK;
+}
+
+static int remove_entry(const char *path, const struct stat *info, int kind, struct FTW *place)
+{
+    (void)info;
+    (void)kind;
+    (void)place;
+    return remove(path);
+}
+
+static void remove_tree(const char *path)
+{
+    nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+enum err_code data_dir_lock(const char *data_dir, int *ret_fd, struct err *err)
+{
+    char absolute[PATH_MAX], path[PATH_MAX];
+    enum err_code rc;
+    int fd;
+
+    rc = make_data_dir(data_dir, absolute, err);
+    if (rc)
+        return rc;
+    rc = join_path(path, absolute, "lock", err);
+    if (rc)
+        return rc;
+    fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return err_set(err, ERR_INVALID, "cannot open %s: %s", path, strerror(errno));
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        close(fd);
+        return err_set(err, ERR_CONFLICT, "data_dir %s is in use by another server", data_dir);
+    }
+    *ret_fd = fd;
+    return ERR_OK;
+}
+
+/* ---- Programs ---- */
+
+static bool has_server(const char *bin)
+{
+    char path[PATH_MAX];
+
+    return !join_path(path, bin, "postgres", NULL) && access(path, X_OK) == 0 &&
+           !join_path(path, bin, "initdb", NULL) && access(path, X_OK) == 0;
+}
+
+static bool ask_pg_config(char ret_bin[PATH_MAX])
+{
+    const char *const argv[] = {"/usr/bin/env", "pg_config", "--bindir", NULL};
+    struct child_plan plan = {.argv = argv, .directory = "/", .input = -1, .output = -1};
+    uint64_t deadline = clock_mono_ns() + PROGRAM_SECONDS * NS_PER_SECOND;
+    int status;
+
+    if (child_run(&plan, NULL, deadline, ret_bin, PATH_MAX, &status, NULL) || status != 0)
+        return false;
+    ret_bin[strcspn(ret_bin, "\n")] = '\0';
+    return has_server(ret_bin);
+}
+
+static bool newest_debian(char ret_bin[PATH_MAX])
+{
+    static const char head[] = "/usr/lib/postgresql/";
+    long newest = 0;
+    glob_t found;
+
+    if (glob("/usr/lib/postgresql/*/bin", 0, NULL, &found) != 0)
+        return false;
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        long version = strtol(found.gl_pathv[i] + sizeof(head) - 1, NULL, 10);
+
+        if (version > newest && has_server(found.gl_pathv[i])) {
+            newest = version;
+            snprintf(ret_bin, PATH_MAX, "%s", found.gl_pathv[i]);
+        }
+    }
+    globfree(&found);
+    return newest > 0;
+}
+
+static enum err_code find_programs(struct embedded *embedded, struct err *err)
+{
+    if (ask_pg_config(embedded->bin) || newest_debian(embedded->bin))
+        return ERR_OK;
+    return err_set(
+        err, ERR_STORE,
+        "PostgreSQL's server programs are not installed: install them (on Debian and "
+        "Ubuntu: apt-get install postgresql), or set database_url");
+}
+
+/* ---- The user ---- */
+
+static void take_user(struct embedded *embedded, uid_t uid, gid_t gid)
+{
+    struct passwd *entry = getpwuid(uid);
+
+    embedded->switch_user = true;
+    embedded->uid = uid;
+    embedded->gid = gid;
+    if (entry)
+        snprintf(embedded->user, sizeof(embedded->user), "%s", entry->pw_name);
+    else
+        snprintf(embedded->user, sizeof(embedded->user), "%u", (unsigned)uid);
+}
+
+/* PostgreSQL refuses to run as root. A cluster that exists keeps its owner. */
+static enum err_code choose_user(struct embedded *embedded, struct err *err)
+{
+    struct passwd *entry;
+    struct stat info;
+
+    if (geteuid() != 0)
+        return ERR_OK;
+    if (stat(embedded->cluster, &info) == 0 && info.st_uid != 0) {
+        take_user(embedded, info.st_uid, info.st_gid);
+        return ERR_OK;
+    }
+    entry = getpwnam("postgres");
+    if (!entry)
+        entry = getpwnam("nobody");
+    if (!entry)
+        return err_set(
+            err, ERR_STORE,
+            "PostgreSQL does not run as root, and there is no user postgres or nobody");
+    take_user(embedded, entry->pw_uid, entry->pw_gid);
+    return ERR_OK;
+}
+
+static struct child_plan plan_program(const struct embedded *embedded, const char *const *argv)
+{
+    return (struct child_plan){.argv = argv,
+                               .directory = embedded->data_dir,
+                               .switch_user = embedded->switch_user,
+                               .uid = embedded->uid,
+                               .gid = embedded->gid,
+                               .input = -1,
+                               .output = -1};
+}
+
+/* What keeps any program from starting as that user; ERR_OK for other statuses. */
+static enum err_code check_child_status(const struct embedded *embedded, int status,
+                                        struct err *err)
+{
+    if (status == CHILD_NO_DIRECTORY)
+        return err_set(err, ERR_STORE,
+                       "user %s, as whom the private database runs, cannot enter %s: choose a "
+                       "data_dir that it can, such as /var/lib/runnel",
+                       embedded->user, embedded->data_dir);
+    if (status == CHILD_NO_USER)
+        return err_set(err, ERR_STORE, "root may not start programs as user %s here",
+                       embedded->user);
+    return ERR_OK;
+}
+
+/* The line of a program's output that says best what went wrong: the last that is fatal, or the
+ * last at all. */
+static const char *telling_line(char *output)
+{
+    const char *best = "";
+    bool fatal = false;
+    char *rest = output;
+    char *line;
+
+    while ((line = strsep(&rest, "\n"))) {
+        bool is_fatal = strstr(line, "FATAL:") || strstr(line, "PANIC:");
+
+        if (*line && (is_fatal || !fatal))
+            best = line;
+        fatal = fatal || is_fatal;
+    }
+    return best;
+}
+
+static enum err_code run_program(const struct embedded *embedded, const char *const *argv,
+                                 const char *input, struct err *err)
+{
+    struct child_plan plan = plan_program(embedded, argv);
+    uint64_t deadline = clock_mono_ns() + CREATE_SECONDS * NS_PER_SECOND;
+    char output[4096];
+    enum err_code rc;
+    int status;
+
+    rc = child_run(&plan, input, deadline, output, sizeof(output), &status, err);
+    if (rc)
+        return rc;
+    rc = check_child_status(embedded, status, err);
+    if (rc)
+        return rc;
+    if (status != 0)
+        return err_set(err, ERR_STORE, "%s failed: %s", argv[0], telling_line(output));
+    return ERR_OK;
+}
+
+/* ---- Making the cluster ---- */
+
+static enum err_code run_initdb(const struct embedded *embedded, const char *directory,
+                                struct err *err)
+{
+    char initdb[PATH_MAX];
+    const char *const argv[] = {initdb,  "--pgdata",   directory, "--auth",
+                                "trust", "--locale",   "C",       "--encoding",
+                                "UTF8",  "--username", "runnel",  "--no-instructions",
+                                NULL};
+    enum err_code rc;
+
+    rc = join_path(initdb, embedded->bin, "initdb", err);
+    if (rc)
+        return rc;
+    return run_program(embedded, argv, NULL, err);
+}
+
+/* Without starting a server, so that a cluster under its final name always has the database. */
+static enum err_code create_database(const struct embedded *embedded, const char *directory,
+                                     struct err *err)
+{
+    char postgres[PATH_MAX];
+    const char *const argv[] = {postgres, "--single", "-D", directory, "postgres", NULL};
+    enum err_code rc;
+
+    rc = join_path(postgres, embedded->bin, "postgres", err);
+    if (rc)
+        return rc;
+    return run_program(embedded, argv, "CREATE DATABASE runnel\n", err);
+}
+
+/* Made under another name and moved into place: what a crash left half done is made again. */
+static enum err_code make_cluster(const struct embedded *embedded, struct err *err)
+{
+    char fresh[PATH_MAX];
+    enum err_code rc;
+
+    rc = join_path(fresh, embedded->data_dir, "pg.new", err);
+    if (rc)
+        return rc;
+    log_info("making a private database in %s", embedded->cluster);
+    remove_tree(fresh);
+    rc = make_private_dir(embedded, fresh, err);
+    if (rc)
+        return rc;
+    rc = run_initdb(embedded, fresh, err);
+    if (!rc)
+        rc = create_database(embedded, fresh, err);
+    if (!rc && rename(fresh, embedded->cluster) != 0)
+        rc = err_set(err, ERR_STORE, "cannot rename %s: %s", fresh, strerror(errno));
+    if (rc)
+        remove_tree(fresh);
+    return rc;
+}
+
+static enum err_code ensure_cluster(const struct embedded *embedded, struct err *err)
+{
+    if (access(embedded->cluster, F_OK) == 0)
+        return ERR_OK;
+    return make_cluster(embedded, err);
+}
+
+/* `runnel keys` may come while `runnel serve` is making or starting the cluster: one at a time.
+ * Whoever has the lock works under deadlines, and loses it when he dies, so it comes free. */
+static enum err_code lock_opening(const struct embedded *embedded, int *ret_fd, struct err *err)
+{
+    char path[PATH_MAX];
+    enum err_code rc;
+    int fd;
+
+    rc = join_path(path, embedded->data_dir, "pg.lock", err);
+    if (rc)
+        return rc;
+    fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return err_set(err, ERR_STORE, "cannot open %s: %s", path, strerror(errno));
+    while (flock(fd, LOCK_EX) != 0) {
+        if (errno == EINTR)
+            continue;
+        close(fd);
+        return err_set(err, ERR_STORE, "cannot lock %s: %s", path, strerror(errno));
+    }
+    *ret_fd = fd;
+    return ERR_OK;
+}
+
+/* ---- The socket's directory ---- */
+
+/* PostgreSQL takes a list of directories, and libpq a list of hosts. */
+static bool is_plain(const char *path)
+{
+    return strlen(path) <= SOCKET_DIR_LIMIT && !strpbrk(path, ",\"\\@");
+}
+
+static enum err_code choose_socket_dir(struct embedded *embedded, struct err *err)
+{
+    enum err_code rc;
+
+    rc = join_path(embedded->socket_dir, embedded->data_dir, "run", err);
+    if (rc)
+        return rc;
+    if (!is_plain(embedded->socket_dir)) {
+        memcpy(embedded->socket_dir, SHORT_HEAD "XXXXXX", sizeof(SHORT_HEAD "XXXXXX"));
+        if (!mkdtemp(embedded->socket_dir))
+            return err_set(err, ERR_STORE, "cannot make a directory in /tmp: %s",
+                           strerror(errno));
+    }
+    return make_private_dir(embedded, embedded->socket_dir, err);
+}
+
+/* No postmaster lives, so whatever these files say is not true. PostgreSQL only asks whether there
+ * is a process of that number, and a dead one that nobody has waited for is still there. */
+static void clear_socket(const struct embedded *embedded)
+{
+    char path[PATH_MAX];
+
+    if (!join_path(path, embedded->socket_dir, ".s.PGSQL.5432", NULL))
+        unlink(path);
+    if (!join_path(path, embedded->socket_dir, ".s.PGSQL.5432.lock", NULL))
+        unlink(path);
+}
+
+/* ---- Starting ---- */
+
+static int open_log(const char *path)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    struct stat info;
+
+    if (fd >= 0 && fstat(fd, &info) == 0 && info.st_size > LOG_LIMIT)
+        (void)!ftruncate(fd, 0);
+    return fd;
+}
+
+/* What the log said last; the file is short enough to look at its end only. */
+static void read_log_end(const char *path, char *ret_text, size_t size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    off_t end = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
+    off_t start = end > (off_t)size - 1 ? end - (off_t)size + 1 : 0;
+    ssize_t length = fd < 0 ? 0 : pread(fd, ret_text, size - 1, start);
+
+    ret_text[length > 0 ? length : 0] = '\0';
+    if (fd >= 0)
+        close(fd);
+}
+
+static long cluster_version(const struct embedded *embedded)
+{
+    char path[PATH_MAX], text[16] = "";
+    int fd;
+
+    if (join_path(path, embedded->cluster, "PG_VERSION", NULL))
+        return 0;
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return 0;
+    (void)!read(fd, text, sizeof(text) - 1);
+    close(fd);
+    return strtol(text, NULL, 10);
+}
+
+static long program_version(const struct embedded *embedded)
+{
+    static const char head[] = "postgres (PostgreSQL) ";
+    char postgres[PATH_MAX], output[256];
+    const char *const argv[] = {postgres, "--version", NULL};
+    struct child_plan plan = {.argv = argv, .directory = "/", .input = -1, .output = -1};
+    uint64_t deadline = clock_mono_ns() + PROGRAM_SECONDS * NS_PER_SECOND;
+    int status;
+
+    if (join_path(postgres, embedded->bin, "postgres", NULL) ||
+        child_run(&plan, NULL, deadline, output, sizeof(output), &status, NULL) ||
+        strncmp(output, head, sizeof(head) - 1) != 0)
+        return 0;
+    return strtol(output + sizeof(head) - 1, NULL, 10);
+}
+
+/* Asked only after a failure: the answer costs a process. */
+static enum err_code explain_failure(const struct embedded *embedded, int status,
+                                     struct err *err)
+{
+    long have = cluster_version(embedded), can = program_version(embedded);
+    char output[1024];
+    enum err_code rc;
+
+    rc = check_child_status(embedded, status, err);
+    if (rc)
+        return rc;
+    if (have && can && have != can)
+        return err_set(
+            err, ERR_STORE,
+            "the private database in %s was made by PostgreSQL %ld, the installed "
+            "programs are PostgreSQL %ld: install version %ld, or move its data with "
+            "pg_upgrade",
+            embedded->cluster, have, can, have);
+    read_log_end(embedded->log, output, sizeof(output));
+    return err_set(err, ERR_STORE, "the private database did not start: %s (see %s)",
+                   telling_line(output), embedded->log);
+}
+
+static enum err_code start_postmaster(struct embedded *embedded, int log, int *ret_status,
+                                      struct err *err)
+{
+    uint64_t deadline = clock_mono_ns() + START_SECONDS * NS_PER_SECOND;
+    char postgres[PATH_MAX], sockets[PATH_MAX + 32];
+    /* clang-format off */
+    const char *const argv[] = {
+        postgres, "-D", embedded->cluster,
+        "-c", "listen_addresses=",
+        "-c", sockets,
+        "-c", "unix_socket_permissions=0700",
+        "-c", "port=5432",
+        "-c", "max_connections=100",
+        "-c", "shared_buffers=64MB",
+        "-c", "wal_compression=on",
+        "-c", "wal_level=minimal",
+        "-c", "max_wal_senders=0",
+        "-c", "max_logical_replication_workers=0",
+        "-c", "checkpoint_timeout=15min",
+        "-c", "jit=off",
+        "-c", "max_parallel_workers_per_gather=0",
+        /* A statement whose client has gone ends. */
+        "-c", "client_connection_check_interval=5s",
+        "-c", "logging_collector=off",
+        "-c", "log_checkpoints=off",
+        NULL};
+    /* clang-format on */
+    struct child_plan plan = plan_program(embedded, argv);
+    enum err_code rc;
+
+    rc = join_path(postgres, embedded->bin, "postgres", err);
+    if (rc)
+        return rc;
+    snprintf(sockets, sizeof(sockets), "unix_socket_directories=%s", embedded->socket_dir);
+    plan.output = log;
+    return postmaster_start(embedded->cluster, &plan, deadline, &embedded->postmaster,
+                            ret_status, err);
+}
+
+static enum err_code start_cluster(struct embedded *embedded, struct err *err)
+{
+    uint64_t deadline = clock_mono_ns() + START_SECONDS * NS_PER_SECOND;
+    int status = 0;
+    enum err_code rc;
+    int log;
+
+    rc = find_programs(embedded, err);
+    if (rc)
+        return rc;
+    rc = ensure_cluster(embedded, err);
+    if (rc)
+        return rc;
+    rc = choose_socket_dir(embedded, err);
+    if (rc)
+        return rc;
+    if (postmaster_clear_remains(embedded->cluster, deadline))
+        clear_socket(embedded);
+    log = open_log(embedded->log);
+    rc = start_postmaster(embedded, log, &status, err);
+    if (log >= 0)
+        close(log);
+    if (!rc) {
+        embedded->started = true;
+        return ERR_OK;
+    }
+    return status ? explain_failure(embedded, status, err) : rc;
+}
+
+/* ---- The interface ---- */
+
+static void add_quoted(struct buf *buf, const char *text)
+{
+    buf_add_char(buf, '\'');
+    for (; *text; text++) {
+        if (*text == '\'' || *text == '\\')
+            buf_add_char(buf, '\\');
+        buf_add_char(buf, *text);
+    }
+    buf_add_char(buf, '\'');
+}
+
+static char *make_url(const char *socket_dir)
+{
+    AUTO_BUF buf = {0};
+
+    buf_add_text(&buf, "host=");
+    add_quoted(&buf, socket_dir);
+    buf_add_text(&buf, " port=5432 user=runnel dbname=runnel");
+    return buf_take(&buf);
+}
+
+static enum err_code prepare(struct embedded *embedded, const char *data_dir, struct err *err)
+{
+    enum err_code rc;
+
+    rc = make_data_dir(data_dir, embedded->data_dir, err);
+    if (rc)
+        return rc;
+    rc = join_path(embedded->cluster, embedded->data_dir, "pg", err);
+    if (rc)
+        return rc;
+    rc = join_path(embedded->log, embedded->data_dir, "postgres.log", err);
+    if (rc)
+        return rc;
+    return choose_user(embedded, err);
+}
+
+static enum err_code find_or_start(struct embedded *embedded, struct err *err)
+{
+    uint64_t deadline = clock_mono_ns() + START_SECONDS * NS_PER_SECOND;
+
+    if (postmaster_find(embedded->cluster, deadline, &embedded->postmaster))
+        return ERR_OK;
+    return start_cluster(embedded, err);
+}
+
+static enum err_code open_cluster(struct embedded *embedded, const char *data_dir,
+                                  struct err *err)
+{
+    enum err_code rc;
+    int lock;
+
+    embedded->postmaster.pidfd = -1;
+    rc = prepare(embedded, data_dir, err);
+    if (rc)
+        return rc;
+    rc = lock_opening(embedded, &lock, err);
+    if (rc)
+        return rc;
+    rc = find_or_start(embedded, err);
+    close(lock);
+    if (!rc)
+        embedded->url = make_url(embedded->postmaster.socket_dir);
+    return rc;
+}
+
+static void embedded_free(struct embedded *embedded)
+{
+    free(embedded->url);
+    free(embedded);
+}
+
+enum err_code embedded_open(const char *data_dir, struct embedded **ret_embedded,
+                            struct err *err)
+{
+    struct embedded *embedded = mem_new(struct embedded);
+    enum err_code rc = open_cluster(embedded, data_dir, err);
+
+    if (rc) {
+        embedded_free(embedded);
+        return rc;
+    }
+    *ret_embedded = embedded;
+    return ERR_OK;
+}
+
+enum err_code embedded_join(const char *data_dir, struct embedded **ret_embedded,
+                            struct err *err)
+{
+    enum err_code rc = embedded_open(data_dir, ret_embedded, err);
+
+    if (!rc)
+        (*ret_embedded)->joined = true;
+    return rc;
+}
+
+const char *embedded_url(const struct embedded *embedded)
+{
+    return embedded->url;
+}
+
+/* PostgreSQL has removed its socket; a directory outside data_dir was made for it alone. */
+static void stop_cluster(struct embedded *embedded)
+{
+    postmaster_stop(&embedded->postmaster);
+    if (strncmp(embedded->postmaster.socket_dir, SHORT_HEAD, sizeof(SHORT_HEAD) - 1) == 0)
+        rmdir(embedded->postmaster.socket_dir);
+}
+
+/* What we have started, a server may be using by now: then it is the server's. Otherwise none
+ * can come while it is being stopped. */
+static void close_joined(struct embedded *embedded)
+{
+    int lock = -1;
+
+    if (embedded->started && !data_dir_lock(embedded->data_dir, &lock, NULL)) {
+        stop_cluster(embedded);
+        close(lock);
+    } else {
+        postmaster_leave(&embedded->postmaster);
+    }
+}
+
+void embedded_close(struct embedded *embedded)
+{
+    if (!embedded)
+        return;
+    if (embedded->joined)
+        close_joined(embedded);
+    else
+        stop_cluster(embedded);
+    embedded_free(embedded);
+}

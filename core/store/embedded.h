@@ -1,0 +1,40 @@
+#ifndef RUNNEL_CORE_STORE_EMBEDDED_H
+#define RUNNEL_CORE_STORE_EMBEDDED_H
+
+#include <stdbool.h>
+
+#include "core/base/err.h"
+
+/*
+ * embedded.h -- a private PostgreSQL cluster under data_dir, for database_url=embedded.
+ *
+ * Binaries come from `pg_config --bindir`, else from the newest /usr/lib/postgresql/N/bin. The
+ * cluster is data_dir/pg, its socket lies in a directory of mode 0700 (data_dir/run, or a short
+ * temporary path when that would exceed 90 bytes), and it listens on no TCP port. Started by
+ * root, it runs as user postgres, else nobody. A postmaster that survived its server is adopted.
+ */
+
+struct embedded;
+
+/* Makes the cluster if there is none, and starts it unless it runs. Errors are one sentence that
+ * says what to do: the binaries are missing; the user cannot reach the directory; the cluster
+ * is of another major version (both are named). */
+enum err_code embedded_open(const char *data_dir, struct embedded **ret_embedded,
+                            struct err *err) MUST_CHECK;
+
+/* As embedded_open(), but leaves a cluster that is running as it is, and stops at close only what
+ * it has started: for `runnel keys`, `migrate`, `import` beside a server. */
+enum err_code embedded_join(const char *data_dir, struct embedded **ret_embedded,
+                            struct err *err) MUST_CHECK;
+
+/* libpq connection string of the database "runnel". Borrowed. */
+const char *embedded_url(const struct embedded *embedded);
+
+/* Stops the cluster (fast mode, waits for its end). */
+void embedded_close(struct embedded *embedded);
+
+/* Locks data_dir for one server. ERR_CONFLICT when another has it; *ret_fd stays open as long as
+ * the lock is wanted. */
+enum err_code data_dir_lock(const char *data_dir, int *ret_fd, struct err *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,41 @@
+#ifndef RUNNEL_CORE_STORE_PAGE_H
+#define RUNNEL_CORE_STORE_PAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/store/db.h"
+#include "core/store/rows.h"
+
+/*
+ * page.h -- how a page of a list is read.
+ *
+ * `after` begins a page behind a row; `before` alone ends one in front of a row, so that it has to
+ * be read backwards from there. A statement gets both ends in rising order of its key, whichever
+ * way the list goes, and one row more than wanted, which tells whether there are more.
+ */
+
+struct page_scan {
+    bool ascending;  /* which of the two statements reads it */
+    bool backwards;  /* what was read is to be turned round */
+    const char *low; /* ids; "" for none */
+    const char *high;
+    int limit; /* for LIMIT */
+};
+
+struct page_scan page_scan(const struct page *page);
+
+/* How many of the rows are the page's, and which row comes i-th. */
+size_t page_count(const struct page_scan *scan, const struct db_rows *rows, bool *ret_more);
+size_t page_row(const struct page_scan *scan, size_t count, size_t i);
+
+/* Both cursors of the page name something in the list: `exists` selects a row for project $1,
+ * owner of the list $2 and id $3. ERR_INVALID otherwise. */
+enum err_code page_cursors_check(struct store *store, const struct db_statement *exists,
+                                 const char *project, const char *owner,
+                                 const struct page *page, struct err *err) MUST_CHECK;
+
+/* ERR_INVALID for a cursor that names nothing of the list; `param` is "after" or "before". */
+enum err_code page_cursor_unknown(const char *param, const char *id, struct err *err);
+
+#endif

@@ -1,0 +1,64 @@
+#ifndef RUNNEL_CORE_STORE_PROMPTS_H
+#define RUNNEL_CORE_STORE_PROMPTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/err.h"
+#include "core/store/rows.h"
+#include "core/store/store.h"
+
+/*
+ * prompts.h -- prompt templates as rows. A version is never changed: a new one is put behind it,
+ * numbered from 1.
+ *
+ * ERR_NOT_FOUND is "Prompt with id 'X' not found." or "Version '3' of prompt with id 'X' not found."
+ */
+
+#define PROMPT_VERSION_LIMIT 1000
+
+#define PROMPT_NEWEST 0 /* as a version */
+
+/* A template in one of its versions. */
+struct prompt_row {
+    char id[ID_SIZE];
+    char *name; /* or NULL */
+    int version;
+    char *body; /* JSON object: the template */
+    int64_t created_at;
+    int64_t version_created_at;
+};
+void prompt_row_clear(struct prompt_row *row);
+void prompt_rows_free(struct prompt_row *rows, size_t count);
+
+/* Makes a template with its first version. */
+enum err_code store_prompt_create(struct store *store, const char *project,
+                                  const struct prompt_row *row, struct err *err) MUST_CHECK;
+
+/* One version, or the newest. */
+enum err_code store_prompt_get(struct store *store, const char *project, const char *id,
+                               int version, struct prompt_row *ret_row,
+                               struct err *err) MUST_CHECK;
+
+/* Puts a version behind the others. ERR_INVALID when there are as many as there may be. */
+enum err_code store_prompt_add(struct store *store, const char *project, const char *id,
+                               const char *body, struct prompt_row *ret_row,
+                               struct err *err) MUST_CHECK;
+
+/* In the order in which they were made, each in its newest version. */
+enum err_code store_prompt_list(struct store *store, const char *project,
+                                const struct page *page, struct prompt_row **ret_rows,
+                                size_t *ret_count, bool *ret_more, struct err *err) MUST_CHECK;
+
+/* By number, which is what the page's cursors are. */
+enum err_code store_prompt_versions(struct store *store, const char *project, const char *id,
+                                    const struct page *page, struct prompt_row **ret_rows,
+                                    size_t *ret_count, bool *ret_more,
+                                    struct err *err) MUST_CHECK;
+
+/* With all versions. */
+enum err_code store_prompt_delete(struct store *store, const char *project, const char *id,
+                                  struct err *err) MUST_CHECK;
+
+#endif

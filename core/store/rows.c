@@ -1,0 +1,183 @@
+#include "core/store/rows.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/compiler.h"
+#include "core/base/mem.h"
+
+/* clang-format off */
+
+static const char *const item_status_names[] = {
+    [ITEM_IN_PROGRESS] = "in_progress",
+    [ITEM_COMPLETED]   = "completed",
+    [ITEM_INCOMPLETE]  = "incomplete",
+    [ITEM_FAILED]      = "failed",
+};
+
+static const char *const step_status_names[] = {
+    [STEP_IN_PROGRESS] = "in_progress",
+    [STEP_COMPLETED]   = "completed",
+    [STEP_FAILED]      = "failed",
+    [STEP_CANCELLED]   = "cancelled",
+    [STEP_EXPIRED]     = "expired",
+};
+
+static const char *const step_type_names[] = {
+    [STEP_MESSAGE]    = "message_creation",
+    [STEP_TOOL_CALLS] = "tool_calls",
+};
+
+static const char *const call_state_names[] = {
+    [CALL_WAITING]     = "waiting",
+    [CALL_RUNNING]     = "running",
+    [CALL_DONE]        = "done",
+    [CALL_INTERRUPTED] = "interrupted",
+};
+
+static const char *const row_face_names[] = {
+    [FACE_ASSISTANTS] = "assistants",
+    [FACE_RESPONSES]  = "responses",
+};
+
+/* clang-format on */
+
+/* The words come from our own rows, which have a CHECK: one that is missing is our mistake. */
+static size_t find_name(const char *const *names, size_t count, const char *name)
+{
+    size_t i = 0;
+
+    while (i < count && strcmp(names[i], name) != 0)
+        i++;
+    assert(i < count);
+    return i;
+}
+
+const char *item_status_name(enum item_status status)
+{
+    return item_status_names[status];
+}
+
+enum item_status item_status_parse(const char *name)
+{
+    return (enum item_status)find_name(item_status_names, COUNT_OF(item_status_names), name);
+}
+
+const char *step_status_name(enum step_status status)
+{
+    return step_status_names[status];
+}
+
+enum step_status step_status_parse(const char *name)
+{
+    return (enum step_status)find_name(step_status_names, COUNT_OF(step_status_names), name);
+}
+
+const char *step_type_name(enum step_type type)
+{
+    return step_type_names[type];
+}
+
+enum step_type step_type_parse(const char *name)
+{
+    return (enum step_type)find_name(step_type_names, COUNT_OF(step_type_names), name);
+}
+
+const char *call_state_name(enum call_state state)
+{
+    return call_state_names[state];
+}
+
+enum call_state call_state_parse(const char *name)
+{
+    return (enum call_state)find_name(call_state_names, COUNT_OF(call_state_names), name);
+}
+
+const char *row_face_name(enum row_face face)
+{
+    return row_face_names[face];
+}
+
+enum row_face row_face_parse(const char *name)
+{
+    return (enum row_face)find_name(row_face_names, COUNT_OF(row_face_names), name);
+}
+
+void run_row_clear(struct run_row *row)
+{
+    free(row->config);
+    free(row->metadata);
+    free(row->required_action);
+    free(row->usage);
+    free(row->error);
+    free(row->incomplete);
+    *row = (struct run_row){0};
+}
+
+void run_row_copy(struct run_row *ret_copy, const struct run_row *row)
+{
+    *ret_copy = *row;
+    ret_copy->config = mem_strdup(row->config);
+    ret_copy->metadata = mem_strdup(row->metadata);
+    ret_copy->required_action = mem_strdup(row->required_action);
+    ret_copy->usage = mem_strdup(row->usage);
+    ret_copy->error = mem_strdup(row->error);
+    ret_copy->incomplete = mem_strdup(row->incomplete);
+}
+
+void item_row_clear(struct item_row *row)
+{
+    free(row->body);
+    free(row->metadata);
+    *row = (struct item_row){0};
+}
+
+void step_row_clear(struct step_row *row)
+{
+    free(row->usage);
+    free(row->error);
+    *row = (struct step_row){0};
+}
+
+void call_row_clear(struct call_row *row)
+{
+    free(row->tool);
+    free(row->arguments);
+    free(row->output);
+    *row = (struct call_row){0};
+}
+
+void thread_row_clear(struct thread_row *row)
+{
+    free(row->metadata);
+    free(row->tool_resources);
+    *row = (struct thread_row){0};
+}
+
+void assistant_row_clear(struct assistant_row *row)
+{
+    free(row->body);
+    *row = (struct assistant_row){0};
+}
+
+void item_rows_free(struct item_row *rows, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        item_row_clear(&rows[i]);
+    free(rows);
+}
+
+void step_rows_free(struct step_row *rows, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        step_row_clear(&rows[i]);
+    free(rows);
+}
+
+void call_rows_free(struct call_row *rows, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        call_row_clear(&rows[i]);
+    free(rows);
+}

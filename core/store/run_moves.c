@@ -1,0 +1,371 @@
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "core/base/clock.h"
+#include "core/base/mem.h"
+#include "core/store/columns.h"
+#include "core/store/commit.h"
+#include "core/store/load.h"
+#include "core/store/runs.h"
+#include "core/store/state.h"
+
+/*
+ * run_moves.c -- what clients do to a run that is going on: answering its calls, cancelling it.
+ *
+ * Each locks the lease first and looks afterwards: whoever holds the lease's row knows that
+ * neither its owner nor another client can move the run meanwhile.
+ */
+
+/* Locks the lease and reads the run. */
+static enum err_code lock_and_find(struct db *db, const char *project, const char *thread_id,
+                                   const char *run_id, struct lease_row *ret_lease,
+                                   struct run_load *load, struct err *err)
+{
+    enum err_code rc = lease_lock(db, project, run_id, ret_lease, err);
+
+    if (rc)
+        return rc;
+    return run_find(db, project, thread_id, run_id, &load->run, err);
+}
+
+/* Gives the run to this node, and loads what its loop needs. */
+static enum err_code take_and_load(struct db *db, size_t context_limit, struct run_load *load,
+                                   struct err *err)
+{
+    enum err_code rc = lease_take(db, load->run.project, load->run.id, load, err);
+
+    if (rc)
+        return rc;
+    return load_rest(db, &(struct load_span){.items = context_limit}, load, err);
+}
+
+/* Without a fence what was done is to note a wish to stop. */
+static enum err_code commit_move(struct db *db, const struct run_load *load, struct err *err)
+{
+    const struct commit_proof proof = {
+        .project = load->run.project, .run_id = load->run.id, .fence = load->fence};
+
+    return commit_proven(db, &proof, err);
+}
+
+/* ---- Submitting tool outputs ---- */
+
+static enum err_code is_repeat(struct db *db, const struct submission *submission,
+                               bool *ret_repeat, int64_t *ret_seq, struct err *err)
+{
+    static const struct db_statement ask = {
+        "submit_is_repeat", "SELECT coalesce(submit_hash = $3, false), submit_seq FROM runs"
+                            " WHERE project_id = $1 AND id = $2"};
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    db_arg_text(&args, submission->project);
+    db_arg_text(&args, submission->run_id);
+    db_arg_bytes(&args, submission->hash, 32);
+    rc = db_exec(db, &ask, &args, &rows, err);
+    if (rc)
+        return rc;
+    *ret_repeat = db_bool(rows, 0, 0);
+    *ret_seq = db_int(rows, 0, 1);
+    return ERR_OK;
+}
+
+static bool is_wanted(const struct call_row *call)
+{
+    return call->client && call->state == CALL_WAITING;
+}
+
+static size_t count_answers(const struct submission *submission, const char *call_id)
+{
+    size_t found = 0;
+
+    for (size_t i = 0; i < submission->count; i++)
+        found += strcmp(submission->answers[i].call_id, call_id) == 0;
+    return found;
+}
+
+/* As many answers as wanted calls, and one for each: then they are the same ids. */
+static bool answers_fit(const struct submission *submission, const struct call_row *calls,
+                        size_t call_count)
+{
+    size_t wanted = 0;
+
+    for (size_t i = 0; i < call_count; i++) {
+        if (!is_wanted(&calls[i]))
+            continue;
+        wanted++;
+        if (count_answers(submission, calls[i].call_id) != 1)
+            return false;
+    }
+    return wanted == submission->count;
+}
+
+static void add_listed(struct buf *buf, const char *id)
+{
+    if (buf->length > 0)
+        buf_add_text(buf, ", ");
+    buf_addf(buf, "'%s'", id);
+}
+
+static enum err_code fail_unfit(const struct submission *submission,
+                                const struct call_row *calls, size_t call_count,
+                                struct err *err)
+{
+    AUTO_BUF expected = {0};
+    AUTO_BUF got = {0};
+
+    for (size_t i = 0; i < call_count; i++) {
+        if (is_wanted(&calls[i]))
+            add_listed(&expected, calls[i].call_id);
+    }
+    for (size_t i = 0; i < submission->count; i++)
+        add_listed(&got, submission->answers[i].call_id);
+    return err_set(err, ERR_INVALID, "Expected tool outputs for call_ids [%s], got [%s]",
+                   expected.data ? expected.data : "", got.data ? got.data : "");
+}
+
+/* Unless the ids are exactly those that the run waits for. */
+static enum err_code check_answers(struct db *db, const struct submission *submission,
+                                   struct err *err)
+{
+    struct call_row *calls;
+    enum err_code rc;
+    size_t count;
+
+    rc = load_calls(db, submission->project, submission->run_id, &calls, &count, err);
+    if (rc)
+        return rc;
+    if (!answers_fit(submission, calls, count))
+        rc = fail_unfit(submission, calls, count, err);
+    call_rows_free(calls, count);
+    return rc;
+}
+
+static enum err_code check_status(const struct run_row *run, struct err *err)
+{
+    bool waiting = run->status == RUN_REQUIRES_ACTION;
+    /* Its loop has not been told yet, but its time is over. */
+    bool late = waiting && run->expires_at && run->expires_at <= clock_wall_us();
+
+    if (waiting && !late)
+        return ERR_OK;
+    return err_set(err, ERR_CONFLICT, "Runs in status \"%s\" do not accept tool outputs.",
+                   run_status_name(late ? RUN_EXPIRED : run->status));
+}
+
+static enum err_code store_answers(struct db *db, const struct submission *submission,
+                                   struct err *err)
+{
+    static const struct db_statement put = {
+        "submit_answers", "UPDATE tool_calls c SET output = u.output, state = 'done'"
+                          " FROM unnest($3::text[], $4::text[]) u (call_id, output)"
+                          " WHERE c.project_id = $1 AND c.run_id = $2 AND c.call_id = u.call_id"
+                          " AND c.client AND c.state = 'waiting'"};
+    const char **ids = mem_new_array(const char *, submission->count + 1);
+    const char **outputs = mem_new_array(const char *, submission->count + 1);
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    for (size_t i = 0; i < submission->count; i++) {
+        ids[i] = submission->answers[i].call_id;
+        outputs[i] = submission->answers[i].output;
+    }
+    db_arg_text(&args, submission->project);
+    db_arg_text(&args, submission->run_id);
+    db_arg_texts(&args, ids, submission->count);
+    db_arg_texts(&args, outputs, submission->count);
+    rc = db_exec(db, &put, &args, NULL, err);
+    free(ids);
+    free(outputs);
+    return rc;
+}
+
+static enum err_code queue_again(struct db *db, const struct submission *submission,
+                                 struct run_row *run, struct err *err)
+{
+    static const struct db_statement move = {
+        "submit_queue_again",
+        "UPDATE runs r SET status = 'queued', required_action = NULL, submit_hash = $3,"
+        "  submit_seq = (SELECT " LEASE_LAST_SEQ " + 1 FROM run_leases l"
+        "   WHERE l.project_id = $1 AND l.run_id = $2)"
+        " WHERE r.project_id = $1 AND r.id = $2 RETURNING " RUN_COLUMNS};
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    db_arg_text(&args, submission->project);
+    db_arg_text(&args, submission->run_id);
+    db_arg_bytes(&args, submission->hash, 32);
+    rc = db_exec(db, &move, &args, &rows, err);
+    if (rc)
+        return rc;
+    run_row_clear(run);
+    run_read(rows, 0, run);
+    return ERR_OK;
+}
+
+static enum err_code accept(struct db *db, const struct submission *submission,
+                            struct run_load *load, struct err *err)
+{
+    enum err_code rc;
+
+    rc = store_answers(db, submission, err);
+    if (rc)
+        return rc;
+    rc = queue_again(db, submission, &load->run, err);
+    if (rc)
+        return rc;
+    rc = take_and_load(db, submission->context_limit, load, err);
+    if (rc)
+        return rc;
+    return commit_move(db, load, err);
+}
+
+/* Refused; unless these are the answers that were accepted before. */
+static enum err_code refuse(struct db *db, const struct submission *submission,
+                            const struct err *refusal, struct run_load *load,
+                            bool *ret_repeated, struct err *err)
+{
+    enum err_code rc = ERR_OK;
+
+    if (refusal->code == ERR_CONFLICT || refusal->code == ERR_INVALID)
+        rc = is_repeat(db, submission, ret_repeated, &load->next_seq, err);
+    if (rc || *ret_repeated)
+        return rc;
+    if (err)
+        *err = *refusal;
+    return refusal->code;
+}
+
+static enum err_code submit_in(struct db *db, const struct submission *submission,
+                               struct run_load *load, bool *ret_repeated, struct err *err)
+{
+    struct idempotency_claim claim;
+    struct lease_row lease;
+    struct err refusal = {0};
+    enum err_code rc;
+
+    rc = lock_and_find(db, submission->project, submission->thread_id, submission->run_id,
+                       &lease, load, err);
+    if (!rc)
+        rc = idempotency_claim(db, submission->project, submission->idempotency,
+                               submission->run_id, &claim, err);
+    if (rc)
+        return rc;
+    *ret_repeated = claim.repeated;
+    load->next_seq = claim.first_seq;
+    if (claim.repeated)
+        return ERR_OK;
+    rc = check_status(&load->run, &refusal);
+    if (!rc)
+        rc = check_answers(db, submission, &refusal);
+    if (rc)
+        return refuse(db, submission, &refusal, load, ret_repeated, err);
+    return accept(db, submission, load, err);
+}
+
+enum err_code store_run_submit(struct store *store, const struct submission *submission,
+                               struct run_load *ret_load, bool *ret_repeated, struct err *err)
+{
+    struct run_load load = {0};
+    AUTO_DB *db = NULL;
+    enum err_code rc;
+
+    rc = db_begin(store, &db, err);
+    if (rc)
+        return rc;
+    rc = submit_in(db, submission, &load, ret_repeated, err);
+    if (rc)
+        run_load_clear(&load);
+    else
+        *ret_load = load;
+    return rc;
+}
+
+/* ---- Cancelling ---- */
+
+static enum err_code check_cancellable(const struct run_row *run, struct err *err)
+{
+    if (run_status_next(run->status, RUN_EV_CANCEL) != RUN_STATUS_NONE)
+        return ERR_OK;
+    return err_set(err, ERR_CONFLICT, "Cannot cancel run with status '%s'.",
+                   run_status_name(run->status));
+}
+
+static enum err_code note_cancelling(struct db *db, struct run_row *run, struct err *err)
+{
+    static const struct db_statement note = {
+        "cancel_note", "UPDATE runs r SET status = 'cancelling', cancel_requested = true,"
+                       "  required_action = NULL"
+                       " WHERE r.project_id = $1 AND r.id = $2 RETURNING " RUN_COLUMNS};
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    db_arg_text(&args, run->project);
+    db_arg_text(&args, run->id);
+    rc = db_exec(db, &note, &args, &rows, err);
+    if (rc)
+        return rc;
+    run_row_clear(run);
+    run_read(rows, 0, run);
+    return ERR_OK;
+}
+
+static enum cancel_outcome outcome_for(const struct store *store, const struct lease_row *lease)
+{
+    if (strcmp(lease->owner, store->node_id) == 0)
+        return CANCEL_OWNED_HERE;
+    if (lease->owner[0] && !lease->expired)
+        return CANCEL_OWNED_AWAY;
+    return CANCEL_CLAIMED;
+}
+
+static enum err_code cancel_in(struct db *db, const char *project, const char *thread_id,
+                               const char *run_id, size_t context_limit,
+                               enum cancel_outcome *ret_outcome, struct run_load *load,
+                               struct err *err)
+{
+    enum cancel_outcome outcome;
+    struct lease_row lease;
+    enum err_code rc;
+
+    rc = lock_and_find(db, project, thread_id, run_id, &lease, load, err);
+    if (rc)
+        return rc;
+    rc = check_cancellable(&load->run, err);
+    if (rc)
+        return rc;
+    rc = note_cancelling(db, &load->run, err);
+    if (rc)
+        return rc;
+    outcome = outcome_for(db->store, &lease);
+    if (outcome == CANCEL_CLAIMED) {
+        rc = take_and_load(db, context_limit, load, err);
+        if (rc)
+            return rc;
+    }
+    *ret_outcome = outcome;
+    return commit_move(db, load, err);
+}
+
+enum err_code store_run_cancel(struct store *store, const char *project, const char *thread_id,
+                               const char *run_id, size_t context_limit,
+                               enum cancel_outcome *ret_outcome, struct run_load *ret_load,
+                               struct err *err)
+{
+    struct run_load load = {0};
+    AUTO_DB *db = NULL;
+    enum err_code rc;
+
+    rc = db_begin(store, &db, err);
+    if (rc)
+        return rc;
+    rc = cancel_in(db, project, thread_id, run_id, context_limit, ret_outcome, &load, err);
+    if (rc)
+        run_load_clear(&load);
+    else
+        *ret_load = load;
+    return rc;
+}

@@ -1,0 +1,18 @@
+#ifndef RUNNEL_CORE_STORE_SECRETS_H
+#define RUNNEL_CORE_STORE_SECRETS_H
+
+#include <stddef.h>
+
+#include "core/base/err.h"
+#include "core/store/store.h"
+
+/*
+ * secrets.h -- bytes that all servers of a database share, made by whoever needs them first.
+ */
+
+/* The secret of that name, which is `fresh` if there was none; both have `size` bytes. ERR_INTERNAL
+ * when the one that is there has another size. */
+enum err_code store_secret_ensure(struct store *store, const char *name, const void *fresh,
+                                  size_t size, void *ret_value, struct err *err) MUST_CHECK;
+
+#endif

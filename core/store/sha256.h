@@ -1,0 +1,18 @@
+#ifndef RUNNEL_CORE_STORE_SHA256_H
+#define RUNNEL_CORE_STORE_SHA256_H
+
+#include <nettle/sha2.h>
+#include <stdint.h>
+#include <string.h>
+
+/* The SHA-256 of a text. */
+static inline void sha256_text(const char *text, uint8_t ret_hash[SHA256_DIGEST_SIZE])
+{
+    struct sha256_ctx context;
+
+    sha256_init(&context);
+    sha256_update(&context, strlen(text), (const uint8_t *)text);
+    sha256_digest(&context, SHA256_DIGEST_SIZE, ret_hash);
+}
+
+#endif

@@ -1,0 +1,197 @@
+#include "core/store/store.h"
+
+#include <stdlib.h>
+
+#include "core/base/clock.h"
+#include "core/base/mem.h"
+#include "core/store/db.h"
+#include "core/store/migrations.h"
+#include "core/store/state.h"
+
+#define DEADLINE_DEFAULT 10.0
+#define LEASE_DEFAULT    15.0
+#define WRITERS_DEFAULT  2
+
+static void thread_has_ended(void *db)
+{
+    db_free(db);
+}
+
+/* A server that sleeps in the middle of a transaction, nobody knows for how long, must not keep
+ * others from the rows that it has locked: its runs could not be taken over. */
+static enum err_code limit_sleep(struct connection *connection, uint64_t deadline_ns,
+                                 struct err *err)
+{
+    static const struct db_statement set = {NULL,
+                                            "SET idle_in_transaction_session_timeout = '10s'"};
+
+    connection_queue(connection, &set, NULL);
+    return connection_run(connection, deadline_ns, NULL, NULL, err);
+}
+
+/* A pooler would carry a setting over to strangers; it has one of its own for that. */
+static enum err_code prepare(const struct store *store, struct connection *connection,
+                             uint64_t deadline_ns, struct err *err)
+{
+    if (!store->pooled)
+        return limit_sleep(connection, deadline_ns, err);
+    connection_set_pooled(connection);
+    return ERR_OK;
+}
+
+/* Also finds out whether a pooler sits in between, for all connections to come. */
+static enum err_code open_first_connection(struct store *store, struct err *err)
+{
+    struct db *db = db_of_thread(store);
+    uint64_t deadline = clock_mono_ns() + store->deadline_ns;
+    enum err_code rc;
+
+    rc = connection_open(store->url, deadline, &db->connection, err);
+    if (rc)
+        return rc;
+    rc = connection_detect_pooler(db->connection, deadline, &store->pooled, err);
+    if (rc)
+        return rc;
+    return prepare(store, db->connection, deadline, err);
+}
+
+enum err_code store_open(const struct store_options *options, struct store **ret_store,
+                         struct err *err)
+{
+    double lease_seconds = options->lease_seconds > 0 ? options->lease_seconds : LEASE_DEFAULT;
+    struct store *store = mem_new(struct store);
+    enum err_code rc;
+
+    store->url = mem_strdup(options->url);
+    store->direct_url = mem_strdup(options->direct_url ? options->direct_url : options->url);
+    store->node_id = mem_strdup(options->node_id ? options->node_id : "");
+    store->deadline_ns = clock_ns_from_seconds(
+        options->deadline_seconds > 0 ? options->deadline_seconds : DEADLINE_DEFAULT);
+    store->lease_us = (int64_t)(lease_seconds * (double)US_PER_SECOND);
+    store->writer_count = options->writers ? options->writers : WRITERS_DEFAULT;
+    atomic_store(&store->up, true);
+    lock_init(&store->lock, LOCK_STORE_POOL);
+    if (pthread_key_create(&store->thread_db, thread_has_ended) != 0)
+        abort();
+
+    rc = open_first_connection(store, err);
+    if (rc) {
+        store_free(store);
+        return rc;
+    }
+    *ret_store = store;
+    return ERR_OK;
+}
+
+void store_free(struct store *store)
+{
+    if (!store)
+        return;
+
+    /* First the key: a thread that ends from now on leaves its connection to us. */
+    pthread_key_delete(store->thread_db);
+    while (store->dbs)
+        db_free(store->dbs);
+    lock_destroy(&store->lock);
+    free(store->url);
+    free(store->direct_url);
+    free(store->node_id);
+    free(store);
+}
+
+void store_thread_end(struct store *store)
+{
+    struct db *db = pthread_getspecific(store->thread_db);
+
+    if (!db)
+        return;
+    pthread_setspecific(store->thread_db, NULL);
+    db_free(db);
+}
+
+enum err_code store_connect(struct store *store, uint64_t deadline_ns,
+                            struct connection **ret_connection, struct err *err)
+{
+    struct connection *connection;
+    enum err_code rc = connection_open(store->url, deadline_ns, &connection, err);
+
+    if (rc) {
+        store_note_away(store);
+        return rc;
+    }
+    rc = prepare(store, connection, deadline_ns, err);
+    if (rc) {
+        connection_free(connection);
+        return rc;
+    }
+    *ret_connection = connection;
+    return ERR_OK;
+}
+
+/* ---- Up and away ---- */
+
+bool store_is_up(const struct store *store)
+{
+    return atomic_load(&store->up);
+}
+
+void store_note_away(struct store *store)
+{
+    atomic_store(&store->up, false);
+}
+
+void store_note_silent(struct store *store)
+{
+    if (atomic_exchange(&store->up, false))
+        atomic_fetch_add(&store->outages, 1);
+}
+
+static enum err_code ask_something(struct connection *connection, uint64_t deadline_ns,
+                                   struct err *err)
+{
+    static const struct db_statement ask = {NULL, "SELECT 1"};
+
+    connection_queue(connection, &ask, NULL);
+    return connection_run(connection, deadline_ns, NULL, NULL, err);
+}
+
+enum err_code store_probe(struct store *store, struct err *err)
+{
+    uint64_t deadline = clock_mono_ns() + store->deadline_ns;
+    struct connection *connection;
+    enum err_code rc;
+
+    rc = store_connect(store, deadline, &connection, err);
+    if (rc)
+        return rc;
+    rc = ask_something(connection, deadline, err);
+    connection_free(connection);
+    if (rc)
+        store_note_silent(store);
+    else
+        atomic_store(&store->up, true);
+    return rc;
+}
+
+/* ---- Schema ---- */
+
+enum err_code store_schema_check(struct store *store, struct err *err)
+{
+    static const struct db_statement ask = {
+        "store_schema_check", "SELECT coalesce(max(version), 0) FROM schema_migrations"};
+    AUTO_DB_ROWS *rows = NULL;
+    enum err_code rc;
+    long version;
+
+    rc = db_once(store, &ask, NULL, &rows, err);
+    if (rc)
+        return rc;
+
+    version = (long)db_int(rows, 0, 0);
+    if (version != (long)migration_count)
+        return err_set(
+            err, ERR_STORE,
+            "the database has schema %ld, this program needs %zu: run `runnel migrate`",
+            version, migration_count);
+    return ERR_OK;
+}

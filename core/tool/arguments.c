@@ -1,0 +1,59 @@
+#include "core/tool/arguments.h"
+
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/tool/schema.h"
+
+/* The text of an error, shortened so that words can be put before it. */
+#define WHY_LIMIT 700
+
+static enum err_code parse(const char *text, json_t **ret_args, struct err *err)
+{
+    struct err why;
+
+    if (json_parse(text, strlen(text), ret_args, &why))
+        return err_set(err, ERR_INVALID, "The arguments are not valid JSON: %.*s", WHY_LIMIT,
+                       why.text);
+    if (!json_is_object(*ret_args))
+        return err_set(err, ERR_INVALID, "The arguments must be a JSON object.");
+    return ERR_OK;
+}
+
+static void take_reserved(const json_t *parameters, json_t *args)
+{
+    static const char *const reserved[] = {"limit", "begin"};
+    const json_t *declared = json_object_get(parameters, "properties");
+
+    for (size_t i = 0; i < COUNT_OF(reserved); i++) {
+        if (!json_object_get(declared, reserved[i]))
+            json_object_del(args, reserved[i]);
+    }
+}
+
+static enum err_code check(const char *tool, const json_t *parameters, const json_t *args,
+                           struct err *err)
+{
+    AUTO_BUF issues = {0};
+
+    if (schema_fits(parameters, args, &issues))
+        return ERR_OK;
+    return err_set(err, ERR_INVALID, "Invalid %.64s parameters:\n%.*s", tool, WHY_LIMIT,
+                   issues.data);
+}
+
+enum err_code tool_arguments_read(const char *tool, const json_t *parameters, const char *text,
+                                  json_t **ret_args, struct err *err)
+{
+    json_auto_t *args = NULL;
+    enum err_code rc = parse(text, &args, err);
+
+    if (!rc && parameters) {
+        take_reserved(parameters, args);
+        schema_complete(parameters, args);
+        rc = check(tool, parameters, args, err);
+    }
+    if (!rc)
+        *ret_args = json_incref(args);
+    return rc;
+}

@@ -1,0 +1,229 @@
+#include "core/tool/call_internal.h"
+
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/fault.h"
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/tool/channel_internal.h"
+
+/*
+ * What a handler is lent, and how its call begins and ends.
+ */
+
+static json_t *keep(json_t *value, const char *fallback)
+{
+    return value ? json_incref(value) : json_build(fallback);
+}
+
+struct tool_call *tool_call_new(const struct tool_call_spec *spec)
+{
+    struct tool_call *call = mem_new(struct tool_call);
+
+    call->handler = spec->handler;
+    call->channel = tool_channel_hold(spec->channel);
+    call->position = spec->position;
+    call->deadline_ns = UINT64_MAX;
+    call->id = mem_strdup(spec->call_id ? spec->call_id : "");
+    call->project = mem_strdup(spec->project ? spec->project : "");
+    call->run = mem_strdup(spec->run ? spec->run : "");
+    call->thread = mem_strdup(spec->thread ? spec->thread : "");
+    call->user = mem_strdup(spec->user ? spec->user : "");
+    call->args = keep(spec->args, "{}");
+    call->config = keep(spec->config, "{}");
+    call->files = keep(spec->files, "[]");
+    call->context = keep(spec->context, "{}");
+    return call;
+}
+
+void tool_call_free(struct tool_call *call)
+{
+    if (!call)
+        return;
+    json_decref(call->args);
+    json_decref(call->config);
+    json_decref(call->files);
+    json_decref(call->context);
+    free(call->id);
+    free(call->project);
+    free(call->run);
+    free(call->thread);
+    free(call->user);
+    tool_channel_release(call->channel);
+    free(call);
+}
+
+json_t *tool_call_args(const struct tool_call *call)
+{
+    return call->args;
+}
+
+const char *tool_call_id(const struct tool_call *call)
+{
+    return call->id;
+}
+
+const char *tool_call_project(const struct tool_call *call)
+{
+    return call->project;
+}
+
+const char *tool_call_run(const struct tool_call *call)
+{
+    return call->run;
+}
+
+const char *tool_call_thread(const struct tool_call *call)
+{
+    return call->thread;
+}
+
+const char *tool_call_user(const struct tool_call *call)
+{
+    return call->user;
+}
+
+json_t *tool_call_config(const struct tool_call *call)
+{
+    return call->config;
+}
+
+json_t *tool_call_files(const struct tool_call *call)
+{
+    return call->files;
+}
+
+json_t *tool_call_context(const struct tool_call *call)
+{
+    return call->context;
+}
+
+static bool past_deadline(const struct tool_call *call)
+{
+    return clock_mono_ns() >= call->deadline_ns;
+}
+
+bool tool_call_cancelled(const struct tool_call *call)
+{
+    return past_deadline(call) || tool_channel_call_over(call->channel, call->position);
+}
+
+enum err_code tool_call_wait(struct tool_call *call, uint64_t ns)
+{
+    uint64_t now = clock_mono_ns();
+    uint64_t until = ns < UINT64_MAX - now ? now + ns : UINT64_MAX;
+
+    if (until > call->deadline_ns)
+        until = call->deadline_ns;
+    if (tool_channel_wait_over(call->channel, call->position, until) || past_deadline(call))
+        return ERR_CANCELLED;
+    return ERR_OK;
+}
+
+static enum err_code emit(struct tool_call *call, struct tool_output output)
+{
+    if (past_deadline(call)) {
+        tool_output_clear(&output);
+        return ERR_CANCELLED;
+    }
+    return tool_channel_put(call->channel, call->position, &output);
+}
+
+enum err_code tool_call_emit_text(struct tool_call *call, const char *text, size_t length)
+{
+    char *clean = json_clean_utf8(text, length);
+
+    return emit(call, (struct tool_output){
+                          .kind = TOOL_OUTPUT_TEXT, .text = clean, .length = strlen(clean)});
+}
+
+enum err_code tool_call_emit_stage(struct tool_call *call, const char *stage, json_t *fields)
+{
+    return emit(call, (struct tool_output){.kind = TOOL_OUTPUT_STAGE,
+                                           .name = mem_strdup(stage),
+                                           .fields = fields});
+}
+
+enum err_code tool_call_emit_delta(struct tool_call *call, const char *field, const char *text,
+                                   size_t length)
+{
+    char *clean = json_clean_utf8(text, length);
+
+    return emit(call, (struct tool_output){.kind = TOOL_OUTPUT_DELTA,
+                                           .name = mem_strdup(field),
+                                           .text = clean,
+                                           .length = strlen(clean)});
+}
+
+void tool_call_metadata(struct tool_call *call, const char *title, json_t *metadata)
+{
+    char *clean = title ? json_clean_utf8(title, strlen(title)) : NULL;
+
+    /* Nobody to show it to any more is nothing the handler needs to know here. */
+    (void)!emit(call, (struct tool_output){.kind = TOOL_OUTPUT_METADATA,
+                                           .text = clean,
+                                           .length = clean ? strlen(clean) : 0,
+                                           .fields = metadata});
+}
+
+void tool_call_end_with(struct tool_channel *channel, unsigned position,
+                        const struct err *error)
+{
+    struct tool_output end = {.kind = TOOL_OUTPUT_END, .rc = error->code, .error = *error};
+
+    /* Refused when the call has its END, or nobody listens: both are fine. */
+    (void)!tool_channel_put(channel, position, &end);
+}
+
+void tool_call_timeout_error(const struct tool_handler *handler, struct err *ret_error)
+{
+    err_set(ret_error, ERR_TIMEOUT, "%s took too long and was stopped", handler->name);
+}
+
+/* The handler, with the faults that tests put before, in place of and after it. */
+static enum err_code run_handler(struct tool_call *call, struct tool_result *ret_result,
+                                 struct err *err)
+{
+    enum err_code rc;
+
+    if (FAULT("tool.before_run"))
+        return err_set(err, ERR_INTERNAL, "%s was not started", call->handler->name);
+    if (FAULT("tool.run"))
+        return err_set(err, ERR_INTERNAL, "%s broke down", call->handler->name);
+    rc = call->handler->run(call, ret_result, err);
+    if (FAULT("tool.after_run"))
+        return err_set(err, ERR_INTERNAL, "the result of %s was lost", call->handler->name);
+    return rc;
+}
+
+/* A failure always has a text, and one that came of the deadline says so. */
+static void explain(const struct tool_call *call, enum err_code rc, struct err *error)
+{
+    bool gave_up = rc == ERR_CANCELLED || rc == ERR_TIMEOUT;
+
+    if (gave_up && past_deadline(call))
+        tool_call_timeout_error(call->handler, error);
+    else if (!error->text[0] && rc == ERR_CANCELLED)
+        err_set(error, rc, "%s was cancelled", call->handler->name);
+    else if (!error->text[0])
+        err_set(error, rc, "%s failed and did not say why", call->handler->name);
+    else
+        error->code = rc;
+}
+
+void tool_call_execute(struct tool_call *call)
+{
+    struct tool_output end = {.kind = TOOL_OUTPUT_END};
+
+    if (tool_channel_call_over(call->channel, call->position))
+        return;
+    end.rc = run_handler(call, &end.result, &end.error);
+    if (end.rc) {
+        tool_result_clear(&end.result);
+        explain(call, end.rc, &end.error);
+        end.rc = end.error.code;
+    }
+    /* Refused when the timekeeper was faster, or nobody listens: both are fine. */
+    (void)!tool_channel_put(call->channel, call->position, &end);
+}

@@ -1,0 +1,387 @@
+#include "core/tool/channel.h"
+
+#include <assert.h>
+
+#include "core/base/mem.h"
+#include "core/tool/channel_internal.h"
+
+/*
+ * The outputs of a call wait in a list of its own, its slot. The floor is a property of the
+ * channel and changes in two places only: a put when nobody has it, and the take of an END.
+ * Returning from the handler, the kind of the last output, what the client has read: none of
+ * it matters, so there is no way to keep the floor by mistake.
+ *
+ * Every slot has its own condition. Workers that wait for room and handlers that wait for time
+ * are both told when anything about their call changes, and re-test.
+ */
+
+void tool_output_clear(struct tool_output *output)
+{
+    free(output->text);
+    free(output->name);
+    json_decref(output->fields);
+    tool_result_clear(&output->result);
+    *output = (struct tool_output){0};
+}
+
+static void entry_free(struct channel_entry *entry)
+{
+    if (!entry)
+        return;
+    tool_output_clear(&entry->output);
+    free(entry);
+}
+
+static void entries_free(struct channel_entry *entry)
+{
+    while (entry) {
+        struct channel_entry *next = entry->next;
+
+        entry_free(entry);
+        entry = next;
+    }
+}
+
+static void slot_init(struct channel_slot *slot, bool hidden)
+{
+    lock_cond_init(&slot->changed);
+    slot->last = &slot->first;
+    slot->hidden = hidden;
+}
+
+static void slot_append(struct channel_slot *slot, struct channel_entry *entry)
+{
+    *slot->last = entry;
+    slot->last = &entry->next;
+    if (entry->output.kind != TOOL_OUTPUT_END)
+        slot->count++;
+}
+
+/* What comes out next: metadata first, it is about now. */
+static struct channel_entry *slot_pop(struct channel_slot *slot)
+{
+    struct channel_entry *entry;
+
+    if (slot->metadata)
+        return TAKE(slot->metadata);
+    entry = slot->first;
+    slot->first = entry->next;
+    if (!slot->first)
+        slot->last = &slot->first;
+    if (entry->output.kind != TOOL_OUTPUT_END)
+        slot->count--;
+    return entry;
+}
+
+/* Everything that waits, as one list. */
+static struct channel_entry *slot_empty(struct channel_slot *slot)
+{
+    struct channel_entry *entries = TAKE(slot->first);
+
+    slot->last = &slot->first;
+    slot->count = 0;
+    if (!slot->metadata)
+        return entries;
+    slot->metadata->next = entries;
+    return TAKE(slot->metadata);
+}
+
+static bool slot_has_output(const struct channel_slot *slot)
+{
+    return slot->first || slot->metadata;
+}
+
+struct tool_channel *tool_channel_new(unsigned calls, const bool *hidden, size_t capacity,
+                                      void (*wake)(void *arg), void *arg)
+{
+    struct tool_channel *channel =
+        mem_zeroed(1, sizeof(*channel) + calls * sizeof(struct channel_slot));
+
+    assert(capacity > 0);
+    lock_init(&channel->lock, LOCK_TOOL_CHANNEL);
+    lock_cond_init(&channel->quiet);
+    atomic_init(&channel->holders, 1);
+    channel->capacity = capacity;
+    channel->wake = wake;
+    channel->arg = arg;
+    channel->calls = calls;
+    channel->floor = TOOL_CHANNEL_NOBODY;
+    channel->asleep = true;
+    for (unsigned i = 0; i < calls; i++)
+        slot_init(&channel->slots[i], hidden && hidden[i]);
+    return channel;
+}
+
+struct tool_channel *tool_channel_hold(struct tool_channel *channel)
+{
+    atomic_fetch_add(&channel->holders, 1);
+    return channel;
+}
+
+void tool_channel_release(struct tool_channel *channel)
+{
+    if (!channel || atomic_fetch_sub(&channel->holders, 1) > 1)
+        return;
+    for (unsigned i = 0; i < channel->calls; i++) {
+        entries_free(slot_empty(&channel->slots[i]));
+        pthread_cond_destroy(&channel->slots[i].changed);
+    }
+    pthread_cond_destroy(&channel->quiet);
+    lock_destroy(&channel->lock);
+    free(channel);
+}
+
+/* Puts *output into the slot and empties it. `ret_old` gets what it replaced. */
+static void accept_locked(struct tool_channel *channel, unsigned call,
+                          struct tool_output *output, struct channel_entry **ret_old)
+    REQUIRES(channel->lock)
+{
+    struct channel_slot *slot = &channel->slots[call];
+    struct channel_entry *entry = mem_new(struct channel_entry);
+
+    entry->output = *output;
+    entry->output.call = call;
+    entry->output.hidden = slot->hidden;
+    *output = (struct tool_output){0};
+
+    if (entry->output.kind == TOOL_OUTPUT_METADATA) {
+        *ret_old = slot->metadata;
+        slot->metadata = entry;
+    } else {
+        slot_append(slot, entry);
+    }
+    if (entry->output.kind == TOOL_OUTPUT_END) {
+        slot->ended = true;
+        pthread_cond_broadcast(&slot->changed);
+    }
+    if (!slot->hidden && channel->floor == TOOL_CHANNEL_NOBODY)
+        channel->floor = call;
+}
+
+static bool call_over_locked(struct tool_channel *channel, unsigned call)
+    REQUIRES(channel->lock)
+{
+    return channel->closed || channel->slots[call].ended;
+}
+
+/* The rules of a put, in one place for those who wait and those who do not. */
+static enum err_code put_locked(struct tool_channel *channel, unsigned call,
+                                struct tool_output *output, struct channel_entry **ret_old)
+    REQUIRES(channel->lock)
+{
+    const struct channel_slot *slot = &channel->slots[call];
+    bool needs_room = output->kind != TOOL_OUTPUT_END && output->kind != TOOL_OUTPUT_METADATA;
+
+    if (call_over_locked(channel, call))
+        return ERR_CANCELLED;
+    if (needs_room && slot->count >= channel->capacity)
+        return ERR_LIMIT;
+    accept_locked(channel, call, output, ret_old);
+    return ERR_OK;
+}
+
+/* True if this put is what the taker sleeps for; the caller then owes it wake_taker(). */
+static bool must_wake_locked(struct tool_channel *channel, unsigned call)
+    REQUIRES(channel->lock)
+{
+    bool can_take = channel->slots[call].hidden || channel->floor == call;
+
+    if (!channel->asleep || !can_take)
+        return false;
+    channel->asleep = false;
+    channel->waking++;
+    return true;
+}
+
+static void wake_taker(struct tool_channel *channel)
+{
+    channel->wake(channel->arg);
+
+    lock_acquire(&channel->lock);
+    channel->waking--;
+    if (!channel->waking)
+        pthread_cond_broadcast(&channel->quiet);
+    lock_release(&channel->lock);
+}
+
+enum when_full {
+    WHEN_FULL_WAIT,
+    WHEN_FULL_RETURN,
+};
+
+static enum err_code put(struct tool_channel *channel, unsigned call,
+                         struct tool_output *output, enum when_full when_full)
+{
+    struct channel_entry *old = NULL;
+    enum err_code rc;
+    bool must_wake;
+
+    assert(call < channel->calls);
+    lock_acquire(&channel->lock);
+    while ((rc = put_locked(channel, call, output, &old)) == ERR_LIMIT &&
+           when_full == WHEN_FULL_WAIT)
+        lock_wait(&channel->lock, &channel->slots[call].changed);
+    must_wake = !rc && must_wake_locked(channel, call);
+    lock_release(&channel->lock);
+
+    if (must_wake)
+        wake_taker(channel);
+    if (rc == ERR_CANCELLED)
+        tool_output_clear(output);
+    entry_free(old);
+    return rc;
+}
+
+enum err_code tool_channel_put(struct tool_channel *channel, unsigned call,
+                               struct tool_output *output)
+{
+    return put(channel, call, output, WHEN_FULL_WAIT);
+}
+
+enum err_code tool_channel_try_put(struct tool_channel *channel, unsigned call,
+                                   struct tool_output *output)
+{
+    return put(channel, call, output, WHEN_FULL_RETURN);
+}
+
+/* The call to hear now, or NOBODY. Hidden calls and the floor are asked in a circle that starts
+ * behind the one who spoke last. */
+static unsigned speaker_locked(struct tool_channel *channel) REQUIRES(channel->lock)
+{
+    for (unsigned i = 0; i <= channel->calls; i++) {
+        unsigned place = (channel->turn + i) % (channel->calls + 1);
+        unsigned call = place == channel->calls ? channel->floor : place;
+        bool heard = call != TOOL_CHANNEL_NOBODY &&
+                     (place == channel->calls || channel->slots[call].hidden);
+
+        if (heard && slot_has_output(&channel->slots[call])) {
+            channel->turn = (place + 1) % (channel->calls + 1);
+            return call;
+        }
+    }
+    return TOOL_CHANNEL_NOBODY;
+}
+
+/* The earliest call, in the model's order, that has something to say. */
+static unsigned next_floor_locked(struct tool_channel *channel) REQUIRES(channel->lock)
+{
+    for (unsigned call = 0; call < channel->calls; call++)
+        if (!channel->slots[call].hidden && slot_has_output(&channel->slots[call]))
+            return call;
+    return TOOL_CHANNEL_NOBODY;
+}
+
+static struct channel_entry *take_locked(struct tool_channel *channel) REQUIRES(channel->lock)
+{
+    unsigned call = speaker_locked(channel);
+    struct channel_entry *entry;
+
+    if (call == TOOL_CHANNEL_NOBODY) {
+        channel->asleep = true;
+        return NULL;
+    }
+    entry = slot_pop(&channel->slots[call]);
+    if (entry->output.kind != TOOL_OUTPUT_END) {
+        pthread_cond_broadcast(&channel->slots[call].changed);
+        return entry;
+    }
+    channel->taken_ends++;
+    if (channel->floor == call)
+        channel->floor = next_floor_locked(channel);
+    return entry;
+}
+
+bool tool_channel_take(struct tool_channel *channel, struct tool_output *ret_output)
+{
+    struct channel_entry *entry;
+
+    lock_acquire(&channel->lock);
+    entry = take_locked(channel);
+    lock_release(&channel->lock);
+
+    if (!entry)
+        return false;
+    *ret_output = entry->output;
+    free(entry);
+    return true;
+}
+
+bool tool_channel_finished(struct tool_channel *channel)
+{
+    bool finished;
+
+    lock_acquire(&channel->lock);
+    finished = channel->taken_ends == channel->calls;
+    lock_release(&channel->lock);
+    return finished;
+}
+
+/* Lets everybody go, and returns what was inside. */
+static struct channel_entry *close_locked(struct tool_channel *channel) REQUIRES(channel->lock)
+{
+    struct channel_entry *dropped = NULL;
+
+    channel->closed = true;
+    channel->floor = TOOL_CHANNEL_NOBODY;
+    for (unsigned i = 0; i < channel->calls; i++) {
+        struct channel_slot *slot = &channel->slots[i];
+        struct channel_entry *entry = slot_empty(slot);
+
+        pthread_cond_broadcast(&slot->changed);
+        while (entry) {
+            struct channel_entry *next = entry->next;
+
+            entry->next = dropped;
+            dropped = entry;
+            entry = next;
+        }
+    }
+    return dropped;
+}
+
+void tool_channel_close(struct tool_channel *channel)
+{
+    struct channel_entry *dropped;
+
+    lock_acquire(&channel->lock);
+    dropped = close_locked(channel);
+    /* As long as a wake takes, which is as long as posting a message does. */
+    while (channel->waking)
+        lock_wait(&channel->lock, &channel->quiet);
+    lock_release(&channel->lock);
+
+    entries_free(dropped);
+}
+
+bool tool_channel_closed(struct tool_channel *channel)
+{
+    bool closed;
+
+    lock_acquire(&channel->lock);
+    closed = channel->closed;
+    lock_release(&channel->lock);
+    return closed;
+}
+
+bool tool_channel_call_over(struct tool_channel *channel, unsigned call)
+{
+    bool over;
+
+    lock_acquire(&channel->lock);
+    over = call_over_locked(channel, call);
+    lock_release(&channel->lock);
+    return over;
+}
+
+bool tool_channel_wait_over(struct tool_channel *channel, unsigned call, uint64_t until_ns)
+{
+    bool over;
+
+    lock_acquire(&channel->lock);
+    while (!call_over_locked(channel, call))
+        if (!lock_wait_until(&channel->lock, &channel->slots[call].changed, until_ns))
+            break;
+    over = call_over_locked(channel, call);
+    lock_release(&channel->lock);
+    return over;
+}

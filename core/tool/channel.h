@@ -1,0 +1,89 @@
+#ifndef RUNNEL_CORE_TOOL_CHANNEL_H
+#define RUNNEL_CORE_TOOL_CHANNEL_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/base/err.h"
+#include "core/tool/tool.h"
+
+/*
+ * channel.h -- where the output of concurrent tool calls becomes one stream.
+ *
+ * One turn of a run may call several tools at once. Their workers put; the run's loop takes,
+ * one item at a time, and is the only one that talks to the store and to clients. So handlers
+ * need no locks, and clients never see two calls interleaved.
+ *
+ * Rules:
+ *  1. One speaker at a time. The first call that has output gets the floor and keeps it until
+ *     it has finished; then the floor goes to the earliest call, in the model's order, that
+ *     has something to say.
+ *  2. Nothing a handler said is lost, reordered within its call, or delivered after its end.
+ *     TOOL_OUTPUT_END is the last output of a call, exactly one for each: whoever puts after
+ *     it, another END included, gets ERR_CANCELLED.
+ *  3. Bounded for each call: a worker that is `capacity` outputs ahead of the loop waits. The
+ *     loop never waits, and an END has a place of its own, so that it never waits either.
+ *  4. Closing it (cancel, expiry, shutdown) lets every waiting worker go with ERR_CANCELLED.
+ *     What was inside is dropped.
+ *  5. Hidden calls never take the floor from others: their outputs come out at once, marked
+ *     hidden, whoever has the floor. They and the floor take turns, so that none of them can
+ *     drown the others.
+ *  6. Live metadata is last-value-wins: at most one waits per call; it never blocks, and it
+ *     comes out only while its call has the floor (or is hidden), ahead of the call's other
+ *     outputs. It is something to say: a call that has nothing else takes the floor with it.
+ *
+ * The taker is woken through `wake`, called without the lock, at most once between two takes
+ * that found nothing. A wake may be under way while the taker takes what it announced; once
+ * tool_channel_close() has returned, none is and none follows, so that is when `arg` may go.
+ */
+
+enum tool_output_kind {
+    TOOL_OUTPUT_TEXT,
+    TOOL_OUTPUT_STAGE,
+    TOOL_OUTPUT_DELTA,
+    TOOL_OUTPUT_METADATA,
+    TOOL_OUTPUT_END, /* last of its call: `result`, or `error` */
+};
+
+/* One thing a handler said. Whoever holds it owns it: tool_output_clear(). */
+struct tool_output {
+    enum tool_output_kind kind;
+    unsigned call; /* position in the model's order, from 0; set by put */
+    bool hidden;   /* set by take */
+    char *text;    /* TEXT and DELTA: the piece; METADATA: title or NULL */
+    size_t length;
+    char *name;                /* STAGE: which; DELTA: the field */
+    json_t *fields;            /* STAGE: event fields; METADATA: the object; or NULL */
+    struct tool_result result; /* END */
+    enum err_code rc;          /* END: ERR_OK, or why there is no result */
+    struct err error;          /* END with rc: for the model to read */
+};
+
+void tool_output_clear(struct tool_output *output);
+
+struct tool_channel;
+
+/* A channel for `calls` calls; hidden[i] says which are hidden (NULL: none). */
+struct tool_channel *tool_channel_new(unsigned calls, const bool *hidden, size_t capacity,
+                                      void (*wake)(void *arg), void *arg);
+
+/* Calls and the taker hold it together: the last tool_channel_release() frees it. */
+struct tool_channel *tool_channel_hold(struct tool_channel *channel);
+void tool_channel_release(struct tool_channel *channel);
+
+/* Any worker. Takes over what *output owns, also on failure. Waits for room. */
+enum err_code tool_channel_put(struct tool_channel *channel, unsigned call,
+                               struct tool_output *output) MUST_CHECK;
+
+/* The loop. The next output in floor order; false when there is none now. */
+bool tool_channel_take(struct tool_channel *channel, struct tool_output *ret_output);
+
+/* The loop. True when the END of every call was taken. */
+bool tool_channel_finished(struct tool_channel *channel);
+
+/* Any thread, any number of times, but not from inside `wake` and with no lock held. */
+void tool_channel_close(struct tool_channel *channel);
+bool tool_channel_closed(struct tool_channel *channel);
+
+#endif

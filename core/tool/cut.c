@@ -1,0 +1,84 @@
+#include "core/tool/cut.h"
+
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/base/mem.h"
+
+static size_t limit_of(const json_t *settings, const json_t *args, size_t fallback)
+{
+    json_int_t general = json_get_int(json_object_get(settings, "truncation"), "limit", -1);
+    const json_t *wanted = json_object_get(args, "limit");
+
+    if (json_is_number(wanted))
+        return json_number_value(wanted) >= 1 &&
+                       json_number_value(wanted) < (double)CUT_NO_LIMIT
+                   ? (size_t)json_number_value(wanted)
+                   : CUT_NO_LIMIT;
+    return general > 0 && fallback == CUT_DEFAULT_LIMIT ? (size_t)general : fallback;
+}
+
+struct cut_rule cut_rule(const json_t *settings, const json_t *args, size_t fallback)
+{
+    const json_t *truncation = json_object_get(settings, "truncation");
+    const json_t *rules = json_object_get(settings, "rules");
+    json_int_t begin = json_get_int(args, "begin", 0);
+
+    return (struct cut_rule){
+        .limit = limit_of(settings, args, fallback),
+        .begin = begin > 0 ? (size_t)begin : 0,
+        .head_only = strcmp(json_get_string(truncation, "mode", ""), "head") == 0,
+        .chinese = strcmp(json_get_string(rules, "language", ""), "zh") == 0,
+    };
+}
+
+static bool begins_character(char byte)
+{
+    return ((unsigned char)byte & 0xC0) != 0x80;
+}
+
+static size_t count_characters(const char *text)
+{
+    size_t count = 0;
+
+    for (; *text; text++)
+        count += begins_character(*text);
+    return count;
+}
+
+/* Behind so many characters. */
+static const char *skip(const char *text, size_t characters)
+{
+    while (*text && (characters || !begins_character(*text)))
+        characters -= begins_character(*text++);
+    return text;
+}
+
+struct note {
+    const char *before, *after; /* the number of characters that are missing */
+};
+
+static const struct note notes[2][2] = {
+    {{"... too long, characters left out here: ", " ..."},
+     {"... too long, characters left out at the end: ", " ..."}},
+    {{"...输出过长，省略中间 ", " 个字符..."}, {"...输出过长，省略后 ", " 个字符..."}},
+};
+
+char *cut_text(const char *text, const struct cut_rule *rule, bool *ret_truncated)
+{
+    size_t count = count_characters(text);
+    size_t head = rule->head_only ? rule->limit : rule->limit / 2;
+    const struct note *note = &notes[rule->chinese][rule->head_only];
+    struct buf buf = {0};
+
+    *ret_truncated = count > rule->limit;
+    if (!*ret_truncated)
+        return mem_strdup(text);
+    buf_add(&buf, text, (size_t)(skip(text, head) - text));
+    buf_addf(&buf, "\n\n%s%zu%s", note->before, count - rule->limit, note->after);
+    if (!rule->head_only) {
+        buf_add_text(&buf, "\n\n");
+        buf_add_text(&buf, skip(text, head + count - rule->limit));
+    }
+    return buf_take(&buf);
+}

@@ -1,0 +1,34 @@
+#ifndef RUNNEL_CORE_TOOL_CUT_H
+#define RUNNEL_CORE_TOOL_CUT_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/base/compiler.h"
+
+/*
+ * cut.h -- what the model is shown of a result that is too long.
+ *
+ * The model asks for more or less with the arguments `limit` and `begin`, which every tool takes
+ * (arguments.h); the request says how with `runnel.truncation`. Sizes are Unicode characters.
+ */
+
+#define CUT_DEFAULT_LIMIT ((size_t)8000)
+#define CUT_NO_LIMIT      ((size_t)1 << 20) /* more than that is never shown */
+
+struct cut_rule {
+    size_t limit;   /* characters that are shown, the note of what is missing apart */
+    size_t begin;   /* for tools with a cutter of their own: the first one */
+    bool head_only; /* what is missing is the end, not the middle */
+    bool chinese;   /* the language of the note */
+};
+
+/* `settings` is the object `runnel` of the request, `args` are what the model wrote; either may be
+ * NULL. `fallback` is the tool's own limit. A limit of 0 or less in the arguments is no limit. */
+struct cut_rule cut_rule(const json_t *settings, const json_t *args, size_t fallback);
+
+/* The caller frees. *ret_truncated is true exactly when something is missing. */
+char *cut_text(const char *text, const struct cut_rule *rule, bool *ret_truncated);
+
+#endif

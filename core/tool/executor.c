@@ -1,0 +1,625 @@
+#include "core/tool/executor.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/lock.h"
+#include "core/base/log.h"
+#include "core/base/mem.h"
+#include "core/tool/call_internal.h"
+
+/*
+ * The queue is a circle of lanes, one for each run that has calls waiting. A worker takes the
+ * first call of the first lane, and the lane goes to the end of the circle. A run that comes
+ * back with its next turn comes back at the end.
+ *
+ * One thread keeps the time of all calls. It sleeps until the earliest deadline and never
+ * waits for a handler. When a worker is given up, its thread is marked a stray and another one
+ * is started; if its handler returns after all, the stray ends.
+ *
+ * All threads share the executor's memory, and the last one out frees it, because a thread
+ * that is stuck in a handler cannot be joined.
+ */
+
+#define BUCKETS 256
+
+/* A run's calls that wait. */
+struct lane {
+    struct lane *next;           /* in the circle */
+    struct lane *next_in_bucket; /* in the table by name */
+    char *run;
+    struct tool_call *first;
+    struct tool_call **last;
+};
+
+struct worker {
+    struct worker *next;
+    struct tool_executor *executor;
+    pthread_t thread;
+    struct tool_call *call; /* what it runs, or NULL */
+    uint64_t late_since_ns; /* when the call was first seen late, or 0 */
+    bool stray;             /* given up and replaced */
+    bool done;              /* about to return, may be joined */
+};
+
+/* Guarded by lock, but for the constants. */
+struct tool_executor {
+    struct lock lock;
+    pthread_cond_t work;    /* a call waits, or stopping */
+    pthread_cond_t time;    /* next_look_ns is too late, or stopped */
+    pthread_cond_t ended;   /* a worker is done */
+    unsigned size;          /* constant */
+    double default_timeout; /* constant */
+    unsigned holders;       /* the owner, and threads */
+    struct lane *lanes;     /* the circle, first to be served first */
+    struct lane **last_lane;
+    struct lane *buckets[BUCKETS];
+    struct worker *workers;
+    unsigned idle;
+    unsigned strays;
+    uint64_t next_look_ns; /* when the timekeeper wakes by itself */
+    pthread_t timekeeper;
+    bool timekeeping; /* the thread was started */
+    bool stopping;
+    bool stopped; /* for the timekeeper */
+};
+
+/* ---- the queue ---- */
+
+static struct lane **bucket_of(struct tool_executor *executor, const char *run)
+{
+    uint32_t hash = 2166136261u;
+
+    for (; *run; run++)
+        hash = (hash ^ (unsigned char)*run) * 16777619u;
+    return &executor->buckets[hash % BUCKETS];
+}
+
+static void circle_append_locked(struct tool_executor *executor, struct lane *lane)
+    REQUIRES(executor->lock)
+{
+    lane->next = NULL;
+    *executor->last_lane = lane;
+    executor->last_lane = &lane->next;
+}
+
+static struct lane *circle_pop_locked(struct tool_executor *executor) REQUIRES(executor->lock)
+{
+    struct lane *lane = executor->lanes;
+
+    executor->lanes = lane->next;
+    if (!executor->lanes)
+        executor->last_lane = &executor->lanes;
+    return lane;
+}
+
+/* The run's lane, made when it has none. */
+static struct lane *lane_locked(struct tool_executor *executor, const char *run)
+    REQUIRES(executor->lock)
+{
+    struct lane **bucket = bucket_of(executor, run);
+    struct lane *lane = *bucket;
+
+    while (lane && strcmp(lane->run, run) != 0)
+        lane = lane->next_in_bucket;
+    if (lane)
+        return lane;
+
+    lane = mem_new(struct lane);
+    lane->run = mem_strdup(run);
+    lane->last = &lane->first;
+    lane->next_in_bucket = *bucket;
+    *bucket = lane;
+    circle_append_locked(executor, lane);
+    return lane;
+}
+
+static void lane_remove_locked(struct tool_executor *executor, struct lane *lane)
+    REQUIRES(executor->lock)
+{
+    struct lane **at = bucket_of(executor, lane->run);
+
+    while (*at != lane)
+        at = &(*at)->next_in_bucket;
+    *at = lane->next_in_bucket;
+    free(lane->run);
+    free(lane);
+}
+
+static void queue_put_locked(struct tool_executor *executor, struct tool_call *call)
+    REQUIRES(executor->lock)
+{
+    struct lane *lane = lane_locked(executor, call->run);
+
+    call->next = NULL;
+    *lane->last = call;
+    lane->last = &call->next;
+}
+
+/* The next call, or NULL. */
+static struct tool_call *queue_take_locked(struct tool_executor *executor)
+    REQUIRES(executor->lock)
+{
+    struct tool_call *call;
+    struct lane *lane;
+
+    if (!executor->lanes)
+        return NULL;
+    lane = circle_pop_locked(executor);
+    call = lane->first;
+    lane->first = call->next;
+    if (lane->first)
+        circle_append_locked(executor, lane);
+    else
+        lane_remove_locked(executor, lane);
+    return call;
+}
+
+/* ---- memory ---- */
+
+struct tool_executor *tool_executor_new(unsigned workers, double default_timeout_seconds)
+{
+    struct tool_executor *executor = mem_new(struct tool_executor);
+
+    assert(workers > 0);
+    lock_init(&executor->lock, LOCK_TOOL_POOL);
+    lock_cond_init(&executor->work);
+    lock_cond_init(&executor->time);
+    lock_cond_init(&executor->ended);
+    executor->size = workers;
+    executor->default_timeout = default_timeout_seconds;
+    executor->holders = 1;
+    executor->last_lane = &executor->lanes;
+    return executor;
+}
+
+/* Gives up one hold. The last one out switches off the light. */
+static void let_go(struct tool_executor *executor)
+{
+    unsigned holders;
+
+    lock_acquire(&executor->lock);
+    holders = --executor->holders;
+    lock_release(&executor->lock);
+    if (holders)
+        return;
+
+    while (executor->workers) {
+        struct worker *worker = executor->workers;
+
+        executor->workers = worker->next;
+        free(worker);
+    }
+    pthread_cond_destroy(&executor->work);
+    pthread_cond_destroy(&executor->time);
+    pthread_cond_destroy(&executor->ended);
+    lock_destroy(&executor->lock);
+    free(executor);
+}
+
+/* ---- workers ---- */
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint64_t deadline_of(const struct tool_executor *executor, const struct tool_call *call)
+{
+    double seconds = call->handler->timeout_seconds;
+
+    if (seconds <= 0)
+        seconds = executor->default_timeout;
+    return seconds > 0 ? clock_mono_ns() + clock_ns_from_seconds(seconds) : UINT64_MAX;
+}
+
+/* True when calls wait and every worker is busy. */
+static bool starved_locked(struct tool_executor *executor) REQUIRES(executor->lock)
+{
+    return executor->lanes && !executor->idle;
+}
+
+/* Sees to it that the timekeeper looks no later than `due_ns`, and soon while calls starve. */
+static void tell_timekeeper_locked(struct tool_executor *executor, uint64_t due_ns)
+    REQUIRES(executor->lock)
+{
+    if (starved_locked(executor))
+        due_ns = least(due_ns, clock_mono_ns() + EXECUTOR_GRACE_NS);
+    if (due_ns < executor->next_look_ns)
+        pthread_cond_signal(&executor->time);
+}
+
+/* Waits for a call; NULL when there is nothing more to do for this worker. */
+static struct tool_call *next_call(struct worker *worker)
+{
+    struct tool_executor *executor = worker->executor;
+    struct tool_call *call = NULL;
+
+    lock_acquire(&executor->lock);
+    executor->idle++;
+    while (!worker->stray && !executor->stopping && !(call = queue_take_locked(executor)))
+        lock_wait(&executor->lock, &executor->work);
+    executor->idle--;
+    if (call) {
+        call->deadline_ns = deadline_of(executor, call);
+        worker->call = call;
+        worker->late_since_ns = 0;
+        tell_timekeeper_locked(executor, call->deadline_ns);
+    }
+    lock_release(&executor->lock);
+    return call;
+}
+
+static void finish_call(struct worker *worker)
+{
+    struct tool_executor *executor = worker->executor;
+    struct tool_call *call;
+
+    lock_acquire(&executor->lock);
+    call = TAKE(worker->call);
+    lock_release(&executor->lock);
+    tool_call_free(call);
+}
+
+static void *work(void *arg)
+{
+    struct worker *worker = arg;
+    struct tool_executor *executor = worker->executor;
+    struct tool_call *call;
+
+    while ((call = next_call(worker))) {
+        tool_call_execute(call);
+        finish_call(worker);
+    }
+    lock_acquire(&executor->lock);
+    if (worker->stray)
+        executor->strays--;
+    worker->done = true;
+    pthread_cond_broadcast(&executor->ended);
+    pthread_cond_signal(&executor->time); /* a stray is to be joined */
+    lock_release(&executor->lock);
+
+    let_go(executor);
+    return NULL;
+}
+
+static enum err_code start_worker_locked(struct tool_executor *executor, struct err *err)
+    REQUIRES(executor->lock)
+{
+    struct worker *worker = mem_new(struct worker);
+    int rc;
+
+    worker->executor = executor;
+    rc = pthread_create(&worker->thread, NULL, work, worker);
+    if (rc) {
+        free(worker);
+        return err_set(err, ERR_INTERNAL, "cannot start a tool worker: %s", strerror(rc));
+    }
+    (void)pthread_setname_np(worker->thread, "tool");
+    executor->holders++;
+    worker->next = executor->workers;
+    executor->workers = worker;
+    return ERR_OK;
+}
+
+/* ---- time ---- */
+
+/* When this worker's call has had its time. */
+static uint64_t call_due_locked(struct tool_executor *executor, const struct worker *worker)
+    REQUIRES(executor->lock)
+{
+    if (starved_locked(executor) && tool_channel_closed(worker->call->channel))
+        return 0;
+    return worker->call->deadline_ns;
+}
+
+/* What the timekeeper has to do about a worker. */
+enum lateness {
+    LATE_NOT,
+    LATE_NOW,   /* seen for the first time */
+    LATE_GRACE, /* its handler may be on its way out */
+    LATE_STUCK, /* gave no sign in its grace */
+};
+
+static enum lateness lateness_locked(struct tool_executor *executor,
+                                     const struct worker *worker, uint64_t now)
+    REQUIRES(executor->lock)
+{
+    if (!worker->call || worker->stray)
+        return LATE_NOT;
+    if (worker->late_since_ns)
+        return now < worker->late_since_ns + EXECUTOR_GRACE_NS ? LATE_GRACE : LATE_STUCK;
+    return now < call_due_locked(executor, worker) ? LATE_NOT : LATE_NOW;
+}
+
+/* Ends a late call in place of its handler. Releases the lock meanwhile. */
+static void end_late_locked(struct tool_executor *executor, struct worker *worker, uint64_t now)
+    REQUIRES(executor->lock)
+{
+    struct tool_channel *channel = tool_channel_hold(worker->call->channel);
+    unsigned position = worker->call->position;
+    struct err error;
+
+    tool_call_timeout_error(worker->call->handler, &error);
+    worker->late_since_ns = now;
+    lock_release(&executor->lock);
+    tool_call_end_with(channel, position, &error);
+    tool_channel_release(channel);
+    lock_acquire(&executor->lock);
+}
+
+/* Puts another worker in the place of one that is stuck. Releases the lock meanwhile. */
+static void replace_locked(struct tool_executor *executor, struct worker *worker, uint64_t now)
+    REQUIRES(executor->lock)
+{
+    const char *name = worker->call->handler->name;
+    struct err err = {0};
+    unsigned strays;
+
+    worker->late_since_ns = now; /* when this fails, again after another grace */
+    if (executor->stopping || executor->strays >= EXECUTOR_STRAY_LIMIT)
+        return;
+    if (!start_worker_locked(executor, &err)) {
+        worker->stray = true;
+        executor->strays++;
+    }
+    strays = executor->strays;
+    lock_release(&executor->lock);
+    if (err.code)
+        log_warn("%s", err.text);
+    else
+        log_warn("tool %s does not return; its thread was replaced (%u are stuck)", name,
+                 strays);
+    lock_acquire(&executor->lock);
+}
+
+/* Looks after one worker that needs it. False when none does. */
+static bool attend_locked(struct tool_executor *executor, uint64_t now) REQUIRES(executor->lock)
+{
+    for (struct worker *worker = executor->workers; worker; worker = worker->next) {
+        switch (lateness_locked(executor, worker, now)) {
+        case LATE_NOW: end_late_locked(executor, worker, now); return true;
+        case LATE_STUCK: replace_locked(executor, worker, now); return true;
+        case LATE_NOT:
+        case LATE_GRACE: break;
+        }
+    }
+    return false;
+}
+
+/* When the timekeeper has something to do next. A closed channel does not tell it; so while
+ * calls starve it looks again and again. */
+static uint64_t next_look_locked(struct tool_executor *executor, uint64_t now)
+    REQUIRES(executor->lock)
+{
+    uint64_t next = starved_locked(executor) ? now + EXECUTOR_GRACE_NS : UINT64_MAX;
+
+    for (const struct worker *worker = executor->workers; worker; worker = worker->next) {
+        if (!worker->call || worker->stray)
+            continue;
+        if (worker->late_since_ns)
+            next = least(next, worker->late_since_ns + EXECUTOR_GRACE_NS);
+        else
+            next = least(next, call_due_locked(executor, worker));
+    }
+    return next;
+}
+
+/* A stray that returned after all, out of the list; or NULL. */
+static struct worker *returned_stray_locked(struct tool_executor *executor)
+    REQUIRES(executor->lock)
+{
+    struct worker **at = &executor->workers;
+    struct worker *worker;
+
+    while (*at && !((*at)->stray && (*at)->done))
+        at = &(*at)->next;
+    worker = *at;
+    if (worker)
+        *at = worker->next;
+    return worker;
+}
+
+static void join_worker(struct worker *worker)
+{
+    pthread_join(worker->thread, NULL);
+    free(worker);
+}
+
+static bool join_stray_locked(struct tool_executor *executor) REQUIRES(executor->lock)
+{
+    struct worker *worker = returned_stray_locked(executor);
+
+    if (!worker)
+        return false;
+    lock_release(&executor->lock);
+    join_worker(worker);
+    lock_acquire(&executor->lock);
+    return true;
+}
+
+static void *keep_time(void *arg)
+{
+    struct tool_executor *executor = arg;
+
+    lock_acquire(&executor->lock);
+    while (!executor->stopped) {
+        uint64_t now = clock_mono_ns();
+
+        if (attend_locked(executor, now) || join_stray_locked(executor))
+            continue;
+        executor->next_look_ns = next_look_locked(executor, now);
+        (void)lock_wait_until(&executor->lock, &executor->time, executor->next_look_ns);
+        executor->next_look_ns = 0; /* awake: nobody needs to tell */
+    }
+    lock_release(&executor->lock);
+    return NULL;
+}
+
+/* ---- start, submit, stop ---- */
+
+static enum err_code start_threads_locked(struct tool_executor *executor, struct err *err)
+    REQUIRES(executor->lock)
+{
+    int error = pthread_create(&executor->timekeeper, NULL, keep_time, executor);
+
+    if (error)
+        return err_set(err, ERR_INTERNAL, "cannot start the tools' timekeeper: %s",
+                       strerror(error));
+    (void)pthread_setname_np(executor->timekeeper, "tool-time");
+    executor->timekeeping = true;
+    for (unsigned i = 0; i < executor->size; i++) {
+        enum err_code rc = start_worker_locked(executor, err);
+
+        if (rc)
+            return rc;
+    }
+    return ERR_OK;
+}
+
+enum err_code tool_executor_start(struct tool_executor *executor, struct err *err)
+{
+    enum err_code rc;
+
+    lock_acquire(&executor->lock);
+    rc = start_threads_locked(executor, err);
+    lock_release(&executor->lock);
+    if (rc)
+        tool_executor_stop(executor, UINT64_MAX);
+    return rc;
+}
+
+/* Ends a call that no worker will see. */
+static void turn_away(struct tool_call *call)
+{
+    struct err error;
+
+    err_set(&error, ERR_CANCELLED, "%s was not run: the server is stopping",
+            call->handler->name);
+    tool_call_end_with(call->channel, call->position, &error);
+    tool_call_free(call);
+}
+
+void tool_executor_submit(struct tool_executor *executor, const struct tool_call_spec *spec)
+{
+    struct tool_call *call = tool_call_new(spec);
+    bool stopping;
+
+    lock_acquire(&executor->lock);
+    stopping = executor->stopping;
+    if (!stopping) {
+        queue_put_locked(executor, call);
+        pthread_cond_signal(&executor->work);
+        tell_timekeeper_locked(executor, UINT64_MAX);
+    }
+    lock_release(&executor->lock);
+    if (stopping)
+        turn_away(call);
+}
+
+/* Everything that waits, as one list. */
+static struct tool_call *empty_queue_locked(struct tool_executor *executor)
+    REQUIRES(executor->lock)
+{
+    struct tool_call *calls = NULL, *call;
+
+    while ((call = queue_take_locked(executor))) {
+        call->next = calls;
+        calls = call;
+    }
+    return calls;
+}
+
+static bool all_done_locked(struct tool_executor *executor) REQUIRES(executor->lock)
+{
+    for (const struct worker *worker = executor->workers; worker; worker = worker->next)
+        if (!worker->done)
+            return false;
+    return true;
+}
+
+/* Takes the workers that are done out of the list, to be joined; the others are left behind. */
+static struct worker *part_locked(struct tool_executor *executor) REQUIRES(executor->lock)
+{
+    struct worker *done = NULL, **at = &executor->workers;
+
+    while (*at) {
+        struct worker *worker = *at;
+
+        if (!worker->done) {
+            pthread_detach(worker->thread);
+            at = &worker->next;
+            continue;
+        }
+        *at = worker->next;
+        worker->next = done;
+        done = worker;
+    }
+    return done;
+}
+
+static void stop_timekeeper(struct tool_executor *executor)
+{
+    bool timekeeping;
+
+    lock_acquire(&executor->lock);
+    executor->stopped = true;
+    timekeeping = executor->timekeeping;
+    executor->timekeeping = false;
+    pthread_cond_signal(&executor->time);
+    lock_release(&executor->lock);
+    if (timekeeping)
+        pthread_join(executor->timekeeper, NULL);
+}
+
+void tool_executor_stop(struct tool_executor *executor, uint64_t patience_ns)
+{
+    uint64_t now = clock_mono_ns();
+    uint64_t until = patience_ns < UINT64_MAX - now ? now + patience_ns : UINT64_MAX;
+    struct tool_call *calls;
+    struct worker *workers;
+
+    if (executor->stopped)
+        return;
+    lock_acquire(&executor->lock);
+    executor->stopping = true;
+    calls = empty_queue_locked(executor);
+    pthread_cond_broadcast(&executor->work);
+    lock_release(&executor->lock);
+
+    while (calls) {
+        struct tool_call *next = calls->next;
+
+        turn_away(calls);
+        calls = next;
+    }
+
+    lock_acquire(&executor->lock);
+    while (!all_done_locked(executor))
+        if (!lock_wait_until(&executor->lock, &executor->ended, until))
+            break;
+    lock_release(&executor->lock);
+    stop_timekeeper(executor);
+
+    lock_acquire(&executor->lock);
+    workers = part_locked(executor);
+    lock_release(&executor->lock);
+    while (workers) {
+        struct worker *next = workers->next;
+
+        join_worker(workers);
+        workers = next;
+    }
+}
+
+void tool_executor_free(struct tool_executor *executor)
+{
+    if (!executor)
+        return;
+    assert(!executor->timekeeping);
+    tool_executor_stop(executor, 0);
+    let_go(executor);
+}

@@ -1,0 +1,32 @@
+#ifndef RUNNEL_CORE_TOOL_REGISTRY_H
+#define RUNNEL_CORE_TOOL_REGISTRY_H
+
+#include <jansson.h>
+#include <stddef.h>
+
+#include "core/tool/tool.h"
+
+/*
+ * registry.h -- finding a handler by what a request or a model calls it.
+ *
+ * The list is handed in at start (handlers/handlers.c) and never changes afterwards, so any
+ * thread may look. Groups are the tools that the server executes, offered on the wire as
+ * {"type":"mcp","server_label":...,"server_url":"builtin:<group>"}. Definition-only types are
+ * found by the `type` of a tool entry: "function", "custom", "local_shell".
+ */
+
+void tool_registry_set(const struct tool_handler *const *handlers); /* ends with NULL */
+
+/* A tool of a group, or NULL. */
+const struct tool_handler *tool_registry_find(const char *group, const char *name);
+
+/* True if any handler belongs to the group. */
+bool tool_registry_has_group(const char *group);
+
+/* The group's handlers in list order: the n-th, or NULL past the end. */
+const struct tool_handler *tool_registry_member(const char *group, size_t n);
+
+/* The definition-only handler for a tool entry's `type`, or NULL. */
+const struct tool_handler *tool_registry_definition(const char *type);
+
+#endif

@@ -1,0 +1,148 @@
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/tool/tool.h"
+
+/*
+ * What a call gave: its parts as memory, as text for the model, and as JSON for the store.
+ */
+
+/* clang-format off */
+static const char *const kind_names[] = {
+    [TOOL_PART_TEXT]  = "text",
+    [TOOL_PART_IMAGE] = "image",
+    [TOOL_PART_FILE]  = "file",
+    [TOOL_PART_URL]   = "url",
+};
+/* clang-format on */
+
+void tool_result_add_part(struct tool_result *result, struct tool_part part)
+{
+    result->parts = mem_resize(result->parts, result->count + 1, sizeof(*result->parts));
+    result->parts[result->count++] = part;
+}
+
+void tool_result_add_bytes(struct tool_result *result, const char *text, size_t length)
+{
+    char *clean = json_clean_utf8(text, length);
+
+    tool_result_add_part(
+        result,
+        (struct tool_part){.kind = TOOL_PART_TEXT, .data = clean, .length = strlen(clean)});
+}
+
+void tool_result_add_text(struct tool_result *result, const char *text)
+{
+    tool_result_add_bytes(result, text, strlen(text));
+}
+
+void tool_result_clear(struct tool_result *result)
+{
+    for (size_t i = 0; i < result->count; i++) {
+        free(result->parts[i].mime_type);
+        free(result->parts[i].data);
+        free(result->parts[i].url);
+    }
+    free(result->parts);
+    *result = (struct tool_result){0};
+}
+
+/* "[image image/png: https://...]": a model cannot see the part, but may speak of it. */
+static void name_part(struct buf *buf, const struct tool_part *part)
+{
+    buf_addf(buf, "[%s", kind_names[part->kind]);
+    if (part->mime_type)
+        buf_addf(buf, " %s", part->mime_type);
+    if (part->url)
+        buf_addf(buf, ": %s", part->url);
+    buf_add_char(buf, ']');
+}
+
+char *tool_result_text(const struct tool_result *result)
+{
+    AUTO_BUF text = {0};
+
+    for (size_t i = 0; i < result->count; i++) {
+        const struct tool_part *part = &result->parts[i];
+
+        if (i)
+            buf_add_char(&text, '\n');
+        if (part->kind == TOOL_PART_TEXT)
+            buf_add(&text, part->data, part->length);
+        else
+            name_part(&text, part);
+    }
+    return buf_take(&text);
+}
+
+static json_t *part_json(const struct tool_part *part)
+{
+    const char *data_key = part->kind == TOOL_PART_TEXT ? "text" : "data";
+    json_t *json = json_build("{s:s}", "type", kind_names[part->kind]);
+
+    if (part->mime_type)
+        json_set_string(json, "mime_type", part->mime_type);
+    else if (part->kind == TOOL_PART_TEXT)
+        json_set_string(json, "mime_type", "text/plain");
+    if (part->data)
+        json_set(json, data_key, json_build("s%", part->data, part->length));
+    if (part->url)
+        json_set_string(json, "url", part->url);
+    return json;
+}
+
+json_t *tool_result_json(const struct tool_result *result)
+{
+    json_t *parts = json_build("[]");
+
+    for (size_t i = 0; i < result->count; i++)
+        json_array_append_new(parts, part_json(&result->parts[i]));
+    return parts;
+}
+
+static enum err_code part_parse(const json_t *json, struct tool_part *ret_part, struct err *err)
+{
+    const char *type = json_get_string(json, "type", "");
+    struct tool_part part = {0};
+    const json_t *data;
+
+    while (part.kind < COUNT_OF(kind_names) && strcmp(kind_names[part.kind], type) != 0)
+        part.kind++;
+    if (part.kind == COUNT_OF(kind_names))
+        return err_set(err, ERR_INVALID, "a tool result has no parts of type '%s'", type);
+    data = json_object_get(json, part.kind == TOOL_PART_TEXT ? "text" : "data");
+    if (part.kind == TOOL_PART_TEXT && !json_is_string(data))
+        return err_set(err, ERR_INVALID, "a text part of a tool result needs its text");
+
+    part.data = mem_strdup(json_string_value(data));
+    part.length = json_string_length(data);
+    part.mime_type = mem_strdup(json_get_string(json, "mime_type", NULL));
+    part.url = mem_strdup(json_get_string(json, "url", NULL));
+    *ret_part = part;
+    return ERR_OK;
+}
+
+enum err_code tool_result_parse(const json_t *json, struct tool_result *ret_result,
+                                struct err *err)
+{
+    struct tool_result result = {0};
+    const json_t *item;
+    size_t i;
+
+    if (!json_is_array(json))
+        return err_set(err, ERR_INVALID, "a tool result is a list of parts");
+    json_array_foreach (json, i, item) {
+        struct tool_part part;
+        enum err_code rc = part_parse(item, &part, err);
+
+        if (rc) {
+            tool_result_clear(&result);
+            return rc;
+        }
+        tool_result_add_part(&result, part);
+    }
+    *ret_result = result;
+    return ERR_OK;
+}

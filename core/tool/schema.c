@@ -1,0 +1,843 @@
+#include "core/tool/schema.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/base/regex.h"
+
+/* Characters of a value that an issue shows. */
+#define SHOWN_LIMIT 80
+
+struct check {
+    const json_t *root;
+    bool seventh; /* draft 7: $ref hides what stands beside it */
+    size_t depth;
+    size_t steps;
+    bool gave_up; /* a limit was reached: whatever "not" makes of it, it does not fit */
+    size_t issues;
+    struct buf path; /* of the value that is looked at */
+    struct buf *out; /* NULL where nobody wants to know why */
+};
+
+static bool fits(struct check *check, const json_t *schema, const json_t *value);
+
+/* ---- Telling ---- */
+
+static bool fail(struct check *check, const char *format, ...) PRINTF_LIKE(2, 3);
+
+/* Always false, for the caller to return. */
+static bool fail(struct check *check, const char *format, ...)
+{
+    char text[512];
+    va_list list;
+
+    if (!check->out || check->issues++ >= SCHEMA_ISSUE_LIMIT)
+        return false;
+    va_start(list, format);
+    (void)vsnprintf(text, sizeof(text), format, list);
+    va_end(list);
+    buf_add_text(check->out, check->out->length ? "\n- " : "- ");
+    if (check->path.length) {
+        buf_add(check->out, check->path.data, check->path.length);
+        buf_add_text(check->out, ": ");
+    }
+    buf_add_text(check->out, text);
+    return false;
+}
+
+/* Goes down to a member; returns where the path was, for leave(). */
+static size_t enter(struct check *check, const char *name)
+{
+    size_t before = check->path.length;
+
+    if (before)
+        buf_add_char(&check->path, '.');
+    buf_add_text(&check->path, name);
+    return before;
+}
+
+static size_t enter_index(struct check *check, size_t index)
+{
+    char name[24];
+
+    (void)snprintf(name, sizeof(name), "%zu", index);
+    return enter(check, name);
+}
+
+static void leave(struct check *check, size_t before)
+{
+    check->path.length = before;
+    if (check->path.data)
+        check->path.data[before] = '\0';
+}
+
+/* Whether it fits, with nobody told why not. */
+static bool fits_quietly(struct check *check, const json_t *schema, const json_t *value)
+{
+    struct buf *out = check->out;
+    bool result;
+
+    check->out = NULL;
+    result = fits(check, schema, value);
+    check->out = out;
+    return result;
+}
+
+/* ---- Values ---- */
+
+static bool is_whole(const json_t *value)
+{
+    double real = json_number_value(value);
+
+    return json_is_integer(value) ||
+           (json_is_real(value) && isfinite(real) && real == floor(real));
+}
+
+static const char *type_of(const json_t *value)
+{
+    switch (json_typeof(value)) {
+    case JSON_OBJECT: return "object";
+    case JSON_ARRAY: return "array";
+    case JSON_STRING: return "string";
+    case JSON_INTEGER: return "integer";
+    case JSON_REAL: return "number";
+    case JSON_TRUE:
+    case JSON_FALSE: return "boolean";
+    case JSON_NULL: break;
+    }
+    return "null";
+}
+
+static bool is_of_type(const json_t *value, const char *type)
+{
+    if (strcmp(type, "number") == 0)
+        return json_is_number(value);
+    if (strcmp(type, "integer") == 0)
+        return is_whole(value);
+    return strcmp(type, type_of(value)) == 0;
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void add_canonical(struct buf *buf, const json_t *value);
+
+static void add_number(struct buf *buf, const json_t *value)
+{
+    double real = json_number_value(value);
+
+    if (json_is_integer(value))
+        buf_add_int(buf, json_integer_value(value));
+    else if (is_whole(value) && fabs(real) < 9e18)
+        buf_add_int(buf, (int64_t)real);
+    else
+        buf_addf(buf, "%.17g", real);
+}
+
+static void add_object(struct buf *buf, const json_t *value)
+{
+    size_t count = 0, size = json_object_size(value);
+    const char **keys = mem_new_array(const char *, size + 1);
+    const char *key;
+    json_t *member;
+
+    json_object_foreach ((json_t *)(uintptr_t)value, key, member)
+        keys[count++] = key;
+    qsort(keys, count, sizeof(*keys), by_text);
+    buf_add_char(buf, '{');
+    for (size_t i = 0; i < count; i++) {
+        buf_add_char(buf, '"');
+        buf_add_json_escaped(buf, keys[i], strlen(keys[i]));
+        buf_add_text(buf, "\":");
+        add_canonical(buf, json_object_get(value, keys[i]));
+        buf_add_char(buf, ',');
+    }
+    buf_add_char(buf, '}');
+    free(keys);
+}
+
+static void add_array(struct buf *buf, const json_t *value)
+{
+    buf_add_char(buf, '[');
+    for (size_t i = 0; i < json_array_size(value); i++) {
+        add_canonical(buf, json_array_get(value, i));
+        buf_add_char(buf, ',');
+    }
+    buf_add_char(buf, ']');
+}
+
+/* Two values are equal exactly if their canonical texts are: numbers by value, keys in order. */
+static void add_canonical(struct buf *buf, const json_t *value)
+{
+    if (json_is_object(value))
+        add_object(buf, value);
+    else if (json_is_array(value))
+        add_array(buf, value);
+    else if (json_is_number(value))
+        add_number(buf, value);
+    else
+        json_add_text(buf, value);
+}
+
+static char *canonical(const json_t *value)
+{
+    struct buf buf = {0};
+
+    add_canonical(&buf, value);
+    return buf_take(&buf);
+}
+
+static bool is_equal(const json_t *a, const json_t *b)
+{
+    AUTO_FREE char *left = canonical(a);
+    AUTO_FREE char *right = canonical(b);
+
+    return strcmp(left, right) == 0;
+}
+
+/* Text of a value for an issue, cut where it is long, at a character. */
+static char *shown(const json_t *value)
+{
+    char *text = json_text(value);
+    size_t end = SHOWN_LIMIT;
+
+    if (strlen(text) <= SHOWN_LIMIT)
+        return text;
+    while ((text[end] & 0xC0) == 0x80)
+        end--;
+    text[end] = '\0';
+    return text;
+}
+
+static size_t characters(const char *text, size_t length)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < length; i++)
+        count += ((unsigned char)text[i] & 0xC0) != 0x80;
+    return count;
+}
+
+/* ---- Any value ---- */
+
+static bool check_type(struct check *check, const json_t *wanted, const json_t *value)
+{
+    AUTO_FREE char *text = NULL;
+
+    if (json_is_string(wanted))
+        return is_of_type(value, json_string_value(wanted)) ||
+               fail(check, "expected %s, received %s", json_string_value(wanted),
+                    type_of(value));
+    for (size_t i = 0; i < json_array_size(wanted); i++) {
+        const char *type = json_string_value(json_array_get(wanted, i));
+
+        if (type && is_of_type(value, type))
+            return true;
+    }
+    text = shown(wanted);
+    return fail(check, "expected one of %s, received %s", text, type_of(value));
+}
+
+static bool check_enum(struct check *check, const json_t *wanted, const json_t *value)
+{
+    AUTO_FREE char *text = NULL;
+    AUTO_FREE char *seen = NULL;
+
+    for (size_t i = 0; i < json_array_size(wanted); i++) {
+        if (is_equal(json_array_get(wanted, i), value))
+            return true;
+    }
+    text = shown(wanted);
+    seen = shown(value);
+    return fail(check, "expected one of %s, received %s", text, seen);
+}
+
+static bool check_const(struct check *check, const json_t *wanted, const json_t *value)
+{
+    AUTO_FREE char *text = shown(wanted);
+    AUTO_FREE char *seen = shown(value);
+
+    return is_equal(wanted, value) || fail(check, "expected %s, received %s", text, seen);
+}
+
+static bool check_all_of(struct check *check, const json_t *schemas, const json_t *value)
+{
+    bool ok = true;
+
+    for (size_t i = 0; i < json_array_size(schemas); i++)
+        ok = fits(check, json_array_get(schemas, i), value) && ok;
+    return ok;
+}
+
+static size_t count_fitting(struct check *check, const json_t *schemas, const json_t *value,
+                            size_t enough)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < json_array_size(schemas) && count < enough; i++)
+        count += fits_quietly(check, json_array_get(schemas, i), value);
+    return count;
+}
+
+static bool check_any_of(struct check *check, const json_t *schemas, const json_t *value)
+{
+    return count_fitting(check, schemas, value, 1) ||
+           fail(check, "fits none of what is allowed");
+}
+
+static bool check_one_of(struct check *check, const json_t *schemas, const json_t *value)
+{
+    size_t count = count_fitting(check, schemas, value, 2);
+
+    return count == 1 || fail(check, count ? "fits more than one of what is allowed"
+                                           : "fits none of what is allowed");
+}
+
+static bool check_not(struct check *check, const json_t *schema, const json_t *value)
+{
+    return !fits_quietly(check, schema, value) || fail(check, "is not allowed");
+}
+
+static bool check_condition(struct check *check, const json_t *schema, const json_t *value)
+{
+    const json_t *condition = json_object_get(schema, "if");
+    const json_t *then;
+
+    if (!condition)
+        return true;
+    then = json_object_get(schema, fits_quietly(check, condition, value) ? "then" : "else");
+    return !then || fits(check, then, value);
+}
+
+/* ---- $ref ---- */
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c = (char)(c | 0x20);
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* One member of a pointer: %25 is a percent sign, then ~1 a slash and ~0 a tilde. */
+static char *pointer_member(const char *text, size_t length)
+{
+    char *member = mem_new_array(char, length + 1);
+    size_t end = 0, out = 0;
+
+    for (size_t i = 0; i < length; i++) {
+        int high = text[i] == '%' && i + 2 < length ? hex_digit(text[i + 1]) : -1;
+        int low = high >= 0 ? hex_digit(text[i + 2]) : -1;
+
+        member[end++] = low >= 0 ? (char)(high * 16 + low) : text[i];
+        i += low >= 0 ? 2 : 0;
+    }
+    for (size_t i = 0; i < end; i++) {
+        if (member[i] == '~' && i + 1 < end && (member[i + 1] == '0' || member[i + 1] == '1'))
+            member[out++] = member[++i] == '0' ? '~' : '/';
+        else
+            member[out++] = member[i];
+    }
+    member[out] = '\0';
+    return member;
+}
+
+static const json_t *member_of(const json_t *parent, const char *name)
+{
+    char *end;
+    unsigned long index;
+
+    if (json_is_object(parent))
+        return json_object_get(parent, name);
+    index = strtoul(name, &end, 10);
+    return json_is_array(parent) && *name >= '0' && *name <= '9' && !*end
+               ? json_array_get(parent, index)
+               : NULL;
+}
+
+static const json_t *find_ref(const json_t *root, const char *ref)
+{
+    const json_t *found = root;
+
+    if (*ref++ != '#' || (*ref && *ref != '/'))
+        return NULL;
+    while (found && *ref == '/') {
+        size_t length = strcspn(++ref, "/");
+        AUTO_FREE char *member = pointer_member(ref, length);
+
+        found = member_of(found, member);
+        ref += length;
+    }
+    return found;
+}
+
+static bool check_ref(struct check *check, const char *ref, const json_t *value)
+{
+    const json_t *schema = find_ref(check->root, ref);
+
+    if (!schema)
+        return fail(check, "cannot be checked: the schema refers to %.100s, which is not in it",
+                    ref);
+    return fits(check, schema, value);
+}
+
+/* ---- Numbers ---- */
+
+static int compare(const json_t *a, const json_t *b)
+{
+    double left = json_number_value(a), right = json_number_value(b);
+
+    if (json_is_integer(a) && json_is_integer(b))
+        return (json_integer_value(a) > json_integer_value(b)) -
+               (json_integer_value(a) < json_integer_value(b));
+    return (left > right) - (left < right);
+}
+
+static bool is_multiple(const json_t *value, const json_t *step)
+{
+    double quotient = json_number_value(value) / json_number_value(step);
+
+    if (json_is_integer(value) && json_is_integer(step))
+        return json_integer_value(step) == 0 || json_integer_value(step) == -1 ||
+               json_integer_value(value) % json_integer_value(step) == 0;
+    return isfinite(quotient) &&
+           fabs(quotient - round(quotient)) <= 1e-9 * fmax(1, fabs(quotient)) &&
+           (fabs(quotient) < 1e15 ||
+            fmod(json_number_value(value), json_number_value(step)) == 0);
+}
+
+/* A keyword that bounds a number: how the value may compare with it. */
+static const struct bound {
+    const char *keyword;
+    int sign;
+    bool or_equal;
+    const char *words;
+} bounds[] = {
+    {"minimum", 1, true, "at least"},
+    {"maximum", -1, true, "at most"},
+    {"exclusiveMinimum", 1, false, "more than"},
+    {"exclusiveMaximum", -1, false, "less than"},
+};
+
+static bool check_number(struct check *check, const json_t *schema, const json_t *value)
+{
+    const json_t *step = json_object_get(schema, "multipleOf");
+    bool ok = true;
+
+    for (size_t i = 0; i < COUNT_OF(bounds); i++) {
+        const json_t *bound = json_object_get(schema, bounds[i].keyword);
+        int order = json_is_number(bound) ? compare(value, bound) * bounds[i].sign : 1;
+
+        if (order < 0 || (order == 0 && !bounds[i].or_equal)) {
+            AUTO_FREE char *text = shown(bound);
+
+            ok = fail(check, "must be %s %s", bounds[i].words, text);
+        }
+    }
+    if (json_is_number(step) && !is_multiple(value, step)) {
+        AUTO_FREE char *text = shown(step);
+
+        ok = fail(check, "must be a multiple of %s", text);
+    }
+    return ok;
+}
+
+/* ---- Sizes, of text, arrays and objects alike ---- */
+
+static bool check_size(struct check *check, const json_t *schema, const char *minimum,
+                       const char *maximum, size_t size, const char *what)
+{
+    const json_t *least = json_object_get(schema, minimum);
+    const json_t *most = json_object_get(schema, maximum);
+
+    if (json_is_number(least) && (double)size < json_number_value(least))
+        return fail(check, "must have at least %.0f %s", json_number_value(least), what);
+    if (json_is_number(most) && (double)size > json_number_value(most))
+        return fail(check, "must have at most %.0f %s", json_number_value(most), what);
+    return true;
+}
+
+/* ---- Text ---- */
+
+/* A pattern that cannot be compiled, or costs too much, is matched by nothing. */
+static bool matches(struct check *check, const char *pattern, const char *text, size_t length)
+{
+    struct regex_match match;
+    struct regex_scan *scan;
+    struct regex *regex;
+    enum err_code rc = regex_compile(pattern, strlen(pattern), 0, &regex, NULL);
+
+    if (!rc) {
+        scan = regex_scan_new(regex, text, length, REGEX_STEP_LIMIT);
+        rc = regex_scan_next(scan, &match, NULL);
+        regex_scan_free(scan);
+        regex_free(regex);
+    }
+    if (rc && rc != ERR_NOT_FOUND)
+        check->gave_up = true;
+    return !rc;
+}
+
+static bool check_string(struct check *check, const json_t *schema, const json_t *value)
+{
+    const char *pattern = json_get_string(schema, "pattern", NULL);
+    const char *text = json_string_value(value);
+    size_t length = json_string_length(value);
+    bool ok = check_size(check, schema, "minLength", "maxLength", characters(text, length),
+                         "characters");
+
+    if (pattern && !matches(check, pattern, text, length))
+        ok = fail(check, "must match %.100s", pattern);
+    return ok;
+}
+
+/* ---- Arrays ---- */
+
+static bool check_element(struct check *check, const json_t *schema, const json_t *array,
+                          size_t i)
+{
+    size_t before = enter_index(check, i);
+    bool ok = fits(check, schema, json_array_get(array, i));
+
+    leave(check, before);
+    return ok;
+}
+
+/* The first elements have a schema each, all others one together. */
+static bool check_items(struct check *check, const json_t *schema, const json_t *value)
+{
+    const json_t *items = json_object_get(schema, "items");
+    const json_t *first = json_object_get(schema, "prefixItems");
+    const json_t *rest = items;
+    bool ok = true;
+
+    if (json_is_array(items)) {
+        first = items;
+        rest = json_object_get(schema, "additionalItems");
+    }
+    for (size_t i = 0; i < json_array_size(value); i++) {
+        const json_t *own = json_array_get(first, i);
+
+        if (own || rest)
+            ok = check_element(check, own ? own : rest, value, i) && ok;
+    }
+    return ok;
+}
+
+static bool check_contains(struct check *check, const json_t *schema, const json_t *value)
+{
+    const json_t *wanted = json_object_get(schema, "contains");
+    json_int_t least = json_get_int(schema, "minContains", 1);
+    json_int_t most = json_get_int(schema, "maxContains", -1);
+    json_int_t count = 0;
+
+    if (!wanted)
+        return true;
+    for (size_t i = 0; i < json_array_size(value); i++)
+        count += fits_quietly(check, wanted, json_array_get(value, i));
+    if (count < least)
+        return fail(check, "must contain at least %lld of what is asked for", (long long)least);
+    if (most >= 0 && count > most)
+        return fail(check, "must contain at most %lld of what is asked for", (long long)most);
+    return true;
+}
+
+static bool is_unique(const json_t *array)
+{
+    size_t count = json_array_size(array);
+    char **texts = mem_new_array(char *, count + 1);
+    bool unique = true;
+
+    for (size_t i = 0; i < count; i++)
+        texts[i] = canonical(json_array_get(array, i));
+    qsort(texts, count, sizeof(*texts), by_text);
+    for (size_t i = 0; i < count; i++) {
+        unique = unique && (i == 0 || strcmp(texts[i - 1], texts[i]) != 0);
+        if (i)
+            free(texts[i - 1]);
+    }
+    if (count)
+        free(texts[count - 1]);
+    free(texts);
+    return unique;
+}
+
+static bool check_array(struct check *check, const json_t *schema, const json_t *value)
+{
+    bool ok =
+        check_size(check, schema, "minItems", "maxItems", json_array_size(value), "elements");
+
+    if (json_get_bool(schema, "uniqueItems", false) && !is_unique(value))
+        ok = fail(check, "must not have an element twice");
+    ok = check_items(check, schema, value) && ok;
+    return check_contains(check, schema, value) && ok;
+}
+
+/* ---- Objects ---- */
+
+static bool check_required(struct check *check, const json_t *names, const json_t *value)
+{
+    bool ok = true;
+
+    for (size_t i = 0; i < json_array_size(names); i++) {
+        const char *name = json_string_value(json_array_get(names, i));
+
+        if (name && !json_object_get(value, name)) {
+            size_t before = enter(check, name);
+
+            ok = fail(check, "is required");
+            leave(check, before);
+        }
+    }
+    return ok;
+}
+
+static bool check_member(struct check *check, const json_t *schema, const char *name,
+                         const json_t *member)
+{
+    size_t before = enter(check, name);
+    bool ok = fits(check, schema, member);
+
+    leave(check, before);
+    return ok;
+}
+
+static bool check_name(struct check *check, const json_t *schema, const char *name)
+{
+    json_auto_t *text = json_string(name);
+
+    return fits_quietly(check, schema, text) ||
+           fail(check, "the name %.100s is not allowed", name);
+}
+
+static bool check_property(struct check *check, const json_t *schema, const char *name,
+                           const json_t *member)
+{
+    const json_t *own = json_object_get(json_object_get(schema, "properties"), name);
+    const json_t *others = json_object_get(schema, "additionalProperties");
+    const json_t *names = json_object_get(schema, "propertyNames");
+    json_t *patterns = json_object_get(schema, "patternProperties"), *by_pattern;
+    bool known = own, ok = !own || check_member(check, own, name, member);
+    const char *pattern;
+
+    json_object_foreach (patterns, pattern, by_pattern) {
+        if (!matches(check, pattern, name, strlen(name)))
+            continue;
+        known = true;
+        ok = check_member(check, by_pattern, name, member) && ok;
+    }
+    if (json_is_false(others) && !known)
+        ok = fail(check, "has no property %.100s", name);
+    else if (others && !known)
+        ok = check_member(check, others, name, member) && ok;
+    return (!names || check_name(check, names, name)) && ok;
+}
+
+/* What one property asks for beside itself: names, or a schema for the whole object. */
+static bool check_dependent(struct check *check, const json_t *schema, const char *keyword,
+                            const json_t *value)
+{
+    json_t *all = json_object_get(schema, keyword), *wanted;
+    const char *name;
+    bool ok = true;
+
+    json_object_foreach (all, name, wanted) {
+        if (!json_object_get(value, name))
+            continue;
+        ok = (json_is_array(wanted) ? check_required(check, wanted, value)
+                                    : fits(check, wanted, value)) &&
+             ok;
+    }
+    return ok;
+}
+
+static bool check_object(struct check *check, const json_t *schema, const json_t *value)
+{
+    bool ok = check_required(check, json_object_get(schema, "required"), value);
+    const char *name;
+    json_t *member;
+
+    json_object_foreach ((json_t *)(uintptr_t)value, name, member)
+        ok = check_property(check, schema, name, member) && ok;
+    ok = check_size(check, schema, "minProperties", "maxProperties", json_object_size(value),
+                    "properties") &&
+         ok;
+    ok = check_dependent(check, schema, "dependencies", value) && ok;
+    ok = check_dependent(check, schema, "dependentRequired", value) && ok;
+    return check_dependent(check, schema, "dependentSchemas", value) && ok;
+}
+
+/* ---- A schema ---- */
+
+static const struct {
+    const char *keyword;
+    bool (*check)(struct check *check, const json_t *wanted, const json_t *value);
+} anywhere[] = {
+    {"type", check_type},    {"enum", check_enum},    {"const", check_const},
+    {"allOf", check_all_of}, {"anyOf", check_any_of}, {"oneOf", check_one_of},
+    {"not", check_not},
+};
+
+static bool check_keywords(struct check *check, const json_t *schema, const json_t *value)
+{
+    bool ok = true;
+
+    for (size_t i = 0; i < COUNT_OF(anywhere); i++) {
+        const json_t *wanted = json_object_get(schema, anywhere[i].keyword);
+
+        if (wanted)
+            ok = anywhere[i].check(check, wanted, value) && ok;
+    }
+    ok = check_condition(check, schema, value) && ok;
+    if (json_is_number(value))
+        return check_number(check, schema, value) && ok;
+    if (json_is_string(value))
+        return check_string(check, schema, value) && ok;
+    if (json_is_array(value))
+        return check_array(check, schema, value) && ok;
+    return (!json_is_object(value) || check_object(check, schema, value)) && ok;
+}
+
+static bool fits_schema(struct check *check, const json_t *schema, const json_t *value)
+{
+    const char *ref = json_get_string(schema, "$ref", NULL);
+    bool ok = !ref || check_ref(check, ref, value);
+
+    if (ref && check->seventh)
+        return ok;
+    return check_keywords(check, schema, value) && ok;
+}
+
+static bool fits(struct check *check, const json_t *schema, const json_t *value)
+{
+    bool ok;
+
+    if (json_is_false(schema))
+        return fail(check, "is not allowed");
+    if (!json_is_object(schema))
+        return true;
+    if (check->steps++ >= SCHEMA_STEP_LIMIT || check->depth >= SCHEMA_DEPTH_LIMIT) {
+        check->gave_up = true;
+        return fail(check, "is too much to check");
+    }
+    check->depth++;
+    ok = fits_schema(check, schema, value);
+    check->depth--;
+    return ok;
+}
+
+static bool is_seventh(const json_t *schema)
+{
+    return strstr(json_get_string(schema, "$schema", ""), "draft-07") != NULL;
+}
+
+bool schema_fits(const json_t *schema, const json_t *value, struct buf *ret_issues)
+{
+    struct check check = {.root = schema, .seventh = is_seventh(schema), .out = ret_issues};
+    bool ok = fits(&check, schema, value);
+
+    if (ok && check.gave_up)
+        ok = fail(&check, "is too much to check");
+    buf_clear(&check.path);
+    return ok;
+}
+
+/* ---- Defaults ---- */
+
+struct completion {
+    const json_t *root;
+    size_t depth;
+    size_t steps;
+};
+
+static void complete(struct completion *completion, const json_t *schema, json_t *value);
+
+/* Others than those listed are nobody's: nothing beside "properties" could mean them. */
+static bool knows_all(const json_t *schema)
+{
+    static const char *const others[] = {
+        "patternProperties", "allOf",           "anyOf", "oneOf", "not", "if", "$ref",
+        "dependencies",      "dependentSchemas"};
+    const json_t *additional = json_object_get(schema, "additionalProperties");
+
+    for (size_t i = 0; i < COUNT_OF(others); i++) {
+        if (json_object_get(schema, others[i]))
+            return false;
+    }
+    return json_object_get(schema, "properties") && (!additional || json_is_false(additional));
+}
+
+static void drop_unknown(const json_t *schema, json_t *value)
+{
+    const json_t *properties = json_object_get(schema, "properties");
+    const char *name;
+    json_t *member;
+    void *next;
+
+    json_object_foreach_safe(value, next, name, member)
+    {
+        if (!json_object_get(properties, name))
+            json_object_del(value, name);
+    }
+}
+
+static void complete_object(struct completion *completion, const json_t *schema, json_t *value)
+{
+    json_t *properties = json_object_get(schema, "properties"), *own;
+    const char *name;
+
+    if (knows_all(schema))
+        drop_unknown(schema, value);
+    json_object_foreach (properties, name, own) {
+        const json_t *preset = json_object_get(own, "default");
+
+        if (preset && !json_object_get(value, name))
+            json_set(value, name, json_deep_copy(preset));
+        complete(completion, own, json_object_get(value, name));
+    }
+}
+
+static void complete_array(struct completion *completion, const json_t *schema, json_t *value)
+{
+    const json_t *items = json_object_get(schema, "items");
+    const json_t *first = json_is_array(items) ? items : json_object_get(schema, "prefixItems");
+
+    for (size_t i = 0; i < json_array_size(value); i++) {
+        const json_t *own = json_array_get(first, i);
+
+        complete(completion, own ? own : items, json_array_get(value, i));
+    }
+}
+
+static void complete(struct completion *completion, const json_t *schema, json_t *value)
+{
+    const char *ref = json_get_string(schema, "$ref", NULL);
+    const json_t *all = json_object_get(schema, "allOf");
+
+    if (!value || !json_is_object(schema) || completion->depth >= SCHEMA_DEPTH_LIMIT ||
+        completion->steps++ >= SCHEMA_STEP_LIMIT)
+        return;
+    completion->depth++;
+    if (ref)
+        complete(completion, find_ref(completion->root, ref), value);
+    for (size_t i = 0; i < json_array_size(all); i++)
+        complete(completion, json_array_get(all, i), value);
+    if (json_is_object(value))
+        complete_object(completion, schema, value);
+    else if (json_is_array(value))
+        complete_array(completion, schema, value);
+    completion->depth--;
+}
+
+void schema_complete(const json_t *schema, json_t *value)
+{
+    struct completion completion = {.root = schema};
+
+    complete(&completion, schema, value);
+}

@@ -1,0 +1,178 @@
+#ifndef RUNNEL_CORE_TOOL_TOOL_H
+#define RUNNEL_CORE_TOOL_TOOL_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/err.h"
+#include "core/tool/cut.h"
+
+/*
+ * tool.h -- what a tool handler is, and everything it may touch.
+ *
+ * A handler is one file in handlers/ that ends in one constant descriptor. handlers/handlers.c
+ * lists them; nothing else knows that they exist. Start by reading handlers/datetime.c, which
+ * is short.
+ *
+ * Threads. run() is called on tool workers, several at a time, also for the same handler.
+ * Everything reachable from the `struct tool_call` belongs to this call alone.
+ *
+ * Memory. The call and its arguments live until run() returns. What run() puts into
+ * *ret_result is the executor's from then on.
+ *
+ * Errors. An error returned by run() is told to the model, which may try something else; it
+ * does not fail the run. So the text should help a reader who cannot see our source:
+ * "no such time zone: Mars/Olympus".
+ *
+ * Cancelling. A handler that waits or loops asks tool_call_cancelled() at least once a second,
+ * and returns ERR_CANCELLED when it says so. One that does not is left to end by itself, its
+ * output thrown away.
+ */
+
+struct tool_call;
+
+/* One part of a result. Text parts are what the model reads; the others are named to it and
+ * shown to the client. */
+enum tool_part_kind {
+    TOOL_PART_TEXT,
+    TOOL_PART_IMAGE, /* `data` is base64, or `url` is set */
+    TOOL_PART_FILE,  /* `url` is a file id or a path of the workspace */
+    TOOL_PART_URL,
+};
+
+struct tool_part {
+    enum tool_part_kind kind;
+    char *mime_type; /* owned; NULL means text/plain for text */
+    char *data;      /* owned; text, or base64 */
+    size_t length;   /* of data */
+    char *url;       /* owned; NULL unless kind says otherwise */
+};
+
+/* What a call gave: a list of parts. Zeroed, it is empty. */
+struct tool_result {
+    struct tool_part *parts;
+    size_t count;
+};
+
+/* Bytes of text that are not UTF-8 become U+FFFD. add_part takes what the part owns. */
+void tool_result_add_text(struct tool_result *result, const char *text);
+void tool_result_add_bytes(struct tool_result *result, const char *text, size_t length);
+void tool_result_add_part(struct tool_result *result, struct tool_part part);
+void tool_result_clear(struct tool_result *result);
+
+/* All text parts joined by newlines, the other parts as one line each that names them; what the
+ * model is told. The caller frees. */
+char *tool_result_text(const struct tool_result *result);
+
+/* A list of parts as JSON ([{"type":"text","mime_type":...,"text":...}, ...]) and back. */
+json_t *tool_result_json(const struct tool_result *result);
+enum err_code tool_result_parse(const json_t *json, struct tool_result *ret_result,
+                                struct err *err) MUST_CHECK;
+
+enum tool_flags {
+    TOOL_FINAL = 1 << 0,      /* its output is the answer: it becomes message text */
+    TOOL_HIDDEN = 1 << 1,     /* its calls are kept in the store and never streamed or listed */
+    TOOL_IDEMPOTENT = 1 << 2, /* may be run again after a crash in the middle */
+};
+
+/* What a definition-only call shows when the client is to execute it. */
+struct tool_announcement {
+    const char *item_type; /* "custom_tool_call", "local_shell_call", "shell_call" ... */
+    json_t *fields;        /* the item's own fields: name, input, action ...; owned */
+    json_t
+        *opening; /* what they are before the parts that have events of their own (the input of
+                      * a custom tool, the commands of a shell) have come; owned, or NULL */
+};
+
+struct tool_handler {
+    const char *name;        /* what the model calls it */
+    const char *group;       /* the group it is offered in, or NULL for definition-only types */
+    const char *description; /* what it is for, a sentence or two for the model */
+    const char *parameters;  /* JSON Schema of its arguments */
+    unsigned flags;          /* enum tool_flags */
+
+    /* The Responses item its calls appear as: "mcp_call" when NULL; "image_generation_call",
+     * "file_search_call", "web_search_call", "code_interpreter_call" for those tools. */
+    const char *item_type;
+
+    /* Of its text, the model is shown so many characters unless it asks for more or less: 0 means
+     * CUT_DEFAULT_LIMIT, CUT_NO_LIMIT all. Or the tool knows better what to leave out: then this is
+     * called on the run's loop with what was asked for, must be quick, and may use nothing but its
+     * arguments; the caller frees what it returns. */
+    size_t shown_limit;
+    char *(*cut)(const char *text, const struct cut_rule *rule, bool *ret_truncated);
+
+    double timeout_seconds; /* wall clock of one call; 0 means the setting's default */
+
+    /* One call, on a tool worker. */
+    enum err_code (*run)(struct tool_call *call, struct tool_result *ret_result,
+                         struct err *err);
+
+    /* No run() means definition-only: the client executes. From the arguments the model wrote
+     * (text, maybe not even JSON), what the call looks like to the client. NULL: a plain
+     * function_call. An error is told to the model, and the client hears nothing. */
+    enum err_code (*announce)(const char *name, const char *arguments,
+                              struct tool_announcement *ret, struct err *err);
+
+    /* Definition-only: what the model is told beyond what stands above, or instead of it, when
+     * that depends on the tool's entry: {"description","parameters"}, each optional. New
+     * reference. */
+    json_t *(*describe)(const json_t *entry);
+};
+
+/* The arguments, an object. Borrowed, and only to be read. */
+json_t *tool_call_args(const struct tool_call *call);
+
+/* Who asked, and for what. Borrowed; never NULL, "" when there is none. */
+const char *tool_call_id(const struct tool_call *call);
+const char *tool_call_project(const struct tool_call *call);
+const char *tool_call_run(const struct tool_call *call);
+const char *tool_call_thread(const struct tool_call *call);
+const char *tool_call_user(const struct tool_call *call);
+
+/* The tool's own entry in the request's `tools`, e.g. {"type":"image_generation","size":...}.
+ * Borrowed; never NULL. */
+json_t *tool_call_config(const struct tool_call *call);
+
+/* The files visible to this tool: ids given to its tool type by tool_resources, attachments and
+ * the request. A borrowed array of strings, never NULL. */
+json_t *tool_call_files(const struct tool_call *call);
+
+/* What the request carries along for handlers that call other services: the `runnel.context`
+ * object and headers named by the configuration. The same object on every thread that works
+ * for this request; borrowed, only to be read; never NULL. */
+json_t *tool_call_context(const struct tool_call *call);
+
+/* True when nobody will read this call's result any more: cancelled, expired, timed out, or the
+ * server stops. */
+bool tool_call_cancelled(const struct tool_call *call);
+
+/* Waits up to `ns` or until cancelled; ERR_CANCELLED then. For handlers that must wait for time. */
+enum err_code tool_call_wait(struct tool_call *call, uint64_t ns) MUST_CHECK;
+
+/* Shows output while the call works. Each blocks while the channel is full; ERR_CANCELLED means
+ * stop. Text is whole characters: what is not UTF-8 becomes U+FFFD. */
+
+/* Text of the answer: for final tools it streams as message text, for others it is kept as
+ * partial output of the call. */
+enum err_code tool_call_emit_text(struct tool_call *call, const char *text,
+                                  size_t length) MUST_CHECK;
+
+/* A stage of the item: "searching", "generating", "interpreting" ... with extra event fields
+ * (taken; may be NULL), e.g. stage "partial_image" with partial_image_b64 and
+ * partial_image_index. Becomes response.<item type>.<stage>. */
+enum err_code tool_call_emit_stage(struct tool_call *call, const char *stage,
+                                   json_t *fields) MUST_CHECK;
+
+/* A piece of a field of the item that streams: "code" of a code_interpreter_call, "input" of a
+ * custom_tool_call. */
+enum err_code tool_call_emit_delta(struct tool_call *call, const char *field, const char *text,
+                                   size_t length) MUST_CHECK;
+
+/* Live title and metadata: last value wins, never blocks, may be dropped in favour of a later
+ * one. Takes `metadata` (may be NULL). */
+void tool_call_metadata(struct tool_call *call, const char *title, json_t *metadata);
+
+#endif

@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+#
+# docker/packages.sh GROUP... -- installs what is missing, and is silent when nothing is.
+#
+#   build   compiler, libraries and PostgreSQL: all that ./start needs
+#   test    what ./check needs on top
+#   bench   what the benchmark needs on top
+#
+# It looks for the things themselves, not for packages, so a compiler or a PostgreSQL of your
+# own will do, and a machine that has everything needs neither apt nor a network.
+#
+# Installing PostgreSQL makes Debian create a cluster of its own; that one is neither used nor
+# touched.
+
+set -euo pipefail
+
+have() { command -v "$1" >/dev/null; }
+library() { have pkg-config && pkg-config --exists "$1"; }
+compiles() { echo 'int main(void) { return 0; }' | "$@" -x c -include stdio.h -o /dev/null - 2>/dev/null; }
+generator() { have ninja || have make; }
+postgres() { [ -x "$(pg_config --bindir 2>/dev/null)/initdb" ] || compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null; }
+nginx() { have nginx || [ -x /usr/sbin/nginx ]; }
+time_zones() { [ -e /usr/share/zoneinfo/Europe/Berlin ]; }
+json_schema_tests() { [ -d /usr/share/json-schema-test-suite/tests/draft7 ]; }
+python_venv() { have python3 && python3 -c 'import ensurepip, venv' 2>/dev/null; }
+fuzzer_runtime() {
+    have clang && echo 'int LLVMFuzzerTestOneInput(const char *d, unsigned long n) { return d && n ? 0 : 0; }' |
+        clang -x c -fsanitize=fuzzer,address,undefined -o /dev/null - 2>/dev/null
+}
+
+# need PACKAGES PROBE...: the probe succeeds when the packages are not needed.
+missing=()
+need() {
+    local packages=$1
+    shift
+    "$@" || missing+=($packages)
+}
+
+need_build() {
+    need "gcc libc6-dev" compiles "${CC:-cc}"
+    need cmake have cmake
+    need ninja-build generator
+    need pkg-config have pkg-config
+    need libmicrohttpd-dev library libmicrohttpd
+    need libwslay-dev compiles "${CC:-cc}" -include wslay/wslay.h
+    need libcurl4-openssl-dev library libcurl
+    need libjansson-dev library jansson
+    need libpq-dev library libpq
+    need libyaml-dev library yaml-0.1
+    need nettle-dev library nettle
+    need libpcre2-dev library libpcre2-8
+    need libsodium-dev library libsodium
+    need tzdata time_zones
+    need postgresql postgres
+}
+
+need_test() {
+    need git have git
+    need "clang libclang-rt-dev" fuzzer_runtime
+    need clang-tidy have clang-tidy
+    need libcmocka-dev library cmocka
+    need "python3 python3-venv" python_venv
+    need "nodejs npm" have npm
+    need curl have curl
+    need json-schema-test-suite json_schema_tests
+}
+
+need_bench() {
+    need nginx-light nginx
+}
+
+for group in "$@"; do
+    "need_$group"
+done
+if [ ${#missing[@]} -eq 0 ]; then
+    exit 0
+fi
+
+if ! have apt-get; then
+    echo "Please install what these Debian packages hold: ${missing[*]}" >&2
+    exit 1
+fi
+as_root=()
+if [ "$(id -u)" -ne 0 ]; then
+    if ! have sudo; then
+        echo "Please install these packages as root: ${missing[*]}" >&2
+        exit 1
+    fi
+    as_root=(sudo)
+fi
+
+echo "installing ${missing[*]}" >&2
+"${as_root[@]}" apt-get update -q >&2
+"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -q -y --no-install-recommends "${missing[@]}" >&2

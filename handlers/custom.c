@@ -1,0 +1,69 @@
+/*
+ * custom -- a tool of the application that takes free text instead of JSON.
+ *
+ * Chat Completions upstreams know functions only, so the model is offered a function with one
+ * string, `input`, and the client is shown what stands in it.
+ */
+
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "handlers/handlers.h"
+
+static const char parameters[] =
+    "{\"type\": \"object\", \"additionalProperties\": false,"
+    " \"required\": [\"input\"],"
+    " \"properties\": {"
+    "  \"input\": {\"type\": \"string\", \"description\": \"The text for the tool.\"}}}";
+
+/* The input in what the model wrote. A model that forgot the wrapping meant the whole of it. */
+static char *find_input(const char *arguments)
+{
+    json_auto_t *object = NULL;
+    const json_t *input;
+
+    if (json_parse(arguments, strlen(arguments), &object, NULL))
+        return mem_strdup(arguments);
+    if (json_is_string(object))
+        return mem_strdup(json_string_value(object));
+    input = json_object_get(object, "input");
+    if (!input)
+        return mem_strdup(arguments);
+    return json_is_string(input) ? mem_strdup(json_string_value(input)) : json_text(input);
+}
+
+static enum err_code announce(const char *name, const char *arguments,
+                              struct tool_announcement *ret, struct err *err)
+{
+    AUTO_FREE char *input = find_input(arguments);
+
+    (void)err;
+    ret->item_type = "custom_tool_call";
+    ret->opening = json_build("{s:s, s:s}", "name", name, "input", "");
+    ret->fields = json_build("{s:s, s:s}", "name", name, "input", input);
+    return ERR_OK;
+}
+
+/* A grammar cannot be enforced by a server that knows functions only; the model is told of it. */
+static json_t *describe(const json_t *entry)
+{
+    const json_t *format = json_object_get(entry, "format");
+    const char *definition = json_get_string(format, "definition", NULL);
+    const char *description = json_get_string(entry, "description", "");
+    AUTO_FREE char *text = NULL;
+
+    if (!definition)
+        return json_build("{s:s}", "description", description);
+    text = mem_printf("%s%sThe input must match this grammar (%s):\n%s", description,
+                      *description ? "\n\n" : "", json_get_string(format, "syntax", ""),
+                      definition);
+    return json_build("{s:s}", "description", text);
+}
+
+const struct tool_handler custom_handler = {
+    .name = "custom",
+    .parameters = parameters,
+    .announce = announce,
+    .describe = describe,
+};

@@ -1,0 +1,39 @@
+#include "handlers/handlers.h"
+
+/* clang-format off */
+const struct tool_handler *const all_handlers[] = {
+    &function_handler,
+    &custom_handler,
+    &local_shell_handler,
+    &shell_handler,
+    &apply_patch_handler,
+    &computer_handler,
+    &computer_use_preview_handler,
+    &tool_search_handler,
+
+    &datetime_handler,
+    &text_handler,
+    &json2interface_handler,
+
+#ifdef RUNNEL_TEST_HANDLERS
+    &test_slow_handler,
+    &test_stream_handler,
+    &test_pages_handler,
+    &test_short_handler,
+    &test_whole_handler,
+    &test_fail_handler,
+    &test_final_handler,
+    &test_final_image_handler,
+    &test_hidden_handler,
+    &test_stubborn_handler,
+    &test_image_handler,
+    &test_search_handler,
+    &test_web_handler,
+    &test_code_handler,
+    &test_echo_context_handler,
+    &test_count_handler,
+    &test_count_idempotent_handler,
+#endif
+    NULL,
+};
+/* clang-format on */

@@ -1,0 +1,49 @@
+#ifndef RUNNEL_HANDLERS_HANDLERS_H
+#define RUNNEL_HANDLERS_HANDLERS_H
+
+#include "core/tool/tool.h"
+
+/*
+ * handlers.h -- every tool there is.
+ *
+ * all_handlers ends with NULL and is what tool_registry_set() gets at start. A new tool is one
+ * file with one descriptor, one line below and one line in handlers.c.
+ */
+
+extern const struct tool_handler *const all_handlers[];
+
+/* Definition-only: the client executes. */
+extern const struct tool_handler function_handler;
+extern const struct tool_handler custom_handler;
+extern const struct tool_handler local_shell_handler;
+extern const struct tool_handler shell_handler;
+extern const struct tool_handler apply_patch_handler;
+extern const struct tool_handler computer_handler;
+extern const struct tool_handler computer_use_preview_handler;
+extern const struct tool_handler tool_search_handler;
+
+/* Group "basic". */
+extern const struct tool_handler datetime_handler;
+extern const struct tool_handler text_handler;
+extern const struct tool_handler json2interface_handler;
+
+/* Group "test", only in builds with RUNNEL_TEST_HANDLERS. */
+extern const struct tool_handler test_slow_handler;
+extern const struct tool_handler test_stream_handler;
+extern const struct tool_handler test_pages_handler;
+extern const struct tool_handler test_short_handler;
+extern const struct tool_handler test_whole_handler;
+extern const struct tool_handler test_fail_handler;
+extern const struct tool_handler test_final_handler;
+extern const struct tool_handler test_final_image_handler;
+extern const struct tool_handler test_hidden_handler;
+extern const struct tool_handler test_stubborn_handler;
+extern const struct tool_handler test_image_handler;
+extern const struct tool_handler test_search_handler;
+extern const struct tool_handler test_web_handler;
+extern const struct tool_handler test_code_handler;
+extern const struct tool_handler test_echo_context_handler;
+extern const struct tool_handler test_count_handler;
+extern const struct tool_handler test_count_idempotent_handler;
+
+#endif

@@ -1,0 +1,272 @@
+/*
+ * test -- tools that behave, and misbehave, as tests ask them to. Never part of a release.
+ *
+ * What they do stands in their arguments, so a script of the model can drive every path of the
+ * engine: slow and streaming tools, final and hidden ones, every kind of hosted item, and one
+ * that does not listen.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/buf.h"
+#include "core/base/clock.h"
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "handlers/handlers.h"
+
+/* One transparent pixel. */
+#define PIXEL                                                                              \
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJ" \
+    "RU5ErkJggg=="
+
+/* Anything goes: these are for scripts that know what they do. */
+#define ANY "{\"type\": \"object\", \"additionalProperties\": true}"
+
+static uint64_t pause_ns(const struct tool_call *call)
+{
+    json_int_t ms = json_get_int(tool_call_args(call), "ms", 0);
+
+    return ms > 0 ? (uint64_t)ms * NS_PER_MS : 0;
+}
+
+static const char *text_of(const struct tool_call *call, const char *fallback)
+{
+    return json_get_string(tool_call_args(call), "text", fallback);
+}
+
+static void add_pixel(struct tool_result *result)
+{
+    tool_result_add_part(result, (struct tool_part){.kind = TOOL_PART_IMAGE,
+                                                    .mime_type = mem_strdup("image/png"),
+                                                    .data = mem_strdup(PIXEL),
+                                                    .length = strlen(PIXEL)});
+}
+
+/* Emits args.pieces, waiting args.ms between them; all of them together end up in *whole. */
+static enum err_code emit_pieces(struct tool_call *call, struct buf *whole)
+{
+    const json_t *piece;
+    size_t i;
+
+    json_array_foreach (json_object_get(tool_call_args(call), "pieces"), i, piece) {
+        const char *text = json_is_string(piece) ? json_string_value(piece) : "";
+        enum err_code rc = i ? tool_call_wait(call, pause_ns(call)) : ERR_OK;
+
+        if (!rc)
+            rc = tool_call_emit_text(call, text, strlen(text));
+        if (rc)
+            return rc;
+        buf_add_text(whole, text);
+    }
+    return ERR_OK;
+}
+
+static enum err_code run_slow(struct tool_call *call, struct tool_result *ret_result,
+                              struct err *err)
+{
+    enum err_code rc = tool_call_wait(call, pause_ns(call));
+
+    (void)err;
+    if (rc)
+        return rc;
+    tool_result_add_text(ret_result, text_of(call, "done"));
+    return ERR_OK;
+}
+
+static enum err_code run_stream(struct tool_call *call, struct tool_result *ret_result,
+                                struct err *err)
+{
+    AUTO_BUF whole = {0};
+    enum err_code rc = emit_pieces(call, &whole);
+
+    (void)err;
+    if (rc)
+        return rc;
+    tool_result_add_text(ret_result, text_of(call, "done"));
+    return ERR_OK;
+}
+
+static enum err_code run_fail(struct tool_call *call, struct tool_result *ret_result,
+                              struct err *err)
+{
+    enum err_code rc = tool_call_wait(call, pause_ns(call));
+
+    (void)ret_result;
+    if (rc)
+        return rc;
+    return err_set(err, ERR_INVALID, "%s",
+                   json_get_string(tool_call_args(call), "message", "this tool always fails"));
+}
+
+static enum err_code run_final(struct tool_call *call, struct tool_result *ret_result,
+                               struct err *err)
+{
+    AUTO_BUF whole = {0};
+    enum err_code rc = emit_pieces(call, &whole);
+
+    (void)err;
+    if (rc)
+        return rc;
+    tool_result_add_bytes(ret_result, whole.data ? whole.data : "", whole.length);
+    return ERR_OK;
+}
+
+static enum err_code run_final_image(struct tool_call *call, struct tool_result *ret_result,
+                                     struct err *err)
+{
+    (void)call;
+    (void)err;
+    add_pixel(ret_result);
+    return ERR_OK;
+}
+
+/* Deaf to tool_call_cancelled() for args.ms. */
+static enum err_code run_stubborn(struct tool_call *call, struct tool_result *ret_result,
+                                  struct err *err)
+{
+    uint64_t until = clock_mono_ns() + pause_ns(call);
+    uint64_t now;
+
+    (void)err;
+    while ((now = clock_mono_ns()) < until)
+        (void)poll(NULL, 0, (int)((until - now) / NS_PER_MS) + 1);
+    tool_result_add_text(ret_result, text_of(call, "done"));
+    return tool_call_emit_text(call, "too late?", strlen("too late?"));
+}
+
+static enum err_code emit_partial_image(struct tool_call *call, json_int_t index)
+{
+    return tool_call_emit_stage(
+        call, "partial_image",
+        json_build("{s:s, s:I}", "partial_image_b64", PIXEL, "partial_image_index", index));
+}
+
+static enum err_code run_image(struct tool_call *call, struct tool_result *ret_result,
+                               struct err *err)
+{
+    json_int_t count = json_get_int(tool_call_args(call), "partial_images", 1);
+    enum err_code rc = tool_call_emit_stage(call, "generating", NULL);
+
+    (void)err;
+    for (json_int_t i = 0; !rc && i < count; i++) {
+        rc = tool_call_wait(call, pause_ns(call));
+        if (!rc)
+            rc = emit_partial_image(call, i);
+    }
+    if (rc)
+        return rc;
+    add_pixel(ret_result);
+    return ERR_OK;
+}
+
+/* What file and web search have in common. */
+static enum err_code run_search(struct tool_call *call, struct tool_result *ret_result,
+                                struct err *err)
+{
+    enum err_code rc = tool_call_emit_stage(call, "searching", NULL);
+
+    if (rc)
+        return rc;
+    return run_slow(call, ret_result, err);
+}
+
+/* args.pieces are the code. */
+static enum err_code run_code(struct tool_call *call, struct tool_result *ret_result,
+                              struct err *err)
+{
+    enum err_code rc = ERR_OK;
+    const json_t *piece;
+    size_t i;
+
+    json_array_foreach (json_object_get(tool_call_args(call), "pieces"), i, piece) {
+        const char *text = json_is_string(piece) ? json_string_value(piece) : "";
+
+        rc = tool_call_emit_delta(call, "code", text, strlen(text));
+        if (rc)
+            return rc;
+    }
+    rc = tool_call_emit_stage(call, "interpreting", NULL);
+    if (rc)
+        return rc;
+    return run_slow(call, ret_result, err);
+}
+
+static enum err_code run_echo_context(struct tool_call *call, struct tool_result *ret_result,
+                                      struct err *err)
+{
+    json_auto_t *all = json_build("{s:s, s:s, s:s, s:s, s:s, s:O, s:O, s:O, s:O}", "call_id",
+                                  tool_call_id(call), "project", tool_call_project(call), "run",
+                                  tool_call_run(call), "thread", tool_call_thread(call), "user",
+                                  tool_call_user(call), "args", tool_call_args(call), "config",
+                                  tool_call_config(call), "files", tool_call_files(call),
+                                  "context", tool_call_context(call));
+    AUTO_FREE char *text = json_text(all);
+
+    (void)err;
+    tool_result_add_text(ret_result, text);
+    return ERR_OK;
+}
+
+/* Leaves a line in a file, so that a test can count how often it ran. */
+static enum err_code run_count(struct tool_call *call, struct tool_result *ret_result,
+                               struct err *err)
+{
+    const char *path = json_get_string(tool_call_args(call), "path", "");
+    AUTO_FREE char *line = mem_printf("%s\n", tool_call_id(call));
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    ssize_t written;
+
+    if (fd < 0)
+        return err_set(err, ERR_INVALID, "cannot open %s: %s", path, strerror(errno));
+    written = write(fd, line, strlen(line));
+    close(fd);
+    if (written != (ssize_t)strlen(line))
+        return err_set(err, ERR_INTERNAL, "cannot write to %s", path);
+    return run_slow(call, ret_result, err);
+}
+
+/* A page of its own making: `limit` characters from `begin`, ASCII. */
+static char *cut_page(const char *text, const struct cut_rule *rule, bool *ret_truncated)
+{
+    size_t length = strlen(text);
+    size_t begin = rule->begin < length ? rule->begin : length;
+    size_t size = length - begin < rule->limit ? length - begin : rule->limit;
+
+    *ret_truncated = size < length;
+    return mem_printf("page: %.*s", (int)size, text + begin);
+}
+
+#define TEST_HANDLER(word, about, more, runner)                               \
+    const struct tool_handler test_##word##_handler = {.name = "test_" #word, \
+                                                       .group = "test",       \
+                                                       .description = about,  \
+                                                       .parameters = ANY,     \
+                                                       .run = runner,         \
+                                                       more}
+
+#define PLAIN .flags = 0
+
+/* clang-format off */
+TEST_HANDLER(slow, "Waits args.ms, returns args.text.", PLAIN, run_slow);
+TEST_HANDLER(stream, "Says args.pieces, args.ms apart.", PLAIN, run_stream);
+TEST_HANDLER(pages, "As test_slow, its text in pages.", .cut = cut_page, run_slow);
+TEST_HANDLER(short, "As test_slow, ten characters of it.", .shown_limit = 10, run_slow);
+TEST_HANDLER(whole, "As test_slow, all of it.", .shown_limit = CUT_NO_LIMIT, run_slow);
+TEST_HANDLER(fail, "Fails with args.message.", PLAIN, run_fail);
+TEST_HANDLER(final, "Answers with args.pieces.", .flags = TOOL_FINAL, run_final);
+TEST_HANDLER(final_image, "Answers with an image.", .flags = TOOL_FINAL, run_final_image);
+TEST_HANDLER(hidden, "As test_stream, unseen.", .flags = TOOL_HIDDEN, run_stream);
+TEST_HANDLER(stubborn, "Blocks for args.ms whatever happens.", PLAIN, run_stubborn);
+TEST_HANDLER(image, "Makes a picture.", .item_type = "image_generation_call", run_image);
+TEST_HANDLER(search, "Searches files.", .item_type = "file_search_call", run_search);
+TEST_HANDLER(web, "Searches the web.", .item_type = "web_search_call", run_search);
+TEST_HANDLER(code, "Runs code.", .item_type = "code_interpreter_call", run_code);
+TEST_HANDLER(echo_context, "Returns what it was given.", PLAIN, run_echo_context);
+TEST_HANDLER(count, "Appends a line to args.path.", PLAIN, run_count);
+TEST_HANDLER(count_idempotent, "As test_count, and may run again.", .flags = TOOL_IDEMPOTENT,
+             run_count);
+/* clang-format on */

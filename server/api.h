@@ -1,0 +1,36 @@
+#ifndef RUNNEL_SERVER_API_H
+#define RUNNEL_SERVER_API_H
+
+#include "server/request.h"
+
+/*
+ * api.h -- every endpoint by name; each api_*.c is one resource family.
+ */
+
+endpoint_fn api_health, api_ready, api_metrics;                          /* api_health.c */
+endpoint_fn api_model_list, api_model_get;                               /* api_models.c */
+endpoint_fn api_chat_completions;                                        /* api_chat.c */
+endpoint_fn api_assistant_list, api_assistant_create, api_assistant_get; /* api_assistants.c */
+endpoint_fn api_assistant_modify, api_assistant_delete;
+endpoint_fn api_thread_create, api_thread_get, api_thread_modify; /* api_threads.c */
+endpoint_fn api_thread_delete;
+endpoint_fn api_message_list, api_message_create, api_message_get; /* api_messages.c */
+endpoint_fn api_message_modify, api_message_delete;
+endpoint_fn api_thread_run_create, api_run_list, api_run_create, api_run_get; /* api_runs.c */
+endpoint_fn api_run_modify, api_run_cancel, api_run_submit, api_run_events;
+endpoint_fn api_step_list, api_step_get;                                /* api_steps.c */
+endpoint_fn api_response_create, api_response_get, api_response_delete; /* api_responses.c */
+endpoint_fn api_response_cancel, api_response_inputs;
+endpoint_fn api_response_compact;                          /* api_compact.c */
+endpoint_fn api_response_input_tokens;                     /* api_input_tokens.c */
+endpoint_fn api_response_connect;                          /* api_response_socket.c */
+endpoint_fn api_conversation_create, api_conversation_get; /* api_conversations.c */
+endpoint_fn api_conversation_modify, api_conversation_delete;
+endpoint_fn api_conversation_item_list, api_conversation_item_create;
+endpoint_fn api_conversation_item_get, api_conversation_item_delete;
+endpoint_fn api_prompt_create, api_prompt_list, api_prompt_get; /* api_prompts.c */
+endpoint_fn api_prompt_delete, api_prompt_version_create;
+endpoint_fn api_prompt_version_list, api_prompt_version_get;
+endpoint_fn api_thread_fork, api_thread_copy, api_thread_merge; /* api_thread_copies.c */
+
+#endif

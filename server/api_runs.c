@@ -1,0 +1,604 @@
+/*
+ * Runs of threads: made, listed, looked at, answered, cancelled.
+ */
+
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/ids.h"
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/run/engine.h"
+#include "core/run/follow.h"
+#include "core/run/recover.h"
+#include "core/store/assistants.h"
+#include "core/store/runs.h"
+#include "core/store/sha256.h"
+#include "core/store/threads.h"
+#include "core/tool/files_view.h"
+#include "server/api.h"
+#include "server/encode.h"
+#include "server/faces.h"
+#include "server/messages.h"
+#include "server/params.h"
+#include "server/request_key.h"
+#include "server/runnel_params.h"
+#include "server/server.h"
+#include "server/step_include.h"
+
+/* Outputs of one submission; a turn cannot ask for more calls than this. */
+#define TOOL_OUTPUT_LIMIT ((size_t)128)
+
+/* ---- What a run is made of ---- */
+
+/* The assistant's fields that a run takes over unless its request has its own. */
+static const char *const inherited[] = {
+    "model",       "instructions", "tools",           "tool_resources",
+    "temperature", "top_p",        "response_format", "reasoning_effort",
+};
+static const char *const own[] = {
+    "max_prompt_tokens", "max_completion_tokens", "truncation_strategy",
+    "tool_choice",       "parallel_tool_calls",   "runnel",
+};
+
+static void take_fields(json_t *config, const json_t *source, const char *const *keys,
+                        size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        json_t *value = json_object_get(source, keys[i]);
+
+        if (!json_absent(value))
+            json_object_set(config, keys[i], value);
+    }
+}
+
+static void add_instructions(json_t *config, const char *more)
+{
+    const char *given = json_get_string(config, "instructions", "");
+    AUTO_FREE char *both = NULL;
+
+    if (!more || !*more)
+        return;
+    both = *given ? mem_printf("%s\n\n%s", given, more) : mem_strdup(more);
+    json_set_string(config, "instructions", both);
+}
+
+/* The run's snapshot: request over thread over assistant. New reference. */
+static json_t *make_config(const struct assistant_row *assistant, const json_t *body)
+{
+    json_auto_t *base = json_parse_own(assistant->body);
+    json_t *config = json_object();
+
+    take_fields(config, base, inherited, COUNT_OF(inherited));
+    take_fields(config, json_object_get(body, "thread"),
+                (const char *const[]){"tool_resources"}, 1);
+    take_fields(config, body, inherited, COUNT_OF(inherited));
+    take_fields(config, body, own, COUNT_OF(own));
+    add_instructions(config, json_get_string(body, "additional_instructions", NULL));
+    json_set(config, "runnel", runnel_settings(body));
+    return config;
+}
+
+static enum err_code check_model(const json_t *config, struct request *request, struct err *err)
+{
+    const char *model = json_get_string(config, "model", "");
+    const struct config *settings = request_server(request)->config;
+
+    if (model_upstream_find(settings->upstreams, settings->upstream_count, model))
+        return ERR_OK;
+    return err_invalid(err, "model_not_found", "model",
+                       "The requested model '%s' does not exist.", model);
+}
+
+/* Tools that nobody here executes yet are kept: the run that needs them says so. But a tool that
+ * makes no sense is refused now. */
+static void make_row(struct request *request, const struct assistant_row *assistant,
+                     const char *thread_id, json_t *config, struct run_row *run)
+{
+    const json_t *body = request_json(request);
+    json_t *metadata = json_object_get(body, "metadata");
+    double expiry = request_server(request)->config->run_expiry;
+
+    memset(run, 0, sizeof(*run));
+    id_make(run->id, "run_");
+    (void)snprintf(run->project, sizeof(run->project), "%s", request_project(request));
+    (void)snprintf(run->thread_id, sizeof(run->thread_id), "%s", thread_id);
+    (void)snprintf(run->assistant_id, sizeof(run->assistant_id), "%s", assistant->id);
+    run->face = FACE_ASSISTANTS;
+    run->flags = RUN_STORED | RUN_RESUMABLE;
+    if (json_get_bool(body, "stream", false))
+        run->flags |= RUN_STREAMED;
+    run->status = RUN_QUEUED;
+    run->config = json_text(config);
+    run->metadata = json_is_object(metadata) ? json_text(metadata) : mem_strdup("{}");
+    run->created_at = clock_wall_us();
+    run->expires_at = run->created_at + (int64_t)(expiry * 1e6);
+}
+
+/* ---- Starting ---- */
+
+/* Hands the run to its loop and answers: with its stream, or with the run as it is now. */
+static void start_and_answer(struct request *request, struct run_start *start)
+{
+    struct engine *engine = request_server(request)->engine;
+    const char *run_id = start->load.run.id;
+
+    if (start->load.run.flags & RUN_STREAMED)
+        start->sink = request_stream(request, engine_loop(engine, run_id));
+    else
+        request_answer(request, 200, encode_run(&start->load.run));
+    start->context = runnel_context(request_json(request));
+    engine_run(engine, start);
+}
+
+/* What the request has asked for is done already: the run as it is now, or its stream from
+ * where the request has begun it. */
+static void answer_again(struct request *request, const struct run_load *load)
+{
+    struct engine *engine = request_server(request)->engine;
+    const struct run_row *run = &load->run;
+
+    if (!json_get_bool(request_json(request), "stream", false)) {
+        request_answer(request, 200, encode_run(run));
+        return;
+    }
+    engine_follow(engine, &(struct follow){
+                              .face = FACE_ASSISTANTS,
+                              .project = run->project,
+                              .thread_id = run->thread_id,
+                              .run_id = run->id,
+                              .first_seq = load->next_seq,
+                              .sink = request_stream(request, engine_loop(engine, run->id)),
+                          });
+}
+
+static enum err_code create(struct request *request, const struct thread_row *new_thread,
+                            const char *thread_id, struct item_row *messages, size_t count,
+                            struct err *err)
+{
+    struct server *server = request_server(request);
+    const json_t *body = request_json(request);
+    CLEANUP(assistant_row_clear) struct assistant_row assistant = {0};
+    CLEANUP(run_row_clear) struct run_row run = {0};
+    json_auto_t *config = NULL;
+    unsigned include = 0;
+    struct run_start start = {.arrival = ARRIVAL_NEW, .new_thread = new_thread};
+    const char *assistant_id = json_get_string(body, "assistant_id", "");
+    struct idempotency idempotency;
+    enum err_code rc;
+
+    rc = request_key(request, &idempotency, err);
+    if (!rc)
+        rc = step_include_read(request, &include, err);
+    if (rc)
+        return rc;
+    rc = store_assistant_get(server->store, request_project(request), assistant_id, &assistant,
+                             err);
+    if (rc)
+        return rc;
+    config = make_config(&assistant, body);
+    step_include_keep(config, include);
+    rc = check_model(config, request, err);
+    if (rc)
+        return rc;
+    rc = engine_admit(server->engine, err);
+    if (rc)
+        return rc;
+
+    make_row(request, &assistant, thread_id, config, &run);
+    rc = store_run_create(
+        server->store,
+        &(struct run_creation){
+            .run = &run,
+            .thread = new_thread,
+            .messages = messages,
+            .message_count = count,
+            .last_messages = (int)json_get_int(json_object_get(config, "truncation_strategy"),
+                                               "last_messages", 0),
+            .context_limit = engine_context_limit(server->engine),
+            .idempotency = &idempotency,
+        },
+        &start.load, err);
+    if (rc)
+        return rc;
+    if (start.load.fence) {
+        start_and_answer(request, &start);
+        return ERR_OK;
+    }
+    answer_again(request, &start.load);
+    run_load_clear(&start.load);
+    return ERR_OK;
+}
+
+static const char *const run_keys[] = {
+    "additional_instructions",
+    "additional_messages",
+    "assistant_id",
+    "instructions",
+    "max_completion_tokens",
+    "max_prompt_tokens",
+    "metadata",
+    "model",
+    "parallel_tool_calls",
+    "reasoning_effort",
+    "response_format",
+    "runnel",
+    "stream",
+    "temperature",
+    "tool_choice",
+    "tool_resources",
+    "tools",
+    "top_p",
+    "truncation_strategy",
+    NULL,
+};
+static const char *const thread_run_keys[] = {
+    "assistant_id",
+    "instructions",
+    "max_completion_tokens",
+    "max_prompt_tokens",
+    "metadata",
+    "model",
+    "parallel_tool_calls",
+    "reasoning_effort",
+    "response_format",
+    "runnel",
+    "stream",
+    "temperature",
+    "thread",
+    "tool_choice",
+    "tool_resources",
+    "tools",
+    "top_p",
+    "truncation_strategy",
+    NULL,
+};
+
+static enum err_code check_body(const json_t *body, const char *const *known, struct err *err)
+{
+    const json_t *resources = json_object_get(body, "tool_resources");
+    const char *assistant_id;
+    bool stream = false;
+    enum err_code rc;
+
+    rc = param_string(body, "", "assistant_id", PARAM_REQUIRED, ID_LIMIT, &assistant_id, err);
+    if (rc)
+        return rc;
+    rc = param_id(assistant_id, "asst", "assistant_id", err);
+    if (rc)
+        return rc;
+    rc = param_unknown(body, "", known, err);
+    if (!rc)
+        rc = param_bool(body, "", "stream", &stream, err);
+    if (!rc && !json_absent(resources))
+        rc = files_view_check_resources(resources, "tool_resources", err);
+    if (!rc)
+        rc = runnel_params_check(body, err);
+    return rc ? rc : run_params_check(body, err);
+}
+
+enum err_code api_run_create(struct request *request, struct err *err)
+{
+    const json_t *body = request_json(request);
+    char thread_id[ID_LIMIT + 1];
+    struct item_row *messages = NULL;
+    size_t count = 0;
+    enum err_code rc;
+
+    rc = param_thread_id(request_param(request, "thread"), "thread_id", thread_id, err);
+    if (rc)
+        return rc;
+    rc = check_body(body, run_keys, err);
+    if (rc)
+        return rc;
+    rc = messages_decode(body, "", "additional_messages", thread_id, &messages, &count, err);
+    if (rc)
+        return rc;
+    rc = create(request, NULL, thread_id, messages, count, err);
+    item_rows_free(messages, count);
+    return rc;
+}
+
+enum err_code api_thread_run_create(struct request *request, struct err *err)
+{
+    const json_t *body = request_json(request);
+    json_t *given = NULL;
+    json_auto_t *empty = json_object();
+    CLEANUP(thread_row_clear) struct thread_row thread = {0};
+    struct item_row *messages = NULL;
+    size_t count = 0;
+    enum err_code rc;
+
+    rc = check_body(body, thread_run_keys, err);
+    if (rc)
+        return rc;
+    rc = param_object(body, "", "thread", PARAM_OPTIONAL, &given, err);
+    if (rc)
+        return rc;
+    rc = thread_decode(given ? given : empty, "thread", &thread, &messages, &count, err);
+    if (rc)
+        return rc;
+    rc = create(request, &thread, thread.id, messages, count, err);
+    item_rows_free(messages, count);
+    return rc;
+}
+
+/* ---- Looking ---- */
+
+/* The thread of the path, also under its conversation's name, and the run. */
+static enum err_code read_ids(const struct request *request, char ret_thread[ID_LIMIT + 1],
+                              struct err *err)
+{
+    enum err_code rc =
+        param_thread_id(request_param(request, "thread"), "thread_id", ret_thread, err);
+
+    if (rc)
+        return rc;
+    return param_id(request_param(request, "run"), "run", "run_id", err);
+}
+
+/* SDKs poll as often as this says. */
+static void answer_run(struct request *request, const struct run_row *run)
+{
+    if (!run_status_is_final(run->status))
+        request_set_header(request, "openai-poll-after-ms", "500");
+    request_answer(request, 200, encode_run(run));
+}
+
+enum err_code api_run_get(struct request *request, struct err *err)
+{
+    CLEANUP(run_row_clear) struct run_row run = {0};
+    char thread_id[ID_LIMIT + 1];
+    enum err_code rc = read_ids(request, thread_id, err);
+
+    if (rc)
+        return rc;
+    rc = store_run_get(request_server(request)->store, request_project(request), thread_id,
+                       request_param(request, "run"), &run, err);
+    if (rc)
+        return rc;
+    answer_run(request, &run);
+    return ERR_OK;
+}
+
+/* No runs, or no such thread? */
+static enum err_code check_thread(struct request *request, const char *thread_id,
+                                  struct err *err)
+{
+    CLEANUP(thread_row_clear) struct thread_row thread = {0};
+
+    return store_thread_get(request_server(request)->store, request_project(request), thread_id,
+                            &thread, err);
+}
+
+enum err_code api_run_list(struct request *request, struct err *err)
+{
+    char thread_id[ID_LIMIT + 1];
+    struct page page;
+    AUTO_FREE struct run_row *runs = NULL;
+    size_t count = 0;
+    bool more = false;
+    json_t *data;
+    enum err_code rc;
+
+    rc = param_thread_id(request_param(request, "thread"), "thread_id", thread_id, err);
+    if (rc)
+        return rc;
+    rc = param_page(request, &page, err);
+    if (rc)
+        return rc;
+    rc = store_run_list(request_server(request)->store, request_project(request), thread_id,
+                        &page, &runs, &count, &more, err);
+    if (rc)
+        return rc;
+    rc = count ? ERR_OK : check_thread(request, thread_id, err);
+    if (rc)
+        return rc;
+    data = json_array();
+    for (size_t i = 0; i < count; i++) {
+        json_array_append_new(data, encode_run(&runs[i]));
+        run_row_clear(&runs[i]);
+    }
+    request_answer(request, 200, encode_list(data, more));
+    return ERR_OK;
+}
+
+enum err_code api_run_modify(struct request *request, struct err *err)
+{
+    CLEANUP(run_row_clear) struct run_row run = {0};
+    json_t *given = json_object_get(request_json(request), "metadata");
+    AUTO_FREE char *metadata = NULL;
+    json_t *checked = NULL;
+    char thread_id[ID_LIMIT + 1];
+    enum err_code rc = read_ids(request, thread_id, err);
+
+    if (rc)
+        return rc;
+    rc = param_unknown(request_json(request), "", (const char *const[]){"metadata", NULL}, err);
+    if (!rc)
+        rc = param_metadata(request_json(request), &checked, err);
+    if (rc)
+        return rc;
+    if (given)
+        metadata = checked ? json_text(checked) : mem_strdup("{}");
+    rc = store_run_modify(request_server(request)->store, request_project(request), thread_id,
+                          request_param(request, "run"), metadata, &run, err);
+    if (rc)
+        return rc;
+    answer_run(request, &run);
+    return ERR_OK;
+}
+
+/* Joins the stream of a run again: what was said after `starting_after`, and what is to come,
+ * until the run has ended. */
+enum err_code api_run_events(struct request *request, struct err *err)
+{
+    struct engine *engine = request_server(request)->engine;
+    CLEANUP(run_row_clear) struct run_row run = {0};
+    char thread_id[ID_LIMIT + 1];
+    int64_t first = 0;
+    enum err_code rc = read_ids(request, thread_id, err);
+
+    if (!rc)
+        rc = param_starting_after(request, &first, err);
+    if (!rc)
+        rc = store_run_get(request_server(request)->store, request_project(request), thread_id,
+                           request_param(request, "run"), &run, err);
+    if (rc)
+        return rc;
+    engine_follow(engine, &(struct follow){
+                              .face = FACE_ASSISTANTS,
+                              .project = run.project,
+                              .thread_id = run.thread_id,
+                              .run_id = run.id,
+                              .first_seq = first,
+                              .flags = FOLLOW_NUMBERED | FOLLOW_WAITING,
+                              .sink = request_stream(request, engine_loop(engine, run.id)),
+                          });
+    return ERR_OK;
+}
+
+/* ---- Cancelling ---- */
+
+enum err_code api_run_cancel(struct request *request, struct err *err)
+{
+    struct server *server = request_server(request);
+    struct run_start start = {.arrival = ARRIVAL_CLAIMED};
+    enum cancel_outcome outcome;
+    char thread_id[ID_LIMIT + 1];
+    enum err_code rc = read_ids(request, thread_id, err);
+
+    if (rc)
+        return rc;
+    rc = store_run_cancel(server->store, request_project(request), thread_id,
+                          request_param(request, "run"), engine_context_limit(server->engine),
+                          &outcome, &start.load, err);
+    if (rc)
+        return rc;
+    answer_run(request, &start.load.run);
+    if (outcome == CANCEL_OWNED_HERE)
+        engine_cancel(server->engine, start.load.run.id);
+    if (outcome != CANCEL_CLAIMED) {
+        run_load_clear(&start.load);
+        return ERR_OK;
+    }
+    /* If the log cannot be read now, the keeper takes the run up when its lease has run out. */
+    if (recover_load(server->store, &assistants_face, &start.load, NULL) == ERR_OK)
+        engine_run(server->engine, &start);
+    else
+        run_load_clear(&start.load);
+    return ERR_OK;
+}
+
+/* ---- Answering ---- */
+
+static enum err_code decode_answer(const json_t *entry, size_t index,
+                                   struct tool_answer *answer, struct err *err)
+{
+    struct param_path path = param_index("tool_outputs", index);
+    enum err_code rc;
+
+    if (!json_is_object(entry))
+        return param_wrong_type(err, path.text, "an object", entry);
+    rc = param_string(entry, path.text, "tool_call_id", PARAM_REQUIRED, ID_LIMIT,
+                      &answer->call_id, err);
+    if (rc)
+        return rc;
+    answer->output = "";
+    return param_string(entry, path.text, "output", PARAM_OPTIONAL, SIZE_MAX, &answer->output,
+                        err);
+}
+
+static enum err_code decode_answers(const json_t *body, struct tool_answer **ret_answers,
+                                    size_t *ret_count, struct err *err)
+{
+    AUTO_FREE struct tool_answer *answers = NULL;
+    json_t *list = NULL;
+    enum err_code rc;
+
+    rc = param_array(body, "", "tool_outputs", PARAM_REQUIRED, TOOL_OUTPUT_LIMIT, &list, err);
+    if (rc)
+        return rc;
+    answers = mem_new_array(struct tool_answer, json_array_size(list));
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        rc = decode_answer(json_array_get(list, i), i, &answers[i], err);
+        if (rc)
+            return rc;
+    }
+    *ret_count = json_array_size(list);
+    *ret_answers = TAKE(answers);
+    return ERR_OK;
+}
+
+static int by_call_id(const void *a, const void *b)
+{
+    return strcmp(((const struct tool_answer *)a)->call_id,
+                  ((const struct tool_answer *)b)->call_id);
+}
+
+/* The same answers in another order are the same answers. */
+static void hash_answers(struct tool_answer *answers, size_t count, unsigned char ret_hash[32])
+{
+    json_auto_t *canonical = json_array();
+    AUTO_FREE char *text = NULL;
+
+    qsort(answers, count, sizeof(*answers), by_call_id);
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(canonical,
+                              json_build("[s, s]", answers[i].call_id, answers[i].output));
+    text = json_text(canonical);
+    sha256_text(text, ret_hash);
+}
+
+enum err_code api_run_submit(struct request *request, struct err *err)
+{
+    struct server *server = request_server(request);
+    struct run_start start = {.arrival = ARRIVAL_SUBMITTED};
+    AUTO_FREE struct tool_answer *answers = NULL;
+    struct idempotency idempotency;
+    unsigned char hash[32];
+    bool repeated = false, stream = false;
+    size_t count = 0;
+    char thread_id[ID_LIMIT + 1];
+    enum err_code rc = read_ids(request, thread_id, err);
+
+    if (!rc)
+        rc = param_unknown(request_json(request), "",
+                           (const char *const[]){"tool_outputs", "stream", NULL}, err);
+    if (!rc)
+        rc = param_bool(request_json(request), "", "stream", &stream, err);
+    if (!rc)
+        rc = decode_answers(request_json(request), &answers, &count, err);
+    if (!rc)
+        rc = request_key(request, &idempotency, err);
+    if (!rc)
+        rc = engine_admit(server->engine, err);
+    if (rc)
+        return rc;
+    hash_answers(answers, count, hash);
+    rc = store_run_submit(server->store,
+                          &(struct submission){
+                              .project = request_project(request),
+                              .thread_id = thread_id,
+                              .run_id = request_param(request, "run"),
+                              .answers = answers,
+                              .count = count,
+                              .hash = hash,
+                              .idempotency = &idempotency,
+                              .context_limit = engine_context_limit(server->engine),
+                          },
+                          &start.load, &repeated, err);
+    if (rc)
+        return rc;
+    if (repeated) {
+        answer_again(request, &start.load);
+        run_load_clear(&start.load);
+        return ERR_OK;
+    }
+    if (stream)
+        start.load.run.flags |= RUN_STREAMED;
+    else
+        start.load.run.flags &= ~(unsigned)RUN_STREAMED;
+    start_and_answer(request, &start);
+    return ERR_OK;
+}

@@ -1,0 +1,24 @@
+/*
+ * cmd_migrate.c -- `runnel migrate`: brings the database's schema up to this version.
+ */
+
+#include "server/commands.h"
+#include "server/config.h"
+#include "server/database.h"
+
+int cmd_migrate(int argc, char **argv)
+{
+    struct config *config = NULL;
+    struct database database = {0};
+    struct err err;
+    enum err_code rc;
+
+    if (config_read(argc - 1, argv + 1, &config, &err))
+        return command_failed(EXIT_USAGE, &err);
+    rc = database_join(config, &database, &err);
+    if (!rc)
+        rc = store_migrate(database.direct_url, &err);
+    database_close(&database);
+    config_free(config);
+    return rc ? command_failed(EXIT_CANNOT, &err) : EXIT_DONE;
+}

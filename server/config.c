@@ -1,0 +1,723 @@
+/*
+ * config.c -- one table of settings, and the four places that a value can come from.
+ *
+ * A value is text wherever it comes from and is understood in one function, so a setting
+ * accepts the same words as a flag, in the environment and in the file.
+ */
+
+#include "server/config.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <sched.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "server/config_yaml.h"
+#include "server/own_address.h"
+
+#define KEY_LIMIT 256
+
+enum kind {
+    KIND_TEXT,
+    KIND_SECONDS, /* decimals allowed */
+    KIND_COUNT,   /* also "cores" */
+    KIND_BYTES,
+    KIND_SWITCH, /* true or false, on or off ...; the flag alone means true */
+    KIND_WORD,   /* one of `words`; the value is its place in the list */
+};
+
+struct setting {
+    const char *name;
+    enum kind kind;
+    size_t offset;
+    const char *fallback; /* NULL: none */
+    double min, max;
+    const char *const *words;
+    const char *shown; /* in place of the fallback */
+    const char *help;
+};
+
+static const char *const unknown_words[] = {"ignore", "reject", NULL};
+static const char *const log_words[] = {"debug", "info", "warn", "error", "off", NULL};
+
+#define AT(field) offsetof(struct config, field)
+#define DAY       86400.0
+#define MIB       1048576.0
+
+/* clang-format off */
+static const struct setting settings[] = {
+    {"config",           KIND_TEXT, AT(config),       NULL, 0, 0, NULL, "none", "the YAML file"},
+    {"listen",           KIND_TEXT, AT(listen),       "127.0.0.1:8080", 0, 0, NULL, NULL, "address and port of the API; port 0 takes a free one"},
+    {"database_url",     KIND_TEXT, AT(database_url), "embedded", 0, 0, NULL, NULL, "libpq URL, or `embedded` for a private cluster in `data_dir`"},
+    {"database_direct_url", KIND_TEXT, AT(database_direct_url), NULL, 0, 0, NULL, "`database_url`", "for LISTEN and migrations when the main URL goes through a pooler"},
+    {"data_dir",         KIND_TEXT, AT(data_dir),     "./runnel-data", 0, 0, NULL, NULL, "embedded cluster, file bytes, workspaces, `node_id`, `api_key`"},
+    {"upstream_url",     KIND_TEXT, AT(upstream_url), NULL, 0, 0, NULL, "none: the demo model", "base URL of a Chat Completions server, ending in `/v1`"},
+    {"upstream_api_key", KIND_TEXT, AT(upstream_api_key), NULL, 0, 0, NULL, "none", "its key"},
+    {"api_key",          KIND_TEXT, AT(api_key),      NULL, 0, 0, NULL, "made once, kept in `data_dir/api_key`", "key of the default project, any text without blanks; stored hashed"},
+    {"no_auth",          KIND_SWITCH, AT(no_auth),    "false", 0, 0, NULL, NULL, "no keys at all; only on a loopback address"},
+
+    {"run_expiry",       KIND_SECONDS, AT(run_expiry),       "600",  1, 30 * DAY, NULL, NULL, "until an unfinished Assistants run expires"},
+    {"response_timeout", KIND_SECONDS, AT(response_timeout), "3600", 1, 30 * DAY, NULL, NULL, "until a running response ends `failed`"},
+    {"upstream_connect_timeout",    KIND_SECONDS, AT(upstream_connect_timeout),    "10",   0.01, DAY, NULL, NULL, "until an upstream must have accepted"},
+    {"upstream_first_byte_timeout", KIND_SECONDS, AT(upstream_first_byte_timeout), "300",  0.01, DAY, NULL, NULL, "until it must have begun to answer"},
+    {"upstream_idle_timeout",       KIND_SECONDS, AT(upstream_idle_timeout),       "60",   0.01, DAY, NULL, NULL, "longest silence within an answer"},
+    {"upstream_total_timeout",      KIND_SECONDS, AT(upstream_total_timeout),      "1800", 0.01, DAY, NULL, NULL, "until the answer must be complete"},
+    {"tool_timeout",     KIND_SECONDS, AT(tool_timeout),     "300", 0.01, DAY, NULL, NULL, "wall clock of one server-side tool call"},
+
+    {"http_workers",     KIND_COUNT, AT(http_workers),  "8",     1, 256, NULL, NULL, "threads that read requests"},
+    {"run_loops",        KIND_COUNT, AT(run_loops),     "cores", 1, 256, NULL, NULL, "event loops that carry runs and streams"},
+    {"tool_workers",     KIND_COUNT, AT(tool_workers),  "16",    1, 1024, NULL, NULL, "threads that run tools"},
+    {"store_writers",    KIND_COUNT, AT(store_writers), "2",     1, 64, NULL, NULL, "threads that write what runs produce"},
+    {"store_timeout",    KIND_SECONDS, AT(store_timeout), "10", 0.05, 600, NULL, NULL, "until a silent database counts as away"},
+
+    {"sse_ping_interval", KIND_SECONDS, AT(sse_ping_interval), "15", 0.05, DAY, NULL, NULL, "between keep-alive comments of a silent stream"},
+    {"stream_buffer",    KIND_BYTES, AT(stream_buffer), "262144", 4096, 1024 * MIB, NULL, NULL, "bytes kept for a client that reads slower than its run writes; beyond, it is cut off"},
+    {"stream_stall_timeout", KIND_SECONDS, AT(stream_stall_timeout), "60", 0.05, DAY, NULL, NULL, "until a client that takes nothing of what is waiting for it is cut off"},
+    {"websocket_age",    KIND_SECONDS, AT(websocket_age), "3600", 0.05, DAY, NULL, NULL, "until a WebSocket must be opened anew"},
+    {"websocket_lanes",  KIND_COUNT, AT(websocket_lanes), "16", 1, 1024, NULL, NULL, "responses at once on one WebSocket"},
+    {"websocket_memory", KIND_BYTES, AT(websocket_memory), "268435456", 0, 1048576 * MIB, NULL, NULL, "bytes of past responses that all WebSockets of this node remember"},
+    {"websocket_workers", KIND_COUNT, AT(websocket_workers), "4", 1, 256, NULL, NULL, "threads that read what comes over WebSockets"},
+    {"event_retention",  KIND_SECONDS, AT(event_retention), "86400", 1, 3650 * DAY, NULL, NULL, "log of a resumable run after its end"},
+    {"lease_ttl",        KIND_SECONDS, AT(lease_ttl),       "15", 0.5, 3600, NULL, NULL, "until the runs of a node that fell silent are taken over"},
+    {"drain_timeout",    KIND_SECONDS, AT(drain_timeout),   "10", 0, 3600, NULL, NULL, "on SIGTERM: how long streams may go on"},
+
+    {"max_body",         KIND_BYTES, AT(max_body),   "10485760", 1024, 1024 * MIB, NULL, NULL, "bytes of a request body"},
+    {"max_header",       KIND_BYTES, AT(max_header), "12288", 512, 12288, NULL, NULL, "bytes of request line and headers"},
+    {"max_bodies",       KIND_BYTES, AT(max_bodies), "1073741824", 1024, 1048576 * MIB, NULL, NULL, "bytes of all bodies being read or worked on; beyond, 503"},
+    {"header_timeout",   KIND_SECONDS, AT(header_timeout), "10", 0.05, 3600, NULL, NULL, "until the headers of a request must have come"},
+    {"body_timeout",     KIND_SECONDS, AT(body_timeout),   "60", 0.05, 3600, NULL, NULL, "until its body must have come"},
+    {"keep_alive",       KIND_SECONDS, AT(keep_alive),     "75", 0.05, 3600, NULL, NULL, "how long an idle connection stays open"},
+    {"max_connections",  KIND_COUNT, AT(max_connections), "16384", 1, 1000000, NULL, NULL, "connections at once; beyond, 503"},
+    {"max_connections_per_ip", KIND_COUNT, AT(max_connections_per_ip), "1024", 0, 1000000, NULL, NULL, "of one address, loopback excepted; beyond, 429; 0 for no limit"},
+    {"max_runs",         KIND_COUNT, AT(max_runs), "10000", 1, 1000000, NULL, NULL, "runs at work at once on this node; beyond, they wait in line"},
+    {"max_runs_per_project", KIND_COUNT, AT(max_runs_per_project), "10000", 1, 1000000, NULL, NULL, "runs at work at once of one project on this node"},
+    {"max_waiting_runs", KIND_COUNT, AT(max_waiting_runs), "10000", 1, 1000000, NULL, NULL, "runs in line; beyond, 429"},
+    {"max_run_bytes",    KIND_BYTES, AT(max_run_bytes), "1073741824", 1024, 1048576 * MIB, NULL, NULL, "bytes of the conversations of all runs on this node; beyond, 429"},
+    {"max_rounds",       KIND_COUNT, AT(max_rounds), "10", 1, 1000, NULL, NULL, "model turns of a run in a row without its client"},
+    {"max_items",        KIND_COUNT, AT(max_items), "2000", 1, 1000000, NULL, NULL, "items of history that one run may read"},
+
+    {"unknown_parameters", KIND_WORD, AT(unknown_parameters), "ignore", 0, 0, unknown_words, NULL, "or `reject`; inside a `runnel` object they are always rejected"},
+    {"cors_origins",     KIND_TEXT, AT(cors_origins), NULL, 0, 0, NULL, "none", "origins of browser clients, separated by commas, or `*`"},
+    {"log",              KIND_WORD, AT(log), "info", 0, 0, log_words, NULL, "`debug`, `info`, `warn`, `error` or `off`; JSON lines on stderr, text on a terminal"},
+};
+/* clang-format on */
+
+/* What is read before it is a struct config: the text of the file lives as long as the upstreams
+ * that point into it. */
+struct config_whole {
+    struct config config;
+    json_t *file;          /* tree of the YAML file, and what was added to its upstreams */
+    const char **patterns; /* of all upstreams' models */
+};
+
+static struct config_whole *whole_of(struct config *config)
+{
+    return CONTAINER_OF(config, struct config_whole, config);
+}
+
+static void *field_of(struct config *config, const struct setting *setting)
+{
+    return (char *)config + setting->offset;
+}
+
+/* ---- One value ---- */
+
+static enum err_code parse_number(const struct setting *setting, const char *origin,
+                                  const char *text, double *ret_number, struct err *err)
+{
+    char *end;
+    double number = strtod(text, &end);
+
+    if (end == text || *end || !isfinite(number))
+        return err_set(err, ERR_INVALID, "%s: not a number: '%.64s'", origin, text);
+    if (number < setting->min || number > setting->max)
+        return err_set(err, ERR_INVALID, "%s: %s is out of range (%.15g to %.15g)", origin,
+                       text, setting->min, setting->max);
+    if (setting->kind != KIND_SECONDS && number != floor(number))
+        return err_set(err, ERR_INVALID, "%s: not a whole number: '%.64s'", origin, text);
+    *ret_number = number;
+    return ERR_OK;
+}
+
+/* Those that we may use: a container may have been given fewer than there are. */
+static unsigned count_cores(void)
+{
+    cpu_set_t cores;
+
+    if (sched_getaffinity(0, sizeof(cores), &cores))
+        return 1;
+    return (unsigned)CPU_COUNT(&cores);
+}
+
+static enum err_code set_number(struct config *config, const struct setting *setting,
+                                const char *origin, const char *text, struct err *err)
+{
+    double number = 0;
+    enum err_code rc;
+
+    if (setting->kind == KIND_COUNT && strcmp(text, "cores") == 0) {
+        *(unsigned *)field_of(config, setting) = count_cores();
+        return ERR_OK;
+    }
+    rc = parse_number(setting, origin, text, &number, err);
+    if (rc)
+        return rc;
+    if (setting->kind == KIND_SECONDS)
+        *(double *)field_of(config, setting) = number;
+    else if (setting->kind == KIND_COUNT)
+        *(unsigned *)field_of(config, setting) = (unsigned)number;
+    else
+        *(size_t *)field_of(config, setting) = (size_t)number;
+    return ERR_OK;
+}
+
+static enum err_code set_switch(struct config *config, const struct setting *setting,
+                                const char *origin, const char *text, struct err *err)
+{
+    if (!config_switch_parse(text, field_of(config, setting)))
+        return err_set(err, ERR_INVALID, "%s: expected true or false, not '%.64s'", origin,
+                       text);
+    return ERR_OK;
+}
+
+static enum err_code set_word(struct config *config, const struct setting *setting,
+                              const char *origin, const char *text, struct err *err)
+{
+    for (int i = 0; setting->words[i]; i++) {
+        if (strcmp(setting->words[i], text) == 0) {
+            *(int *)field_of(config, setting) = i;
+            return ERR_OK;
+        }
+    }
+    return err_set(err, ERR_INVALID, "%s: unknown word '%.64s'", origin, text);
+}
+
+/* `origin` says where the text comes from, for the message. */
+static enum err_code set_value(struct config *config, const struct setting *setting,
+                               const char *origin, const char *text, struct err *err)
+{
+    char **field = field_of(config, setting);
+
+    switch (setting->kind) {
+    case KIND_TEXT:
+        free(*field);
+        *field = *text ? mem_strdup(text) : NULL;
+        return ERR_OK;
+    case KIND_SECONDS:
+    case KIND_COUNT:
+    case KIND_BYTES: return set_number(config, setting, origin, text, err);
+    case KIND_SWITCH: return set_switch(config, setting, origin, text, err);
+    case KIND_WORD: return set_word(config, setting, origin, text, err);
+    }
+    return ERR_OK;
+}
+
+/* ---- The four places ---- */
+
+static enum err_code set_fallbacks(struct config *config, struct err *err)
+{
+    for (size_t i = 0; i < COUNT_OF(settings); i++) {
+        const struct setting *setting = &settings[i];
+        enum err_code rc;
+
+        if (!setting->fallback)
+            continue;
+        rc = set_value(config, setting, setting->name, setting->fallback, err);
+        if (rc)
+            return rc;
+    }
+    return ERR_OK;
+}
+
+/* Dashes and underscores are the same in flags: --run-expiry, --run_expiry. */
+static bool same_name(const char *name, const char *word, size_t length)
+{
+    if (strlen(name) != length)
+        return false;
+    for (size_t i = 0; i < length; i++)
+        if (name[i] != (word[i] == '-' ? '_' : word[i]))
+            return false;
+    return true;
+}
+
+static const struct setting *find_setting(const char *word, size_t length)
+{
+    for (size_t i = 0; i < COUNT_OF(settings); i++)
+        if (same_name(settings[i].name, word, length))
+            return &settings[i];
+    return NULL;
+}
+
+/* One flag, and its value if that is the next word; *i stays at the last word used. */
+static enum err_code read_flag(struct config *config, int argc, char **argv, int *i,
+                               struct err *err)
+{
+    const char *flag = argv[*i];
+    const char *word = flag + 2;
+    const char *equals = strchr(word, '=');
+    size_t length = equals ? (size_t)(equals - word) : strlen(word);
+    const struct setting *setting = find_setting(word, length);
+    AUTO_FREE char *origin = mem_printf("--%.*s", (int)length, word);
+
+    if (!setting)
+        return err_set(err, ERR_INVALID, "unknown option: %.*s", (int)length + 2, flag);
+    if (equals)
+        return set_value(config, setting, origin, equals + 1, err);
+    if (setting->kind == KIND_SWITCH)
+        return set_value(config, setting, origin, "true", err);
+    if (*i + 1 >= argc)
+        return err_set(err, ERR_INVALID, "%s needs a value", origin);
+    return set_value(config, setting, origin, argv[++*i], err);
+}
+
+static enum err_code read_flags(struct config *config, int argc, char **argv, int *ret_words,
+                                struct err *err)
+{
+    *ret_words = 0;
+    for (int i = 0; i < argc; i++) {
+        enum err_code rc;
+
+        if (strncmp(argv[i], "--", 2) != 0) {
+            argv[(*ret_words)++] = argv[i];
+            continue;
+        }
+        rc = read_flag(config, argc, argv, &i, err);
+        if (rc)
+            return rc;
+    }
+    return ERR_OK;
+}
+
+/* An empty variable is one that is not set: compose files and shells make them by accident. */
+static enum err_code read_variable(struct config *config, const struct setting *setting,
+                                   struct err *err)
+{
+    AUTO_FREE char *name = mem_printf("RUNNEL_%s", setting->name);
+    const char *value;
+
+    for (char *c = name; *c; c++)
+        *c = (char)toupper((unsigned char)*c);
+    value = getenv(name);
+    if (!value || !*value)
+        return ERR_OK;
+    return set_value(config, setting, name, value, err);
+}
+
+static enum err_code read_environment(struct config *config, struct err *err)
+{
+    for (size_t i = 0; i < COUNT_OF(settings); i++) {
+        enum err_code rc = read_variable(config, &settings[i], err);
+
+        if (rc)
+            return rc;
+    }
+    return ERR_OK;
+}
+
+static enum err_code read_file_value(struct config *config, const char *name, json_t *value,
+                                     struct err *err)
+{
+    const struct setting *setting = find_setting(name, strlen(name));
+    AUTO_FREE char *origin = mem_printf("%s: %s", config->config, name);
+
+    if (!setting || strcmp(name, "config") == 0 || strchr(name, '-'))
+        return err_set(err, ERR_INVALID, "%s: unknown key: %.64s", config->config, name);
+    if (json_is_null(value))
+        return ERR_OK;
+    if (!json_is_string(value))
+        return err_set(err, ERR_INVALID, "%s: expected one value", origin);
+    return set_value(config, setting, origin, json_string_value(value), err);
+}
+
+static enum err_code read_file_key(struct config *config, const char *name, json_t *value,
+                                   struct err *err)
+{
+    struct err why = {0};
+    enum err_code rc = config_section_check(name, value, &why);
+
+    if (rc == ERR_NOT_FOUND)
+        return read_file_value(config, name, value, err);
+    if (rc)
+        return err_set(err, rc, "%s: %s", config->config, why.text);
+    return ERR_OK;
+}
+
+static enum err_code read_file(struct config *config, struct err *err)
+{
+    const char *name;
+    json_t *value;
+    enum err_code rc;
+
+    if (!config->config)
+        return ERR_OK;
+    rc = config_yaml_read(config->config, &whole_of(config)->file, err);
+    if (rc)
+        return rc;
+    json_object_foreach (whole_of(config)->file, name, value) {
+        rc = read_file_key(config, name, value, err);
+        if (rc)
+            return rc;
+    }
+    return ERR_OK;
+}
+
+/* The file's name comes from a flag or the environment, and both win over what it says: so they
+ * are read twice, once to find the file and once to win. */
+static enum err_code read_all_places(struct config *config, int argc, char **argv,
+                                     int *ret_words, struct err *err)
+{
+    enum err_code rc = set_fallbacks(config, err);
+
+    if (!rc)
+        rc = read_environment(config, err);
+    if (rc)
+        return rc;
+
+    AUTO_FREE char **words = mem_new_array(char *, (size_t)argc + 1);
+
+    memcpy(words, argv, (size_t)argc * sizeof(*argv));
+    rc = read_flags(config, argc, words, ret_words, err);
+    if (!rc)
+        rc = read_file(config, err);
+    if (!rc)
+        rc = read_environment(config, err);
+    if (!rc)
+        rc = read_flags(config, argc, argv, ret_words, err);
+    return rc;
+}
+
+/* ---- Upstreams ---- */
+
+static struct http_timeouts upstream_timeouts(const struct config *config)
+{
+    return (struct http_timeouts){
+        .connect = clock_ns_from_seconds(config->upstream_connect_timeout),
+        .first_byte = clock_ns_from_seconds(config->upstream_first_byte_timeout),
+        .idle = clock_ns_from_seconds(config->upstream_idle_timeout),
+        .total = clock_ns_from_seconds(config->upstream_total_timeout),
+    };
+}
+
+/* Without the slashes at its end. */
+static json_t *trimmed_url(const char *url)
+{
+    size_t length = strlen(url);
+
+    while (length && url[length - 1] == '/')
+        length--;
+    return json_stringn(url, length);
+}
+
+static json_t *upstream_list(struct config *config)
+{
+    struct config_whole *whole = whole_of(config);
+    json_t *list;
+
+    if (!whole->file)
+        whole->file = json_object();
+    list = json_object_get(whole->file, "upstreams");
+    if (!json_is_array(list)) {
+        list = json_array();
+        json_set(whole->file, "upstreams", list);
+    }
+    return list;
+}
+
+/* Points `upstream` into the entry; its patterns follow one another in the common array. */
+static void fill_upstream(struct config *config, struct model_upstream *upstream, json_t *entry,
+                          const char ***pattern)
+{
+    json_t *models = json_object_get(entry, "models");
+
+    json_set(entry, "url", trimmed_url(json_get_string(entry, "url", "")));
+    upstream->name = json_get_string(entry, "name", "");
+    upstream->url = json_get_string(entry, "url", "");
+    upstream->api_key = json_get_string(entry, "api_key", NULL);
+    if (strcmp(json_get_string(entry, "dialect", "chat"), "responses") == 0)
+        upstream->dialect = MODEL_DIALECT_RESPONSES;
+    upstream->context_tokens = strtoll(json_get_string(entry, "context_tokens", "0"), NULL, 10);
+    upstream->tokenizer_file = json_get_string(entry, "tokenizer", NULL);
+    upstream->tokenizer_split = json_get_string(entry, "tokenizer_split", NULL);
+    upstream->timeouts = upstream_timeouts(config);
+    upstream->models = *pattern;
+    if (json_absent(models))
+        *(*pattern)++ = "*";
+    for (size_t i = 0; i < json_array_size(models); i++)
+        *(*pattern)++ = json_string_value(json_array_get(models, i));
+    *(*pattern)++ = NULL;
+}
+
+static void build_upstreams(struct config *config)
+{
+    json_t *list = upstream_list(config);
+    size_t count = json_array_size(list);
+    size_t room = 0;
+    const char **pattern;
+
+    for (size_t i = 0; i < count; i++)
+        room += json_array_size(json_object_get(json_array_get(list, i), "models")) + 2;
+    free(config->upstreams);
+    free(whole_of(config)->patterns);
+    config->upstreams = mem_new_array(struct model_upstream, count + 1);
+    config->upstream_count = count;
+    pattern = whole_of(config)->patterns = mem_new_array(const char *, room + 1);
+    for (size_t i = 0; i < count; i++)
+        fill_upstream(config, &config->upstreams[i], json_array_get(list, i), &pattern);
+}
+
+void config_add_upstream(struct config *config, const char *name, const char *url)
+{
+    json_array_append_new(upstream_list(config),
+                          json_build("{s:s, s:s}", "name", name, "url", url));
+    build_upstreams(config);
+}
+
+static void add_upstream_setting(struct config *config)
+{
+    json_t *entry;
+
+    if (!config->upstream_url)
+        return;
+    entry = json_build("{s:s, s:s}", "name", "upstream_url", "url", config->upstream_url);
+    if (config->upstream_api_key)
+        json_set_string(entry, "api_key", config->upstream_api_key);
+    json_array_append_new(upstream_list(config), entry);
+}
+
+/* ---- What must fit together ---- */
+
+enum err_code config_split_listen(const char *listen, char *ret_host, size_t host_size,
+                                  char *ret_port, size_t port_size, struct err *err)
+{
+    const char *colon = strrchr(listen, ':');
+    const char *host = listen;
+    size_t length = colon ? (size_t)(colon - listen) : 0;
+
+    if (!colon || !length)
+        return err_set(err, ERR_INVALID, "listen: expected address:port, not '%.64s'", listen);
+    if (host[0] == '[' && host[length - 1] == ']') {
+        host++;
+        length -= 2;
+    } else if (memchr(host, ':', length)) {
+        return err_set(err, ERR_INVALID, "listen: write an IPv6 address as [address]:port");
+    }
+    if (length >= host_size || strlen(colon + 1) >= port_size || !colon[1] ||
+        strspn(colon + 1, "0123456789") != strlen(colon + 1) ||
+        strtol(colon + 1, NULL, 10) > 65535)
+        return err_set(err, ERR_INVALID, "listen: expected address:port, not '%.64s'", listen);
+    memcpy(ret_host, host, length);
+    ret_host[length] = '\0';
+    memcpy(ret_port, colon + 1, strlen(colon + 1) + 1);
+    return ERR_OK;
+}
+
+static enum err_code check_key(const char *name, const char *key, struct err *err)
+{
+    if (!key)
+        return ERR_OK;
+    if (strlen(key) > KEY_LIMIT)
+        return err_set(err, ERR_INVALID, "%s is longer than %d characters", name, KEY_LIMIT);
+    for (const char *c = key; *c; c++)
+        if (*c <= ' ' || *c > '~')
+            return err_set(err, ERR_INVALID, "%s holds a blank, or what is not plain text",
+                           name);
+    return ERR_OK;
+}
+
+static enum err_code check_upstream(const struct model_upstream *upstream, const char *host,
+                                    const char *port, struct err *err)
+{
+    if (strncmp(upstream->url, "http://", 7) != 0 && strncmp(upstream->url, "https://", 8) != 0)
+        return err_set(err, ERR_INVALID,
+                       "upstream %.64s: the URL must begin with http:// or "
+                       "https://",
+                       upstream->name);
+    if (check_key("the key of an upstream", upstream->api_key, err))
+        return ERR_INVALID;
+    if (own_address(host, port, upstream->url))
+        return err_set(err, ERR_INVALID, "upstream %.64s: %.128s is this server's own address",
+                       upstream->name, upstream->url);
+    return ERR_OK;
+}
+
+static enum err_code check_dialects(struct config *config, struct err *err)
+{
+    size_t i;
+    json_t *entry;
+
+    json_array_foreach (upstream_list(config), i, entry) {
+        const char *dialect = json_get_string(entry, "dialect", "chat");
+
+        if (strcmp(dialect, "chat") != 0 && strcmp(dialect, "responses") != 0)
+            return err_set(err, ERR_INVALID,
+                           "upstreams[%zu].dialect: expected chat or responses", i);
+    }
+    return ERR_OK;
+}
+
+static enum err_code check_context_tokens(struct config *config, struct err *err)
+{
+    size_t i;
+    json_t *entry;
+
+    json_array_foreach (upstream_list(config), i, entry) {
+        const char *count = json_get_string(entry, "context_tokens", "1");
+
+        if (strlen(count) > 9 || strspn(count, "0123456789") != strlen(count) ||
+            strtol(count, NULL, 10) < 1)
+            return err_set(err, ERR_INVALID,
+                           "upstreams[%zu].context_tokens: expected a number of tokens", i);
+    }
+    return ERR_OK;
+}
+
+/* What libpq understands: a URL, or key=value pairs. Neither is not a database that is away. */
+static enum err_code check_database(const char *name, const char *url, struct err *err)
+{
+    if (!url || strncmp(url, "postgresql://", 13) == 0 ||
+        strncmp(url, "postgres://", 11) == 0 || strchr(url, '='))
+        return ERR_OK;
+    return err_set(err, ERR_INVALID,
+                   "%s: expected postgresql://... or key=value pairs, not '%.64s'", name, url);
+}
+
+static enum err_code check_databases(const struct config *config, struct err *err)
+{
+    enum err_code rc = ERR_OK;
+
+    if (strcmp(config->database_url, "embedded") != 0)
+        rc = check_database("database_url", config->database_url, err);
+    if (!rc)
+        rc = check_database("database_direct_url", config->database_direct_url, err);
+    return rc;
+}
+
+/* Of this setting only: a section `upstreams` may name a server with other paths. */
+static enum err_code check_upstream_url(const struct config *config, struct err *err)
+{
+    AUTO_FREE char *url = config->upstream_url ? mem_strdup(config->upstream_url) : NULL;
+    size_t length = url ? strlen(url) : 0;
+
+    while (length && url[length - 1] == '/')
+        url[--length] = '\0';
+    if (!url || (length > 3 && strcmp(url + length - 3, "/v1") == 0))
+        return ERR_OK;
+    return err_set(err, ERR_INVALID,
+                   "upstream_url: expected a URL that ends in /v1, not '%.128s'",
+                   config->upstream_url);
+}
+
+static enum err_code check_texts(const struct config *config, struct err *err)
+{
+    if (!config->listen || !config->database_url || !config->data_dir)
+        return err_set(err, ERR_INVALID, "%s must not be empty",
+                       !config->listen         ? "listen"
+                       : !config->database_url ? "database_url"
+                                               : "data_dir");
+    return ERR_OK;
+}
+
+static enum err_code check(struct config *config, struct err *err)
+{
+    char host[256];
+    char port[8];
+    enum err_code rc = check_texts(config, err);
+
+    if (!rc)
+        rc = config_split_listen(config->listen, host, sizeof(host), port, sizeof(port), err);
+    if (!rc)
+        rc = check_databases(config, err);
+    if (!rc)
+        rc = check_upstream_url(config, err);
+    if (!rc)
+        rc = check_key("api_key", config->api_key, err);
+    if (!rc)
+        rc = check_key("upstream_api_key", config->upstream_api_key, err);
+    if (!rc)
+        rc = check_dialects(config, err);
+    if (!rc)
+        rc = check_context_tokens(config, err);
+    if (rc)
+        return rc;
+    if (config->no_auth && !own_address_is_loopback(host))
+        return err_set(err, ERR_INVALID,
+                       "no_auth is only allowed on a loopback address, not on %s",
+                       config->listen);
+    for (size_t i = 0; i < config->upstream_count; i++) {
+        rc = check_upstream(&config->upstreams[i], host, port, err);
+        if (rc)
+            return rc;
+    }
+    return ERR_OK;
+}
+
+/* ---- Entry points ---- */
+
+enum err_code config_read_some(int argc, char **argv, int *ret_argc, struct config **ret_config,
+                               struct err *err)
+{
+    struct config *config = &mem_new(struct config_whole)->config;
+    enum err_code rc = read_all_places(config, argc, argv, ret_argc, err);
+
+    if (!rc) {
+        add_upstream_setting(config);
+        build_upstreams(config);
+        rc = check(config, err);
+    }
+    if (rc) {
+        config_free(config);
+        return rc;
+    }
+    *ret_config = config;
+    return ERR_OK;
+}
+
+enum err_code config_read(int argc, char **argv, struct config **ret_config, struct err *err)
+{
+    struct config *config = NULL;
+    int words;
+    enum err_code rc = config_read_some(argc, argv, &words, &config, err);
+
+    if (rc)
+        return rc;
+    if (words) {
+        config_free(config);
+        return err_set(err, ERR_INVALID, "unexpected argument: %.64s", argv[0]);
+    }
+    *ret_config = config;
+    return ERR_OK;
+}
+
+void config_free(struct config *config)
+{
+    if (!config)
+        return;
+    for (size_t i = 0; i < COUNT_OF(settings); i++)
+        if (settings[i].kind == KIND_TEXT)
+            free(*(char **)field_of(config, &settings[i]));
+    free(config->upstreams);
+    free(whole_of(config)->patterns);
+    json_decref(whole_of(config)->file);
+    free(whole_of(config));
+}
+
+void config_print_settings(FILE *file)
+{
+    (void)fputs("| setting | default | |\n|---|---|---|\n", file);
+    for (size_t i = 0; i < COUNT_OF(settings); i++) {
+        const struct setting *setting = &settings[i];
+
+        (void)fprintf(file, "| `%s` | ", setting->name);
+        if (setting->shown)
+            (void)fprintf(file, "%s", setting->shown);
+        else
+            (void)fprintf(file, "`%s`", setting->fallback);
+        (void)fprintf(file, " | %s |\n", setting->help);
+    }
+}

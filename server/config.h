@@ -1,0 +1,98 @@
+#ifndef RUNNEL_SERVER_CONFIG_H
+#define RUNNEL_SERVER_CONFIG_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "core/base/err.h"
+#include "core/base/log.h"
+#include "core/model/model.h"
+
+/*
+ * config.h -- the settings, read once at start and never changed.
+ *
+ * Every setting is one row of the table in config.c, and so a flag (--run-expiry), an environment
+ * variable (RUNNEL_RUN_EXPIRY), a key of the YAML file (run_expiry:), a line of `runnel settings`
+ * and of the README. A flag wins over the environment, the environment over the file, the file
+ * over the default.
+ *
+ * The file may also hold sections, for what does not fit on a line: upstreams, embeddings,
+ * mcp_servers, tools, network, sandbox. They are checked to the last key, those of features
+ * that this version does not have too, so that a typing error never passes as a setting.
+ *
+ * No variable OPENAI_* is ever read: users set those to point at us.
+ */
+
+enum unknown_parameters {
+    UNKNOWN_IGNORE,
+    UNKNOWN_REJECT,
+};
+
+struct config {
+    char *config; /* the file, or NULL */
+    char *listen; /* "127.0.0.1:8080", "[::1]:8080" */
+    char *database_url;
+    char *database_direct_url; /* NULL: as database_url */
+    char *data_dir;
+    char *upstream_url; /* NULL: none */
+    char *upstream_api_key;
+    char *api_key; /* NULL: made once and kept in data_dir */
+    bool no_auth;
+
+    /* Seconds. */
+    double run_expiry, response_timeout;
+    double upstream_connect_timeout, upstream_first_byte_timeout;
+    double upstream_idle_timeout, upstream_total_timeout;
+    double tool_timeout;
+    double sse_ping_interval;
+    double stream_stall_timeout;
+    double event_retention;
+    double lease_ttl;
+    double drain_timeout;
+    double store_timeout;
+    double header_timeout, body_timeout, keep_alive;
+    double websocket_age;
+
+    unsigned http_workers, run_loops, tool_workers, store_writers;
+    unsigned max_connections, max_connections_per_ip;
+    unsigned max_runs, max_runs_per_project, max_waiting_runs;
+    unsigned max_rounds, max_items;
+    size_t max_body, max_bodies, max_run_bytes, max_header, stream_buffer;
+    unsigned websocket_lanes, websocket_workers;
+    size_t websocket_memory;
+
+    int unknown_parameters; /* enum unknown_parameters */
+    char *cors_origins;     /* NULL: none; "*", or origins separated by commas */
+    int log;                /* enum log_level */
+
+    /* Made from the section `upstreams`, in its order, and last upstream_url for every model that
+     * none of them serves. None at all: the demo model. */
+    struct model_upstream *upstreams;
+    size_t upstream_count;
+};
+
+/* Reads flags (argv without the program's and the subcommand's name), environment and file. Words
+ * that are not flags are an error. ERR_INVALID with one sentence that names what is wrong. The
+ * caller frees *ret_config. */
+enum err_code config_read(int argc, char **argv, struct config **ret_config,
+                          struct err *err) MUST_CHECK;
+void config_free(struct config *config);
+
+/* As config_read(), but leaves words that are not flags to the caller, compacted at the front of
+ * argv; *ret_argc is their number. For subcommands with arguments of their own. */
+enum err_code config_read_some(int argc, char **argv, int *ret_argc, struct config **ret_config,
+                               struct err *err) MUST_CHECK;
+
+/* Tells apart host and port: "host:port", "[v6]:port". */
+enum err_code config_split_listen(const char *listen, char *ret_host, size_t host_size,
+                                  char *ret_port, size_t port_size, struct err *err) MUST_CHECK;
+
+/* Adds one upstream that serves every model: the demo model, when none was configured. */
+void config_add_upstream(struct config *config, const char *name, const char *url);
+
+/* The table of settings in Markdown, as it stands in the README. */
+void config_print_settings(FILE *file);
+
+#endif

@@ -1,0 +1,385 @@
+#include "server/config_yaml.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+#include <yaml.h>
+
+#include "core/base/buf.h"
+#include "core/base/compiler.h"
+#include "core/base/json.h"
+
+/* What one conversion carries along. */
+struct reading {
+    const char *name;
+    yaml_document_t *document;
+    size_t nodes;
+};
+
+static enum err_code convert(struct reading *reading, int index, unsigned depth,
+                             json_t **ret_value, struct err *err);
+
+static size_t line_of(const yaml_node_t *node)
+{
+    return node->start_mark.line + 1;
+}
+
+static json_t *scalar_value(const yaml_node_t *node)
+{
+    const char *text = (const char *)node->data.scalar.value;
+    bool plain = node->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
+
+    if (plain && (!*text || strcmp(text, "~") == 0 || strcmp(text, "null") == 0))
+        return json_null();
+    return json_stringn(text, node->data.scalar.length);
+}
+
+static enum err_code convert_sequence(struct reading *reading, const yaml_node_t *node,
+                                      unsigned depth, json_t **ret_value, struct err *err)
+{
+    json_auto_t *array = json_array();
+    const yaml_node_item_t *item = node->data.sequence.items.start;
+
+    for (; item < node->data.sequence.items.top; item++) {
+        json_t *value;
+        enum err_code rc = convert(reading, *item, depth + 1, &value, err);
+
+        if (rc)
+            return rc;
+        json_array_append_new(array, value);
+    }
+    *ret_value = json_incref(array);
+    return ERR_OK;
+}
+
+static enum err_code convert_pair(struct reading *reading, const yaml_node_pair_t *pair,
+                                  unsigned depth, json_t *object, struct err *err)
+{
+    const yaml_node_t *key = yaml_document_get_node(reading->document, pair->key);
+    const char *word;
+    json_t *value;
+    enum err_code rc;
+
+    if (key->type != YAML_SCALAR_NODE)
+        return err_set(err, ERR_INVALID, "%s:%zu: a key must be a word", reading->name,
+                       line_of(key));
+    word = (const char *)key->data.scalar.value;
+    if (json_object_get(object, word))
+        return err_set(err, ERR_INVALID, "%s:%zu: '%s' is given twice", reading->name,
+                       line_of(key), word);
+    rc = convert(reading, pair->value, depth + 1, &value, err);
+    if (rc)
+        return rc;
+    json_set(object, word, value);
+    return ERR_OK;
+}
+
+static enum err_code convert_mapping(struct reading *reading, const yaml_node_t *node,
+                                     unsigned depth, json_t **ret_value, struct err *err)
+{
+    json_auto_t *object = json_object();
+    const yaml_node_pair_t *pair = node->data.mapping.pairs.start;
+
+    for (; pair < node->data.mapping.pairs.top; pair++) {
+        enum err_code rc = convert_pair(reading, pair, depth, object, err);
+
+        if (rc)
+            return rc;
+    }
+    *ret_value = json_incref(object);
+    return ERR_OK;
+}
+
+/* An alias is the same node again, so a small file can mean an endless tree: hence the limits. */
+static enum err_code convert(struct reading *reading, int index, unsigned depth,
+                             json_t **ret_value, struct err *err)
+{
+    const yaml_node_t *node = yaml_document_get_node(reading->document, index);
+
+    if (depth > CONFIG_DEPTH_LIMIT || ++reading->nodes > CONFIG_NODE_LIMIT)
+        return err_set(err, ERR_INVALID, "%s:%zu: nested too deep, or too long", reading->name,
+                       line_of(node));
+    switch (node->type) {
+    case YAML_SCALAR_NODE: *ret_value = scalar_value(node); return ERR_OK;
+    case YAML_SEQUENCE_NODE: return convert_sequence(reading, node, depth, ret_value, err);
+    case YAML_MAPPING_NODE: return convert_mapping(reading, node, depth, ret_value, err);
+    case YAML_NO_NODE: break;
+    }
+    return err_set(err, ERR_INVALID, "%s: not understood", reading->name);
+}
+
+static enum err_code convert_document(const char *name, yaml_document_t *document,
+                                      json_t **ret_tree, struct err *err)
+{
+    struct reading reading = {.name = name, .document = document};
+    yaml_node_t *root = yaml_document_get_root_node(document);
+
+    if (!root) {
+        *ret_tree = json_object();
+        return ERR_OK;
+    }
+    if (root->type != YAML_MAPPING_NODE)
+        return err_set(err, ERR_INVALID, "%s: expected 'key: value' lines at the top", name);
+    return convert(&reading, 1, 0, ret_tree, err);
+}
+
+enum err_code config_yaml_parse(const char *name, const char *text, size_t length,
+                                json_t **ret_tree, struct err *err)
+{
+    yaml_parser_t parser;
+    yaml_document_t document;
+    enum err_code rc;
+
+    yaml_parser_initialize(&parser);
+    yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING);
+    yaml_parser_set_input_string(&parser, (const unsigned char *)text, length);
+    if (yaml_parser_load(&parser, &document)) {
+        rc = convert_document(name, &document, ret_tree, err);
+        yaml_document_delete(&document);
+    } else {
+        rc = err_set(err, ERR_INVALID, "%s:%zu: %s", name, parser.problem_mark.line + 1,
+                     parser.problem ? parser.problem : "not YAML");
+    }
+    yaml_parser_delete(&parser);
+    return rc;
+}
+
+static enum err_code read_all(int fd, const char *path, struct buf *ret_text, struct err *err)
+{
+    for (;;) {
+        ssize_t got = read(fd, buf_reserve(ret_text, 65536), 65536);
+
+        if (got < 0)
+            return err_set(err, ERR_INVALID, "cannot read %s: %s", path, strerror(errno));
+        if (!got)
+            return ERR_OK;
+        buf_added(ret_text, (size_t)got);
+        if (ret_text->length > CONFIG_FILE_LIMIT)
+            return err_set(err, ERR_INVALID, "%s is larger than %zu bytes", path,
+                           CONFIG_FILE_LIMIT);
+    }
+}
+
+enum err_code config_yaml_read(const char *path, json_t **ret_tree, struct err *err)
+{
+    AUTO_BUF text = {0};
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    enum err_code rc;
+
+    if (fd < 0)
+        return err_set(err, ERR_INVALID, "cannot open %s: %s", path, strerror(errno));
+    rc = read_all(fd, path, &text, err);
+    close(fd);
+    if (rc)
+        return rc;
+    return config_yaml_parse(path, text.data ? text.data : "", text.length, ret_tree, err);
+}
+
+/* ---- Sections ---- */
+
+enum shape {
+    SHAPE_TEXT,
+    SHAPE_SWITCH, /* true or false */
+    SHAPE_TEXTS,  /* a list of words */
+    SHAPE_ANY,    /* the section of a later feature decides */
+    SHAPE_MAP,    /* of `keys` */
+    SHAPE_MAPS,   /* a list of those */
+};
+
+struct key {
+    const char *name;
+    enum shape shape;
+    bool required;
+    const struct key *keys; /* ends with a row without name */
+};
+
+/* clang-format off */
+static const struct key upstream_keys[] = {
+    {"name",    SHAPE_TEXT,  true,  NULL},
+    {"url",     SHAPE_TEXT,  true,  NULL},
+    {"api_key", SHAPE_TEXT,  false, NULL},
+    {"models",  SHAPE_TEXTS, false, NULL},
+    {"dialect", SHAPE_TEXT,  false, NULL},
+    {"context_tokens",  SHAPE_TEXT, false, NULL},
+    {"tokenizer",       SHAPE_TEXT, false, NULL},
+    {"tokenizer_split", SHAPE_TEXT, false, NULL},
+    {0},
+};
+static const struct key embeddings_keys[] = {
+    {"upstream", SHAPE_TEXT, true, NULL},
+    {"model",    SHAPE_TEXT, true, NULL},
+    {0},
+};
+static const struct key mcp_server_keys[] = {
+    {"name",    SHAPE_TEXT, true,  NULL},
+    {"label",   SHAPE_TEXT, false, NULL},
+    {"url",     SHAPE_TEXT, false, NULL},
+    {"command", SHAPE_ANY,  false, NULL},
+    {"env",     SHAPE_ANY,  false, NULL},
+    {"headers", SHAPE_ANY,  false, NULL},
+    {"tools",   SHAPE_ANY,  false, NULL},
+    {0},
+};
+static const struct key tools_keys[] = {
+    {"groups",      SHAPE_ANY, false, NULL},
+    {"permissions", SHAPE_ANY, false, NULL},
+    {0},
+};
+static const struct key network_keys[] = {
+    {"allow_internal_hosts", SHAPE_TEXTS, false, NULL},
+    {0},
+};
+static const struct key root_keys[] = {
+    {"name",     SHAPE_TEXT,   true,  NULL},
+    {"path",     SHAPE_TEXT,   true,  NULL},
+    {"writable", SHAPE_SWITCH, false, NULL},
+    {0},
+};
+static const struct key sandbox_keys[] = {
+    {"roots", SHAPE_MAPS, false, root_keys},
+    {0},
+};
+static const struct key sections[] = {
+    {"upstreams",   SHAPE_MAPS, false, upstream_keys},
+    {"embeddings",  SHAPE_MAP,  false, embeddings_keys},
+    {"mcp_servers", SHAPE_MAPS, false, mcp_server_keys},
+    {"tools",       SHAPE_MAP,  false, tools_keys},
+    {"network",     SHAPE_MAP,  false, network_keys},
+    {"sandbox",     SHAPE_MAP,  false, sandbox_keys},
+    {0},
+};
+/* clang-format on */
+
+struct key_path {
+    char text[200];
+};
+
+static struct key_path path_key(const char *path, const char *key)
+{
+    struct key_path longer;
+
+    (void)snprintf(longer.text, sizeof(longer.text), "%s.%s", path, key);
+    return longer;
+}
+
+static struct key_path path_index(const char *path, size_t index)
+{
+    struct key_path longer;
+
+    (void)snprintf(longer.text, sizeof(longer.text), "%s[%zu]", path, index);
+    return longer;
+}
+
+static const struct key *find_key(const struct key *keys, const char *name)
+{
+    for (; keys->name; keys++)
+        if (strcmp(keys->name, name) == 0)
+            return keys;
+    return NULL;
+}
+
+static enum err_code check(const char *path, const struct key *key, json_t *value,
+                           struct err *err);
+
+static enum err_code check_map(const char *path, const struct key *keys, json_t *map,
+                               struct err *err)
+{
+    const char *name;
+    json_t *value;
+
+    if (!json_is_object(map))
+        return err_set(err, ERR_INVALID, "%s: expected keys and values", path);
+    json_object_foreach (map, name, value) {
+        const struct key *key = find_key(keys, name);
+        struct key_path here = path_key(path, name);
+        enum err_code rc;
+
+        if (!key)
+            return err_set(err, ERR_INVALID, "unknown key: %s", here.text);
+        rc = check(here.text, key, value, err);
+        if (rc)
+            return rc;
+    }
+    for (; keys->name; keys++)
+        if (keys->required && json_absent(json_object_get(map, keys->name)))
+            return err_set(err, ERR_INVALID, "%s: '%s' is missing", path, keys->name);
+    return ERR_OK;
+}
+
+static enum err_code check_list(const char *path, const struct key *key, json_t *list,
+                                struct err *err)
+{
+    if (!json_is_array(list))
+        return err_set(err, ERR_INVALID, "%s: expected a list", path);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        struct key_path here = path_index(path, i);
+        json_t *value = json_array_get(list, i);
+        enum err_code rc = ERR_OK;
+
+        if (key->shape == SHAPE_MAPS)
+            rc = check_map(here.text, key->keys, value, err);
+        else if (!json_is_string(value))
+            rc = err_set(err, ERR_INVALID, "%s: expected a word", here.text);
+        if (rc)
+            return rc;
+    }
+    return ERR_OK;
+}
+
+bool config_switch_parse(const char *word, bool *ret_on)
+{
+    static const char *const words[][2] = {
+        {"false", "true"}, {"off", "on"}, {"no", "yes"}, {"0", "1"}};
+
+    for (size_t i = 0; i < COUNT_OF(words); i++) {
+        for (int on = 0; on < 2; on++) {
+            if (strcasecmp(words[i][on], word) != 0)
+                continue;
+            *ret_on = on;
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum err_code check_switch(const char *path, json_t *value, struct err *err)
+{
+    const char *word = json_string_value(value);
+    bool on;
+
+    if (word && config_switch_parse(word, &on))
+        return ERR_OK;
+    return err_set(err, ERR_INVALID, "%s: expected true or false", path);
+}
+
+/* A key without a value is as good as no key. */
+static enum err_code check(const char *path, const struct key *key, json_t *value,
+                           struct err *err)
+{
+    if (json_is_null(value))
+        return ERR_OK;
+    switch (key->shape) {
+    case SHAPE_TEXT:
+        if (!json_is_string(value))
+            return err_set(err, ERR_INVALID, "%s: expected a word", path);
+        return ERR_OK;
+    case SHAPE_SWITCH: return check_switch(path, value, err);
+    case SHAPE_TEXTS:
+    case SHAPE_MAPS: return check_list(path, key, value, err);
+    case SHAPE_MAP: return check_map(path, key->keys, value, err);
+    case SHAPE_ANY: break;
+    }
+    return ERR_OK;
+}
+
+enum err_code config_section_check(const char *name, json_t *value, struct err *err)
+{
+    const struct key *section = find_key(sections, name);
+
+    if (!section)
+        return err_set(err, ERR_NOT_FOUND, "unknown key: %s", name);
+    return check(name, section, value, err);
+}

@@ -1,0 +1,66 @@
+#include "server/database.h"
+
+#include <string.h>
+
+#include "core/store/embedded.h"
+
+typedef enum err_code embedded_fn(const char *data_dir, struct embedded **ret_embedded,
+                                  struct err *err);
+
+static enum err_code find(const struct config *config, embedded_fn *open,
+                          struct database *ret_database, struct err *err)
+{
+    enum err_code rc;
+
+    *ret_database = (struct database){0};
+    if (strcmp(config->database_url, "embedded") == 0) {
+        rc = open(config->data_dir, &ret_database->embedded, err);
+        if (rc)
+            return rc;
+        ret_database->url = embedded_url(ret_database->embedded);
+    } else {
+        ret_database->url = config->database_url;
+    }
+    ret_database->direct_url =
+        config->database_direct_url ? config->database_direct_url : ret_database->url;
+    return ERR_OK;
+}
+
+enum err_code database_start(const struct config *config, struct database *ret_database,
+                             struct err *err)
+{
+    return find(config, embedded_open, ret_database, err);
+}
+
+enum err_code database_join(const struct config *config, struct database *ret_database,
+                            struct err *err)
+{
+    return find(config, embedded_join, ret_database, err);
+}
+
+enum err_code database_open(struct database *database, const struct config *config,
+                            const char *node_id, struct err *err)
+{
+    struct store_options options = {
+        .url = database->url,
+        .direct_url = database->direct_url,
+        .node_id = node_id,
+        .deadline_seconds = config->store_timeout,
+        .lease_seconds = config->lease_ttl,
+        .writers = config->store_writers,
+    };
+    enum err_code rc = store_migrate(database->direct_url, err);
+
+    if (rc)
+        return rc;
+    return store_open(&options, &database->store, err);
+}
+
+void database_close(struct database *database)
+{
+    if (database->store)
+        store_free(database->store);
+    if (database->embedded)
+        embedded_close(database->embedded);
+    *database = (struct database){0};
+}

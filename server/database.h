@@ -1,0 +1,34 @@
+#ifndef RUNNEL_SERVER_DATABASE_H
+#define RUNNEL_SERVER_DATABASE_H
+
+#include "core/base/err.h"
+#include "core/store/store.h"
+#include "server/config.h"
+
+/*
+ * database.h -- from the settings to an open store, for serve and for the commands beside it.
+ */
+
+struct embedded;
+
+struct database {
+    struct embedded *embedded; /* NULL: an external one */
+    const char *url;
+    const char *direct_url;
+    struct store *store; /* NULL until database_open() */
+};
+
+/* Finds the database; serve starts the embedded cluster, commands join it. */
+enum err_code database_start(const struct config *config, struct database *ret_database,
+                             struct err *err) MUST_CHECK;
+enum err_code database_join(const struct config *config, struct database *ret_database,
+                            struct err *err) MUST_CHECK;
+
+/* Applies migrations and opens the store. */
+enum err_code database_open(struct database *database, const struct config *config,
+                            const char *node_id, struct err *err) MUST_CHECK;
+
+/* Closes what was opened; also of a zeroed one. */
+void database_close(struct database *database);
+
+#endif

@@ -1,0 +1,14 @@
+#ifndef RUNNEL_SERVER_FACES_H
+#define RUNNEL_SERVER_FACES_H
+
+#include "core/run/face.h"
+
+/*
+ * faces.h -- the two renderings of a run (core/run/face.h is the contract).
+ */
+
+extern const struct face
+    assistants_face; /* face_assistants.c: thread.run.* and thread.message.* */
+extern const struct face responses_face; /* face_responses.c: response.* */
+
+#endif

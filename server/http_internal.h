@@ -1,0 +1,153 @@
+#ifndef RUNNEL_SERVER_HTTP_INTERNAL_H
+#define RUNNEL_SERVER_HTTP_INTERNAL_H
+
+#include <netinet/in.h>
+#include <stdatomic.h>
+
+#include "core/base/buf.h"
+#include "core/base/ids.h"
+#include "core/base/lock.h"
+#include "core/net/loop.h"
+#include "server/deadlines.h"
+#include "server/http.h"
+#include "server/hygiene.h"
+#include "server/request.h"
+#include "server/router.h"
+#include "server/suspended.h"
+#include "server/uri.h"
+#include "server/ws_memory.h"
+
+/*
+ * http_internal.h -- for http.c, request.c and those that suspend connections only.
+ */
+
+struct MHD_Connection;
+struct MHD_Daemon;
+struct MHD_Response;
+struct stream;
+struct wait;
+struct websocket;
+
+#define HTTP_HEADER_LIMIT 12 /* that an endpoint may add */
+#define HTTP_PEER_BUCKETS 1024
+
+/* How many connections an address has; only of those that have any. */
+struct http_peer {
+    struct http_peer *next;
+    struct in6_addr address;
+    unsigned connections;
+};
+
+struct http {
+    struct http_options options;
+    struct MHD_Daemon *daemon;
+    double ping_interval, stall_timeout;
+    size_t stream_buffer;
+
+    struct lock lock; /* guards what follows */
+    pthread_cond_t
+        changed; /* something was suspended, given back or answered; or: wake, clock */
+    pthread_t clock;
+    bool clock_started, stopping;
+    struct deadlines deadlines;
+    struct http_peer *peers[HTTP_PEER_BUCKETS];
+    size_t connections;
+    size_t suspended;             /* connections that libmicrohttpd must not be stopped with */
+    size_t requests;              /* between their first byte and their end */
+    struct suspended *live;       /* every stream and wait, from being made to being freed */
+    struct websocket *websockets; /* from being opened to being freed */
+    size_t websocket_count;
+
+    atomic_bool draining;
+    _Atomic uint64_t refused, late, cut;
+    _Atomic size_t body_bytes;
+    struct ws_budget websocket_memory;
+    _Atomic uint64_t (*answers)[HTTP_CLASS_COUNT]; /* by route */
+};
+
+/* libmicrohttpd's connection, from accept to close. */
+struct http_connection {
+    struct deadline deadline;
+    int fd;
+    struct http_peer *peer; /* NULL: not counted */
+    int refusal;            /* status that its first request gets, or 0 */
+    bool used;              /* a request has come */
+};
+
+enum request_phase {
+    REQUEST_HEAD,    /* its headers are coming */
+    REQUEST_BODY,    /* its body is being kept */
+    REQUEST_DISCARD, /* its body, if any, is being thrown away */
+    REQUEST_WAITING, /* for the sink of request_wait() */
+    REQUEST_ANSWERED,
+};
+
+struct request_header {
+    char *name;
+    char *value;
+};
+
+struct request {
+    struct http *http;
+    struct MHD_Connection *connection;
+    struct http_connection *peer;
+    enum request_phase phase;
+    uint64_t begun_ns;
+    char id[ID_SIZE];
+    char project[ID_SIZE];
+    char *target;       /* as it stood on the request line */
+    const char *method; /* libmicrohttpd's */
+    const char *version;
+    struct uri uri;
+    struct route_match match;
+    struct hygiene_report head;
+    struct err *failure; /* NULL: none */
+    int failure_status;  /* in place of the code's own, or 0 */
+    uint64_t discarded;
+
+    struct buf body;
+    size_t counted; /* of the body, in http->body_bytes */
+    json_t *json;
+
+    int status;   /* of the answer; 0: there is none yet */
+    bool close;   /* the connection ends with the answer */
+    bool at_once; /* a failure is answered without reading the body */
+    struct request_header headers[HTTP_HEADER_LIMIT];
+    size_t header_count;
+    const char *content_type;
+    char *answer;
+    size_t answer_length;
+
+    struct stream *stream;       /* of request_stream() */
+    struct wait *wait;           /* of request_wait() */
+    struct websocket *websocket; /* of request_upgrade(), until it is open */
+    struct request_later later;  /* of request_wait_then(), until it was called */
+};
+
+/* ---- request.c ---- */
+
+struct request *request_new(struct http *http, const char *target);
+void request_free(struct request *request);
+
+/* Makes the answer the envelope of an error. */
+void request_fail(struct request *request, const struct err *err);
+/* With a status other than that of err->code. */
+void request_fail_with(struct request *request, int status, const struct err *err);
+
+/* Hands the answer to libmicrohttpd. False: it did not take it, and closes the connection. */
+bool request_send(struct request *request);
+
+/* Parses the body for an endpoint that wants JSON. */
+enum err_code request_parse_body(struct request *request, struct err *err) MUST_CHECK;
+
+/* Nobody looks at the body any more, and a stream may live for hours. */
+void request_drop_body(struct request *request);
+
+/* ---- http.c ---- */
+
+/* One more connection may be suspended: counts it. False when the server stops. */
+bool http_may_suspend(struct http *http);
+void http_resumed(struct http *http);
+void http_count_answer(struct http *http, const struct request *request);
+
+#endif

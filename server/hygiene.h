@@ -1,0 +1,49 @@
+#ifndef RUNNEL_SERVER_HYGIENE_H
+#define RUNNEL_SERVER_HYGIENE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * hygiene.h -- is this head of a request one that everybody reads the same way?
+ *
+ * A request that a proxy in front and the HTTP library behind it understand differently is how
+ * requests are smuggled. libmicrohttpd before 1.0 is lenient (both Content-Length and
+ * Transfer-Encoding, the first of two lengths, blanks before a colon ...), so every head is
+ * looked at here before anything is done with it. Whoever fails is answered and disconnected.
+ *
+ * Some of it cannot be seen from here with 0.9.75: it has dropped headers without a name, cut
+ * values at a NUL, joined folded lines and taken a bare LF for a line's end, and answers heads that
+ * it cannot read itself. README.md has the list.
+ */
+
+#define HYGIENE_HEADER_LIMIT 64
+
+struct hygiene_header {
+    const char *name;
+    size_t name_length;
+    const char *value;
+    size_t value_length;
+};
+
+struct hygiene_head {
+    const char *method;
+    const char *target;  /* as it stood on the request line */
+    const char *version; /* "HTTP/1.1" */
+    const struct hygiene_header *headers;
+    size_t header_count;
+    size_t size_limit; /* of request line and headers together */
+};
+
+struct hygiene_report {
+    int status;       /* 0: clean */
+    const char *text; /* what is wrong, one sentence */
+    bool has_body;
+    bool chunked;
+    uint64_t length; /* Content-Length, when it has a body that is not chunked */
+};
+
+struct hygiene_report hygiene_check(const struct hygiene_head *head);
+
+#endif

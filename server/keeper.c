@@ -1,0 +1,417 @@
+#include "server/keeper.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/compiler.h"
+#include "core/base/lock.h"
+#include "core/base/log.h"
+#include "core/base/mem.h"
+#include "core/run/engine.h"
+#include "core/run/recover.h"
+#include "core/store/deleted.h"
+#include "core/store/runs.h"
+#include "core/store/store.h"
+#include "server/faces.h"
+#include "server/server.h"
+
+#define CLAIM_LIMIT ((size_t)8)   /* runs taken over at once */
+#define PURGE_LIMIT ((size_t)100) /* deleted responses between two looks at the leases */
+
+/* One duty, and when it is due. */
+struct duty {
+    void (*perform)(struct keeper *keeper);
+    double every_seconds;
+    uint64_t due_ns;
+};
+
+enum { DUTY_COUNT = 5 };
+
+struct keeper {
+    struct server *server;
+    pthread_t thread;
+    atomic_bool draining;
+    bool away; /* the store; to say so once */
+    struct duty duties[DUTY_COUNT];
+
+    uint64_t lease_ns;
+    uint64_t renewed_ns;            /* when leases were last renewed; 0: not yet */
+    uint64_t steady_ns;             /* since when that has gone on without a gap; 0: always */
+    const struct run_load *pending; /* claimed, on their way to the engine */
+    size_t pending_count;
+
+    struct lock lock;
+    pthread_cond_t changed;
+    bool stopping; /* guarded by lock */
+};
+
+/* ---- Duties ---- */
+
+static void complain(const char *what, const struct err *err)
+{
+    log_warn("%s: %s", what, err->text);
+}
+
+static void heed(struct engine *engine, const struct engine_lease *lease,
+                 enum lease_state state)
+{
+    switch (state) {
+    case LEASE_HELD: break;
+    case LEASE_LOST: engine_lease_lost(engine, lease); break;
+    case LEASE_CANCEL_REQUESTED: engine_cancel(engine, lease->run_id); break;
+    }
+}
+
+/* ---- Leases ---- */
+
+/* What lives here, or is just being made ready to. */
+struct held {
+    size_t count;
+    size_t pending_at; /* the first that the engine does not have yet */
+    struct engine_lease *leases;
+    const char **ids;
+    int64_t *fences;
+    enum lease_state *states;
+};
+
+static void held_clear(struct held *held)
+{
+    free(held->leases);
+    free(held->ids);
+    free(held->fences);
+    free(held->states);
+}
+
+static void held_init(struct held *held, const struct keeper *keeper)
+{
+    size_t most;
+
+    held->pending_at = engine_leases(keeper->server->engine, &held->leases);
+    held->count = held->pending_at;
+    most = held->count + keeper->pending_count + 1;
+    held->ids = mem_new_array(const char *, most);
+    held->fences = mem_new_array(int64_t, most);
+    held->states = mem_new_array(enum lease_state, most);
+    for (size_t i = 0; i < held->count; i++) {
+        held->ids[i] = held->leases[i].run_id;
+        held->fences[i] = held->leases[i].fence;
+    }
+    for (size_t i = 0; i < keeper->pending_count; i++) {
+        held->ids[held->count] = keeper->pending[i].run.id;
+        held->fences[held->count++] = keeper->pending[i].fence;
+    }
+}
+
+/* A pending one that was lost learns of it at its first write. */
+static void heed_all(struct engine *engine, const struct held *held)
+{
+    for (size_t i = 0; i < held->pending_at; i++)
+        heed(engine, &held->leases[i], held->states[i]);
+}
+
+/* Rounds are a third of a lease apart. After a gap of two the database was away, or stood still, or
+ * we did; other nodes may not have renewed their leases either. */
+static void note_renewed(struct keeper *keeper)
+{
+    uint64_t now = clock_mono_ns();
+
+    if (keeper->renewed_ns && now - keeper->renewed_ns > keeper->lease_ns / 3 * 2) {
+        log_warn("leases were renewed late; those of other nodes get time for it as well");
+        keeper->steady_ns = now;
+    }
+    keeper->renewed_ns = now;
+}
+
+static bool is_fresh(const struct keeper *keeper)
+{
+    return keeper->renewed_ns &&
+           clock_mono_ns() - keeper->renewed_ns <= keeper->lease_ns / 3 * 2;
+}
+
+/* Whoever is alive has renewed its leases by now. */
+static bool is_steady(const struct keeper *keeper)
+{
+    return is_fresh(keeper) && clock_mono_ns() - keeper->steady_ns >= keeper->lease_ns;
+}
+
+static void give_back_forgotten(struct keeper *keeper, const struct held *held)
+{
+    size_t count = 0;
+    struct err err;
+
+    if (store_leases_give_back(keeper->server->store, held->ids, held->count, &count, &err))
+        complain("leases of runs that are not here were not given back", &err);
+    else if (count)
+        log_warn("gave back %zu runs that are not here", count);
+}
+
+static void renew_leases(struct keeper *keeper)
+{
+    CLEANUP(held_clear) struct held held = {0};
+    struct err err;
+
+    held_init(&held, keeper);
+    if (store_leases_renew(keeper->server->store, held.ids, held.fences, held.count,
+                           held.states, &err)) {
+        complain("leases were not renewed", &err);
+        return;
+    }
+    note_renewed(keeper);
+    heed_all(keeper->server->engine, &held);
+    if (is_steady(keeper))
+        give_back_forgotten(keeper, &held);
+}
+
+/* While something else takes its time. */
+static void renew_if_due(struct keeper *keeper)
+{
+    if (clock_mono_ns() - keeper->renewed_ns > keeper->lease_ns / 3)
+        renew_leases(keeper);
+}
+
+static enum claim_scope claim_scope(const struct keeper *keeper)
+{
+    return is_steady(keeper) ? CLAIM_ALL : CLAIM_LEFT;
+}
+
+/* ---- Taking over ---- */
+
+/* What cannot be made ready now is left: its lease runs out and is given back, and it is claimed
+ * again. */
+static void take_over(struct keeper *keeper, struct run_load *load)
+{
+    struct server *server = keeper->server;
+    struct run_start start = {.arrival = ARRIVAL_CLAIMED};
+    const struct face *face =
+        load->run.face == FACE_ASSISTANTS ? &assistants_face : &responses_face;
+    struct err err;
+
+    log_info("taking up %s", load->run.id);
+    if (recover_load(server->store, face, load, &err)) {
+        complain("a run was not taken up", &err);
+        run_load_clear(load);
+        return;
+    }
+    start.load = *load; /* the engine's now */
+    memset(load, 0, sizeof(*load));
+    engine_run(server->engine, &start);
+}
+
+/* Reading their logs may take longer than their leases last. */
+static void take_over_all(struct keeper *keeper, struct run_load *loads, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        keeper->pending = &loads[i];
+        keeper->pending_count = count - i;
+        renew_if_due(keeper);
+        take_over(keeper, &loads[i]);
+    }
+    keeper->pending_count = 0;
+}
+
+static size_t room_for_runs(const struct keeper *keeper)
+{
+    struct engine_stats stats;
+    size_t limit = keeper->server->config->max_runs;
+    size_t byte_limit = keeper->server->config->max_run_bytes;
+
+    engine_stats(keeper->server->engine, &stats);
+    if (atomic_load(&keeper->draining) || stats.live >= limit || stats.bytes >= byte_limit)
+        return 0;
+    return limit - stats.live < CLAIM_LIMIT ? limit - stats.live : CLAIM_LIMIT;
+}
+
+/* Goes on as long as there is more, so that a restart takes up everything at once. */
+static void claim_runs(struct keeper *keeper)
+{
+    struct server *server = keeper->server;
+
+    for (;;) {
+        struct run_load *loads = NULL;
+        size_t wanted = room_for_runs(keeper);
+        size_t count = 0;
+        struct err err;
+
+        renew_if_due(keeper);
+        if (!wanted || !is_fresh(keeper))
+            return;
+        if (store_runs_claim(server->store, claim_scope(keeper), wanted,
+                             engine_context_limit(server->engine), &loads, &count, &err)) {
+            complain("runs were not taken over", &err);
+            return;
+        }
+        take_over_all(keeper, loads, count);
+        free(loads);
+        if (count < wanted)
+            return;
+    }
+}
+
+static void fail_foreground(struct keeper *keeper)
+{
+    size_t count = 0;
+    struct err err;
+
+    renew_if_due(keeper);
+    if (!is_fresh(keeper))
+        return;
+    if (store_runs_fail_foreground(keeper->server->store, claim_scope(keeper), &count, &err))
+        complain("responses of dead nodes were not closed", &err);
+    else if (count)
+        log_info("closed %zu responses whose node died", count);
+}
+
+int64_t keeper_grace_us(const struct config *config)
+{
+    return (int64_t)(config->response_timeout * 2 * (double)US_PER_SECOND);
+}
+
+static void purge_responses(struct keeper *keeper)
+{
+    size_t count = PURGE_LIMIT;
+    struct err err;
+
+    while (count == PURGE_LIMIT) {
+        renew_if_due(keeper);
+        if (store_responses_purge(keeper->server->store, PURGE_LIMIT,
+                                  keeper_grace_us(keeper->server->config), &count, &err)) {
+            complain("deleted responses were not purged", &err);
+            return;
+        }
+    }
+}
+
+static void maintain_events(struct keeper *keeper)
+{
+    struct err err;
+
+    if (store_idempotency_forget(keeper->server->store, &err))
+        complain("old idempotency keys were not forgotten", &err);
+    if (store_events_maintain(keeper->server->store, keeper->server->config->event_retention,
+                              &err))
+        complain("the event log was not maintained", &err);
+}
+
+/* ---- The thread ---- */
+
+/* While the database is away nothing else makes sense, and nobody else may try. */
+static bool store_is_there(struct keeper *keeper)
+{
+    struct store *store = keeper->server->store;
+    struct err err;
+
+    if (store_is_up(store))
+        return true;
+    if (!keeper->away)
+        log_warn("the database is away");
+    keeper->away = true;
+    if (store_probe(store, &err))
+        return false;
+    log_info("the database is back");
+    keeper->away = false;
+    return true;
+}
+
+static void perform_due(struct keeper *keeper)
+{
+    for (size_t i = 0; i < DUTY_COUNT; i++) {
+        struct duty *duty = &keeper->duties[i];
+
+        if (clock_mono_ns() < duty->due_ns)
+            continue;
+        if (!store_is_there(keeper))
+            return; /* still due when it is back */
+        duty->due_ns = clock_mono_ns() + clock_ns_from_seconds(duty->every_seconds);
+        duty->perform(keeper);
+    }
+}
+
+static uint64_t next_due(const struct keeper *keeper)
+{
+    uint64_t next = clock_mono_ns() + NS_PER_SECOND;
+
+    for (size_t i = 0; i < DUTY_COUNT; i++)
+        if (keeper->duties[i].due_ns < next)
+            next = keeper->duties[i].due_ns;
+    /* What is overdue because the database is away is tried again a little later. */
+    if (next < clock_mono_ns() + 100 * NS_PER_MS)
+        next = clock_mono_ns() + 100 * NS_PER_MS;
+    return next;
+}
+
+static bool wait_for_next(struct keeper *keeper)
+{
+    uint64_t next = next_due(keeper);
+    bool stopping;
+
+    lock_acquire(&keeper->lock);
+    while (!keeper->stopping && lock_wait_until(&keeper->lock, &keeper->changed, next))
+        continue;
+    stopping = keeper->stopping;
+    lock_release(&keeper->lock);
+    return !stopping;
+}
+
+static void *run_keeper(void *arg)
+{
+    struct keeper *keeper = arg;
+
+    do {
+        (void)store_is_there(keeper);
+        perform_due(keeper);
+    } while (wait_for_next(keeper));
+    store_thread_end(keeper->server->store);
+    return NULL;
+}
+
+enum err_code keeper_start(struct server *server, struct keeper **ret_keeper, struct err *err)
+{
+    struct keeper *keeper = mem_new(struct keeper);
+    double lease = server->config->lease_ttl;
+    const struct duty duties[DUTY_COUNT] = {
+        {.perform = renew_leases, .every_seconds = lease / 3},
+        {.perform = claim_runs, .every_seconds = lease / 15},
+        {.perform = fail_foreground, .every_seconds = lease},
+        {.perform = maintain_events, .every_seconds = 3600},
+        {.perform = purge_responses, .every_seconds = server->config->response_timeout / 4},
+    };
+
+    keeper->server = server;
+    keeper->lease_ns = clock_ns_from_seconds(lease);
+    memcpy(keeper->duties, duties, sizeof(duties));
+    lock_init(&keeper->lock, LOCK_KEEPER);
+    lock_cond_init(&keeper->changed);
+    /* A row on its way into the default partition is refused when the partition of its day appears
+     * meanwhile: today's is made before the first run. */
+    maintain_events(keeper);
+    store_thread_end(server->store);
+    if (pthread_create(&keeper->thread, NULL, run_keeper, keeper) != 0) {
+        free(keeper);
+        return err_set(err, ERR_INTERNAL, "cannot start the keeper's thread");
+    }
+    *ret_keeper = keeper;
+    return ERR_OK;
+}
+
+void keeper_drain(struct keeper *keeper)
+{
+    atomic_store(&keeper->draining, true);
+}
+
+void keeper_stop(struct keeper *keeper)
+{
+    if (!keeper)
+        return;
+    lock_acquire(&keeper->lock);
+    keeper->stopping = true;
+    pthread_cond_broadcast(&keeper->changed);
+    lock_release(&keeper->lock);
+    pthread_join(keeper->thread, NULL);
+    pthread_cond_destroy(&keeper->changed);
+    lock_destroy(&keeper->lock);
+    free(keeper);
+}

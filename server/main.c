@@ -1,0 +1,55 @@
+/*
+ * main.c -- which subcommand.
+ */
+
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/compiler.h"
+#include "server/commands.h"
+#include "server/upstream_server.h"
+
+static const struct command {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *help;
+} commands[] = {
+    {"serve", cmd_serve, "[--SETTING VALUE]...       the server"},
+    {"upstream", cmd_upstream, "[--script FILE] [--listen ADDRESS:PORT]   the scripted model"},
+    {"migrate", cmd_migrate, "[--SETTING VALUE]...     brings the database up to date"},
+    {"keys", cmd_keys, "create [--project NAME] | list | revoke KEY"},
+    {"import", cmd_import,
+     "FILE_OR_FOLDER [--project NAME]   assistants and threads from OpenAI"},
+    {"routes", cmd_routes, "                          what it serves"},
+    {"settings", cmd_settings, "                        what can be set"},
+};
+
+static void usage(FILE *file)
+{
+    (void)fputs("runnel COMMAND\n\n", file);
+    for (size_t i = 0; i < COUNT_OF(commands); i++)
+        if (*commands[i].help)
+            (void)fprintf(file, "  runnel %s %s\n", commands[i].name, commands[i].help);
+    (void)fputs("  runnel --version\n", file);
+}
+
+int main(int argc, char **argv)
+{
+    const char *word = argc > 1 ? argv[1] : "";
+
+    json_object_seed(0); /* here, where there is one thread only */
+    if (strcmp(word, "--version") == 0) {
+        puts("runnel " RUNNEL_VERSION);
+        return EXIT_DONE;
+    }
+    if (strcmp(word, "--help") == 0 || strcmp(word, "help") == 0) {
+        usage(stdout);
+        return EXIT_DONE;
+    }
+    for (size_t i = 0; i < COUNT_OF(commands); i++)
+        if (strcmp(commands[i].name, word) == 0)
+            return commands[i].run(argc - 1, argv + 1);
+    usage(stderr);
+    return EXIT_USAGE;
+}

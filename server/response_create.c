@@ -1,0 +1,382 @@
+#include "server/response_create.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/ids.h"
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/model/tokenizer.h"
+#include "core/run/compaction.h"
+#include "core/run/context.h"
+#include "core/run/context_fit.h"
+#include "core/run/tool_choice.h"
+#include "core/store/conversations.h"
+#include "core/store/prompts.h"
+#include "core/store/runs.h"
+#include "server/params.h"
+#include "server/prompt_template.h"
+#include "server/response_input.h"
+#include "server/response_params.h"
+#include "server/runnel_params.h"
+
+static unsigned flags_of(const json_t *body)
+{
+    unsigned flags = 0;
+
+    if (json_get_bool(body, "store", true))
+        flags |= RUN_STORED;
+    if (json_get_bool(body, "background", false))
+        flags |= RUN_BACKGROUND | RUN_RESUMABLE;
+    if (json_get_bool(body, "stream", false))
+        flags |= RUN_STREAMED;
+    return flags;
+}
+
+/* The loop of a run follows from its id, so whoever wants a certain one tries a few. */
+static void make_id(const struct response_create *create, char ret_id[ID_SIZE])
+{
+    do
+        id_make(ret_id, "resp_");
+    while (create->loop && engine_loop(create->server->engine, ret_id) != create->loop);
+}
+
+static void make_row(const struct response_create *create, struct run_row *run)
+{
+    const json_t *body = create->body;
+    const struct config *settings = create->server->config;
+    json_t *metadata = json_object_get(body, "metadata");
+    json_auto_t *config = response_config(body);
+
+    if (create->compact)
+        json_set_string(config, RUN_COMPACT_KEY, create->compact);
+    memset(run, 0, sizeof(*run));
+    make_id(create, run->id);
+    response_conversation(body, run->thread_id);
+    (void)snprintf(run->project, sizeof(run->project), "%s", create->project);
+    (void)snprintf(run->parent_id, sizeof(run->parent_id), "%s",
+                   json_get_string(body, "previous_response_id", ""));
+    run->face = FACE_RESPONSES;
+    run->flags = flags_of(body);
+    run->status = run->flags & RUN_BACKGROUND ? RUN_QUEUED : RUN_IN_PROGRESS;
+    run->config = json_text(config);
+    run->metadata = json_is_object(metadata) ? json_text(metadata) : mem_strdup("{}");
+    run->created_at = clock_wall_us();
+    run->expires_at = run->created_at + (int64_t)(settings->response_timeout * 1e6);
+}
+
+/* What the request says, in OpenAI's order of complaints: what it must have, what it may not have,
+ * its input, the other parameters. */
+static enum err_code check_request(const struct response_create *create, struct err *err)
+{
+    const json_t *body = create->body;
+    enum err_code rc = response_head_check(body, err);
+
+    if (!rc)
+        rc = response_input_check(json_object_get(body, "input"), err);
+    if (!rc)
+        rc = response_params_check(body, err);
+    return rc ? rc : runnel_params_check(body, err);
+}
+
+/* Whether there is what it asks for. Tools may have come with earlier items. */
+static enum err_code check_means(const struct response_create *create,
+                                 const struct run_load *load, struct err *err)
+{
+    const struct config *settings = create->server->config;
+    const char *model = json_get_string(create->body, "model", "");
+    json_t *list = json_object_get(create->body, "tools");
+    struct tool_set tools = {0};
+    enum err_code rc = tool_set_init(&tools, json_is_array(list) ? list : NULL, err);
+
+    if (rc)
+        return rc;
+    tool_set_load_items(&tools, load->items, load->item_count);
+    rc = tool_choice_check(&tools, json_object_get(create->body, "tool_choice"), err);
+    tool_set_clear(&tools);
+    if (rc)
+        return rc;
+    if (!model_upstream_find(settings->upstreams, settings->upstream_count, model))
+        return err_invalid(err, "model_not_found", "model",
+                           "The requested model '%s' does not exist.", model);
+    return ERR_OK;
+}
+
+/* What comes before the new input: a chain or a conversation that is continued. *ret_position is
+ * where the conversation ends. */
+static enum err_code load_past(const struct response_create *create, struct run_load *load,
+                               int64_t *ret_position, struct err *err)
+{
+    struct server *server = create->server;
+    size_t limit = engine_context_limit(server->engine);
+    char thread[ID_SIZE]; /* a chain leaves the conversation it branched from */
+
+    if (*load->run.thread_id)
+        return store_conversation_context(server->store, load->run.project, load->run.thread_id,
+                                          limit, &load->items, &load->item_count, ret_position,
+                                          err);
+    if (create->past && *load->run.parent_id) {
+        load->items = TAKE(*create->past);
+        load->item_count = create->past_count;
+        return ERR_OK;
+    }
+    if (*load->run.parent_id)
+        return store_chain_load(server->store, load->run.project, load->run.parent_id, limit,
+                                &load->items, &load->item_count, thread, err);
+    return ERR_OK;
+}
+
+static enum err_code load_input(const struct response_create *create,
+                                const struct run_load *load, struct item_row **ret_items,
+                                size_t *ret_count, struct err *err)
+{
+    const json_t *input = json_object_get(create->body, "input");
+    struct item_references references;
+    enum err_code rc = item_references_load(create->server->store, create->project, input,
+                                            load->items, load->item_count, &references, err);
+
+    if (!rc)
+        rc = response_input_decode(input, load->run.id, &references, ret_items, ret_count, err);
+    item_references_clear(&references);
+    if (rc)
+        return rc;
+    rc = compaction_open(&create->server->seal, create->project, *ret_items, *ret_count, err);
+    if (rc)
+        item_rows_free(*ret_items, *ret_count);
+    return rc;
+}
+
+/* The past and the new input behind it: what the model may see. */
+static enum err_code load_context(const struct response_create *create, struct run_load *load,
+                                  int64_t *ret_position, struct err *err)
+{
+    struct item_row *input = NULL;
+    size_t count = 0;
+    enum err_code rc = load_past(create, load, ret_position, err);
+
+    if (!rc)
+        rc = load_input(create, load, &input, &count, err);
+    if (rc)
+        return rc;
+    response_calls_name(load->items, load->item_count, input, count);
+    rc = response_calls_check(load->items, load->item_count, input, count, err);
+    if (rc) {
+        item_rows_free(input, count);
+        return rc;
+    }
+    load->items = mem_resize(load->items, load->item_count + count, sizeof(*load->items));
+    if (count)
+        memcpy(load->items + load->item_count, input, count * sizeof(*input));
+    free(input);
+    load->item_count += count;
+    load->next_position = (int64_t)count;
+    return ERR_OK;
+}
+
+/* A stored response in a conversation is in the store before anything else happens: its row is
+ * what locks the conversation. One that is not stored only reads. */
+static enum err_code take_conversation(const struct response_create *create,
+                                       struct run_load *load, int64_t position, struct err *err)
+{
+    size_t input_count = (size_t)load->next_position;
+    struct run_load made = {0};
+    enum err_code rc;
+
+    if (!*load->run.thread_id || !(load->run.flags & RUN_STORED))
+        return ERR_OK;
+    rc = store_run_create(
+        create->server->store,
+        &(struct run_creation){.run = &load->run,
+                               .messages = load->items + load->item_count - input_count,
+                               .message_count = input_count,
+                               .seen_position = position},
+        &made, err);
+    load->fence = made.fence;
+    run_load_clear(&made);
+    return conversation_error(rc, load->run.thread_id, err);
+}
+
+enum err_code response_create_load(const struct response_create *create,
+                                   struct run_load *ret_load, int64_t *ret_position,
+                                   struct err *err)
+{
+    make_row(create, &ret_load->run);
+    return load_context(create, ret_load, ret_position, err);
+}
+
+/* ---- What the body says in other words ---- */
+
+static bool is_trigger(const json_t *item)
+{
+    return strcmp(json_get_string(item, "type", ""), "compaction_trigger") == 0;
+}
+
+/* A trigger at the end of the input is no item but a wish: *ret_body is the request without it, and
+ * stays untouched when there is none. */
+static enum err_code take_trigger(const json_t *body, json_t **ret_body, struct err *err)
+{
+    const json_t *input = json_object_get(body, "input");
+    size_t last = json_array_size(input) - 1; /* of none: never reached */
+    json_t *rest;
+    size_t i;
+    json_t *item;
+
+    json_array_foreach (input, i, item) {
+        struct param_path path = param_index("input", i);
+
+        if (is_trigger(item) && i < last)
+            return err_invalid(
+                err, "invalid_value", path.text,
+                "Invalid '%s': a 'compaction_trigger' must be the last item of the "
+                "input.",
+                path.text);
+    }
+    if (!is_trigger(json_array_get(input, last)))
+        return ERR_OK;
+    rest = json_copy((json_t *)(uintptr_t)input);
+    json_array_remove(rest, last);
+    *ret_body = json_copy((json_t *)(uintptr_t)body);
+    json_set(*ret_body, "input", rest);
+    return ERR_OK;
+}
+
+/* The request with its prompt filled in; *ret_body stays NULL when it has none. */
+static enum err_code fill_in_prompt(const struct response_create *create, json_t **ret_body,
+                                    struct err *err)
+{
+    const json_t *prompt = json_object_get(create->body, "prompt");
+    const char *id = json_get_string(prompt, "id", NULL);
+    CLEANUP(prompt_row_clear) struct prompt_row row = {0};
+    json_auto_t *template = NULL;
+    int version = PROMPT_NEWEST;
+    enum err_code rc;
+
+    if (!id)
+        return ERR_OK;
+    rc = prompt_version_parse(id, json_get_string(prompt, "version", NULL), &version, err);
+    if (!rc)
+        rc = store_prompt_get(create->server->store, create->project, id, version, &row, err);
+    if (rc)
+        return rc;
+    template = json_parse_own(row.body);
+    return prompt_apply(template, row.version, create->body, ret_body, err);
+}
+
+/* ---- The size of the context ---- */
+
+static enum err_code too_long(struct err *err)
+{
+    return err_invalid(
+        err, "context_length_exceeded", "input",
+        "Your input exceeds the context window of this model. Please adjust your "
+        "input and try again.");
+}
+
+/* Only what was counted with the model's own tokenizer is refused; and only by a count of the
+ * request as it would be sent. */
+static enum err_code check_size(const struct context *context, const struct item_row **items,
+                                size_t count, struct err *err)
+{
+    const struct model_upstream *upstream = context->upstream;
+    json_auto_t *request = NULL;
+
+    context_fit(context, items, &count);
+    if (context_total(context, items, count) <= upstream->context_tokens)
+        return ERR_OK;
+    request =
+        context_request(context->run_id, context->config, context->tools, items, count, 0);
+    return tokenizer_count_request(upstream->tokenizer, request) > upstream->context_tokens
+               ? too_long(err)
+               : ERR_OK;
+}
+
+/* Counting takes a while, and here it may: on its loop the run finds everything counted. What may
+ * still be made shorter is not refused. */
+static enum err_code count_context(const struct response_create *create, struct run_load *load,
+                                   struct err *err)
+{
+    const struct config *settings = create->server->config;
+    json_auto_t *config = json_parse_own(load->run.config);
+    struct tool_set tools = {0};
+    const struct context context = {
+        .upstream = model_upstream_find(settings->upstreams, settings->upstream_count,
+                                        json_get_string(config, "model", "")),
+        .run_id = load->run.id,
+        .config = config,
+        .tools = &tools};
+    AUTO_FREE const struct item_row **items = NULL;
+    bool shortened =
+        create->compact || !json_absent(json_object_get(config, "context_management"));
+    bool checked =
+        !shortened && context.upstream->tokenizer && context.upstream->context_tokens;
+    enum err_code rc;
+
+    if (!checked && !context_is_counted(context.upstream, config))
+        return ERR_OK;
+    items = mem_new_array(const struct item_row *, load->item_count + 1);
+    for (size_t i = 0; i < load->item_count; i++) {
+        context_count(context.upstream->tokenizer, &load->items[i]);
+        items[i] = &load->items[i];
+    }
+    rc = tool_set_init(&tools, json_object_get(config, "tools"), err);
+    if (!rc)
+        tool_set_load_items(&tools, load->items, load->item_count);
+    if (!rc && checked)
+        rc = check_size(&context, items, load->item_count, err);
+    tool_set_clear(&tools);
+    return rc;
+}
+
+/* ---- Preparing ---- */
+
+static enum err_code prepare(const struct response_create *create, struct run_start *ret_start,
+                             struct err *err)
+{
+    struct run_start start = {.arrival = ARRIVAL_NEW};
+    int64_t position = 0;
+    enum err_code rc;
+
+    if (!json_get_string(create->body, "model", NULL))
+        return param_missing(err, "model");
+    rc = engine_admit(create->server->engine, err);
+    if (rc)
+        return rc;
+    rc = response_create_load(create, &start.load, &position, err);
+    if (!rc)
+        rc = check_means(create, &start.load, err);
+    if (!rc)
+        rc = count_context(create, &start.load, err);
+    if (!rc)
+        rc = take_conversation(create, &start.load, position, err);
+    if (rc) {
+        run_load_clear(&start.load);
+        return rc;
+    }
+    start.context = runnel_context(create->body);
+    *ret_start = start;
+    return ERR_OK;
+}
+
+enum err_code response_create_prepare(const struct response_create *create,
+                                      struct run_start *ret_start, struct err *err)
+{
+    struct response_create filled = *create;
+    json_auto_t *body = NULL;
+    json_auto_t *rest = NULL;
+    enum err_code rc = take_trigger(create->body, &rest, err);
+
+    if (rest) {
+        filled.body = rest;
+        filled.compact = RUN_COMPACT_ITEM;
+    }
+    if (!rc)
+        rc = check_request(&filled, err);
+    if (!rc)
+        rc = fill_in_prompt(&filled, &body, err);
+    if (rc)
+        return rc;
+    if (body)
+        filled.body = body;
+    return prepare(&filled, ret_start, err);
+}

@@ -1,0 +1,495 @@
+/*
+ * serve.c -- the order in which the server is put together and taken apart.
+ *
+ * Up: what can be refused for free comes first, and what a client could notice comes last.
+ * Down: no new work; runs and streams may end; what is left is cut; then the parts in the
+ * reverse order, each after those that use it. The loops outlive HTTP, because only they can
+ * give its suspended connections back, and the store outlives the loops, because what they
+ * announced must be written.
+ */
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/base/mem.h"
+#include "core/net/http_client.h"
+#include "core/run/engine.h"
+#include "core/store/embedded.h"
+#include "core/store/keys.h"
+#include "core/store/log_reader.h"
+#include "core/store/secrets.h"
+#include "core/store/writer.h"
+#include "core/tool/executor.h"
+#include "core/tool/registry.h"
+#include "handlers/handlers.h"
+#include "server/auth.h"
+#include "server/commands.h"
+#include "server/config.h"
+#include "server/data_dir.h"
+#include "server/database.h"
+#include "server/faces.h"
+#include "server/http.h"
+#include "server/keeper.h"
+#include "server/listen.h"
+#include "server/params.h"
+#include "server/server.h"
+#include "server/sse.h"
+#include "server/upstream_server.h"
+#include "server/workers.h"
+
+#define DEFAULT_PROJECT "default"
+#define DEMO_LISTEN     "127.0.0.1:0"
+
+/* How long what was cut or failed has to say so. */
+#define LAST_WORDS_NS (2 * NS_PER_SECOND)
+/* How long tools that ignore their cancellation are waited for. */
+#define TOOL_PATIENCE_NS (2 * NS_PER_SECOND)
+
+struct serving {
+    struct server server;
+    struct config *config;
+    int lock_fd;                   /* of data_dir; -1 */
+    struct data_dir_traces before; /* in data_dir */
+    char node_id[2 * DATA_DIR_LINE_SIZE];
+    char key[DATA_DIR_LINE_SIZE];
+    int listen_fd; /* -1 when http has it */
+    char url[LISTEN_URL_SIZE];
+    struct database database;
+    struct upstream_server *demo;
+    struct keeper *keeper;
+    struct log_reader *log_reader;
+    bool key_known; /* to the database: from now on data_dir belongs to it */
+    bool engine_started, executor_started, writers_started;
+};
+
+typedef enum err_code step_fn(struct serving *serving, struct err *err);
+
+/* ---- Up ---- */
+
+static void make_node_id(char ret_line[DATA_DIR_LINE_SIZE])
+{
+    id_make(ret_line, "node_");
+}
+
+static void make_key(char ret_line[DATA_DIR_LINE_SIZE])
+{
+    char letters[49];
+
+    id_random(letters, sizeof(letters) - 1);
+    (void)snprintf(ret_line, DATA_DIR_LINE_SIZE, "sk-runnel-%s", letters);
+}
+
+static enum err_code lock_data_dir(struct serving *serving, struct err *err)
+{
+    data_dir_look(serving->config->data_dir, &serving->before);
+    return data_dir_lock(serving->config->data_dir, &serving->lock_fd, err);
+}
+
+/* The node keeps its name; the boot tells its lives apart. */
+static enum err_code find_identity(struct serving *serving, struct err *err)
+{
+    char node[DATA_DIR_LINE_SIZE];
+    char boot[ID_SIZE];
+    enum err_code rc =
+        data_dir_line(serving->config->data_dir, "node_id", make_node_id, node, err);
+
+    if (rc)
+        return rc;
+    id_make(boot, "boot_");
+    (void)snprintf(serving->node_id, sizeof(serving->node_id), "%s/%s", node, boot);
+    return ERR_OK;
+}
+
+static enum err_code find_key(struct serving *serving, struct err *err)
+{
+    const char *given = serving->config->api_key;
+
+    if (!given)
+        return data_dir_line(serving->config->data_dir, "api_key", make_key, serving->key, err);
+    (void)snprintf(serving->key, sizeof(serving->key), "%s", given);
+    return ERR_OK;
+}
+
+static enum err_code open_socket(struct serving *serving, struct err *err)
+{
+    return listen_open(serving->config->listen, &serving->listen_fd, serving->url, err);
+}
+
+/* What one server has sealed, any other opens. */
+static enum err_code share_key(struct serving *serving, struct err *err)
+{
+    unsigned char fresh[SEAL_KEY_SIZE];
+
+    seal_make_key(fresh);
+    return store_secret_ensure(serving->server.store, "seal", fresh, sizeof(fresh),
+                               serving->server.seal.key, err);
+}
+
+static enum err_code start_database(struct serving *serving, struct err *err)
+{
+    enum err_code rc = database_start(serving->config, &serving->database, err);
+
+    if (!rc)
+        rc = database_open(&serving->database, serving->config, serving->node_id, err);
+    serving->server.store = serving->database.store;
+    return rc ? rc : share_key(serving, err);
+}
+
+static enum err_code start_writers(struct serving *serving, struct err *err)
+{
+    enum err_code rc = store_writers_start(serving->server.store, err);
+
+    serving->writers_started = !rc;
+    if (!rc)
+        rc = log_reader_start(serving->server.store, &serving->log_reader, err);
+    return rc;
+}
+
+/* The latest key of the default project; NULL if it has none. */
+static const struct key_row *latest_key(const struct key_row *rows, size_t count)
+{
+    const struct key_row *latest = NULL;
+
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(rows[i].project, DEFAULT_PROJECT) == 0 &&
+            (!latest || rows[i].created_at > latest->created_at))
+            latest = &rows[i];
+    return latest;
+}
+
+/* Who changes the key may believe that the former one opens nothing any more. */
+static enum err_code mention_former_key(struct store *store, const struct key_row *former,
+                                        size_t count_before, struct err *err)
+{
+    AUTO_FREE struct key_row *rows = NULL;
+    size_t count = 0;
+    enum err_code rc = store_key_list(store, &rows, &count, err);
+
+    if (!rc && former && count > count_before)
+        log_warn("the key is a new one, and %s (%s...) still opens the project '%s': "
+                 "`runnel keys revoke %s` ends that",
+                 former->id, former->prefix, DEFAULT_PROJECT, former->id);
+    return rc;
+}
+
+static enum err_code ensure_key(struct serving *serving, struct err *err)
+{
+    struct store *store = serving->server.store;
+    AUTO_FREE struct key_row *rows = NULL;
+    size_t count = 0;
+    enum err_code rc = store_key_list(store, &rows, &count, err);
+
+    if (!rc)
+        rc = store_key_ensure(store, DEFAULT_PROJECT, serving->key,
+                              serving->server.default_project, err);
+    if (rc)
+        return rc;
+    serving->key_known = true;
+    return mention_former_key(store, latest_key(rows, count), count, err);
+}
+
+static enum err_code start_demo(struct serving *serving, struct err *err)
+{
+    enum err_code rc;
+
+    if (serving->config->upstream_count)
+        return ERR_OK;
+    rc = upstream_server_start(NULL, DEMO_LISTEN, &serving->demo, err);
+    if (rc)
+        return rc;
+    config_add_upstream(serving->config, "demo", upstream_server_url(serving->demo));
+    log_info("no upstream is configured: the demo model answers");
+    return ERR_OK;
+}
+
+static enum err_code start_executor(struct serving *serving, struct err *err)
+{
+    struct tool_executor *executor =
+        tool_executor_new(serving->config->tool_workers, serving->config->tool_timeout);
+    enum err_code rc;
+
+    tool_registry_set(all_handlers);
+    serving->server.executor = executor;
+    rc = tool_executor_start(executor, err);
+    serving->executor_started = !rc;
+    return rc;
+}
+
+static enum err_code start_engine(struct serving *serving, struct err *err)
+{
+    const struct config *config = serving->config;
+    struct engine_options options = {
+        .store = serving->server.store,
+        .log_reader = serving->log_reader,
+        .executor = serving->server.executor,
+        .assistants = &assistants_face,
+        .responses = &responses_face,
+        .seal = &serving->server.seal,
+        .upstreams = config->upstreams,
+        .upstream_count = config->upstream_count,
+        .loops = config->run_loops,
+        .response_timeout_seconds = config->response_timeout,
+        .round_limit = config->max_rounds,
+        .context_limit = config->max_items,
+        .byte_limit = config->max_run_bytes,
+        .slots = {.node = config->max_runs,
+                  .project = config->max_runs_per_project,
+                  .line = config->max_waiting_runs},
+    };
+    enum err_code rc;
+
+    serving->server.engine = engine_new(&options);
+    rc = engine_start(serving->server.engine, err);
+    serving->engine_started = !rc;
+    return rc;
+}
+
+static bool can_stream_directly(void)
+{
+    struct err err;
+
+    if (!sse_self_test(&err))
+        return true;
+    log_warn("streams take the slower way through libmicrohttpd: %s", err.text);
+    return false;
+}
+
+static enum err_code start_workers(struct serving *serving, struct err *err)
+{
+    return workers_start(serving->config->websocket_workers, serving->server.store,
+                         &serving->server.workers, err);
+}
+
+static enum err_code start_http(struct serving *serving, struct err *err)
+{
+    struct http_options options = {
+        .config = serving->config,
+        .server = &serving->server,
+        .routes = routes,
+        .route_count = route_count,
+        .authenticate = auth_check,
+        .listen_fd = serving->listen_fd,
+        .direct_stream = can_stream_directly(),
+    };
+
+    serving->listen_fd = -1;
+    return http_start(&options, &serving->server.http, err);
+}
+
+static enum err_code start_keeper(struct serving *serving, struct err *err)
+{
+    return keeper_start(&serving->server, &serving->keeper, err);
+}
+
+static step_fn *const steps[] = {
+    lock_data_dir, find_identity, find_key,   open_socket,    start_database,
+    start_writers, ensure_key,    start_demo, start_executor, start_engine,
+    start_workers, start_keeper,  start_http,
+};
+
+static enum err_code go_up(struct serving *serving, struct err *err)
+{
+    for (size_t i = 0; i < COUNT_OF(steps); i++) {
+        enum err_code rc = steps[i](serving, err);
+
+        if (rc)
+            return rc;
+    }
+    return ERR_OK;
+}
+
+/* ---- Down ---- */
+
+static void drain(struct serving *serving)
+{
+    struct server *server = &serving->server;
+    uint64_t deadline = clock_mono_ns() + clock_ns_from_seconds(serving->config->drain_timeout);
+
+    atomic_store(&server->draining, true);
+    log_info("draining: streams have %.15g seconds", serving->config->drain_timeout);
+    http_drain(server->http);
+    keeper_drain(serving->keeper);
+    engine_drain(server->engine);
+    if (engine_wait_idle(server->engine, deadline) && http_wait_idle(server->http, deadline))
+        return;
+    log_warn("drain_timeout is over: ending what is left");
+    engine_abandon(server->engine);
+    (void)engine_wait_idle(server->engine, clock_mono_ns() + LAST_WORDS_NS);
+}
+
+static void go_down(struct serving *serving)
+{
+    struct server *server = &serving->server;
+
+    if (server->http)
+        http_stop(server->http);
+    workers_stop(server->workers);
+    keeper_stop(serving->keeper);
+    log_reader_stop(serving->log_reader);
+    if (serving->engine_started)
+        engine_stop(server->engine);
+    if (serving->executor_started)
+        tool_executor_stop(server->executor, TOOL_PATIENCE_NS);
+    if (serving->writers_started)
+        store_writers_stop(server->store);
+    if (server->engine)
+        engine_free(server->engine);
+    http_free(server->http);
+    if (server->executor)
+        tool_executor_free(server->executor);
+    upstream_server_stop(serving->demo);
+    if (server->store)
+        store_thread_end(server->store);
+    database_close(&serving->database);
+    if (serving->listen_fd >= 0)
+        close(serving->listen_fd);
+    if (serving->lock_fd >= 0 && !serving->key_known)
+        data_dir_restore(serving->config->data_dir, &serving->before);
+    if (serving->lock_fd >= 0)
+        close(serving->lock_fd);
+}
+
+/* ---- Signals ---- */
+
+static void ending_signals(sigset_t *ret_set)
+{
+    sigemptyset(ret_set);
+    sigaddset(ret_set, SIGTERM);
+    sigaddset(ret_set, SIGINT);
+}
+
+/* Before the first thread, so that none of them is ever interrupted. */
+static void block_signals(void)
+{
+    struct sigaction ignore = {.sa_handler = SIG_IGN};
+    sigset_t set;
+
+    ending_signals(&set);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    (void)sigaction(SIGPIPE, &ignore, NULL);
+}
+
+static void await_signal(void)
+{
+    sigset_t set;
+
+    ending_signals(&set);
+    while (sigwaitinfo(&set, NULL) < 0 && errno == EINTR)
+        continue;
+}
+
+static void end_at_once(int signal_number)
+{
+    (void)signal_number;
+    _exit(EXIT_DONE);
+}
+
+/* Whoever asks twice does not want to wait. What was acknowledged is committed already. */
+static void heed_second_signal(void)
+{
+    struct sigaction at_once = {.sa_handler = end_at_once};
+    sigset_t set;
+
+    (void)sigaction(SIGTERM, &at_once, NULL);
+    (void)sigaction(SIGINT, &at_once, NULL);
+    ending_signals(&set);
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+}
+
+/* ---- The command ---- */
+
+/* Streams cost a descriptor each, and another one towards the model. */
+static void raise_descriptor_limit(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static void say_ready(const struct serving *serving)
+{
+    const char *key = serving->config->no_auth ? "none-needed" : serving->key;
+
+    printf(
+        "Runnel " RUNNEL_VERSION " is ready.\n\n"
+        "  base URL  %s\n"
+        "  key       %s\n\n"
+        "curl %s/responses -H 'Authorization: Bearer %s' -H 'Content-Type: application/json' "
+        "-d '{\"model\": \"demo\", \"input\": \"Hello!\"}'\n",
+        serving->url, key, serving->url, key);
+    (void)fflush(stdout);
+}
+
+static int serve(struct serving *serving)
+{
+    struct err err;
+    enum err_code rc = go_up(serving, &err);
+
+    if (!rc) {
+        say_ready(serving);
+        await_signal();
+        heed_second_signal();
+        drain(serving);
+    }
+    go_down(serving);
+    if (!rc)
+        return EXIT_DONE;
+    return command_failed(
+        rc == ERR_CONFLICT && serving->lock_fd < 0 ? EXIT_DATA_DIR : EXIT_CANNOT, &err);
+}
+
+/* Together with the files that it names. */
+static enum err_code read_config(int argc, char **argv, struct config **ret_config,
+                                 struct err *err)
+{
+    struct config *config = NULL;
+    enum err_code rc = config_read(argc - 1, argv + 1, &config, err);
+
+    if (rc)
+        return rc;
+    rc = model_upstreams_load(config->upstreams, config->upstream_count, err);
+    if (rc) {
+        config_free(config);
+        return rc;
+    }
+    *ret_config = config;
+    return ERR_OK;
+}
+
+int cmd_serve(int argc, char **argv)
+{
+    struct serving *serving = mem_new(struct serving);
+    struct err err;
+    int status;
+
+    serving->lock_fd = serving->listen_fd = -1;
+    if (read_config(argc, argv, &serving->config, &err)) {
+        free(serving);
+        return command_failed(EXIT_USAGE, &err);
+    }
+    serving->server.config = serving->config;
+    log_set_level((enum log_level)serving->config->log);
+    params_set_unknown(serving->config->unknown_parameters == UNKNOWN_REJECT
+                           ? PARAM_UNKNOWN_REJECT
+                           : PARAM_UNKNOWN_IGNORE);
+    mem_give_back_early();
+    raise_descriptor_limit();
+    block_signals();
+    http_client_global_init();
+    status = serve(serving);
+    http_client_global_free();
+    model_upstreams_unload(serving->config->upstreams, serving->config->upstream_count);
+    config_free(serving->config);
+    free(serving);
+    return status;
+}

@@ -1,0 +1,36 @@
+#ifndef RUNNEL_SERVER_SERVER_H
+#define RUNNEL_SERVER_SERVER_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "core/base/ids.h"
+#include "core/base/seal.h"
+#include "server/config.h"
+
+/*
+ * server.h -- what one running server consists of; made by main.c, lent to endpoints.
+ *
+ * Everything here is set before the first request and stays until the last has ended, but for
+ * `draining`.
+ */
+
+struct engine;
+struct http;
+struct store;
+struct tool_executor;
+struct workers;
+
+struct server {
+    const struct config *config;
+    struct store *store;
+    struct engine *engine;
+    struct tool_executor *executor;
+    struct http *http;
+    struct workers *workers;       /* for what comes over WebSockets */
+    struct seal seal;              /* the same on all servers of the database */
+    char default_project[ID_SIZE]; /* whose key is the setting api_key; also that of no_auth */
+    atomic_bool draining;
+};
+
+#endif

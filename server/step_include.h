@@ -1,0 +1,28 @@
+#ifndef RUNNEL_SERVER_STEP_INCLUDE_H
+#define RUNNEL_SERVER_STEP_INCLUDE_H
+
+#include <jansson.h>
+
+#include "core/base/err.h"
+#include "server/request.h"
+
+/*
+ * step_include.h -- what a run step shows only to those who ask for it.
+ *
+ * The query parameter include[] of operations that show steps; of a run that is created, it is for
+ * the steps of its stream, and kept with the run's configuration.
+ */
+
+enum step_include {
+    STEP_INCLUDE_SEARCH_CONTENT = 1 << 0, /* the text of what a file search has found */
+};
+
+/* Flags from the query. ERR_INVALID for a word that nothing is known by. */
+enum err_code step_include_read(const struct request *request, unsigned *ret_include,
+                                struct err *err) MUST_CHECK;
+
+/* Into a run's configuration, and from there. */
+void step_include_keep(json_t *config, unsigned include);
+unsigned step_include_kept(const json_t *config);
+
+#endif

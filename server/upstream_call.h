@@ -1,0 +1,30 @@
+#ifndef RUNNEL_SERVER_UPSTREAM_CALL_H
+#define RUNNEL_SERVER_UPSTREAM_CALL_H
+
+#include <stddef.h>
+
+#include "core/model/model.h"
+#include "core/net/http_client.h"
+#include "core/net/loop.h"
+
+/*
+ * upstream_call.h -- a plain request to an upstream, with its address and its key.
+ */
+
+struct upstream_call {
+    const struct model_upstream *upstream;
+    const char *method;
+    const char *path; /* below the upstream's URL: "/models" */
+    char *body;       /* JSON, taken; NULL for none */
+    size_t body_length;
+    struct http_timeouts timeouts;
+    void (*on_head)(void *arg, const struct http_head *head);
+    void (*on_data)(void *arg, const char *bytes, size_t size);
+    void (*on_done)(void *arg, enum err_code rc, const struct err *error);
+    void *arg;
+};
+
+/* On the loop. As http_call_start(). */
+struct http_call *upstream_call_start(struct loop *loop, const struct upstream_call *call);
+
+#endif

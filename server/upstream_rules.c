@@ -1,0 +1,109 @@
+#include "server/upstream_rules.h"
+
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/base/mem.h"
+
+static bool word_fits(const struct script_words *words, enum script_test test, const char *text)
+{
+    for (size_t i = 0; i < words->count; i++) {
+        if (test == TEST_EQUALS ? !strcmp(text, words->items[i])
+                                : strcasestr(text, words->items[i]) != NULL)
+            return true;
+    }
+    return false;
+}
+
+static bool text_fits(const struct script_text *wanted, const char *text)
+{
+    return wanted->test == TEST_NONE || word_fits(&wanted->words, wanted->test, text);
+}
+
+static bool model_fits(const struct script_words *models, const char *model)
+{
+    for (size_t i = 0; i < models->count; i++) {
+        size_t length = strlen(models->items[i]);
+
+        if (length && models->items[i][length - 1] == '*') {
+            if (!strncmp(model, models->items[i], length - 1))
+                return true;
+        } else if (!strcmp(model, models->items[i])) {
+            return true;
+        }
+    }
+    return !models->items;
+}
+
+static bool choice_fits(const struct script_words *choices, const char *choice)
+{
+    return !choices->items || word_fits(choices, TEST_EQUALS, choice);
+}
+
+static bool any_tool_fits(const struct script_words *tools, const struct prompt *prompt)
+{
+    for (size_t i = 0; i < tools->count; i++)
+        if (prompt_tool(prompt, tools->items[i]))
+            return true;
+    return !tools->items;
+}
+
+static bool answer_fits(enum script_answered wanted, bool is)
+{
+    return wanted == ANY || (wanted == YES) == is;
+}
+
+static bool results_fit(const struct script_match *match, size_t results)
+{
+    return match->max_results < 0 ||
+           (results >= (size_t)match->min_results && results <= (size_t)match->max_results);
+}
+
+static bool headers_fit(const struct script_match *match, const json_t *headers)
+{
+    for (size_t i = 0; i < match->header_count; i++) {
+        const char *value = json_get_string(headers, match->headers[i].name, NULL);
+
+        if (!value || !text_fits(&match->headers[i].text, value))
+            return false;
+    }
+    return true;
+}
+
+static bool tool_output_fits(const struct script_text *wanted, const struct prompt *prompt)
+{
+    AUTO_FREE char *text = prompt_content_text(prompt->tool_output);
+
+    return wanted->test == TEST_NONE || (prompt->tool_output && text_fits(wanted, text));
+}
+
+static bool rule_fits(const struct script_match *match, const struct prompt *prompt)
+{
+    return text_fits(&match->user, prompt->user) && text_fits(&match->system, prompt->system) &&
+           tool_output_fits(&match->tool_output, prompt) &&
+           model_fits(&match->models, prompt->model) && any_tool_fits(&match->tools, prompt) &&
+           choice_fits(&match->tool_choice, prompt->tool_choice) &&
+           choice_fits(&match->response_format, prompt->format) &&
+           answer_fits(match->offers_tools, prompt->tool != NULL) &&
+           answer_fits(match->stream, prompt->stream) &&
+           results_fit(match, prompt->tool_results) && headers_fit(match, prompt->headers);
+}
+
+/* Whether it is this rule's turn, among the requests that fit it. */
+static bool rule_turn(struct script_rule *rule)
+{
+    if (rule->times && rule->fitted - rule->skip >= rule->times)
+        return false;
+    return ++rule->fitted > rule->skip;
+}
+
+struct script_rule *script_pick(struct script *script, const struct prompt *prompt)
+{
+    for (size_t i = 0; i < script->rule_count; i++) {
+        struct script_rule *rule = &script->rules[i];
+
+        if (rule_fits(&rule->match, prompt) && rule_turn(rule))
+            return rule;
+    }
+    return NULL;
+}

@@ -1,0 +1,225 @@
+#include "server/upstream_template.h"
+
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "core/base/json.h"
+#include "core/base/mem.h"
+
+#define SAMPLE_DEPTH 8
+
+/* ---- samples: values that fit a schema ---- */
+
+static json_t *sample(const json_t *schema, int depth);
+
+static json_t *sample_object(const json_t *schema, int depth)
+{
+    const json_t *properties = json_object_get(schema, "properties");
+    const json_t *required = json_object_get(schema, "required");
+    json_t *object = json_object();
+    const char *key;
+    json_t *property;
+
+    json_object_foreach ((json_t *)(uintptr_t)properties, key, property) {
+        bool wanted = false;
+        const json_t *name;
+        size_t i;
+
+        json_array_foreach (required, i, name)
+            wanted |= json_is_string(name) && !strcmp(json_string_value(name), key);
+        if (wanted)
+            json_object_set_new(object, key, sample(property, depth + 1));
+    }
+    return object;
+}
+
+static const char *schema_type(const json_t *schema)
+{
+    const json_t *type = json_object_get(schema, "type");
+
+    if (json_is_array(type))
+        type = json_array_get(type, 0);
+    if (json_is_string(type))
+        return json_string_value(type);
+    return json_object_get(schema, "properties") ? "object" : "string";
+}
+
+static json_t *sample_number(const json_t *schema)
+{
+    json_t *minimum = json_object_get(schema, "minimum");
+
+    return minimum ? json_incref(minimum) : json_integer(1);
+}
+
+static json_t *sample(const json_t *schema, int depth)
+{
+    static const char *const alternatives[] = {"anyOf", "oneOf", "allOf"};
+    const char *type = schema_type(schema);
+    json_t *given = json_object_get(schema, "const");
+
+    if (!given)
+        given = json_object_get(schema, "default");
+    if (!given)
+        given = json_array_get(json_object_get(schema, "enum"), 0);
+    if (given)
+        return json_incref(given);
+    if (depth > SAMPLE_DEPTH)
+        return json_null();
+    for (size_t i = 0; i < COUNT_OF(alternatives); i++)
+        if (json_object_get(schema, alternatives[i]))
+            return sample(json_array_get(json_object_get(schema, alternatives[i]), 0),
+                          depth + 1);
+
+    if (!strcmp(type, "object"))
+        return sample_object(schema, depth);
+    if (!strcmp(type, "array"))
+        return json_build("[o]", sample(json_object_get(schema, "items"), depth + 1));
+    if (!strcmp(type, "integer") || !strcmp(type, "number"))
+        return sample_number(schema);
+    if (!strcmp(type, "boolean"))
+        return json_true();
+    return !strcmp(type, "null") ? json_null() : json_string("example");
+}
+
+static void add_sample(struct buf *buf, const json_t *schema)
+{
+    json_auto_t *value = json_is_object(schema) ? sample(schema, 0) : json_object();
+
+    json_add_text(buf, value);
+}
+
+/* ---- templates ---- */
+
+static void add_last_user(struct buf *buf, const struct prompt *prompt)
+{
+    buf_add_text(buf, prompt->user);
+}
+
+static void add_system(struct buf *buf, const struct prompt *prompt)
+{
+    buf_add_text(buf, prompt->system);
+}
+
+static void add_model(struct buf *buf, const struct prompt *prompt)
+{
+    buf_add_text(buf, prompt->model);
+}
+
+static void add_request(struct buf *buf, const struct prompt *prompt)
+{
+    buf_add_int(buf, (int64_t)prompt->number);
+}
+
+static void add_tool_name(struct buf *buf, const struct prompt *prompt)
+{
+    buf_add_text(buf, prompt->tool_name);
+}
+
+static void add_tool_output(struct buf *buf, const struct prompt *prompt)
+{
+    AUTO_FREE char *text = prompt_content_text(prompt->tool_output);
+
+    buf_add_text(buf, text);
+}
+
+static void add_tool_outputs(struct buf *buf, const struct prompt *prompt)
+{
+    const json_t *messages = prompt->messages;
+    size_t left = prompt->tool_results;
+    size_t first = json_array_size(messages);
+
+    while (left > 0)
+        left -= prompt_has_role(json_array_get(messages, --first), "tool");
+    for (; first < json_array_size(messages); first++) {
+        const json_t *message = json_array_get(messages, first);
+
+        if (!prompt_has_role(message, "tool"))
+            continue;
+        if (left++)
+            buf_add_text(buf, ", ");
+        AUTO_FREE char *text = prompt_content_text(json_object_get(message, "content"));
+
+        buf_add_text(buf, text);
+    }
+}
+
+static void add_sample_arguments(struct buf *buf, const struct prompt *prompt)
+{
+    add_sample(buf, json_object_get(prompt_tool_definition(prompt->tool), "parameters"));
+}
+
+static void add_sample_json(struct buf *buf, const struct prompt *prompt)
+{
+    add_sample(buf, prompt->schema);
+}
+
+/* clang-format off */
+static const struct {
+    const char *name;
+    void (*add)(struct buf *buf, const struct prompt *prompt);
+} templates[] = {
+    {"{{last_user}}",        add_last_user},
+    {"{{system}}",           add_system},
+    {"{{model}}",            add_model},
+    {"{{request}}",          add_request},
+    {"{{tool_name}}",        add_tool_name},
+    {"{{tool_output}}",      add_tool_output},
+    {"{{tool_outputs}}",     add_tool_outputs},
+    {"{{sample_arguments}}", add_sample_arguments},
+    {"{{sample_json}}",      add_sample_json},
+};
+/* clang-format on */
+
+/* Adds the value of the template that `text` begins with; its length, or 0. */
+static size_t expand_template(struct buf *buf, const char *text, const struct prompt *prompt)
+{
+    for (size_t i = 0; i < COUNT_OF(templates); i++) {
+        size_t length = strlen(templates[i].name);
+
+        if (!strncmp(text, templates[i].name, length)) {
+            templates[i].add(buf, prompt);
+            return length;
+        }
+    }
+    return 0;
+}
+
+char *template_expand(const char *text, const struct prompt *prompt)
+{
+    struct buf buf = {0};
+
+    while (*text) {
+        size_t length = expand_template(&buf, text, prompt);
+
+        if (!length)
+            buf_add_char(&buf, *text++);
+        text += length;
+    }
+    return buf_take(&buf);
+}
+
+json_t *template_expand_json(json_t *value, const struct prompt *prompt)
+{
+    json_t *copy;
+    json_t *item;
+    const char *key;
+    size_t i;
+
+    if (json_is_string(value)) {
+        AUTO_FREE char *text = template_expand(json_string_value(value), prompt);
+        return json_string(text);
+    }
+    if (json_is_array(value)) {
+        copy = json_array();
+        json_array_foreach (value, i, item)
+            json_array_append_new(copy, template_expand_json(item, prompt));
+        return copy;
+    }
+    if (json_is_object(value)) {
+        copy = json_object();
+        json_object_foreach (value, key, item)
+            json_object_set_new(copy, key, template_expand_json(item, prompt));
+        return copy;
+    }
+    return json_incref(value);
+}

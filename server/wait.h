@@ -1,0 +1,31 @@
+#ifndef RUNNEL_SERVER_WAIT_H
+#define RUNNEL_SERVER_WAIT_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "core/event/sink.h"
+#include "core/net/loop.h"
+
+/*
+ * wait.h -- a request that waits, without a thread, for one answer.
+ *
+ * The answer is rendered to text on the worker that sends it, not on the loop that gives it.
+ */
+
+struct request;
+struct wait;
+
+struct wait *wait_new(struct request *request, struct loop *loop);
+struct sink *wait_sink(struct wait *wait);
+
+/* Suspends the request's connection. False when the server stops. */
+bool wait_begin(struct wait *wait);
+
+/* After the connection came back: the status, 0 when nothing was answered. Takes the object. */
+int wait_take(struct wait *wait, json_t **ret_object);
+
+/* The library has forgotten the request. */
+void wait_forgotten(struct wait *wait);
+
+#endif

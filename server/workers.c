@@ -1,0 +1,106 @@
+#include "server/workers.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "core/base/lock.h"
+#include "core/base/mem.h"
+#include "core/store/store.h"
+
+struct workers {
+    struct store *store;
+    pthread_t *threads;
+    unsigned count;
+
+    struct lock lock;
+    pthread_cond_t more; /* guarded by lock, as all below */
+    struct work *first, **last;
+    bool stopping;
+};
+
+static struct work *take_locked(struct workers *workers) REQUIRES(workers->lock)
+{
+    struct work *work;
+
+    while (!workers->first && !workers->stopping)
+        lock_wait(&workers->lock, &workers->more);
+    work = workers->first;
+    if (!work)
+        return NULL;
+    workers->first = work->next;
+    if (!workers->first)
+        workers->last = &workers->first;
+    return work;
+}
+
+static struct work *take(struct workers *workers)
+{
+    struct work *work;
+
+    lock_acquire(&workers->lock);
+    work = take_locked(workers);
+    lock_release(&workers->lock);
+    return work;
+}
+
+static void *run_worker(void *arg)
+{
+    struct workers *workers = arg;
+    struct work *work;
+
+    pthread_setname_np(pthread_self(), "socket-worker");
+    while ((work = take(workers)))
+        work->run(work);
+    if (workers->store)
+        store_thread_end(workers->store);
+    return NULL;
+}
+
+void workers_put(struct workers *workers, struct work *work)
+{
+    work->next = NULL;
+    lock_acquire(&workers->lock);
+    *workers->last = work;
+    workers->last = &work->next;
+    pthread_cond_signal(&workers->more);
+    lock_release(&workers->lock);
+}
+
+enum err_code workers_start(unsigned count, struct store *store, struct workers **ret_workers,
+                            struct err *err)
+{
+    struct workers *workers = mem_new(struct workers);
+
+    workers->store = store;
+    workers->threads = mem_new_array(pthread_t, count);
+    workers->last = &workers->first;
+    lock_init(&workers->lock, LOCK_WORKERS);
+    lock_cond_init(&workers->more);
+    for (; workers->count < count; workers->count++) {
+        int rc = pthread_create(&workers->threads[workers->count], NULL, run_worker, workers);
+
+        if (rc) {
+            workers_stop(workers);
+            return err_set(err, ERR_INTERNAL, "cannot start a worker: %s", strerror(rc));
+        }
+    }
+    *ret_workers = workers;
+    return ERR_OK;
+}
+
+void workers_stop(struct workers *workers)
+{
+    if (!workers)
+        return;
+    lock_acquire(&workers->lock);
+    workers->stopping = true;
+    pthread_cond_broadcast(&workers->more);
+    lock_release(&workers->lock);
+    for (unsigned i = 0; i < workers->count; i++)
+        pthread_join(workers->threads[i], NULL);
+    pthread_cond_destroy(&workers->more);
+    lock_destroy(&workers->lock);
+    free(workers->threads);
+    free(workers);
+}

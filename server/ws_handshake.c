@@ -1,0 +1,80 @@
+#include "server/ws_handshake.h"
+
+#include <nettle/base64.h>
+#include <nettle/sha1.h>
+#include <string.h>
+#include <strings.h>
+
+#define KEY_BYTES  16
+#define KEY_LENGTH 24 /* of its base64 */
+#define GUID       "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+
+/* True if the word is in the list: "keep-alive, Upgrade". */
+static bool has_word(const char *list, const char *word)
+{
+    for (const char *at = list; at && *at;) {
+        size_t length;
+
+        at += strspn(at, ", \t");
+        length = strcspn(at, ", \t");
+        if (length == strlen(word) && strncasecmp(at, word, length) == 0)
+            return true;
+        at += length;
+    }
+    return false;
+}
+
+bool ws_handshake_asked(const struct ws_handshake *handshake)
+{
+    return has_word(handshake->upgrade, "websocket");
+}
+
+static bool is_key(const char *key)
+{
+    struct base64_decode_ctx context;
+    uint8_t bytes[BASE64_DECODE_LENGTH(KEY_LENGTH)];
+    size_t length = sizeof(bytes);
+
+    if (!key || strlen(key) != KEY_LENGTH)
+        return false;
+    base64_decode_init(&context);
+    return base64_decode_update(&context, &length, bytes, KEY_LENGTH, key) &&
+           base64_decode_final(&context) && length == KEY_BYTES;
+}
+
+static void make_accept(const char *key, char ret_accept[WS_ACCEPT_SIZE])
+{
+    struct sha1_ctx context;
+    uint8_t digest[SHA1_DIGEST_SIZE];
+
+    sha1_init(&context);
+    sha1_update(&context, KEY_LENGTH, (const uint8_t *)key);
+    sha1_update(&context, strlen(GUID), (const uint8_t *)GUID);
+    sha1_digest(&context, sizeof(digest), digest);
+    base64_encode_raw(ret_accept, sizeof(digest), digest);
+    ret_accept[WS_ACCEPT_SIZE - 1] = '\0';
+}
+
+enum err_code ws_handshake_check(const struct ws_handshake *handshake,
+                                 char ret_accept[WS_ACCEPT_SIZE], int *ret_status,
+                                 struct err *err)
+{
+    *ret_status = 400;
+    if (strcmp(handshake->http_version, "HTTP/1.1") != 0)
+        return err_set(err, ERR_INVALID, "A WebSocket needs HTTP/1.1.");
+    if (!has_word(handshake->connection, "upgrade"))
+        return err_set(err, ERR_INVALID,
+                       "Invalid WebSocket handshake: the Connection header must be 'Upgrade'.");
+    if (!handshake->version || strcmp(handshake->version, WS_VERSION) != 0) {
+        *ret_status = 426;
+        return err_set(err, ERR_INVALID,
+                       "Invalid WebSocket handshake: Sec-WebSocket-Version must be " WS_VERSION
+                       ".");
+    }
+    if (!is_key(handshake->key))
+        return err_set(err, ERR_INVALID,
+                       "Invalid WebSocket handshake: Sec-WebSocket-Key must be 16 bytes in "
+                       "base64.");
+    make_accept(handshake->key, ret_accept);
+    return ERR_OK;
+}

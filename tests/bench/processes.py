@@ -1,0 +1,282 @@
+"""What the bench starts: the servers and the clients, and what they cost."""
+
+import glob
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+TICK = os.sysconf("SC_CLK_TCK")
+MODEL = "bench"
+KEY = "bench-key"
+
+SERVER_CORE = "0"
+CLIENT_CORE = "1"
+BOTH_CORES = "0,1"
+
+
+# ---- Processes ----
+
+def find(program, *places):
+    """The program's path, or the end with a sentence that says what is missing."""
+    found = shutil.which(program) or next((p for place in places for p in glob.glob(place)), None)
+    if not found:
+        sys.exit(f"{program} is missing: docker/packages.sh bench installs it")
+    return found
+
+
+def free_port(start):
+    for port in range(start, 32768):
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                continue
+    sys.exit("no free port below 32768")
+
+
+def pinned(cores, *command):
+    return ["taskset", "-c", cores, *command]
+
+
+def children(pid):
+    try:
+        return [int(word) for word in open(f"/proc/{pid}/task/{pid}/children").read().split()]
+    except FileNotFoundError:
+        return []
+
+
+def stat_fields(pid):
+    try:
+        return [int(word) for word in open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[11:15]]
+    except FileNotFoundError:
+        return [0, 0, 0, 0]
+
+
+def cpu_seconds(pids):
+    """Of these processes alone."""
+    return sum(sum(stat_fields(pid)[:2]) for pid in pids) / TICK
+
+
+def family_cpu_seconds(pid):
+    """Of a process, the children it has and those it had."""
+    return sum(stat_fields(pid)) / TICK + cpu_seconds(children(pid)) if pid else 0
+
+
+def rss_kb(pid):
+    for line in open(f"/proc/{pid}/status"):
+        if line.startswith("VmRSS"):
+            return int(line.split()[1])
+    return 0
+
+
+def wait_for_port(port):
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.02)
+    sys.exit(f"nothing listens on port {port}")
+
+
+class Process:
+    database = None  # the postmaster's pid, where there is one
+
+    def __init__(self, argv, **options):
+        self.process = subprocess.Popen(argv, **options)
+        self.pid = self.process.pid
+        self.pids = [self.pid]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            try:
+                self.process.wait(30)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+
+
+class Upstream(Process):
+    def __init__(self, programs, tokens, rate, cores=CLIENT_CORE):
+        self.port = free_port(21000)
+        super().__init__(pinned(cores, f"{programs}/fake_upstream", str(self.port), str(tokens),
+                                str(rate)))
+        wait_for_port(self.port)
+
+
+class Nginx(Process):
+    """A plain reverse proxy: one worker, no buffering, keep-alive to the upstream."""
+
+    def __init__(self, upstream, folder):
+        self.port = free_port(22000)
+        config = os.path.join(folder, "nginx.conf")
+        with open(config, "w") as file:
+            file.write(f"""
+daemon off; worker_processes 1; pid {folder}/nginx.pid; error_log {folder}/nginx.log crit;
+worker_rlimit_nofile 20000;
+events {{ worker_connections 19000; }}
+http {{
+    access_log off; keepalive_requests 1000000000; client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy;
+    fastcgi_temp_path {folder}/f; uwsgi_temp_path {folder}/u; scgi_temp_path {folder}/s;
+    upstream model {{ server 127.0.0.1:{upstream.port}; keepalive 512;
+                      keepalive_requests 1000000000; }}
+    server {{
+        listen 127.0.0.1:{self.port} backlog=4096;
+        location / {{
+            proxy_pass http://model; proxy_http_version 1.1; proxy_set_header Connection "";
+            proxy_buffering off; proxy_read_timeout 600s;
+        }}
+    }}
+}}
+""")
+        super().__init__(pinned(SERVER_CORE, find("nginx", "/usr/sbin/nginx"), "-c", config, "-e",
+                                f"{folder}/nginx.log"))
+        wait_for_port(self.port)
+        self.pids = [self.pid] + children(self.pid)
+        self.idle_kb = sum(rss_kb(pid) for pid in self.pids)
+
+
+class Runnel(Process):
+    """The server with a private cluster in `folder`. The server has `cores`, its database both."""
+
+    def __init__(self, build, upstream, folder, cores=SERVER_CORE):
+        self.port = free_port(23000)
+        self.folder = folder
+        environment = {key: value for key, value in os.environ.items()
+                       if not key.startswith("RUNNEL_")}
+        started = time.monotonic()
+        super().__init__(
+            pinned(cores, f"{build}/runnel", "serve", "--listen", f"127.0.0.1:{self.port}",
+                   "--data-dir", folder, "--upstream-url",
+                   f"http://127.0.0.1:{upstream.port}/v1", "--api-key", KEY,
+                   "--log", "error", "--drain-timeout", "1", "--max-connections", "12000",
+                   "--max-connections-per-ip", "12000", "--max-runs", "12000"),
+            stdout=subprocess.PIPE, text=True, env=environment)
+        if not any("curl" in line for line in self.process.stdout):
+            sys.exit("runnel did not start")
+        self.ready_seconds = time.monotonic() - started
+        self.database = int(open(os.path.join(folder, "pg/postmaster.pid")).readline())
+        for pid in [self.database] + children(self.database):
+            os.sched_setaffinity(pid, {int(core) for core in BOTH_CORES.split(",")})
+        self.idle_kb = rss_kb(self.pid)
+
+    def post(self, path, body):
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{self.port}{path}", json.dumps(body).encode(),
+            {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"})
+        return json.load(urllib.request.urlopen(request))
+
+
+    def database_command(self, program, *arguments):
+        """A client program of PostgreSQL's, on the private cluster."""
+        sockets = os.path.join(self.folder, "run")
+        if not glob.glob(f"{sockets}/.s.PGSQL.*"):
+            sockets = open(os.path.join(self.folder, "pg/postmaster.pid")).read().split("\n")[4]
+        command = [find(program, f"/usr/lib/postgresql/*/bin/{program}"), "-h", sockets, "-U",
+                   "runnel", *arguments, "runnel"]
+        if os.geteuid() == 0:  # the cluster lets in who owns it
+            owner = os.stat(os.path.join(self.folder, "pg")).st_uid
+            command = ["setpriv", "--reuid", str(owner), "--regid", str(owner), "--clear-groups",
+                       *command]
+        return command
+
+    def sql(self, text):
+        done = subprocess.run(self.database_command("psql", "-qAtX", "-v", "ON_ERROR_STOP=1", "-c",
+                                                    text),
+                              capture_output=True, text=True, cwd="/")
+        if done.returncode:
+            sys.exit(f"psql failed: {done.stderr}")
+        return done.stdout.strip()
+
+
+# ---- Load ----
+
+def softnet_drops():
+    return sum(int(line.split()[1], 16) for line in open("/proc/net/softnet_stat"))
+
+
+def busy_part(seconds=2):
+    """What part of the machine is busy while we do nothing."""
+    def read():
+        words = [int(word) for word in open("/proc/stat").readline().split()[1:9]]
+        return sum(words), words[3] + words[4]
+    total, idle = read()
+    time.sleep(seconds)
+    total_after, idle_after = read()
+    return 1 - (idle_after - idle) / (total_after - total)
+
+
+def measure(command, server, count, seconds):
+    """Runs the clients; returns their figures with the CPU that the server used meanwhile."""
+    drops = softnet_drops()
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    process.stdout.readline()  # "measuring": all streams are open
+    cpu, database = cpu_seconds(server.pids), family_cpu_seconds(server.database)
+    rss = 0
+    deadline = time.monotonic() + seconds * 0.9
+    while time.monotonic() < deadline:
+        rss = max(rss, sum(rss_kb(pid) for pid in server.pids))
+        time.sleep(0.2)
+    process.stdout.readline()  # "measured"
+    cpu = cpu_seconds(server.pids) - cpu
+    database = family_cpu_seconds(server.database) - database
+    result = json.loads(process.stdout.readline())
+    process.wait()
+    done = max(result["done"], 1)
+    result["cpu_us"] = cpu * 1e6 / done
+    result["database_us"] = database * 1e6 / done
+    result["stream_kb"] = (rss - server.idle_kb) / count
+    result["drops"] = softnet_drops() - drops
+    return result
+
+
+def load_streams(programs, server, path, body, count, seconds, folder):
+    """`count` streams at once, on the clients' core."""
+    body_path = os.path.join(folder, "body.json")
+    with open(body_path, "w") as file:
+        json.dump(body, file)
+    command = pinned(CLIENT_CORE, f"{programs}/load", "streams", str(server.port), path, body_path,
+                     str(count), str(seconds), f"Authorization: Bearer {KEY}")
+    return measure(command, server, count, seconds)
+
+
+def as_sent(method, path, body=None):
+    """A request as its bytes."""
+    text = b"" if body is None else json.dumps(body).encode()
+    head = (f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {KEY}\r\n"
+            f"Content-Type: application/json\r\nContent-Length: {len(text)}\r\n\r\n")
+    return head.encode() + text
+
+
+def load_rounds(programs, server, clients, seconds, folder, cores=CLIENT_CORE):
+    """Each client, a list of requests, goes through them again and again."""
+    path = os.path.join(folder, "rounds")
+    with open(path, "wb") as file:
+        file.write(f"{len(clients)} {len(clients[0])}\n".encode())
+        for request in (request for client in clients for request in client):
+            file.write(f"{len(request)}\n".encode() + request)
+    command = pinned(cores, f"{programs}/load", "rounds", str(server.port), path, str(seconds))
+    return measure(command, server, len(clients), seconds)
+
+
+def trouble(result):
+    words = {"broken": "broken", "bad": "refused", "drops": "packets dropped"}
+    return "".join(f", **{result[key]} {word}**" for key, word in words.items() if result[key])
+
+
+def span(results, key, unit, digits=1):
+    values = [result[key] / unit for result in results]
+    return f"{min(values):.{digits}f} to {max(values):.{digits}f}"

@@ -1,0 +1,51 @@
+// The strictest client there is, over every golden case: responses.stream() never throws, and
+// what it has gathered from the events is what the last of them says.
+
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import test from "node:test";
+import OpenAI from "openai";
+
+import { options, script } from "./support.mjs";
+
+const client = new OpenAI(options);
+const directory = new URL("../golden/", import.meta.url);
+const names = readdirSync(directory).filter((name) => name.endsWith(".json")).sort();
+
+// The helper adds this to what was said.
+function bare(response) {
+  const { output_text, ...rest } = response;
+  const copy = JSON.parse(JSON.stringify(rest));
+  for (const item of copy.output) {
+    delete item.parsed_arguments;
+    for (const part of item.content ?? []) delete part.parsed;
+  }
+  delete copy.output_parsed;
+  return copy;
+}
+
+for (const name of names) {
+  const { rules, request, cancel, models = ["demo", "native"] } =
+    JSON.parse(readFileSync(new URL(name, directory)));
+  for (const model of models) {
+    test(`${name} ${model}`, async () => {
+      await script(...rules);
+      const stream = client.responses.stream({ model, ...request });
+      let id, last;
+      for await (const event of stream) {
+        id ??= event.response.id;
+        last = event;
+        if (event.type === cancel) await client.responses.cancel(id);
+      }
+      const final = await stream.finalResponse();
+      assert.match(last.type, /^response\.(completed|incomplete|failed)$/);
+      assert.deepEqual(bare(final), bare(last.response));
+      assert.equal(final.id, id);
+      if (request.store !== false) {
+        assert.deepEqual(bare(await client.responses.retrieve(id)), bare(final));
+      }
+    });
+  }
+}
+
+test("there are golden cases", () => assert.ok(names.length > 20));

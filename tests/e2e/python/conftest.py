@@ -1,0 +1,169 @@
+import atexit
+import pathlib
+import shutil
+import subprocess
+import tempfile
+
+import pytest
+
+from harness.recorder import Recorder
+from harness.server import Server, with_native_model
+from harness.upstream import Upstream
+
+pytest_plugins = ["harness.fault_fixtures"]
+
+DEFAULT_RULES = [
+    {"name": "default", "answer": {"text": "Hello there, my friend."}},
+]
+
+
+def pytest_addoption(parser):
+    parser.addoption("--runnel", required=True, help="the program")
+    parser.addoption("--all-operations", action="store_true",
+                     help="fail when an operation of openapi.yaml was never called")
+    parser.addoption("--write-golden", action="store_true", help="tests/e2e/golden, anew")
+    parser.addoption("--keep", action="store_true", help="keep the data directories")
+
+
+def pytest_collection_modifyitems(items):
+    """The check of what was called comes last."""
+    items.sort(key=lambda item: item.get_closest_marker("last") is not None)
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "last: runs after all the others")
+
+
+@pytest.fixture(scope="session")
+def binary(request):
+    return pathlib.Path(request.config.getoption("--runnel")).resolve()
+
+
+@pytest.fixture(scope="session")
+def scratch(request):
+    """A directory that PostgreSQL's user can reach, too. It may hold a lot in the end, and is no
+    part of the last test's time."""
+    path = pathlib.Path(tempfile.mkdtemp(prefix="runnel-e2e-", dir="/tmp"))
+    path.chmod(0o755)
+    if not request.config.getoption("--keep"):
+        atexit.register(shutil.rmtree, path, ignore_errors=True)
+    return path
+
+
+@pytest.fixture(scope="session")
+def recorder():
+    return Recorder()
+
+
+@pytest.fixture(scope="session")
+def upstream_process(binary, scratch):
+    upstream = Upstream(binary, scratch / "upstream.log")
+    yield upstream
+    status = upstream.stop()
+    report = upstream.process.sanitizer_report()
+    assert not report, report
+    assert status == 0, f"the upstream ended with {status}"
+
+
+@pytest.fixture
+def upstream(upstream_process):
+    """The scripted model, with a script that knows one sentence until a test gives it another."""
+    upstream_process.script(*DEFAULT_RULES)
+    upstream_process.forget()
+    return upstream_process
+
+
+def ended_well(server):
+    status = server.stop()
+    report = server.process.sanitizer_report()
+    assert not report, report
+    assert status == 0, f"the server ended with {status}:\n{server.process.errors()[-4000:]}"
+
+
+@pytest.fixture(scope="session")
+def session_server(binary, scratch, upstream_process, recorder):
+    directory = scratch / "server"
+    directory.mkdir(mode=0o755)
+    server = Server(binary, directory, upstream_process.url, recorder,
+                    config=with_native_model(directory, upstream_process.url)).start()
+    yield server
+    ended_well(server)
+
+
+@pytest.fixture
+def server(session_server, upstream):
+    """The server of the session. A test that brings it down fails, and the next has a new one."""
+    if session_server.ended():
+        session_server.start()
+    session_server.process.mark()
+    yield session_server
+    status = session_server.ended()
+    assert status is None, f"the server ended with {status}"
+
+
+@pytest.fixture
+def start_server(binary, scratch, upstream, recorder, request):
+    """start_server(run_expiry=1) -> a server of the test's own, ended with the test."""
+    servers = []
+
+    def start(**settings):
+        directory = scratch / f"{request.node.name.translate(str.maketrans('[]/', '---'))[:40]}-{len(servers)}"
+        directory.mkdir(mode=0o755)
+        settings.setdefault("upstream_url", upstream.url)
+        server = Server(binary, directory, recorder=recorder, **settings)
+        servers.append(server)
+        return server.start()
+
+    yield start
+    for server in servers:
+        ended_well(server)
+
+
+@pytest.fixture(params=["demo", "native"])
+def model(request):
+    """The same scripted model, through Chat Completions and through /v1/responses."""
+    return request.param
+
+
+@pytest.fixture
+def client(server):
+    return server.sdk()
+
+
+@pytest.fixture(scope="session")
+def stranger_key(binary, session_server):
+    """A key of another project."""
+    made = subprocess.run([binary, "keys", "create", "--project", "strangers", "--data-dir",
+                           session_server.settings["data_dir"]],
+                          capture_output=True, text=True, check=True)
+    return made.stdout.strip()
+
+
+@pytest.fixture
+def stranger(client, stranger_key):
+    """The SDK as somebody else uses it."""
+    return client.with_options(api_key=stranger_key)
+
+
+@pytest.fixture
+def http(server):
+    return server.http()
+
+
+@pytest.fixture(autouse=True)
+def contract(recorder):
+    """Every answer that the test has seen was as openapi.yaml says."""
+    yield
+    complaints = recorder.take_complaints()
+    assert not complaints, "\n".join(complaints)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    """A failed test shows what the server said meanwhile."""
+    report = yield
+    if report.failed and "session_server" in item.fixturenames:
+        server = item.funcargs.get("session_server")
+        if server and server.process:
+            report.sections.append(("server's stderr", server.process.errors_since_mark()[-3000:]))
+    return report

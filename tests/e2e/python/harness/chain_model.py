@@ -1,0 +1,247 @@
+"""What a model ought to hear: responses and conversations as plain lists, everything copied.
+
+The server stores each item once and follows chains of parents; this is the same with none of that.
+A response carries the whole context that it has read and made, so deleting anything changes nothing
+for anybody else. It knows nothing of how the server does it.
+"""
+
+import dataclasses
+import json
+
+FINAL = ("completed", "incomplete", "failed")
+
+
+@dataclasses.dataclass
+class Item:
+    kind: str          # message, call, output, reasoning
+    group: tuple       # items of one group are one answer of the model, or one request's input
+    role: str = ""
+    text: str = ""     # of a message or an output
+    call_id: str = ""
+    name: str = ""
+    arguments: str = ""  # as the model is told them
+    id: str = ""
+    cut: bool = False    # the answer broke off in it
+
+    def speaks(self):
+        return self.kind == "message" and self.role == "assistant"
+
+
+@dataclasses.dataclass
+class Response:
+    id: str
+    status: str
+    heard: list         # what came before its input
+    input: list
+    output: list
+    conversation: str = ""
+    deleted: bool = False
+
+    def whole(self):
+        return self.heard + self.input + self.output
+
+
+@dataclasses.dataclass
+class Conversation:
+    id: str
+    items: list
+    deleted: bool = False
+
+
+class Refused(Exception):
+    """The answer that is expected: status, and the error's message, param and code."""
+
+    def __init__(self, status, message, param=None, code=None):
+        super().__init__(message)
+        self.status = status
+        self.error = {"message": message, "type": "invalid_request_error", "param": param,
+                      "code": code}
+
+
+def open_calls(items):
+    """Calls that wait for their output."""
+    waiting = {}
+    for item in items:
+        if item.kind == "call":
+            waiting[item.call_id] = item
+        elif item.kind == "output":
+            waiting.pop(item.call_id, None)
+    return waiting
+
+
+def must_be_answered(waiting):
+    """Nobody can have executed what broke off."""
+    return {call_id: call for call_id, call in waiting.items() if not call.cut}
+
+
+def kind_of_call(item):
+    return "custom tool call" if item.name == "run_sql" else "function call"
+
+
+def check_calls(heard, new):
+    waiting = open_calls(heard)
+    for item in new:
+        if item.kind == "call":
+            waiting[item.call_id] = item
+        elif item.kind == "output":
+            call = waiting.pop(item.call_id, None)
+            if call is None or kind_of_call(call) != kind_of_call(item):
+                raise Refused(400, f"No tool call found for {kind_of_call(item)} output with "
+                                   f"call_id {item.call_id}.", "input")
+    for call_id, call in must_be_answered(waiting).items():
+        raise Refused(400, f"No tool output found for {kind_of_call(call)} {call_id}.", "input")
+
+
+def chat(items, instructions=None):
+    """The messages of a chat that says the same."""
+    messages = [{"role": "system", "content": instructions}] if instructions else []
+    items = [item for at, item in enumerate(items) if not is_unfinished(items, at)]
+    at = 0
+    while at < len(items):
+        item = items[at]
+        if item.kind == "message" and not item.speaks():
+            role = "system" if item.role == "developer" else item.role
+            messages.append({"role": role, "content": item.text})
+            at += 1
+        elif item.kind == "output":
+            at += 1
+        else:
+            end = answer_end(items, at)
+            messages += answer_messages(items, at, end)
+            at = end
+    return messages
+
+
+def is_unfinished(items, at):
+    """A call that broke off, and was not answered all the same."""
+    return items[at].kind == "call" and items[at].cut and not any(
+        item.kind == "output" and item.call_id == items[at].call_id for item in items[at + 1:])
+
+
+def answer_end(items, at):
+    """One answer: at most one text, then calls."""
+    end, text, calls = at, False, False
+    while end < len(items) and items[end].group == items[at].group:
+        item = items[end]
+        if item.speaks() and (text or calls):
+            break
+        if item.kind == "output" or (item.kind == "message" and not item.speaks()):
+            break
+        text = text or item.speaks()
+        calls = calls or item.kind == "call"
+        end += 1
+    return end
+
+
+def answer_messages(items, at, end):
+    said = [item.text for item in items[at:end] if item.speaks()]
+    calls = [item for item in items[at:end] if item.kind == "call"]
+    if not said and not calls:
+        return []
+    message = {"role": "assistant", "content": said[0] if said else None}
+    if calls:
+        message["tool_calls"] = [
+            {"id": call.call_id, "type": "function",
+             "function": {"name": call.name, "arguments": call.arguments}} for call in calls]
+    outputs = [{"role": "tool", "tool_call_id": call.call_id,
+                "content": next(item.text for item in items[end:]
+                                if item.kind == "output" and item.call_id == call.call_id)}
+               for call in calls]
+    return [message, *outputs]
+
+
+class Project:
+    """All that one project has."""
+
+    def __init__(self):
+        self.responses = {}
+        self.conversations = {}
+
+    def find(self, item_id):
+        """An item that may be named by its id."""
+        for conversation in self.conversations.values():
+            for item in conversation.items:
+                if item.id == item_id and not conversation.deleted:
+                    return item
+        for response in self.responses.values():
+            for item in response.input + response.output:
+                if item.id == item_id and not response.deleted and response.status in FINAL:
+                    return item
+        return None
+
+    def response(self, response_id):
+        found = self.responses.get(response_id)
+        if not found or found.deleted:
+            raise Refused(404, f"Response with id '{response_id}' not found.")
+        return found
+
+    def conversation(self, conversation_id):
+        found = self.conversations.get(conversation_id)
+        if not found or found.deleted:
+            raise Refused(404, f"Conversation with id '{conversation_id}' not found.")
+        return found
+
+    def context(self, previous=None, conversation=None):
+        """What is heard before new input."""
+        if conversation:
+            return list(self.conversation(conversation).items)
+        if not previous:
+            return []
+        found = self.responses.get(previous)
+        if not found or found.deleted:
+            raise Refused(400, f"Previous response with id '{previous}' not found.",
+                          "previous_response_id", "previous_response_not_found")
+        return found.whole()
+
+    def resolve(self, given, heard, group, param="input"):
+        """The new items of a request: `given` are items, or ids of items."""
+        known = {item.id for item in heard}
+        named, new = set(), []
+        for item in given:
+            if isinstance(item, Item):
+                new.append(dataclasses.replace(item, group=group, id=""))
+                continue
+            if item in named:
+                raise Refused(400, f"Duplicate item found with id {item}. Remove duplicate items "
+                                   "from your input and try again.", param)
+            named.add(item)
+            if item in known:
+                continue
+            found = self.find(item)
+            if not found:
+                raise Refused(404, f"Item with id '{item}' not found. Items are not persisted when "
+                                   "`store` is set to false. Try again with `store` set to true, "
+                                   "or remove this item from your input.", param)
+            new.append(dataclasses.replace(found, group=group, id=""))
+        return new
+
+
+def as_json(item):
+    """As a client sends it, or gets it."""
+    if isinstance(item, str):
+        return {"type": "item_reference", "id": item}
+    if item.kind == "message":
+        return {"type": "message", "role": item.role, "content": item.text}
+    if item.kind == "call" and item.name == "run_sql":
+        return {"type": "custom_tool_call", "call_id": item.call_id, "name": item.name,
+                "input": json.loads(item.arguments)["input"]}
+    if item.kind == "call":
+        return {"type": "function_call", "call_id": item.call_id, "name": item.name,
+                "arguments": item.arguments}
+    if item.kind == "output":
+        return {"type": "custom_tool_call_output" if item.name == "run_sql"
+                else "function_call_output", "call_id": item.call_id, "output": item.text}
+    return {"type": "reasoning", "summary": [{"type": "summary_text", "text": item.text}]}
+
+
+def looks_like(item, data):
+    """Whether what the server shows is this item."""
+    expected = as_json(item)
+    if item.kind == "message":
+        expected["content"] = [item.text]
+        data = {**data, "content": [part.get("text") for part in data["content"]]}
+    if item.kind == "reasoning":
+        return data["type"] == "reasoning"
+    if data.get("status", "completed") != ("incomplete" if item.cut else "completed"):
+        return False
+    return all(data.get(key) == value for key, value in expected.items())

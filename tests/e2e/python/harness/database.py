@@ -1,0 +1,123 @@
+"""A PostgreSQL of the tests' own, which may be frozen, killed and started again."""
+
+import os
+import pathlib
+import pwd
+import re
+import shutil
+import signal
+import subprocess
+
+from .process import clean_environment
+
+
+def binaries():
+    """Where initdb and postgres are."""
+    found = shutil.which("pg_config")
+    if found:
+        path = subprocess.run([found, "--bindir"], capture_output=True, text=True).stdout.strip()
+        if pathlib.Path(path, "initdb").exists():
+            return pathlib.Path(path)
+    every = pathlib.Path("/usr/lib/postgresql").glob("*/bin/initdb")
+    return max(every, key=lambda path: int(path.parts[-3])).parent
+
+
+def unprivileged():
+    """PostgreSQL refuses to run as root."""
+    if os.geteuid() != 0:
+        return {}
+    try:
+        user = pwd.getpwnam("postgres")
+    except KeyError:
+        user = pwd.getpwnam("nobody")
+    return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
+
+
+class Database:
+    def __init__(self, directory):
+        self.bin = binaries()
+        self.directory = directory
+        self.data = directory / "pg"
+        self.who = unprivileged()
+        self.count = 0
+        directory.mkdir(mode=0o755)
+        if self.who:
+            os.chown(directory, self.who["user"], self.who["group"])
+        subprocess.run([self.bin / "initdb", "-D", self.data, "-A", "trust", "-U", "runnel",
+                        "--locale", "C", "-E", "UTF8", "--no-instructions", "-N"], check=True,
+                       stdout=subprocess.DEVNULL, cwd="/", env=clean_environment(), **self.who)
+        self.postmaster = None
+        self.start()
+
+    def start(self):
+        log = open(self.directory / "log", "ab")
+        self.postmaster = subprocess.Popen(
+            [self.bin / "postgres", "-D", self.data, "-k", self.directory, "-c",
+             "listen_addresses=", "-c", "shared_buffers=32MB", "-c", "max_connections=200", "-c",
+             "fsync=off"],  # it survives kill -9 all the same
+            stdout=log, stderr=log, stdin=subprocess.DEVNULL, cwd="/", env=clean_environment(),
+            **self.who)
+        log.close()
+        self.wait_until_ready()
+
+    def wait_until_ready(self):
+        """pg_isready waits for one connection; it is asked until one works."""
+        while subprocess.run([self.bin / "pg_isready", "-q", "-h", self.directory, "-d",
+                              "postgres", "-U", "runnel"], env=clean_environment()).returncode:
+            assert self.postmaster.poll() is None, (self.directory / "log").read_text()[-2000:]
+
+    def processes(self):
+        """The postmaster and everything it has started."""
+        found = [self.postmaster.pid]
+        for status in pathlib.Path("/proc").glob("[0-9]*/status"):
+            try:
+                parent = re.search(r"^PPid:\s+(\d+)", status.read_text(), re.M)
+            except OSError:
+                continue
+            if parent and int(parent[1]) == self.postmaster.pid:
+                found.append(int(status.parent.name))
+        return found
+
+    def freeze(self):
+        """Nobody answers any more, but nobody hangs up either."""
+        for pid in self.processes():
+            os.kill(pid, signal.SIGSTOP)
+
+    def thaw(self):
+        for pid in self.processes():
+            os.kill(pid, signal.SIGCONT)
+
+    def crash(self):
+        """As a power failure: no time for last words."""
+        for pid in self.processes():
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        self.postmaster.wait()
+
+    def stop(self):
+        """Without tidying up: it is thrown away."""
+        if self.postmaster.poll() is None:
+            self.postmaster.send_signal(signal.SIGQUIT)
+            self.postmaster.wait()
+
+    def new(self):
+        """The URL of an empty database."""
+        self.count += 1
+        name = f"runnel_{self.count}"
+        self.ask(f"CREATE DATABASE {name}", "postgres")
+        return f"host={self.directory} dbname={name} user=runnel"
+
+    def ask(self, sql, database=None, url=None):
+        """Rows of a query, as lists of texts; None for NULL."""
+        target = url or f"host={self.directory} dbname={database} user=runnel"
+        done = subprocess.run([self.bin / "psql", "-XAtq", "-F", "\x1f", "-R", "\x1e", "-P",
+                               "null=\x02", "-v", "ON_ERROR_STOP=1", "-d", target, "-c", sql],
+                              capture_output=True, env=clean_environment())
+        assert done.returncode == 0, done.stderr.decode()
+        text = done.stdout.decode().removesuffix("\n")
+        if not text:
+            return []
+        return [[None if field == "\x02" else field for field in row.split("\x1f")]
+                for row in text.split("\x1e")]

@@ -1,0 +1,106 @@
+"""Child processes: started here, ended here, by their own id."""
+
+import os
+import random
+import re
+import signal
+import socket
+import subprocess
+import threading
+
+SANITIZER = re.compile(rb"ERROR: \w+Sanitizer|WARNING: ThreadSanitizer|runtime error:|"
+                       rb"lock.*violat|Assertion .* failed")
+
+
+def free_port():
+    """A free port below the range that the kernel gives to clients."""
+    while True:
+        port = random.randrange(20000, 32000)
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+
+
+def clean_environment():
+    """Ours, without what would configure the program or the SDKs behind the tests' back."""
+    return {name: value for name, value in os.environ.items()
+            if not name.startswith(("RUNNEL_", "OPENAI_", "PG"))}
+
+
+class Process:
+    """One child, whose standard output is read by us and whose standard error goes to a file."""
+
+    def __init__(self, arguments, log_path):
+        self.log_path = log_path
+        self.log = open(log_path, "ab")
+        self.child = subprocess.Popen([str(a) for a in arguments], stdin=subprocess.DEVNULL,
+                                      stdout=subprocess.PIPE, stderr=self.log, text=True,
+                                      env=clean_environment())
+        self.output = []
+        self.marked = 0
+
+    @property
+    def pid(self):
+        return self.child.pid
+
+    def read_until(self, is_last, seconds=120):
+        """Reads standard output up to the line that is_last() accepts, which it returns."""
+        watchdog = threading.Timer(seconds, self.child.kill)
+        watchdog.start()
+        try:
+            for line in self.child.stdout:
+                self.output.append(line.rstrip("\n"))
+                if is_last(line):
+                    return line.rstrip("\n")
+        finally:
+            watchdog.cancel()
+        status = self.child.wait()
+        raise AssertionError(f"{self.child.args} ended with {status} before it was ready:\n"
+                             f"{chr(10).join(self.output)}\n{self.errors()}")
+
+    def drain_output(self):
+        """So that the child never waits for us to read."""
+        threading.Thread(target=self.child.stdout.read, daemon=True).start()
+
+    def errors(self):
+        """What it said on standard error."""
+        try:
+            with open(self.log_path, "rb") as log:
+                return log.read().decode(errors="replace")
+        except FileNotFoundError:
+            return ""
+
+    def mark(self):
+        self.marked = len(self.errors())
+
+    def errors_since_mark(self):
+        return self.errors()[self.marked:]
+
+    def signal(self, number):
+        self.child.send_signal(number)
+
+    def kill(self):
+        self.child.kill()
+        self.child.wait()
+
+    def stop(self, seconds=60):
+        """SIGTERM, heard also by one that sleeps; returns the exit status."""
+        if self.child.poll() is None:
+            self.child.send_signal(signal.SIGTERM)
+            self.child.send_signal(signal.SIGCONT)
+        try:
+            return self.child.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise AssertionError(f"{self.child.args} did not stop within {seconds} s of SIGTERM")
+
+    def sanitizer_report(self):
+        with open(self.log_path, "rb") as log:
+            text = log.read()
+        found = SANITIZER.search(text)
+        return text[max(0, found.start() - 200):found.start() + 6000].decode(errors="replace") \
+            if found else None

@@ -1,0 +1,102 @@
+"""`runnel serve`, as a process, with a data directory of its own."""
+
+import signal
+import time
+
+import httpx2
+import openai
+
+from .process import Process, free_port
+
+KEY = "sk-end-to-end"
+
+
+def with_native_model(directory, upstream_url):
+    """A configuration in which the model "native" is asked through /v1/responses, all others as
+    upstream_url says."""
+    path = directory / "runnel.yaml"
+    path.write_text(f"upstreams:\n  - {{name: native, url: \"{upstream_url}\", "
+                    f"models: [\"native*\"], dialect: responses}}\n")
+    return path
+
+
+class Server:
+    def __init__(self, binary, directory, upstream_url, recorder, **settings):
+        self.binary = binary
+        self.directory = directory  # below it data and log; it must be reachable by PostgreSQL
+        self.recorder = recorder
+        self.port = free_port()
+        self.settings = {
+            "listen": f"127.0.0.1:{self.port}",
+            "data_dir": directory / "data",
+            "api_key": KEY,
+            **({"upstream_url": upstream_url} if upstream_url else {}),
+            **settings,
+        }
+        self.process = None
+        self.clients = []
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def log_path(self):
+        return self.directory / "stderr.log"
+
+    def flags(self):
+        flags = []
+        for name, value in self.settings.items():
+            if value is not None:
+                flags += [f"--{name.replace('_', '-')}", str(value)]
+        return flags
+
+    def start(self):
+        """Returns when it has said that it is ready."""
+        self.process = Process([self.binary, "serve", *self.flags()], self.log_path)
+        self.process.read_until(lambda line: "curl" in line)
+        self.process.drain_output()
+        return self
+
+    def ended(self):
+        """The exit status, or None while it runs."""
+        return self.process.child.poll()
+
+    def kill(self):
+        """kill -9: nothing is tidied up."""
+        self.process.signal(signal.SIGKILL)
+        self.process.child.wait()
+
+    def stop(self):
+        status = self.process.stop()
+        for client in self.clients:
+            client.close()
+        self.clients = []
+        return status
+
+    def http(self, **options):
+        """A plain client; answers are recorded."""
+        client = httpx2.Client(base_url=self.url, transport=self.recorder.transport(), timeout=60,
+                               headers={"Authorization": f"Bearer {self.settings['api_key']}"},
+                               **options)
+        self.clients.append(client)
+        return client
+
+    def sdk(self, **options):
+        """The SDK, strict about every field, and without retries that would hide a failure."""
+        transport = httpx2.Client(transport=self.recorder.transport(), timeout=60)
+        self.clients.append(transport)
+        return openai.OpenAI(base_url=f"{self.url}/v1", api_key=self.settings["api_key"],
+                             http_client=transport, max_retries=0,
+                             _strict_response_validation=True, **options)
+
+
+def eventually(ask, is_right=bool, seconds=20):
+    """Asks until the answer is right: for what another process does in its own time."""
+    deadline = time.monotonic() + seconds
+    while True:
+        answer = ask()
+        if is_right(answer):
+            return answer
+        assert time.monotonic() < deadline, f"still {answer!r} after {seconds} s"
+        time.sleep(0.02)

@@ -1,0 +1,33 @@
+"""Tools that tests offer, in the words of each API."""
+
+WEATHER_SCHEMA = {
+    "type": "object",
+    "properties": {"city": {"type": "string"}},
+    "required": ["city"],
+    "additionalProperties": False,
+}
+
+# Assistants and Chat Completions.
+WEATHER = {"type": "function", "function": {"name": "get_weather", "description": "The weather.",
+                                            "parameters": WEATHER_SCHEMA}}
+TIME = {"type": "function", "function": {"name": "get_time", "parameters": {"type": "object",
+                                                                            "properties": {}}}}
+
+# Responses.
+WEATHER_FLAT = {"type": "function", "name": "get_weather", "description": "The weather.",
+                "parameters": WEATHER_SCHEMA, "strict": True}
+GRAMMAR = {"type": "custom", "name": "run_sql", "description": "Runs SQL."}
+
+
+def call(name="get_weather", number=1, **arguments):
+    """A call in a script."""
+    return {"name": name, "id": f"call_{number}", "arguments": arguments}
+
+
+PARIS = call(city="Paris")
+
+# The model asks for the weather, then says what it was told.
+WEATHER_RULES = [
+    {"match": {"tool_results": True}, "answer": {"text": "It is {{tool_output}}."}},
+    {"answer": {"tool_calls": [PARIS]}},
+]

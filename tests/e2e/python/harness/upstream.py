@@ -1,0 +1,49 @@
+"""The scripted upstream, as a process, and what tests ask of it."""
+
+import json
+
+import httpx2
+
+from .process import Process, free_port
+
+
+class Upstream:
+    def __init__(self, binary, log_path, script=None):
+        self.port = free_port()
+        self.process = Process([binary, "upstream", "--listen", f"127.0.0.1:{self.port}"],
+                               log_path)
+        self.url = self.process.read_until(lambda line: line.startswith("http"))
+        self.process.drain_output()
+        self.control = httpx2.Client(base_url=f"http://127.0.0.1:{self.port}", timeout=30)
+        if script:
+            self.script(script)
+
+    def script(self, *rules, **top):
+        """Replaces the script. A rule is {"match": ..., "answer": ...}."""
+        text = json.dumps({"models": ["demo", "native", "other/model"], **top, "rules": list(rules)})
+        answer = self.control.post("/__script", content=text)
+        assert answer.status_code == 200, answer.text
+
+    def answer(self, **answer):
+        """One answer for whatever is asked."""
+        self.script({"answer": answer})
+
+    def forget(self):
+        self.control.delete("/__requests")
+
+    def requests(self):
+        """What was received, oldest first."""
+        return self.control.get("/__requests").json()["data"]
+
+    def chats(self):
+        """The bodies of the chat completions that were asked for."""
+        return [r["body"] for r in self.requests() if r["path"] == "/v1/chat/completions"]
+
+    def asked(self):
+        """The bodies of all that the model was asked, in either dialect."""
+        return [r["body"] for r in self.requests()
+                if r["path"] in ("/v1/chat/completions", "/v1/responses")]
+
+    def stop(self):
+        self.control.close()
+        return self.process.stop()

@@ -1,0 +1,151 @@
+"""max_prompt_tokens and max_completion_tokens: for all turns of a run together."""
+
+import pytest
+
+from harness.recorder import parse_events
+from harness.tools import PARIS, WEATHER, call
+
+TEST = {"type": "mcp", "server_label": "test", "server_url": "builtin:test",
+        "require_approval": "never"}
+
+
+def used(prompt, completion):
+    return {"prompt_tokens": prompt, "completion_tokens": completion}
+
+
+@pytest.fixture
+def runs(client):
+    return client.beta.threads.runs
+
+
+@pytest.fixture
+def start(client):
+    """A run of a new thread, as far as it goes by itself."""
+    def start(messages=("How is the weather?",), tools=(WEATHER,), **body):
+        assistant = client.beta.assistants.create(model="demo", tools=list(tools))
+        return client.beta.threads.create_and_run_poll(
+            assistant_id=assistant.id, poll_interval_ms=20, **body,
+            thread={"messages": [{"role": "user", "content": text} for text in messages]})
+    return start
+
+
+def answer(runs, run):
+    assert run.status == "requires_action", run
+    calls = run.required_action.submit_tool_outputs.tool_calls
+    return runs.submit_tool_outputs_and_poll(
+        run_id=run.id, thread_id=run.thread_id, poll_interval_ms=20,
+        tool_outputs=[{"tool_call_id": call.id, "output": "sunny"} for call in calls])
+
+
+def asks_for_ever(upstream, usage):
+    upstream.script({"answer": {"tool_calls": [PARIS], "usage": usage}})
+
+
+def messages(client, run):
+    return client.beta.threads.messages.list(run.thread_id, run_id=run.id).data
+
+
+def test_each_turn_is_allowed_what_the_others_have_left(runs, start, upstream):
+    asks_for_ever(upstream, used(10, 120))
+    run = start(max_completion_tokens=300)
+    while run.status == "requires_action":
+        run = answer(runs, run)
+    assert [chat["max_completion_tokens"] for chat in upstream.chats()] == [300, 180, 60]
+    assert run.status == "incomplete"
+    assert run.incomplete_details.reason == "max_completion_tokens"
+    assert run.usage.completion_tokens == 360 and run.required_action is None
+    steps = runs.steps.list(run.id, thread_id=run.thread_id, order="asc").data
+    assert [step.status for step in steps] == ["completed"] * 3
+    assert [step.usage.completion_tokens for step in steps] == [120] * 3
+    assert steps[2].step_details.tool_calls[0].function.output is None
+
+
+def test_a_budget_that_is_used_to_the_last_token_ends_the_run_at_its_next_turn(runs, start,
+                                                                               upstream):
+    asks_for_ever(upstream, used(10, 150))
+    run = answer(runs, answer(runs, start(max_completion_tokens=300)))
+    assert run.status == "incomplete" and len(upstream.chats()) == 2
+    assert run.incomplete_details.reason == "max_completion_tokens"
+
+
+def test_turns_with_tools_of_the_server_count_as_well(start, upstream, runs, http):
+    upstream.script({"match": {"tool_results": 2}, "answer": {"text": "ok", "usage": used(1, 1)}},
+                    {"answer": {"tool_calls": [call("test_slow", ms=0, text="x")],
+                                "usage": used(10, 100)}})
+    made = http.post("/v1/threads/runs", json={
+        "assistant_id": http.post("/v1/assistants", json={"model": "demo"}).json()["id"],
+        "tools": [TEST], "max_completion_tokens": 256, "stream": True,
+        "thread": {"messages": [{"role": "user", "content": "go"}]}})
+    assert parse_events(made.text)[-2][0] == "thread.run.completed"
+    assert [chat["max_completion_tokens"] for chat in upstream.chats()] == [256, 156, 56]
+
+
+def test_a_response_has_one_budget_too(client, upstream):
+    upstream.script({"answer": {"tool_calls": [call("test_slow", ms=0, text="x")],
+                                "usage": used(10, 30)}})
+    made = client.responses.create(model="demo", input="go", tools=[TEST], max_output_tokens=64)
+    assert made.status == "incomplete"
+    assert made.incomplete_details.reason == "max_output_tokens"
+    assert [chat["max_completion_tokens"] for chat in upstream.chats()] == [64, 34, 4]
+
+
+def test_prompts_of_all_turns_are_counted(runs, start, upstream):
+    asks_for_ever(upstream, used(200, 5))
+    run = start(max_prompt_tokens=500)
+    while run.status == "requires_action":
+        run = answer(runs, run)
+    assert run.status == "incomplete" and run.incomplete_details.reason == "max_prompt_tokens"
+    # The third would have cost more than the 100 that were left: nobody asked for it.
+    assert len(upstream.chats()) == 2 and run.usage.prompt_tokens == 400
+
+
+def test_a_whole_answer_that_took_too_much_is_kept(client, start, upstream):
+    upstream.answer(text="All of it.", usage=used(300, 5))
+    run = start(max_prompt_tokens=256, tools=())
+    assert run.status == "incomplete" and run.incomplete_details.reason == "max_prompt_tokens"
+    (message,) = messages(client, run)
+    assert (message.status, message.content[0].text.value) == ("completed", "All of it.")
+
+
+def test_what_was_reached_and_not_passed_is_no_harm(start, upstream):
+    upstream.answer(text="All of it.", usage=used(256, 256))
+    run = start(max_prompt_tokens=256, max_completion_tokens=256, tools=())
+    assert run.status == "completed" and run.incomplete_details is None
+
+
+LONG = " ".join(["word"] * 150)
+
+
+@pytest.mark.parametrize("strategy, kept", [
+    ({"type": "auto"}, ["first", "d", "last"]),
+    ({"type": "last_messages", "last_messages": 4}, ["c", "d", "last"]),
+    ({"type": "last_messages", "last_messages": 2}, ["d", "last"]),
+], ids=["auto", "last 4", "last 2"])
+def test_bella_B16_a_thread_is_cut_to_what_its_run_may_ask(start, upstream, strategy, kept):
+    names = ["first", "a", "b", "c", "d", "last"]
+    run = start([f"{name} {LONG}" for name in names], tools=(), max_prompt_tokens=900,
+                truncation_strategy=strategy)
+    assert run.status == "completed"
+    (chat,) = upstream.chats()
+    assert [message["content"].split()[0] for message in chat["messages"]] == kept
+
+
+def test_the_newest_message_is_never_cut(start, upstream):
+    upstream.answer(text="Well.", usage=used(200, 5))
+    run = start([LONG * 4], tools=(), max_prompt_tokens=256)
+    assert run.status == "completed" and len(upstream.chats()) == 1
+
+
+@pytest.mark.slow
+def test_limits_outlive_their_server(start_server, upstream):
+    asks_for_ever(upstream, used(10, 150))
+    server = start_server(lease_ttl=1)
+    client = server.sdk()
+    assistant = client.beta.assistants.create(model="demo", tools=[WEATHER])
+    run = client.beta.threads.create_and_run_poll(
+        assistant_id=assistant.id, poll_interval_ms=20, max_completion_tokens=400,
+        thread={"messages": [{"role": "user", "content": "weather"}]})
+    server.kill()
+    server.start()
+    run = answer(server.sdk().beta.threads.runs, run)
+    assert [chat["max_completion_tokens"] for chat in upstream.chats()] == [400, 250]

@@ -1,0 +1,366 @@
+"""Tools that only the client executes: what the model says of each comes out as its own kind of
+item, with its own events, and the client's output goes back to the model."""
+
+import json
+
+import openai
+import pytest
+
+from harness.recorder import parse_events
+from harness.tools import WEATHER_FLAT, call
+
+SHELL = {"type": "shell", "environment": {"type": "local"}}
+PATCH = {"type": "apply_patch"}
+COMPUTER = {"type": "computer"}
+PREVIEW = {"type": "computer_use_preview", "environment": "browser", "display_width": 1024,
+           "display_height": 768}
+SEARCH = {"type": "tool_search", "execution": "client", "description": "Finds tools.",
+          "parameters": {"type": "object", "properties": {"goal": {"type": "string"}}}}
+LATE = {"type": "function", "name": "send_mail", "description": "Sends.", "defer_loading": True,
+        "parameters": {"type": "object", "properties": {}, "additionalProperties": False},
+        "strict": True}
+CRM = {"type": "namespace", "name": "crm", "description": "Customers.",
+       "tools": [{**WEATHER_FLAT, "name": "find"}, {"type": "custom", "name": "note"}]}
+LARK = {"type": "custom", "name": "sum", "description": "Adds.",
+        "format": {"type": "grammar", "syntax": "lark", "definition": "start: /[0-9+]+/"}}
+BASIC = {"type": "mcp", "server_label": "basic", "server_url": "builtin:basic",
+         "require_approval": "never"}
+PICTURE = "data:image/png;base64,aGVsbG8="
+
+STARTED = ["response.created", "response.in_progress"]
+PLAIN = ["response.output_item.added", "response.output_item.done"]
+
+
+def asks(upstream, *calls, text="Done."):
+    """The model makes these calls, and says `text` once they are answered."""
+    upstream.script({"match": {"tool_results": True}, "answer": {"text": text}},
+                    {"answer": {"tool_calls": [
+                        {"name": name, "id": f"call_{n + 1}", "arguments": arguments}
+                        for n, (name, arguments) in enumerate(calls)]}})
+
+
+@pytest.fixture
+def stream(http):
+    def stream(tools, **body):
+        answer = http.post("/v1/responses", json={"model": "demo", "input": "go", "tools": tools,
+                                                  "stream": True, **body})
+        assert answer.status_code == 200, answer.text
+        events = [json.loads(data) for _, data in parse_events(answer.text) if data != "[DONE]"]
+        assert [e["sequence_number"] for e in events] == list(range(len(events)))
+        return events
+    return stream
+
+
+def types(events):
+    return [event["type"] for event in events]
+
+
+def offered(chat):
+    return {tool["function"]["name"]: tool["function"] for tool in chat["tools"]}
+
+
+def told(upstream):
+    """(arguments of each call, what its tool answered) of the last question."""
+    messages = upstream.chats()[-1]["messages"]
+    calls = [c["function"] for m in messages for c in m.get("tool_calls") or []]
+    return calls, [m["content"] for m in messages if m["role"] == "tool"]
+
+
+# ---- One kind after the other ----
+
+@pytest.mark.threads
+def test_a_shell_runs_at_the_client(stream, client, upstream):
+    asks(upstream, ("shell", {"commands": ["ls", "pwd"], "timeout_ms": 1000}))
+    events = stream([SHELL])
+    command = ["response.shell_call_command.added", "response.shell_call_command.delta",
+               "response.shell_call_command.done"]
+    assert types(events) == [*STARTED, "response.output_item.added", *command, *command,
+                             "response.output_item.done", "response.completed"]
+    assert events[2]["item"]["action"]["commands"] == []
+    assert [e["command"] for e in events if e["type"] == command[2]] == ["ls", "pwd"]
+    first = client.responses.retrieve(events[0]["response"]["id"])
+    (asked,) = first.output
+    assert asked.type == "shell_call" and asked.id.startswith("sh_")
+    assert asked.action.commands == ["ls", "pwd"] and asked.action.timeout_ms == 1000
+    assert asked.environment.type == "local" and asked.status == "completed"
+    second = client.responses.create(
+        model="demo", previous_response_id=first.id, tools=[SHELL],
+        input=[{"type": "shell_call_output", "call_id": asked.call_id, "max_output_length": 100,
+                "output": [{"stdout": "a.txt", "stderr": "",
+                            "outcome": {"type": "exit", "exit_code": 0}}]}])
+    assert second.output_text == "Done."
+    calls, answers = told(upstream)
+    assert calls[0]["name"] == "shell"
+    assert json.loads(calls[0]["arguments"]) == {"commands": ["ls", "pwd"], "timeout_ms": 1000}
+    assert json.loads(answers[0])[0]["stdout"] == "a.txt"
+
+
+@pytest.mark.parametrize("operation", [
+    {"type": "create_file", "path": "a.py", "diff": "+print(1)"},
+    {"type": "update_file", "path": "a.py", "diff": "@@\n-print(1)\n+print(2)"},
+    {"type": "delete_file", "path": "a.py"},
+], ids=lambda operation: operation["type"])
+def test_a_patch_is_applied_at_the_client(stream, client, upstream, operation):
+    asks(upstream, ("apply_patch", operation))
+    events = stream([PATCH])
+    assert types(events) == [*STARTED, *PLAIN, "response.completed"]
+    (asked,) = events[-1]["response"]["output"]
+    assert asked["type"] == "apply_patch_call" and asked["id"].startswith("apc_")
+    assert asked["operation"] == operation and asked["status"] == "completed"
+    second = client.responses.create(
+        model="demo", previous_response_id=events[-1]["response"]["id"], tools=[PATCH],
+        input=[{"type": "apply_patch_call_output", "call_id": asked["call_id"],
+                "status": "failed", "output": "no such file"}])
+    assert second.output_text == "Done."
+    calls, answers = told(upstream)
+    assert json.loads(calls[0]["arguments"]) == operation
+    assert json.loads(answers[0]) == {"status": "failed", "output": "no such file"}
+    (kept,) = client.responses.input_items.list(second.id).data
+    assert (kept.type, kept.status, kept.output) == ("apply_patch_call_output", "failed",
+                                                     "no such file")
+
+
+@pytest.mark.parametrize("tool, name, arguments", [
+    (COMPUTER, "computer", {"actions": [{"type": "click", "x": 1, "y": 2, "button": "left"},
+                                        {"type": "type", "text": "hi"}]}),
+    (PREVIEW, "computer_use_preview", {"action": {"type": "scroll", "x": 1, "y": 2,
+                                                  "scroll_x": 0, "scroll_y": 100}}),
+], ids=["computer", "preview"])
+def test_a_computer_is_the_clients(stream, client, upstream, tool, name, arguments):
+    upstream.script({"match": {"user": "Output of the call call_1"}, "answer": {"text": "Done."}},
+                    {"answer": {"tool_calls": [{"name": name, "id": "call_1",
+                                                "arguments": arguments}]}})
+    events = stream([tool])
+    assert types(events) == [*STARTED, *PLAIN, "response.completed"]
+    (asked,) = events[-1]["response"]["output"]
+    assert asked["type"] == "computer_call" and asked["pending_safety_checks"] == []
+    assert {key: asked[key] for key in arguments} == arguments
+    if tool is PREVIEW:
+        assert "1024 by 768" in offered(upstream.chats()[0])[name]["description"]
+    second = client.responses.create(
+        model="demo", previous_response_id=events[-1]["response"]["id"], tools=[tool],
+        input=[{"type": "computer_call_output", "call_id": asked["call_id"],
+                "output": {"type": "computer_screenshot", "image_url": PICTURE}}])
+    assert second.output_text == "Done."
+    calls, _ = told(upstream)
+    assert calls[0]["name"] == name and json.loads(calls[0]["arguments"]) == arguments
+    shown = upstream.chats()[-1]["messages"][-1]
+    assert shown["role"] == "user"
+    assert shown["content"][-1] == {"type": "image_url", "image_url": {"url": PICTURE}}
+
+
+@pytest.mark.parametrize("tool, name, arguments, why", [
+    (SHELL, "shell", "{\"commands\": [\"rm -rf /tm", "not valid JSON"),
+    (PATCH, "apply_patch", {"type": "update_file", "path": "a"}, "diff"),
+    (COMPUTER, "computer", {"actions": [{"type": "click"}]}, "click"),
+], ids=["shell", "patch", "computer"])
+def test_half_a_call_never_reaches_the_client(stream, upstream, tool, name, arguments, why):
+    asks(upstream, (name, arguments))
+    response = stream([tool])[-1]["response"]
+    kinds = [item["type"] for item in response["output"]]
+    assert kinds == ["mcp_call", "message"] and response["status"] == "completed"
+    assert why in told(upstream)[1][0]
+
+
+def test_a_grammar_is_told_to_the_model(client, upstream):
+    asks(upstream, ("sum", {"input": "1+1"}))
+    made = client.responses.create(model="demo", input="go", tools=[LARK])
+    (asked,) = made.output
+    assert (asked.type, asked.name, asked.input) == ("custom_tool_call", "sum", "1+1")
+    assert made.tools[0].format.definition == "start: /[0-9+]+/"
+    description = offered(upstream.chats()[0])["sum"]["description"]
+    assert description.startswith("Adds.") and "start: /[0-9+]+/" in description
+
+
+def test_tools_of_a_namespace_have_two_names(stream, client, upstream):
+    asks(upstream, ("crm__find", {"city": "Rome"}), ("crm__note", {"input": "hello"}),
+         ("get_weather", {"city": "Oslo"}))
+    events = stream([CRM, WEATHER_FLAT])
+    found, note, weather = events[-1]["response"]["output"]
+    assert (found["type"], found["namespace"], found["name"]) == ("function_call", "crm", "find")
+    assert (note["type"], note["namespace"], note["name"]) == ("custom_tool_call", "crm", "note")
+    assert weather["name"] == "get_weather" and "namespace" not in weather
+    assert set(offered(upstream.chats()[0])) == {"crm__find", "crm__note", "get_weather"}
+    outputs = [{"type": f"{item['type']}_output", "call_id": item["call_id"], "output": "ok"}
+               for item in (found, note, weather)]
+    second = client.responses.create(model="demo", tools=[CRM, WEATHER_FLAT], input=outputs,
+                                     previous_response_id=events[-1]["response"]["id"])
+    assert second.output_text == "Done."
+    assert [c["name"] for c in told(upstream)[0]] == ["crm__find", "crm__note", "get_weather"]
+
+
+def test_tools_are_searched_by_the_client(client, upstream):
+    upstream.script(
+        {"match": {"tool": "send_mail", "tool_results": {"min": 2}}, "answer": {"text": "Sent."}},
+        {"match": {"tool": "send_mail"},
+         "answer": {"tool_calls": [{"name": "send_mail", "id": "call_2", "arguments": {}}]}},
+        {"answer": {"tool_calls": [{"name": "tool_search", "id": "call_1",
+                                    "arguments": {"goal": "mail"}}]}})
+    tools = [SEARCH, LATE]
+    first = client.responses.create(model="demo", input="go", tools=tools)
+    (asked,) = first.output
+    assert (asked.type, asked.execution, asked.arguments) == ("tool_search_call", "client",
+                                                              {"goal": "mail"})
+    shown = offered(upstream.chats()[0])
+    assert set(shown) == {"tool_search"}
+    assert shown["tool_search"]["parameters"] == SEARCH["parameters"]
+    second = client.responses.create(
+        model="demo", previous_response_id=first.id, tools=tools,
+        input=[{"type": "tool_search_output", "call_id": asked.call_id, "execution": "client",
+                "tools": [LATE]}])
+    assert [item.name for item in second.output] == ["send_mail"]
+    assert set(offered(upstream.chats()[-1])) == {"tool_search", "send_mail"}
+    third = client.responses.create(
+        model="demo", previous_response_id=second.id, tools=tools,
+        input=[{"type": "function_call_output", "call_id": "call_2", "output": "ok"}])
+    assert third.output_text == "Sent."
+
+
+def test_a_deferred_tool_cannot_be_called_before_it_is_loaded(client, upstream):
+    asks(upstream, ("send_mail", {}))
+    made = client.responses.create(model="demo", input="go", tools=[SEARCH, LATE])
+    assert [item.type for item in made.output] == ["mcp_call", "message"]
+    assert made.output[0].error is not None
+
+
+def test_tools_may_come_with_the_input(client, upstream):
+    asks(upstream, ("send_mail", {}))
+    made = client.responses.create(
+        model="demo", input=[{"type": "additional_tools", "role": "developer", "tools": [LATE]},
+                             {"role": "user", "content": "go"}])
+    assert [(item.type, item.name) for item in made.output] == [("function_call", "send_mail")]
+    kept = client.responses.input_items.list(made.id, order="asc").data
+    assert kept[0].type == "additional_tools" and kept[0].tools[0].name == "send_mail"
+
+
+# ---- Together ----
+
+@pytest.mark.threads
+def test_tools_of_both_sides_in_one_turn(client, upstream):
+    asks(upstream, ("datetime", {}), ("shell", {"commands": ["ls"]}),
+         ("apply_patch", {"type": "delete_file", "path": "a"}), ("get_weather", {"city": "Oslo"}))
+    tools = [BASIC, SHELL, PATCH, WEATHER_FLAT]
+    first = client.responses.create(model="demo", input="go", tools=tools)
+    assert sorted(item.type for item in first.output) == [
+        "apply_patch_call", "function_call", "mcp_call", "mcp_list_tools", "shell_call"]
+    second = client.responses.create(
+        model="demo", previous_response_id=first.id, tools=tools,
+        input=[{"type": "function_call_output", "call_id": "call_4", "output": "sun"},
+               {"type": "apply_patch_call_output", "call_id": "call_3", "status": "completed"},
+               {"type": "shell_call_output", "call_id": "call_2",
+                "output": [{"stdout": "", "stderr": "", "outcome": {"type": "timeout"}}]}])
+    assert second.output_text == "Done."
+    messages = upstream.chats()[-1]["messages"]
+    assert [m.get("tool_call_id") for m in messages if m["role"] == "tool"] == [
+        "call_1", "call_2", "call_3", "call_4"]
+
+
+def test_a_local_shell_is_answered_by_the_id_of_its_item_too(client, upstream):
+    asks(upstream, ("local_shell", {"command": ["ls"]}))
+    for key in ("call_id", "id"):
+        first = client.responses.create(model="demo", input="go", tools=[{"type": "local_shell"}])
+        second = client.responses.create(
+            model="demo", previous_response_id=first.id, tools=[{"type": "local_shell"}],
+            input=[{"type": "local_shell_call_output", "id": getattr(first.output[0], key),
+                    "output": "a"}])
+        assert second.output_text == "Done."
+        assert told(upstream)[1] == ["a"]
+
+
+OUTPUTS = {
+    "missing": ([], "No tool output found for shell call call_1."),
+    "unknown": ([{"type": "function_call_output", "call_id": "call_9", "output": "x"}],
+                "No tool call found for function call output with call_id call_9."),
+    "wrong type": ([{"type": "custom_tool_call_output", "call_id": "call_2", "output": "x"}],
+                   "No tool call found for custom tool call output with call_id call_2."),
+    "twice": ([{"type": "function_call_output", "call_id": "call_2", "output": "x"},
+               {"type": "function_call_output", "call_id": "call_2", "output": "y"}],
+              "No tool call found for function call output with call_id call_2."),
+    "one of two": ([{"type": "function_call_output", "call_id": "call_2", "output": "x"}],
+                   "No tool output found for shell call call_1."),
+}
+
+
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_outputs_that_do_not_fit_are_refused(client, upstream, name):
+    outputs, message = OUTPUTS[name]
+    tools = [SHELL, WEATHER_FLAT]
+    asks(upstream, ("shell", {"commands": ["ls"]}), ("get_weather", {"city": "Oslo"}))
+    first = client.responses.create(model="demo", input="go", tools=tools)
+    asked = len(upstream.chats())
+    with pytest.raises(openai.BadRequestError) as caught:
+        client.responses.create(model="demo", previous_response_id=first.id, tools=tools,
+                                input=[*outputs, {"role": "user", "content": "and?"}])
+    assert caught.value.body["message"] == message and caught.value.param == "input"
+    assert len(upstream.chats()) == asked
+
+
+def test_an_answered_call_is_not_answered_again_later(client, upstream):
+    asks(upstream, ("get_weather", {"city": "Oslo"}))
+    output = {"type": "function_call_output", "call_id": "call_1", "output": "sun"}
+    first = client.responses.create(model="demo", input="go", tools=[WEATHER_FLAT])
+    second = client.responses.create(model="demo", previous_response_id=first.id, input=[output])
+    with pytest.raises(openai.BadRequestError, match="No tool call found for function call"):
+        client.responses.create(model="demo", previous_response_id=second.id, input=[output])
+    client.responses.create(model="demo", previous_response_id=first.id, input=[output])
+
+
+# ---- The choice among them ----
+
+ALLOW = {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "shell"}]}
+
+
+def test_allowed_tools_are_all_that_may_be_called(client, upstream):
+    asks(upstream, ("shell", {"commands": ["ls"]}), ("get_weather", {"city": "Oslo"}))
+    made = client.responses.create(model="demo", input="go", tools=[SHELL, WEATHER_FLAT, BASIC],
+                                   tool_choice=ALLOW)
+    assert set(offered(upstream.chats()[0])) == {"shell"}
+    assert "tool_choice" not in upstream.chats()[0]
+    refused = [item for item in made.output if item.type == "mcp_call"]
+    assert [item.name for item in refused] == ["get_weather"] and refused[0].error
+    assert not [item for item in made.output if item.type == "function_call"]
+    assert made.tool_choice.mode == "auto"
+
+
+def test_allowed_tools_may_be_required_once(client, upstream):
+    asks(upstream, ("datetime", {}))
+    choice = {**ALLOW, "mode": "required", "tools": [{"type": "mcp", "server_label": "basic"}]}
+    made = client.responses.create(model="demo", input="go", tools=[SHELL, BASIC],
+                                   tool_choice=choice)
+    first, second = upstream.chats()
+    assert first["tool_choice"] == "required" and "tool_choice" not in second
+    assert set(offered(first)) == set(offered(second)) and "shell" not in offered(second)
+    assert made.output_text == "Done."
+
+
+def test_nothing_is_called_when_nothing_may_be(client, upstream):
+    asks(upstream, ("datetime", {}), ("get_weather", {"city": "Oslo"}))
+    made = client.responses.create(model="demo", input="go", tools=[BASIC, WEATHER_FLAT],
+                                   tool_choice="none")
+    assert not [item for item in made.output if item.type == "function_call"]
+    assert all(item.error for item in made.output if item.type == "mcp_call")
+    assert [chat["tool_choice"] for chat in upstream.chats()] == ["none", "none"]
+
+
+@pytest.mark.parametrize("choice, name", [
+    ({"type": "function", "name": "get_weather"}, "get_weather"),
+    ({"type": "custom", "name": "sum"}, "sum"),
+    ({"type": "shell"}, "shell"),
+    ({"type": "apply_patch"}, "apply_patch"),
+    ({"type": "computer_use"}, "computer_use_preview"),
+    ({"type": "mcp", "server_label": "basic", "name": "text"}, "text"),
+], ids=lambda value: value if isinstance(value, str) else value["type"])
+def test_every_tool_can_be_chosen(client, upstream, choice, name):
+    made = client.responses.create(model="demo", input="go", tool_choice=choice, tools=[
+        WEATHER_FLAT, LARK, SHELL, PATCH, PREVIEW, BASIC])
+    (chat,) = upstream.chats()
+    assert chat["tool_choice"] == {"type": "function", "function": {"name": name}}
+    assert made.tool_choice.type == choice["type"]
+    assert len(offered(chat)) == 8
+
+
+def test_a_server_can_be_chosen(client, upstream):
+    client.responses.create(model="demo", input="go", tools=[WEATHER_FLAT, BASIC],
+                            tool_choice={"type": "mcp", "server_label": "basic"})
+    (chat,) = upstream.chats()
+    assert chat["tool_choice"] == "required" and "get_weather" not in offered(chat)

@@ -1,0 +1,204 @@
+"""What is deleted is gone for those who ask for it, and still heard by what was made from it."""
+
+import openai
+import pytest
+
+from harness.server import eventually
+from test_conversations import say, told
+from test_responses import texts_of
+
+
+@pytest.fixture
+def conversations(client):
+    return client.conversations
+
+
+@pytest.fixture
+def responses(client):
+    return client.responses
+
+
+@pytest.fixture
+def ask(responses, upstream):
+    """ask("2", after=first) -> a response to "ask 2" that says "say 2"."""
+    def go(word, after=None, **body):
+        upstream.answer(text=f"say {word}")
+        if after:
+            body["previous_response_id"] = after.id
+        return responses.create(model="demo", input=f"ask {word}", **body)
+    return go
+
+
+@pytest.fixture
+def heard(ask, upstream):
+    """What the model is told when somebody continues a response, without the last question."""
+    def listen(response):
+        upstream.forget()
+        ask("more", after=response)
+        (chat,) = upstream.chats()
+        return [text for _, text in texts_of(chat)][:-1]
+    return listen
+
+
+def turns(*words):
+    return [f"{verb} {word}" for word in words for verb in ("ask", "say")]
+
+
+def test_a_response_in_the_middle_is_still_heard(responses, ask, heard):
+    first = ask("1")
+    second = ask("2", after=first)
+    third = ask("3", after=second)
+    responses.delete(second.id)
+    assert heard(third) == turns("1", "2", "3")
+    responses.delete(first.id)
+    fourth = ask("4", after=third)
+    assert heard(fourth) == turns("1", "2", "3", "4")
+    assert responses.retrieve(third.id) == third
+
+
+def test_every_branch_hears_it(responses, ask, heard):
+    root = ask("root")
+    left, right = ask("left", after=root), ask("right", after=root)
+    responses.delete(root.id)
+    assert heard(left) == turns("root", "left")
+    responses.delete(left.id)
+    assert heard(right) == turns("root", "right")
+
+
+def test_it_is_gone_for_everything_else(http, responses, ask):
+    first = ask("1")
+    ask("2", after=first)
+    responses.delete(first.id)
+    for method, path in (("GET", ""), ("DELETE", ""), ("POST", "/cancel"), ("GET", "/input_items"),
+                         ("GET", "?stream=true")):
+        answer = http.request(method, f"/v1/responses/{first.id}{path}")
+        assert answer.status_code == 404
+        assert answer.json()["error"] == {
+            "message": f"Response with id '{first.id}' not found.",
+            "type": "invalid_request_error", "param": None, "code": None}
+    for stream in (False, True):
+        with pytest.raises(openai.BadRequestError) as caught:
+            ask("3", after=first, stream=stream)
+        assert caught.value.body == {
+            "message": f"Previous response with id '{first.id}' not found.",
+            "type": "invalid_request_error", "param": "previous_response_id",
+            "code": "previous_response_not_found"}
+
+
+def test_background_responses_are_deleted_before_and_after_their_end(responses, ask, upstream,
+                                                                     heard):
+    upstream.answer(text="too late", delay_ms=60000)
+    going = responses.create(model="demo", input="Hi", background=True)
+    responses.delete(going.id)
+    with pytest.raises(openai.NotFoundError):
+        responses.retrieve(going.id)
+    ended = ask("1", background=True)
+    eventually(lambda: responses.retrieve(ended.id).status, lambda status: status == "completed")
+    child = ask("2", after=ended)
+    responses.delete(ended.id)
+    assert heard(child) == turns("1", "2")
+
+
+def test_a_response_that_goes_on_hears_it(responses, ask, upstream):
+    """Its parent is deleted while it is being made."""
+    first = ask("1")
+    upstream.answer(text="say 2", piece_delay_ms=200, split="word")
+    stream = responses.create(model="demo", input="ask 2", previous_response_id=first.id,
+                              stream=True)
+    made = next(stream).response
+    responses.delete(first.id)
+    for last in stream:
+        pass
+    assert last.response.status == "completed"
+    ask("3", after=made)
+    assert texts_of(upstream.chats()[-1])[0] == ("user", "ask 1")
+
+
+# ---- Conversations ----
+
+def test_its_items_stay_in_the_conversation(conversations, responses, ask, upstream):
+    made = conversations.create(items=[say("before")])
+    first = ask("1", conversation=made.id)
+    responses.delete(first.id)
+    assert [text for _, text in told(conversations, made.id)] == ["before", *turns("1")]
+    ask("2", conversation=made.id)
+    assert [text for _, text in texts_of(upstream.chats()[-1])] == \
+        ["before", *turns("1"), "ask 2"]
+
+
+def test_an_item_that_is_taken_out_was_heard_by_what_came_before(conversations, responses, ask,
+                                                                 heard):
+    made = conversations.create(items=[say("before")])
+    first = ask("1", conversation=made.id)
+    (before,) = [item for item in conversations.items.list(made.id)
+                 if item.role == "user" and item.content[0].text == "before"]
+    conversations.items.delete(before.id, conversation_id=made.id)
+    conversations.items.delete(first.output[0].id, conversation_id=made.id)
+    with pytest.raises(openai.NotFoundError):
+        conversations.items.retrieve(before.id, conversation_id=made.id)
+    with pytest.raises(openai.BadRequestError) as caught:
+        conversations.items.list(made.id, after=before.id)
+    assert caught.value.param == "after"
+    second = ask("2", conversation=made.id)
+    assert [text for _, text in told(conversations, made.id)] == ["ask 1", *turns("2")]
+    assert heard(first) == ["before", *turns("1")]
+    assert heard(second) == ["ask 1", *turns("2")]
+    assert responses.retrieve(first.id) == first
+
+
+def test_a_conversation_that_is_deleted_was_heard(conversations, responses, ask, heard):
+    made = conversations.create(items=[say("before")])
+    first = ask("1", conversation=made.id)
+    conversations.items.create(made.id, items=[say("between")])
+    second = ask("2", conversation=made.id)
+    child = ask("3", after=first)
+    conversations.delete(made.id)
+    assert responses.retrieve(first.id) == first
+    assert heard(second) == ["before", *turns("1"), "between", *turns("2")]
+    assert heard(child) == ["before", *turns("1", "3")]
+    for lost in (first, second):
+        responses.delete(lost.id)
+    assert heard(child) == ["before", *turns("1", "3")]
+    for gone in (lambda: conversations.items.list(made.id),
+                 lambda: conversations.items.retrieve(first.output[0].id,
+                                                      conversation_id=made.id),
+                 lambda: ask("4", conversation=made.id)):
+        with pytest.raises(openai.NotFoundError) as caught:
+            gone()
+        assert caught.value.body["message"] == f"Conversation with id '{made.id}' not found."
+
+
+def test_a_message_that_is_deleted_was_heard(client, conversations, ask, heard):
+    """Seen from the other side, the same."""
+    made = conversations.create(items=[say("before")])
+    first = ask("1", conversation=made.id)
+    thread = made.id.replace("conv_", "thread_")
+    before = client.beta.threads.messages.list(thread, order="asc").data[0]
+    client.beta.threads.messages.delete(before.id, thread_id=thread)
+    assert len(client.beta.threads.messages.list(thread).data) == 2
+    assert heard(first) == ["before", *turns("1")]
+    client.beta.threads.delete(thread)
+    assert heard(first) == ["before", *turns("1")]
+
+
+# ---- For good ----
+
+@pytest.mark.slow
+def test_what_nobody_needs_any_more_is_removed(start_fault_server, database, upstream):
+    server = start_fault_server(response_timeout=1)
+    responses = server.sdk().responses
+    conversation = server.sdk().conversations.create(items=[say("before")]).id
+
+    def left():
+        return int(database.ask("SELECT (SELECT count(*) FROM runs) + (SELECT count(*) FROM items)",
+                                url=server.settings["database_url"])[0][0])
+    chain = [responses.create(model="demo", input="Hi", conversation=conversation)]
+    for _ in range(20):
+        chain.append(responses.create(model="demo", input="Hi", previous_response_id=chain[-1].id))
+    server.sdk().conversations.delete(conversation)
+    rows = left()
+    for response in chain[:-1]:
+        responses.delete(response.id)
+    assert left() == rows
+    responses.delete(chain[-1].id)
+    eventually(left, lambda now: now == 0)

@@ -1,0 +1,55 @@
+"""What somebody sees who has configured nothing: the demo model, over all of the server."""
+
+import json
+import shlex
+import subprocess
+
+import pytest
+
+from harness.tools import WEATHER, WEATHER_FLAT
+
+pytestmark = pytest.mark.slow
+
+BASIC = {"type": "mcp", "server_label": "basic", "server_url": "builtin:basic",
+         "require_approval": "never"}
+
+
+@pytest.fixture
+def demo(start_server):
+    return start_server(upstream_url=None)
+
+
+def test_the_demo_model_is_worth_talking_to(demo):
+    client = demo.sdk()
+    assert [model.id for model in client.models.list()] == ["demo"]
+    made = client.responses.create(model="demo", input="What a day!")
+    assert made.output_text == "You said: What a day!"
+
+    asked = client.responses.create(model="demo", input="Use the tool, please.",
+                                    tools=[WEATHER_FLAT])
+    (call,) = asked.output
+    assert call.name == "get_weather" and set(json.loads(call.arguments)) == {"city"}
+    told = client.responses.create(
+        model="demo", previous_response_id=asked.id, tools=[WEATHER_FLAT],
+        input=[{"type": "function_call_output", "call_id": call.call_id, "output": "sunny"}])
+    assert told.output_text == "The tool answered: sunny"
+
+    run = client.responses.create(model="demo", input="Use the tool: what time is it?",
+                                  tools=[BASIC])
+    mcp = next(item for item in run.output if item.type == "mcp_call")
+    assert mcp.error is None and run.output_text == f"The tool answered: {mcp.output}"
+
+    assistant = client.beta.assistants.create(model="demo", tools=[WEATHER])
+    thread = client.beta.threads.create(messages=[{"role": "user", "content": "Hello!"}])
+    with client.beta.threads.runs.stream(thread_id=thread.id,
+                                         assistant_id=assistant.id) as stream:
+        assert "demo model" in "".join(stream.text_deltas)
+
+
+def test_its_first_words_can_be_pasted(demo):
+    """Base URL, key and a curl line on standard output; the line works."""
+    text = "\n".join(demo.process.output)
+    assert f"{demo.url}/v1" in text and demo.settings["api_key"] in text
+    line = next(line for line in demo.process.output if line.startswith("curl "))
+    answer = subprocess.run(shlex.split(line) + ["-s"], capture_output=True, text=True, check=True)
+    assert json.loads(answer.stdout)["status"] == "completed"

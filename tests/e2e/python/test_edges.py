@@ -1,0 +1,163 @@
+"""Models that behave oddly, and texts that are too long: nothing is lost, nothing falls over."""
+
+import json
+
+import pytest
+
+from harness.raw_model import RawModel
+from harness.recorder import parse_events
+from harness.tools import GRAMMAR, PARIS, WEATHER, WEATHER_FLAT, WEATHER_RULES, call
+
+TEST = {"type": "mcp", "server_label": "test", "server_url": "builtin:test",
+        "require_approval": "never"}
+LONG = "€" * 600
+
+
+@pytest.fixture(scope="module")
+def raw_model():
+    model = RawModel()
+    yield model
+    model.close()
+
+
+@pytest.fixture(scope="module")
+def raw_server(binary, scratch, recorder, raw_model):
+    from harness.server import Server
+    directory = scratch / "edges"
+    directory.mkdir(mode=0o755)
+    server = Server(binary, directory, raw_model.url, recorder).start()
+    yield server
+    assert server.stop() == 0
+
+
+@pytest.fixture
+def ask(raw_server, raw_model):
+    """What a streamed response says to the deltas: its items, after the order was checked."""
+    raw_model.answers.clear()
+
+    def ask(deltas, tools):
+        raw_model.answers.append(deltas)
+        answer = raw_server.http().post("/v1/responses", json={
+            "model": "demo", "input": "go", "stream": True, "tools": tools})
+        events = [json.loads(data) for _, data in parse_events(answer.text) if data != "[DONE]"]
+        assert events[-1]["type"] == "response.completed", events[-1]
+        places = [e["output_index"] for e in events if e["type"].startswith("response.output_item")]
+        assert places == sorted(places)
+        return events[-1]["response"]["output"]
+    return ask
+
+
+def piece(index=0, **function):
+    named = {"id": f"call_{index}"} if "name" in function else {}
+    return {"tool_calls": [{"index": index, **named, "type": "function", "function": function}]}
+
+
+def test_text_between_the_pieces_of_a_call_waits_for_its_end(ask):
+    call_item, message = ask([piece(name="get_weather", arguments='{"city":'),
+                              {"content": "By the way, "}, piece(arguments='"Paris"}'),
+                              {"content": "hello."}], [WEATHER_FLAT])
+    assert json.loads(call_item["arguments"]) == {"city": "Paris"}
+    assert message["content"][0]["text"] == "By the way, hello."
+
+
+def test_text_after_a_custom_call_is_a_message(ask):
+    kinds = [item["type"] for item in ask([piece(name="run_sql", arguments='{"input":"select 1"}'),
+                                           {"content": "There you are."}], [GRAMMAR])]
+    assert sorted(kinds) == ["custom_tool_call", "message"]
+
+
+def test_reasoning_in_the_middle_of_a_call_is_kept(ask):
+    items = ask([piece(name="get_weather", arguments='{"city":'), {"reasoning_content": "Hm."},
+                 piece(arguments='"Rome"}')], [WEATHER_FLAT])
+    assert [item["type"] for item in items] == ["function_call", "reasoning"]
+    assert items[1]["content"][0]["text"] == "Hm."
+
+
+def test_an_id_that_the_model_uses_again_has_its_own_output(raw_server, raw_model):
+    raw_model.answers[:] = [[piece(name="get_weather", arguments='{"city":"Paris"}')],
+                            [piece(name="get_weather", arguments='{"city":"London"}')],
+                            [{"content": "Done."}]]
+    raw_model.chats.clear()
+    client = raw_server.sdk()
+    assistant = client.beta.assistants.create(model="demo", tools=[WEATHER])
+    thread = client.beta.threads.create(messages=[{"role": "user", "content": "go"}])
+    run = client.beta.threads.runs.create_and_poll(
+        thread_id=thread.id, assistant_id=assistant.id, poll_interval_ms=20)
+    for output in ("sun", "rain"):
+        assert run.status == "requires_action", run.last_error
+        run = client.beta.threads.runs.submit_tool_outputs_and_poll(
+            run_id=run.id, thread_id=thread.id, poll_interval_ms=20,
+            tool_outputs=[{"tool_call_id": "call_0", "output": output}])
+    assert run.status == "completed"
+    told = [m["content"] for m in raw_model.chats[-1]["messages"] if m["role"] == "tool"]
+    assert told == ["sun", "rain"]
+
+
+# ---- Texts that are cut ----
+
+def test_a_long_name_in_an_error_is_cut_between_characters(client, http, upstream):
+    assistant = client.beta.assistants.create(model="demo")
+    answer = http.post("/v1/threads/runs", json={
+        "assistant_id": assistant.id, "stream": True,
+        "thread": {"messages": [{"role": "user", "content": "go"}]},
+        "tools": [{"type": "mcp", "server_label": "x", "server_url": f"builtin:{LONG}"}]})
+    events = dict(parse_events(answer.text))
+    run = json.loads(events["thread.run.failed"])
+    assert run["last_error"]["message"].count("€") > 100
+
+
+def test_a_long_name_of_an_unknown_tool_is_told_to_the_model(client, upstream):
+    upstream.script({"match": {"tool_results": True}, "answer": {"text": "ok"}},
+                    {"answer": {"tool_calls": [call(LONG)]}})
+    made = client.responses.create(model="demo", input="go", tools=[TEST])
+    assert made.status == "completed" and made.output_text == "ok"
+
+
+def test_a_long_answer_of_a_final_tool_is_not_cut(client, upstream):
+    text = "0123456789" * 2000
+    upstream.answer(tool_calls=[call("test_final", pieces=[text])])
+    assert client.responses.create(model="demo", input="go", tools=[TEST]).output_text == text
+
+
+def test_a_long_output_is_cut_for_the_model_and_says_so(client, upstream):
+    upstream.script({"match": {"tool_results": True}, "answer": {"text": "ok"}},
+                    {"answer": {"tool_calls": [call("test_slow", ms=0, text="€" * 10000)]}})
+    client.responses.create(model="demo", input="go", tools=[TEST])
+    told = upstream.chats()[-1]["messages"][-1]["content"]
+    assert len(told) < 8200 and "left out" in told
+
+
+# ---- Tokens and messages over several stays ----
+
+def test_tokens_of_all_stays_are_counted(client, upstream):
+    usage = {"prompt_tokens": 10, "completion_tokens": 5}
+    upstream.script(*[{**rule, "answer": {**rule["answer"], "usage": usage}}
+                      for rule in WEATHER_RULES])
+    assistant = client.beta.assistants.create(model="demo", tools=[WEATHER])
+    thread = client.beta.threads.create(messages=[{"role": "user", "content": "weather?"}])
+    run = client.beta.threads.runs.create_and_poll(
+        thread_id=thread.id, assistant_id=assistant.id, poll_interval_ms=20)
+    assert run.usage.total_tokens == 15
+    run = client.beta.threads.runs.submit_tool_outputs_and_poll(
+        run_id=run.id, thread_id=thread.id, poll_interval_ms=20,
+        tool_outputs=[{"tool_call_id": PARIS["id"], "output": "sunny"}])
+    assert run.usage.total_tokens == 30 and run.usage.prompt_tokens == 20
+    steps = client.beta.threads.runs.steps.list(run.id, thread_id=thread.id).data
+    assert sum(step.usage.total_tokens for step in steps) == 30
+
+
+def test_last_messages_never_drops_the_question(client, upstream):
+    upstream.script({"match": {"tool_results": True}, "answer": {"text": "It is sunny."}},
+                    {"answer": {"text": "Let me look.", "tool_calls": [PARIS]}})
+    assistant = client.beta.assistants.create(model="demo", tools=[WEATHER])
+    thread = client.beta.threads.create(messages=[{"role": "user", "content": "old"},
+                                                  {"role": "user", "content": "weather?"}])
+    run = client.beta.threads.runs.create_and_poll(
+        thread_id=thread.id, assistant_id=assistant.id, poll_interval_ms=20,
+        truncation_strategy={"type": "last_messages", "last_messages": 1})
+    client.beta.threads.runs.submit_tool_outputs_and_poll(
+        run_id=run.id, thread_id=thread.id, poll_interval_ms=20,
+        tool_outputs=[{"tool_call_id": PARIS["id"], "output": "sunny"}])
+    roles = [m["role"] for m in upstream.chats()[-1]["messages"]]
+    assert roles == ["user", "assistant", "tool"]
+    assert upstream.chats()[-1]["messages"][0]["content"] == "weather?"

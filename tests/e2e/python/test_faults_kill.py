@@ -1,0 +1,100 @@
+"""The server is killed at every point of every kind of run, and started again."""
+
+import pytest
+
+from harness import shapes
+from harness.faults import listen
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+
+SHAPES = [shapes.Text, shapes.Client, shapes.ClientStreamed, shapes.ServerTools, shapes.Mixed,
+          shapes.Hidden, shapes.Final, shapes.Background, shapes.BackgroundQuiet,
+          shapes.BackgroundTools, shapes.InConversation, shapes.Foreground]
+
+# What a run visits on its way; those of the tools are no use where there are none.
+RUN_POINTS = ["run.write", "run.committed", "run.ask", "run.turn_done", "model.start",
+              "model.done", "writer.send", "writer.result"]
+TOOL_POINTS = ["tool.before_run", "tool.after_run"]
+LIMIT = 60
+
+
+def go_through(fault_server, upstream, database, shape, path, entry=None):
+    """One run of that shape, to its end. True when the fault happened."""
+    fault_server.arm()
+    run = shape(fault_server, upstream, path)
+    if entry:
+        fault_server.arm(entry)
+    run.walk()
+    fired = fault_server.has_fired()
+    if fault_server.ended() is not None:
+        fault_server.restart()
+    fault_server.arm()
+    run.check(database, fault_server.settings["database_url"])
+    fault_server.forgets_its_runs()
+    return fired
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.__name__)
+def test_without_a_fault(fault_server, upstream, database, shape, tmp_path):
+    assert not go_through(fault_server, upstream, database, shape, tmp_path / "count")
+
+
+def kill_everywhere(fault_server, upstream, database, shape, tmp_path, point, visits):
+    for visit in visits:
+        if not go_through(fault_server, upstream, database, shape, tmp_path / f"{point}-{visit}",
+                          f"{point}:{visit}:kill"):
+            return visit - 1
+    return visits[-1] if visits else 0
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.__name__)
+@pytest.mark.parametrize("point", RUN_POINTS)
+def test_killed_on_every_visit(fault_server, upstream, database, shape, point, tmp_path):
+    killed = kill_everywhere(fault_server, upstream, database, shape, tmp_path, point,
+                             range(1, LIMIT))
+    assert 0 < killed < LIMIT - 1
+
+
+# What is said on behalf of clients, and by whoever takes a run up again.
+SAID = ["run_lock_thread", "run_check_idle", "runs_insert", "leases_insert",
+        "load_thread_items", "load_steps", "load_calls", "lease_lock",
+        "submit_answers", "submit_queue_again", "lease_take", "store_key_find"]
+TAKING_UP = ["claim_leases", "claim_run", "load_thread_items", "load_steps", "load_calls",
+             "store_events_read"]
+
+
+@pytest.mark.parametrize("statement", [*SAID, "store.begin", "store.commit",
+                                       "store.commit_unanswered"])
+def test_killed_at_a_statement(fault_server, upstream, database, statement, tmp_path):
+    fired = [go_through(fault_server, upstream, database, shapes.Client, tmp_path,
+                        f"{statement}:{visit}:kill") for visit in (1, 2)]
+    assert fired[0]
+
+
+@pytest.mark.parametrize("statement", TAKING_UP)
+def test_killed_while_taking_up(fault_server, upstream, database, statement, tmp_path):
+    """Killed twice: while it runs, and while the next server reads what is left of it."""
+    fault_server.arm()
+    run = shapes.Text(fault_server, upstream, tmp_path)
+    fault_server.arm("run.turn_done:1:kill")
+    listen(fault_server.api(), *run.beginning())
+    assert fault_server.process.child.wait(20) < 0
+    fault_server.arm(f"{statement}:1:kill")
+    fault_server.launch()
+    fault_server.restart()
+    assert fault_server.has_fired()
+    run.run = run.find()
+    run.walk()
+    run.check(database, fault_server.settings["database_url"])
+
+
+WITH_TOOLS = [shapes.ServerTools, shapes.Mixed, shapes.Hidden, shapes.Final,
+              shapes.BackgroundTools]
+
+
+@pytest.mark.parametrize("shape", WITH_TOOLS, ids=lambda shape: shape.__name__)
+@pytest.mark.parametrize("point", TOOL_POINTS)
+def test_killed_at_every_tool(fault_server, upstream, database, shape, point, tmp_path):
+    killed = kill_everywhere(fault_server, upstream, database, shape, tmp_path, point,
+                             range(1, LIMIT))
+    assert 0 < killed < LIMIT - 1

@@ -1,0 +1,140 @@
+"""What happens in an order that is possible, but rare: a thread of the server is held at a fault
+point while others overtake it."""
+
+import threading
+
+import pytest
+
+from harness import shapes
+from harness.faults import Log, listen, whole_frames
+from harness.server import eventually
+
+pytestmark = [pytest.mark.slow, pytest.mark.threads]
+
+# How many writes a run makes depends on how fast the machine is: until the one is found.
+VISITS = 4 * list(range(1, 9))
+
+
+def status_of(database, url, run_id):
+    return database.ask(f"SELECT status FROM runs WHERE id = '{run_id}'", url=url)[0][0]
+
+
+def test_an_answer_may_overtake_the_news_that_it_is_awaited(fault_server, upstream, database,
+                                                            tmp_path):
+    """The client reads in the database that its run waits; the loop has not heard of it yet."""
+    url = fault_server.settings["database_url"]
+    process = fault_server.process
+    for visit in VISITS:
+        fault_server.arm()
+        client = shapes.Client(fault_server, upstream, tmp_path)
+        fault_server.arm(f"writer.result:{visit}:hold")
+        client.run = client.insist("POST", client.base, {"assistant_id": client.assistant})
+        eventually(lambda client=client: fault_server.has_fired() or status_of(
+            database, url, client.run["id"]) == "requires_action")
+        overtook = fault_server.has_fired() and \
+            status_of(database, url, client.run["id"]) == "requires_action"
+        if overtook:
+            client.answer_calls()
+        fault_server.arm()
+        client.walk()
+        shapes.check_database(database, url, client.run["id"])
+        assert client.run["status"] == "completed"
+        Log(database, url, client.run["id"])
+        if overtook:
+            break
+    assert overtook and fault_server.process is process and fault_server.ended() is None
+    fault_server.forgets_its_runs()
+
+
+def test_a_cancel_may_overtake_the_news_that_a_run_waits(fault_server, upstream, database,
+                                                         tmp_path):
+    url = fault_server.settings["database_url"]
+    process = fault_server.process
+    for visit in VISITS:
+        fault_server.arm()
+        client = shapes.Client(fault_server, upstream, tmp_path)
+        fault_server.arm(f"writer.result:{visit}:hold")
+        client.run = client.insist("POST", client.base, {"assistant_id": client.assistant})
+        eventually(lambda client=client: fault_server.has_fired() or status_of(
+            database, url, client.run["id"]) == "requires_action")
+        overtook = fault_server.has_fired() and \
+            status_of(database, url, client.run["id"]) == "requires_action"
+        client.insist("POST", f"{client.base}/{client.run['id']}/cancel")
+        fault_server.arm()
+        assert client.settle("cancelled", "completed") == "cancelled"
+        shapes.check_database(database, url)
+        Log(database, url, client.run["id"])
+        if overtook:
+            break
+    assert overtook and fault_server.process is process and fault_server.ended() is None
+    fault_server.forgets_its_runs()
+
+
+def test_a_cancel_that_overtakes_a_pause_leaves_no_word_of_it(fault_server, upstream, database,
+                                                              tmp_path):
+    """The run has decided to wait for its client, and the cancel is stored before that is."""
+    url = fault_server.settings["database_url"]
+    whole = False
+    for visit in VISITS:
+        fault_server.arm()
+        client = shapes.Client(fault_server, upstream, tmp_path)
+        fault_server.arm(f"writer.send:{visit}:hold")
+        heard = []
+        follower = threading.Thread(target=lambda client=client: heard.append(listen(
+            fault_server.api(), *client.beginning())))
+        follower.start()
+        eventually(lambda follower=follower: fault_server.has_fired() or not follower.is_alive())
+        client.run = client.find()
+        in_time = client.run["status"] in ("queued", "in_progress")
+        if fault_server.has_fired():
+            eventually(upstream.requests, lambda asked: asked and asked[-1]["state"] == "answered")
+        client.insist("POST", f"{client.base}/{client.run['id']}/cancel")
+        fault_server.arm()
+        follower.join(30)
+        assert client.settle("cancelled") == "cancelled"
+        shapes.check_database(database, url)
+        log = Log(database, url, client.run["id"])
+        assert log.names()[-1] == "thread.run.cancelled"
+        assert log.names().count("thread.run.requires_action") == (0 if in_time else 1)
+        (_, text, broken), = heard
+        assert not broken and text.endswith("event: done\ndata: [DONE]\n\n"), text[-500:]
+        if not in_time:
+            break
+        assert whole_frames(text) == [frame for frame in log.text.split("\n\n") if frame]
+        whole |= '\\"city\\":\\"Paris\\"}' in log.text
+    assert whole and fault_server.ended() is None
+    fault_server.forgets_its_runs()
+
+
+def test_a_lease_that_was_given_back_is_not_taken_for_lost(start_fault_server, upstream, database,
+                                                           tmp_path):
+    """The heartbeat finds no lease, because the run has ended: its stream ends as it should."""
+    server = start_fault_server(lease_ttl=0.5)
+    url = server.settings["database_url"]
+
+    def last_heartbeat():
+        rows = database.ask("SELECT max(seen_at) FROM nodes", url=url)
+        return int(rows[0][0] or 0)
+
+    for visit in VISITS:
+        server.arm()
+        run = shapes.Text(server, upstream, tmp_path)
+        server.arm(f"writer.result:{visit}:hold")
+        heard = []
+        follower = threading.Thread(target=lambda run=run: heard.append(listen(
+            server.api(), run.base, {"assistant_id": run.assistant})))
+        follower.start()
+        eventually(lambda follower=follower: server.has_fired() or not follower.is_alive())
+        (status,), = database.ask(
+            f"SELECT status FROM runs WHERE thread_id = '{run.thread}'", url=url)
+        for _ in range(2 if server.has_fired() and follower.is_alive() else 0):
+            before = last_heartbeat()
+            eventually(last_heartbeat, lambda seen, before=before: seen > before)
+        server.arm()
+        follower.join(30)
+        (_, text, broken), = heard
+        assert not broken and text.endswith("event: done\ndata: [DONE]\n\n"), text[-500:]
+        assert "event: thread.run.completed" in text
+        if status == "completed" and server.has_fired():
+            return
+    raise AssertionError("the end was never reached")

@@ -1,0 +1,52 @@
+"""Random sequences of operations, allowed and forbidden, against a reference model of the life of
+threads, messages, runs and steps. RUNNEL_WALK_SEED=N goes the way that a failure has named."""
+
+import os
+import subprocess
+
+import pytest
+
+from harness import lifecycle
+from harness.lifecycle import Difference
+from harness.process import clean_environment
+from harness.walk import OPERATIONS, Walk
+
+RUN_EXPIRY = 1  # of the hasty node
+
+
+@pytest.fixture
+def nodes(start_fault_server, upstream):
+    """Two servers on one database. Waiting runs that are too old are looked for every
+    lease_ttl / 15 seconds."""
+    upstream.script(*lifecycle.rules())
+    settings = {"lease_ttl": 3, "drain_timeout": 1}
+    node = start_fault_server(**settings)
+    return node, start_fault_server(url=node.settings["database_url"], run_expiry=RUN_EXPIRY,
+                                    **settings)
+
+
+@pytest.fixture
+def foreign_key(nodes, binary):
+    node, _ = nodes
+    return subprocess.run([binary, "keys", "create", "--project", "strangers", "--data-dir",
+                           node.settings["data_dir"], "--database-url",
+                           node.settings["database_url"]], capture_output=True, text=True,
+                          env=clean_environment(), check=True).stdout.strip()
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("seed, steps", [
+    pytest.param(1, 1000, marks=pytest.mark.threads),
+    pytest.param(2, 10000, marks=pytest.mark.slow)])
+def test_whatever_is_done_the_model_knows_what_comes_of_it(nodes, foreign_key, seed, steps):
+    seed = int(os.environ.get("RUNNEL_WALK_SEED", seed))
+    walk = Walk(seed, *nodes, foreign_key)
+    try:
+        walk.go(steps)
+    except Exception as problem:
+        raise AssertionError(f"RUNNEL_WALK_SEED={seed}, step {walk.number}: {problem}\n"
+                             + "\n".join(walk.trace)) from problem
+    finally:
+        walk.close()
+    assert walk.number == steps
+    assert set(walk.seen) == {operation.__name__ for operation, _ in OPERATIONS}

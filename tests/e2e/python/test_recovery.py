@@ -1,0 +1,140 @@
+"""The server is killed, stopped and started again; what it promised stays true."""
+
+import signal
+
+import pytest
+
+from harness.process import Process, free_port
+from harness.server import eventually
+from harness.tools import WEATHER, WEATHER_RULES
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def server(start_server):
+    return start_server(lease_ttl=1)
+
+
+def talk(server):
+    client = server.sdk()
+    assistant = client.beta.assistants.create(model="demo", tools=[WEATHER])
+    thread = client.beta.threads.create(messages=[{"role": "user", "content": "weather"}])
+    return client.beta.threads, assistant, thread
+
+
+def settled(threads, run, *wanted):
+    return eventually(lambda: threads.runs.retrieve(run.id, thread_id=run.thread_id),
+                      lambda r: r.status in wanted, seconds=40)
+
+
+def test_a_waiting_run_survives_kill_9(server, upstream):
+    upstream.script(*WEATHER_RULES)
+    threads, assistant, thread = talk(server)
+    run = threads.runs.create(thread_id=thread.id, assistant_id=assistant.id)
+    settled(threads, run, "requires_action")
+    server.kill()
+    server.start()
+    run = threads.runs.retrieve(run.id, thread_id=thread.id)
+    assert run.status == "requires_action"
+    threads.runs.submit_tool_outputs(run.id, thread_id=thread.id, tool_outputs=[
+        {"tool_call_id": "call_1", "output": "sunny"}])
+    assert settled(threads, run, "completed", "failed").status == "completed"
+    message = threads.messages.list(thread.id, limit=1).data[0]
+    assert message.content[0].text.value == "It is sunny."
+
+
+def test_a_running_run_goes_on_after_kill_9(server, upstream):
+    upstream.script({"times": 1, "answer": {"text": "a b c", "piece_delay_ms": 3600000}},
+                    {"answer": {"text": "Again, and whole."}})
+    threads, assistant, thread = talk(server)
+    run = threads.runs.create(thread_id=thread.id, assistant_id=assistant.id)
+    settled(threads, run, "in_progress")
+    eventually(lambda: upstream.chats(), len)
+    server.kill()
+    server.start()
+    assert settled(threads, run, "completed", "failed").status == "completed"
+    texts = [m.content[0].text.value for m in threads.messages.list(thread.id, order="asc")
+             if m.content and m.status != "incomplete"]
+    assert texts == ["weather", "Again, and whole."]
+
+
+def test_nothing_stays_in_progress_after_kill_9(server, upstream):
+    upstream.answer(text="a b c", piece_delay_ms=3600000)
+    client = server.sdk()
+    stream = client.responses.create(model="demo", input="Hi", stream=True)
+    made = next(event for event in stream).response
+    next(event for event in stream if event.type == "response.output_text.delta")
+    server.kill()
+    server.start()
+    http = server.http()
+    kept = eventually(lambda: http.get(f"/v1/responses/{made.id}"),
+                      lambda answer: answer.status_code == 200, seconds=40).json()
+    assert kept["status"] == "failed"
+
+
+def test_what_was_acknowledged_is_there_after_kill_9(server, upstream):
+    client = server.sdk()
+    made = [client.responses.create(model="demo", input=str(i)) for i in range(5)]
+    thread = client.beta.threads.create(metadata={"a": "1"})
+    server.kill()
+    server.start()
+    for response in made:
+        assert client.responses.retrieve(response.id) == response
+    assert client.beta.threads.retrieve(thread.id) == thread
+
+
+def test_sigterm_lets_streams_finish(server, upstream):
+    upstream.answer(text="a b c d e", piece_delay_ms=200)
+    client = server.sdk()
+    stream = client.responses.create(model="demo", input="Hi", stream=True)
+    next(event for event in stream if event.type == "response.output_text.delta")
+    server.process.signal(signal.SIGTERM)
+    *_, last = stream
+    assert last.type == "response.completed"
+    assert server.process.child.wait(20) == 0
+
+
+def test_a_second_server_does_not_take_the_data_directory(server, binary, scratch, upstream,
+                                                          recorder):
+    flags = server.flags()
+    flags[flags.index("--listen") + 1] = f"127.0.0.1:{free_port()}"
+    second = Process([binary, "serve", *flags], scratch / "second.log")
+    assert second.child.wait(60) == 3
+    assert second.errors().strip()
+    assert server.http().get("/readyz").status_code == 200
+
+
+def test_keys_are_made_and_revoked(server, binary, scratch):
+
+    def keys(*words):
+        process = Process([binary, "keys", *words, "--data-dir",
+                           server.settings["data_dir"]], scratch / "keys.log")
+        text = process.child.stdout.read()
+        assert process.child.wait(60) == 0, process.errors()
+        return text
+
+    key = keys("create", "--project", "blue").strip()
+    assert key.startswith("sk-") and len(key.splitlines()) == 1
+    http = server.http()
+    http.headers["Authorization"] = f"Bearer {key}"
+    assert http.get("/v1/assistants").json()["data"] == []
+    listed = keys("list")
+    assert "blue" in listed and key not in listed
+    line = next(line for line in listed.splitlines() if "blue" in line)
+    keys("revoke", next(word for word in line.split() if word.startswith("key_")))
+    assert http.get("/v1/assistants").status_code == 401
+
+
+def test_projects_do_not_see_each_other(server, binary, scratch):
+    process = Process([binary, "keys", "create", "--project", "other", "--data-dir",
+                       server.settings["data_dir"]], scratch / "keys.log")
+    key = process.child.stdout.read().strip()
+    assert process.child.wait(60) == 0
+    client = server.sdk()
+    thread = client.beta.threads.create()
+    response = client.responses.create(model="demo", input="Hi")
+    http = server.http()
+    http.headers["Authorization"] = f"Bearer {key}"
+    assert http.get(f"/v1/threads/{thread.id}").status_code == 404
+    assert http.get(f"/v1/responses/{response.id}").status_code == 404

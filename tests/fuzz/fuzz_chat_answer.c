@@ -1,0 +1,2 @@
+#define DIALECT MODEL_DIALECT_CHAT
+#include "tests/fuzz/fuzz_answer.h"

@@ -1,0 +1,2 @@
+#define DIALECT MODEL_DIALECT_RESPONSES
+#include "tests/fuzz/fuzz_answer.h"

@@ -1,0 +1,253 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka needs the four above. */
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/mem.h"
+#include "core/store/assistants.h"
+#include "tests/support/pg_fixture.h"
+
+#define MINE   "proj_mine"
+#define THEIRS "proj_theirs"
+
+static struct store *store;
+
+static void make(const char *project, char ret_id[ID_SIZE], const char *body)
+{
+    struct assistant_row row = {.created_at = clock_wall_us()};
+
+    id_make(row.id, "asst_");
+    row.body = mem_strdup(body);
+    assert_int_equal(store_assistant_create(store, project, &row, NULL), ERR_OK);
+    memcpy(ret_id, row.id, ID_SIZE);
+    assistant_row_clear(&row);
+}
+
+static void what_was_made_is_found(void **state)
+{
+    struct assistant_row row = {0};
+    char id[ID_SIZE];
+    int64_t before = clock_wall_us();
+
+    (void)state;
+    make(MINE, id, "{\"model\":\"m\"}");
+    assert_int_equal(store_assistant_get(store, MINE, id, &row, NULL), ERR_OK);
+    assert_string_equal(row.id, id);
+    assert_string_equal(row.body, "{\"model\":\"m\"}");
+    assert_true(row.created_at >= before && row.created_at <= clock_wall_us());
+    assistant_row_clear(&row);
+}
+
+static void another_project_has_never_heard_of_it(void **state)
+{
+    struct assistant_row row = {0};
+    struct err theirs, unknown;
+    char id[ID_SIZE];
+    char expected[128];
+
+    (void)state;
+    make(MINE, id, "{}");
+    (void)snprintf(expected, sizeof(expected), "No assistant found with id '%s'.", id);
+    assert_int_equal(store_assistant_get(store, THEIRS, id, &row, &theirs), ERR_NOT_FOUND);
+    assert_string_equal(theirs.text, expected);
+    assert_int_equal(store_assistant_modify(store, THEIRS, id, "{}", &row, &theirs),
+                     ERR_NOT_FOUND);
+    assert_string_equal(theirs.text, expected);
+    assert_int_equal(store_assistant_delete(store, THEIRS, id, &theirs), ERR_NOT_FOUND);
+    assert_string_equal(theirs.text, expected);
+    assert_int_equal(store_assistant_get(store, MINE, "asst_unknown", &row, &unknown),
+                     ERR_NOT_FOUND);
+    assert_string_equal(unknown.text, "No assistant found with id 'asst_unknown'.");
+    assert_int_equal(store_assistant_get(store, MINE, id, &row, NULL), ERR_OK);
+    assistant_row_clear(&row);
+}
+
+static void changes_are_put_over_what_is_there(void **state)
+{
+    struct assistant_row row = {0};
+    char id[ID_SIZE];
+
+    (void)state;
+    make(MINE, id, "{\"model\":\"m\",\"name\":\"old\",\"metadata\":{\"a\":\"b\"}}");
+    assert_int_equal(store_assistant_modify(store, MINE, id,
+                                            "{\"name\":null,\"metadata\":{\"c\":\"d\"}}", &row,
+                                            NULL),
+                     ERR_OK);
+    assert_string_equal(row.id, id);
+    assert_string_equal(row.body, "{\"model\":\"m\",\"name\":null,\"metadata\":{\"c\":\"d\"}}");
+    assistant_row_clear(&row);
+    assert_int_equal(store_assistant_get(store, MINE, id, &row, NULL), ERR_OK);
+    assert_string_equal(row.body, "{\"model\":\"m\",\"name\":null,\"metadata\":{\"c\":\"d\"}}");
+    assistant_row_clear(&row);
+}
+
+static void what_was_deleted_is_gone(void **state)
+{
+    struct assistant_row row = {0};
+    char id[ID_SIZE];
+
+    (void)state;
+    make(MINE, id, "{}");
+    assert_int_equal(store_assistant_delete(store, MINE, id, NULL), ERR_OK);
+    assert_int_equal(store_assistant_get(store, MINE, id, &row, NULL), ERR_NOT_FOUND);
+    assert_int_equal(store_assistant_delete(store, MINE, id, NULL), ERR_NOT_FOUND);
+}
+
+/* ---- Pages ---- */
+
+#define ROWS 250
+
+static char listed[ROWS][ID_SIZE]; /* oldest first */
+
+static void make_rows(const char *project)
+{
+    for (size_t i = 0; i < ROWS; i++)
+        make(project, listed[i], "{}");
+}
+
+/* Which of the made rows comes i-th in the order of the list. */
+static const char *nth(bool ascending, size_t i)
+{
+    return listed[ascending ? i : ROWS - 1 - i];
+}
+
+/* Reads a page and checks that it holds the rows from..from+count-1 of the list. */
+static void expect_page(const char *project, const struct page *page, size_t from, size_t count,
+                        bool more)
+{
+    struct assistant_row *rows = NULL;
+    size_t got = 0;
+    bool got_more = !more;
+
+    assert_int_equal(store_assistant_list(store, project, page, &rows, &got, &got_more, NULL),
+                     ERR_OK);
+    assert_int_equal(got, count);
+    for (size_t i = 0; i < count; i++)
+        assert_string_equal(rows[i].id, nth(page->ascending, from + i));
+    assert_int_equal(got_more, more);
+    assistant_rows_free(rows, got);
+}
+
+static void pages_that_follow_each_other_miss_nothing(void **state)
+{
+    (void)state;
+    make_rows("proj_after");
+    for (int ascending = 0; ascending < 2; ascending++) {
+        struct page page = {.limit = 20, .ascending = ascending};
+
+        for (size_t from = 0; from < ROWS; from += 20) {
+            size_t count = ROWS - from < 20 ? ROWS - from : 20;
+
+            expect_page("proj_after", &page, from, count, from + count < ROWS);
+            memcpy(page.after, nth(ascending, from + count - 1), ID_SIZE);
+        }
+        expect_page("proj_after", &page, ROWS, 0, false);
+    }
+}
+
+static void pages_before_lie_directly_before(void **state)
+{
+    (void)state;
+    make_rows("proj_before");
+    for (int ascending = 0; ascending < 2; ascending++) {
+        struct page page = {.limit = 100, .ascending = ascending};
+
+        memcpy(page.before, nth(ascending, 230), ID_SIZE);
+        expect_page("proj_before", &page, 130, 100, true);
+        memcpy(page.before, nth(ascending, 100), ID_SIZE);
+        expect_page("proj_before", &page, 0, 100, false);
+        memcpy(page.before, nth(ascending, 7), ID_SIZE);
+        expect_page("proj_before", &page, 0, 7, false);
+        memcpy(page.before, nth(ascending, 0), ID_SIZE);
+        expect_page("proj_before", &page, 0, 0, false);
+    }
+}
+
+static void a_page_may_lie_between_two_rows(void **state)
+{
+    (void)state;
+    make_rows("proj_between");
+    for (int ascending = 0; ascending < 2; ascending++) {
+        struct page page = {.limit = 10, .ascending = ascending};
+
+        memcpy(page.after, nth(ascending, 49), ID_SIZE);
+        memcpy(page.before, nth(ascending, 65), ID_SIZE);
+        expect_page("proj_between", &page, 50, 10, true);
+        memcpy(page.before, nth(ascending, 60), ID_SIZE);
+        expect_page("proj_between", &page, 50, 10, false);
+    }
+}
+
+static void an_exactly_full_page_has_no_more(void **state)
+{
+    struct page page = {.limit = 100, .ascending = true};
+
+    (void)state;
+    make_rows("proj_full");
+    memcpy(page.after, nth(true, 149), ID_SIZE);
+    expect_page("proj_full", &page, 150, 100, false);
+    page.after[0] = '\0';
+    page.limit = 0;
+    expect_page("proj_full", &page, 0, 0, true);
+    expect_page("proj_nobody", &page, 0, 0, false);
+}
+
+static void a_cursor_that_is_not_in_the_list_is_refused(void **state)
+{
+    struct page page = {.limit = 5};
+    struct assistant_row *rows = NULL;
+    size_t count;
+    bool more;
+    struct err err;
+    char id[ID_SIZE];
+
+    (void)state;
+    make(MINE, id, "{}");
+    memcpy(page.after, id, ID_SIZE);
+    assert_int_equal(store_assistant_list(store, THEIRS, &page, &rows, &count, &more, &err),
+                     ERR_INVALID);
+    assert_string_equal(err.param, "after");
+    assert_string_equal(err.api_code, "invalid_value");
+    (void)snprintf(page.before, sizeof(page.before), "asst_unknown");
+    assert_int_equal(store_assistant_list(store, MINE, &page, &rows, &count, &more, &err),
+                     ERR_INVALID);
+    assert_string_equal(err.param, "before");
+    assert_null(rows);
+}
+
+static int open_store(void **state)
+{
+    (void)state;
+    store = pg_fixture_store();
+    return store ? 0 : -1;
+}
+
+static int close_store(void **state)
+{
+    (void)state;
+    pg_fixture_end(store);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_was_made_is_found),
+        cmocka_unit_test(another_project_has_never_heard_of_it),
+        cmocka_unit_test(changes_are_put_over_what_is_there),
+        cmocka_unit_test(what_was_deleted_is_gone),
+        cmocka_unit_test(pages_that_follow_each_other_miss_nothing),
+        cmocka_unit_test(pages_before_lie_directly_before),
+        cmocka_unit_test(a_page_may_lie_between_two_rows),
+        cmocka_unit_test(an_exactly_full_page_has_no_more),
+        cmocka_unit_test(a_cursor_that_is_not_in_the_list_is_refused),
+    };
+
+    return cmocka_run_group_tests(tests, open_store, close_store);
+}

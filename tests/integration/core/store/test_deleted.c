@@ -1,0 +1,360 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka needs the four above. */
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "core/store/conversations.h"
+#include "core/store/deleted.h"
+#include "core/store/threads.h"
+#include "tests/integration/core/store/samples.h"
+#include "tests/support/pg_fixture.h"
+
+static struct store *store;
+
+#define NO_GRACE ((int64_t)0)
+#define HOUR     ((int64_t)3600 * 1000000)
+
+/* A response that has ended, with one item; continues `parent`, which may be NULL. */
+static void respond(const char *parent, const char *body, char ret_id[ID_SIZE])
+{
+    struct run_row run = sample_run("", RUN_COMPLETED);
+    struct item_row item = sample_item(&run, 0, body);
+    struct run_write *write;
+
+    if (parent)
+        (void)snprintf(run.parent_id, sizeof(run.parent_id), "%s", parent);
+    write = sample_write(&run, 0);
+    write->create = true;
+    sample_add_item(write, &item);
+    assert_int_equal(sample_put(store, write), ERR_OK);
+    memcpy(ret_id, run.id, ID_SIZE);
+    run_row_clear(&run);
+}
+
+/* One in a conversation where `seen` positions are taken. */
+static void respond_in(const char *thread, int64_t seen, const char *body, char ret_id[ID_SIZE])
+{
+    struct run_row run = sample_run("", RUN_IN_PROGRESS);
+    struct item_row item = sample_item(&run, 0, body);
+    struct run_load made = {0};
+    struct run_write *write;
+
+    memcpy(run.thread_id, thread, ID_SIZE);
+    item.thread_id[0] = '\0';
+    item.input = true;
+    assert_int_equal(store_run_create(store,
+                                      &(struct run_creation){.run = &run,
+                                                             .messages = &item,
+                                                             .message_count = 1,
+                                                             .seen_position = seen},
+                                      &made, NULL),
+                     ERR_OK);
+    run_load_clear(&made);
+    item_row_clear(&item);
+    run.status = RUN_COMPLETED;
+    write = sample_write(&run, 1);
+    write->update = true;
+    assert_int_equal(sample_put(store, write), ERR_OK);
+    memcpy(ret_id, run.id, ID_SIZE);
+    run_row_clear(&run);
+}
+
+static void append(const char *thread, const char *body, char ret_id[ID_LIMIT + 1])
+{
+    static const struct run_row nobody;
+    struct item_row item = sample_item(&nobody, 0, body);
+
+    item.input = true;
+    (void)snprintf(item.role, sizeof(item.role), "user");
+    assert_int_equal(store_conversation_append(store, PROJECT, thread, &item, 1, NULL), ERR_OK);
+    memcpy(ret_id, item.id, ID_LIMIT + 1);
+    item_row_clear(&item);
+}
+
+/* Bodies, oldest first. */
+static void expect_items(struct item_row *items, size_t count, const char *expected)
+{
+    AUTO_BUF bodies = {0};
+
+    for (size_t i = 0; i < count; i++)
+        buf_addf(&bodies, "%s%s", i ? " " : "", items[i].body);
+    assert_string_equal(bodies.data ? bodies.data : "", expected);
+    item_rows_free(items, count);
+}
+
+/* What a response that continues this one is told. */
+static void expect_heard(const char *id, const char *expected)
+{
+    struct item_row *items = NULL;
+    char thread[ID_SIZE];
+    size_t count = 0;
+
+    assert_int_equal(
+        store_chain_load(store, PROJECT, id, CONTEXT, &items, &count, thread, NULL), ERR_OK);
+    expect_items(items, count, expected);
+}
+
+/* What the next response in the conversation is told. */
+static void expect_seen(const char *thread, const char *expected)
+{
+    struct item_row *items = NULL;
+    int64_t position;
+    size_t count = 0;
+
+    assert_int_equal(store_conversation_context(store, PROJECT, thread, CONTEXT, &items, &count,
+                                                &position, NULL),
+                     ERR_OK);
+    expect_items(items, count, expected);
+}
+
+static void delete (const char *id)
+{
+    assert_int_equal(store_response_delete(store, PROJECT, id, NO_GRACE, NULL), ERR_OK);
+}
+
+/* Removes what may go. */
+static void purge(void)
+{
+    size_t count = 1;
+
+    while (count)
+        assert_int_equal(store_responses_purge(store, 1, NO_GRACE, &count, NULL), ERR_OK);
+}
+
+static void expect_rows(const char *id, long runs, long items)
+{
+    assert_int_equal(pg_fixture_count("SELECT count(*) FROM runs WHERE id = '%s'", id), runs);
+    assert_int_equal(pg_fixture_count("SELECT count(*) FROM items WHERE run_id = '%s'", id),
+                     items);
+}
+
+/* ---- Chains ---- */
+
+static void descendants_hear_what_was_deleted(void **state)
+{
+    char a[ID_SIZE], b[ID_SIZE], c[ID_SIZE];
+
+    (void)state;
+    respond(NULL, "a", a);
+    respond(a, "b", b);
+    respond(b, "c", c);
+    delete (b);
+    purge();
+    expect_heard(c, "a b c");
+    delete (a);
+    purge();
+    expect_heard(c, "a b c");
+}
+
+static void what_was_deleted_is_not_found(void **state)
+{
+    char a[ID_SIZE], b[ID_SIZE], thread[ID_SIZE];
+    struct item_row *items;
+    struct run_row run;
+    struct err err;
+    size_t count;
+
+    (void)state;
+    respond(NULL, "a", a);
+    respond(a, "b", b);
+    assert_int_equal(store_response_delete(store, "proj_other", a, NO_GRACE, NULL),
+                     ERR_NOT_FOUND);
+    expect_heard(a, "a");
+    delete (a);
+    assert_int_equal(store_response_delete(store, PROJECT, a, NO_GRACE, NULL), ERR_NOT_FOUND);
+    assert_int_equal(store_run_get(store, PROJECT, NULL, a, &run, NULL), ERR_NOT_FOUND);
+    assert_int_equal(store_chain_load(store, PROJECT, a, CONTEXT, &items, &count, thread, &err),
+                     ERR_INVALID);
+    assert_string_equal(err.api_code, "previous_response_not_found");
+    assert_int_equal(pg_fixture_count("SELECT count(*) FROM runs WHERE id = '%s'"
+                                      " AND coalesce(config, metadata, usage) IS NULL",
+                                      a),
+                     1);
+}
+
+static void what_nobody_needs_is_purged(void **state)
+{
+    char a[ID_SIZE], b[ID_SIZE], c[ID_SIZE], d[ID_SIZE];
+
+    (void)state;
+    respond(NULL, "a", a);
+    respond(a, "b", b);
+    respond(b, "c", c);
+    respond(b, "d", d);
+    delete (a);
+    delete (b);
+    delete (c);
+    purge();
+    expect_rows(c, 0, 0);
+    expect_heard(d, "a b d");
+    assert_int_equal(pg_fixture_count("SELECT count(*) FROM runs WHERE purge_at IS NOT NULL"),
+                     0);
+    delete (d);
+    purge();
+    expect_rows(a, 0, 0);
+    expect_rows(b, 0, 0);
+    expect_rows(d, 0, 0);
+}
+
+static void what_was_not_deleted_stays(void **state)
+{
+    char a[ID_SIZE], b[ID_SIZE];
+
+    (void)state;
+    respond(NULL, "a", a);
+    respond(a, "b", b);
+    delete (b);
+    purge();
+    expect_rows(b, 0, 0);
+    expect_rows(a, 1, 1);
+    expect_heard(a, "a");
+}
+
+static void who_is_continuing_it_has_time_to_store_that(void **state)
+{
+    char a[ID_SIZE], b[ID_SIZE];
+    size_t count = 1;
+
+    (void)state;
+    respond(NULL, "a", a);
+    assert_int_equal(store_response_delete(store, PROJECT, a, HOUR, NULL), ERR_OK);
+    assert_int_equal(store_responses_purge(store, 10, HOUR, &count, NULL), ERR_OK);
+    assert_int_equal(count, 0);
+    respond(a, "b", b);
+    pg_fixture_ask("UPDATE runs SET purge_at = 1 WHERE id = '%s'", a);
+    purge();
+    expect_heard(b, "a b");
+    delete (b);
+    purge();
+    expect_rows(a, 0, 0);
+}
+
+/* ---- Conversations ---- */
+
+static void what_is_taken_out_was_heard_before(void **state)
+{
+    char thread[ID_SIZE], first[ID_SIZE], second[ID_SIZE];
+    char before[ID_LIMIT + 1], last[ID_LIMIT + 1];
+    struct thread_row row;
+    struct item_row item;
+
+    (void)state;
+    sample_thread(thread);
+    append(thread, "before", before);
+    respond_in(thread, 1, "first", first);
+    append(thread, "last", last);
+    assert_int_equal(store_conversation_item_delete(store, PROJECT, thread, before, &row, NULL),
+                     ERR_OK);
+    thread_row_clear(&row);
+    assert_int_equal(store_message_delete(store, PROJECT, thread, last, NULL), ERR_OK);
+    assert_int_equal(store_message_delete(store, PROJECT, thread, last, NULL), ERR_NOT_FOUND);
+    assert_int_equal(store_conversation_item_get(store, PROJECT, thread, before, &item, NULL),
+                     ERR_NOT_FOUND);
+
+    expect_seen(thread, "first");
+    respond_in(thread, 3, "second", second);
+    expect_seen(thread, "first second");
+    expect_heard(first, "before first");
+    expect_heard(second, "first second");
+}
+
+static void what_nobody_has_heard_goes_at_once(void **state)
+{
+    char thread[ID_SIZE], id[ID_LIMIT + 1];
+    struct thread_row row;
+
+    (void)state;
+    sample_thread(thread);
+    append(thread, "x", id);
+    assert_int_equal(store_conversation_item_delete(store, PROJECT, thread, id, &row, NULL),
+                     ERR_OK);
+    thread_row_clear(&row);
+    assert_int_equal(
+        pg_fixture_count("SELECT count(*) FROM items WHERE thread_id = '%s'", thread), 0);
+}
+
+static void a_conversation_that_is_deleted_was_heard_before(void **state)
+{
+    char thread[ID_SIZE], first[ID_SIZE], second[ID_SIZE], child[ID_SIZE];
+    char id[ID_LIMIT + 1];
+
+    (void)state;
+    sample_thread(thread);
+    append(thread, "before", id);
+    respond_in(thread, 1, "first", first);
+    append(thread, "between", id);
+    respond_in(thread, 3, "second", second);
+    respond(first, "child", child);
+    assert_int_equal(store_thread_delete(store, PROJECT, thread, NULL), ERR_OK);
+    assert_int_equal(store_conversation_item_delete(store, PROJECT, thread, id, NULL, NULL),
+                     ERR_NOT_FOUND);
+    expect_heard(first, "before first");
+    expect_heard(second, "before first between second");
+    expect_heard(child, "before first child");
+
+    delete (first);
+    delete (second);
+    purge();
+    expect_heard(child, "before first child");
+    delete (child);
+    purge();
+    assert_int_equal(
+        pg_fixture_count("SELECT count(*) FROM items WHERE thread_id = '%s'", thread), 0);
+    assert_int_equal(
+        pg_fixture_count("SELECT count(*) FROM runs WHERE thread_id = '%s'", thread), 0);
+}
+
+static void a_response_that_is_deleted_leaves_its_items_to_its_conversation(void **state)
+{
+    char thread[ID_SIZE], first[ID_SIZE];
+    char id[ID_LIMIT + 1];
+
+    (void)state;
+    sample_thread(thread);
+    append(thread, "before", id);
+    respond_in(thread, 1, "first", first);
+    delete (first);
+    purge();
+    expect_rows(first, 0, 1);
+    expect_seen(thread, "before first");
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    store = pg_fixture_store();
+    samples_start();
+    return store_writers_start(store, NULL) == ERR_OK ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    store_writers_stop(store);
+    samples_stop();
+    pg_fixture_end(store);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(descendants_hear_what_was_deleted),
+        cmocka_unit_test(what_was_deleted_is_not_found),
+        cmocka_unit_test(what_nobody_needs_is_purged),
+        cmocka_unit_test(what_was_not_deleted_stays),
+        cmocka_unit_test(who_is_continuing_it_has_time_to_store_that),
+        cmocka_unit_test(what_is_taken_out_was_heard_before),
+        cmocka_unit_test(what_nobody_has_heard_goes_at_once),
+        cmocka_unit_test(a_conversation_that_is_deleted_was_heard_before),
+        cmocka_unit_test(a_response_that_is_deleted_leaves_its_items_to_its_conversation),
+    };
+
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

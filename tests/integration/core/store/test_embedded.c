@@ -1,0 +1,398 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka needs the four above. */
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <ftw.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/base/clock.h"
+#include "core/store/embedded.h"
+#include "core/store/store.h"
+
+static char root[64];
+static char data_dir[256];
+
+static bool answers(const struct embedded *embedded)
+{
+    const struct store_options options = {.url = embedded_url(embedded), .node_id = "n/b"};
+    struct store *store;
+
+    if (store_open(&options, &store, NULL))
+        return false;
+    store_free(store);
+    return true;
+}
+
+static pid_t postmaster_pid(void)
+{
+    char path[320];
+    long pid = 0;
+    FILE *file;
+
+    snprintf(path, sizeof(path), "%s/pg/postmaster.pid", data_dir);
+    file = fopen(path, "r");
+    if (!file)
+        return 0;
+    if (fscanf(file, "%ld", &pid) != 1)
+        pid = 0;
+    fclose(file);
+    return (pid_t)pid;
+}
+
+static void await_end(pid_t pid)
+{
+    struct pollfd watched = {.fd = pidfd_open(pid, 0), .events = POLLIN};
+
+    if (watched.fd < 0)
+        return;
+    assert_int_equal(poll(&watched, 1, 10000), 1);
+    close(watched.fd);
+}
+
+static struct embedded *open_cluster(void)
+{
+    struct embedded *embedded;
+    struct err err = {0};
+
+    if (embedded_open(data_dir, &embedded, &err))
+        fail_msg("%s", err.text);
+    return embedded;
+}
+
+/* ---- Life ---- */
+
+static void a_cluster_is_made_started_and_stopped(void **state)
+{
+    struct embedded *embedded = open_cluster();
+    pid_t pid = postmaster_pid();
+
+    (void)state;
+    assert_true(answers(embedded));
+    assert_true(pid > 1);
+    embedded_close(embedded);
+    assert_int_equal(kill(pid, 0), -1);
+    assert_int_equal(postmaster_pid(), 0);
+}
+
+static void a_stopped_cluster_starts_quickly(void **state)
+{
+    uint64_t start = clock_mono_ns();
+    struct embedded *embedded = open_cluster();
+
+    (void)state;
+    assert_true(answers(embedded));
+    assert_true(clock_mono_ns() - start < 2 * NS_PER_SECOND);
+    embedded_close(embedded);
+}
+
+static void it_listens_on_nothing_but_a_private_socket(void **state)
+{
+    struct embedded *embedded = open_cluster();
+    struct stat info;
+    char path[320];
+
+    (void)state;
+    assert_non_null(strstr(embedded_url(embedded), "/run'"));
+    snprintf(path, sizeof(path), "%s/run", data_dir);
+    assert_int_equal(stat(path, &info), 0);
+    assert_int_equal(info.st_mode & 0777, 0700);
+    snprintf(path, sizeof(path), "%s/pg/postmaster.pid", data_dir);
+    embedded_close(embedded);
+}
+
+static void a_long_path_gets_a_short_socket_directory(void **state)
+{
+    char saved[sizeof(data_dir)], short_dir[64] = "";
+    struct embedded *embedded;
+    const char *host;
+
+    (void)state;
+    memcpy(saved, data_dir, sizeof(saved));
+    snprintf(data_dir, sizeof(data_dir), "%s/%0100d", root, 7);
+    embedded = open_cluster();
+    assert_true(answers(embedded));
+    host = strstr(embedded_url(embedded), "host='");
+    sscanf(host, "host='%63[^']", short_dir);
+    assert_true(strncmp(short_dir, "/tmp/", 5) == 0);
+    assert_int_equal(access(short_dir, F_OK), 0);
+    embedded_close(embedded);
+    assert_int_equal(access(short_dir, F_OK), -1);
+    memcpy(data_dir, saved, sizeof(saved));
+}
+
+/* ---- Crashes ---- */
+
+/* A server that is killed: nobody stops its cluster. */
+static void die_with_a_cluster(void)
+{
+    pid_t child = fork();
+    struct embedded *embedded;
+    int status;
+
+    if (child == 0) {
+        if (embedded_open(data_dir, &embedded, NULL))
+            _exit(1);
+        kill(getpid(), SIGKILL);
+    }
+    waitpid(child, &status, 0);
+    assert_true(WIFSIGNALED(status));
+}
+
+static void a_surviving_postmaster_is_adopted(void **state)
+{
+    struct embedded *embedded;
+    pid_t pid;
+
+    (void)state;
+    die_with_a_cluster();
+    pid = postmaster_pid();
+    assert_int_equal(kill(pid, 0), 0);
+    embedded = open_cluster();
+    assert_int_equal(postmaster_pid(), pid);
+    assert_true(answers(embedded));
+    embedded_close(embedded);
+    await_end(pid);
+    assert_int_equal(postmaster_pid(), 0);
+}
+
+static void a_killed_postmaster_is_replaced(void **state)
+{
+    struct embedded *embedded;
+    pid_t pid;
+
+    (void)state;
+    die_with_a_cluster();
+    pid = postmaster_pid();
+    kill(pid, SIGKILL);
+    await_end(pid);
+    embedded = open_cluster();
+    assert_int_not_equal(postmaster_pid(), pid);
+    assert_true(answers(embedded));
+    embedded_close(embedded);
+}
+
+static void a_stale_pid_file_that_names_a_stranger_does_no_harm(void **state)
+{
+    struct embedded *embedded;
+    char path[320];
+    FILE *file;
+
+    (void)state;
+    snprintf(path, sizeof(path), "%s/pg/postmaster.pid", data_dir);
+    file = fopen(path, "w");
+    assert_non_null(file);
+    fprintf(file, "%ld\n%s/pg\n0\n5432\n%s/run\n\n0 0\nready   \n", (long)getpid(), data_dir,
+            data_dir);
+    fclose(file);
+    embedded = open_cluster();
+    assert_int_not_equal(postmaster_pid(), getpid());
+    assert_true(answers(embedded));
+    embedded_close(embedded);
+}
+
+static void what_a_crash_left_of_making_it_is_made_again(void **state)
+{
+    char saved[sizeof(data_dir)], path[320];
+    struct embedded *embedded;
+
+    (void)state;
+    memcpy(saved, data_dir, sizeof(saved));
+    snprintf(data_dir, sizeof(data_dir), "%s/half", root);
+    assert_int_equal(mkdir(data_dir, 0711), 0);
+    snprintf(path, sizeof(path), "%s/pg.new", data_dir);
+    assert_int_equal(mkdir(path, 0700), 0);
+    snprintf(path, sizeof(path), "%s/pg.new/PG_VERSION", data_dir);
+    close(open(path, O_CREAT | O_WRONLY, 0600));
+    embedded = open_cluster();
+    assert_true(answers(embedded));
+    embedded_close(embedded);
+    memcpy(data_dir, saved, sizeof(saved));
+}
+
+/* ---- Company ---- */
+
+static void one_server_at_a_time(void **state)
+{
+    struct err err;
+    int fd, second;
+
+    (void)state;
+    assert_int_equal(data_dir_lock(data_dir, &fd, NULL), ERR_OK);
+    assert_int_equal(data_dir_lock(data_dir, &second, &err), ERR_CONFLICT);
+    assert_non_null(strstr(err.text, data_dir));
+    close(fd);
+    assert_int_equal(data_dir_lock(data_dir, &second, NULL), ERR_OK);
+    close(second);
+}
+
+static void the_cluster_does_not_inherit_the_lock(void **state)
+{
+    struct embedded *embedded;
+    int fd;
+
+    (void)state;
+    assert_int_equal(data_dir_lock(data_dir, &fd, NULL), ERR_OK);
+    embedded = open_cluster();
+    close(fd);
+    assert_int_equal(data_dir_lock(data_dir, &fd, NULL), ERR_OK);
+    close(fd);
+    embedded_close(embedded);
+}
+
+static void joining_leaves_a_running_cluster_as_it_is(void **state)
+{
+    struct embedded *server = open_cluster();
+    struct embedded *guest;
+    pid_t pid = postmaster_pid();
+
+    (void)state;
+    assert_int_equal(embedded_join(data_dir, &guest, NULL), ERR_OK);
+    assert_true(answers(guest));
+    embedded_close(guest);
+    assert_int_equal(postmaster_pid(), pid);
+    assert_true(answers(server));
+    embedded_close(server);
+}
+
+static void joining_stops_what_it_started(void **state)
+{
+    struct embedded *guest;
+    pid_t pid;
+
+    (void)state;
+    assert_int_equal(embedded_join(data_dir, &guest, NULL), ERR_OK);
+    pid = postmaster_pid();
+    assert_true(answers(guest));
+    embedded_close(guest);
+    assert_int_equal(kill(pid, 0), -1);
+}
+
+static void a_server_that_came_meanwhile_keeps_what_a_guest_started(void **state)
+{
+    struct embedded *guest, *server;
+    int lock;
+
+    (void)state;
+    assert_int_equal(embedded_join(data_dir, &guest, NULL), ERR_OK);
+    assert_int_equal(data_dir_lock(data_dir, &lock, NULL), ERR_OK);
+    server = open_cluster();
+    embedded_close(guest);
+    assert_true(answers(server));
+    embedded_close(server);
+    close(lock);
+}
+
+/* ---- Refusals ---- */
+
+static void another_major_version_is_named_together_with_ours(void **state)
+{
+    struct embedded *embedded;
+    char path[320], text[16] = "";
+    struct err err;
+    FILE *file;
+
+    (void)state;
+    snprintf(path, sizeof(path), "%s/pg/PG_VERSION", data_dir);
+    file = fopen(path, "r+");
+    assert_non_null(file);
+    assert_non_null(fgets(text, sizeof(text), file));
+    rewind(file);
+    fputs("11\n", file);
+    fclose(file);
+
+    assert_int_equal(embedded_open(data_dir, &embedded, &err), ERR_STORE);
+    text[strcspn(text, "\n")] = '\0';
+    assert_non_null(strstr(err.text, "PostgreSQL 11"));
+    assert_non_null(strstr(err.text, text));
+
+    file = fopen(path, "w");
+    fprintf(file, "%s\n", text);
+    fclose(file);
+}
+
+static void a_directory_that_the_user_cannot_enter_is_named(void **state)
+{
+    struct embedded *embedded;
+    char closed[128], inner[160];
+    struct err err;
+
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    snprintf(closed, sizeof(closed), "%s/closed", root);
+    snprintf(inner, sizeof(inner), "%s/data", closed);
+    assert_int_equal(mkdir(closed, 0700), 0);
+    assert_int_equal(embedded_open(inner, &embedded, &err), ERR_STORE);
+    assert_non_null(strstr(err.text, inner));
+    assert_non_null(strstr(err.text, "cannot enter"));
+    assert_non_null(strstr(err.text, "/var/lib/runnel"));
+}
+
+/* ---- The house ---- */
+
+static int remove_entry(const char *path, const struct stat *info, int kind, struct FTW *place)
+{
+    (void)info;
+    (void)kind;
+    (void)place;
+    remove(path);
+    return 0;
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    snprintf(root, sizeof(root), "/tmp/runnel-test-XXXXXX");
+    if (!mkdtemp(root) || chmod(root, 0711) != 0)
+        return -1;
+    snprintf(data_dir, sizeof(data_dir), "%s/data", root);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    pid_t pid = postmaster_pid();
+
+    (void)state;
+    if (pid > 1) {
+        kill(pid, SIGQUIT);
+        await_end(pid);
+    }
+    nftw(root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_cluster_is_made_started_and_stopped),
+        cmocka_unit_test(a_stopped_cluster_starts_quickly),
+        cmocka_unit_test(it_listens_on_nothing_but_a_private_socket),
+        cmocka_unit_test(a_long_path_gets_a_short_socket_directory),
+        cmocka_unit_test(a_surviving_postmaster_is_adopted),
+        cmocka_unit_test(a_killed_postmaster_is_replaced),
+        cmocka_unit_test(a_stale_pid_file_that_names_a_stranger_does_no_harm),
+        cmocka_unit_test(what_a_crash_left_of_making_it_is_made_again),
+        cmocka_unit_test(one_server_at_a_time),
+        cmocka_unit_test(the_cluster_does_not_inherit_the_lock),
+        cmocka_unit_test(joining_leaves_a_running_cluster_as_it_is),
+        cmocka_unit_test(joining_stops_what_it_started),
+        cmocka_unit_test(a_server_that_came_meanwhile_keeps_what_a_guest_started),
+        cmocka_unit_test(another_major_version_is_named_together_with_ours),
+        cmocka_unit_test(a_directory_that_the_user_cannot_enter_is_named),
+    };
+
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,316 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka needs the four above. */
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/mem.h"
+#include "core/store/connection.h"
+#include "core/store/keys.h"
+#include "core/store/migrations.h"
+#include "tests/support/pg_fixture.h"
+
+static struct store *store;
+
+/* ---- Migrations ---- */
+
+static void migrating_again_changes_nothing(void **state)
+{
+    (void)state;
+    assert_int_equal(store_migrate(pg_fixture_url(), NULL), ERR_OK);
+    assert_int_equal(pg_fixture_count("SELECT count(*) FROM schema_migrations"),
+                     migration_count);
+    assert_int_equal(store_schema_check(store, NULL), ERR_OK);
+}
+
+static void *migrate(void *url)
+{
+    struct err err = {0};
+
+    if (store_migrate(url, &err))
+        fprintf(stderr, "%s\n", err.text);
+    return (void *)(uintptr_t)err.code;
+}
+
+/* The URL with another database's name, which comes last in it. */
+static char *other_database(const char *name)
+{
+    const char *url = pg_fixture_url();
+    size_t length = strlen(url) - strlen("runnel");
+    char *other = malloc(length + strlen(name) + 1);
+
+    memcpy(other, url, length);
+    memcpy(other + length, name, strlen(name) + 1);
+    return other;
+}
+
+static void servers_that_start_at_once_migrate_once(void **state)
+{
+    char *url = other_database("fresh");
+    pthread_t threads[4];
+    void *failed;
+
+    (void)state;
+    pg_fixture_ask("CREATE DATABASE fresh");
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, migrate, url), 0);
+    for (size_t i = 0; i < 4; i++) {
+        pthread_join(threads[i], &failed);
+        assert_null(failed);
+    }
+    pg_fixture_ask("DROP DATABASE fresh");
+    free(url);
+}
+
+static void a_newer_database_is_refused_with_both_versions(void **state)
+{
+    AUTO_FREE char *known = mem_printf("%zu", migration_count);
+    AUTO_FREE char *later = mem_printf("%zu", migration_count + 1);
+    struct err err;
+
+    (void)state;
+    pg_fixture_ask("INSERT INTO schema_migrations SELECT max(version) + 1, 'later', '', 0"
+                   " FROM schema_migrations");
+    assert_int_equal(store_migrate(pg_fixture_url(), &err), ERR_STORE);
+    assert_non_null(strstr(err.text, later));
+    assert_non_null(strstr(err.text, known));
+    assert_non_null(strstr(err.text, "newer"));
+    assert_int_equal(store_schema_check(store, &err), ERR_STORE);
+    pg_fixture_ask("DELETE FROM schema_migrations WHERE name = 'later'");
+    assert_int_equal(store_schema_check(store, &err), ERR_OK);
+}
+
+static void a_changed_migration_is_noticed(void **state)
+{
+    struct err err;
+
+    (void)state;
+    pg_fixture_ask(
+        "UPDATE schema_migrations SET checksum = reverse(checksum) WHERE version = 1");
+    assert_int_equal(store_migrate(pg_fixture_url(), &err), ERR_STORE);
+    assert_non_null(strstr(err.text, "0001_initial"));
+    pg_fixture_ask(
+        "UPDATE schema_migrations SET checksum = reverse(checksum) WHERE version = 1");
+}
+
+/* ---- Poolers ---- */
+
+/* How many statements the server has kept after the same one was asked twice. */
+static long prepared_after_two(bool behind_pooler)
+{
+    static const struct db_statement ask = {"ask", "SELECT 1"};
+    static const struct db_statement look = {NULL,
+                                             "SELECT count(*) FROM pg_prepared_statements"};
+    uint64_t deadline = clock_mono_ns() + 10 * NS_PER_SECOND;
+    struct connection *connection;
+    PGresult *results[3];
+    bool pooled = true;
+    long count;
+
+    assert_int_equal(connection_open(pg_fixture_url(), deadline, &connection, NULL), ERR_OK);
+    assert_int_equal(connection_detect_pooler(connection, deadline, &pooled, NULL), ERR_OK);
+    assert_false(pooled);
+    if (behind_pooler)
+        connection_set_pooled(connection);
+    connection_queue(connection, &ask, NULL);
+    connection_queue(connection, &ask, NULL);
+    connection_queue(connection, &look, NULL);
+    assert_int_equal(connection_run(connection, deadline, results, NULL, NULL), ERR_OK);
+    assert_string_equal(PQgetvalue(results[1], 0, 0), "1");
+    count = strtol(PQgetvalue(results[2], 0, 0), NULL, 10);
+    for (size_t i = 0; i < 3; i++)
+        PQclear(results[i]);
+    connection_free(connection);
+    return count;
+}
+
+static void statements_are_prepared_once_and_not_behind_a_pooler(void **state)
+{
+    (void)state;
+    assert_int_equal(prepared_after_two(false), 1);
+    assert_int_equal(prepared_after_two(true), 0);
+}
+
+/* ---- Keys ---- */
+
+static void a_key_opens_its_project(void **state)
+{
+    char first[KEY_SIZE], second[KEY_SIZE];
+    char project[ID_SIZE], again[ID_SIZE];
+
+    (void)state;
+    assert_int_equal(store_key_create(store, "shop", first, NULL), ERR_OK);
+    assert_int_equal(store_key_create(store, "shop", second, NULL), ERR_OK);
+    assert_string_not_equal(first, second);
+    assert_int_equal(strlen(first), strlen("sk-runnel-") + 32);
+    assert_true(id_has_prefix(first, "sk-runnel-"));
+
+    assert_int_equal(store_key_find(store, first, project, NULL), ERR_OK);
+    assert_int_equal(store_key_find(store, second, again, NULL), ERR_OK);
+    assert_string_equal(project, again);
+    assert_int_equal(store_key_create(store, "other shop", second, NULL), ERR_OK);
+    assert_int_equal(store_key_find(store, second, again, NULL), ERR_OK);
+    assert_string_not_equal(project, again);
+}
+
+static void only_the_hash_is_kept(void **state)
+{
+    char key[KEY_SIZE];
+
+    (void)state;
+    assert_int_equal(store_key_create(store, "secret", key, NULL), ERR_OK);
+    assert_int_equal(pg_fixture_count("SELECT count(*) FROM api_keys k"
+                                      " WHERE k::text LIKE '%%%s%%'",
+                                      key + 20),
+                     0);
+    assert_int_equal(
+        pg_fixture_count("SELECT count(*) FROM api_keys WHERE hash = sha256('%s')", key), 1);
+}
+
+static void unknown_keys_are_unauthorized(void **state)
+{
+    char project[ID_SIZE];
+    struct err err;
+
+    (void)state;
+    assert_int_equal(store_key_find(store, "sk-nonsense", project, &err), ERR_UNAUTHORIZED);
+    assert_string_equal(err.api_code, "invalid_api_key");
+    assert_int_equal(store_key_find(store, "", project, &err), ERR_UNAUTHORIZED);
+}
+
+static void a_revoked_key_is_refused_at_once(void **state)
+{
+    char key[KEY_SIZE], project[ID_SIZE];
+
+    (void)state;
+    assert_int_equal(store_key_create(store, "gone", key, NULL), ERR_OK);
+    assert_int_equal(store_key_revoke(store, key, NULL), ERR_OK);
+    assert_int_equal(store_key_find(store, key, project, NULL), ERR_UNAUTHORIZED);
+    assert_int_equal(store_key_revoke(store, key, NULL), ERR_NOT_FOUND);
+}
+
+static const struct key_row *find_project(const struct key_row *rows, size_t count,
+                                          const char *project)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(rows[i].project, project) == 0)
+            return &rows[i];
+    }
+    return NULL;
+}
+
+static void the_list_shows_prefixes_and_takes_ids(void **state)
+{
+    char key[KEY_SIZE], project[ID_SIZE], expected[24];
+    const struct key_row *row;
+    struct key_row *rows;
+    size_t count;
+
+    (void)state;
+    assert_int_equal(store_key_create(store, "listed", key, NULL), ERR_OK);
+    assert_int_equal(store_key_list(store, &rows, &count, NULL), ERR_OK);
+    row = find_project(rows, count, "listed");
+    assert_non_null(row);
+    snprintf(expected, sizeof(expected), "%.14s...", key);
+    assert_string_equal(row->prefix, expected);
+    assert_int_equal(store_key_revoke(store, row->id, NULL), ERR_OK);
+    free(rows);
+
+    assert_int_equal(store_key_find(store, key, project, NULL), ERR_UNAUTHORIZED);
+    assert_int_equal(store_key_list(store, &rows, &count, NULL), ERR_OK);
+    assert_null(find_project(rows, count, "listed"));
+    free(rows);
+}
+
+static void a_key_of_the_settings_opens_its_project(void **state)
+{
+    char project[ID_SIZE], found[ID_SIZE];
+
+    (void)state;
+    assert_int_equal(store_key_ensure(store, "default", "any-string", project, NULL), ERR_OK);
+    assert_int_equal(store_key_find(store, "any-string", found, NULL), ERR_OK);
+    assert_string_equal(found, project);
+    assert_int_equal(store_key_ensure(store, "default", "any-string", found, NULL), ERR_OK);
+    assert_string_equal(found, project);
+    assert_int_equal(
+        pg_fixture_count("SELECT count(*) FROM api_keys WHERE hash = sha256('any-string')"), 1);
+
+    /* Revoked, but still in the settings: it opens again. */
+    assert_int_equal(store_key_revoke(store, "any-string", NULL), ERR_OK);
+    assert_int_equal(store_key_ensure(store, "default", "any-string", found, NULL), ERR_OK);
+    assert_int_equal(store_key_find(store, "any-string", found, NULL), ERR_OK);
+}
+
+static void a_short_key_is_not_given_away_by_its_prefix(void **state)
+{
+    const struct key_row *row;
+    struct key_row *rows;
+    char project[ID_SIZE];
+    size_t count;
+
+    (void)state;
+    /* Six bytes, of which the third begins a character of two. */
+    assert_int_equal(store_key_ensure(store, "short", "a\xc3\xa9xyz", project, NULL), ERR_OK);
+    assert_int_equal(store_key_list(store, &rows, &count, NULL), ERR_OK);
+    row = find_project(rows, count, "short");
+    assert_non_null(row);
+    assert_string_equal(row->prefix, "a...");
+    free(rows);
+}
+
+static void project_names_have_a_limit(void **state)
+{
+    char key[KEY_SIZE];
+    char name[65];
+
+    (void)state;
+    memset(name, 'x', 64);
+    name[64] = '\0';
+    assert_int_equal(store_key_create(store, name, key, NULL), ERR_INVALID);
+    assert_int_equal(store_key_create(store, "", key, NULL), ERR_INVALID);
+    assert_int_equal(store_key_create(store, "two\nlines", key, NULL), ERR_INVALID);
+    name[63] = '\0';
+    assert_int_equal(store_key_create(store, name, key, NULL), ERR_OK);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    store = pg_fixture_store();
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    pg_fixture_end(store);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(migrating_again_changes_nothing),
+        cmocka_unit_test(servers_that_start_at_once_migrate_once),
+        cmocka_unit_test(a_newer_database_is_refused_with_both_versions),
+        cmocka_unit_test(a_changed_migration_is_noticed),
+        cmocka_unit_test(statements_are_prepared_once_and_not_behind_a_pooler),
+        cmocka_unit_test(a_key_opens_its_project),
+        cmocka_unit_test(only_the_hash_is_kept),
+        cmocka_unit_test(unknown_keys_are_unauthorized),
+        cmocka_unit_test(a_revoked_key_is_refused_at_once),
+        cmocka_unit_test(the_list_shows_prefixes_and_takes_ids),
+        cmocka_unit_test(a_key_of_the_settings_opens_its_project),
+        cmocka_unit_test(a_short_key_is_not_given_away_by_its_prefix),
+        cmocka_unit_test(project_names_have_a_limit),
+    };
+
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

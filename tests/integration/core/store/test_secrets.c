@@ -1,0 +1,64 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka needs the four above. */
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "core/store/secrets.h"
+#include "tests/support/pg_fixture.h"
+
+static struct store *store;
+
+static void the_first_one_is_everybodys(void **state)
+{
+    struct store *other = pg_fixture_store();
+    char mine[4], theirs[4];
+
+    (void)state;
+    assert_int_equal(store_secret_ensure(store, "a", "\0one", 4, mine, NULL), ERR_OK);
+    assert_memory_equal(mine, "\0one", 4);
+    assert_int_equal(store_secret_ensure(other, "a", "two!", 4, theirs, NULL), ERR_OK);
+    assert_memory_equal(theirs, mine, 4);
+    assert_int_equal(store_secret_ensure(other, "b", "two!", 4, theirs, NULL), ERR_OK);
+    assert_memory_equal(theirs, "two!", 4);
+    store_free(other);
+}
+
+static void one_of_another_size_is_not_taken(void **state)
+{
+    char value[8] = "before!";
+    struct err err;
+
+    (void)state;
+    assert_int_equal(store_secret_ensure(store, "c", "one", 3, value, &err), ERR_OK);
+    assert_int_equal(store_secret_ensure(store, "c", "longer", 6, value, &err), ERR_INTERNAL);
+    assert_string_equal(err.text, "the secret 'c' has 3 bytes");
+    assert_memory_equal(value, "oneore!", 8);
+}
+
+static int open_store(void **state)
+{
+    (void)state;
+    store = pg_fixture_store();
+    return store ? 0 : -1;
+}
+
+static int close_store(void **state)
+{
+    (void)state;
+    pg_fixture_end(store);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_first_one_is_everybodys),
+        cmocka_unit_test(one_of_another_size_is_not_taken),
+    };
+
+    return cmocka_run_group_tests(tests, open_store, close_store);
+}

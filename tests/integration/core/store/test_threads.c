@@ -1,0 +1,661 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka needs the four above. */
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/mem.h"
+#include "core/store/db.h"
+#include "core/store/runs.h"
+#include "core/store/state.h"
+#include "core/store/threads.h"
+#include "tests/support/pg_fixture.h"
+
+#define MINE   "proj_mine"
+#define THEIRS "proj_theirs"
+
+static struct store *store;
+
+/* ---- Making things ---- */
+
+static struct item_row new_message(const char *thread_id, const char *role)
+{
+    struct item_row row = {.input = true,
+                           .turn = -1,
+                           .status = ITEM_COMPLETED,
+                           .type = "message",
+                           .created_at = clock_wall_us()};
+
+    row.completed_at = row.created_at;
+    row.body = mem_printf("{\"role\":\"%s\",\"content\":[]}", role);
+    row.metadata = mem_strdup("{}");
+    id_make(row.id, "msg_");
+    (void)snprintf(row.role, sizeof(row.role), "%s", role);
+    (void)snprintf(row.thread_id, sizeof(row.thread_id), "%s", thread_id);
+    return row;
+}
+
+static void make_thread(const char *project, char ret_id[ID_SIZE])
+{
+    struct thread_row row = {.created_at = clock_wall_us()};
+
+    row.metadata = mem_strdup("{\"a\":\"b\"}");
+    row.tool_resources = mem_strdup("{}");
+    id_make(row.id, "thread_");
+    assert_int_equal(store_thread_create(store, project, &row, NULL, 0, NULL), ERR_OK);
+    memcpy(ret_id, row.id, ID_SIZE);
+    thread_row_clear(&row);
+}
+
+static int64_t append(const char *project, const char *thread_id, char ret_id[ID_SIZE])
+{
+    struct item_row row = new_message(thread_id, "user");
+    int64_t position;
+
+    assert_int_equal(store_message_create(store, project, &row, NULL), ERR_OK);
+    position = row.position;
+    if (ret_id)
+        memcpy(ret_id, row.id, ID_SIZE);
+    item_row_clear(&row);
+    return position;
+}
+
+/* Statements of the test's own, for what only a run loop writes. */
+static void run_sql(const char *sql, const char *project, const char *a, const char *b)
+{
+    const struct db_statement statement = {NULL, sql};
+    AUTO_DB_ARGS args = {0};
+    struct err err = {0};
+
+    db_arg_text(&args, project);
+    db_arg_text(&args, a);
+    db_arg_text(&args, b);
+    if (db_once(store, &statement, &args, NULL, &err))
+        fail_msg("%s: %s", sql, err.text);
+}
+
+static int64_t count_sql(const char *sql, const char *project, const char *a)
+{
+    const struct db_statement statement = {NULL, sql};
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+
+    db_arg_text(&args, project);
+    db_arg_text(&args, a);
+    assert_int_equal(db_once(store, &statement, &args, &rows, NULL), ERR_OK);
+    return db_int(rows, 0, 0);
+}
+
+/* A run that is not final, leased to this node. */
+static void make_run(const char *project, const char *thread_id, char ret_id[ID_SIZE])
+{
+    struct run_row run = {.face = FACE_ASSISTANTS,
+                          .flags = RUN_STORED | RUN_RESUMABLE,
+                          .status = RUN_QUEUED,
+                          .config = mem_strdup("{}"),
+                          .metadata = mem_strdup("{}"),
+                          .created_at = clock_wall_us()};
+    struct run_load load = {0};
+
+    id_make(run.id, "run_");
+    (void)snprintf(run.project, sizeof(run.project), "%s", project);
+    (void)snprintf(run.thread_id, sizeof(run.thread_id), "%s", thread_id);
+    assert_int_equal(store_run_create(store,
+                                      &(struct run_creation){.run = &run, .context_limit = 10},
+                                      &load, NULL),
+                     ERR_OK);
+    memcpy(ret_id, run.id, ID_SIZE);
+    run_load_clear(&load);
+    run_row_clear(&run);
+}
+
+static void end_run(const char *project, const char *thread_id, const char *run_id)
+{
+    run_sql("UPDATE runs SET status = 'completed'"
+            " WHERE project_id = $1 AND thread_id = $2 AND id = $3",
+            project, thread_id, run_id);
+}
+
+/* ---- Threads ---- */
+
+static void a_thread_is_made_with_its_messages(void **state)
+{
+    struct thread_row row = {.created_at = clock_wall_us()};
+    struct thread_row found = {0};
+    struct item_row messages[3];
+    struct page page = {.limit = 10, .ascending = true};
+    struct item_row *list = NULL;
+    size_t count = 0;
+    bool more;
+
+    (void)state;
+    row.metadata = mem_strdup("{\"k\":\"v\"}");
+    row.tool_resources = mem_strdup("{\"code_interpreter\":{\"file_ids\":[]}}");
+    id_make(row.id, "thread_");
+    for (int i = 0; i < 3; i++)
+        messages[i] = new_message(row.id, i == 1 ? "assistant" : "user");
+    assert_int_equal(store_thread_create(store, MINE, &row, messages, 3, NULL), ERR_OK);
+    assert_int_equal(store_thread_get(store, MINE, row.id, &found, NULL), ERR_OK);
+    assert_string_equal(found.id, row.id);
+    assert_string_equal(found.metadata, row.metadata);
+    assert_string_equal(found.tool_resources, row.tool_resources);
+    assert_int_equal(found.created_at, row.created_at);
+
+    assert_int_equal(
+        store_message_list(store, MINE, row.id, NULL, &page, &list, &count, &more, NULL),
+        ERR_OK);
+    assert_int_equal(count, 3);
+    for (int i = 0; i < 3; i++) {
+        assert_string_equal(list[i].id, messages[i].id);
+        assert_int_equal(list[i].position, i);
+        assert_int_equal(messages[i].position, i);
+        assert_string_equal(list[i].role, messages[i].role);
+        assert_string_equal(list[i].body, messages[i].body);
+        assert_int_equal(list[i].status, ITEM_COMPLETED);
+        assert_true(list[i].input && list[i].turn == -1);
+        item_row_clear(&messages[i]);
+    }
+    item_rows_free(list, count);
+    thread_row_clear(&row);
+    thread_row_clear(&found);
+}
+
+static void changes_of_a_thread_keep_what_they_do_not_name(void **state)
+{
+    struct thread_row row = {0};
+    char id[ID_SIZE];
+
+    (void)state;
+    make_thread(MINE, id);
+    assert_int_equal(
+        store_thread_modify(store, MINE, id, NULL, "{\"file_search\":{}}", &row, NULL), ERR_OK);
+    assert_string_equal(row.metadata, "{\"a\":\"b\"}");
+    assert_string_equal(row.tool_resources, "{\"file_search\":{}}");
+    thread_row_clear(&row);
+    assert_int_equal(store_thread_modify(store, MINE, id, "{}", NULL, &row, NULL), ERR_OK);
+    assert_string_equal(row.metadata, "{}");
+    assert_string_equal(row.tool_resources, "{\"file_search\":{}}");
+    thread_row_clear(&row);
+}
+
+static void a_deleted_thread_leaves_nothing(void **state)
+{
+    static const char *const leftovers[] = {
+        "SELECT count(*) FROM items WHERE project_id = $1 AND thread_id = $2",
+        "SELECT count(*) FROM runs WHERE project_id = $1 AND thread_id = $2",
+        "SELECT count(*) FROM run_leases WHERE project_id = $1 AND run_id = $2",
+        "SELECT count(*) FROM run_steps WHERE project_id = $1 AND run_id = $2",
+        "SELECT count(*) FROM tool_calls WHERE project_id = $1 AND run_id = $2",
+        "SELECT count(*) FROM run_events WHERE project_id = $1 AND run_id = $2",
+    };
+    struct thread_row row = {0};
+    char id[ID_SIZE], other[ID_SIZE], run[ID_SIZE];
+
+    (void)state;
+    make_thread(MINE, id);
+    make_thread(MINE, other);
+    append(MINE, id, NULL);
+    append(MINE, other, NULL);
+    make_run(MINE, id, run);
+    run_sql("INSERT INTO run_steps (project_id, run_id, id, thread_id, type, status, turn,"
+            " created_at) VALUES ($1, $3, 'step_1', $2, 'tool_calls', 'completed', 0, 1)",
+            MINE, id, run);
+    run_sql(
+        "INSERT INTO tool_calls (project_id, run_id, turn, call_id, position, client, state,"
+        " attempts) SELECT $1, $3, 0, 'call_1', 0, true, 'waiting', 0"
+        " WHERE $2::text IS NOT NULL",
+        MINE, id, run);
+    run_sql("INSERT INTO run_events (project_id, run_id, first_seq, last_seq, run_created_at,"
+            " bytes) SELECT $1, $3, 0, 0, 1, ''::bytea WHERE $2::text IS NOT NULL",
+            MINE, id, run);
+    for (size_t i = 0; i < COUNT_OF(leftovers); i++)
+        assert_int_equal(count_sql(leftovers[i], MINE, i < 2 ? id : run), 1);
+
+    assert_int_equal(store_thread_delete(store, MINE, id, NULL), ERR_OK);
+    for (size_t i = 0; i < COUNT_OF(leftovers); i++)
+        assert_int_equal(count_sql(leftovers[i], MINE, i < 2 ? id : run), 0);
+    assert_int_equal(store_thread_get(store, MINE, id, &row, NULL), ERR_NOT_FOUND);
+    assert_int_equal(store_thread_delete(store, MINE, id, NULL), ERR_NOT_FOUND);
+    assert_int_equal(count_sql(leftovers[0], MINE, other), 1);
+}
+
+/* ---- Who sees what ---- */
+
+static void expect_no_thread(enum err_code rc, const struct err *err, const char *id)
+{
+    char expected[128];
+
+    (void)snprintf(expected, sizeof(expected), "No thread found with id '%s'.", id);
+    assert_int_equal(rc, ERR_NOT_FOUND);
+    assert_string_equal(err->text, expected);
+}
+
+static void try_everything(const char *project, const char *thread, const char *message)
+{
+    struct item_row row = new_message(thread, "user");
+    struct item_row got = {0};
+    struct thread_row found = {0};
+    struct page page = {.limit = 1};
+    struct item_row *list = NULL;
+    size_t count;
+    bool more;
+    struct err err;
+    enum err_code rc;
+
+    rc = store_thread_get(store, project, thread, &found, &err);
+    expect_no_thread(rc, &err, thread);
+    rc = store_thread_modify(store, project, thread, "{}", NULL, &found, &err);
+    expect_no_thread(rc, &err, thread);
+    rc = store_thread_delete(store, project, thread, &err);
+    expect_no_thread(rc, &err, thread);
+    rc = store_message_create(store, project, &row, &err);
+    expect_no_thread(rc, &err, thread);
+    rc = store_message_get(store, project, thread, message, &got, &err);
+    expect_no_thread(rc, &err, thread);
+    rc = store_message_modify(store, project, thread, message, "{}", &got, &err);
+    expect_no_thread(rc, &err, thread);
+    rc = store_message_delete(store, project, thread, message, &err);
+    expect_no_thread(rc, &err, thread);
+    rc = store_message_list(store, project, thread, NULL, &page, &list, &count, &more, &err);
+    expect_no_thread(rc, &err, thread);
+    memcpy(page.after, message, strlen(message) + 1);
+    rc = store_message_list(store, project, thread, NULL, &page, &list, &count, &more, &err);
+    expect_no_thread(rc, &err, thread);
+    item_row_clear(&row);
+}
+
+static void another_project_sees_the_same_as_nobody(void **state)
+{
+    struct item_row row = {0};
+    char thread[ID_SIZE], message[ID_SIZE];
+
+    (void)state;
+    make_thread(MINE, thread);
+    append(MINE, thread, message);
+    try_everything(THEIRS, thread, message);
+    try_everything(MINE, "thread_unknown", message);
+    assert_int_equal(store_message_get(store, MINE, thread, message, &row, NULL), ERR_OK);
+    item_row_clear(&row);
+}
+
+static void a_message_is_found_in_its_thread_only(void **state)
+{
+    struct item_row row = {0};
+    struct err err;
+    char thread[ID_SIZE], other[ID_SIZE], message[ID_SIZE], expected[128];
+
+    (void)state;
+    make_thread(MINE, thread);
+    make_thread(MINE, other);
+    append(MINE, thread, message);
+    (void)snprintf(expected, sizeof(expected), "No message found with id '%s'.", message);
+    assert_int_equal(store_message_get(store, MINE, other, message, &row, &err), ERR_NOT_FOUND);
+    assert_string_equal(err.text, expected);
+    assert_int_equal(store_message_modify(store, MINE, other, message, "{}", &row, &err),
+                     ERR_NOT_FOUND);
+    assert_string_equal(err.text, expected);
+    assert_int_equal(store_message_delete(store, MINE, other, message, &err), ERR_NOT_FOUND);
+    assert_string_equal(err.text, expected);
+}
+
+/* ---- Messages ---- */
+
+static void messages_are_changed_and_deleted(void **state)
+{
+    struct item_row row = {0};
+    char thread[ID_SIZE], message[ID_SIZE];
+
+    (void)state;
+    make_thread(MINE, thread);
+    append(MINE, thread, message);
+    assert_int_equal(
+        store_message_modify(store, MINE, thread, message, "{\"x\":\"y\"}", &row, NULL),
+        ERR_OK);
+    assert_string_equal(row.metadata, "{\"x\":\"y\"}");
+    item_row_clear(&row);
+    assert_int_equal(store_message_modify(store, MINE, thread, message, NULL, &row, NULL),
+                     ERR_OK);
+    assert_string_equal(row.metadata, "{\"x\":\"y\"}");
+    item_row_clear(&row);
+    assert_int_equal(store_message_delete(store, MINE, thread, message, NULL), ERR_OK);
+    assert_int_equal(store_message_get(store, MINE, thread, message, &row, NULL),
+                     ERR_NOT_FOUND);
+}
+
+static void an_active_run_locks_its_thread(void **state)
+{
+    struct item_row message = {0};
+    struct item_row row = {0};
+    struct err err;
+    char thread[ID_SIZE], id[ID_SIZE], run[ID_SIZE], expected[256];
+
+    (void)state;
+    make_thread(MINE, thread);
+    append(MINE, thread, id);
+    make_run(MINE, thread, run);
+    (void)snprintf(expected, sizeof(expected),
+                   "Can't add messages to %s while a run %s is active.", thread, run);
+    message = new_message(thread, "user");
+    assert_int_equal(store_message_create(store, MINE, &message, &err), ERR_CONFLICT);
+    assert_string_equal(err.text, expected);
+    assert_int_equal(store_message_modify(store, MINE, thread, id, "{}", &row, &err), ERR_OK);
+    item_row_clear(&row);
+    assert_int_equal(store_message_delete(store, MINE, thread, id, &err), ERR_CONFLICT);
+    assert_string_equal(err.text, expected);
+
+    end_run(MINE, thread, run);
+    assert_int_equal(store_message_create(store, MINE, &message, NULL), ERR_OK);
+    assert_int_equal(message.position, 1);
+    assert_int_equal(store_message_delete(store, MINE, thread, id, NULL), ERR_OK);
+    item_row_clear(&message);
+}
+
+/* ---- Many at once ---- */
+
+#define APPENDERS 8
+#define APPENDS   1000
+
+static struct {
+    char thread[ID_SIZE];
+    atomic_uint begun;
+    atomic_uint failed;
+    atomic_uint seen[APPENDS];
+} rush;
+
+static void *append_many(void *nothing)
+{
+    (void)nothing;
+    while (atomic_fetch_add(&rush.begun, 1) < APPENDS) {
+        struct item_row row = new_message(rush.thread, "user");
+
+        if (store_message_create(store, MINE, &row, NULL) || row.position < 0 ||
+            row.position >= APPENDS)
+            atomic_fetch_add(&rush.failed, 1);
+        else
+            atomic_fetch_add(&rush.seen[row.position], 1);
+        item_row_clear(&row);
+    }
+    store_thread_end(store);
+    return NULL;
+}
+
+static void appends_from_many_threads_get_every_position_once(void **state)
+{
+    pthread_t threads[APPENDERS];
+
+    (void)state;
+    make_thread(MINE, rush.thread);
+    for (size_t i = 0; i < APPENDERS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, append_many, NULL), 0);
+    for (size_t i = 0; i < APPENDERS; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    assert_int_equal(rush.failed, 0);
+    for (size_t i = 0; i < APPENDS; i++)
+        assert_int_equal(rush.seen[i], 1);
+    assert_int_equal(count_sql("SELECT count(DISTINCT position) FROM items"
+                               " WHERE project_id = $1 AND thread_id = $2",
+                               MINE, rush.thread),
+                     APPENDS);
+}
+
+/* ---- Pages ---- */
+
+#define ROWS 250
+
+static char list_thread[ID_SIZE];
+static char listed[ROWS][ID_SIZE]; /* oldest first */
+
+/* Between the messages stands what a list of messages does not show. */
+static void fill_thread(void)
+{
+    make_thread(MINE, list_thread);
+    for (size_t i = 0; i < ROWS; i++) {
+        append(MINE, list_thread, listed[i]);
+        if (i % 50 == 0) {
+            struct item_row other = new_message(list_thread, "developer");
+
+            assert_int_equal(store_message_create(store, MINE, &other, NULL), ERR_OK);
+            item_row_clear(&other);
+        }
+    }
+    run_sql("INSERT INTO items (project_id, id, thread_id, position, input, hidden, turn,"
+            " model_index, status, type, created_at)"
+            " VALUES ($1, $3, $2, 1000, false, false, 0, 0, 'completed', 'function_call', 1)",
+            MINE, list_thread, "fc_between");
+    run_sql(
+        "INSERT INTO items (project_id, id, thread_id, position, input, hidden, turn,"
+        " model_index, status, type, role, created_at)"
+        " VALUES ($1, $3, $2, 1001, false, true, 0, 0, 'completed', 'message', 'assistant', 1)",
+        MINE, list_thread, "msg_hidden");
+}
+
+static const char *nth(bool ascending, size_t i)
+{
+    return listed[ascending ? i : ROWS - 1 - i];
+}
+
+static void expect_page(const struct page *page, size_t from, size_t count, bool more)
+{
+    struct item_row *rows = NULL;
+    size_t got = 0;
+    bool got_more = !more;
+
+    assert_int_equal(
+        store_message_list(store, MINE, list_thread, NULL, page, &rows, &got, &got_more, NULL),
+        ERR_OK);
+    assert_int_equal(got, count);
+    for (size_t i = 0; i < count; i++)
+        assert_string_equal(rows[i].id, nth(page->ascending, from + i));
+    assert_int_equal(got_more, more);
+    item_rows_free(rows, got);
+}
+
+static void pages_of_messages_are_exact(void **state)
+{
+    (void)state;
+    fill_thread();
+    for (int ascending = 0; ascending < 2; ascending++) {
+        struct page page = {.limit = 25, .ascending = ascending};
+
+        for (size_t from = 0; from < ROWS; from += 25) {
+            expect_page(&page, from, 25, from + 25 < ROWS);
+            memcpy(page.after, nth(ascending, from + 24), ID_SIZE);
+        }
+        expect_page(&page, ROWS, 0, false);
+
+        page = (struct page){.limit = 100, .ascending = ascending};
+        memcpy(page.before, nth(ascending, 230), ID_SIZE);
+        expect_page(&page, 130, 100, true);
+        memcpy(page.before, nth(ascending, 100), ID_SIZE);
+        expect_page(&page, 0, 100, false);
+        memcpy(page.after, nth(ascending, 89), ID_SIZE);
+        expect_page(&page, 90, 10, false);
+        page.limit = 9;
+        expect_page(&page, 90, 9, true);
+        page = (struct page){.limit = 0, .ascending = ascending};
+        expect_page(&page, 0, 0, true);
+    }
+}
+
+static void a_cursor_that_is_no_message_of_the_thread_is_refused(void **state)
+{
+    struct page page = {.limit = 5};
+    struct item_row *rows = NULL;
+    size_t count;
+    bool more;
+    struct err err;
+    char thread[ID_SIZE], other[ID_SIZE], message[ID_SIZE];
+
+    (void)state;
+    make_thread(MINE, thread);
+    make_thread(MINE, other);
+    append(MINE, thread, message);
+    memcpy(page.after, message, ID_SIZE);
+    assert_int_equal(
+        store_message_list(store, MINE, other, NULL, &page, &rows, &count, &more, &err),
+        ERR_INVALID);
+    assert_string_equal(err.param, "after");
+    assert_string_equal(err.api_code, "invalid_value");
+    (void)snprintf(page.before, sizeof(page.before), "msg_unknown");
+    assert_int_equal(
+        store_message_list(store, MINE, thread, NULL, &page, &rows, &count, &more, &err),
+        ERR_INVALID);
+    assert_string_equal(err.param, "before");
+    assert_null(rows);
+}
+
+static void a_list_may_show_one_run_only(void **state)
+{
+    struct item_row answer;
+    struct page page = {.limit = 5};
+    struct item_row *rows = NULL;
+    size_t count = 0;
+    bool more = true;
+    char thread[ID_SIZE];
+
+    (void)state;
+    make_thread(MINE, thread);
+    append(MINE, thread, NULL);
+    answer = new_message(thread, "assistant");
+    (void)snprintf(answer.run_id, sizeof(answer.run_id), "run_1");
+    (void)snprintf(answer.assistant_id, sizeof(answer.assistant_id), "asst_1");
+    assert_int_equal(store_message_create(store, MINE, &answer, NULL), ERR_OK);
+    append(MINE, thread, NULL);
+    assert_int_equal(
+        store_message_list(store, MINE, thread, "run_1", &page, &rows, &count, &more, NULL),
+        ERR_OK);
+    assert_int_equal(count, 1);
+    assert_false(more);
+    assert_string_equal(rows[0].id, answer.id);
+    assert_string_equal(rows[0].run_id, "run_1");
+    assert_string_equal(rows[0].assistant_id, "asst_1");
+    item_rows_free(rows, count);
+    item_row_clear(&answer);
+    assert_int_equal(
+        store_message_list(store, MINE, thread, "run_2", &page, &rows, &count, &more, NULL),
+        ERR_OK);
+    assert_int_equal(count, 0);
+    item_rows_free(rows, count);
+}
+
+/* The id of what was made under the key. */
+static enum err_code say_once(const char *project, const char *thread, unsigned char request,
+                              char ret_id[ID_SIZE], struct err *err)
+{
+    const struct idempotency once = {.key = "key", .hash = {request}};
+    struct item_row row = new_message(thread, "user");
+    enum err_code rc = store_message_create_once(store, project, &once, &row, err);
+
+    memcpy(ret_id, row.id, ID_SIZE);
+    item_row_clear(&row);
+    return rc;
+}
+
+static void a_request_is_carried_out_once_under_its_key(void **state)
+{
+    char thread[ID_SIZE], foreign[ID_SIZE], first[ID_SIZE], id[ID_SIZE];
+    struct err err = {0};
+
+    (void)state;
+    make_thread(MINE, thread);
+    make_thread(THEIRS, foreign);
+    assert_int_equal(say_once(MINE, "thread_0", 1, id, NULL), ERR_NOT_FOUND);
+    assert_int_equal(say_once(MINE, thread, 1, first, NULL), ERR_OK);
+    assert_int_equal(say_once(MINE, thread, 1, id, NULL), ERR_OK);
+    assert_string_equal(id, first);
+    assert_int_equal(say_once(MINE, thread, 2, id, &err), ERR_INVALID);
+    assert_string_equal(err.api_code, "idempotency_key_reused");
+    assert_int_equal(say_once(THEIRS, foreign, 3, id, NULL), ERR_OK);
+
+    /* A day later. */
+    assert_int_equal(store_idempotency_forget(store, NULL), ERR_OK);
+    assert_int_equal(say_once(MINE, thread, 2, id, NULL), ERR_INVALID);
+    pg_fixture_ask("UPDATE idempotency_keys SET created_at = created_at - 86401000000");
+    assert_int_equal(store_idempotency_forget(store, NULL), ERR_OK);
+    assert_int_equal(say_once(MINE, thread, 2, id, NULL), ERR_OK);
+    assert_string_not_equal(id, first);
+}
+
+static int open_store(void **state)
+{
+    (void)state;
+    store = pg_fixture_store();
+    return store ? 0 : -1;
+}
+
+static int close_store(void **state)
+{
+    (void)state;
+    pg_fixture_end(store);
+    return 0;
+}
+
+/* ---- What a large row leaves behind ---- */
+
+static struct connection *connection_of_ours(void)
+{
+    return db_of_thread(store)->connection;
+}
+
+static void make_large_thread(char ret_id[ID_SIZE])
+{
+    struct thread_row row = {.created_at = clock_wall_us()};
+    size_t size = (size_t)5 << 20;
+
+    row.metadata = mem_zeroed(size, 1);
+    memset(row.metadata, ' ', size - 1);
+    memcpy(row.metadata, "{}", 2);
+    row.tool_resources = mem_strdup("{}");
+    id_make(row.id, "thread_");
+    assert_int_equal(store_thread_create(store, MINE, &row, NULL, 0, NULL), ERR_OK);
+    memcpy(ret_id, row.id, ID_SIZE);
+    thread_row_clear(&row);
+}
+
+static void connections_do_not_keep_the_room_of_a_large_row(void **state)
+{
+    struct thread_row row;
+    char small[ID_SIZE], large[ID_SIZE];
+
+    (void)state;
+    make_thread(MINE, small);
+    assert_non_null(connection_of_ours());
+    make_large_thread(large);
+    assert_null(connection_of_ours());
+
+    assert_int_equal(store_thread_get(store, MINE, small, &row, NULL), ERR_OK);
+    thread_row_clear(&row);
+    assert_non_null(connection_of_ours());
+    assert_int_equal(store_thread_get(store, MINE, large, &row, NULL), ERR_OK);
+    thread_row_clear(&row);
+    assert_null(connection_of_ours());
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_thread_is_made_with_its_messages),
+        cmocka_unit_test(changes_of_a_thread_keep_what_they_do_not_name),
+        cmocka_unit_test(a_deleted_thread_leaves_nothing),
+        cmocka_unit_test(connections_do_not_keep_the_room_of_a_large_row),
+        cmocka_unit_test(another_project_sees_the_same_as_nobody),
+        cmocka_unit_test(a_message_is_found_in_its_thread_only),
+        cmocka_unit_test(messages_are_changed_and_deleted),
+        cmocka_unit_test(an_active_run_locks_its_thread),
+        cmocka_unit_test(appends_from_many_threads_get_every_position_once),
+        cmocka_unit_test(pages_of_messages_are_exact),
+        cmocka_unit_test(a_cursor_that_is_no_message_of_the_thread_is_refused),
+        cmocka_unit_test(a_list_may_show_one_run_only),
+        cmocka_unit_test(a_request_is_carried_out_once_under_its_key),
+    };
+
+    return cmocka_run_group_tests(tests, open_store, close_store);
+}

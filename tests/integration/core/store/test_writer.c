@@ -1,0 +1,793 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka needs the four above. */
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/fault.h"
+#include "core/base/mem.h"
+#include "core/store/deleted.h"
+#include "core/store/writer.h"
+#include "tests/integration/core/store/samples.h"
+#include "tests/support/pg_fixture.h"
+
+static struct store *store;
+
+static const char *status_of(const struct run_row *run)
+{
+    return pg_fixture_ask("SELECT status FROM runs WHERE id = '%s'", run->id);
+}
+
+static long leases_of(const struct run_row *run)
+{
+    return pg_fixture_count("SELECT count(*) FROM run_leases WHERE run_id = '%s'", run->id);
+}
+
+static long items_of(const struct run_row *run)
+{
+    return pg_fixture_count("SELECT count(*) FROM items WHERE run_id = '%s'", run->id);
+}
+
+/* A response that has ended, with a question and an answer. */
+static struct run_write *finished_response(struct run_row *ret_run)
+{
+    struct item_row question, answer;
+    struct run_write *write;
+
+    *ret_run = sample_run("", RUN_COMPLETED);
+    ret_run->completed_at = clock_wall_us();
+    question = sample_item(ret_run, 0, "{\"content\":\"say \\\"hi\\\"\"}");
+    question.input = true;
+    answer = sample_item(ret_run, 1, "{\"content\":\"hi\"}");
+    write = sample_write(ret_run, 0);
+    write->create = true;
+    sample_add_item(write, &question);
+    sample_add_item(write, &answer);
+    return write;
+}
+
+/* ---- One write ---- */
+
+static void a_finished_response_is_one_write_without_a_lease(void **state)
+{
+    struct item_row *items;
+    struct page page = {.limit = 10, .ascending = true};
+    struct run_row run, found;
+    size_t count;
+    bool more;
+
+    (void)state;
+    assert_int_equal(sample_put(store, finished_response(&run)), ERR_OK);
+    assert_int_equal(leases_of(&run), 0);
+    assert_int_equal(store_run_get(store, PROJECT, NULL, run.id, &found, NULL), ERR_OK);
+    assert_int_equal(found.status, RUN_COMPLETED);
+    assert_int_equal(found.completed_at, run.completed_at);
+    assert_int_equal(found.started_at, 0);
+    assert_string_equal(found.config, run.config);
+    assert_null(found.usage);
+    run_row_clear(&found);
+
+    assert_int_equal(
+        store_run_items(store, PROJECT, run.id, true, &page, &items, &count, &more, NULL),
+        ERR_OK);
+    assert_int_equal(count, 1);
+    assert_string_equal(items[0].body, "{\"content\":\"say \\\"hi\\\"\"}");
+    item_rows_free(items, count);
+    run_row_clear(&run);
+}
+
+static void a_run_that_goes_on_is_leased_to_this_node(void **state)
+{
+    struct run_row run = sample_run("", RUN_IN_PROGRESS);
+    struct run_write *write = sample_write(&run, 0);
+
+    (void)state;
+    write->create = true;
+    assert_int_equal(sample_put(store, write), ERR_OK);
+    assert_string_equal(pg_fixture_ask("SELECT owner || ' ' || fence || ' ' ||"
+                                       " (lease_until > now()) FROM run_leases"
+                                       " WHERE run_id = '%s'",
+                                       run.id),
+                        "node_test/boot_1 1 true");
+
+    run.status = RUN_COMPLETED;
+    write = sample_write(&run, 1);
+    write->update = true;
+    assert_int_equal(sample_put(store, write), ERR_OK);
+    assert_string_equal(status_of(&run), "completed");
+    assert_int_equal(leases_of(&run), 0);
+    run_row_clear(&run);
+}
+
+static void what_is_put_twice_is_there_once(void **state)
+{
+    struct run_row run = sample_run("", RUN_IN_PROGRESS);
+    struct item_row item = sample_item(&run, 0, "{\"n\":1}");
+    struct step_row step = sample_step(&run);
+    struct run_write *write = sample_write(&run, 0);
+
+    (void)state;
+    write->create = true;
+    sample_add_item(write, &item);
+    sample_add_step(write, &step);
+    assert_int_equal(sample_put(store, write), ERR_OK);
+
+    item.body = mem_strdup("{\"n\":2}");
+    step.status = STEP_COMPLETED;
+    write = sample_write(&run, 1);
+    sample_add_item(write, &item);
+    sample_add_step(write, &step);
+    assert_int_equal(sample_put(store, write), ERR_OK);
+    assert_string_equal(pg_fixture_ask("SELECT string_agg(body, '') FROM items"
+                                       " WHERE run_id = '%s'",
+                                       run.id),
+                        "{\"n\":2}");
+    assert_string_equal(pg_fixture_ask("SELECT string_agg(status, '') FROM run_steps"
+                                       " WHERE run_id = '%s'",
+                                       run.id),
+                        "completed");
+    run_row_clear(&run);
+}
+
+static void the_log_is_read_from_any_number_on(void **state)
+{
+    struct run_row run = sample_run("", RUN_IN_PROGRESS);
+    struct run_write *write = sample_write(&run, 0);
+    char *frames;
+    size_t length;
+    int64_t next;
+
+    (void)state;
+    write->create = true;
+    sample_add_log(write, 0, "event: a\ndata: 0\n\nevent: b\ndata: 1\n\n");
+    assert_int_equal(sample_put(store, write), ERR_OK);
+    write = sample_write(&run, 1);
+    sample_add_log(write, 2, "event: c\ndata: 2\n\n");
+    assert_int_equal(sample_put(store, write), ERR_OK);
+
+    assert_int_equal(
+        store_events_read(store, PROJECT, run.id, 1, 1 << 20, &frames, &length, &next, NULL),
+        ERR_OK);
+    assert_string_equal(frames, "event: b\ndata: 1\n\nevent: c\ndata: 2\n\n");
+    assert_int_equal(length, strlen(frames));
+    assert_int_equal(next, 3);
+    free(frames);
+
+    /* Nothing yet, and another project's eyes. */
+    assert_int_equal(
+        store_events_read(store, PROJECT, run.id, 3, 1 << 20, &frames, &length, &next, NULL),
+        ERR_OK);
+    assert_int_equal(length, 0);
+    assert_int_equal(next, 3);
+    free(frames);
+    assert_int_equal(store_events_read(store, "proj_other", run.id, 0, 1 << 20, &frames,
+                                       &length, &next, NULL),
+                     ERR_OK);
+    assert_int_equal(length, 0);
+    free(frames);
+
+    /* A small limit gives at least the first chunk. */
+    assert_int_equal(
+        store_events_read(store, PROJECT, run.id, 0, 1, &frames, &length, &next, NULL), ERR_OK);
+    assert_int_equal(next, 2);
+    free(frames);
+    run_row_clear(&run);
+}
+
+/* ---- Fences ---- */
+
+static void a_write_with_an_old_fence_changes_nothing(void **state)
+{
+    struct run_row run = sample_run("", RUN_IN_PROGRESS);
+    struct item_row item = sample_item(&run, 0, "{}");
+    struct call_row call = sample_call(&run, 0, "x");
+    struct step_row step = sample_step(&run);
+    struct run_write *write = sample_write(&run, 0);
+
+    (void)state;
+    write->create = true;
+    assert_int_equal(sample_put(store, write), ERR_OK);
+    pg_fixture_ask("UPDATE run_leases SET fence = 2 WHERE run_id = '%s'", run.id);
+
+    run.status = RUN_COMPLETED;
+    write = sample_write(&run, 1);
+    write->update = true;
+    sample_add_item(write, &item);
+    sample_add_step(write, &step);
+    sample_add_call(write, &call);
+    sample_add_log(write, 0, "data: x\n\n");
+    assert_int_equal(sample_put(store, write), ERR_CONFLICT);
+    assert_string_equal(status_of(&run), "in_progress");
+    assert_int_equal(leases_of(&run), 1);
+    assert_int_equal(items_of(&run), 0);
+    assert_int_equal(
+        pg_fixture_count("SELECT (SELECT count(*) FROM run_events WHERE run_id = '%s')"
+                         " + (SELECT count(*) FROM run_steps WHERE run_id = '%s')"
+                         " + (SELECT count(*) FROM tool_calls WHERE run_id = '%s')",
+                         run.id, run.id, run.id),
+        0);
+    run_row_clear(&run);
+}
+
+static void a_deleted_run_is_a_conflict(void **state)
+{
+    struct run_row run = sample_run("", RUN_IN_PROGRESS);
+    struct item_row item = sample_item(&run, 0, "{}");
+    struct run_write *write = sample_write(&run, 0);
+
+    (void)state;
+    write->create = true;
+    assert_int_equal(sample_put(store, write), ERR_OK);
+    assert_int_equal(store_response_delete(store, PROJECT, run.id, 0, NULL), ERR_OK);
+    write = sample_write(&run, 1);
+    sample_add_item(write, &item);
+    assert_int_equal(sample_put(store, write), ERR_CONFLICT);
+    assert_int_equal(items_of(&run), 0);
+    run_row_clear(&run);
+}
+
+static void a_wish_to_stop_is_heard_and_not_overwritten(void **state)
+{
+    struct run_row run = sample_run("", RUN_IN_PROGRESS);
+    struct run_write *write = sample_write(&run, 0);
+    enum cancel_outcome outcome;
+    struct run_load load;
+
+    (void)state;
+    write->create = true;
+    assert_int_equal(sample_put(store, write), ERR_OK);
+    assert_int_equal(
+        store_run_cancel(store, PROJECT, NULL, run.id, CONTEXT, &outcome, &load, NULL), ERR_OK);
+    assert_int_equal(outcome, CANCEL_OWNED_HERE);
+    run_load_clear(&load);
+
+    /* In passing, with a status, and when it wants to wait for its client. */
+    for (int way = 0; way < 3; way++) {
+        run.status = way == 2 ? RUN_REQUIRES_ACTION : RUN_IN_PROGRESS;
+        write = sample_write(&run, 1);
+        write->update = way > 0;
+        write->release = way == 2;
+        sample_add_log(write, way, "data: x\n\n");
+        sample_hand_over(store, &write, 1);
+        assert_int_equal(write->rc, ERR_OK);
+        assert_true(write->cancel_requested);
+        run_write_free(write);
+        assert_string_equal(status_of(&run), "cancelling");
+    }
+    assert_string_equal(
+        pg_fixture_ask("SELECT owner FROM run_leases WHERE run_id = '%s'", run.id),
+        "node_test/boot_1");
+
+    run.status = RUN_CANCELLED;
+    write = sample_write(&run, 1);
+    write->update = true;
+    assert_int_equal(sample_put(store, write), ERR_OK);
+    assert_string_equal(status_of(&run), "cancelled");
+    run_row_clear(&run);
+}
+
+static const char *log_of(const struct run_row *run)
+{
+    return pg_fixture_ask(
+        "SELECT string_agg(first_seq || '-' || last_seq, ' ' ORDER BY first_seq)"
+        " || ' ' || (SELECT last_seq || '/' || state_seq FROM run_leases"
+        "  WHERE run_id = '%s') FROM run_events WHERE run_id = '%s'",
+        run->id, run->id);
+}
+
+/* A run whose log has two frames, and whose third says that it waits. */
+static struct run_write *pausing(struct run_row *run)
+{
+    struct run_write *write = sample_write(run, 0);
+
+    write->create = true;
+    assert_int_equal(sample_put(store, write), ERR_OK);
+    run->status = RUN_REQUIRES_ACTION;
+    write = sample_write(run, 1);
+    write->update = true;
+    write->release = true;
+    sample_add_log(write, 0, "data: x\n\ndata: y\n\ndata: waits\n\n");
+    write->log_pause = strlen("data: waits\n\n");
+    return write;
+}
+
+static void that_a_run_waits_is_logged_only_if_it_does(void **state)
+{
+    struct run_row waits = sample_run("", RUN_IN_PROGRESS);
+    struct run_row cancelled = sample_run("", RUN_IN_PROGRESS);
+    struct run_write *writes[] = {pausing(&waits), pausing(&cancelled)};
+    enum cancel_outcome outcome;
+    struct run_load load;
+
+    (void)state;
+    assert_int_equal(
+        store_run_cancel(store, PROJECT, NULL, cancelled.id, CONTEXT, &outcome, &load, NULL),
+        ERR_OK);
+    run_load_clear(&load);
+    sample_hand_over(store, writes, 2);
+    assert_false(writes[0]->cancel_requested);
+    assert_true(writes[1]->cancel_requested);
+    run_write_free(writes[0]);
+    run_write_free(writes[1]);
+    assert_string_equal(log_of(&waits), "0-1 2-2 2/2");
+    assert_string_equal(log_of(&cancelled), "0-1 1/1");
+    pg_fixture_ask("DELETE FROM run_leases WHERE run_id IN ('%s', '%s')", waits.id,
+                   cancelled.id);
+    run_row_clear(&waits);
+    run_row_clear(&cancelled);
+}
+
+static void a_completed_turn_makes_up_for_the_deaths_before_it(void **state)
+{
+    struct run_row run = sample_run("", RUN_IN_PROGRESS);
+    struct run_write *write = sample_write(&run, 0);
+
+    (void)state;
+    write->create = true;
+    assert_int_equal(sample_put(store, write), ERR_OK);
+    pg_fixture_ask("UPDATE runs SET attempts = 4 WHERE id = '%s'", run.id);
+    for (int turn = 0; turn < 2; turn++) {
+        run.turn = turn;
+        write = sample_write(&run, 1);
+        write->update = true;
+        assert_int_equal(sample_put(store, write), ERR_OK);
+        assert_string_equal(pg_fixture_ask("SELECT attempts FROM runs WHERE id = '%s'", run.id),
+                            turn ? "0" : "4");
+    }
+    pg_fixture_ask("DELETE FROM run_leases WHERE run_id = '%s'", run.id);
+    run_row_clear(&run);
+}
+
+static void what_has_ended_stays_as_it_is(void **state)
+{
+    struct run_row run = sample_run("", RUN_IN_PROGRESS);
+    struct run_write *write = sample_write(&run, 0);
+
+    (void)state;
+    write->create = true;
+    assert_int_equal(sample_put(store, write), ERR_OK);
+    pg_fixture_ask("UPDATE runs SET status = 'expired' WHERE id = '%s'", run.id);
+    run.status = RUN_COMPLETED;
+    write = sample_write(&run, 1);
+    write->update = true;
+    assert_int_equal(sample_put(store, write), ERR_CONFLICT);
+    assert_string_equal(status_of(&run), "expired");
+    run_row_clear(&run);
+}
+
+/* ---- Giving the lease back ---- */
+
+static const char *lease_state(const struct run_row *run)
+{
+    return pg_fixture_ask(
+        "SELECT CASE WHEN owner IS NOT NULL THEN 'owned'"
+        " WHEN wait_until IS NULL THEN 'free'"
+        " ELSE 'waits ' || wait_until END FROM run_leases WHERE run_id = '%s'",
+        run->id);
+}
+
+static void a_run_is_given_back_to_wait_or_to_be_taken_up(void **state)
+{
+    struct run_row run = sample_run("", RUN_IN_PROGRESS);
+    struct run_write *write = sample_write(&run, 0);
+    char expected[64];
+
+    (void)state;
+    write->create = true;
+    assert_int_equal(sample_put(store, write), ERR_OK);
+    assert_string_equal(lease_state(&run), "owned");
+
+    run.status = RUN_REQUIRES_ACTION;
+    write = sample_write(&run, 1);
+    write->update = true;
+    write->release = true;
+    assert_int_equal(sample_put(store, write), ERR_OK);
+    snprintf(expected, sizeof(expected), "waits %lld", (long long)run.expires_at);
+    assert_string_equal(lease_state(&run), expected);
+
+    write = sample_write(&run, 1);
+    write->release = true;
+    write->ready = true;
+    assert_int_equal(sample_put(store, write), ERR_OK);
+    assert_string_equal(lease_state(&run), "free");
+    pg_fixture_ask("DELETE FROM run_leases WHERE run_id = '%s'", run.id);
+    run_row_clear(&run);
+}
+
+/* ---- Groups ---- */
+
+#define MANY 200
+
+static void many_runs_at_once_all_come_back(void **state)
+{
+    struct run_write *writes[MANY];
+    struct run_row runs[MANY];
+
+    (void)state;
+    for (size_t i = 0; i < MANY; i++)
+        writes[i] = finished_response(&runs[i]);
+    sample_hand_over(store, writes, MANY);
+    for (size_t i = 0; i < MANY; i++) {
+        assert_int_equal(writes[i]->rc, ERR_OK);
+        run_write_free(writes[i]);
+    }
+    for (size_t i = 0; i < MANY; i += 37)
+        assert_int_equal(items_of(&runs[i]), 2);
+    for (size_t i = 0; i < MANY; i++)
+        run_row_clear(&runs[i]);
+}
+
+static void writes_of_one_run_keep_their_order(void **state)
+{
+    struct run_row run = sample_run("", RUN_IN_PROGRESS);
+    struct run_write *writes[MANY + 1];
+    char frame[32];
+
+    (void)state;
+    writes[0] = sample_write(&run, 0);
+    writes[0]->create = true;
+    for (int i = 1; i <= MANY; i++) {
+        run.turn = i;
+        writes[i] = sample_write(&run, 1);
+        writes[i]->update = true;
+        snprintf(frame, sizeof(frame), "data: %d\n\n", i);
+        sample_add_log(writes[i], i - 1, frame);
+    }
+    sample_hand_over(store, writes, MANY + 1);
+    for (size_t i = 0; i <= MANY; i++) {
+        assert_int_equal(writes[i]->rc, ERR_OK);
+        run_write_free(writes[i]);
+    }
+    assert_int_equal(pg_fixture_count("SELECT turn FROM runs WHERE id = '%s'", run.id), MANY);
+    assert_int_equal(
+        pg_fixture_count("SELECT last_seq FROM run_leases WHERE run_id = '%s'", run.id),
+        MANY - 1);
+    assert_int_equal(
+        pg_fixture_count("SELECT count(*) FROM run_events WHERE run_id = '%s'", run.id), MANY);
+    run_row_clear(&run);
+}
+
+/* All kinds of writes in one group, the bad one among them. */
+static void a_bad_write_does_not_harm_its_company(void **state)
+{
+    struct run_row fenced = sample_run("", RUN_IN_PROGRESS);
+    struct run_row going = sample_run("", RUN_IN_PROGRESS);
+    struct run_row ending = sample_run("", RUN_IN_PROGRESS);
+    struct run_row bad = sample_run("", RUN_COMPLETED);
+    struct run_row good;
+    struct item_row twice = sample_item(&bad, 0, "{}");
+    struct run_write *writes[5];
+    struct run_row *first[] = {&fenced, &going, &ending};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(first); i++) {
+        writes[i] = sample_write(first[i], 0);
+        writes[i]->create = true;
+    }
+    sample_hand_over(store, writes, COUNT_OF(first));
+    for (size_t i = 0; i < COUNT_OF(first); i++)
+        run_write_free(writes[i]);
+
+    writes[0] = sample_write(&fenced, 7);
+    writes[1] = sample_write(&going, 1);
+    sample_add_log(writes[1], 0, "data: x\n\n");
+    ending.status = RUN_FAILED;
+    writes[2] = sample_write(&ending, 1);
+    writes[2]->update = true;
+    writes[3] = sample_write(&bad, 0);
+    writes[3]->create = true;
+    sample_add_item(writes[3], &twice);
+    twice.body = mem_strdup("{}");
+    twice.position = -1;
+    sample_add_item(writes[3], &twice);
+    writes[4] = finished_response(&good);
+    sample_hand_over(store, writes, 5);
+
+    assert_int_equal(writes[0]->rc, ERR_CONFLICT);
+    assert_int_equal(writes[1]->rc, ERR_OK);
+    assert_int_equal(writes[2]->rc, ERR_OK);
+    assert_int_equal(writes[3]->rc, ERR_INTERNAL);
+    assert_int_equal(writes[4]->rc, ERR_OK);
+    assert_int_equal(
+        pg_fixture_count("SELECT max(last_seq) FROM run_events WHERE run_id = '%s'", going.id),
+        0);
+    assert_string_equal(status_of(&ending), "failed");
+    assert_string_equal(status_of(&bad), "");
+    assert_int_equal(items_of(&good), 2);
+    for (size_t i = 0; i < 5; i++)
+        run_write_free(writes[i]);
+    run_row_clear(&fenced);
+    run_row_clear(&going);
+    run_row_clear(&ending);
+    run_row_clear(&bad);
+    run_row_clear(&good);
+}
+
+static void a_run_whose_writes_are_refused_can_still_fail(void **state)
+{
+    struct run_row run = sample_run("", RUN_IN_PROGRESS);
+    struct run_write *write = sample_write(&run, 0), *failure;
+    struct item_row bad;
+
+    (void)state;
+    write->create = true;
+    assert_null(run_write_failure(write));
+    assert_int_equal(sample_put(store, write), ERR_OK);
+
+    bad = sample_item(&run, 0, "\xff");
+    run.status = RUN_COMPLETED;
+    write = sample_write(&run, 1);
+    write->update = true;
+    sample_add_item(write, &bad);
+    sample_hand_over(store, &write, 1);
+    assert_int_equal(write->rc, ERR_INTERNAL);
+    failure = run_write_failure(write);
+    run_write_free(write);
+    assert_int_equal(sample_put(store, failure), ERR_OK);
+    assert_string_equal(status_of(&run), "failed");
+    assert_int_equal(leases_of(&run), 0);
+    assert_string_equal(pg_fixture_ask("SELECT error::json->>'code' || (failed_at > 0)"
+                                       " FROM runs WHERE id = '%s'",
+                                       run.id),
+                        "server_errortrue");
+    run_row_clear(&run);
+}
+
+static void an_item_of_another_run_is_never_taken_over(void **state)
+{
+    struct run_row theirs = sample_run("", RUN_COMPLETED),
+                   ours = sample_run("", RUN_IN_PROGRESS);
+    struct item_row item = sample_item(&theirs, 0, "{\"of\":\"theirs\"}");
+    struct run_write *write = sample_write(&theirs, 0);
+
+    (void)state;
+    write->create = true;
+    sample_add_item(write, &item);
+    assert_int_equal(sample_put(store, write), ERR_OK);
+    write = sample_write(&ours, 0);
+    write->create = true;
+    assert_int_equal(sample_put(store, write), ERR_OK);
+
+    memcpy(item.run_id, ours.id, ID_SIZE);
+    item.body = mem_strdup("{}");
+    write = sample_write(&ours, 1);
+    sample_add_item(write, &item);
+    assert_int_equal(sample_put(store, write), ERR_INTERNAL);
+    assert_string_equal(pg_fixture_ask("SELECT body FROM items WHERE id = '%s'", item.id),
+                        "{\"of\":\"theirs\"}");
+    run_row_clear(&theirs);
+    run_row_clear(&ours);
+}
+
+static void a_second_active_run_on_a_thread_is_a_conflict(void **state)
+{
+    char thread[ID_SIZE];
+    struct run_row first, second;
+    struct run_write *write;
+
+    (void)state;
+    sample_thread(thread);
+    first = sample_run(thread, RUN_IN_PROGRESS);
+    second = sample_run(thread, RUN_IN_PROGRESS);
+    write = sample_write(&first, 0);
+    write->create = true;
+    assert_int_equal(sample_put(store, write), ERR_OK);
+    write = sample_write(&second, 0);
+    write->create = true;
+    assert_int_equal(sample_put(store, write), ERR_CONFLICT);
+    assert_string_equal(status_of(&second), "");
+    run_row_clear(&first);
+    run_row_clear(&second);
+}
+
+/* ---- Faults ---- */
+
+#ifdef RUNNEL_FAULTS
+
+/* A whole life, with the fault on its n-th visit: it ends well, and everything is there once. */
+static void live_with_fault(const char *point, unsigned visit)
+{
+    struct run_row run = sample_run("", RUN_IN_PROGRESS);
+    struct item_row question = sample_item(&run, 0, "{}"), answer = sample_item(&run, 1, "{}");
+    struct run_write *write;
+
+    fault_arm(point, visit);
+    write = sample_write(&run, 0);
+    write->create = true;
+    sample_add_item(write, &question);
+    sample_add_log(write, 0, "data: 0\n\n");
+    assert_int_equal(sample_put(store, write), ERR_OK);
+
+    write = sample_write(&run, 1);
+    sample_add_log(write, 1, "data: 1\n\ndata: 2\n\n");
+    assert_int_equal(sample_put(store, write), ERR_OK);
+
+    run.status = RUN_COMPLETED;
+    run.completed_at = clock_wall_us();
+    write = sample_write(&run, 1);
+    write->update = true;
+    sample_add_item(write, &answer);
+    assert_int_equal(sample_put(store, write), ERR_OK);
+    /* Disarming forgets that it fired; the caller asks first. */
+    assert_string_equal(status_of(&run), "completed");
+    assert_int_equal(items_of(&run), 2);
+    assert_int_equal(leases_of(&run), 0);
+    assert_int_equal(
+        pg_fixture_count("SELECT count(*) FROM run_events WHERE run_id = '%s'", run.id), 2);
+    run_row_clear(&run);
+}
+
+static void every_write_survives_a_broken_connection(void **state)
+{
+    const char *const points[] = {"writer.send", "writer.result", "writer.late"};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(points); i++) {
+        unsigned visit = 0;
+
+        do {
+            live_with_fault(points[i], ++visit);
+        } while (fault_fired());
+        /* One visit for each of the three writes, then one more round without a fault. */
+        assert_int_equal(visit, 4);
+        fault_disarm();
+    }
+}
+
+static void a_response_whose_commit_went_unanswered_is_there_once(void **state)
+{
+    struct run_row run;
+
+    (void)state;
+    fault_arm("writer.result", 1);
+    assert_int_equal(sample_put(store, finished_response(&run)), ERR_OK);
+    assert_true(fault_fired());
+    fault_disarm();
+    assert_int_equal(items_of(&run), 2);
+    run_row_clear(&run);
+}
+
+/* The question whether it was committed is asked until it is answered. */
+static void an_end_whose_commit_went_unanswered_is_looked_up(void **state)
+{
+    struct run_row run = sample_run("", RUN_IN_PROGRESS);
+    struct run_write *write = sample_write(&run, 0);
+
+    (void)state;
+    write->create = true;
+    assert_int_equal(sample_put(store, write), ERR_OK);
+    run.status = RUN_COMPLETED;
+    run.completed_at = clock_wall_us();
+    write = sample_write(&run, 1);
+    write->update = true;
+    fault_arm("writer.result", 1);
+    fault_arm_also("writer.resolve", 1);
+    fault_arm_also("writer.resolve", 2);
+    assert_int_equal(sample_put(store, write), ERR_OK);
+    assert_true(fault_fired());
+    fault_disarm();
+    run_row_clear(&run);
+}
+
+#define HALVED 9
+
+/* What was too much at once is written in parts, each once. */
+static void a_group_that_is_late_is_written_in_halves(void **state)
+{
+    struct run_write *writes[HALVED];
+    struct run_row runs[HALVED];
+
+    (void)state;
+    for (unsigned visit = 1; visit < 6; visit++) {
+        for (size_t i = 0; i < HALVED; i++)
+            writes[i] = finished_response(&runs[i]);
+        fault_arm("writer.late", visit);
+        fault_arm_also("writer.late", visit + 1);
+        sample_hand_over(store, writes, HALVED);
+        fault_disarm();
+        for (size_t i = 0; i < HALVED; i++) {
+            assert_int_equal(writes[i]->rc, ERR_OK);
+            assert_int_equal(items_of(&runs[i]), 2);
+            run_write_free(writes[i]);
+            run_row_clear(&runs[i]);
+        }
+    }
+}
+
+#endif
+
+/* ---- Size ---- */
+
+#define LARGE       10
+#define LARGE_BYTES ((size_t)3 << 20)
+
+static char *large_body(void)
+{
+    char *body = mem_new_array(char, LARGE_BYTES);
+
+    memset(body, 'x', LARGE_BYTES - 1);
+    return body;
+}
+
+static void large_writes_do_not_share_a_group(void **state)
+{
+    struct run_write *writes[LARGE];
+    char *body = large_body();
+
+    (void)state;
+    for (size_t i = 0; i < LARGE; i++) {
+        struct run_row run = sample_run("", RUN_COMPLETED);
+        struct item_row item = sample_item(&run, 0, body);
+
+        writes[i] = sample_write(&run, 0);
+        writes[i]->create = true;
+        sample_add_item(writes[i], &item);
+        run_row_clear(&run);
+    }
+    sample_hand_over(store, writes, LARGE);
+    for (size_t i = 0; i < LARGE; i++) {
+        assert_int_equal(writes[i]->rc, ERR_OK);
+        run_write_free(writes[i]);
+    }
+    /* xmin is the number of the transaction that a row came with. */
+    assert_int_equal(pg_fixture_count("SELECT max(n) FROM (SELECT count(*) AS n FROM items"
+                                      " WHERE length(body) = %zu GROUP BY xmin::text) g",
+                                      LARGE_BYTES - 1),
+                     WRITER_GROUP_BYTES / LARGE_BYTES);
+    free(body);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    store = pg_fixture_store();
+    samples_start();
+    return (int)store_writers_start(store, NULL);
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    store_writers_stop(store);
+    samples_stop();
+    pg_fixture_end(store);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_finished_response_is_one_write_without_a_lease),
+        cmocka_unit_test(a_run_that_goes_on_is_leased_to_this_node),
+        cmocka_unit_test(what_is_put_twice_is_there_once),
+        cmocka_unit_test(the_log_is_read_from_any_number_on),
+        cmocka_unit_test(a_write_with_an_old_fence_changes_nothing),
+        cmocka_unit_test(a_deleted_run_is_a_conflict),
+        cmocka_unit_test(a_wish_to_stop_is_heard_and_not_overwritten),
+        cmocka_unit_test(that_a_run_waits_is_logged_only_if_it_does),
+        cmocka_unit_test(a_completed_turn_makes_up_for_the_deaths_before_it),
+        cmocka_unit_test(what_has_ended_stays_as_it_is),
+        cmocka_unit_test(a_run_is_given_back_to_wait_or_to_be_taken_up),
+        cmocka_unit_test(many_runs_at_once_all_come_back),
+        cmocka_unit_test(writes_of_one_run_keep_their_order),
+        cmocka_unit_test(a_bad_write_does_not_harm_its_company),
+        cmocka_unit_test(a_run_whose_writes_are_refused_can_still_fail),
+        cmocka_unit_test(an_item_of_another_run_is_never_taken_over),
+        cmocka_unit_test(a_second_active_run_on_a_thread_is_a_conflict),
+#ifdef RUNNEL_FAULTS
+        cmocka_unit_test(every_write_survives_a_broken_connection),
+        cmocka_unit_test(a_response_whose_commit_went_unanswered_is_there_once),
+        cmocka_unit_test(an_end_whose_commit_went_unanswered_is_looked_up),
+        cmocka_unit_test(a_group_that_is_late_is_written_in_halves),
+#endif
+        cmocka_unit_test(large_writes_do_not_share_a_group),
+    };
+
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,5 @@
+add_executable(test_integration_server_http ${CMAKE_CURRENT_LIST_DIR}/test_http.c)
+target_link_libraries(test_integration_server_http PRIVATE build_flags server PkgConfig::CMOCKA)
+target_compile_options(test_integration_server_http PRIVATE -Wno-missing-prototypes)
+add_test(NAME integration.server/http COMMAND test_integration_server_http)
+set_tests_properties(integration.server/http PROPERTIES LABELS integration TIMEOUT 180)

@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+#
+# exports.sh BUILD_DIR -- a handler shows the rest of the program its descriptor and nothing else.
+# What handlers share lies in handlers/support; handlers.c is the list of them.
+
+set -euo pipefail
+objects=$1/handlers/CMakeFiles/handlers.dir
+
+if [ ! -f "$objects/handlers.c.o" ]; then
+    echo "exports: $objects is not built"
+    exit 1
+fi
+count=0 others=
+for object in "$objects"/*.c.o; do
+    [ "${object##*/}" = handlers.c.o ] && continue
+    names=$(nm --defined-only --extern-only "$object" | awk '$3 !~ /^__(asan|odr|tsan|ubsan|gcov)/ { print $3 }')
+    others+=$(grep -v '_handler$' <<<"$names" | sed "s|^|${object##*/} exports |") || true
+    count=$((count + $(grep -c '_handler$' <<<"$names")))
+done
+if [ -n "$others" ]; then
+    printf '%s\n' "$others" "exports: make these static, or move them to handlers/support"
+    exit 1
+fi
+echo "exports: $count descriptors and nothing else"
+[ "$count" -gt 0 ]

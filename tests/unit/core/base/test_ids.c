@@ -1,0 +1,100 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka needs the four above. */
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/ids.h"
+
+#define PER_THREAD 5000
+#define THREADS    4
+
+static const char letters[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+static void an_id_is_its_prefix_and_24_letters_or_digits(void **state)
+{
+    char id[ID_SIZE];
+
+    (void)state;
+    id_make(id, "asst_");
+    assert_true(id_has_prefix(id, "asst_"));
+    assert_false(id_has_prefix(id, "run_"));
+    assert_int_equal(strlen(id), 5 + ID_BODY);
+    assert_int_equal(strspn(id + 5, letters), ID_BODY);
+}
+
+static void ids_sort_by_age(void **state)
+{
+    char before[ID_SIZE];
+    char after[ID_SIZE];
+
+    (void)state;
+    id_make(before, "run_");
+    for (int i = 0; i < 10000; i++) {
+        id_make(after, "run_");
+        assert_true(strcmp(before, after) < 0);
+        memcpy(before, after, sizeof(before));
+    }
+}
+
+static void *make_many(void *arg)
+{
+    char(*ids)[ID_SIZE] = arg;
+
+    for (int i = 0; i < PER_THREAD; i++)
+        id_make(ids[i], "x_");
+    return NULL;
+}
+
+static int compare(const void *a, const void *b)
+{
+    return memcmp(a, b, strlen("x_") + 9);
+}
+
+/* The nine letters of the time alone are never the same twice. */
+static void threads_never_make_the_same_moment(void **state)
+{
+    static char ids[THREADS * PER_THREAD][ID_SIZE];
+    pthread_t threads[THREADS];
+
+    (void)state;
+    for (int i = 0; i < THREADS; i++)
+        pthread_create(&threads[i], NULL, make_many, ids + (ptrdiff_t)i * PER_THREAD);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    qsort(ids, THREADS * PER_THREAD, ID_SIZE, compare);
+    for (int i = 1; i < THREADS * PER_THREAD; i++)
+        assert_true(compare(ids[i - 1], ids[i]) < 0);
+}
+
+static void random_text_uses_every_letter_about_as_often(void **state)
+{
+    static char text[62 * 1000 + 1];
+    int counts[128] = {0};
+
+    (void)state;
+    id_random(text, sizeof(text) - 1);
+    assert_int_equal(strspn(text, letters), sizeof(text) - 1);
+    for (size_t i = 0; i < sizeof(text) - 1; i++)
+        counts[(int)text[i]]++;
+    /* 1000 expected, standard deviation 31. */
+    for (size_t i = 0; i < sizeof(letters) - 1; i++)
+        assert_in_range(counts[(int)letters[i]], 750, 1250);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_id_is_its_prefix_and_24_letters_or_digits),
+        cmocka_unit_test(ids_sort_by_age),
+        cmocka_unit_test(threads_never_make_the_same_moment),
+        cmocka_unit_test(random_text_uses_every_letter_about_as_often),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

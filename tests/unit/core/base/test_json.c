@@ -1,0 +1,379 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka needs the four above. */
+#include <cmocka.h>
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/base/json.h"
+#include "core/base/mem.h"
+
+static enum err_code parse(const char *text, json_t **ret_value, struct err *err)
+{
+    return json_parse(text, strlen(text), ret_value, err);
+}
+
+static void repeat(struct buf *buf, const char *text, size_t count)
+{
+    while (count--)
+        buf_add_text(buf, text);
+}
+
+static void values_of_every_kind_come_back_as_they_were(void **state)
+{
+    static const char text[] =
+        "{\"z\":[1,-2.5,true,null],\"a\":{\"b\":\"\xC3\xA4\\n\"},\"n\":0.7}";
+    json_auto_t *value = NULL;
+
+    (void)state;
+    assert_int_equal(parse(text, &value, NULL), ERR_OK);
+    AUTO_FREE char *again = json_text(value);
+    assert_string_equal(again, text);
+}
+
+static void a_value_need_not_be_an_object(void **state)
+{
+    json_auto_t *value = NULL;
+
+    (void)state;
+    assert_int_equal(parse(" \"text\" ", &value, NULL), ERR_OK);
+    assert_string_equal(json_string_value(value), "text");
+}
+
+static void the_last_of_two_equal_keys_wins(void **state)
+{
+    json_auto_t *value = NULL;
+
+    (void)state;
+    assert_int_equal(parse("{\"a\":1,\"a\":2}", &value, NULL), ERR_OK);
+    assert_int_equal(json_get_int(value, "a", 0), 2);
+}
+
+static void two_equal_keys_are_no_json_to_a_strict_reader(void **state)
+{
+    static const char twice[] = "{\"a\":{\"b\":1,\"b\":1}}";
+    static const char once[] = "{\"a\":{\"b\":1},\"b\":1}";
+    json_t *value = NULL;
+
+    (void)state;
+    assert_int_equal(json_parse_strict(twice, strlen(twice), &value, NULL), ERR_INVALID);
+    assert_null(value);
+    assert_int_equal(json_parse_strict(once, strlen(once), &value, NULL), ERR_OK);
+    json_decref(value);
+}
+
+static void a_failure_says_where_in_one_line_and_leaves_the_result_alone(void **state)
+{
+    static const char *const broken[] = {
+        "",
+        "{",
+        "[1,]",
+        "{\"a\" 1}",
+        "nul",
+        "{} {}",
+        "\"\n\"",
+        "\"\\u0000\"",
+        "\"\xFF\"",
+        "\"\xC0\x80\"",
+        "\"\\ud800\"",
+        "[\x01]",
+        "'a'",
+        "[1 2]",
+        "{1:2}",
+        "\xEF\xBB\xBF{}",
+        "1e999999",
+        "[[]",
+        "]",
+        "\"open",
+        "\"open\\",
+        "[\"\\x\"]",
+        "99999999999999999999",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(broken); i++) {
+        json_t *untouched = NULL;
+        struct err err;
+
+        assert_int_equal(parse(broken[i], &untouched, &err), ERR_INVALID);
+        assert_null(untouched);
+        assert_non_null(strstr(err.text, "line "));
+        assert_null(strpbrk(err.text, "\r\n\t\x01"));
+        assert_true(json_valid_utf8(err.text, strlen(err.text)));
+    }
+}
+
+static void a_nul_in_the_middle_does_not_end_the_text(void **state)
+{
+    json_t *value = NULL;
+
+    (void)state;
+    assert_int_equal(json_parse("{}\0{}", 5, &value, NULL), ERR_INVALID);
+    assert_null(value);
+}
+
+static void nesting_is_allowed_up_to_the_limit(void **state)
+{
+    AUTO_BUF deep = {0};
+    json_auto_t *value = NULL;
+    json_t *refused = NULL;
+    struct err err;
+
+    (void)state;
+    repeat(&deep, "[", JSON_DEPTH_LIMIT);
+    repeat(&deep, "]", JSON_DEPTH_LIMIT);
+    assert_int_equal(parse(deep.data, &value, NULL), ERR_OK);
+
+    buf_reset(&deep);
+    repeat(&deep, "[", JSON_DEPTH_LIMIT + 1);
+    repeat(&deep, "]", JSON_DEPTH_LIMIT + 1);
+    assert_int_equal(parse(deep.data, &refused, &err), ERR_TOO_LARGE);
+    assert_non_null(strstr(err.text, "64"));
+}
+
+static void brackets_in_strings_are_not_nesting(void **state)
+{
+    AUTO_BUF text = {0};
+    json_auto_t *value = NULL;
+
+    (void)state;
+    buf_add_text(&text, "[\"\\\"");
+    repeat(&text, "[{", 1000);
+    buf_add_text(&text, "\\\\\", 1]");
+    assert_int_equal(parse(text.data, &value, NULL), ERR_OK);
+    assert_int_equal(json_array_size(value), 2);
+}
+
+/* `item` repeated with commas in one array, `tokens` tokens each. */
+static enum err_code parse_array_of(const char *item, size_t count)
+{
+    AUTO_BUF text = {0};
+    json_t *value = NULL;
+    enum err_code rc;
+
+    buf_add_text(&text, "[");
+    for (size_t i = 0; i < count; i++)
+        buf_addf(&text, i ? ",%s" : "%s", item);
+    buf_add_text(&text, "]");
+    rc = parse(text.data, &value, NULL);
+    json_decref(value);
+    return rc;
+}
+
+static void values_and_keys_are_counted_up_to_the_limit(void **state)
+{
+    static const struct {
+        const char *item;
+        size_t tokens;
+    } items[] = {{"{}", 1}, {"0", 1}, {"\"a,b\"", 1}, {"null", 1}, {"{\"k\":-1.5e3}", 3}};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(items); i++) {
+        size_t most = (JSON_TOKEN_LIMIT - 1) / items[i].tokens;
+
+        assert_int_equal(parse_array_of(items[i].item, most), ERR_OK);
+        assert_int_equal(parse_array_of(items[i].item, most + 1), ERR_TOO_LARGE);
+    }
+}
+
+static void getters_fall_back_on_absence_null_and_other_types(void **state)
+{
+    json_auto_t *object = json_build("{s:s,s:i,s:b,s:n}", "s", "text", "i", 7, "b", 1, "n");
+
+    (void)state;
+    assert_string_equal(json_get_string(object, "s", "-"), "text");
+    assert_string_equal(json_get_string(object, "i", "-"), "-");
+    assert_string_equal(json_get_string(object, "n", "-"), "-");
+    assert_string_equal(json_get_string(object, "?", "-"), "-");
+    assert_null(json_get_string(NULL, "s", NULL));
+    assert_int_equal(json_get_int(object, "i", -1), 7);
+    assert_int_equal(json_get_int(object, "s", -1), -1);
+    assert_true(json_get_bool(object, "b", false));
+    assert_true(json_get_bool(object, "n", true));
+    assert_false(json_get_bool(object, "i", false));
+    assert_true(json_absent(NULL));
+    assert_true(json_absent(json_object_get(object, "n")));
+    assert_false(json_absent(json_object_get(object, "s")));
+}
+
+static void setters_set(void **state)
+{
+    json_auto_t *object = json_object();
+
+    (void)state;
+    json_set(object, "v", json_array());
+    json_set_string(object, "s", "a");
+    json_set_string(object, "s0", NULL);
+    json_set_string(object, "bad", "a\xFFz");
+    json_set_int(object, "i", -5);
+    json_set_bool(object, "b", true);
+    json_set_own(object, "o", "{\"x\":1}");
+    json_set_own(object, "o0", NULL);
+    AUTO_FREE char *text = json_text(object);
+    assert_string_equal(text,
+                        "{\"v\":[],\"s\":\"a\",\"s0\":null,\"bad\":\"a\xEF\xBF\xBDz\",\"i\":-5,"
+                        "\"b\":true,\"o\":{\"x\":1},\"o0\":null}");
+}
+
+static void no_value_is_null_as_text(void **state)
+{
+    AUTO_BUF buf = {0};
+    json_auto_t *string = json_string("s");
+
+    (void)state;
+    AUTO_FREE char *text = json_text(NULL);
+    assert_string_equal(text, "null");
+    json_add_text(&buf, NULL);
+    json_add_text(&buf, string);
+    assert_string_equal(buf.data, "null\"s\"");
+    assert_null(json_parse_own(NULL));
+}
+
+static int signal_of_child(void (*doing)(void))
+{
+    pid_t child = fork();
+    int status;
+
+    if (child == 0) {
+        (void)!freopen("/dev/null", "w", stderr);
+        doing();
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}
+
+static void build_wrongly(void)
+{
+    json_decref(json_build("{s:s}", "key", "\xFF"));
+}
+
+static void parse_own_wrongly(void)
+{
+    json_decref(json_parse_own("{"));
+}
+
+static void our_own_mistakes_end_the_process(void **state)
+{
+    (void)state;
+    assert_int_equal(signal_of_child(build_wrongly), SIGABRT);
+    assert_int_equal(signal_of_child(parse_own_wrongly), SIGABRT);
+}
+
+/* clang-format off */
+static const struct {
+    const char *dirty;
+    const char *clean;
+} utf8[] = {
+    {"plain",                     "plain"},
+    {"",                          ""},
+    {"\xC3\xA4",                  "\xC3\xA4"},
+    {"\xE2\x82\xAC\xF4\x8F\xBF\xBF", "\xE2\x82\xAC\xF4\x8F\xBF\xBF"},
+    {"\xED\x9F\xBF\xEE\x80\x80",  "\xED\x9F\xBF\xEE\x80\x80"},
+    {"a\xFFz",                    "a\xEF\xBF\xBDz"},
+    {"\x80",                      "\xEF\xBF\xBD"},
+    {"\xC0\x80",                  "\xEF\xBF\xBD\xEF\xBF\xBD"},         /* overlong NUL */
+    {"\xC1\xBF",                  "\xEF\xBF\xBD\xEF\xBF\xBD"},
+    {"\xE0\x9F\xBF",              "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD"},
+    {"\xED\xA0\x80",              "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD"}, /* surrogate */
+    {"\xF4\x90\x80\x80",          "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD"},
+    {"\xF5",                      "\xEF\xBF\xBD"},
+    {"\xE2\x82",                  "\xEF\xBF\xBD"},                     /* cut: one for all of it */
+    {"\xE2\x82""a",               "\xEF\xBF\xBD""a"},
+    {"\xF0\x9F\x98\xC3\xA4",      "\xEF\xBF\xBD\xC3\xA4"},
+};
+/* clang-format on */
+
+static void cleaning_keeps_what_is_valid_and_replaces_the_rest(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(utf8); i++) {
+        size_t length = strlen(utf8[i].dirty);
+        AUTO_FREE char *clean = json_clean_utf8(utf8[i].dirty, length);
+
+        assert_string_equal(clean, utf8[i].clean);
+        assert_int_equal(json_valid_utf8(utf8[i].dirty, length),
+                         strcmp(utf8[i].dirty, utf8[i].clean) == 0);
+    }
+}
+
+static void nul_is_not_text(void **state)
+{
+    (void)state;
+    AUTO_FREE char *clean = json_clean_utf8("a\0b", 3);
+
+    assert_false(json_valid_utf8("a\0b", 3));
+    assert_string_equal(clean, "a\xEF\xBF\xBD"
+                               "b");
+}
+
+/* The judge is jansson: whatever four bytes we call valid, it takes, and the other way round. */
+static void our_idea_of_utf8_is_jansson_s(void **state)
+{
+    static const unsigned char edges[] = {0x01, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF,
+                                          0xC0, 0xC1, 0xC2, 0xDF, 0xE0, 0xE1, 0xEC, 0xED,
+                                          0xEE, 0xEF, 0xF0, 0xF1, 0xF3, 0xF4, 0xF5, 0xFF};
+    size_t count = COUNT_OF(edges);
+
+    (void)state;
+    for (size_t i = 0; i < count * count * count * count; i++) {
+        const char text[] = {(char)edges[i % count], (char)edges[i / count % count],
+                             (char)edges[i / count / count % count],
+                             (char)edges[i / count / count / count]};
+        json_t *string = json_stringn(text, sizeof(text));
+
+        assert_int_equal(json_valid_utf8(text, sizeof(text)), string != NULL);
+        json_decref(string);
+    }
+}
+
+/* Rounded to 15 digits it would be larger than any number there is. */
+static void the_largest_number_can_be_read_back(void **state)
+{
+    static const char *const numbers[] = {"1.7976931348623157e308", "[-1.7976931348623157e308]",
+                                          "{\"maximum\": 1.7976931348623157e308}"};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(numbers); i++) {
+        json_auto_t *value = NULL;
+        json_auto_t *again = NULL;
+        AUTO_FREE char *text = NULL;
+
+        assert_int_equal(parse(numbers[i], &value, NULL), ERR_OK);
+        text = json_text(value);
+        again = json_parse_own(text);
+        assert_true(json_equal(value, again));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(values_of_every_kind_come_back_as_they_were),
+        cmocka_unit_test(a_value_need_not_be_an_object),
+        cmocka_unit_test(the_last_of_two_equal_keys_wins),
+        cmocka_unit_test(two_equal_keys_are_no_json_to_a_strict_reader),
+        cmocka_unit_test(a_failure_says_where_in_one_line_and_leaves_the_result_alone),
+        cmocka_unit_test(a_nul_in_the_middle_does_not_end_the_text),
+        cmocka_unit_test(nesting_is_allowed_up_to_the_limit),
+        cmocka_unit_test(brackets_in_strings_are_not_nesting),
+        cmocka_unit_test(values_and_keys_are_counted_up_to_the_limit),
+        cmocka_unit_test(getters_fall_back_on_absence_null_and_other_types),
+        cmocka_unit_test(setters_set),
+        cmocka_unit_test(no_value_is_null_as_text),
+        cmocka_unit_test(our_own_mistakes_end_the_process),
+        cmocka_unit_test(cleaning_keeps_what_is_valid_and_replaces_the_rest),
+        cmocka_unit_test(nul_is_not_text),
+        cmocka_unit_test(the_largest_number_can_be_read_back),
+        cmocka_unit_test(our_idea_of_utf8_is_jansson_s),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

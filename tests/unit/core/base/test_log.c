@@ -1,0 +1,243 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka needs the four above. */
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/buf.h"
+#include "core/base/json.h"
+#include "core/base/log.h"
+
+#define THREADS 4
+#define LINES   200
+
+/* stderr as it was, and what it is while a test listens. */
+static int stderr_before;
+
+static void listen_to(int fd)
+{
+    (void)fflush(stderr);
+    stderr_before = dup(STDERR_FILENO);
+    dup2(fd, STDERR_FILENO);
+}
+
+static void stop_listening(void)
+{
+    dup2(stderr_before, STDERR_FILENO);
+    close(stderr_before);
+}
+
+static int temporary_file(void)
+{
+    char path[] = "/tmp/test_log_XXXXXX";
+    int fd = mkstemp(path);
+
+    assert_true(fd >= 0);
+    unlink(path);
+    return fd;
+}
+
+static void read_file(int fd, struct buf *text)
+{
+    ssize_t got;
+
+    lseek(fd, 0, SEEK_SET);
+    do {
+        got = read(fd, buf_reserve(text, 4096), 4096);
+        assert_true(got >= 0);
+        buf_added(text, (size_t)got);
+    } while (got);
+    close(fd);
+}
+
+/* Checks the next line of `text` and steps over it; false at the end. */
+static bool next_line(char **text, const char *level, json_t **ret_line)
+{
+    char *end = strchr(*text, '\n');
+
+    if (!end)
+        return false;
+    assert_int_equal(json_parse(*text, (size_t)(end - *text), ret_line, NULL), ERR_OK);
+    assert_string_equal(json_get_string(*ret_line, "level", ""), level);
+    assert_int_equal(strlen(json_get_string(*ret_line, "time", "")),
+                     strlen("2026-11-21T00:00:00.000Z"));
+    *text = end + 1;
+    return true;
+}
+
+static void a_line_is_json_whatever_the_message_holds(void **state)
+{
+    AUTO_BUF text = {0};
+    int fd = temporary_file();
+    char *at;
+    json_auto_t *line = NULL;
+
+    (void)state;
+    listen_to(fd);
+    log_warn("two\nlines, a \"quote\", \x1b[31m and \xFF: %d", 5);
+    stop_listening();
+    read_file(fd, &text);
+    at = text.data;
+    assert_true(next_line(&at, "warn", &line));
+    assert_string_equal(json_get_string(line, "message", ""),
+                        "two\nlines, a \"quote\", \x1b[31m and \xEF\xBF\xBD: 5");
+    assert_string_equal(at, "");
+}
+
+static void what_is_below_the_level_is_not_written(void **state)
+{
+    AUTO_BUF text = {0};
+    int fd = temporary_file();
+    char *at;
+    json_t *line = NULL;
+
+    (void)state;
+    listen_to(fd);
+    log_debug("not by default");
+    log_set_level(LOG_ERROR);
+    log_warn("not now");
+    log_error("now");
+    log_set_level(LOG_OFF);
+    log_error("never");
+    log_line(LOG_OFF, "never");
+    log_set_level(LOG_INFO);
+    stop_listening();
+    read_file(fd, &text);
+    at = text.data;
+    assert_true(next_line(&at, "error", &line));
+    assert_string_equal(json_get_string(line, "message", ""), "now");
+    assert_string_equal(at, "");
+    json_decref(line);
+}
+
+static void *write_lines(void *arg)
+{
+    for (int i = 0; i < LINES; i++)
+        log_info("%s %d", (const char *)arg, i);
+    return NULL;
+}
+
+static void lines_of_several_threads_do_not_mix(void **state)
+{
+    char words[THREADS][300];
+    pthread_t threads[THREADS];
+    AUTO_BUF text = {0};
+    int fd = temporary_file();
+    int count = 0;
+    char *at;
+    json_t *line = NULL;
+
+    (void)state;
+    listen_to(fd);
+    for (int i = 0; i < THREADS; i++) {
+        memset(words[i], 'a' + i, sizeof(words[i]));
+        words[i][sizeof(words[i]) - 1] = '\0';
+        pthread_create(&threads[i], NULL, write_lines, words[i]);
+    }
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    stop_listening();
+    read_file(fd, &text);
+    at = text.data;
+    while (next_line(&at, "info", &line)) {
+        json_decref(line);
+        count++;
+    }
+    assert_int_equal(count, THREADS * LINES);
+}
+
+static void a_terminal_gets_text_that_cannot_command_it(void **state)
+{
+    int master = posix_openpt(O_RDWR | O_NOCTTY);
+    char line[512] = "";
+    ssize_t got;
+    int slave;
+
+    (void)state;
+    if (master < 0 || grantpt(master) || unlockpt(master))
+        skip();
+    slave = open(ptsname(master), O_RDWR | O_NOCTTY);
+    if (slave < 0)
+        skip();
+    listen_to(slave);
+    log_info("clear \x1b[2J screen");
+    stop_listening();
+    got = read(master, line, sizeof(line) - 1);
+    close(slave);
+    close(master);
+    assert_true(got > 0);
+    assert_non_null(strstr(line, " info  clear \\x1b[2J screen"));
+    assert_null(strchr(line, '\x1b'));
+}
+
+static void a_message_longer_than_a_line_may_be_is_cut(void **state)
+{
+    AUTO_BUF huge = {0};
+    AUTO_BUF text = {0};
+    int fd = temporary_file();
+    char *at;
+    json_auto_t *line = NULL;
+
+    (void)state;
+    for (int i = 0; i < 100000; i++)
+        buf_add_text(&huge, "\xC3\xA4");
+    listen_to(fd);
+    log_info("%s", huge.data);
+    stop_listening();
+    read_file(fd, &text);
+    assert_true(text.length < 10000);
+    at = text.data;
+    assert_true(next_line(&at, "info", &line));
+}
+
+static void logging_leaves_errno_alone(void **state)
+{
+    int fd = open("/dev/null", O_WRONLY);
+
+    (void)state;
+    listen_to(fd);
+    errno = ERANGE;
+    log_info("isatty() fails here");
+    assert_int_equal(errno, ERANGE);
+    stop_listening();
+    close(fd);
+}
+
+static void levels_have_words(void **state)
+{
+    static const char *const words[] = {"debug", "info", "warn", "error", "off"};
+    enum log_level level = LOG_OFF;
+
+    (void)state;
+    for (int i = LOG_DEBUG; i <= LOG_OFF; i++) {
+        assert_true(log_parse_level(words[i], &level));
+        assert_int_equal(level, i);
+    }
+    assert_false(log_parse_level("loud", &level));
+    assert_false(log_parse_level("", &level));
+    assert_int_equal(level, LOG_OFF);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_line_is_json_whatever_the_message_holds),
+        cmocka_unit_test(what_is_below_the_level_is_not_written),
+        cmocka_unit_test(lines_of_several_threads_do_not_mix),
+        cmocka_unit_test(a_terminal_gets_text_that_cannot_command_it),
+        cmocka_unit_test(a_message_longer_than_a_line_may_be_is_cut),
+        cmocka_unit_test(logging_leaves_errno_alone),
+        cmocka_unit_test(levels_have_words),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

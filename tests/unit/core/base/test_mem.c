@@ -1,0 +1,90 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka needs the four above. */
+#include <cmocka.h>
+
+#include <malloc.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "core/base/mem.h"
+
+static void new_memory_is_zero(void **state)
+{
+    AUTO_FREE int *numbers = mem_new_array(int, 1000);
+
+    (void)state;
+    for (int i = 0; i < 1000; i++)
+        assert_int_equal(numbers[i], 0);
+}
+
+static void nothing_is_something_that_can_be_freed(void **state)
+{
+    (void)state;
+    AUTO_FREE void *none = mem_zeroed(0, 8);
+    AUTO_FREE void *resized = mem_resize(NULL, 0, 8);
+
+    assert_non_null(none);
+    assert_non_null(resized);
+}
+
+static void copies_are_exact(void **state)
+{
+    (void)state;
+    AUTO_FREE char *text = mem_strdup("text");
+    AUTO_FREE char *part = mem_strndup("te\0xt", 4);
+    AUTO_FREE char *made = mem_printf("%s-%d", "n", 12);
+
+    assert_string_equal(text, "text");
+    assert_memory_equal(part, "te\0x", 5);
+    assert_string_equal(made, "n-12");
+    assert_null(mem_strdup(NULL));
+}
+
+static void taking_leaves_null_behind(void **state)
+{
+    char *kept;
+    AUTO_FREE char *local = mem_strdup("mine");
+
+    (void)state;
+    kept = TAKE(local);
+    assert_null(local);
+    assert_string_equal(kept, "mine");
+    free(kept);
+}
+
+/* How many blocks are a mapping of their own while one of `size` bytes is there. */
+static size_t mappings_with(size_t size)
+{
+    AUTO_FREE char *block = mem_zeroed(size, 1);
+
+    return mallinfo2().hblks;
+}
+
+static void large_blocks_go_back_after_larger_ones_did(void **state)
+{
+    size_t before = mappings_with(1);
+
+    (void)state;
+    mem_give_back_early();
+    if (mappings_with((size_t)32 << 20) == before)
+        skip(); /* the malloc of a sanitizer tells nothing */
+    assert_int_equal(mappings_with((size_t)32 << 20), before + 1);
+    assert_int_equal(mappings_with((size_t)1 << 20), before + 1);
+    assert_int_equal(mappings_with(1), before);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(new_memory_is_zero),
+        cmocka_unit_test(nothing_is_something_that_can_be_freed),
+        cmocka_unit_test(copies_are_exact),
+        cmocka_unit_test(taking_leaves_null_behind),
+        cmocka_unit_test(large_blocks_go_back_after_larger_ones_did),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

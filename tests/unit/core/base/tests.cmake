@@ -1,0 +1,3 @@
+foreach(file buf clock err fault ids json lock log mem regex seal)
+    unit_test(core/base/${file} core_base)
+endforeach()

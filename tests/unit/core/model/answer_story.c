@@ -1,0 +1,291 @@
+#include "tests/unit/core/model/answer_story.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/model/answer.h"
+
+/* --- telling events --- */
+
+struct story {
+    struct answer answer;
+    const char *script;
+    struct buf log;
+    unsigned events;
+    unsigned stop_at; /* the event that ends the turn; 0 for none */
+};
+
+static void tell(struct story *story, const char *kind, const char *text, size_t length)
+{
+    buf_addf(&story->log, "%s(", kind);
+    buf_add(&story->log, text, length);
+    buf_add_text(&story->log, ") ");
+    assert_false(story->answer.sink.stopped);
+    if (++story->events == story->stop_at)
+        answer_stop(&story->answer);
+}
+
+static void on_text(void *arg, const char *text, size_t length)
+{
+    tell(arg, "text", text, length);
+}
+
+static void on_reasoning(void *arg, const char *text, size_t length)
+{
+    tell(arg, "reasoning", text, length);
+}
+
+static void on_refusal(void *arg, const char *text, size_t length)
+{
+    tell(arg, "refusal", text, length);
+}
+
+static void on_begin(void *arg, unsigned call, const char *id, const char *name)
+{
+    struct story *story = arg;
+    AUTO_BUF line = {0};
+
+    buf_addf(&line, "%u %s %s", call, strstr(story->script, id) ? id : "made", name);
+    tell(story, "begin", line.data, line.length);
+}
+
+static void on_arguments(void *arg, unsigned call, const char *text, size_t length)
+{
+    AUTO_BUF line = {0};
+
+    buf_addf(&line, "%u ", call);
+    buf_add(&line, text, length);
+    tell(arg, "args", line.data, line.length);
+}
+
+static void on_end(void *arg, unsigned call)
+{
+    AUTO_BUF line = {0};
+
+    buf_addf(&line, "%u", call);
+    tell(arg, "end", line.data, line.length);
+}
+
+static void on_summary(void *arg, const char *text, size_t length)
+{
+    tell(arg, "summary", text, length);
+}
+
+static void on_annotation(void *arg, const json_t *annotation)
+{
+    AUTO_FREE char *text = json_text(annotation);
+
+    tell(arg, "annotation", text, strlen(text));
+}
+
+static void on_logprobs(void *arg, json_t *tokens)
+{
+    AUTO_FREE char *text = json_text(tokens);
+
+    tell(arg, "logprobs", text, strlen(text));
+}
+
+static void on_part_end(void *arg)
+{
+    tell(arg, "part", "", 0);
+}
+
+static void on_item_end(void *arg, const struct model_item *item)
+{
+    AUTO_BUF line = {0};
+
+    buf_add_text(&line, item->kind == MODEL_ITEM_MESSAGE ? "message" : "reasoning");
+    if (item->encrypted_content)
+        buf_addf(&line, " %s %s", item->id ? item->id : "-", item->encrypted_content);
+    tell(arg, "item", line.data, line.length);
+}
+
+static const struct model_events events = {
+    .text = on_text,
+    .reasoning = on_reasoning,
+    .refusal = on_refusal,
+    .summary = on_summary,
+    .annotation = on_annotation,
+    .logprobs = on_logprobs,
+    .part_end = on_part_end,
+    .item_end = on_item_end,
+    .call_begin = on_begin,
+    .call_arguments = on_arguments,
+    .call_end = on_end,
+};
+
+static void tell_done(struct story *story)
+{
+    static const char *const words[] = {"stop", "length", "tool_calls", "content_filter"};
+    const struct model_usage *usage = &story->answer.usage;
+
+    buf_addf(&story->log, "done(%s", words[answer_finish(&story->answer)]);
+    if (usage->known)
+        buf_addf(&story->log, " in %d cached %d out %d reasoning %d", (int)usage->input,
+                 (int)usage->cached, (int)usage->output, (int)usage->reasoning);
+    buf_add_text(&story->log, ")");
+}
+
+/* What the error says is told when the upstream said it, not when the words are ours. */
+static void tell_failed(struct story *story, const struct chat_failure *failure)
+{
+    static const char said[] = "The upstream model server failed: ";
+    const struct err *err = &failure->err;
+    const char *text = strncmp(err->text, said, strlen(said)) == 0 ? err->text + strlen(said)
+                       : err->code == ERR_UPSTREAM                 ? NULL
+                                                                   : err->text;
+
+    buf_addf(&story->log, "failed(%s%s",
+             err->code == ERR_UPSTREAM  ? "upstream"
+             : err->code == ERR_LIMIT   ? "limit"
+             : err->code == ERR_INVALID ? "invalid"
+             : err->code == ERR_TIMEOUT ? "timeout"
+                                        : "?",
+             failure->temporary ? " again" : "");
+    if (err->api_code)
+        buf_addf(&story->log, " %s", err->api_code);
+    if (text)
+        buf_addf(&story->log, ": %s", text);
+    buf_add_text(&story->log, ")");
+    assert_true(err->text[0] != '\0');
+}
+
+static char *quoted(const char *text, char from, char to)
+{
+    char *copy = mem_strdup(text);
+
+    for (char *c = copy; *c; c++) {
+        if (*c == from)
+            *c = to;
+    }
+    return copy;
+}
+
+/* Inside an argument string, \' is a quote of the inner JSON. */
+static char *script_body(const char *body)
+{
+    return quoted(body, '\'', '"');
+}
+
+/* Feeds pieces of at most `step` bytes, the first of `first`. */
+static enum err_code feed(struct story *story, const char *content_type, const char *body,
+                          size_t first, size_t step, struct chat_failure *failure)
+{
+    size_t length = strlen(body);
+    enum err_code rc = answer_head(&story->answer, content_type, failure);
+
+    for (size_t at = 0, size = first; !rc && at < length; at += size, size = step) {
+        AUTO_FREE char *piece = NULL;
+
+        if (size > length - at)
+            size = length - at;
+        piece = mem_strndup(body + at, size);
+        rc = answer_feed(&story->answer, piece, size, failure);
+    }
+    return rc;
+}
+
+static char *play(enum model_dialect dialect, const struct script *script, size_t first,
+                  size_t step, unsigned stop_at, const struct err *broken)
+{
+    AUTO_FREE char *body = script_body(script->body);
+    struct story story = {.script = body, .stop_at = stop_at};
+    struct chat_failure failure = {0};
+    enum err_code rc;
+
+    answer_init(&story.answer, dialect, &events, &story);
+    rc = feed(&story, script->content_type, body, first, step, &failure);
+    if (!rc)
+        rc = answer_end(&story.answer, broken, &failure);
+    if (rc == ERR_CANCELLED)
+        buf_add_text(&story.log, "cancelled");
+    else if (rc)
+        tell_failed(&story, &failure);
+    else
+        tell_done(&story);
+    assert_true(rc == ERR_OK || rc == ERR_CANCELLED || rc == failure.err.code);
+    answer_clear(&story.answer);
+    return buf_take(&story.log);
+}
+
+static void expect(const struct script *script, const char *told, const char *how)
+{
+    AUTO_FREE char *readable = quoted(told, '"', '\'');
+
+    if (strcmp(readable, script->events) != 0)
+        fail_msg("%s (%s)\n  became %s\n  not    %s", script->name, how, readable,
+                 script->events);
+}
+
+void story_is_told(const struct scripts *scripts)
+{
+    for (size_t i = 0; i < scripts->count; i++) {
+        AUTO_FREE char *told =
+            play(scripts->dialect, &scripts->list[i], SIZE_MAX, SIZE_MAX, 0, NULL);
+
+        expect(&scripts->list[i], told, "in one piece");
+    }
+}
+
+void story_may_be_cut_anywhere(const struct scripts *scripts)
+{
+    for (size_t i = 0; i < scripts->count; i++) {
+        AUTO_FREE char *bytewise = play(scripts->dialect, &scripts->list[i], 1, 1, 0, NULL);
+
+        expect(&scripts->list[i], bytewise, "byte by byte");
+        for (size_t cut = 1; cut < strlen(scripts->list[i].body); cut++) {
+            AUTO_FREE char *told =
+                play(scripts->dialect, &scripts->list[i], cut, SIZE_MAX, 0, NULL);
+
+            expect(&scripts->list[i], told, "cut in two");
+        }
+    }
+}
+
+/* However a body ends early, what is told is what was told before, in order, and an end. */
+void story_may_end_anywhere(const struct scripts *scripts)
+{
+    for (size_t i = 0; i < scripts->count; i++) {
+        AUTO_FREE char *body = mem_strdup(scripts->list[i].body);
+
+        for (size_t length = strlen(body); length-- > 0;) {
+            struct script shorter = scripts->list[i];
+            AUTO_FREE char *told = NULL;
+
+            body[length] = '\0';
+            shorter.body = body;
+            told = play(scripts->dialect, &shorter, SIZE_MAX, SIZE_MAX, 0, NULL);
+            assert_true(strstr(told, "done(") || strstr(told, "failed("));
+        }
+    }
+}
+
+void story_may_be_stopped_anywhere(const struct scripts *scripts)
+{
+    for (size_t i = 0; i < scripts->count; i++) {
+        for (unsigned stop_at = 1;; stop_at++) {
+            AUTO_FREE char *told =
+                play(scripts->dialect, &scripts->list[i], SIZE_MAX, SIZE_MAX, stop_at, NULL);
+            const char *end = strstr(told, "cancelled");
+
+            if (!end) /* fewer events than that */
+                break;
+            assert_string_equal(end, "cancelled");
+        }
+    }
+}
+
+void story_breaks(enum model_dialect dialect, const struct script *script,
+                  const struct err *broken)
+{
+    AUTO_FREE char *told = play(dialect, script, SIZE_MAX, SIZE_MAX, 0, broken);
+
+    expect(script, told, "broken");
+}

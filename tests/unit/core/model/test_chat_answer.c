@@ -1,0 +1,480 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/base/mem.h"
+#include "core/model/answer.h"
+#include "tests/unit/core/model/answer_story.h"
+
+#define EVENT(json)  "data: " json "\n\n"
+#define CHOICE(rest) EVENT("{'choices':[{'index':0," rest "}]}")
+#define DELTA(rest)  CHOICE("'delta':{" rest "}")
+#define TEXT(text)   DELTA("'content':'" text "'")
+#define CALL(rest)   DELTA("'tool_calls':[{" rest "}]")
+#define FINISH(word) CHOICE("'delta':{},'finish_reason':'" word "'")
+#define USAGE                                                               \
+    EVENT("{'choices':[],'usage':{'prompt_tokens':7,'completion_tokens':5," \
+          "'prompt_tokens_details':{'cached_tokens':3},"                    \
+          "'completion_tokens_details':{'reasoning_tokens':2}}}")
+#define DONE EVENT("[DONE]")
+#define STOP FINISH("stop") DONE
+
+#define END       "done(stop)"
+#define CALLS_END "done(tool_calls)"
+
+/* clang-format off */
+static const struct script scripts[] = {
+    /* --- text --- */
+    {"plain text", SSE,
+     DELTA("'role':'assistant','content':''") TEXT("Hel") TEXT("lo") STOP,
+     "text(Hel) text(lo) " END},
+    {"usage in a chunk of its own", SSE, TEXT("x") FINISH("stop") USAGE DONE,
+     "text(x) done(stop in 7 cached 3 out 5 reasoning 2)"},
+    {"usage null in every chunk, then beside the last choice", SSE,
+     EVENT("{'choices':[{'delta':{'content':'x'}}],'usage':null}")
+     EVENT("{'choices':[{'delta':{},'finish_reason':'stop'}],'usage':{'prompt_tokens':1,'completion_tokens':2}}") DONE,
+     "text(x) done(stop in 1 cached 0 out 2 reasoning 0)"},
+    {"usage that grows with every chunk", SSE,
+     EVENT("{'choices':[{'delta':{'content':'x'}}],'usage':{'prompt_tokens':1,'completion_tokens':1}}")
+     EVENT("{'choices':[{'delta':{'content':'y'},'finish_reason':'stop'}],'usage':{'prompt_tokens':1,'completion_tokens':2}}"),
+     "text(x) text(y) done(stop in 1 cached 0 out 2 reasoning 0)"},
+    {"text beside the finish_reason", SSE, CHOICE("'delta':{'content':'x'},'finish_reason':'stop'"),
+     "text(x) " END},
+    {"chunks without choices", SSE,
+     EVENT("{'choices':[],'prompt_filter_results':[]}") EVENT("{'type':'ping'}") TEXT("x") STOP, "text(x) " END},
+    {"another choice is not ours", SSE,
+     EVENT("{'choices':[{'index':1,'delta':{'content':'other'}},{'index':0,'delta':{'content':'x'}}]}") STOP,
+     "text(x) " END},
+    {"a null delta", SSE, CHOICE("'delta':null") TEXT("x") STOP, "text(x) " END},
+    {"messages in a stream", SSE, CHOICE("'message':{'content':'x'}") STOP, "text(x) " END},
+    {"content as a list of parts", SSE,
+     DELTA("'content':[{'type':'thinking','thinking':[{'type':'text','text':'hm'},{'type':'text','text':'m'}]},"
+           "{'type':'text','text':'a'},{'type':'refusal','refusal':'no'},{'type':'reference','ids':[1]},'b']") STOP,
+     "reasoning(hm) reasoning(m) text(a) refusal(no) text(b) " END},
+    {"probabilities", SSE,
+     CHOICE("'delta':{'content':'ab'},'logprobs':{'content':[{'token':'a','logprob':-1,'bytes':[97],'x':1,"
+            "'top_logprobs':[{'token':'a','logprob':-1,'bytes':[97]}]},{'token':'b','logprob':-2,'bytes':null}]}") STOP,
+     "logprobs([{'token':'a','logprob':-1,'bytes':[97],'top_logprobs':[{'token':'a','logprob':-1,'bytes':[97]}]},"
+     "{'token':'b','logprob':-2,'bytes':[98],'top_logprobs':[]}]) text(ab) " END},
+    {"probabilities of nothing", SSE,
+     CHOICE("'delta':{'content':'a'},'logprobs':{'content':[]}") CHOICE("'delta':{'content':'b'},'logprobs':null")
+     CHOICE("'delta':{'content':'c'},'logprobs':{'content':[7,{'token':5},{'token':'c'}]}") STOP,
+     "text(a) text(b) text(c) " END},
+    {"escapes", SSE, TEXT("a\\n\\ud83d\\ude00b") STOP, "text(a\n\xF0\x9F\x98\x80" "b) " END},
+
+    /* --- reasoning and refusal --- */
+    {"reasoning_content", SSE, DELTA("'reasoning_content':'hm','content':null") TEXT("x") STOP, "reasoning(hm) text(x) " END},
+    {"reasoning", SSE, DELTA("'reasoning':'hm','content':''") TEXT("x") STOP, "reasoning(hm) text(x) " END},
+    {"both names for one text", SSE, DELTA("'reasoning':'hm','reasoning_content':'hm'") STOP, "reasoning(hm) " END},
+    {"reasoning beside text", SSE, DELTA("'content':'x','reasoning':'hm'") STOP, "reasoning(hm) text(x) " END},
+    {"refusal", SSE, DELTA("'refusal':'I can'") DELTA("'refusal':'not'") STOP, "refusal(I can) refusal(not) " END},
+
+    {"citations", SSE, TEXT("x") DELTA("'annotations':[{'type':'url_citation','url_citation':{'url':'u','title':'t','start_index':0,'end_index':1,'content':'c'}}]") STOP,
+     "text(x) annotation({'type':'url_citation','url':'u','title':'t','start_index':0,'end_index':1}) " END},
+    {"citations of an unknown kind", SSE, TEXT("x") DELTA("'annotations':[{'type':'star'},7,{'url_citation':{}}]") STOP, "text(x) " END},
+
+    /* --- how it ends --- */
+    {"no [DONE]", SSE, TEXT("x") FINISH("stop"), "text(x) " END},
+    {"no finish_reason", SSE, TEXT("x") DONE, "text(x) " END},
+    {"nothing but [DONE]", SSE, DONE, END},
+    {"nothing after [DONE] counts", SSE, TEXT("x") DONE TEXT("y") EVENT("garbage"), "text(x) " END},
+    {"length", SSE, TEXT("x") FINISH("length") DONE, "text(x) done(length)"},
+    {"content_filter", SSE, TEXT("x") FINISH("content_filter") DONE, "text(x) done(content_filter)"},
+    {"a word of its own", SSE, TEXT("x") FINISH("eos") DONE, "text(x) " END},
+    {"the first finish_reason counts", SSE, TEXT("x") FINISH("length") FINISH("stop") DONE, "text(x) done(length)"},
+    {"an empty finish_reason is none", SSE, CHOICE("'delta':{'content':'x'},'finish_reason':''"),
+     "text(x) failed(upstream again)"},
+    {"tool_calls without calls", SSE, TEXT("x") FINISH("tool_calls") DONE, "text(x) " END},
+    {"cut without finish_reason or [DONE]", SSE, TEXT("x") TEXT("y"), "text(x) text(y) failed(upstream again)"},
+    {"cut inside a chunk", SSE, TEXT("x") "data: {'choices':[{'del", "text(x) failed(upstream again)"},
+    {"cut inside [DONE]", SSE, TEXT("x") "data: [DON", "text(x) failed(upstream again)"},
+    {"last empty line missing", SSE, TEXT("x") "data: [DONE]", "text(x) " END},
+    {"last line is the finish_reason", SSE, TEXT("x") "data: {'choices':[{'delta':{},'finish_reason':'stop'}]}",
+     "text(x) " END},
+    {"empty body", SSE, "", "failed(upstream again)"},
+    {"blank body", SSE, "\r\n\r\n  ", "failed(upstream again)"},
+    {"only comments", SSE, ": processing\n\n: processing\n\n", "failed(upstream again)"},
+
+    /* --- ways to write SSE --- */
+    {"CRLF", SSE, "data: {'choices':[{'delta':{'content':'x'}}]}\r\n\r\ndata: [DONE]\r\n\r\n", "text(x) " END},
+    {"CR", SSE, "data: {'choices':[{'delta':{'content':'x'}}]}\r\rdata: [DONE]\r\r", "text(x) " END},
+    {"no blank after the colon", SSE, "data:{'choices':[{'delta':{'content':'x'}}]}\n\ndata:[DONE]\n\n", "text(x) " END},
+    {"data on several lines", SSE,
+     "data: {'choices':\ndata: [{'delta':\ndata: {'content':'x'}}]}\n\ndata: [DONE]\n\n", "text(x) " END},
+    {"byte order mark, comments, names, ids", SSE,
+     "\xEF\xBB\xBF: hello\nevent: chunk\nid: 1\nretry: 5\n" TEXT("x") "data:\n\n" ": ping\n\n" DONE, "text(x) " END},
+    {"blanks around [DONE]", SSE, TEXT("x") "data:   [DONE] \n\n", "text(x) " END},
+    {"lines that are no fields", SSE, "garbage\n\n" TEXT("x") "{}\n\n" DONE, "text(x) " END},
+    {"no content type", "", TEXT("x") STOP, "text(x) " END},
+    {"a stream called JSON", JSON, TEXT("x") STOP, "text(x) " END},
+
+    /* --- tool calls --- */
+    {"OpenAI's way", SSE,
+     CALL("'index':0,'id':'call_a','type':'function','function':{'name':'f','arguments':''}")
+     CALL("'index':0,'function':{'arguments':'{\\'a\\''}") CALL("'index':0,'function':{'arguments':':1}'}")
+     CALL("'index':1,'id':'call_b','type':'function','function':{'name':'g','arguments':''}")
+     CALL("'index':1,'function':{'arguments':'{}'}") FINISH("tool_calls") DONE,
+     "begin(0 call_a f) args(0 {'a') args(0 :1}) end(0) begin(1 call_b g) args(1 {}) end(1) " CALLS_END},
+    {"text before calls", SSE,
+     TEXT("x") CALL("'index':0,'id':'c1','function':{'name':'f','arguments':'{}'}") FINISH("tool_calls"),
+     "text(x) begin(0 c1 f) args(0 {}) end(0) " CALLS_END},
+    {"stop instead of tool_calls", SSE, CALL("'index':0,'id':'c1','function':{'name':'f','arguments':'{}'}") STOP,
+     "begin(0 c1 f) args(0 {}) end(0) " CALLS_END},
+    {"length cuts a call", SSE, CALL("'index':0,'id':'c1','function':{'name':'f','arguments':'{\\'a'}") FINISH("length"),
+     "begin(0 c1 f) args(0 {'a) done(length)"},
+    {"no index", SSE,
+     CALL("'id':'c1','function':{'name':'f','arguments':'{'}") CALL("'function':{'arguments':'}'}")
+     CALL("'id':'c2','function':{'name':'g','arguments':'{'}") CALL("'function':{'arguments':'}'}") STOP,
+     "begin(0 c1 f) args(0 {) args(0 }) end(0) begin(1 c2 g) args(1 {) args(1 }) end(1) " CALLS_END},
+    {"no id", SSE,
+     CALL("'index':0,'function':{'name':'f','arguments':'{'}") CALL("'index':0,'function':{'arguments':'}'}")
+     CALL("'index':1,'function':{'name':'f','arguments':'{}'}") STOP,
+     "begin(0 made f) args(0 {) args(0 }) end(0) begin(1 made f) args(1 {}) end(1) " CALLS_END},
+    {"neither index nor id, whole calls", SSE,
+     CALL("'function':{'name':'f','arguments':'{}'}") CALL("'function':{'name':'f','arguments':'{\\'a\\':1}'}") STOP,
+     "begin(0 made f) args(0 {}) end(0) begin(1 made f) args(1 {'a':1}) end(1) " CALLS_END},
+    {"neither index nor id, arguments in pieces", SSE,
+     CALL("'function':{'name':'f','arguments':'{'}") CALL("'function':{'arguments':'}'}")
+     CALL("'function':{'name':'g'}") CALL("'function':{'arguments':'{}'}") STOP,
+     "begin(0 made f) args(0 {) args(0 }) end(0) begin(1 made g) args(1 {}) end(1) " CALLS_END},
+    {"neither index nor id nor arguments", SSE,
+     CALL("'function':{'name':'f'}") CALL("'function':{'name':'g','arguments':''}") STOP,
+     "begin(0 made f) end(0) begin(1 made g) end(1) " CALLS_END},
+    {"every index 0, whole calls", SSE,
+     CALL("'index':0,'id':'c1','function':{'name':'f','arguments':'{}'}")
+     CALL("'index':0,'id':'c2','function':{'name':'f','arguments':'{}'}") STOP,
+     "begin(0 c1 f) args(0 {}) end(0) begin(1 c2 f) args(1 {}) end(1) " CALLS_END},
+    {"every index 0, no ids", SSE,
+     CALL("'index':0,'function':{'name':'f','arguments':'{}'}") CALL("'index':0,'function':{'name':'f','arguments':'{}'}") STOP,
+     "begin(0 made f) args(0 {}) end(0) begin(1 made f) args(1 {}) end(1) " CALLS_END},
+    {"every index 0, one tool twice, arguments later", SSE,
+     CALL("'index':0,'id':'c1','function':{'name':'f','arguments':'{}'}") CALL("'index':0,'id':'c2','function':{'name':'f','arguments':''}")
+     CALL("'index':0,'function':{'arguments':'{}'}") STOP,
+     "begin(0 c1 f) args(0 {}) end(0) begin(1 c2 f) args(1 {}) end(1) " CALLS_END},
+    {"several whole calls in one chunk", SSE,
+     DELTA("'tool_calls':[{'index':0,'id':'c1','function':{'name':'f','arguments':'{}'}},"
+           "{'index':1,'id':'c2','function':{'name':'g','arguments':'{}'}}]") STOP,
+     "begin(0 c1 f) args(0 {}) end(0) begin(1 c2 g) args(1 {}) end(1) " CALLS_END},
+    {"id and name in every delta", SSE,
+     CALL("'index':0,'id':'c1','function':{'name':'f','arguments':'{'}") CALL("'index':0,'id':'c1','function':{'name':'f','arguments':'}'}")
+     CALL("'index':0,'id':'c1','function':{'name':'f','arguments':''}") STOP,
+     "begin(0 c1 f) args(0 {) args(0 }) end(0) " CALLS_END},
+    {"id and name in every delta, and a blank after the arguments", SSE,
+     CALL("'index':0,'id':'c1','function':{'name':'f','arguments':'{}'}") CALL("'index':0,'id':'c1','function':{'name':'f','arguments':' '}") STOP,
+     "begin(0 c1 f) args(0 {}) args(0  ) end(0) " CALLS_END},
+    {"the name in every delta, no id", SSE,
+     CALL("'index':0,'function':{'name':'f','arguments':'{'}") CALL("'index':0,'function':{'name':'f','arguments':'}'}") STOP,
+     "begin(0 made f) args(0 {) args(0 }) end(0) " CALLS_END},
+    {"id in every delta, no index", SSE,
+     CALL("'id':'c1','function':{'name':'f','arguments':'{'}") CALL("'id':'c1','function':{'arguments':'}'}") STOP,
+     "begin(0 c1 f) args(0 {) args(0 }) end(0) " CALLS_END},
+    {"a new id in every delta", SSE,
+     CALL("'index':0,'id':'c1','function':{'name':'f','arguments':'{'}") CALL("'index':0,'id':'c2','function':{'arguments':'}'}") STOP,
+     "begin(0 c1 f) args(0 {) args(0 }) end(0) " CALLS_END},
+    {"empty words where there is nothing to say", SSE,
+     CALL("'index':0,'id':'c1','function':{'name':'f','arguments':''}")
+     CALL("'index':0,'id':'','function':{'name':'','arguments':'{}'}")
+     CALL("'index':0,'id':null,'function':{'name':null,'arguments':null}") STOP,
+     "begin(0 c1 f) args(0 {}) end(0) " CALLS_END},
+    {"the same id for different calls", SSE,
+     CALL("'index':0,'id':'c1','function':{'name':'f','arguments':'{}'}") CALL("'index':1,'id':'c1','function':{'name':'f','arguments':'{}'}") STOP,
+     "begin(0 c1 f) args(0 {}) end(0) begin(1 made f) args(1 {}) end(1) " CALLS_END},
+    {"the same id for different calls, no index", SSE,
+     CALL("'id':'c1','function':{'name':'f','arguments':'{}'}") CALL("'id':'c1','function':{'name':'f','arguments':'{}'}") STOP,
+     "begin(0 c1 f) args(0 {}) end(0) begin(1 made f) args(1 {}) end(1) " CALLS_END},
+    {"an id that no client could send back", SSE,
+     CALL("'id':'0123456789012345678901234567890123456789012345678901234567890123456789','function':{'name':'f','arguments':'{}'}") STOP,
+     "begin(0 made f) args(0 {}) end(0) " CALLS_END},
+    {"arguments as an object", SSE, CALL("'index':0,'id':'c1','function':{'name':'f','arguments':{'a':[1,'}']}}") STOP,
+     "begin(0 c1 f) args(0 {'a':[1,'}']}) end(0) " CALLS_END},
+    {"no function around name and arguments", SSE, CALL("'id':'c1','name':'f','arguments':'{}'") STOP,
+     "begin(0 c1 f) args(0 {}) end(0) " CALLS_END},
+    {"name after id and arguments", SSE,
+     CALL("'index':0,'id':'c1','function':{'arguments':'{'}") CALL("'index':0,'function':{'name':'f','arguments':'}'}") STOP,
+     "begin(0 c1 f) args(0 {}) end(0) " CALLS_END},
+    {"an index that starts anywhere", SSE, CALL("'index':1,'id':'c1','function':{'name':'f','arguments':'{}'}") STOP,
+     "begin(0 c1 f) args(0 {}) end(0) " CALLS_END},
+    {"interleaved calls leave in order", SSE,
+     CALL("'index':0,'id':'c1','function':{'name':'f','arguments':''}") CALL("'index':1,'id':'c2','function':{'name':'g','arguments':''}")
+     CALL("'index':1,'function':{'arguments':'{\\'b\\':'}") CALL("'index':0,'function':{'arguments':'{\\'a\\':1}'}")
+     CALL("'index':1,'function':{'arguments':'2}'}") STOP,
+     "begin(0 c1 f) args(0 {'a':1}) end(0) begin(1 c2 g) args(1 {'b':) args(1 2}) end(1) " CALLS_END},
+    {"arguments that are not JSON end with the turn", SSE,
+     CALL("'index':0,'id':'c1','function':{'name':'f','arguments':'oops'}")
+     CALL("'index':1,'id':'c2','function':{'name':'g','arguments':'{}'}") STOP,
+     "begin(0 c1 f) args(0 oops) end(0) begin(1 c2 g) args(1 {}) end(1) " CALLS_END},
+    {"braces in strings do not end a call", SSE,
+     CALL("'index':0,'id':'c1','function':{'name':'f','arguments':'{\\'a\\':\\'}\\\\\\'}'}")
+     CALL("'index':1,'id':'c2','function':{'name':'g','arguments':'{}'}")
+     CALL("'index':0,'function':{'arguments':'\\'}'}") STOP,
+     "begin(0 c1 f) args(0 {'a':'}\\'}) args(0 '}) end(0) begin(1 c2 g) args(1 {}) end(1) " CALLS_END},
+    {"blanks after a call that ended", SSE,
+     CALL("'index':0,'id':'c1','function':{'name':'f','arguments':'{}'}") CALL("'index':1,'id':'c2','function':{'name':'g','arguments':'{}'}")
+     CALL("'index':0,'function':{'arguments':' \\n'}") STOP,
+     "begin(0 c1 f) args(0 {}) end(0) begin(1 c2 g) args(1 {}) end(1) " CALLS_END},
+    {"more after a call that ended", SSE,
+     CALL("'index':0,'id':'c1','function':{'name':'f','arguments':'{}'}") CALL("'index':1,'id':'c2','function':{'name':'g','arguments':'{}'}")
+     CALL("'index':0,'function':{'arguments':'{}'}") STOP,
+     "begin(0 c1 f) args(0 {}) end(0) begin(1 c2 g) args(1 {}) failed(upstream)"},
+    {"a call without a name", SSE, CALL("'index':0,'id':'c1','function':{'arguments':'{}'}") STOP, "failed(upstream)"},
+    {"empty deltas", SSE, DELTA("'tool_calls':[]") DELTA("'tool_calls':[null,{},{'index':0}]") TEXT("x") STOP, "text(x) " END},
+
+    /* --- errors inside the stream --- */
+    {"error object", SSE, TEXT("x") EVENT("{'error':{'message':'it broke','type':'server_error'}}"),
+     "text(x) failed(upstream again: it broke)"},
+    {"error as text", SSE, EVENT("{'error':'it broke'}") DONE, "failed(upstream again: it broke)"},
+    {"error with a status", SSE, EVENT("{'error':{'message':'slow down','code':429}}"),
+     "failed(limit again rate_limit_exceeded: slow down)"},
+    {"error with a status in quotes", SSE, EVENT("{'error':{'message':'slow down','code':'429'}}"),
+     "failed(limit again rate_limit_exceeded: slow down)"},
+    {"no more quota", SSE, EVENT("{'error':{'message':'pay','code':'insufficient_quota'}}"), "failed(limit insufficient_quota: pay)"},
+    {"full context", SSE, EVENT("{'error':{'message':'This is beyond the maximum context length.','code':400}}"),
+     "failed(invalid context_length_exceeded: This is beyond the maximum context length.)"},
+    {"object error", SSE, EVENT("{'object':'error','message':'it broke','code':500}"), "failed(upstream again: it broke)"},
+    {"error event", SSE, TEXT("x") "event: error\n" EVENT("{'message':'it broke'}"), "text(x) failed(upstream again: it broke)"},
+    {"error event in words", SSE, "event: error\n" EVENT("it broke"), "failed(upstream again: it broke)"},
+    {"error in the choice", SSE, CHOICE("'delta':{},'finish_reason':'error','error':{'message':'it broke','code':502}"),
+     "failed(upstream again: it broke)"},
+    {"finish_reason error", SSE, TEXT("x") FINISH("error") DONE, "text(x) failed(upstream again)"},
+    {"no error at all", SSE, EVENT("{'error':null,'choices':[{'delta':{'content':'x'}}]}") EVENT("{'error':{},'choices':[]}") STOP,
+     "text(x) " END},
+    {"garbage as data", SSE, TEXT("x") EVENT("garbage") STOP, "text(x) failed(upstream)"},
+    {"half an object as data", SSE, TEXT("x") EVENT("{'choices':[") STOP, "text(x) failed(upstream)"},
+    {"an array as data", SSE, EVENT("[1]") STOP, "failed(upstream)"},
+
+    /* --- text that is none --- */
+    {"bytes that are not UTF-8", SSE, TEXT("a\xFF" "b\xE2\x82") STOP, "text(a\xEF\xBF\xBD" "b\xEF\xBF\xBD) " END},
+    {"half a surrogate pair", SSE, TEXT("a\\ud83d") TEXT("\\ude00b") STOP, "text(a\xEF\xBF\xBD) text(\xEF\xBF\xBD" "b) " END},
+    {"NUL", SSE, TEXT("a\\u0000b\\\\u0000") STOP, "text(a\xEF\xBF\xBD" "b\\u0000) " END},
+
+    /* --- answers that are not streamed --- */
+    {"JSON", JSON,
+     "{'id':'x','choices':[{'index':0,'message':{'role':'assistant','content':'hello','reasoning_content':'hm'},"
+     "'finish_reason':'stop'}],'usage':{'prompt_tokens':7,'completion_tokens':5}}",
+     "reasoning(hm) text(hello) done(stop in 7 cached 0 out 5 reasoning 0)"},
+    {"JSON called a stream", SSE, "\xEF\xBB\xBF\n {'choices':[{'message':{'content':'hello'},'finish_reason':'length'}]}",
+     "text(hello) done(length)"},
+    {"JSON with parts and refusal", JSON,
+     "{'choices':[{'message':{'content':[{'type':'text','text':'a'},{'type':'output_text','text':'b'}],'refusal':'no'},'finish_reason':'stop'}]}",
+     "text(a) text(b) refusal(no) " END},
+    {"JSON with tool calls", JSON,
+     "{'choices':[{'message':{'content':null,'tool_calls':[{'id':'c1','type':'function','function':{'name':'f','arguments':'{}'}},"
+     "{'id':'c2','type':'function','function':{'name':'f','arguments':{'a':1}}}]},'finish_reason':'tool_calls'}]}",
+     "begin(0 c1 f) args(0 {}) end(0) begin(1 c2 f) args(1 {'a':1}) end(1) " CALLS_END},
+    {"JSON without finish_reason", JSON, "{'choices':[{'message':{'content':'x'}}]}", "text(x) " END},
+    {"JSON with an error", JSON, "{'error':{'message':'it broke'}}", "failed(upstream again: it broke)"},
+    {"JSON without choices", JSON, "{'choices':[]}", "failed(upstream)"},
+    {"JSON of something else", JSON, "{'status':'ok'}", "failed(upstream)"},
+    {"JSON, cut", JSON, "{'choices':[{'message':{'content':'hel", "failed(upstream again)"},
+    {"JSON with bytes that are not UTF-8", JSON, "{'choices':[{'message':{'content':'a\xFF'}}]}", "text(a\xEF\xBF\xBD) " END},
+    {"a page", "text/html; charset=utf-8", "<html>404</html>", "failed(upstream)"},
+    {"a page called JSON", JSON, "\n<!doctype html>", "failed(upstream)"},
+    {"words", "text/plain", "Internal error", "failed(upstream again)"},
+};
+/* clang-format on */
+
+static const struct scripts table = {MODEL_DIALECT_CHAT, scripts, COUNT_OF(scripts)};
+
+/* --- tests --- */
+
+static void every_habit_becomes_its_events(void **state)
+{
+    (void)state;
+    story_is_told(&table);
+}
+
+static void it_does_not_matter_where_the_bytes_are_cut(void **state)
+{
+    (void)state;
+    story_may_be_cut_anywhere(&table);
+}
+
+/* However a body ends early, what is told is what was told before, in order, and an end. */
+static void a_body_that_ends_anywhere_ends_the_turn(void **state)
+{
+    (void)state;
+    story_may_end_anywhere(&table);
+}
+
+static void every_callback_may_end_the_turn(void **state)
+{
+    (void)state;
+    story_may_be_stopped_anywhere(&table);
+}
+
+static void a_broken_connection_is_the_reason_only_when_something_is_missing(void **state)
+{
+    static const struct script whole = {"whole", SSE, TEXT("x") FINISH("stop"), "text(x) " END};
+    static const struct script cut = {"cut", SSE, TEXT("x"),
+                                      "text(x) failed(timeout: "
+                                      "The model's answer ended early: too slow)"};
+    struct err broken;
+
+    (void)state;
+    err_set(&broken, ERR_TIMEOUT, "too slow");
+    story_breaks(MODEL_DIALECT_CHAT, &whole, &broken);
+    story_breaks(MODEL_DIALECT_CHAT, &cut, &broken);
+}
+
+/* --- limits --- */
+
+struct counter {
+    size_t bytes;
+    unsigned calls;
+};
+
+static void count_text(void *arg, const char *text, size_t length)
+{
+    (void)text;
+    ((struct counter *)arg)->bytes += length;
+}
+
+static void count_begin(void *arg, unsigned call, const char *id, const char *name)
+{
+    (void)call, (void)id, (void)name;
+    ((struct counter *)arg)->calls++;
+}
+
+static void count_arguments(void *arg, unsigned call, const char *text, size_t length)
+{
+    (void)call;
+    count_text(arg, text, length);
+}
+
+static void ignore_end(void *arg, unsigned call)
+{
+    (void)arg, (void)call;
+}
+
+static const struct model_events counting = {
+    .text = count_text,
+    .reasoning = count_text,
+    .refusal = count_text,
+    .call_begin = count_begin,
+    .call_arguments = count_arguments,
+    .call_end = ignore_end,
+};
+
+#define FILLING ((size_t)1 << 20)
+
+/* Feeds `head`, a MiB of letters and `tail`, up to `times` times, until it is refused. */
+static enum err_code flood(struct counter *counter, const char *head, const char *tail,
+                           unsigned times, struct chat_failure *failure)
+{
+    AUTO_BUF chunk = {0};
+    struct answer answer;
+    enum err_code rc = ERR_OK;
+
+    buf_add_text(&chunk, head);
+    memset(buf_reserve(&chunk, FILLING), 'x', FILLING);
+    buf_added(&chunk, FILLING);
+    buf_add_text(&chunk, tail);
+    for (char *c = chunk.data; *c; c++) {
+        if (*c == '\'')
+            *c = '"';
+    }
+    answer_init(&answer, MODEL_DIALECT_CHAT, &counting, counter);
+    for (unsigned i = 0; i < times && !rc; i++)
+        rc = answer_feed(&answer, chunk.data, chunk.length, failure);
+    answer_clear(&answer);
+    return rc;
+}
+
+static void an_answer_is_at_most_the_turn_limit(void **state)
+{
+    /* clang-format off */
+    static const char *const ends[][2] = {
+        {"data: {'choices':[{'delta':{'content':'", "'}}]}\n\n"},
+        {"data: {'choices':[{'delta':{'reasoning':'", "'}}]}\n\n"},
+        {"data: {'choices':[{'delta':{'tool_calls':[{'index':0,'function':{'name':'f','arguments':'", "'}}]}}]}\n\n"},
+        /* the second of two calls waits in memory for the first */
+        {"data: {'choices':[{'delta':{'tool_calls':[{'index':0,'function':{'name':'f'}},"
+         "{'index':1,'function':{'name':'f','arguments':'", "'}}]}}]}\n\n"},
+    };
+    /* clang-format on */
+    const unsigned fits = MODEL_TURN_LIMIT / FILLING - 1;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(ends); i++) {
+        struct counter counter = {0};
+        struct chat_failure failure;
+
+        assert_int_equal(flood(&counter, ends[i][0], ends[i][1], fits, &failure), ERR_OK);
+        counter.bytes = 0;
+        assert_int_equal(flood(&counter, ends[i][0], ends[i][1], 100, &failure), ERR_UPSTREAM);
+        assert_true(counter.bytes <= MODEL_TURN_LIMIT);
+        assert_non_null(strstr(failure.err.text, "larger"));
+    }
+}
+
+static void a_json_answer_is_at_most_the_turn_limit(void **state)
+{
+    struct counter counter = {0};
+    struct chat_failure failure;
+
+    (void)state;
+    assert_int_equal(flood(&counter, "{", "", 100, &failure), ERR_UPSTREAM);
+    assert_non_null(strstr(failure.err.text, "larger"));
+}
+
+static void an_event_is_at_most_the_event_limit(void **state)
+{
+    struct counter counter = {0};
+    struct chat_failure failure;
+
+    (void)state;
+    assert_int_equal(flood(&counter, "data: ", "", 100, &failure), ERR_UPSTREAM);
+    assert_non_null(strstr(failure.err.text, "event larger"));
+}
+
+static enum err_code make_calls(struct counter *counter, unsigned count,
+                                struct chat_failure *failure)
+{
+    struct answer answer;
+    enum err_code rc = ERR_OK;
+
+    answer_init(&answer, MODEL_DIALECT_CHAT, &counting, counter);
+    for (unsigned i = 0; i < count && !rc; i++) {
+        AUTO_FREE char *chunk =
+            mem_printf("data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":%u,"
+                       "\"function\":{\"name\":\"f\",\"arguments\":\"{}\"}}]}}]}\n\n",
+                       i);
+
+        rc = answer_feed(&answer, chunk, strlen(chunk), failure);
+    }
+    answer_clear(&answer);
+    return rc;
+}
+
+static void an_answer_has_at_most_the_limit_of_calls(void **state)
+{
+    struct counter counter = {0};
+    struct chat_failure failure;
+
+    (void)state;
+    assert_int_equal(make_calls(&counter, MODEL_CALL_LIMIT, &failure), ERR_OK);
+    assert_int_equal(counter.calls, MODEL_CALL_LIMIT);
+    assert_int_equal(make_calls(&counter, MODEL_CALL_LIMIT + 1, &failure), ERR_UPSTREAM);
+    assert_non_null(strstr(failure.err.text, "tool calls"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_habit_becomes_its_events),
+        cmocka_unit_test(it_does_not_matter_where_the_bytes_are_cut),
+        cmocka_unit_test(a_body_that_ends_anywhere_ends_the_turn),
+        cmocka_unit_test(every_callback_may_end_the_turn),
+        cmocka_unit_test(a_broken_connection_is_the_reason_only_when_something_is_missing),
+        cmocka_unit_test(an_answer_is_at_most_the_turn_limit),
+        cmocka_unit_test(a_json_answer_is_at_most_the_turn_limit),
+        cmocka_unit_test(an_event_is_at_most_the_event_limit),
+        cmocka_unit_test(an_answer_has_at_most_the_limit_of_calls),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

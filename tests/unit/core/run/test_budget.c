@@ -1,0 +1,280 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/run/budget.h"
+
+#define RUN         "run_1"
+#define ITEMS_LIMIT 16
+/* Bytes of every item's body here. */
+#define WEIGHT 300
+
+static struct item_row rows[ITEMS_LIMIT];
+static const struct item_row *items[ITEMS_LIMIT];
+static size_t count;
+
+static struct item_row *add(const char *type, const char *run_id)
+{
+    struct item_row *row = &rows[count];
+
+    memset(row, 0, sizeof(*row));
+    (void)snprintf(row->id, sizeof(row->id), "%zu", count);
+    (void)snprintf(row->type, sizeof(row->type), "%s", type);
+    (void)snprintf(row->run_id, sizeof(row->run_id), "%s", run_id);
+    row->body = mem_zeroed(WEIGHT + 1, 1);
+    memset(row->body, 'x', WEIGHT);
+    items[count++] = row;
+    return row;
+}
+
+/* Four messages of before, a call between them, and what the run has made. */
+static void tell_a_story(void)
+{
+    add("message", "");
+    add("message", "");
+    add("function_call", "run_0");
+    add("function_call_output", "run_0");
+    add("message", "run_0");
+    add("message", "");
+    add("function_call", RUN);
+    add("function_call_output", RUN);
+}
+
+static int clear_items(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ITEMS_LIMIT; i++) { /* also those that did not fit */
+        free(rows[i].body);
+        rows[i].body = NULL;
+    }
+    count = 0;
+    return 0;
+}
+
+/* The ids that are left. */
+static const char *left(void)
+{
+    static char ids[ITEMS_LIMIT + 1];
+
+    for (size_t i = 0; i < count; i++)
+        ids[i] = items[i]->id[0];
+    ids[count] = '\0';
+    return ids;
+}
+
+static struct budget made(const char *config, const char *usage)
+{
+    json_auto_t *parsed = json_parse_own(config);
+    struct budget budget;
+
+    budget_init(&budget, parsed, usage);
+    return budget;
+}
+
+static bool fit(struct budget *budget, const char *config)
+{
+    json_auto_t *parsed = json_parse_own(config);
+
+    return budget_fit(budget, parsed, RUN, items, &count);
+}
+
+static void without_limits_everything_passes(void **state)
+{
+    struct budget budget = made("{}", NULL);
+
+    (void)state;
+    tell_a_story();
+    budget_add(&budget, &(struct model_usage){.input = 1 << 20, .output = 1 << 20});
+    assert_null(budget_spent(&budget));
+    assert_null(budget_exceeded(&budget));
+    assert_true(fit(&budget, "{}"));
+    assert_string_equal(left(), "01234567");
+}
+
+static void what_was_used_is_no_longer_left(void **state)
+{
+    json_auto_t *config = json_parse_own("{\"max_completion_tokens\":300,\"model\":\"m\"}");
+    struct budget budget = made("{\"max_completion_tokens\":300}", NULL);
+    json_auto_t *first = budget_config(&budget, config);
+    json_auto_t *second = NULL;
+
+    (void)state;
+    assert_int_equal(json_get_int(first, "max_completion_tokens", 0), 300);
+    budget_add(&budget, &(struct model_usage){.input = 9, .output = 120});
+    second = budget_config(&budget, config);
+    assert_int_equal(json_get_int(second, "max_completion_tokens", 0), 180);
+    assert_string_equal(json_get_string(second, "model", ""), "m");
+    assert_int_equal(json_get_int(config, "max_completion_tokens", 0), 300);
+}
+
+static void a_limit_is_spent_when_reached_and_exceeded_when_passed(void **state)
+{
+    struct budget budget = made("{\"max_output_tokens\":20}", NULL);
+
+    (void)state;
+    budget_add(&budget, &(struct model_usage){.output = 20});
+    assert_string_equal(budget_spent(&budget), "max_output_tokens");
+    assert_null(budget_exceeded(&budget));
+    budget_add(&budget, &(struct model_usage){.output = 1});
+    assert_string_equal(budget_exceeded(&budget), "max_output_tokens");
+
+    budget = made("{\"max_prompt_tokens\":300}", NULL);
+    budget_add(&budget, &(struct model_usage){.input = 301});
+    assert_string_equal(budget_spent(&budget), "max_prompt_tokens");
+    assert_string_equal(budget_exceeded(&budget), "max_prompt_tokens");
+}
+
+static void what_was_used_outlives_the_run_in_memory(void **state)
+{
+    static const char config[] = "{\"max_prompt_tokens\":5000}";
+    struct budget budget = made(config, NULL);
+    AUTO_FREE char *text = NULL;
+    struct budget again;
+
+    (void)state;
+    tell_a_story();
+    assert_true(fit(&budget, config));
+    budget_add(&budget,
+               &(struct model_usage){
+                   .known = true, .input = 50, .cached = 7, .output = 3, .reasoning = 2});
+    text = budget_text(&budget);
+    again = made(config, text);
+    assert_int_equal(again.used.input, 50);
+    assert_int_equal(again.used.cached, 7);
+    assert_int_equal(again.used.output, 3);
+    assert_int_equal(again.used.reasoning, 2);
+    assert_int_equal(again.asked, 8 * WEIGHT);
+}
+
+static void the_middle_of_the_thread_goes_first(void **state)
+{
+    /* Seven of eight: the second message would do. */
+    static const char most[] = "{\"max_prompt_tokens\":700}";
+    /* Six: the message behind the call's output is where the rest may begin. */
+    static const char some[] = "{\"max_prompt_tokens\":600}";
+    struct budget budget = made(most, NULL);
+
+    (void)state;
+    tell_a_story();
+    assert_true(fit(&budget, most));
+    assert_string_equal(left(), "04567");
+    clear_items(NULL);
+    tell_a_story();
+    budget = made(some, NULL);
+    assert_true(fit(&budget, some));
+    assert_string_equal(left(), "04567");
+}
+
+static void the_newest_message_and_what_the_run_made_stay(void **state)
+{
+    static const char config[] = "{\"max_prompt_tokens\":256}";
+    struct budget budget = made(config, NULL);
+
+    (void)state;
+    tell_a_story();
+    assert_true(fit(&budget, config)); /* too much; but nobody has counted yet */
+    assert_string_equal(left(), "567");
+}
+
+static void of_the_last_messages_the_oldest_goes_first(void **state)
+{
+    static const char config[] = "{\"max_prompt_tokens\":500,\"truncation_strategy\":"
+                                 "{\"type\":\"last_messages\",\"last_messages\":3}}";
+    struct budget budget = made(config, NULL);
+
+    (void)state;
+    tell_a_story();
+    assert_true(fit(&budget, config));
+    assert_string_equal(left(), "4567");
+}
+
+static void instructions_and_tools_take_their_part(void **state)
+{
+    static const char config[] = "{\"max_prompt_tokens\":800,\"instructions\":\"xyz\"}";
+    struct budget budget = made(config, NULL);
+
+    (void)state;
+    tell_a_story();
+    assert_true(fit(&budget, config));
+    assert_string_equal(left(), "04567");
+    assert_int_equal(budget.asking, 5 * WEIGHT + 3);
+}
+
+static void the_upstreams_counting_corrects_the_estimate(void **state)
+{
+    static const char config[] = "{\"max_prompt_tokens\":1000}";
+    struct budget budget = made(config, NULL);
+
+    (void)state;
+    tell_a_story();
+    assert_true(fit(&budget, config));
+    assert_string_equal(left(), "01234567");
+    /* A token is six bytes: the 600 that are left are more than enough. */
+    budget_add(&budget, &(struct model_usage){.known = true, .input = 400});
+    assert_true(fit(&budget, config));
+    assert_string_equal(left(), "01234567");
+    /* 200 are left, which is half of it. */
+    budget_add(&budget, &(struct model_usage){.known = true, .input = 400});
+    assert_true(fit(&budget, config));
+    assert_string_equal(left(), "0567");
+    /* 100 are left, and what must stay costs more. */
+    budget_add(&budget, &(struct model_usage){.known = true, .input = 100});
+    assert_false(fit(&budget, config));
+}
+
+static void an_upstream_that_counts_nothing_is_always_asked(void **state)
+{
+    static const char config[] = "{\"max_prompt_tokens\":256}";
+    struct budget budget = made(config, NULL);
+
+    (void)state;
+    tell_a_story();
+    for (int turn = 0; turn < 3; turn++) {
+        assert_true(fit(&budget, config));
+        budget_add(&budget, &(struct model_usage){0});
+        assert_null(budget_spent(&budget));
+    }
+}
+
+static void an_image_does_not_weigh_what_its_data_do(void **state)
+{
+    static const char config[] = "{\"max_prompt_tokens\":1200}";
+    struct budget budget = made(config, NULL);
+    const size_t length = 100000;
+
+    (void)state;
+    add("message", "");
+    add("message", "");
+    rows[1].body = mem_resize(rows[1].body, length + 1, 1);
+    memset(rows[1].body, 'x', length);
+    rows[1].body[length] = '\0';
+    memcpy(rows[1].body, "\"data:image/", 12);
+    assert_true(fit(&budget, config));
+    assert_string_equal(left(), "01");
+    assert_int_equal(budget.asking, WEIGHT + BUDGET_IMAGE_TOKENS * BUDGET_BYTES_PER_TOKEN);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(without_limits_everything_passes, clear_items),
+        cmocka_unit_test(what_was_used_is_no_longer_left),
+        cmocka_unit_test(a_limit_is_spent_when_reached_and_exceeded_when_passed),
+        cmocka_unit_test_teardown(what_was_used_outlives_the_run_in_memory, clear_items),
+        cmocka_unit_test_teardown(the_middle_of_the_thread_goes_first, clear_items),
+        cmocka_unit_test_teardown(the_newest_message_and_what_the_run_made_stay, clear_items),
+        cmocka_unit_test_teardown(of_the_last_messages_the_oldest_goes_first, clear_items),
+        cmocka_unit_test_teardown(instructions_and_tools_take_their_part, clear_items),
+        cmocka_unit_test_teardown(the_upstreams_counting_corrects_the_estimate, clear_items),
+        cmocka_unit_test_teardown(an_upstream_that_counts_nothing_is_always_asked, clear_items),
+        cmocka_unit_test_teardown(an_image_does_not_weigh_what_its_data_do, clear_items),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

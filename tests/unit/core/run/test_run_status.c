@@ -1,0 +1,91 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "core/base/compiler.h"
+#include "core/run/run_status.h"
+
+static void status_names_survive_a_round_trip(void **state)
+{
+    (void)state;
+    for_each_status (status)
+        assert_int_equal(run_status_parse(run_status_name(status)), status);
+    assert_int_equal(run_status_parse("no such status"), RUN_STATUS_NONE);
+}
+
+static void status_final_is_what_the_api_calls_terminal(void **state)
+{
+    (void)state;
+    for_each_status (status) {
+        bool final = status == RUN_CANCELLED || status == RUN_COMPLETED ||
+                     status == RUN_INCOMPLETE || status == RUN_FAILED || status == RUN_EXPIRED;
+
+        assert_int_equal(run_status_is_final(status), final);
+    }
+}
+
+static void status_final_never_changes(void **state)
+{
+    (void)state;
+    for_each_status (status) {
+        if (!run_status_is_final(status))
+            continue;
+        for_each_event (event)
+            assert_int_equal(run_status_next(status, event), RUN_STATUS_NONE);
+    }
+}
+
+/* The peer's run could not expire while it was in progress, and stayed so for ever. */
+static void status_bella_A2_every_live_run_can_expire_and_fail(void **state)
+{
+    (void)state;
+    for_each_status (status) {
+        if (run_status_is_final(status))
+            continue;
+        assert_int_equal(run_status_next(status, RUN_EV_EXPIRE), RUN_EXPIRED);
+        assert_int_equal(run_status_next(status, RUN_EV_FAIL), RUN_FAILED);
+    }
+}
+
+/* The peer's cancel of a waiting run left it cancelling for ever. */
+static void status_bella_A4_cancelling_always_has_an_end(void **state)
+{
+    (void)state;
+    assert_int_equal(run_status_next(RUN_QUEUED, RUN_EV_CANCEL), RUN_CANCELLING);
+    assert_int_equal(run_status_next(RUN_IN_PROGRESS, RUN_EV_CANCEL), RUN_CANCELLING);
+    assert_int_equal(run_status_next(RUN_REQUIRES_ACTION, RUN_EV_CANCEL), RUN_CANCELLING);
+    assert_int_equal(run_status_next(RUN_CANCELLING, RUN_EV_STOPPED), RUN_CANCELLED);
+    for_each_event (event) {
+        enum run_status next = run_status_next(RUN_CANCELLING, event);
+
+        if (next != RUN_STATUS_NONE)
+            assert_true(run_status_is_final(next));
+    }
+}
+
+static void status_only_the_client_ends_requires_action_with_work(void **state)
+{
+    (void)state;
+    for_each_event (event) {
+        enum run_status next = run_status_next(RUN_REQUIRES_ACTION, event);
+
+        if (next != RUN_STATUS_NONE && next != RUN_CANCELLING && !run_status_is_final(next))
+            assert_int_equal(event, RUN_EV_SUBMIT);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(status_names_survive_a_round_trip),
+        cmocka_unit_test(status_final_is_what_the_api_calls_terminal),
+        cmocka_unit_test(status_final_never_changes),
+        cmocka_unit_test(status_bella_A2_every_live_run_can_expire_and_fail),
+        cmocka_unit_test(status_bella_A4_cancelling_always_has_an_end),
+        cmocka_unit_test(status_only_the_client_ends_requires_action_with_work),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,8 @@
+unit_test(core/run/run_status core_status)
+unit_test(core/run/budget core_run)
+unit_test(core/run/context core_run)
+unit_test(core/run/context_fit core_run)
+unit_test(core/run/context_responses core_run)
+unit_test(core/run/input_text core_run)
+unit_test(core/run/tool_set core_run)
+unit_test(core/run/slots core_run)

@@ -1,0 +1,101 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/tool/arguments.h"
+
+static const char weather[] = "{\"type\":\"object\",\"required\":[\"city\"],\"properties\":{"
+                              "\"city\":{\"type\":\"string\"},"
+                              "\"unit\":{\"enum\":[\"C\",\"F\"],\"default\":\"C\"}}}";
+
+/* What becomes of it: the arguments, or the error. The caller frees. */
+static char *read_text(const char *parameters, const char *text)
+{
+    json_auto_t *schema = json_parse_own(parameters);
+    json_auto_t *args = NULL;
+    struct err err;
+
+    if (tool_arguments_read("weather", schema, text, &args, &err)) {
+        assert_null(args);
+        assert_int_equal(err.code, ERR_INVALID);
+        return mem_strdup(err.text);
+    }
+    return json_text(args);
+}
+
+static void expect(const char *parameters, const char *text, const char *wanted)
+{
+    AUTO_FREE char *seen = read_text(parameters, text);
+
+    assert_string_equal(seen, wanted);
+}
+
+/* F78. */
+static void test_defaults_come_in_and_strangers_go(void **state)
+{
+    (void)state;
+    expect(weather, "{\"city\":\"Bern\",\"colour\":1}", "{\"city\":\"Bern\",\"unit\":\"C\"}");
+    expect(NULL, "{\"any\":[1]}", "{\"any\":[1]}");
+}
+
+/* F77. */
+static void test_every_issue_is_told(void **state)
+{
+    (void)state;
+    expect(weather, "{\"unit\":\"K\"}",
+           "Invalid weather parameters:\n- city: is required\n"
+           "- unit: expected one of [\"C\",\"F\"], received \"K\"");
+    expect(weather, "[]", "The arguments must be a JSON object.");
+}
+
+static void test_what_is_no_json_is_told(void **state)
+{
+    AUTO_FREE char *text = read_text(weather, "{\"city\":");
+
+    (void)state;
+    assert_non_null(strstr(text, "The arguments are not valid JSON: "));
+}
+
+/* F04: every tool takes a limit, also one that declares none and is strict. */
+static void test_limit_and_begin_are_welcome(void **state)
+{
+    (void)state;
+    expect("{\"additionalProperties\":{\"type\":\"string\"}}", "{\"limit\":5,\"begin\":2}",
+           "{}");
+    expect("{\"properties\":{\"limit\":{\"type\":\"integer\"}}}", "{\"limit\":5,\"begin\":2}",
+           "{\"limit\":5}");
+}
+
+static void test_long_news_are_cut(void **state)
+{
+    AUTO_BUF text = {0};
+    AUTO_FREE char *seen = NULL;
+
+    (void)state;
+    buf_add_text(&text, "{\"city\":[");
+    for (int i = 0; i < 5000; i++)
+        buf_addf(&text, "%s\"%d\"", i ? "," : "", i);
+    buf_add_text(&text, "]}");
+    seen =
+        read_text("{\"properties\":{\"city\":{\"items\":{\"type\":\"integer\"}}}}", text.data);
+    assert_true(strlen(seen) < 800);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_defaults_come_in_and_strangers_go),
+        cmocka_unit_test(test_every_issue_is_told),
+        cmocka_unit_test(test_what_is_no_json_is_told),
+        cmocka_unit_test(test_limit_and_begin_are_welcome),
+        cmocka_unit_test(test_long_news_are_cut),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

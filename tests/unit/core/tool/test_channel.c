@@ -1,0 +1,649 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/tool/channel_internal.h"
+#include "tests/unit/core/tool/taker.h"
+
+static void ignore_wake(void *arg)
+{
+    (void)arg;
+}
+
+static struct tool_channel *channel_of(unsigned calls, const bool *hidden, size_t capacity)
+{
+    return tool_channel_new(calls, hidden, capacity, ignore_wake, NULL);
+}
+
+static struct tool_output text(const char *words)
+{
+    return (struct tool_output){
+        .kind = TOOL_OUTPUT_TEXT, .text = mem_strdup(words), .length = strlen(words)};
+}
+
+static struct tool_output end(void)
+{
+    return (struct tool_output){.kind = TOOL_OUTPUT_END};
+}
+
+static enum err_code put(struct tool_channel *channel, unsigned call, struct tool_output output)
+{
+    return tool_channel_put(channel, call, &output);
+}
+
+static void say(struct tool_channel *channel, unsigned call, const char *words)
+{
+    assert_int_equal(put(channel, call, text(words)), ERR_OK);
+}
+
+static void finish(struct tool_channel *channel, unsigned call)
+{
+    assert_int_equal(put(channel, call, end()), ERR_OK);
+}
+
+/* The next output is this text of this call; NULL stands for its END. */
+static void expect(struct tool_channel *channel, unsigned call, const char *words)
+{
+    struct tool_output output;
+
+    assert_true(tool_channel_take(channel, &output));
+    assert_int_equal(output.call, call);
+    if (words)
+        assert_string_equal(output.text, words);
+    else
+        assert_int_equal(output.kind, TOOL_OUTPUT_END);
+    tool_output_clear(&output);
+}
+
+static void expect_nothing(struct tool_channel *channel)
+{
+    struct tool_output output;
+
+    assert_false(tool_channel_take(channel, &output));
+}
+
+/* ---- the rules ---- */
+
+static void channel_gives_the_floor_to_the_first_who_speaks(void **state)
+{
+    struct tool_channel *channel = channel_of(3, NULL, 8);
+
+    (void)state;
+    say(channel, 2, "two");
+    say(channel, 0, "zero");
+    expect(channel, 2, "two");
+    expect_nothing(channel);
+    say(channel, 2, "more");
+    expect(channel, 2, "more");
+    finish(channel, 2);
+    expect(channel, 2, NULL);
+    expect(channel, 0, "zero");
+    tool_channel_release(channel);
+}
+
+static void channel_gives_the_floor_on_in_the_order_of_the_model(void **state)
+{
+    struct tool_channel *channel = channel_of(4, NULL, 8);
+
+    (void)state;
+    say(channel, 1, "one");
+    say(channel, 3, "three");
+    say(channel, 2, "two");
+    finish(channel, 1);
+    expect(channel, 1, "one");
+    expect(channel, 1, NULL);
+    expect(channel, 2, "two");
+    say(channel, 0, "zero");
+    finish(channel, 2);
+    expect(channel, 2, NULL);
+    expect(channel, 0, "zero");
+    tool_channel_release(channel);
+}
+
+static void channel_takes_one_end_for_each_call_and_nothing_behind_it(void **state)
+{
+    struct tool_channel *channel = channel_of(1, NULL, 8);
+
+    (void)state;
+    say(channel, 0, "word");
+    finish(channel, 0);
+    assert_int_equal(put(channel, 0, text("late")), ERR_CANCELLED);
+    assert_int_equal(put(channel, 0, end()), ERR_CANCELLED);
+    expect(channel, 0, "word");
+    assert_false(tool_channel_finished(channel));
+    expect(channel, 0, NULL);
+    assert_true(tool_channel_finished(channel));
+    expect_nothing(channel);
+    tool_channel_release(channel);
+}
+
+static void channel_has_room_for_capacity_outputs_and_the_end(void **state)
+{
+    struct tool_channel *channel = channel_of(1, NULL, 2);
+    struct tool_output output = text("three");
+
+    (void)state;
+    say(channel, 0, "one");
+    say(channel, 0, "two");
+    assert_int_equal(tool_channel_try_put(channel, 0, &output), ERR_LIMIT);
+    assert_string_equal(output.text, "three");
+    tool_output_clear(&output);
+    finish(channel, 0);
+    expect(channel, 0, "one");
+    expect(channel, 0, "two");
+    expect(channel, 0, NULL);
+    tool_channel_release(channel);
+}
+
+static void channel_lets_hidden_calls_speak_whoever_has_the_floor(void **state)
+{
+    const bool hidden[] = {false, true};
+    struct tool_channel *channel = channel_of(2, hidden, 8);
+    struct tool_output output;
+
+    (void)state;
+    say(channel, 1, "psst");
+    assert_true(tool_channel_take(channel, &output));
+    assert_true(output.hidden);
+    tool_output_clear(&output);
+    say(channel, 0, "aloud");
+    expect(channel, 0, "aloud");
+    say(channel, 1, "again");
+    expect(channel, 1, "again");
+    finish(channel, 1);
+    expect(channel, 1, NULL);
+    say(channel, 0, "more");
+    expect(channel, 0, "more");
+    tool_channel_release(channel);
+}
+
+static void channel_lets_no_hidden_call_drown_the_others(void **state)
+{
+    const bool hidden[] = {true, true, false};
+    struct tool_channel *channel = channel_of(3, hidden, 8);
+    unsigned heard[3] = {0};
+
+    (void)state;
+    for (int i = 0; i < 4; i++)
+        for (unsigned call = 0; call < 3; call++)
+            say(channel, call, "me");
+    for (int i = 0; i < 6; i++) {
+        struct tool_output output;
+
+        assert_true(tool_channel_take(channel, &output));
+        heard[output.call]++;
+        tool_output_clear(&output);
+    }
+    for (unsigned call = 0; call < 3; call++)
+        assert_int_equal(heard[call], 2);
+    tool_channel_release(channel);
+}
+
+static void put_metadata(struct tool_channel *channel, unsigned call, const char *title)
+{
+    struct tool_output output = {.kind = TOOL_OUTPUT_METADATA,
+                                 .text = mem_strdup(title),
+                                 .length = strlen(title),
+                                 .fields = json_build("{s:s}", "title", title)};
+
+    assert_int_equal(tool_channel_put(channel, call, &output), ERR_OK);
+}
+
+static void channel_keeps_only_the_last_metadata(void **state)
+{
+    struct tool_channel *channel = channel_of(2, NULL, 1);
+
+    (void)state;
+    say(channel, 0, "word");
+    for (int i = 0; i < 100; i++)
+        put_metadata(channel, 0, "old");
+    put_metadata(channel, 0, "new");
+    put_metadata(channel, 1, "not yet");
+    expect(channel, 0, "new");
+    expect(channel, 0, "word");
+    expect_nothing(channel);
+    finish(channel, 0);
+    expect(channel, 0, NULL);
+    expect(channel, 1, "not yet");
+    tool_channel_release(channel);
+}
+
+static void channel_delivers_metadata_before_the_end(void **state)
+{
+    struct tool_channel *channel = channel_of(1, NULL, 1);
+
+    (void)state;
+    put_metadata(channel, 0, "half way");
+    finish(channel, 0);
+    expect(channel, 0, "half way");
+    expect(channel, 0, NULL);
+    expect_nothing(channel);
+    tool_channel_release(channel);
+}
+
+static void channel_drops_what_is_inside_when_closed(void **state)
+{
+    struct tool_channel *channel = channel_of(2, NULL, 4);
+
+    (void)state;
+    say(channel, 0, "gone");
+    put_metadata(channel, 1, "gone");
+    tool_channel_close(channel);
+    tool_channel_close(channel);
+    assert_true(tool_channel_closed(channel));
+    expect_nothing(channel);
+    assert_int_equal(put(channel, 0, text("late")), ERR_CANCELLED);
+    assert_int_equal(put(channel, 1, end()), ERR_CANCELLED);
+    expect_nothing(channel);
+    tool_channel_release(channel);
+}
+
+static void channel_without_calls_is_finished(void **state)
+{
+    struct tool_channel *channel = channel_of(0, NULL, 1);
+
+    (void)state;
+    expect_nothing(channel);
+    assert_true(tool_channel_finished(channel));
+    tool_channel_release(channel);
+}
+
+static void channel_wakes_once_between_two_takes_that_found_nothing(void **state)
+{
+    struct taker taker;
+    struct tool_channel *channel;
+
+    (void)state;
+    taker_init(&taker);
+    channel = tool_channel_new(2, NULL, 8, taker_wake, &taker);
+    say(channel, 0, "one");
+    say(channel, 0, "two");
+    assert_int_equal(taker.wakes, 1);
+    expect(channel, 0, "one");
+    say(channel, 0, "three");
+    assert_int_equal(taker.wakes, 1);
+    expect(channel, 0, "two");
+    expect(channel, 0, "three");
+    expect_nothing(channel);
+    say(channel, 1, "waits for the floor");
+    assert_int_equal(taker.wakes, 1);
+    say(channel, 0, "four");
+    assert_int_equal(taker.wakes, 2);
+    tool_channel_close(channel);
+    tool_channel_release(channel);
+    taker_clear(&taker);
+}
+
+/* ---- with threads ---- */
+
+struct writer {
+    pthread_t thread;
+    struct tool_channel *channel;
+    unsigned call;
+    unsigned count;
+    enum err_code last;
+};
+
+/* Says 0, 1, 2, ... in `length`, with metadata in between, then ends. */
+static void *write_numbers(void *arg)
+{
+    struct writer *writer = arg;
+
+    for (unsigned i = 0; i < writer->count && !writer->last; i++) {
+        struct tool_output output = {.kind = TOOL_OUTPUT_DELTA, .length = i};
+
+        writer->last = tool_channel_put(writer->channel, writer->call, &output);
+        if (i % 3 == 0) {
+            struct tool_output metadata = {.kind = TOOL_OUTPUT_METADATA, .length = i};
+
+            (void)!tool_channel_put(writer->channel, writer->call, &metadata);
+        }
+    }
+    if (!writer->last)
+        writer->last = put(writer->channel, writer->call, end());
+    tool_channel_release(writer->channel);
+    return NULL;
+}
+
+static void start_writers(struct writer *writers, unsigned count, struct tool_channel *channel,
+                          unsigned outputs)
+{
+    for (unsigned i = 0; i < count; i++) {
+        writers[i] =
+            (struct writer){.channel = tool_channel_hold(channel), .call = i, .count = outputs};
+        assert_int_equal(pthread_create(&writers[i].thread, NULL, write_numbers, &writers[i]),
+                         0);
+    }
+}
+
+static void join_writers(struct writer *writers, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        pthread_join(writers[i].thread, NULL);
+}
+
+#define WRITERS 8
+#define OUTPUTS 2000
+
+/* Peer fault A8: outputs got lost or killed the sender when writers and the sender met. */
+static void channel_bella_A8_no_output_is_lost(void **state)
+{
+    const bool hidden[WRITERS] = {[2] = true, [5] = true};
+    unsigned expected[WRITERS] = {0}, floor = WRITERS;
+    struct writer writers[WRITERS];
+    struct tool_channel *channel;
+    struct tool_output output;
+    struct taker taker;
+
+    (void)state;
+    taker_init(&taker);
+    channel = tool_channel_new(WRITERS, hidden, 3, taker_wake, &taker);
+    start_writers(writers, WRITERS, channel, OUTPUTS);
+    while (taker_next(&taker, channel, &output)) {
+        if (output.kind == TOOL_OUTPUT_DELTA)
+            assert_int_equal(output.length, expected[output.call]++);
+        if (output.kind == TOOL_OUTPUT_END)
+            assert_int_equal(expected[output.call]++, OUTPUTS);
+        if (!hidden[output.call]) {
+            assert_true(floor == WRITERS || floor == output.call);
+            floor = output.kind == TOOL_OUTPUT_END ? WRITERS : output.call;
+        }
+        tool_output_clear(&output);
+    }
+    join_writers(writers, WRITERS);
+    for (unsigned i = 0; i < WRITERS; i++) {
+        assert_int_equal(expected[i], OUTPUTS + 1);
+        assert_int_equal(writers[i].last, ERR_OK);
+    }
+    tool_channel_close(channel);
+    tool_channel_release(channel);
+    taker_clear(&taker);
+}
+
+/* Peer fault A1: the sender slept through the next turn's signal. */
+static void channel_bella_A1_no_wake_is_lost_from_turn_to_turn(void **state)
+{
+    (void)state;
+    for (unsigned turn = 0; turn < 500; turn++) {
+        struct writer writers[2];
+        struct tool_channel *channel;
+        struct tool_output output;
+        struct taker taker;
+        unsigned count = 0;
+
+        taker_init(&taker);
+        channel = tool_channel_new(2, NULL, 1, taker_wake, &taker);
+        start_writers(writers, 2, channel, 2);
+        while (taker_next(&taker, channel, &output)) {
+            count += output.kind != TOOL_OUTPUT_METADATA;
+            tool_output_clear(&output);
+        }
+        assert_int_equal(count, 6);
+        join_writers(writers, 2);
+        tool_channel_close(channel);
+        tool_channel_release(channel);
+        taker_clear(&taker);
+    }
+}
+
+static void channel_close_lets_waiting_writers_go(void **state)
+{
+    (void)state;
+    for (unsigned round = 0; round < 50; round++) {
+        struct tool_channel *channel = channel_of(WRITERS, NULL, 1);
+        struct writer writers[WRITERS];
+        struct tool_output output;
+
+        start_writers(writers, WRITERS, channel, OUTPUTS);
+        for (unsigned i = 0; i < round; i++)
+            if (tool_channel_take(channel, &output))
+                tool_output_clear(&output);
+        tool_channel_close(channel);
+        join_writers(writers, WRITERS);
+        for (unsigned i = 0; i < WRITERS; i++)
+            assert_int_equal(writers[i].last, ERR_CANCELLED);
+        tool_channel_release(channel);
+    }
+}
+
+struct wake_guard {
+    atomic_bool may_come;
+};
+
+static void guarded_wake(void *arg)
+{
+    struct wake_guard *guard = arg;
+
+    assert_true(atomic_load(&guard->may_come));
+}
+
+/* What `arg` points to is freed after the close. */
+static void channel_wakes_nobody_after_the_close(void **state)
+{
+    (void)state;
+    for (unsigned round = 0; round < 300; round++) {
+        struct wake_guard *guard = mem_new(struct wake_guard);
+        struct writer writers[4];
+        struct tool_channel *channel;
+        struct tool_output output;
+
+        atomic_init(&guard->may_come, true);
+        channel = tool_channel_new(4, NULL, 2, guarded_wake, guard);
+        start_writers(writers, 4, channel, 20);
+        for (unsigned i = 0; i < round % 20; i++)
+            if (tool_channel_take(channel, &output))
+                tool_output_clear(&output);
+        tool_channel_close(channel);
+        atomic_store(&guard->may_come, false);
+        free(guard);
+        join_writers(writers, 4);
+        tool_channel_release(channel);
+    }
+}
+
+struct slow_wake {
+    struct tool_channel *channel;
+    atomic_bool began, ended;
+};
+
+/* A wake that takes until somebody closes the channel. */
+static void wake_slowly(void *arg)
+{
+    struct slow_wake *wake = arg;
+
+    atomic_store(&wake->began, true);
+    while (!tool_channel_closed(wake->channel))
+        sched_yield();
+    for (int i = 0; i < 1000; i++)
+        sched_yield();
+    atomic_store(&wake->ended, true);
+}
+
+static void channel_close_waits_for_a_wake_under_way(void **state)
+{
+    struct slow_wake wake = {.channel = NULL};
+    struct writer writer;
+
+    (void)state;
+    atomic_init(&wake.began, false);
+    atomic_init(&wake.ended, false);
+    wake.channel = tool_channel_new(1, NULL, 2, wake_slowly, &wake);
+    start_writers(&writer, 1, wake.channel, 1);
+    while (!atomic_load(&wake.began))
+        sched_yield();
+    tool_channel_close(wake.channel);
+    assert_true(atomic_load(&wake.ended));
+    join_writers(&writer, 1);
+    tool_channel_release(wake.channel);
+}
+
+static void *wait_for_ever(void *arg)
+{
+    struct writer *writer = arg;
+    bool over = tool_channel_wait_over(writer->channel, writer->call, UINT64_MAX);
+
+    writer->last = over ? ERR_CANCELLED : ERR_OK;
+    return NULL;
+}
+
+static void channel_tells_who_waits_for_time_of_end_and_close(void **state)
+{
+    struct tool_channel *channel = channel_of(2, NULL, 1);
+    struct writer writers[2] = {{.channel = channel, .call = 0},
+                                {.channel = channel, .call = 1}};
+
+    (void)state;
+    for (unsigned i = 0; i < 2; i++)
+        pthread_create(&writers[i].thread, NULL, wait_for_ever, &writers[i]);
+    finish(channel, 0);
+    pthread_join(writers[0].thread, NULL);
+    assert_int_equal(writers[0].last, ERR_CANCELLED);
+    assert_false(tool_channel_call_over(channel, 1));
+    tool_channel_close(channel);
+    pthread_join(writers[1].thread, NULL);
+    assert_int_equal(writers[1].last, ERR_CANCELLED);
+    tool_channel_release(channel);
+}
+
+static void channel_end_of_a_full_call_lets_its_writer_go(void **state)
+{
+    struct tool_channel *channel = channel_of(1, NULL, 1);
+    struct writer writer;
+
+    (void)state;
+    start_writers(&writer, 1, channel, OUTPUTS);
+    finish(channel, 0); /* as the timekeeper does */
+    join_writers(&writer, 1);
+    assert_int_equal(writer.last, ERR_CANCELLED);
+    tool_channel_release(channel);
+}
+
+/* ---- the peer's faults ---- */
+
+/* Peer fault A7: what a tool said last decided whether it gave the floor back. */
+static void channel_bella_A7_the_floor_goes_on_whatever_was_said_last(void **state)
+{
+    const enum tool_output_kind kinds[] = {TOOL_OUTPUT_TEXT, TOOL_OUTPUT_STAGE,
+                                           TOOL_OUTPUT_DELTA, TOOL_OUTPUT_METADATA,
+                                           TOOL_OUTPUT_END};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(kinds); i++) {
+        struct tool_channel *channel = channel_of(2, NULL, 4);
+        struct tool_output last = {.kind = kinds[i]};
+        struct tool_output output;
+
+        assert_int_equal(tool_channel_put(channel, 0, &last), ERR_OK);
+        say(channel, 1, "my turn");
+        if (kinds[i] != TOOL_OUTPUT_END) {
+            finish(channel, 0);
+            assert_true(tool_channel_take(channel, &output));
+            assert_int_equal(output.kind, kinds[i]);
+        }
+        expect(channel, 0, NULL);
+        expect(channel, 1, "my turn");
+        finish(channel, 1);
+        expect(channel, 1, NULL);
+        assert_true(tool_channel_finished(channel));
+        tool_channel_release(channel);
+    }
+}
+
+/* Peer fault A5: one tool failed, a later one succeeded, and the run was never woken. */
+static void channel_bella_A5_a_failure_before_a_success_finishes_the_turn(void **state)
+{
+    struct tool_channel *channel = channel_of(2, NULL, 1);
+    struct tool_output failure = {.kind = TOOL_OUTPUT_END, .rc = ERR_UPSTREAM};
+    struct tool_output output;
+
+    (void)state;
+    err_set(&failure.error, ERR_UPSTREAM, "no luck");
+    assert_int_equal(tool_channel_put(channel, 0, &failure), ERR_OK);
+    finish(channel, 1);
+    assert_true(tool_channel_take(channel, &output));
+    assert_int_equal(output.rc, ERR_UPSTREAM);
+    assert_string_equal(output.error.text, "no luck");
+    assert_false(tool_channel_finished(channel));
+    assert_true(tool_channel_take(channel, &output));
+    assert_int_equal(output.rc, ERR_OK);
+    assert_true(tool_channel_finished(channel));
+    tool_channel_release(channel);
+}
+
+/* Peer fault A11: calls that ended together overwrote each other's results, or all of them
+ * found that all had ended. */
+static void channel_bella_A11_calls_that_end_together_end_once_each(void **state)
+{
+    (void)state;
+    for (unsigned round = 0; round < 100; round++) {
+        struct writer writers[WRITERS];
+        struct tool_channel *channel;
+        struct tool_output output;
+        struct taker taker;
+        unsigned ends = 0;
+
+        taker_init(&taker);
+        channel = tool_channel_new(WRITERS, NULL, 1, taker_wake, &taker);
+        start_writers(writers, WRITERS, channel, 0);
+        while (taker_next(&taker, channel, &output))
+            ends |= 1u << output.call;
+        assert_int_equal(ends, (1u << WRITERS) - 1);
+        join_writers(writers, WRITERS);
+        tool_channel_close(channel);
+        tool_channel_release(channel);
+        taker_clear(&taker);
+    }
+}
+
+/* Peer fault B3: a result without the optional parts broke the hand-over. */
+static void channel_bella_B3_an_empty_result_is_a_result(void **state)
+{
+    struct tool_channel *channel = channel_of(1, NULL, 1);
+    struct tool_output output;
+
+    (void)state;
+    finish(channel, 0);
+    assert_true(tool_channel_take(channel, &output));
+    assert_int_equal(output.rc, ERR_OK);
+    assert_int_equal(output.result.count, 0);
+    tool_channel_release(channel);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(channel_gives_the_floor_to_the_first_who_speaks),
+        cmocka_unit_test(channel_gives_the_floor_on_in_the_order_of_the_model),
+        cmocka_unit_test(channel_takes_one_end_for_each_call_and_nothing_behind_it),
+        cmocka_unit_test(channel_has_room_for_capacity_outputs_and_the_end),
+        cmocka_unit_test(channel_lets_hidden_calls_speak_whoever_has_the_floor),
+        cmocka_unit_test(channel_lets_no_hidden_call_drown_the_others),
+        cmocka_unit_test(channel_keeps_only_the_last_metadata),
+        cmocka_unit_test(channel_delivers_metadata_before_the_end),
+        cmocka_unit_test(channel_drops_what_is_inside_when_closed),
+        cmocka_unit_test(channel_without_calls_is_finished),
+        cmocka_unit_test(channel_wakes_once_between_two_takes_that_found_nothing),
+        cmocka_unit_test(channel_bella_A8_no_output_is_lost),
+        cmocka_unit_test(channel_bella_A1_no_wake_is_lost_from_turn_to_turn),
+        cmocka_unit_test(channel_close_lets_waiting_writers_go),
+        cmocka_unit_test(channel_wakes_nobody_after_the_close),
+        cmocka_unit_test(channel_close_waits_for_a_wake_under_way),
+        cmocka_unit_test(channel_tells_who_waits_for_time_of_end_and_close),
+        cmocka_unit_test(channel_end_of_a_full_call_lets_its_writer_go),
+        cmocka_unit_test(channel_bella_A7_the_floor_goes_on_whatever_was_said_last),
+        cmocka_unit_test(channel_bella_A5_a_failure_before_a_success_finishes_the_turn),
+        cmocka_unit_test(channel_bella_A11_calls_that_end_together_end_once_each),
+        cmocka_unit_test(channel_bella_B3_an_empty_result_is_a_result),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

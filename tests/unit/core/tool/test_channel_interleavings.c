@@ -1,0 +1,549 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/compiler.h"
+#include "core/base/mem.h"
+#include "core/tool/channel_internal.h"
+
+/*
+ * The channel against its six rules, in every order in which things can happen.
+ *
+ * A world is a channel, calls that each have a script of outputs, a loop that takes, somebody
+ * who may close it and a timekeeper who may end calls. At any moment a few things can happen
+ * next. The test tries all of them from every state that can be reached, and compares what the
+ * channel does with a plain account of the rules (`struct account`).
+ *
+ * A put that must wait is a put that returns ERR_LIMIT; its call stays blocked until somebody
+ * broadcasts on its condition. So a forgotten broadcast shows as a call that could go on and
+ * was not told.
+ */
+
+#define CALLS_MAX  3
+#define SCRIPT_MAX 4
+#define PATH_LIMIT 64
+
+/* One letter for each output: t text, m metadata. An END follows by itself. */
+struct config {
+    unsigned calls;
+    size_t capacity;
+    const char *scripts[CALLS_MAX];
+    bool hidden[CALLS_MAX];
+    bool may_expire[CALLS_MAX];
+    bool may_close;
+    bool may_poll; /* the loop also takes when nobody woke it */
+};
+
+/* What the rules say about one call. Outputs are known by their place in the script. */
+struct call_account {
+    unsigned char said; /* steps of the script that are done */
+    unsigned char queue[SCRIPT_MAX + 1];
+    unsigned char queued;
+    unsigned char waiting;  /* queued, END not counted */
+    unsigned char metadata; /* place plus one, 0: none */
+    unsigned char ended;    /* 1: by itself, 2: by the timekeeper */
+    unsigned char end_taken;
+    unsigned char blocked;
+    unsigned char expired; /* the timekeeper was here */
+    unsigned char told;    /* since it blocked */
+};
+
+struct account {
+    struct call_account calls[CALLS_MAX];
+    unsigned char floor; /* CALLS_MAX: nobody */
+    unsigned char closed;
+    unsigned char asleep; /* the last take found nothing */
+    unsigned char wakes;  /* since then */
+};
+
+struct world {
+    const struct config *config;
+    struct tool_channel *channel;
+    struct account account;
+};
+
+#define END_PLACE     100
+#define EXPIRED_PLACE 101
+
+static struct world *current;
+
+int __real_pthread_cond_broadcast(pthread_cond_t *cond);
+int __wrap_pthread_cond_broadcast(pthread_cond_t *cond);
+
+int __wrap_pthread_cond_broadcast(pthread_cond_t *cond)
+{
+    for (unsigned i = 0; current && i < current->config->calls; i++)
+        if (cond == &current->channel->slots[i].changed)
+            current->account.calls[i].told = 1;
+    return __real_pthread_cond_broadcast(cond);
+}
+
+static bool anything_to_take(const struct world *world);
+
+/* The account knows of the put that this wake comes from. */
+static void count_wake(void *arg)
+{
+    struct world *world = arg;
+
+    assert_true(anything_to_take(world));
+    world->account.wakes++;
+}
+
+static void world_open(struct world *world, const struct config *config)
+{
+    *world = (struct world){.config = config};
+    world->channel =
+        tool_channel_new(config->calls, config->hidden, config->capacity, count_wake, world);
+    world->account.floor = CALLS_MAX;
+    world->account.asleep = 1;
+    current = world;
+}
+
+static void world_close(struct world *world)
+{
+    current = NULL;
+    tool_channel_close(world->channel);
+    tool_channel_release(world->channel);
+}
+
+/* ---- the rules ---- */
+
+static bool has_output(const struct call_account *call)
+{
+    return call->queued || call->metadata;
+}
+
+static bool can_be_heard(const struct world *world, unsigned call)
+{
+    return world->config->hidden[call] || world->account.floor == call;
+}
+
+static bool anything_to_take(const struct world *world)
+{
+    for (unsigned i = 0; i < world->config->calls; i++)
+        if (can_be_heard(world, i) && has_output(&world->account.calls[i]))
+            return true;
+    return false;
+}
+
+static bool is_over(const struct world *world, unsigned call)
+{
+    return world->account.closed || world->account.calls[call].ended;
+}
+
+/* What a put must return. */
+static enum err_code rule_of_put(const struct world *world, unsigned call, char letter)
+{
+    if (is_over(world, call))
+        return ERR_CANCELLED;
+    if (letter == 't' && world->account.calls[call].waiting >= world->config->capacity)
+        return ERR_LIMIT;
+    return ERR_OK;
+}
+
+static void note_put(struct world *world, unsigned call, char letter, unsigned char place)
+{
+    struct call_account *account = &world->account.calls[call];
+
+    if (letter == 'm')
+        account->metadata = (unsigned char)(place + 1);
+    else
+        account->queue[account->queued++] = place;
+    if (letter == 't')
+        account->waiting++;
+    if (letter == 'e')
+        account->ended = place == END_PLACE ? 1 : 2;
+    if (!world->config->hidden[call] && world->account.floor == CALLS_MAX)
+        world->account.floor = (unsigned char)call;
+}
+
+/* Removes what must come next from this call, and says what that is. */
+static unsigned char note_take(struct world *world, unsigned call)
+{
+    struct call_account *account = &world->account.calls[call];
+    unsigned char place;
+
+    if (account->metadata) {
+        place = (unsigned char)(account->metadata - 1);
+        account->metadata = 0;
+        return place;
+    }
+    place = account->queue[0];
+    memmove(account->queue, account->queue + 1, --account->queued);
+    account->queue[account->queued] = 0;
+    if (place < END_PLACE) {
+        account->waiting--;
+        return place;
+    }
+    account->end_taken = 1;
+    if (world->account.floor == call) {
+        world->account.floor = CALLS_MAX;
+        for (unsigned i = world->config->calls; i-- > 0;)
+            if (!world->config->hidden[i] && has_output(&world->account.calls[i]))
+                world->account.floor = (unsigned char)i;
+    }
+    return place;
+}
+
+/* What holds after every step. */
+static void check(const struct world *world)
+{
+    const struct account *account = &world->account;
+    bool finished = true;
+
+    for (unsigned i = 0; i < world->config->calls; i++) {
+        const struct call_account *call = &account->calls[i];
+
+        finished = finished && call->end_taken;
+        assert_int_equal(tool_channel_call_over(world->channel, i), is_over(world, i));
+        if (call->blocked && rule_of_put(world, i, 't') != ERR_LIMIT)
+            assert_true(call->told);
+    }
+    assert_int_equal(tool_channel_finished(world->channel), finished);
+    assert_int_equal(tool_channel_closed(world->channel), account->closed);
+    assert_true(account->wakes <= 1);
+    if (account->asleep && anything_to_take(world))
+        assert_int_equal(account->wakes, 1);
+}
+
+/* ---- what can happen ---- */
+
+static char letter_at(const struct config *config, unsigned call, unsigned place)
+{
+    size_t length = strlen(config->scripts[call]);
+
+    return place < length ? config->scripts[call][place] : place == length ? 'e' : '\0';
+}
+
+static enum err_code put_one(struct world *world, unsigned call, char letter,
+                             unsigned char place)
+{
+    enum err_code expected = rule_of_put(world, call, letter);
+    struct tool_output output = {
+        .kind = letter == 't'   ? TOOL_OUTPUT_TEXT
+                : letter == 'm' ? TOOL_OUTPUT_METADATA
+                                : TOOL_OUTPUT_END,
+        .length = place,
+        .rc = place == EXPIRED_PLACE ? ERR_TIMEOUT : ERR_OK,
+    };
+
+    /* The account first: a wake comes out of the put. */
+    if (!expected)
+        note_put(world, call, letter, place);
+    assert_int_equal(tool_channel_try_put(world->channel, call, &output), expected);
+    return expected;
+}
+
+static void say(struct world *world, unsigned call)
+{
+    struct call_account *account = &world->account.calls[call];
+    char letter = letter_at(world->config, call, account->said);
+    enum err_code rc;
+
+    account->blocked = 0;
+    account->told = 0;
+    rc = put_one(world, call, letter, letter == 'e' ? END_PLACE : account->said);
+    if (rc == ERR_LIMIT)
+        account->blocked = 1;
+    else
+        account->said++;
+}
+
+static void expire(struct world *world, unsigned call)
+{
+    world->account.calls[call].expired = 1;
+    (void)put_one(world, call, 'e', EXPIRED_PLACE);
+}
+
+static void take(struct world *world)
+{
+    struct account *account = &world->account;
+    struct tool_output output;
+    unsigned char place;
+    bool hidden;
+
+    if (!tool_channel_take(world->channel, &output)) {
+        assert_false(anything_to_take(world));
+        account->asleep = 1;
+        account->wakes = 0;
+        return;
+    }
+    assert_false(account->closed);
+    assert_in_range(output.call, 0, world->config->calls - 1);
+    assert_true(can_be_heard(world, output.call));
+    assert_true(has_output(&account->calls[output.call]));
+    hidden = world->config->hidden[output.call];
+    place = note_take(world, output.call);
+    assert_int_equal(output.length, place);
+    assert_int_equal(output.hidden, hidden);
+    assert_int_equal(output.kind == TOOL_OUTPUT_END, place >= END_PLACE);
+    assert_int_equal(output.rc, place == EXPIRED_PLACE ? ERR_TIMEOUT : ERR_OK);
+    account->asleep = 0;
+    account->wakes = 0;
+    tool_output_clear(&output);
+}
+
+static void close_it(struct world *world)
+{
+    struct account *account = &world->account;
+
+    account->closed = 1;
+    account->floor = CALLS_MAX;
+    for (unsigned i = 0; i < world->config->calls; i++) {
+        account->calls[i].queued = account->calls[i].waiting = account->calls[i].metadata = 0;
+        memset(account->calls[i].queue, 0, sizeof(account->calls[i].queue));
+    }
+    tool_channel_close(world->channel);
+}
+
+/* Things are numbered: what each call says, what the timekeeper does to each call, the take,
+ * the close. */
+static unsigned count_things(const struct config *config)
+{
+    return 2 * config->calls + 2;
+}
+
+static bool can_say(const struct config *config, const struct account *account, unsigned call)
+{
+    const struct call_account *it = &account->calls[call];
+
+    return letter_at(config, call, it->said) && (!it->blocked || it->told);
+}
+
+static bool can_happen(const struct config *config, const struct account *account, unsigned n)
+{
+    if (n < config->calls)
+        return can_say(config, account, n);
+    if (n < 2 * config->calls)
+        return config->may_expire[n - config->calls] &&
+               !account->calls[n - config->calls].expired;
+    if (n == 2 * config->calls)
+        return !account->asleep || account->wakes || config->may_poll;
+    return config->may_close && !account->closed;
+}
+
+static void happen(struct world *world, unsigned n)
+{
+    unsigned calls = world->config->calls;
+
+    if (n < calls)
+        say(world, n);
+    else if (n < 2 * calls)
+        expire(world, n - calls);
+    else if (n == 2 * calls)
+        take(world);
+    else
+        close_it(world);
+    check(world);
+}
+
+/* ---- everywhere ---- */
+
+struct explorer {
+    const struct config *config;
+    unsigned char path[PATH_LIMIT];
+    unsigned length;
+    uint64_t *seen; /* states by their hash; NULL: every path is walked, also to known states */
+    size_t seen_size;
+    size_t states;
+};
+
+static uint64_t hash_of(const struct world *world)
+{
+    const unsigned char *bytes = (const unsigned char *)&world->account;
+    uint64_t hash = 14695981039346656037u;
+
+    for (size_t i = 0; i < sizeof(world->account); i++)
+        hash = (hash ^ bytes[i]) * 1099511628211u;
+    /* The one thing inside the channel that the rules do not fix: whose turn it is. */
+    hash = (hash ^ world->channel->turn) * 1099511628211u;
+    return hash ? hash : 1;
+}
+
+/* True if it was not there. */
+static bool remember(struct explorer *explorer, uint64_t hash)
+{
+    size_t place = hash & (explorer->seen_size - 1);
+
+    while (explorer->seen[place] && explorer->seen[place] != hash)
+        place = (place + 1) & (explorer->seen_size - 1);
+    if (explorer->seen[place] == hash)
+        return false;
+    explorer->seen[place] = hash;
+    assert_true(explorer->states < explorer->seen_size / 2);
+    return true;
+}
+
+/* Walks the path and returns the account at its end; true when that state is a new one. */
+static bool walk(struct explorer *explorer, struct account *ret_account)
+{
+    struct world world;
+    bool is_new;
+
+    world_open(&world, explorer->config);
+    for (unsigned i = 0; i < explorer->length; i++)
+        happen(&world, explorer->path[i]);
+    is_new = !explorer->seen || remember(explorer, hash_of(&world));
+    *ret_account = world.account;
+    world_close(&world);
+    return is_new;
+}
+
+static void explore(struct explorer *explorer, const struct account *here)
+{
+    explorer->states++;
+    assert_true(explorer->length < PATH_LIMIT);
+    explorer->length++;
+    for (unsigned n = 0; n < count_things(explorer->config); n++) {
+        struct account there;
+
+        if (!can_happen(explorer->config, here, n))
+            continue;
+        explorer->path[explorer->length - 1] = (unsigned char)n;
+        if (walk(explorer, &there))
+            explore(explorer, &there);
+    }
+    explorer->length--;
+}
+
+static size_t explore_all(struct explorer *explorer)
+{
+    struct account start;
+
+    (void)walk(explorer, &start);
+    explore(explorer, &start);
+    return explorer->states;
+}
+
+static size_t explore_states(const struct config *config)
+{
+    struct explorer explorer = {.config = config, .seen_size = (size_t)1 << 20};
+
+    explorer.seen = mem_new_array(uint64_t, explorer.seen_size);
+    explore_all(&explorer);
+    free(explorer.seen);
+    return explorer.states;
+}
+
+static size_t explore_paths(const struct config *config)
+{
+    struct explorer explorer = {.config = config};
+
+    return explore_all(&explorer);
+}
+
+/* ---- the tests ---- */
+
+/* There is one thread here, from which the thread sanitizer learns nothing, slowly. */
+#if defined(__SANITIZE_THREAD__)
+#define UNDER_TSAN true
+#elif defined(__has_feature)
+#define UNDER_TSAN __has_feature(thread_sanitizer)
+#else
+#define UNDER_TSAN false
+#endif
+
+static void channel_keeps_its_rules_in_every_state(void **state)
+{
+    size_t states = 0;
+
+    (void)state;
+    if (UNDER_TSAN)
+        skip();
+    for (unsigned mask = 0; mask < 1u << CALLS_MAX; mask++)
+        for (size_t capacity = 1; capacity <= 2; capacity++) {
+            struct config config = {
+                .calls = CALLS_MAX,
+                .capacity = capacity,
+                .scripts = {"tt", "mt", "t"},
+                .may_close = true,
+                .may_poll = true,
+            };
+
+            for (unsigned i = 0; i < CALLS_MAX; i++)
+                config.hidden[i] = mask >> i & 1;
+            states += explore_states(&config);
+        }
+    print_message("%zu states\n", states);
+    assert_true(states > 10000);
+}
+
+static void channel_keeps_its_rules_with_three_outputs_each(void **state)
+{
+    const struct config config = {
+        .calls = CALLS_MAX,
+        .capacity = 1,
+        .scripts = {"ttt", "tmt", "mmt"},
+        .hidden = {false, false, true},
+        .may_close = true,
+    };
+    size_t states = explore_states(&config);
+
+    (void)state;
+    print_message("%zu states\n", states);
+    assert_true(states > 10000);
+}
+
+static void channel_keeps_its_rules_when_calls_expire(void **state)
+{
+    const struct config config = {
+        .calls = CALLS_MAX,
+        .capacity = 1,
+        .scripts = {"tt", "t", "tm"},
+        .hidden = {false, false, true},
+        .may_expire = {true, false, true},
+        .may_close = true,
+    };
+    size_t states;
+
+    (void)state;
+    if (UNDER_TSAN)
+        skip();
+    states = explore_states(&config);
+    print_message("%zu states\n", states);
+    assert_true(states > 10000);
+}
+
+/* Without the idea that equal states behave equally: every order, one by one. */
+static void channel_keeps_its_rules_in_every_order(void **state)
+{
+    const struct config config = {
+        .calls = 2,
+        .capacity = 1,
+        .scripts = {"tt", "m"},
+        .may_expire = {true},
+        .may_close = true,
+    };
+    const struct config hidden = {
+        .calls = 2,
+        .capacity = 1,
+        .scripts = {"t", "t"},
+        .hidden = {false, true},
+        .may_close = true,
+    };
+    size_t paths;
+
+    (void)state;
+    if (UNDER_TSAN)
+        skip();
+    paths = explore_paths(&config) + explore_paths(&hidden);
+    print_message("%zu paths\n", paths);
+    assert_true(paths > 10000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(channel_keeps_its_rules_with_three_outputs_each),
+        cmocka_unit_test(channel_keeps_its_rules_in_every_state),
+        cmocka_unit_test(channel_keeps_its_rules_when_calls_expire),
+        cmocka_unit_test(channel_keeps_its_rules_in_every_order),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

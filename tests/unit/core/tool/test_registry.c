@@ -1,0 +1,85 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "core/tool/registry.h"
+
+static enum err_code run(struct tool_call *call, struct tool_result *ret_result,
+                         struct err *err)
+{
+    (void)call;
+    (void)ret_result;
+    return err_set(err, ERR_INTERNAL, "never called");
+}
+
+static const struct tool_handler function = {.name = "function"};
+static const struct tool_handler one = {.name = "one", .group = "a", .run = run};
+static const struct tool_handler two = {.name = "two", .group = "a", .run = run};
+static const struct tool_handler other_one = {.name = "one", .group = "a_b", .run = run};
+static const struct tool_handler *const list[] = {&function, &one, &other_one, &two, NULL};
+
+static void registry_is_empty_at_first(void **state)
+{
+    (void)state;
+    assert_null(tool_registry_find("a", "one"));
+    assert_false(tool_registry_has_group("a"));
+    assert_null(tool_registry_definition("function"));
+}
+
+static void registry_finds_by_group_and_name(void **state)
+{
+    (void)state;
+    tool_registry_set(list);
+    assert_ptr_equal(tool_registry_find("a", "one"), &one);
+    assert_ptr_equal(tool_registry_find("a_b", "one"), &other_one);
+    assert_null(tool_registry_find("a_b", "two"));
+    assert_true(tool_registry_has_group("a"));
+    assert_false(tool_registry_has_group("b"));
+}
+
+static void registry_lists_a_group_in_order(void **state)
+{
+    (void)state;
+    tool_registry_set(list);
+    assert_ptr_equal(tool_registry_member("a", 0), &one);
+    assert_ptr_equal(tool_registry_member("a", 1), &two);
+    assert_null(tool_registry_member("a", 2));
+    assert_null(tool_registry_member("b", 0));
+}
+
+static void registry_knows_definitions_from_tools_of_groups(void **state)
+{
+    (void)state;
+    tool_registry_set(list);
+    assert_ptr_equal(tool_registry_definition("function"), &function);
+    assert_null(tool_registry_definition("one"));
+    assert_null(tool_registry_find("a", "function"));
+}
+
+/* Peer fault B22: an invented name became a call for the client, and a group with an underscore
+ * in its name could not be told from group and tool. */
+static void registry_bella_B22_an_invented_name_is_nobody(void **state)
+{
+    (void)state;
+    tool_registry_set(list);
+    assert_null(tool_registry_find("a", "three"));
+    assert_null(tool_registry_find("a", "b_one"));
+    assert_null(tool_registry_find("", "one"));
+    assert_null(tool_registry_definition("three"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(registry_is_empty_at_first),
+        cmocka_unit_test(registry_finds_by_group_and_name),
+        cmocka_unit_test(registry_lists_a_group_in_order),
+        cmocka_unit_test(registry_knows_definitions_from_tools_of_groups),
+        cmocka_unit_test(registry_bella_B22_an_invented_name_is_nobody),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

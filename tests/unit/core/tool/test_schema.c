@@ -1,0 +1,237 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/tool/schema.h"
+
+static json_t *parse(const char *text)
+{
+    json_error_t error;
+    json_t *value = json_loads(text, JSON_DECODE_ANY, &error);
+
+    if (!value)
+        fail_msg("%s: %s", text, error.text);
+    return value;
+}
+
+/* The issues, "" when it fits. The caller frees. */
+static char *issues_of(const char *schema_text, const char *value_text)
+{
+    json_auto_t *schema = parse(schema_text);
+    json_auto_t *value = parse(value_text);
+    struct buf issues = {0};
+    bool ok = schema_fits(schema, value, &issues);
+    char *text = buf_take(&issues);
+
+    assert_int_equal(ok, *text == '\0');
+    assert_int_equal(ok, schema_fits(schema, value, NULL));
+    return text;
+}
+
+static void expect(const char *schema, const char *value, const char *issues)
+{
+    AUTO_FREE char *text = issues_of(schema, value);
+
+    assert_string_equal(text, issues);
+}
+
+static void expect_completed(const char *schema_text, const char *value_text,
+                             const char *wanted)
+{
+    json_auto_t *schema = parse(schema_text);
+    json_auto_t *value = parse(value_text);
+    AUTO_FREE char *text = NULL;
+
+    schema_complete(schema, value);
+    text = json_text(value);
+    assert_string_equal(text, wanted);
+}
+
+/* ---- F78: enum and type errors with their path ---- */
+
+static void test_issues_name_the_path(void **state)
+{
+    (void)state;
+    expect(
+        "{\"properties\":{\"a\":{\"items\":{\"properties\":{\"b\":{\"type\":\"string\"}}}}}}",
+        "{\"a\":[{\"b\":\"x\"},{\"b\":1}]}", "- a.1.b: expected string, received integer");
+    expect("{\"required\":[\"name\",\"age\"],\"properties\":{\"age\":{\"minimum\":0}}}",
+           "{\"age\":-1}", "- name: is required\n- age: must be at least 0");
+    expect("{\"type\":\"object\"}", "[]", "- expected object, received array");
+    expect("{\"properties\":{\"unit\":{\"enum\":[\"C\",\"F\"]}}}", "{\"unit\":\"K\"}",
+           "- unit: expected one of [\"C\",\"F\"], received \"K\"");
+    expect("{\"type\":[\"string\",\"null\"]}", "1.5",
+           "- expected one of [\"string\",\"null\"], received number");
+}
+
+static void test_sizes_are_told(void **state)
+{
+    (void)state;
+    expect("{\"minLength\":3}", "\"\xC3\xA4\xC3\xB6\"", "- must have at least 3 characters");
+    expect("{\"maxLength\":2}", "\"\xC3\xA4\xC3\xB6\"", "");
+    expect("{\"maxItems\":1}", "[1,2]", "- must have at most 1 elements");
+    expect("{\"additionalProperties\":false}", "{\"a\":1}", "- has no property a");
+    expect("{\"pattern\":\"^a+$\"}", "\"b\"", "- must match ^a+$");
+    expect("{\"exclusiveMaximum\":10}", "10", "- must be less than 10");
+    expect("{\"multipleOf\":0.1}", "0.3", "");
+    expect("{\"multipleOf\":5}", "12", "- must be a multiple of 5");
+}
+
+static void test_what_2020_has_beyond_7(void **state)
+{
+    (void)state;
+    expect("{\"prefixItems\":[{\"type\":\"string\"}],\"items\":{\"type\":\"integer\"}}",
+           "[\"a\",1,2]", "");
+    expect("{\"prefixItems\":[{\"type\":\"string\"}],\"items\":false}", "[\"a\",1]",
+           "- 1: is not allowed");
+    expect("{\"dependentRequired\":{\"a\":[\"b\"]}}", "{\"a\":1}", "- b: is required");
+    expect("{\"dependentSchemas\":{\"a\":{\"minProperties\":2}}}", "{\"a\":1}",
+           "- must have at least 2 properties");
+    expect("{\"contains\":{\"const\":1},\"minContains\":2}", "[1,2]",
+           "- must contain at least 2 of what is asked for");
+    expect("{\"contains\":{\"const\":1},\"maxContains\":1}", "[1,1.0]",
+           "- must contain at most 1 of what is asked for");
+    expect("{\"contains\":{\"const\":1},\"minContains\":0}", "[]", "");
+    expect("{\"$ref\":\"#/$defs/s\",\"maxLength\":1,\"$defs\":{\"s\":{\"type\":\"string\"}}}",
+           "\"ab\"", "- must have at most 1 characters");
+    expect(
+        "{\"$schema\":\"http://json-schema.org/draft-07/schema#\",\"$ref\":\"#/definitions/s\","
+        "\"maxLength\":1,\"definitions\":{\"s\":{\"type\":\"string\"}}}",
+        "\"ab\"", "");
+}
+
+/* Whoever wrote the schema, and whatever it says. */
+static void test_a_schema_cannot_hurt(void **state)
+{
+    AUTO_BUF deep = {0};
+
+    (void)state;
+    expect("{\"$ref\":\"#\"}", "1", "- is too much to check");
+    expect("{\"not\":{\"$ref\":\"#/not\"}}", "1", "- is too much to check");
+    expect(
+        "{\"$ref\":\"https://example.org/x\"}", "1",
+        "- cannot be checked: the schema refers to https://example.org/x, which is not in it");
+    expect("{\"type\":17,\"enum\":3,\"required\":\"x\",\"allOf\":{},\"properties\":[]}", "{}",
+           "- expected one of 17, received object\n- expected one of 3, received {}");
+    expect("{\"multipleOf\":0}", "5", "");
+    expect("{\"pattern\":\"(\"}", "\"x\"", "- must match (");
+    /* 2 to the 40th ways to look. */
+    for (int i = 0; i < 40; i++)
+        buf_add_text(&deep, "{\"anyOf\":[false,");
+    buf_add_text(&deep, "false");
+    for (int i = 0; i < 40; i++)
+        buf_add_text(&deep, "]}");
+    expect(deep.data, "1", "- fits none of what is allowed");
+}
+
+static void test_exponential_schemas_end(void **state)
+{
+    AUTO_BUF text = {0};
+    AUTO_FREE char *issues = NULL;
+
+    (void)state;
+    buf_add_text(&text, "{\"$ref\":\"#/$defs/d0\",\"$defs\":{");
+    for (int i = 0; i < 40; i++)
+        buf_addf(&text,
+                 "\"d%d\":{\"anyOf\":[{\"$ref\":\"#/$defs/d%d\"},{\"$ref\":\"#/$defs/d%d\"}]},",
+                 i, i + 1, i + 1);
+    buf_add_text(&text, "\"d40\":false}}");
+    issues = issues_of(text.data, "1");
+    assert_string_equal(issues, "- fits none of what is allowed");
+}
+
+static void test_many_elements_are_compared_quickly(void **state)
+{
+    json_auto_t *schema = parse("{\"uniqueItems\":true}");
+    json_auto_t *array = json_array();
+
+    (void)state;
+    for (int i = 0; i < 100000; i++)
+        json_array_append_new(array, json_integer(i));
+    assert_true(schema_fits(schema, array, NULL));
+    json_array_append_new(array, json_real(7.0));
+    assert_false(schema_fits(schema, array, NULL));
+}
+
+static void test_issues_are_limited(void **state)
+{
+    json_auto_t *schema = parse("{\"items\":{\"type\":\"string\"}}");
+    json_auto_t *array = json_array();
+    AUTO_BUF issues = {0};
+    size_t lines = 1;
+
+    (void)state;
+    for (int i = 0; i < 1000; i++)
+        json_array_append_new(array, json_integer(i));
+    assert_false(schema_fits(schema, array, &issues));
+    for (const char *at = issues.data; (at = strchr(at, '\n')); at++)
+        lines++;
+    assert_int_equal(lines, SCHEMA_ISSUE_LIMIT);
+}
+
+/* ---- F78: defaults applied, unknown keys dropped ---- */
+
+static void test_defaults_are_applied(void **state)
+{
+    (void)state;
+    expect_completed("{\"properties\":{\"a\":{\"default\":1},\"b\":{\"default\":[2]}}}",
+                     "{\"a\":5}", "{\"a\":5,\"b\":[2]}");
+    expect_completed(
+        "{\"properties\":{\"o\":{\"default\":{},\"properties\":{\"x\":{\"default\":true}}}}}",
+        "{}", "{\"o\":{\"x\":true}}");
+    expect_completed("{\"items\":{\"properties\":{\"x\":{\"default\":0}}}}", "[{},{\"x\":1}]",
+                     "[{\"x\":0},{\"x\":1}]");
+    expect_completed("{\"$ref\":\"#/$defs/"
+                     "d\",\"$defs\":{\"d\":{\"properties\":{\"x\":{\"default\":null}}}}}",
+                     "{}", "{\"x\":null}");
+}
+
+static void test_unknown_keys_are_dropped(void **state)
+{
+    (void)state;
+    expect_completed("{\"properties\":{\"a\":{}}}", "{\"a\":1,\"b\":2}", "{\"a\":1}");
+    expect_completed("{\"properties\":{\"a\":{}},\"additionalProperties\":false}",
+                     "{\"a\":1,\"b\":2}", "{\"a\":1}");
+    expect_completed(
+        "{\"properties\":{\"a\":{}},\"additionalProperties\":{\"type\":\"string\"}}",
+        "{\"a\":1,\"b\":2}", "{\"a\":1,\"b\":2}");
+    expect_completed("{\"properties\":{\"a\":{}},\"patternProperties\":{\"^b\":{}}}",
+                     "{\"a\":1,\"b\":2}", "{\"a\":1,\"b\":2}");
+    expect_completed("{\"type\":\"object\"}", "{\"b\":2}", "{\"b\":2}");
+    expect_completed("{\"anyOf\":[{\"properties\":{\"a\":{}}},{\"properties\":{\"b\":{}}}]}",
+                     "{\"b\":2,\"c\":3}", "{\"b\":2,\"c\":3}");
+}
+
+static void test_a_circle_of_defaults_ends(void **state)
+{
+    json_auto_t *schema = parse("{\"properties\":{\"next\":{\"default\":{},\"$ref\":\"#\"}}}");
+    json_auto_t *value = json_object();
+
+    (void)state;
+    schema_complete(schema, value);
+    assert_non_null(json_object_get(value, "next"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_issues_name_the_path),
+        cmocka_unit_test(test_sizes_are_told),
+        cmocka_unit_test(test_what_2020_has_beyond_7),
+        cmocka_unit_test(test_a_schema_cannot_hurt),
+        cmocka_unit_test(test_exponential_schemas_end),
+        cmocka_unit_test(test_many_elements_are_compared_quickly),
+        cmocka_unit_test(test_issues_are_limited),
+        cmocka_unit_test(test_defaults_are_applied),
+        cmocka_unit_test(test_unknown_keys_are_dropped),
+        cmocka_unit_test(test_a_circle_of_defaults_ends),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

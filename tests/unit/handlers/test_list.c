@@ -1,0 +1,96 @@
+#include "tests/unit/handlers/tool_run.h"
+
+#include "core/tool/registry.h"
+
+static json_t *schema_of(const struct tool_handler *handler)
+{
+    json_t *schema = NULL;
+
+    assert_int_equal(
+        json_parse(handler->parameters, strlen(handler->parameters), &schema, NULL), ERR_OK);
+    return schema;
+}
+
+static void handlers_have_names_that_models_can_call(void **state)
+{
+    (void)state;
+    for (size_t i = 0; all_handlers[i]; i++) {
+        const char *name = all_handlers[i]->name;
+
+        assert_in_range(strlen(name), 1, 64);
+        assert_int_equal(strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                      "0123456789_-"),
+                         strlen(name));
+    }
+}
+
+static void handlers_are_run_in_a_group_or_left_to_the_client(void **state)
+{
+    (void)state;
+    for (size_t i = 0; all_handlers[i]; i++) {
+        const struct tool_handler *handler = all_handlers[i];
+
+        assert_int_equal(handler->run != NULL, handler->group != NULL);
+        assert_false(handler->run && handler->announce);
+        if (handler->run)
+            assert_true(strlen(handler->description) > 0);
+    }
+}
+
+static void handlers_are_listed_once(void **state)
+{
+    (void)state;
+    for (size_t i = 0; all_handlers[i]; i++)
+        for (size_t j = 0; j < i; j++)
+            assert_string_not_equal(all_handlers[i]->name, all_handlers[j]->name);
+}
+
+static void handlers_are_found(void **state)
+{
+    (void)state;
+    tool_registry_set(all_handlers);
+    assert_ptr_equal(tool_registry_find("basic", "datetime"), &datetime_handler);
+    assert_ptr_equal(tool_registry_find("basic", "text"), &text_handler);
+    assert_ptr_equal(tool_registry_find("basic", "json2interface"), &json2interface_handler);
+    assert_ptr_equal(tool_registry_definition("function"), &function_handler);
+    assert_ptr_equal(tool_registry_definition("custom"), &custom_handler);
+    assert_ptr_equal(tool_registry_definition("local_shell"), &local_shell_handler);
+}
+
+/* Peer fault B23: parameters without a type, and a description at the wrong one. */
+static void handlers_bella_B23_every_parameter_has_a_type_and_a_description(void **state)
+{
+    (void)state;
+    for (size_t i = 0; all_handlers[i]; i++) {
+        json_auto_t *schema = NULL;
+        const char *name;
+        json_t *property;
+        const json_t *required;
+        size_t n;
+
+        if (!all_handlers[i]->parameters)
+            continue;
+        schema = schema_of(all_handlers[i]);
+        assert_string_equal(json_get_string(schema, "type", ""), "object");
+        json_object_foreach (json_object_get(schema, "properties"), name, property) {
+            assert_true(strlen(json_get_string(property, "type", "")) > 0);
+            assert_true(strlen(json_get_string(property, "description", "")) > 0);
+        }
+        json_array_foreach (json_object_get(schema, "required"), n, required)
+            assert_non_null(json_object_get(json_object_get(schema, "properties"),
+                                            json_string_value(required)));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(handlers_have_names_that_models_can_call),
+        cmocka_unit_test(handlers_are_run_in_a_group_or_left_to_the_client),
+        cmocka_unit_test(handlers_are_listed_once),
+        cmocka_unit_test(handlers_are_found),
+        cmocka_unit_test(handlers_bella_B23_every_parameter_has_a_type_and_a_description),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

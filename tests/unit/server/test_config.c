@@ -1,0 +1,390 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka needs the four above. */
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/clock.h"
+#include "core/base/mem.h"
+#include "server/config.h"
+#include "server/config_yaml.h"
+#include "server/own_address.h"
+
+static struct err err;
+
+/* Reads flags, ending with NULL. NULL when they are refused; `err` says why. */
+static struct config *read_flags(const char *first, ...)
+{
+    char *argv[16];
+    int argc = 0;
+    struct config *config = NULL;
+    va_list words;
+
+    memset(&err, 0, sizeof(err));
+    va_start(words, first);
+    for (const char *word = first; word; word = va_arg(words, const char *))
+        argv[argc++] = mem_strdup(word);
+    va_end(words);
+
+    char *kept[16];
+
+    memcpy(kept, argv, sizeof(argv));
+    if (config_read(argc, argv, &config, &err))
+        assert_int_equal(err.code, ERR_INVALID);
+    for (int i = 0; i < argc; i++)
+        free(kept[i]);
+    return config;
+}
+
+static void refused(struct config *config, const char *part)
+{
+    assert_null(config);
+    if (!strstr(err.text, part))
+        fail_msg("'%s' does not say '%s'", err.text, part);
+}
+
+static char *write_file(const char *text)
+{
+    char *path = mem_strdup("/tmp/runnel-config-XXXXXX");
+    int fd = mkstemp(path);
+
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+    close(fd);
+    return path;
+}
+
+static struct config *read_file(const char *text)
+{
+    AUTO_FREE char *path = write_file(text);
+    struct config *config = read_flags("--config", path, NULL);
+
+    unlink(path);
+    return config;
+}
+
+static void nothing_set_gives_the_documented_defaults(void **state)
+{
+    struct config *config = read_flags(NULL);
+
+    (void)state;
+    assert_string_equal(config->listen, "127.0.0.1:8080");
+    assert_string_equal(config->database_url, "embedded");
+    assert_null(config->database_direct_url);
+    assert_string_equal(config->data_dir, "./runnel-data");
+    assert_null(config->api_key);
+    assert_false(config->no_auth);
+    assert_true(config->run_expiry == 600 && config->response_timeout == 3600);
+    assert_int_equal(config->http_workers, 8);
+    assert_true(config->run_loops >= 1);
+    assert_int_equal(config->max_body, 10485760);
+    assert_int_equal(config->unknown_parameters, UNKNOWN_IGNORE);
+    assert_int_equal(config->log, LOG_INFO);
+    assert_int_equal(config->upstream_count, 0);
+    config_free(config);
+}
+
+static void a_flag_wins_over_the_environment_and_that_over_the_file(void **state)
+{
+    AUTO_FREE char *path = write_file("run_expiry: 1\nresponse_timeout: 2\ndrain_timeout: 3\n");
+    struct config *config;
+
+    (void)state;
+    setenv("RUNNEL_CONFIG", path, 1);
+    setenv("RUNNEL_RESPONSE_TIMEOUT", "20", 1);
+    setenv("RUNNEL_RUN_EXPIRY", "10", 1);
+    config = read_flags("--run-expiry=100.5", NULL);
+    unsetenv("RUNNEL_CONFIG");
+    unsetenv("RUNNEL_RESPONSE_TIMEOUT");
+    unsetenv("RUNNEL_RUN_EXPIRY");
+    unlink(path);
+    assert_true(config->run_expiry == 100.5);
+    assert_true(config->response_timeout == 20);
+    assert_true(config->drain_timeout == 3);
+    config_free(config);
+}
+
+static void variables_of_openai_are_not_read(void **state)
+{
+    struct config *config;
+
+    (void)state;
+    setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1", 1);
+    setenv("OPENAI_API_KEY", "sk-theirs", 1);
+    config = read_flags(NULL);
+    unsetenv("OPENAI_BASE_URL");
+    unsetenv("OPENAI_API_KEY");
+    assert_null(config->api_key);
+    assert_int_equal(config->upstream_count, 0);
+    config_free(config);
+}
+
+static void dashes_and_underscores_are_the_same_in_flags(void **state)
+{
+    struct config *config = read_flags("--max_body", "2048", "--keep-alive", "3", NULL);
+
+    (void)state;
+    assert_int_equal(config->max_body, 2048);
+    assert_true(config->keep_alive == 3);
+    config_free(config);
+}
+
+static void what_is_no_value_of_a_setting_is_refused_by_name(void **state)
+{
+    (void)state;
+    refused(read_flags("--run-expiry", "soon", NULL), "--run-expiry: not a number: 'soon'");
+    refused(read_flags("--run-expiry", "nan", NULL), "--run-expiry");
+    refused(read_flags("--http-workers", "0", NULL), "--http-workers: 0 is out of range");
+    refused(read_flags("--http-workers", "1.5", NULL), "not a whole number");
+    refused(read_flags("--unknown-parameters", "maybe", NULL), "unknown word 'maybe'");
+    refused(read_flags("--no-auth=perhaps", NULL), "expected true or false");
+    refused(read_flags("--api-key", "with blank", NULL), "api_key holds a blank");
+    refused(read_flags("--no-such-thing", "1", NULL), "unknown option: --no-such-thing");
+    refused(read_flags("--listen", NULL), "--listen needs a value");
+    refused(read_flags("word", NULL), "unexpected argument: word");
+    refused(read_flags("--listen", "8080", NULL), "expected address:port");
+    refused(read_flags("--listen", "127.0.0.1:99999", NULL), "expected address:port");
+    refused(read_flags("--listen", "::1:80", NULL), "[address]:port");
+    refused(read_flags("--config", "/nowhere/at.all", NULL), "cannot open /nowhere/at.all");
+}
+
+static void switches_know_the_usual_words(void **state)
+{
+    static const char *const words[] = {
+        "--no-auth=true",  "--no-auth=on",  "--no-auth=yes", "--no-auth=1", "--no-auth=ON",
+        "--no-auth=false", "--no-auth=off", "--no-auth=no",  "--no-auth=0", "--no-auth=No"};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(words); i++) {
+        struct config *config = read_flags(words[i], NULL);
+
+        assert_non_null(config);
+        assert_true(config->no_auth == (i < 5));
+        config_free(config);
+    }
+    refused(read_file("no_auth: maybe\n"), "expected true or false");
+    config_free(read_file("sandbox: {roots: [{name: a, path: /a, writable: off}]}\n"));
+    assert_int_equal(err.code, ERR_OK);
+}
+
+static void what_is_no_database_is_refused(void **state)
+{
+    struct config *config = read_flags("--database-url", "host=/tmp dbname=x", NULL);
+
+    (void)state;
+    assert_non_null(config);
+    config_free(config);
+    config = read_flags("--database-url", "postgres://a/b", "--database-direct-url",
+                        "postgresql://a:5433/b", NULL);
+    assert_non_null(config);
+    config_free(config);
+    refused(read_flags("--database-url", "nonsense", NULL), "database_url: expected");
+    refused(read_flags("--database-url", "http://a/b", NULL), "database_url: expected");
+    refused(read_flags("--database-direct-url", "embedded", NULL), "database_direct_url");
+}
+
+static void the_upstream_url_ends_in_v1(void **state)
+{
+    struct config *config = read_flags("--upstream-url", "http://127.0.0.1:9/v1/", NULL);
+
+    (void)state;
+    assert_non_null(config);
+    config_free(config);
+    refused(read_flags("--upstream-url", "http://127.0.0.1:9", NULL), "ends in /v1");
+    refused(read_flags("--upstream-url", "http://127.0.0.1:9/v1/chat", NULL), "ends in /v1");
+    refused(read_flags("--upstream-url", "http://127.0.0.1:9/xv1", NULL), "ends in /v1");
+    config = read_file("upstreams: [{name: a, url: 'http://127.0.0.1:9/v1beta/openai'}]\n");
+    assert_non_null(config);
+    config_free(config);
+}
+
+static void no_auth_is_for_loopback_only(void **state)
+{
+    struct config *config = read_flags("--no-auth", "--listen", "[::1]:8080", NULL);
+
+    (void)state;
+    assert_true(config->no_auth);
+    config_free(config);
+    refused(read_flags("--no-auth", "--listen", "0.0.0.0:8080", NULL), "loopback");
+    refused(read_flags("--no-auth", "--listen", "192.0.2.1:8080", NULL), "loopback");
+}
+
+static void upstreams_come_from_the_file_and_the_url_serves_the_rest(void **state)
+{
+    struct config *config = read_file("upstream_url: http://127.0.0.1:9001/v1\n"
+                                      "upstream_total_timeout: 5\n"
+                                      "upstreams:\n"
+                                      "  - {name: a, url: 'http://127.0.0.1:9000/v1/', "
+                                      "api_key: k, models: [\"gpt-*\", other]}\n"
+                                      "  - name: b\n"
+                                      "    url: https://b.example/v1\n"
+                                      "    models: [b]\n");
+    const struct model_upstream *list;
+
+    (void)state;
+    assert_non_null(config);
+    assert_int_equal(config->upstream_count, 3);
+    list = config->upstreams;
+    assert_string_equal(list[0].url, "http://127.0.0.1:9000/v1");
+    assert_string_equal(list[0].api_key, "k");
+    assert_string_equal(list[0].models[1], "other");
+    assert_null(list[0].models[2]);
+    assert_null(list[1].api_key);
+    assert_true(list[1].timeouts.total == 5 * NS_PER_SECOND);
+    assert_string_equal(list[2].url, "http://127.0.0.1:9001/v1");
+    assert_string_equal(list[2].models[0], "*");
+    config_add_upstream(config, "more", "http://127.0.0.1:9002/v1");
+    assert_int_equal(config->upstream_count, 4);
+    assert_string_equal(config->upstreams[0].name, "a");
+    assert_string_equal(config->upstreams[3].name, "more");
+    config_free(config);
+}
+
+static void an_unknown_key_of_the_file_is_named_with_its_path(void **state)
+{
+    (void)state;
+    refused(read_file("run_expire: 3\n"), "unknown key: run_expire");
+    refused(read_file("run-expiry: 3\n"), "unknown key: run-expiry");
+    refused(read_file("upstreams:\n  - {name: a, url: 'http://a/v1', modells: []}\n"),
+            "unknown key: upstreams[0].modells");
+    refused(read_file("sandbox: {roots: [{name: a, path: /a, writeable: true}]}\n"),
+            "unknown key: sandbox.roots[0].writeable");
+    refused(read_file("upstreams:\n  - {name: a}\n"), "upstreams[0]: 'url' is missing");
+    refused(read_file("upstreams: {name: a}\n"), "upstreams: expected a list");
+    refused(read_file("network: {allow_internal_hosts: [[a]]}\n"),
+            "network.allow_internal_hosts[0]: expected a word");
+    refused(read_file("listen: [a]\n"), "listen: expected one value");
+}
+
+static void sections_of_later_features_are_accepted(void **state)
+{
+    struct config *config =
+        read_file("embeddings: {upstream: main, model: e}\n"
+                  "mcp_servers: []\n"
+                  "tools: {groups: {shell: [a]}, permissions: {}}\n"
+                  "network: {allow_internal_hosts: [\"127.0.0.1:9000\"]}\n"
+                  "sandbox: {roots: [{name: shared, path: /srv/shared, writable: false}]}\n");
+
+    (void)state;
+    assert_non_null(config);
+    config_free(config);
+}
+
+static void a_file_that_is_not_one_is_refused_with_its_line(void **state)
+{
+    (void)state;
+    refused(read_file("a: [\n"), ":");
+    refused(read_file("- a\n"), "expected 'key: value' lines");
+    refused(read_file("listen: \"127.0.0.1:1\"\nlisten: \"127.0.0.1:2\"\n"),
+            ":2: 'listen' is given twice");
+}
+
+static void aliases_do_not_make_an_endless_tree(void **state)
+{
+    /* Ten times ten times ... of one list: some bytes here, a billion nodes there. */
+    refused(
+        read_file("tools: {groups: [&a [1,2,3,4,5,6,7,8,9,0],\n"
+                  "&b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a], &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b],\n"
+                  "&d [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c], &e [*d,*d,*d,*d,*d,*d,*d,*d,*d,*d]]}\n"),
+        "too deep, or too long");
+    refused(read_file("tools: &self {groups: *self}\n"), "too deep, or too long");
+    (void)state;
+}
+
+static void an_empty_file_sets_nothing(void **state)
+{
+    struct config *config = read_file("# nothing\n");
+
+    (void)state;
+    assert_non_null(config);
+    config_free(config);
+}
+
+static void our_own_address_is_no_upstream(void **state)
+{
+    (void)state;
+    assert_true(own_address("127.0.0.1", "8080", "http://127.0.0.1:8080/v1"));
+    assert_true(own_address("127.0.0.1", "8080", "http://localhost:8080/v1"));
+    assert_true(own_address("0.0.0.0", "8080", "http://127.0.0.1:8080/v1"));
+    assert_true(own_address("0.0.0.0", "8080", "http://127.0.0.2:8080/v1"));
+    assert_true(own_address("0.0.0.0", "8080", "http://127.255.3.4:08080/v1"));
+    assert_true(own_address("::", "8080", "http://127.0.0.2:8080/v1"));
+    assert_true(own_address("::", "8080", "http://[::ffff:127.0.0.2]:8080/v1"));
+    assert_true(own_address("0.0.0.0", "8080", "http://user:pw@127.0.0.1:8080"));
+    assert_true(own_address("127.0.0.1", "8080", "http://0.0.0.0:8080/v1"));
+    assert_true(own_address("::1", "8080", "http://[::1]:8080/v1"));
+    assert_true(own_address("127.0.0.1", "80", "http://127.0.0.1/v1"));
+    assert_false(own_address("127.0.0.1", "8080", "http://127.0.0.1:8081/v1"));
+    assert_false(own_address("127.0.0.1", "8080", "http://127.0.0.2:8080/v1"));
+    assert_false(own_address("127.0.0.1", "80", "https://127.0.0.1/v1"));
+    refused(read_flags("--upstream-url", "http://localhost:8080/v1", NULL), "own address");
+    refused(read_flags("--upstream-url", "ftp://localhost/v1", NULL), "http://");
+}
+
+static void a_host_header_says_whether_it_means_this_machine(void **state)
+{
+    static const char *const local[] = {"localhost",      "LocalHost:8080", "127.0.0.1",
+                                        "127.9.8.7:8080", "[::1]",          "[::1]:8080"};
+    static const char *const strange[] = {"rebound.example",
+                                          "rebound.example:8080",
+                                          "localhost.rebound.example",
+                                          "127.0.0.1.rebound.example",
+                                          "192.0.2.1",
+                                          "[2001:db8::1]:8080",
+                                          "[::1",
+                                          "[::1].rebound.example",
+                                          "0.0.0.0",
+                                          "",
+                                          ":8080"};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(local); i++)
+        assert_true(own_address_is_local_name(local[i]));
+    for (size_t i = 0; i < COUNT_OF(strange); i++)
+        assert_false(own_address_is_local_name(strange[i]));
+}
+
+static void the_printed_table_names_every_default(void **state)
+{
+    char text[32768] = "";
+    FILE *file = fmemopen(text, sizeof(text), "w");
+
+    (void)state;
+    config_print_settings(file);
+    (void)fclose(file);
+    assert_non_null(strstr(text, "| `run_expiry` | `600` |"));
+    assert_non_null(strstr(text, "| `upstream_url` | none: the demo model |"));
+    assert_null(strstr(text, "(null)"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_set_gives_the_documented_defaults),
+        cmocka_unit_test(a_flag_wins_over_the_environment_and_that_over_the_file),
+        cmocka_unit_test(variables_of_openai_are_not_read),
+        cmocka_unit_test(dashes_and_underscores_are_the_same_in_flags),
+        cmocka_unit_test(what_is_no_value_of_a_setting_is_refused_by_name),
+        cmocka_unit_test(switches_know_the_usual_words),
+        cmocka_unit_test(what_is_no_database_is_refused),
+        cmocka_unit_test(the_upstream_url_ends_in_v1),
+        cmocka_unit_test(no_auth_is_for_loopback_only),
+        cmocka_unit_test(upstreams_come_from_the_file_and_the_url_serves_the_rest),
+        cmocka_unit_test(an_unknown_key_of_the_file_is_named_with_its_path),
+        cmocka_unit_test(sections_of_later_features_are_accepted),
+        cmocka_unit_test(a_file_that_is_not_one_is_refused_with_its_line),
+        cmocka_unit_test(aliases_do_not_make_an_endless_tree),
+        cmocka_unit_test(an_empty_file_sets_nothing),
+        cmocka_unit_test(our_own_address_is_no_upstream),
+        cmocka_unit_test(a_host_header_says_whether_it_means_this_machine),
+        cmocka_unit_test(the_printed_table_names_every_default),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,8 @@
+foreach(file params encode import_read messages prompt_template run_params)
+    unit_test(server/${file} server)
+endforeach()
+unit_test(server/upstream_responses upstream)
+unit_test(server/upstream_script upstream)
+foreach(file auth config data_dir deadlines hygiene router uri ws_codec ws_handshake ws_memory)
+    unit_test(server/${file} server)
+endforeach()
