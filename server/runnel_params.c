@@ -61,9 +61,9 @@ enum err_code runnel_params_check(const json_t *body, struct err *err)
 
 json_t *runnel_context(const json_t *body)
 {
-    json_t *context = json_object_get(json_object_get(body, "runnel"), "context");
+    const json_t *context = json_object_get(json_object_get(body, "runnel"), "context");
 
-    return json_is_object(context) ? json_incref(context) : NULL;
+    return json_is_object(context) ? json_deep_copy(context) : NULL;
 }
 
 json_t *runnel_settings(const json_t *body)

@@ -342,7 +342,7 @@ static const json_t *files_view(struct run *run)
 }
 
 /* Tools of a group stand under its label. */
-static json_t *visible_files(struct run *run, const struct tool_use *use)
+static const json_t *visible_files(struct run *run, const struct tool_use *use)
 {
     return files_view_of(files_view(run), use->label ? use->label : use->type);
 }
@@ -350,7 +350,6 @@ static json_t *visible_files(struct run *run, const struct tool_use *use)
 static void start_call(struct run *run, struct call *call)
 {
     json_auto_t *args = NULL;
-    json_auto_t *files = NULL;
     struct err err;
 
     if (refusal_of(run, call, &args, &err)) {
@@ -358,7 +357,6 @@ static void start_call(struct run *run, struct call *call)
         return;
     }
     run->tool_calls_made++;
-    files = visible_files(run, call->use);
     tool_executor_submit(engine_options(run->engine)->executor,
                          &(struct tool_call_spec){
                              .handler = call->use->handler,
@@ -371,7 +369,7 @@ static void start_call(struct run *run, struct call *call)
                              .user = json_get_string(run->config, "user", ""),
                              .args = args,
                              .config = call->use->entry,
-                             .files = files,
+                             .files = visible_files(run, call->use),
                              .context = run->context,
                          });
 }

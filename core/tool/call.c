@@ -12,9 +12,11 @@
  * What a handler is lent, and how its call begins and ends.
  */
 
-static json_t *keep(json_t *value, const char *fallback)
+/* A copy: a tree belongs to one thread. jansson's counts are atomic, but they order nothing, so
+ * whoever drops the last reference may free what another thread's read is not known to be over. */
+static json_t *copy(const json_t *value, const char *fallback)
 {
-    return value ? json_incref(value) : json_build(fallback);
+    return value ? json_deep_copy(value) : json_build(fallback);
 }
 
 struct tool_call *tool_call_new(const struct tool_call_spec *spec)
@@ -30,10 +32,10 @@ struct tool_call *tool_call_new(const struct tool_call_spec *spec)
     call->run = mem_strdup(spec->run ? spec->run : "");
     call->thread = mem_strdup(spec->thread ? spec->thread : "");
     call->user = mem_strdup(spec->user ? spec->user : "");
-    call->args = keep(spec->args, "{}");
-    call->config = keep(spec->config, "{}");
-    call->files = keep(spec->files, "[]");
-    call->context = keep(spec->context, "{}");
+    call->args = copy(spec->args, "{}");
+    call->config = copy(spec->config, "{}");
+    call->files = copy(spec->files, "[]");
+    call->context = copy(spec->context, "{}");
     return call;
 }
 

@@ -45,7 +45,7 @@ void tool_executor_stop(struct tool_executor *executor, uint64_t patience_ns);
  * until it returns. */
 void tool_executor_free(struct tool_executor *executor);
 
-/* Everything one call needs; strings are copied, JSON references are kept. */
+/* Everything one call needs; strings and JSON are copied, so that none is two threads'. */
 struct tool_call_spec {
     const struct tool_handler *handler;
     struct tool_channel *channel; /* held by the call until its end */
@@ -55,10 +55,10 @@ struct tool_call_spec {
     const char *run;
     const char *thread;
     const char *user;
-    json_t *args;    /* object; the executor keeps a reference; nobody changes it any more */
-    json_t *config;  /* object */
-    json_t *files;   /* array of strings */
-    json_t *context; /* object */
+    const json_t *args;    /* object */
+    const json_t *config;  /* object */
+    const json_t *files;   /* array of strings */
+    const json_t *context; /* object */
 };
 
 /* Any thread. Never blocks. */

@@ -155,11 +155,9 @@ void files_view_add_attachments(json_t *view, const json_t *attachments)
         add_attachment(view, attachment);
 }
 
-json_t *files_view_of(const json_t *view, const char *tool_type)
+const json_t *files_view_of(const json_t *view, const char *tool_type)
 {
-    const json_t *list = json_object_get(view, tool_type);
-
-    return list ? json_deep_copy(list) : json_build("[]");
+    return json_object_get(view, tool_type);
 }
 
 /* OpenAI's words for what a value is. */

@@ -29,8 +29,8 @@ json_t *files_view_to_resources(const json_t *view);
 void files_view_add_attachments(json_t *view, const json_t *attachments);
 void files_view_add(json_t *view, const char *tool_type, const char *file_id);
 
-/* The list of one tool type; a new empty array when it has none. */
-json_t *files_view_of(const json_t *view, const char *tool_type);
+/* The view's own list of one tool type; NULL when it has none. */
+const json_t *files_view_of(const json_t *view, const char *tool_type);
 
 /* Checks shape, limits (20 files, 1 vector store) and how ids begin, with OpenAI's errors;
  * `param` is the path prefix, "tool_resources". */

@@ -313,6 +313,32 @@ static void executor_passes_on_who_asked_and_for_what(void **state)
     stop(executor);
 }
 
+/* While its run goes on and changes what is its own. */
+static void executor_calls_have_their_own_values(void **state)
+{
+    struct tool_executor *executor = started(1, 0);
+    json_auto_t *args = json_build("{s:i}", "a", 1);
+    json_auto_t *context = json_build("{s:{s:s}}", "trace", "id", "t");
+    struct turn turn;
+
+    (void)state;
+    turn_open(&turn, 2);
+    submit(executor, &turn, 0, &deaf_for_ever, NULL, NULL);
+    assert_true(door_wait(&door.entered, 1, TAKER_PATIENCE));
+    tool_executor_submit(executor, &(struct tool_call_spec){.handler = &echo,
+                                                            .channel = turn.channel,
+                                                            .position = 1,
+                                                            .args = args,
+                                                            .context = context});
+    json_object_clear(args);
+    json_object_clear(json_object_get(context, "trace"));
+    door_open();
+    expect_end(&turn, ERR_OK);
+    expect_result(&turn, "     {\"a\":1} {} [] {\"trace\":{\"id\":\"t\"}}");
+    turn_close(&turn);
+    stop(executor);
+}
+
 static void expect_kind(struct turn *turn, enum tool_output_kind kind, const char *name,
                         const char *text)
 {
@@ -788,6 +814,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(executor_ends_a_call_with_its_result),
         cmocka_unit_test(executor_passes_on_who_asked_and_for_what),
+        cmocka_unit_test(executor_calls_have_their_own_values),
         cmocka_unit_test(executor_delivers_what_a_handler_emits),
         cmocka_unit_test(executor_alternates_between_runs),
         cmocka_unit_test(executor_ends_a_call_that_listens_at_its_deadline),
