@@ -29,7 +29,7 @@ struct duty {
     uint64_t due_ns;
 };
 
-enum { DUTY_COUNT = 5 };
+enum { DUTY_COUNT = 6 };
 
 struct keeper {
     struct server *server;
@@ -251,6 +251,17 @@ static void claim_runs(struct keeper *keeper)
     }
 }
 
+static void end_stalled(struct keeper *keeper)
+{
+    size_t count = 0;
+    struct err err;
+
+    if (store_stalled_end(keeper->server->store, STORE_SLEEP_SECONDS, &count, &err))
+        complain("stalled transactions were not ended", &err);
+    else if (count)
+        log_warn("ended %zu transactions of servers that stand still", count);
+}
+
 static void fail_foreground(struct keeper *keeper)
 {
     size_t count = 0;
@@ -375,6 +386,7 @@ enum err_code keeper_start(struct server *server, struct keeper **ret_keeper, st
     const struct duty duties[DUTY_COUNT] = {
         {.perform = renew_leases, .every_seconds = lease / 3},
         {.perform = claim_runs, .every_seconds = lease / 15},
+        {.perform = end_stalled, .every_seconds = lease},
         {.perform = fail_foreground, .every_seconds = lease},
         {.perform = maintain_events, .every_seconds = 3600},
         {.perform = purge_responses, .every_seconds = server->config->response_timeout / 4},

@@ -94,6 +94,34 @@ enum err_code store_leases_renew(struct store *store, const char *const *run_ids
     return rc;
 }
 
+/* Ours are those that call themselves as we do. One that waits for its client in the middle of a
+ * pipeline is "active"; it has changed something if it has a transaction id. */
+enum err_code store_stalled_end(struct store *store, double seconds, size_t *ret_count,
+                                struct err *err)
+{
+    static const struct db_statement end = {
+        "store_stalled_end",
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        " WHERE datname = current_database() AND usename = current_user"
+        "  AND application_name = current_setting('application_name')"
+        "  AND state = 'active' AND wait_event_type = 'Client' AND backend_xid IS NOT NULL"
+        "  AND query_start <= clock_timestamp() - $1::bigint * interval '1 microsecond'"};
+    AUTO_DB *db = NULL;
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    rc = db_begin(store, &db, err);
+    if (rc)
+        return rc;
+    db_arg_int(&args, (int64_t)(seconds * (double)US_PER_SECOND));
+    rc = db_exec(db, &end, &args, &rows, err);
+    if (rc)
+        return rc;
+    *ret_count = db_count(rows);
+    return db_commit(db, err);
+}
+
 /* What the list does not name does not live here, though the lease says so: it could not be made
  * ready after it was claimed, or its end could not be stored. */
 static enum err_code give_back(struct db *db, const char *const *run_ids, size_t count,

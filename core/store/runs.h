@@ -169,6 +169,11 @@ enum err_code store_leases_renew(struct store *store, const char *const *run_ids
                                  const int64_t *fences, size_t count,
                                  enum lease_state *ret_states, struct err *err) MUST_CHECK;
 
+/* Ends the sessions of servers that stand still between the statements of a pipeline, their rows
+ * locked, for `seconds` or longer: PostgreSQL's own limit counts only from the pipeline's end. */
+enum err_code store_stalled_end(struct store *store, double seconds, size_t *ret_count,
+                                struct err *err) MUST_CHECK;
+
 /* After a successful renewal: what this boot holds without naming it there, because it could not be
  * taken up or ended, and whose time is over, is anybody's again. `run_ids` are all runs that live
  * here. */

@@ -22,10 +22,12 @@ static void thread_has_ended(void *db)
 static enum err_code limit_sleep(struct connection *connection, uint64_t deadline_ns,
                                  struct err *err)
 {
-    static const struct db_statement set = {NULL,
-                                            "SET idle_in_transaction_session_timeout = '10s'"};
+    static const struct db_statement set = {
+        NULL, "SELECT set_config('idle_in_transaction_session_timeout', $1::bigint || 's', false)"};
+    AUTO_DB_ARGS args = {0};
 
-    connection_queue(connection, &set, NULL);
+    db_arg_int(&args, STORE_SLEEP_SECONDS);
+    connection_queue(connection, &set, &args);
     return connection_run(connection, deadline_ns, NULL, NULL, err);
 }
 

@@ -28,6 +28,10 @@
 
 struct store;
 
+/* A server that stands still in the middle of a transaction loses it after this time, so that others
+ * can take over what it has locked. */
+#define STORE_SLEEP_SECONDS 10
+
 struct store_options {
     const char *url; /* libpq URL or key=value string; of the private cluster when embedded */
     const char *direct_url;  /* for migrations and LISTEN */

@@ -19,6 +19,7 @@ from .refusals import PATHS, REFUSALS
 from .tools import TIME, WEATHER
 
 ASSISTANTS, THREADS, MESSAGES = 4, 6, 24  # at most; then some are deleted
+PAGE = 100  # of the lists that everything is compared with
 PATIENCE = 30  # seconds, which only a bug takes
 
 
@@ -148,8 +149,8 @@ class Walk:
 
     def comes_to_rest(self, run, status):
         base = f"/threads/{run.thread.id}"
-        steps = self.get(f"{base}/runs/{run.id}/steps", order="asc", limit=100)["data"]
-        said = self.get(f"{base}/messages", run_id=run.id, order="asc", limit=100)["data"]
+        steps = self.get(f"{base}/runs/{run.id}/steps", order="asc", limit=PAGE)["data"]
+        said = self.get(f"{base}/messages", run_id=run.id, order="asc", limit=PAGE)["data"]
         said = [message for message in said if message["role"] == "assistant"]
         kept = [message for message in run.messages if message in run.thread.messages]
         said = [message.shown for message in run.messages if message not in kept] + said
@@ -198,18 +199,18 @@ class Walk:
             return
         learn(thread.shown, self.get(f"/threads/{thread.id}"), "thread")
         self.learn_messages(thread)
-        listed = self.get(f"/threads/{thread.id}/runs", limit=100)
+        listed = self.get(f"/threads/{thread.id}/runs", limit=PAGE)
         shown = [{**run.expected(run.known), "thread_id": thread.id} for run in thread.runs]
-        learn(model.page(shown, 100), listed, "runs")
+        learn(model.page(shown, PAGE), listed, "runs")
 
     def learn_messages(self, thread):
         order = self.random.choice(["asc", "desc"])
-        listed = self.get(f"/threads/{thread.id}/messages", order=order, limit=100)
+        listed = self.get(f"/threads/{thread.id}/messages", order=order, limit=PAGE)
         actual = listed["data"] if order == "asc" else listed["data"][::-1]
         shown = learn([message.shown for message in thread.messages], actual, "messages")
         for message, its in zip(thread.messages, shown):
             message.shown = its
-        learn(model.page(shown, 100, order), listed, "messages")
+        learn(model.page(shown, PAGE, order), listed, "messages")
 
     def in_the_way(self, thread, answer):
         """The run that locks the thread. While one moves only the answer knows."""
@@ -332,6 +333,8 @@ class Walk:
         source, target = self.any_thread(), self.any_thread()
         if not source or not self.calm(source) or not self.calm(target):
             return False
+        if len(source.messages) + len(target.messages) > PAGE - MESSAGES:
+            return False  # runs will add more
         answer = self.ask("POST", f"/runnel/threads/{source.id}/{verb}/{target.id}")
         run = target.active_run()
         if source is target:
@@ -426,7 +429,7 @@ class Walk:
             self.refused(self.ask("GET", f"{path}?{cursor}=nobody"), Refusal(
                 400, f"Invalid '{cursor}': 'nobody'. Expected the ID of an object in this list.",
                 cursor, "invalid_value"))
-        where = {"limit": self.random.choice([0, 1, 2, 3, 100]),
+        where = {"limit": self.random.choice([0, 1, 2, 3, PAGE]),
                  "order": self.random.choice(["asc", "desc"])}
         for cursor in ("after", "before"):
             entry = self.pick(entries) if self.chance(0.4) else None

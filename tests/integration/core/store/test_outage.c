@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include <libpq-fe.h>
+#include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -61,6 +62,52 @@ static size_t signal_backends(int signal)
     for (size_t i = 0; i < count; i++)
         kill(pids[i], signal);
     return count;
+}
+
+/* ---- A client that stands still in the middle of a pipeline ---- */
+
+static PGconn *stand_still(void)
+{
+    const char *const names[] = {"dbname", "application_name", NULL};
+    const char *const values[] = {pg_fixture_url(), "runnel", NULL};
+    PGconn *connection = PQconnectdbParams(names, values, 1);
+
+    assert_int_equal(PQenterPipelineMode(connection), 1);
+    assert_int_equal(PQsendQueryParams(connection, "BEGIN", 0, NULL, NULL, NULL, NULL, 0), 1);
+    assert_int_equal(PQsendQueryParams(connection,
+                                       "INSERT INTO nodes VALUES ('still', 'still', 0, 0)",
+                                       0, NULL, NULL, NULL, NULL, 0),
+                     1);
+    assert_int_equal(PQflush(connection), 0); /* and never a Sync */
+    return connection;
+}
+
+static size_t end_stalled(double seconds)
+{
+    size_t count = 0;
+
+    assert_int_equal(store_stalled_end(store, seconds, &count, NULL), ERR_OK);
+    return count;
+}
+
+static void a_pipeline_that_stands_still_is_ended(void **state)
+{
+    PGconn *still = stand_still();
+    struct pollfd socket = {.fd = PQsocket(still), .events = POLLIN};
+
+    (void)state;
+    while (!pg_fixture_count("SELECT count(*) FROM pg_stat_activity WHERE state = 'active'"
+                             " AND wait_event = 'ClientRead' AND backend_xid IS NOT NULL"))
+        continue;
+    assert_int_equal(end_stalled(3600), 0);
+    assert_int_equal(end_stalled(0), 1);
+    while (PQconsumeInput(still)) /* until it hangs up */
+        (void)poll(&socket, 1, -1);
+    assert_int_equal(pg_fixture_count("SELECT count(*) FROM pg_locks"
+                                      " WHERE relation = 'nodes'::regclass"),
+                     0);
+    assert_int_equal(end_stalled(0), 0);
+    PQfinish(still);
 }
 
 /* ---- A server that does not answer ---- */
@@ -266,6 +313,7 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_pipeline_that_stands_still_is_ended),
         cmocka_unit_test(a_frozen_server_costs_one_deadline_then_nothing),
         cmocka_unit_test(connections_from_before_an_outage_are_not_used_again),
         cmocka_unit_test(a_connection_that_the_server_closed_is_made_anew),
