@@ -259,12 +259,21 @@ void run_compact(struct run *run);
 /* Notes what the items cost, where it is not known yet. */
 void run_count_items(struct run *run);
 
-/* ---- run_tools.c: what the model asked for ---- */
+/* ---- run_tools.c: our calls ---- */
 
 void run_dispatch_tools(struct run *run);
 void run_collect_output(struct run *run);
 void run_resume_calls(struct run *run, const struct call_row *rows, size_t count);
 void run_stop_tools(struct run *run);
+/* The client has answered: its outputs become items, the step is done. */
+void run_take_answers(struct run *run, const struct call_row *rows, size_t count);
+
+/* ---- run_list.c ---- */
+
+void run_list_tools(struct run *run);
+
+/* ---- run_calls.c: what the model asks for ---- */
+
 void run_clear_calls(struct run *run);
 /* The next call of the model begins. */
 void run_begin_call(struct run *run, const char *id, const char *name);
@@ -273,9 +282,6 @@ void run_add_arguments(struct run *run, unsigned call, const char *text, size_t 
 void run_end_call(struct run *run, unsigned call);
 /* A client's call is being shown while the model writes it. */
 bool run_call_is_open(const struct run *run);
-void run_list_tools(struct run *run);
-/* The client has answered: its outputs become items, the step is done. */
-void run_take_answers(struct run *run, const struct call_row *rows, size_t count);
 
 /* ---- run_write.c: writing and publishing ---- */
 

@@ -23,7 +23,8 @@ static enum err_code limit_sleep(struct connection *connection, uint64_t deadlin
                                  struct err *err)
 {
     static const struct db_statement set = {
-        NULL, "SELECT set_config('idle_in_transaction_session_timeout', $1::bigint || 's', false)"};
+        NULL,
+        "SELECT set_config('idle_in_transaction_session_timeout', $1::bigint || 's', false)"};
     AUTO_DB_ARGS args = {0};
 
     db_arg_int(&args, STORE_SLEEP_SECONDS);

@@ -205,6 +205,15 @@ def test_F77_F78_arguments_are_checked_against_the_schema(stream, upstream):
     assert events[-1]["type"] == "response.completed"
 
 
+def test_F05_an_answer_is_for_the_client_and_is_not_cut(stream, upstream):
+    upstream.answer(tool_calls=[call("test_final", pieces=["x" * 9000])])
+    events = stream([TEST])
+    called, = items(events, "mcp_call")
+    said, = items(events, "message")
+    assert said["content"][0]["text"] == called["output"] == "x" * 9000
+    assert not called.get("runnel", {}).get("is_truncated")
+
+
 @pytest.mark.parametrize("tool, arguments, runnel, shown", [
     ("test_slow", {"text": "0123456789", "limit": 4},
      {}, "01\n\n... too long, characters left out here: 6 ...\n\n89"),

@@ -75,8 +75,8 @@ static PGconn *stand_still(void)
     assert_int_equal(PQenterPipelineMode(connection), 1);
     assert_int_equal(PQsendQueryParams(connection, "BEGIN", 0, NULL, NULL, NULL, NULL, 0), 1);
     assert_int_equal(PQsendQueryParams(connection,
-                                       "INSERT INTO nodes VALUES ('still', 'still', 0, 0)",
-                                       0, NULL, NULL, NULL, NULL, 0),
+                                       "INSERT INTO nodes VALUES ('still', 'still', 0, 0)", 0,
+                                       NULL, NULL, NULL, NULL, 0),
                      1);
     assert_int_equal(PQflush(connection), 0); /* and never a Sync */
     return connection;

@@ -1,0 +1,46 @@
+#ifndef RUNNEL_CORE_RUN_RUN_CALLS_H
+#define RUNNEL_CORE_RUN_RUN_CALLS_H
+
+#include "core/run/run.h"
+
+/*
+ * run_calls.h -- what the files about a turn's calls share. Everything on the run's loop.
+ *
+ *   run_calls.c    calls as the model makes them, and what the client sees of its own
+ *   run_tools.c    our calls: resolved, executed, resumed after a crash
+ *   run_output.c   what they say, as items and text
+ *   run_list.c     the tools of a group, listed
+ */
+
+/* ---- run_calls.c ---- */
+
+/* A call of the turn that is being made. Valid until the next one is added. */
+struct call *run_add_call(struct run *run, const char *id, const char *name);
+
+/* To be executed here, now. */
+bool call_is_ours(const struct call *call);
+
+/* The item that shows a call; not told yet. */
+struct item *run_new_call_item(struct run *run, struct call *call, const char *type);
+void run_tell_arguments(struct run *run, struct item *item, const char *text, size_t length);
+void run_tell_arguments_done(struct run *run, struct item *item);
+
+/* Its row goes with the next write; `output` is JSON, or NULL. */
+void run_note_call(struct run *run, const struct call *call, enum call_state state,
+                   const char *output);
+
+/* ---- run_output.c ---- */
+
+/* One output of the channel. The caller clears it. */
+void run_take_output(struct run *run, const struct tool_output *output);
+
+/* The calls whose output became the message are recorded behind it. */
+void run_show_final_calls(struct run *run);
+
+/* It had given its answer before the crash; only its record is missing. */
+void run_end_final_call_again(struct run *run, struct call *call, const char *text);
+
+/* "in_progress", "completed" ... of a hosted item. `fields` are borrowed; NULL for none. */
+void run_tell_stage(struct run *run, struct item *item, const char *stage, json_t *fields);
+
+#endif

@@ -1,0 +1,329 @@
+/*
+ * What our tools say, as it comes out of the channel: stages, deltas and results of items, or the
+ * text of the answer.
+ */
+
+#include "core/run/run_calls.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/tool/cut.h"
+
+/* Bytes of a message that a tool may say. */
+#define OUTPUT_KEPT_LIMIT ((size_t)1 << 20)
+
+/* The shape of a hosted item before its tool has said anything. */
+/* clang-format off */
+static const struct {
+    const char *item_type;
+    const char *fields;
+} hosted_shapes[] = {
+    {"image_generation_call", "{\"result\":null}"},
+    {"file_search_call",      "{\"queries\":[],\"results\":null}"},
+    {"web_search_call",       "{\"action\":{\"type\":\"search\",\"query\":\"\"}}"},
+    {"code_interpreter_call", "{\"code\":\"\",\"container_id\":\"\",\"outputs\":[]}"},
+};
+/* clang-format on */
+
+static void shape_hosted(struct item *item, const struct call *call)
+{
+    for (size_t i = 0; i < COUNT_OF(hosted_shapes); i++) {
+        if (strcmp(item->row.type, hosted_shapes[i].item_type) != 0)
+            continue;
+        item->fields = json_parse_own(hosted_shapes[i].fields);
+        item->tool_type = mem_strdup(call->use->type);
+    }
+}
+
+void run_tell_stage(struct run *run, struct item *item, const char *stage, json_t *fields)
+{
+    run_tell(run, &(struct run_event){
+                      .kind = RUN_EVENT_STAGE, .item = item, .name = stage, .fields = fields});
+}
+
+/* The call has the floor: its item opens, its arguments as one delta. */
+static void show_call(struct run *run, struct call *call)
+{
+    bool ours = call->use && !tool_use_is_clients(call->use);
+    const char *type = ours ? tool_use_item_type(call->use) : "mcp_call";
+    struct item *item;
+
+    run_close_item(run, ITEM_COMPLETED);
+    item = run_new_call_item(run, call, type);
+    shape_hosted(item, call);
+    run_open_item(run, item);
+    run_tell_stage(run, item, "in_progress", NULL);
+    if (call->arguments.length)
+        run_tell_arguments(run, item, call->arguments.data, call->arguments.length);
+    run_tell_arguments_done(run, item);
+}
+
+/* A final tool's text is the answer: it streams as a message, one part per call. */
+static void want_final_message(struct run *run, struct call *call)
+{
+    if (call->message && run->open == call->message && call->message->part_open)
+        return;
+    if (!run->open || strcmp(run->open->row.type, "message") != 0) {
+        run_close_item(run, ITEM_COMPLETED);
+        run->row.turn = run->call_turn + 1; /* said after the calls, whatever the order shown */
+        run_open_item(run, run_new_item(run, "message"));
+    }
+    run_open_part(run, PART_TEXT);
+    call->message = run->open;
+}
+
+static void take_tool_text(struct run *run, struct call *call, const struct tool_output *output)
+{
+    if (call->said.length + output->length <= OUTPUT_KEPT_LIMIT)
+        buf_add(&call->said, output->text, output->length);
+    if (!call->final || !output->length)
+        return;
+    want_final_message(run, call);
+    run_add_text(run, output->text, output->length);
+    call->said_text = true;
+}
+
+static void take_tool_stage(struct run *run, struct call *call,
+                            const struct tool_output *output)
+{
+    if (!call->item || call->item != run->open)
+        return;
+    item_settle(call->item);
+    run_tell_stage(run, call->item, output->name, output->fields);
+}
+
+/* A field of the item grows: the item will show the whole when it closes. */
+static void take_tool_delta(struct run *run, struct call *call,
+                            const struct tool_output *output)
+{
+    struct item *item = call->item;
+
+    if (!item || item != run->open)
+        return;
+    item_grow(item, output->name, output->text, output->length);
+    run_tell(run, &(struct run_event){.kind = RUN_EVENT_DELTA,
+                                      .item = item,
+                                      .name = output->name,
+                                      .text = output->text,
+                                      .length = output->length});
+}
+
+static void take_tool_metadata(struct run *run, struct call *call,
+                               const struct tool_output *output)
+{
+    struct item *item = call->item;
+
+    if (!item || item != run->open)
+        return;
+    if (!item->metadata)
+        item->metadata = json_object();
+    if (output->text)
+        json_set_string(item->metadata, "title", output->text);
+    if (output->fields)
+        json_object_set(item->metadata, "metadata", output->fields);
+    run_tell(run, &(struct run_event){
+                      .kind = RUN_EVENT_METADATA, .item = item, .fields = item->metadata});
+}
+
+/* What the model is shown of it. The caller frees. */
+static char *shown_text(const struct run *run, const struct call *call, const char *text,
+                        bool *ret_truncated)
+{
+    const struct tool_handler *handler = call->use ? call->use->handler : NULL;
+    size_t limit = handler && handler->shown_limit ? handler->shown_limit : CUT_DEFAULT_LIMIT;
+    const char *written = call->arguments.length ? call->arguments.data : "{}";
+    json_auto_t *args = NULL;
+    struct cut_rule rule;
+
+    if (json_parse(written, strlen(written), &args, NULL))
+        args = NULL; /* then that is what the text is about */
+    rule = cut_rule(json_object_get(run->config, "runnel"), args, limit);
+    return handler && handler->cut && !call->failed ? handler->cut(text, &rule, ret_truncated)
+                                                    : cut_text(text, &rule, ret_truncated);
+}
+
+/* As much of it as a message may have. The caller frees. */
+static char *kept_text(const char *text)
+{
+    size_t length = strlen(text);
+
+    if (length > OUTPUT_KEPT_LIMIT)
+        length = OUTPUT_KEPT_LIMIT;
+    while (length && ((unsigned char)text[length] & 0xC0) == 0x80)
+        length--;
+    return mem_strndup(text, length);
+}
+
+/* Not cut: the client reads it, not the model. */
+static bool is_answer(const struct call *call)
+{
+    return call->final && !call->hidden && !call->failed;
+}
+
+/* What a call gave, as text. The caller frees. */
+static char *output_text(const struct call *call, const struct tool_output *output)
+{
+    AUTO_FREE char *whole = NULL;
+
+    if (output->rc)
+        return mem_strdup(output->error.text);
+    whole = tool_result_text(&output->result);
+    if (!*whole && call->said.length) {
+        free(whole);
+        whole = mem_strdup(call->said.data);
+    }
+    return TAKE(whole);
+}
+
+/* Fields of a hosted item that its result fills in. */
+static void fill_hosted(struct item *item, const struct call *call,
+                        const struct tool_output *output)
+{
+    if (strcmp(item->row.type, "image_generation_call") == 0) {
+        for (size_t i = 0; i < output->result.count; i++) {
+            const struct tool_part *part = &output->result.parts[i];
+
+            if (part->kind == TOOL_PART_IMAGE && part->data)
+                json_set_string(item->fields, "result", part->data);
+        }
+    }
+    if (strcmp(item->row.type, "file_search_call") == 0 ||
+        strcmp(item->row.type, "web_search_call") == 0) {
+        json_auto_t *args = NULL;
+        const char *text = call->arguments.length ? call->arguments.data : "{}";
+        const char *query;
+
+        if (json_parse(text, strlen(text), &args, NULL))
+            return;
+        query = json_get_string(args, "query", "");
+        if (strcmp(item->row.type, "file_search_call") == 0)
+            json_set(item->fields, "queries", json_build("[s]", query));
+        else
+            json_set(item->fields, "action",
+                     json_build("{s:s, s:s}", "type", "search", "query", query));
+    }
+}
+
+/* A result in the store: {"output":...} or {"error":...}. */
+static void put_result(struct run *run, const struct call *call, const char *text)
+{
+    json_auto_t *output = json_build("{s:s}", call->failed ? "error" : "output", text);
+    AUTO_FREE char *json = json_text(output);
+
+    run_note_call(run, call, CALL_DONE, json);
+}
+
+static void note_truncated(struct item *item)
+{
+    if (!item->metadata)
+        item->metadata = json_object();
+    json_set_bool(item->metadata, "is_truncated", true);
+}
+
+static void close_call(struct run *run, struct call *call, const struct tool_output *output,
+                       const char *text)
+{
+    struct item *item = call->item;
+
+    item->output = mem_strdup(text);
+    if (call->failed)
+        item->error = mem_strdup(text);
+    else if (item->tool_type)
+        fill_hosted(item, call, output);
+    if (call->truncated)
+        note_truncated(item);
+    run_tell_stage(run, item, call->failed ? "failed" : "completed", NULL);
+    run_close_item(run, call->failed ? ITEM_FAILED : ITEM_COMPLETED);
+}
+
+static void store_hidden_call(struct run *run, struct call *call, const char *text)
+{
+    struct item *item = run_new_call_item(run, call, "mcp_call");
+
+    item->row.hidden = true;
+    if (call->arguments.length)
+        buf_add(&item->arguments, call->arguments.data, call->arguments.length);
+    item->output = mem_strdup(text);
+    if (call->failed)
+        item->error = mem_strdup(text);
+    run_store_silently(run, item, call->failed ? ITEM_FAILED : ITEM_COMPLETED);
+}
+
+static void end_final_call(struct run *run, struct call *call, const char *text)
+{
+    if (!call->failed && !call->said_text && *text) {
+        want_final_message(run, call);
+        run_add_text(run, text, strlen(text));
+    }
+    if (call->message && run->open == call->message)
+        run_close_part(run);
+    if (!call->said.length)
+        buf_add_text(&call->said, text);
+    run->final_order = mem_resize(run->final_order, run->final_count + 1, sizeof(unsigned));
+    run->final_order[run->final_count++] = (unsigned)(call - run->calls);
+}
+
+void run_end_final_call_again(struct run *run, struct call *call, const char *text)
+{
+    call->said_text = true;
+    end_final_call(run, call, text);
+}
+
+static void take_tool_end(struct run *run, struct call *call, const struct tool_output *output)
+{
+    AUTO_FREE char *whole = NULL;
+    AUTO_FREE char *text = NULL;
+
+    call->ended = true;
+    run->ended_calls++;
+    call->failed = output->rc != ERR_OK;
+    whole = output_text(call, output);
+    text = is_answer(call) ? kept_text(whole) : shown_text(run, call, whole, &call->truncated);
+    if (call->hidden)
+        store_hidden_call(run, call, text);
+    else if (call->final)
+        end_final_call(run, call, text);
+    else
+        close_call(run, call, output, text);
+    put_result(run, call, text);
+}
+
+static struct call *call_at(struct run *run, unsigned channel_position)
+{
+    for (unsigned i = 0; i < run->call_count; i++) {
+        if (call_is_ours(&run->calls[i]) && run->calls[i].channel_position == channel_position)
+            return &run->calls[i];
+    }
+    assert(false);
+    return NULL;
+}
+
+void run_take_output(struct run *run, const struct tool_output *output)
+{
+    struct call *call = call_at(run, output->call);
+
+    if (!call->hidden && !call->final && !call->item)
+        show_call(run, call);
+    switch (output->kind) {
+    case TOOL_OUTPUT_TEXT: take_tool_text(run, call, output); break;
+    case TOOL_OUTPUT_STAGE: take_tool_stage(run, call, output); break;
+    case TOOL_OUTPUT_DELTA: take_tool_delta(run, call, output); break;
+    case TOOL_OUTPUT_METADATA: take_tool_metadata(run, call, output); break;
+    case TOOL_OUTPUT_END: take_tool_end(run, call, output); break;
+    }
+}
+
+void run_show_final_calls(struct run *run)
+{
+    for (unsigned i = 0; i < run->final_count; i++) {
+        struct call *call = &run->calls[run->final_order[i]];
+        struct tool_output nothing = {.kind = TOOL_OUTPUT_END};
+
+        show_call(run, call);
+        close_call(run, call, &nothing, call->said.length ? call->said.data : "");
+    }
+}
