@@ -6,8 +6,8 @@
 
 #include "core/base/clock.h"
 #include "core/base/mem.h"
+#include "core/base/sha256.h"
 #include "core/store/db.h"
-#include "core/store/sha256.h"
 
 #define KEY_HEAD        "sk-runnel-"
 #define KEY_LETTERS     32

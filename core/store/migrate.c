@@ -5,9 +5,9 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
+#include "core/base/sha256.h"
 #include "core/store/connection.h"
 #include "core/store/migrations.h"
-#include "core/store/sha256.h"
 #include "core/store/store.h"
 
 /*

@@ -8,6 +8,9 @@ target_compile_definitions(test_core_tool_cut PRIVATE
     VECTORS="${CMAKE_SOURCE_DIR}/tests/unit/vectors")
 unit_test(core/tool/executor core_tool)
 unit_test(core/tool/files_view core_tool)
+unit_test(core/tool/permission core_tool)
+target_compile_definitions(test_core_tool_permission PRIVATE
+    VECTORS="${CMAKE_SOURCE_DIR}/tests/unit/vectors")
 unit_test(core/tool/registry core_tool)
 unit_test(core/tool/result core_tool)
 unit_test(core/tool/schema core_tool)

@@ -1,5 +1,5 @@
-#ifndef RUNNEL_CORE_STORE_SHA256_H
-#define RUNNEL_CORE_STORE_SHA256_H
+#ifndef RUNNEL_CORE_BASE_SHA256_H
+#define RUNNEL_CORE_BASE_SHA256_H
 
 #include <nettle/sha2.h>
 #include <stdint.h>
