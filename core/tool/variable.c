@@ -1,0 +1,237 @@
+#include "core/tool/variable.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/base/buf.h"
+#include "core/base/clock.h"
+#include "core/base/ids.h"
+#include "core/base/json.h"
+#include "core/base/mem.h"
+
+#define DESCRIBED_VALUE  ((size_t)20)   /* characters of an argument in a description */
+#define DESCRIBED_COUNT  ((size_t)32)   /* arguments in it */
+#define NAMED_TOOL_LIMIT ((size_t)64)   /* bytes of a tool's name in that of a variable */
+#define NEXT_READ_LIMIT  ((size_t)2000) /* characters that a hint proposes to read */
+
+const char *const variable_type_names[] = {
+    "RULE", "ToolCallResult", "ToolCallArgs", "MessageCache", "LLMAdd", "USER_ADD", NULL};
+
+const char *variable_type_name(enum variable_type type)
+{
+    return variable_type_names[type];
+}
+
+bool variable_type_parse(const char *name, enum variable_type *ret_type)
+{
+    for (size_t i = 0; variable_type_names[i]; i++) {
+        if (strcmp(variable_type_names[i], name) != 0)
+            continue;
+        *ret_type = (enum variable_type)i;
+        return true;
+    }
+    return false;
+}
+
+bool variable_type_is_trusted(enum variable_type type)
+{
+    return type == VARIABLE_RULE || type == VARIABLE_LLM_ADD || type == VARIABLE_USER_ADD;
+}
+
+void variable_clear(struct variable *variable)
+{
+    free(variable->value);
+    free(variable->description);
+    json_decref(variable->tags);
+    *variable = (struct variable){0};
+}
+
+void variables_free(struct variable *variables, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        variable_clear(&variables[i]);
+    free(variables);
+}
+
+/* ---- Text ---- */
+
+static bool is_name_character(char byte)
+{
+    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
+           (byte >= '0' && byte <= '9') || byte == '_' || byte == '-';
+}
+
+bool variable_name_fits(const char *name)
+{
+    size_t length = 0;
+
+    while (is_name_character(name[length]))
+        length++;
+    return length > 0 && length <= VARIABLE_NAME_LIMIT && !name[length];
+}
+
+static bool begins_character(char byte)
+{
+    return ((unsigned char)byte & 0xC0) != 0x80;
+}
+
+size_t variable_length(const char *text)
+{
+    size_t count = 0;
+
+    for (; *text; text++)
+        count += begins_character(*text);
+    return count;
+}
+
+const char *variable_at(const char *text, size_t start)
+{
+    while (*text && (start || !begins_character(*text)))
+        start -= begins_character(*text++);
+    return text;
+}
+
+char *variable_slice(const char *text, size_t start, size_t length)
+{
+    const char *from = variable_at(text, start);
+
+    return mem_strndup(from, (size_t)(variable_at(from, length) - from));
+}
+
+char *variable_fit(const char *text)
+{
+    static const char note[] = "\n\n... too long to be kept whole ...";
+    size_t length = strlen(text);
+    char *fitting;
+
+    if (length <= VARIABLE_VALUE_LIMIT)
+        return mem_strdup(text);
+    length = VARIABLE_VALUE_LIMIT - strlen(note);
+    while (length && !begins_character(text[length]))
+        length--;
+    fitting = mem_printf("%.*s%s", (int)length, text, note);
+    return fitting;
+}
+
+/* ---- Results and arguments of tools ---- */
+
+/* Tools of others may have names that nobody could refer to. */
+static void spell_tool(char *ret_name, const char *tool)
+{
+    size_t length = 0;
+
+    for (; tool[length] && length < NAMED_TOOL_LIMIT; length++)
+        ret_name[length] = tool[length];
+    for (size_t i = 0; i < length; i++) {
+        if (!is_name_character(ret_name[i]))
+            ret_name[i] = '-';
+    }
+    ret_name[length] = '\0';
+}
+
+void variable_names_make(struct variable_names *ret_names, const char *tool)
+{
+    time_t now = (time_t)(clock_wall_us() / US_PER_SECOND);
+    char spelled[NAMED_TOOL_LIMIT + 1];
+    char moment[16], random[8];
+    struct tm utc;
+
+    spell_tool(spelled, tool);
+    gmtime_r(&now, &utc);
+    strftime(moment, sizeof(moment), "%Y%m%d%H%M%S", &utc);
+    id_random(random, 7);
+    for (char *letter = random; *letter; letter++) {
+        if (*letter >= 'A' && *letter <= 'Z')
+            *letter = (char)(*letter - 'A' + 'a');
+    }
+    (void)snprintf(ret_names->result, sizeof(ret_names->result), "%s_%s-%s_result", spelled,
+                   moment, random);
+    (void)snprintf(ret_names->args, sizeof(ret_names->args), "%s_%s-%s_args", spelled, moment,
+                   random);
+}
+
+static void describe_value(struct buf *text, const json_t *value)
+{
+    AUTO_FREE char *json = json_is_string(value) ? NULL : json_text(value);
+    const char *whole = json ? json : json_string_value(value);
+    const char *end = variable_at(whole, DESCRIBED_VALUE);
+
+    buf_add(text, whole, (size_t)(end - whole));
+    if (*end)
+        buf_add_text(text, "...");
+}
+
+char *variable_describe_call(const char *tool, json_t *args)
+{
+    struct buf text = {0};
+    size_t count = 0;
+    const char *key;
+    json_t *value;
+
+    buf_addf(&text, "Call %s with args: ", tool);
+    json_object_foreach (args, key, value) {
+        if (++count > DESCRIBED_COUNT) {
+            buf_add_text(&text, ", ...");
+            break;
+        }
+        buf_addf(&text, "%s%.64s=", count > 1 ? ", " : "", key);
+        describe_value(&text, value);
+    }
+    return buf_take(&text);
+}
+
+#define HINT_BEGIN "\n<!--ToolCallLog:Begin-->\n"
+#define HINT_END   "\n<!--ToolCallLog:End-->"
+
+static void add_complete(struct buf *text, const struct variable_hint *hint)
+{
+    if (hint->chinese)
+        buf_addf(text,
+                 "[system log] 以上是完整结果（%zu 个字符），同时保存在变量 `%s` 中。\n"
+                 "[system hint] 无需重复即可引用：`$VAR_REF{{%s}}`。",
+                 hint->length, hint->name, hint->name);
+    else
+        buf_addf(
+            text,
+            "[system log] This is the complete result (%zu characters). It is also kept in "
+            "the variable `%s`.\n"
+            "[system hint] Pass it on without repeating it: `$VAR_REF{{%s}}`.",
+            hint->length, hint->name, hint->name);
+}
+
+static void add_cut(struct buf *text, const struct variable_hint *hint)
+{
+    size_t rest = hint->length > hint->shown ? hint->length - hint->shown : 0;
+    size_t next = rest < NEXT_READ_LIMIT ? rest : NEXT_READ_LIMIT;
+    const char *name = hint->name;
+
+    if (hint->chinese)
+        buf_addf(
+            text,
+            "[system log] 结果已截断为 %zu 个字符，完整结果（%zu 个字符）保存在变量 `%s` 中。\n"
+            "[system hint] 无需重复即可引用：`$VAR_REF{{%s}}`。如需继续阅读，请调用 `ReadVar`，"
+            "参数 {\"name\":\"%s\",\"start\":%zu,\"length\":%zu}；请先考虑是否确有必要。",
+            hint->shown, hint->length, name, name, name, hint->start, next);
+    else
+        buf_addf(text,
+                 "[system log] The result was cut to %zu characters. The full result (%zu "
+                 "characters) is kept in the variable `%s`.\n"
+                 "[system hint] Pass it on without repeating it: `$VAR_REF{{%s}}`. To read on, "
+                 "call `ReadVar` with {\"name\":\"%s\",\"start\":%zu,\"length\":%zu}; consider "
+                 "first whether you need it.",
+                 hint->shown, hint->length, name, name, name, hint->start, next);
+}
+
+char *variable_hint_text(const struct variable_hint *hint)
+{
+    struct buf text = {0};
+
+    buf_add_text(&text, HINT_BEGIN);
+    if (hint->truncated)
+        add_cut(&text, hint);
+    else
+        add_complete(&text, hint);
+    buf_add_text(&text, HINT_END);
+    return buf_take(&text);
+}

@@ -1,0 +1,105 @@
+#ifndef RUNNEL_CORE_TOOL_VARIABLE_H
+#define RUNNEL_CORE_TOOL_VARIABLE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/err.h"
+
+/*
+ * variable.h -- what a conversation remembers by name: results and arguments of tools, notes of the
+ * model, values that a client put there.
+ *
+ * A scope is what has variables: a thread (which is a conversation), or a response outside
+ * conversations. A response sees what its ancestors have written, the nearest first, and nothing of
+ * other branches; what it changes or removes itself is so for itself and its descendants only.
+ *
+ * Text is counted in Unicode characters, limits in bytes. Pure functions.
+ */
+
+#define VARIABLE_NAME_LIMIT  ((size_t)128)
+#define VARIABLE_VALUE_LIMIT ((size_t)1 << 20)   /* bytes of one value */
+#define VARIABLE_COUNT_LIMIT 1000                /* of a scope; beyond, the longest unused go */
+#define VARIABLE_BYTES_LIMIT ((int64_t)64 << 20) /* of all values of a scope; the same */
+#define VARIABLE_KEEP_LIMIT  32                  /* of a scope that are never evicted */
+#define VARIABLE_TEXT_LIMIT  ((size_t)1024)      /* characters of a description */
+#define VARIABLE_TAG_LIMIT   ((size_t)16)
+#define VARIABLE_TAG_LENGTH  ((size_t)64)
+
+/* Names that begin so are those of rules: they can be read, and nobody changes them. */
+#define VARIABLE_RULE_PREFIX "Rule/"
+
+enum variable_type {
+    VARIABLE_RULE,             /* a document of a tool group */
+    VARIABLE_TOOL_CALL_RESULT, /* "ToolCallResult": what a tool gave, uncut */
+    VARIABLE_TOOL_CALL_ARGS,   /* "ToolCallArgs": what it was given */
+    VARIABLE_MESSAGE_CACHE,    /* "MessageCache": a long message */
+    VARIABLE_LLM_ADD,          /* "LLMAdd": the model's own */
+    VARIABLE_USER_ADD,         /* "USER_ADD": the client's */
+    VARIABLE_TYPE_COUNT
+};
+const char *variable_type_name(enum variable_type type);
+/* False for a word that names none. */
+bool variable_type_parse(const char *name, enum variable_type *ret_type);
+/* Ends with NULL. */
+extern const char *const variable_type_names[];
+
+/* What a model, or a client, has written: references in it are followed. The text of others is only
+ * ever inserted. */
+bool variable_type_is_trusted(enum variable_type type);
+
+struct variable {
+    char name[VARIABLE_NAME_LIMIT + 1];
+    enum variable_type type;
+    bool keep;         /* never evicted */
+    char *value;       /* owned; NULL in lists */
+    char *description; /* owned; or NULL */
+    json_t *tags;      /* owned; array of strings, or NULL for none */
+    int64_t length;    /* of the value, in characters */
+    int64_t bytes;
+    int64_t reads;
+    int64_t created_at, updated_at, visited_at; /* microseconds */
+};
+void variable_clear(struct variable *variable);
+void variables_free(struct variable *variables, size_t count);
+#define AUTO_VARIABLE CLEANUP(variable_clear) struct variable
+
+/* Letters, digits, "_" and "-": what can be referred to. */
+bool variable_name_fits(const char *name);
+
+size_t variable_length(const char *text);
+/* Where the character number `start` begins; the end of the text when it has fewer. */
+const char *variable_at(const char *text, size_t start);
+/* `length` characters from `start` on, as many as there are. The caller frees. */
+char *variable_slice(const char *text, size_t start, size_t length);
+
+/* ---- Results and arguments of tools ---- */
+
+/* The names of both: <tool>_<time>-<random>_result, _args. */
+struct variable_names {
+    char result[VARIABLE_NAME_LIMIT + 1];
+    char args[VARIABLE_NAME_LIMIT + 1];
+};
+void variable_names_make(struct variable_names *ret_names, const char *tool);
+
+/* "Call <tool> with args: k=v, ...", long values cut. The caller frees. */
+char *variable_describe_call(const char *tool, json_t *args);
+
+/* Of a value that is too long: as much as there may be, and a note. The caller frees. */
+char *variable_fit(const char *text);
+
+/* What the model is told behind a result that is kept in a variable. */
+struct variable_hint {
+    const char *name;
+    size_t length; /* of the whole result */
+    bool truncated;
+    size_t shown; /* characters of it that the model was shown */
+    size_t start; /* where what it was not shown begins */
+    bool chinese;
+};
+/* The caller frees. */
+char *variable_hint_text(const struct variable_hint *hint);
+
+#endif
