@@ -78,6 +78,20 @@ static enum err_code prompt_id(const struct request *request, const char **ret_i
     return param_id(*ret_id, "pmpt_", "prompt_id", err);
 }
 
+static enum err_code check_size(const char *body, struct err *err)
+{
+    size_t size = strlen(body);
+
+    if (size <= PROMPT_SIZE_LIMIT)
+        return ERR_OK;
+    return err_invalid(
+        err, "string_above_max_length", NULL,
+        "Invalid prompt: too large. Expected a template of at most %zu bytes, but "
+        "got %zu bytes instead.",
+        PROMPT_SIZE_LIMIT, size);
+}
+
+/* The caller frees *ret_body, also after an error. */
 static enum err_code read_template(struct request *request, const char *const *more,
                                    char **ret_body, struct err *err)
 {
@@ -96,7 +110,7 @@ static enum err_code read_template(struct request *request, const char *const *m
         rc = prompt_template_parse(request_json(request), &template, err);
     if (!rc)
         *ret_body = json_text(template);
-    return rc;
+    return rc ? rc : check_size(*ret_body, err);
 }
 
 /* ---- Endpoints ---- */

@@ -22,6 +22,7 @@
 #define PROMPT_NAME_LIMIT      ((size_t)256)
 #define PROMPT_VARIABLE_LIMIT  ((size_t)100) /* of a template, and of a request */
 #define PROMPT_VARIABLE_LENGTH ((size_t)64)
+#define PROMPT_SIZE_LIMIT      ((size_t)1048576) /* bytes of a template: a page has 100 of them */
 #define PROMPT_TEXT_LIMIT      ((size_t)10485760) /* bytes, with the variables in their places */
 
 /* The keys that a template may have; ends with NULL. */

@@ -216,9 +216,9 @@ static uint64_t next_due(const struct websocket *ws)
     if (!ws->told_aged && ws->age_due_ns < due)
         due = ws->age_due_ns;
     due = earlier(due, ws->waiting_since_ns, stall_ns(ws));
-    due = earlier(due, ws->partial_since_ns, body_patience(ws));
     if (ws->paused)
         return due;
+    due = earlier(due, ws->partial_since_ns, body_patience(ws));
     if (ws->pinged_ns)
         return earlier(due, ws->pinged_ns, stall_ns(ws));
     return earlier(due, ws->quiet_since_ns, ping);
@@ -395,7 +395,7 @@ static void ready(struct loop_watch *watch, uint32_t events)
     websocket_release(ws);
 }
 
-/* Who is not listened to cannot be asked whether he is there. */
+/* Who is not listened to cannot be asked whether he is there, nor go on with what he has begun. */
 void websocket_pause(struct websocket *ws)
 {
     ws->paused = true;
@@ -407,6 +407,8 @@ void websocket_resume(struct websocket *ws)
 {
     ws->paused = false;
     ws->quiet_since_ns = loop_now(ws->loop);
+    if (ws->partial_since_ns)
+        ws->partial_since_ns = loop_now(ws->loop);
     follow_interest(ws);
     if (ws->state == OPEN)
         start_timer(ws);
@@ -452,7 +454,7 @@ static void tick(struct loop_timer *timer)
     else if (is_over(ws, ws->waiting_since_ns, stall_ns(ws)) ||
              is_over(ws, ws->pinged_ns, stall_ns(ws)))
         give_up(ws);
-    else if (is_over(ws, ws->partial_since_ns, body_patience(ws)))
+    else if (!ws->paused && is_over(ws, ws->partial_since_ns, body_patience(ws)))
         websocket_close(ws, WS_CLOSE_POLICY, "The message took too long.");
     if (ws->state == OPEN)
         grow_old(ws);

@@ -88,6 +88,18 @@ def test_bad_templates_are_refused(prompts, body, param, message):
 
 # ---- Responses ----
 
+def test_a_template_has_an_end(prompts):
+    """A page of a list has a hundred of them."""
+    room = 1048576 - len('{"instructions":""}')
+    made = prompts.make(instructions="x" * room)
+    for path in ("", f"/{made['id']}/versions"):
+        error = prompts.ask("POST", path, {"instructions": "x" * (room + 1)}, 400)["error"]
+        assert error == {"message": "Invalid prompt: too large. Expected a template of at most "
+                                    "1048576 bytes, but got 1048577 bytes instead.",
+                         "type": "invalid_request_error", "param": None,
+                         "code": "string_above_max_length"}
+
+
 def test_a_response_is_made_with_a_template(client, prompts, upstream):
     made = prompts.make(instructions="Greet {{name}} in {{language}}.", model="demo",
                         temperature=0.5)
