@@ -114,6 +114,7 @@ struct config_whole {
     struct config config;
     json_t *file;          /* tree of the YAML file, and what was added to its upstreams */
     const char **patterns; /* of all upstreams' models */
+    const char **open;     /* of the egress rules */
 };
 
 static struct config_whole *whole_of(struct config *config)
@@ -577,6 +578,29 @@ static enum err_code check_context_tokens(struct config *config, struct err *err
     return ERR_OK;
 }
 
+/* Points into the file's tree. */
+static enum err_code build_egress(struct config *config, struct err *err)
+{
+    struct config_whole *whole = whole_of(config);
+    const json_t *network = json_object_get(whole->file, "network");
+    const json_t *list = json_object_get(network, "allow_internal_hosts");
+    size_t i;
+    json_t *pair;
+
+    whole->open = mem_new_array(const char *, json_array_size(list) + 1);
+    json_array_foreach (list, i, pair) {
+        struct err why;
+
+        whole->open[i] = json_string_value(pair);
+        if (egress_pair_check(whole->open[i], &why))
+            return err_set(err, ERR_INVALID, "network.allow_internal_hosts[%zu]: %s", i,
+                           why.text);
+    }
+    config->egress =
+        (struct egress_rules){.open = whole->open, .open_count = json_array_size(list)};
+    return ERR_OK;
+}
+
 /* What libpq understands: a URL, or key=value pairs. Neither is not a database that is away. */
 static enum err_code check_database(const char *name, const char *url, struct err *err)
 {
@@ -668,8 +692,10 @@ enum err_code config_read_some(int argc, char **argv, int *ret_argc, struct conf
     if (!rc) {
         add_upstream_setting(config);
         build_upstreams(config);
-        rc = check(config, err);
+        rc = build_egress(config, err);
     }
+    if (!rc)
+        rc = check(config, err);
     if (rc) {
         config_free(config);
         return rc;
@@ -703,6 +729,7 @@ void config_free(struct config *config)
             free(*(char **)field_of(config, &settings[i]));
     free(config->upstreams);
     free(whole_of(config)->patterns);
+    free(whole_of(config)->open);
     json_decref(whole_of(config)->file);
     free(whole_of(config));
 }

@@ -9,6 +9,7 @@
 #include "core/base/err.h"
 #include "core/base/log.h"
 #include "core/model/model.h"
+#include "core/net/egress.h"
 
 /*
  * config.h -- the settings, read once at start and never changed.
@@ -71,6 +72,9 @@ struct config {
      * none of them serves. None at all: the demo model. */
     struct model_upstream *upstreams;
     size_t upstream_count;
+
+    /* Where requests may go whose URLs come from clients: section `network`. */
+    struct egress_rules egress;
 };
 
 /* Reads flags (argv without the program's and the subcommand's name), environment and file. Words

@@ -275,7 +275,12 @@ static int connected(void *arg, char *to_ip, char *from_ip, int to_port, int fro
 {
     struct http_call *call = arg;
 
-    (void)to_ip, (void)from_ip, (void)to_port, (void)from_port;
+    (void)from_ip, (void)to_port, (void)from_port;
+    /* A connection used again was perhaps opened by a call that may go further. */
+    if (call->transfer.guarded && !egress_text_is_public(to_ip)) {
+        call->transfer.refused = true;
+        return CURL_PREREQFUNC_ABORT;
+    }
     if (call->state == CALL_CONNECTING)
         enter(call, CALL_WAITING);
     return CURL_PREREQFUNC_OK;
@@ -351,6 +356,8 @@ static size_t take_body(char *bytes, size_t unit, size_t count, void *arg)
 
 static const char *reason(const struct http_call *call, CURLcode rc)
 {
+    if (call->transfer.refused)
+        return "its address is not one of the public internet";
     if (call->curl_says[0])
         return call->curl_says;
     return rc ? curl_easy_strerror(rc) : "its head broke off";
@@ -516,6 +523,7 @@ static void begin(struct http_call *call)
     set_callbacks(call);
     set_method(call);
     curl_easy_setopt(call->transfer.easy, CURLOPT_URL, call->url);
+    curl_easy_setopt(call->transfer.easy, CURLOPT_FRESH_CONNECT, call->request.once ? 1L : 0L);
     curl_easy_setopt(call->transfer.easy, CURLOPT_HTTPHEADER, call->headers);
     curl_easy_setopt(call->transfer.easy, CURLOPT_CONNECTTIMEOUT_MS,
                      connect_timeout_ms(&call->request));
@@ -545,6 +553,27 @@ static struct http_multis *multis_of(struct loop *loop)
     return multis;
 }
 
+/* Where the URL may lead. */
+static void guard(struct http_call *call)
+{
+    const struct egress_rules *rules = call->request.egress;
+
+    if (!rules)
+        return;
+    if (egress_url_check(call->url, NULL))
+        call->refusal = "the URL is not one of the web";
+    call->transfer.guarded = !egress_is_open(rules, call->url);
+}
+
+const char *http_call_header(const struct http_call *call, const char *name)
+{
+    struct curl_header *header = NULL;
+
+    if (curl_easy_header(call->transfer.easy, name, 0, CURLH_HEADER, -1, &header))
+        return NULL;
+    return header->value;
+}
+
 struct http_call *http_call_start(struct loop *loop, const struct http_request *request)
 {
     struct http_call *call = mem_new(struct http_call);
@@ -558,6 +587,7 @@ struct http_call *http_call_start(struct loop *loop, const struct http_request *
     call->started_ns = loop_now(loop);
     call->timer.fire = clock_fired;
     copy_headers(call, request->headers);
+    guard(call);
     list_add(call);
     if (FAULT("http.start"))
         call->refusal = "fault";

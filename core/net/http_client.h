@@ -1,10 +1,12 @@
 #ifndef RUNNEL_CORE_NET_HTTP_CLIENT_H
 #define RUNNEL_CORE_NET_HTTP_CLIENT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "core/base/err.h"
+#include "core/net/egress.h"
 #include "core/net/loop.h"
 
 /*
@@ -15,6 +17,9 @@
  * one), because adding a transfer scans the others of its handle. Connections are kept alive
  * and used again. HTTP/1.1, no redirects (a redirect could carry our key elsewhere), no
  * proxies from the environment, no compression (a bomb otherwise), no signals.
+ *
+ * A request whose URL a stranger has chosen carries `egress`: then only http and https, and no
+ * address but the public ones and what the rules open.
  *
  * Everything here is called on the loop's thread, and the callbacks come on it. Calls may be
  * started and cancelled inside any of them. Calls that are alive when the loop is freed end
@@ -63,6 +68,10 @@ struct http_request {
                                  * with a line break in it fails the call */
     struct http_body *body; /* the call holds it, too, until the server has it; NULL for none */
     struct http_timeouts timeouts;
+    const struct egress_rules *egress; /* NULL: anywhere. Outlives the call */
+    /* Sent at most once: over a connection of its own, because libcurl sends again what it sent
+     * over a used one that turns out to be dead. */
+    bool once;
 
     /* Once, before the first on_data and before on_done, if an answer began. May be NULL. */
     void (*on_head)(void *arg, const struct http_head *head);
@@ -73,6 +82,9 @@ struct http_request {
     void (*on_done)(void *arg, enum err_code rc, const struct err *error);
     void *arg;
 };
+
+/* A header of the answer, or NULL; inside on_head. Borrowed until the next call of libcurl. */
+const char *http_call_header(const struct http_call *call, const char *name);
 
 /* Copies the request. The call is alive until on_done or http_call_cancel().
  * No callback comes before this has returned. */

@@ -21,6 +21,7 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
+#include "core/net/egress.h"
 #include "core/net/http_client.h"
 
 /* One socket that libcurl wants to be told of; lives from its first interest to "remove". */
@@ -198,9 +199,14 @@ static int want_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *
 static curl_socket_t open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
 {
     struct http_transfer *transfer = arg;
-    int fd = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+    int fd;
 
     (void)purpose;
+    if (transfer->guarded && !egress_address_is_public(&address->addr)) {
+        transfer->refused = true;
+        return CURL_SOCKET_BAD;
+    }
+    fd = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
     transfer->opened = fd;
     return fd < 0 ? CURL_SOCKET_BAD : fd;
 }

@@ -37,6 +37,8 @@ struct http_transfer {
     unsigned sockets; /* that are watched for it */
     int opened;       /* its newest socket */
     bool lost;        /* one of its own sockets was given up; http_client.c clears it */
+    bool guarded;     /* only to addresses of the public internet: core/net/egress.h */
+    bool refused;     /* an address was not one of those */
 };
 
 struct http_multis {

@@ -262,6 +262,21 @@ static void an_unknown_key_of_the_file_is_named_with_its_path(void **state)
     refused(read_file("listen: [a]\n"), "listen: expected one value");
 }
 
+static void internal_hosts_are_exact_pairs(void **state)
+{
+    struct config *config =
+        read_file("network: {allow_internal_hosts: [\"127.0.0.1:9000\", \"tools:80\"]}\n");
+
+    (void)state;
+    assert_non_null(config);
+    assert_int_equal(config->egress.open_count, 2);
+    assert_true(egress_is_open(&config->egress, "http://tools/mcp"));
+    assert_false(egress_is_open(&config->egress, "http://tools:81/mcp"));
+    config_free(config);
+    refused(read_file("network: {allow_internal_hosts: [\"a:1\", localhost]}\n"),
+            "network.allow_internal_hosts[1]: expected host:port, not 'localhost'");
+}
+
 static void sections_of_later_features_are_accepted(void **state)
 {
     struct config *config =
@@ -377,6 +392,7 @@ int main(void)
         cmocka_unit_test(no_auth_is_for_loopback_only),
         cmocka_unit_test(upstreams_come_from_the_file_and_the_url_serves_the_rest),
         cmocka_unit_test(an_unknown_key_of_the_file_is_named_with_its_path),
+        cmocka_unit_test(internal_hosts_are_exact_pairs),
         cmocka_unit_test(sections_of_later_features_are_accepted),
         cmocka_unit_test(a_file_that_is_not_one_is_refused_with_its_line),
         cmocka_unit_test(aliases_do_not_make_an_endless_tree),

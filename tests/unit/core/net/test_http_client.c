@@ -772,6 +772,80 @@ static void every_address_of_a_name_is_tried(void **state)
     }
 }
 
+/* F109: what counts is where a name leads when the socket is opened. */
+static void a_guarded_call_reaches_no_address_within(void **state)
+{
+    static const char *const hosts[] = {"127.0.0.1",         "localhost",  "two.test",
+                                        "six.test",          "2130706433", "0x7f.1",
+                                        "[::ffff:127.0.0.1]"};
+    static const struct egress_rules rules = {0};
+    struct fixture *fixture = *state;
+
+    for (size_t i = 0; i < COUNT_OF(hosts); i++) {
+        struct exchange exchange;
+
+        exchange_init(&exchange, fixture, "/");
+        (void)snprintf(exchange.url, sizeof(exchange.url), "http://%s:%d/hello", hosts[i],
+                       fixture->server->port);
+        exchange.request.egress = &rules;
+        run_exchange(&exchange);
+        assert_int_equal(exchange.rc, ERR_UPSTREAM);
+        assert_non_null(strstr(exchange.error, "not one of the public internet"));
+        exchange_clear(&exchange);
+    }
+    assert_int_equal(fixture->server->accepted, 0);
+}
+
+static void a_guarded_call_reaches_what_is_opened(void **state)
+{
+    struct fixture *fixture = *state;
+    AUTO_FREE char *pair = mem_printf("127.0.0.1:%d", fixture->server->port);
+    const char *const pairs[] = {pair};
+    const struct egress_rules rules = {.open = pairs, .open_count = 1};
+    struct exchange exchange;
+
+    exchange_init(&exchange, fixture, "/hello");
+    exchange.request.egress = &rules;
+    run_exchange(&exchange);
+    assert_int_equal(exchange.rc, ERR_OK);
+    exchange_clear(&exchange);
+}
+
+static void a_guarded_call_uses_no_connection_of_a_free_one(void **state)
+{
+    static const struct egress_rules rules = {0};
+    struct fixture *fixture = *state;
+
+    for (int i = 0; i < 2; i++) {
+        struct exchange exchange;
+
+        exchange_init(&exchange, fixture, "/hello");
+        exchange.request.egress = i ? &rules : NULL;
+        run_exchange(&exchange);
+        assert_int_equal(exchange.rc, i ? ERR_UPSTREAM : ERR_OK);
+        exchange_clear(&exchange);
+    }
+    assert_int_equal(fixture->server->accepted, 1);
+}
+
+/* libcurl would send it again over a new connection, although the server may have read it. */
+static void what_is_sent_once_is_not_sent_again(void **state)
+{
+    struct fixture *fixture = *state;
+
+    for (int i = 0; i < 5; i++) {
+        struct exchange exchange;
+
+        exchange_init(&exchange, fixture, "/hello");
+        set_body(&exchange, "POST", "once");
+        exchange.request.once = true;
+        run_exchange(&exchange);
+        assert_int_equal(exchange.rc, ERR_OK);
+        exchange_clear(&exchange);
+    }
+    assert_int_equal(fixture->server->accepted, 5);
+}
+
 static void only_http_is_spoken(void **state)
 {
     static const char *const urls[] = {
@@ -1195,6 +1269,10 @@ int main(void)
         client_test(a_connection_that_died_meanwhile_is_made_anew),
         client_test(nobody_there_is_an_error_that_names_the_place),
         client_test(every_address_of_a_name_is_tried),
+        client_test(a_guarded_call_reaches_no_address_within),
+        client_test(a_guarded_call_reaches_what_is_opened),
+        client_test(a_guarded_call_uses_no_connection_of_a_free_one),
+        client_test(what_is_sent_once_is_not_sent_again),
         client_test(only_http_is_spoken),
         client_test(proxies_of_the_environment_are_not_ours),
         client_test(a_cut_answer_is_an_error_if_http_can_tell),

@@ -1,3 +1,3 @@
-foreach(file http_client loop sse_parser)
+foreach(file egress http_client loop sse_parser)
     unit_test(core/net/${file} core_net)
 endforeach()
