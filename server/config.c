@@ -99,7 +99,8 @@ static const struct setting settings[] = {
     {"max_runs_per_project", KIND_COUNT, AT(max_runs_per_project), "10000", 1, 1000000, NULL, NULL, "runs at work at once of one project on this node"},
     {"max_waiting_runs", KIND_COUNT, AT(max_waiting_runs), "10000", 1, 1000000, NULL, NULL, "runs in line; beyond, 429"},
     {"max_run_bytes",    KIND_BYTES, AT(max_run_bytes), "1073741824", 1024, 1048576 * MIB, NULL, NULL, "bytes of the conversations of all runs on this node; beyond, 429"},
-    {"max_rounds",       KIND_COUNT, AT(max_rounds), "10", 1, 1000, NULL, NULL, "model turns of a run in a row without its client"},
+    {"max_rounds",       KIND_COUNT, AT(max_rounds), "10", 1, 1000, NULL, NULL, "rounds of tool calls of a run, in a row without its client; `runnel.rounds.max` of a request says otherwise"},
+    {"max_calls",        KIND_COUNT, AT(max_calls),  "0", 0, 1000000, NULL, NULL, "tool calls of a run that the server executes; 0 for no limit"},
     {"max_items",        KIND_COUNT, AT(max_items), "2000", 1, 1000000, NULL, NULL, "items of history that one run may read"},
 
     {"unknown_parameters", KIND_WORD, AT(unknown_parameters), "ignore", 0, 0, unknown_words, NULL, "or `reject`; inside a `runnel` object they are always rejected"},

@@ -1,8 +1,12 @@
 #include "server/runnel_params.h"
 
 #include "core/base/json.h"
+#include "core/run/chain.h"
 #include "core/tool/cut.h"
 #include "server/params.h"
+
+/* Tool calls that a request may ask for at most. */
+#define CALLS_LIMIT 1000000000
 
 static enum err_code check_truncation(const json_t *runnel, struct err *err)
 {
@@ -42,9 +46,25 @@ static enum err_code check_rules(const json_t *runnel, struct err *err)
                            &language, err);
 }
 
+static enum err_code check_rounds(const json_t *runnel, struct err *err)
+{
+    static const char *const known[] = {"max", "max_calls", NULL};
+    json_t *rounds = NULL;
+    json_int_t number;
+    enum err_code rc = param_object(runnel, "runnel", "rounds", PARAM_OPTIONAL, &rounds, err);
+
+    if (rc || !rounds)
+        return rc;
+    rc = param_unknown(rounds, "runnel.rounds", known, err);
+    if (!rc)
+        rc = param_int(rounds, "runnel.rounds", "max", 1, CHAIN_ROUNDS_LIMIT, &number, err);
+    return rc ? rc
+              : param_int(rounds, "runnel.rounds", "max_calls", 0, CALLS_LIMIT, &number, err);
+}
+
 enum err_code runnel_params_check(const json_t *body, struct err *err)
 {
-    static const char *const known[] = {"context", "rules", "truncation", NULL};
+    static const char *const known[] = {"context", "rounds", "rules", "truncation", NULL};
     json_t *runnel = NULL, *context = NULL;
     enum err_code rc;
 
@@ -54,6 +74,8 @@ enum err_code runnel_params_check(const json_t *body, struct err *err)
     rc = param_unknown(runnel, "runnel", known, err);
     if (!rc)
         rc = param_object(runnel, "runnel", "context", PARAM_OPTIONAL, &context, err);
+    if (!rc)
+        rc = check_rounds(runnel, err);
     if (!rc)
         rc = check_rules(runnel, err);
     return rc ? rc : check_truncation(runnel, err);
@@ -68,7 +90,7 @@ json_t *runnel_context(const json_t *body)
 
 json_t *runnel_settings(const json_t *body)
 {
-    static const char *const kept[] = {"rules", "truncation"};
+    static const char *const kept[] = {"rounds", "rules", "truncation"};
     const json_t *runnel = json_object_get(body, "runnel");
     json_t *settings = json_object();
 

@@ -237,6 +237,7 @@ static enum err_code start_engine(struct serving *serving, struct err *err)
         .loops = config->run_loops,
         .response_timeout_seconds = config->response_timeout,
         .round_limit = config->max_rounds,
+        .call_limit = config->max_calls,
         .context_limit = config->max_items,
         .byte_limit = config->max_run_bytes,
         .slots = {.node = config->max_runs,

@@ -37,10 +37,10 @@ void budget_init(struct budget *budget, const json_t *config, const char *usage)
     };
 }
 
-char *budget_text(const struct budget *budget)
+json_t *budget_object(const struct budget *budget)
 {
     const struct model_usage *used = &budget->used;
-    json_auto_t *tokens = json_build(
+    json_t *tokens = json_build(
         "{s:I, s:{s:I, s:I}, s:I, s:{s:I}, s:I}", "input_tokens", (json_int_t)used->input,
         "input_tokens_details", "cached_tokens", (json_int_t)used->cached, "cache_write_tokens",
         (json_int_t)0, "output_tokens", (json_int_t)used->output, "output_tokens_details",
@@ -49,7 +49,7 @@ char *budget_text(const struct budget *budget)
 
     if (budget->asked)
         json_set(tokens, "runnel", json_build("{s:I}", "asked", (json_int_t)budget->asked));
-    return json_text(tokens);
+    return tokens;
 }
 
 /* ---- Spending ---- */

@@ -34,11 +34,11 @@ struct budget {
     int64_t asking;          /* weight of the last one */
 };
 
-/* Limits from the request as accepted, the rest from `usage` as budget_text() made it; or NULL. */
+/* Limits from the request as accepted, the rest from `usage` as budget_object() made it; or NULL. */
 void budget_init(struct budget *budget, const json_t *config, const char *usage);
 
-/* What was used, in the words of the Responses API, for the run's row. The caller frees. */
-char *budget_text(const struct budget *budget);
+/* What was used, in the words of the Responses API, for the run's row. New reference. */
+json_t *budget_object(const struct budget *budget);
 
 /* A turn has ended. */
 void budget_add(struct budget *budget, const struct model_usage *usage);

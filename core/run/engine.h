@@ -40,6 +40,7 @@ struct engine_options {
     unsigned loops;                  /* 0: as many as there are cores */
     double response_timeout_seconds; /* until a response that still runs has failed */
     unsigned round_limit;            /* model turns in a row without the client; 10 when 0 */
+    unsigned call_limit;             /* calls of a run that are executed here; 0: none */
     size_t context_limit;            /* items a run may load; 2000 when 0 */
     size_t byte_limit;               /* of the texts that all runs have loaded; 0: none */
     struct slots_limits slots;       /* runs at work at once; beyond: in line */

@@ -16,6 +16,7 @@
 #include "core/base/json.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
+#include "core/run/past_calls.h"
 
 bool run_is_resumable(const struct run *run)
 {
@@ -115,21 +116,32 @@ static void take_thread(struct run *run, const struct thread_row *thread)
     run->thread.tool_resources = mem_strdup(thread->tool_resources);
 }
 
-/* Calls and turns of earlier stays count on when the run was taken over: a crash must not lift a limit. */
-static void take_counts(struct run *run)
+/* What the last turn ended with, if that was a limit. */
+static enum chain_stop stop_of(const struct item_row *item)
+{
+    json_auto_t *body = json_parse_own(item->body);
+
+    return chain_reason_parse(json_get_string(json_object_get(body, "runnel"), "reason", NULL));
+}
+
+/* Rounds of earlier stays count on when the run was taken over: a crash must not lift a limit. */
+static void take_rounds(struct run *run)
 {
     int last_turn = -1;
 
-    for (size_t i = 0; i < run->history_count; i++) {
+    for (size_t i = 0; i < run->history_count && run->arrival == ARRIVAL_CLAIMED; i++) {
         const struct item_row *item = &run->history[i];
+        bool whole = item->turn < run->row.turn;
 
-        if (item->input || strcmp(item->run_id, run->row.id) != 0)
+        if (item->input || !whole || strcmp(item->run_id, run->row.id) != 0)
             continue;
-        run->tool_calls_made += strcmp(item->type, "mcp_call") == 0;
-        if (run->arrival == ARRIVAL_CLAIMED && item->turn > last_turn) {
-            last_turn = item->turn;
-            run->rounds++;
-        }
+        if (past_is_output(item->type))
+            run->chain.rounds = 0; /* the client's */
+        else if (item->turn > last_turn)
+            run->chain.rounds++;
+        last_turn = item->turn;
+        if (item->turn == run->row.turn - 1 && item->status == ITEM_INCOMPLETE)
+            run->chain.stop = stop_of(item);
     }
 }
 
@@ -152,8 +164,9 @@ struct run *run_new(struct engine_loop *home, struct run_start *start)
     run->output_count = count_shown(run);
     take_steps(run, load);
     take_thread(run, start->new_thread);
-    take_counts(run);
     run->config = json_parse_own(run->row.config);
+    chain_init(&run->chain, run->config, run->row.usage);
+    take_rounds(run);
     budget_init(&run->budget, run->config, run->row.usage);
     run->without_model = start->without_model;
     run->context = start->context ? TAKE(start->context) : json_object();
@@ -176,6 +189,7 @@ void run_free(struct run *run)
         return;
     run_clear_calls(run);
     run_forget_held(run);
+    chain_clear(&run->chain);
     buf_clear(&run->summary);
     free(run->turn_usage);
     for (size_t i = 0; i < run->item_count; i++)
@@ -523,8 +537,16 @@ static bool resolve_tools(struct run *run)
     return false;
 }
 
+static void take_limits(struct run *run)
+{
+    const struct engine_options *options = engine_options(run->engine);
+
+    chain_set_limits(&run->chain, options->round_limit, options->call_limit);
+}
+
 void run_arrive(struct run *run, const struct call_row *calls, size_t call_count)
 {
+    take_limits(run);
     if (run->arrival == ARRIVAL_NEW)
         announce_new(run);
     if (run->row.status == RUN_CANCELLING) {
@@ -586,8 +608,11 @@ static void cut_short(struct run *run, const char *reason, enum step_status step
 
 static void store_usage(struct run *run)
 {
+    json_auto_t *tokens = budget_object(&run->budget);
+
+    chain_note(&run->chain, tokens);
     free(run->row.usage);
-    run->row.usage = budget_text(&run->budget);
+    run->row.usage = json_text(tokens);
 }
 
 void run_end_turn(struct run *run)

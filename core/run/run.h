@@ -12,6 +12,7 @@
 #include "core/model/model.h"
 #include "core/net/loop.h"
 #include "core/run/budget.h"
+#include "core/run/chain.h"
 #include "core/run/engine.h"
 #include "core/run/face.h"
 #include "core/run/input_text.h"
@@ -56,15 +57,18 @@ struct call {
     bool client;             /* executed by the client */
     bool hidden;
     bool final;
-    bool ended;     /* its output is known */
-    bool truncated; /* and too long for the model to be shown all of it */
-    bool settled;   /* known and shown before this stay: nothing is left to do */
-    bool begun;     /* was started before this stay */
+    bool ended;      /* its output is known */
+    bool unexecuted; /* for a limit: its output says so */
+    bool truncated;  /* and too long for the model to be shown all of it */
+    bool settled;    /* known and shown before this stay: nothing is left to do */
+    bool begun;      /* was started before this stay */
     bool failed;
     bool said_text;            /* a final tool has streamed text */
     unsigned channel_position; /* of a server-side call */
-    struct buf said;           /* text a tool emitted while it worked */
-    struct item *message;      /* of a final call: the message that carries its text */
+    int64_t started_at;        /* of ours; microseconds */
+    int64_t ended_at;
+    struct buf said;      /* text a tool emitted while it worked */
+    struct item *message; /* of a final call: the message that carries its text */
 };
 
 /* Somebody rings it from any thread; its loop then looks at the run, if there still is one. Never
@@ -127,9 +131,8 @@ struct run {
     unsigned ended_calls;   /* of those */
     unsigned *final_order;  /* final calls, in the order in which they ended */
     unsigned final_count;
-    int call_turn;            /* the turn that asked for these calls */
-    unsigned rounds;          /* turns in a row without the client */
-    unsigned tool_calls_made; /* for max_tool_calls */
+    int call_turn; /* the turn that asked for these calls */
+    struct chain chain;
     bool choice_spent;
     bool compacted;     /* since the model was asked last */
     struct buf summary; /* of the conversation, while the model writes it */
@@ -250,6 +253,8 @@ const struct item_row **run_gather_items(const struct run *run, size_t *ret_coun
 json_t *run_in_dialect(const struct run *run, const json_t *config, json_t *chat);
 void run_model_failed(struct run *run, const struct err *error);
 void run_stop_model(struct run *run);
+/* The model has said something to the user in this turn. */
+bool run_has_answered(const struct run *run);
 void run_forget_held(struct run *run);
 
 /* ---- run_compact.c: a long conversation is made short ---- */

@@ -233,6 +233,51 @@ static void settle_step(struct run *run, const struct model_usage *usage)
     }
 }
 
+/* Something that a user can read. */
+static bool says_something(const struct item *item)
+{
+    static const char blanks[] = " \t\r\n";
+
+    for (unsigned i = 0; i < item->part_count; i++) {
+        const struct buf *text = &item->parts[i].text;
+
+        if (text->length && strspn(text->data, blanks) < text->length)
+            return true;
+    }
+    return false;
+}
+
+bool run_has_answered(const struct run *run)
+{
+    for (size_t i = run->item_count; i-- > 0;) {
+        const struct item *item = run->items[i];
+
+        if (item->row.turn != run->row.turn)
+            break;
+        if (strcmp(item->row.type, "message") == 0 && says_something(item))
+            return true;
+    }
+    return false;
+}
+
+/* Tools were called here, or the answer was demanded, and then nothing was said. */
+static bool ends_in_silence(const struct run *run)
+{
+    return (run->chain.rounds || run->last_answer) && !run_has_answered(run);
+}
+
+/* Once. */
+static void ask_to_speak(struct run *run)
+{
+    if (run->last_answer) {
+        run_truncate(run, "max_output_tokens");
+        return;
+    }
+    run->chain.stop = CHAIN_SILENT;
+    run_end_turn(run);
+    run_ask_model(run);
+}
+
 /* All of it was said, but perhaps too much: of a run, then, nothing more comes. A response may end. */
 static void end_whole_turn(struct run *run)
 {
@@ -245,6 +290,8 @@ static void end_whole_turn(struct run *run)
         run_truncate(run, exceeded);
     else if (run->call_count)
         run_dispatch_tools(run);
+    else if (ends_in_silence(run))
+        ask_to_speak(run);
     else
         run_finish(run);
 }
@@ -256,6 +303,7 @@ static void take_done(void *arg, enum model_finish finish, const struct model_us
     run->model = NULL;
     run->compacted = false;
     budget_add(&run->budget, usage);
+    chain_add_turn(&run->chain, run->row.turn, usage);
     settle_step(run, usage);
     (void)FAULT("run.turn_done"); /* a place to die: said, and not stored */
     if (finish == MODEL_FINISH_LENGTH) {
@@ -359,6 +407,7 @@ static json_t *build_request(struct run *run)
                                     .config = config,
                                     .tools = &run->tools};
     unsigned flags = 0;
+    json_t *chat;
 
     if (context_is_counted(context.upstream, config))
         run_count_items(run);
@@ -371,8 +420,10 @@ static json_t *build_request(struct run *run)
         flags |= CONTEXT_CHOICE_SPENT;
     if (run->upstream->dialect == MODEL_DIALECT_RESPONSES)
         flags |= CONTEXT_REASONING;
-    return run_in_dialect(
-        run, config, context_request(run->row.id, config, &run->tools, items, count, flags));
+    chat = context_request(run->row.id, config, &run->tools, items, count, flags);
+    if (run->last_answer)
+        json_array_append_new(json_object_get(chat, "messages"), chain_last_word(&run->chain));
+    return run_in_dialect(run, config, chat);
 }
 
 void run_ask_model(struct run *run)
@@ -413,7 +464,7 @@ void run_ask_model(struct run *run)
         run_compact(run);
         return;
     }
-    run->last_answer = run->rounds >= options->round_limit;
+    run->last_answer = run->chain.stop != CHAIN_GOES_ON;
     request = spent ? NULL : build_request(run);
     if (!request) {
         run_truncate(run, spent ? spent : "max_prompt_tokens");

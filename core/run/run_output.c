@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/clock.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/tool/cut.h"
@@ -161,14 +162,17 @@ static char *kept_text(const char *text)
 /* Not cut: the client reads it, not the model. */
 static bool is_answer(const struct call *call)
 {
-    return call->final && !call->hidden && !call->failed;
+    return call->final && !call->hidden && !call->failed && !call->unexecuted;
 }
 
 /* What a call gave, as text. The caller frees. */
-static char *output_text(const struct call *call, const struct tool_output *output)
+static char *output_text(const struct run *run, const struct call *call,
+                         const struct tool_output *output)
 {
     AUTO_FREE char *whole = NULL;
 
+    if (call->unexecuted)
+        return chain_placeholder(run->chain.stop);
     if (output->rc)
         return mem_strdup(output->error.text);
     whole = tool_result_text(&output->result);
@@ -212,7 +216,11 @@ static void fill_hosted(struct item *item, const struct call *call,
 static void put_result(struct run *run, const struct call *call, const char *text)
 {
     json_auto_t *output = json_build("{s:s}", call->failed ? "error" : "output", text);
-    AUTO_FREE char *json = json_text(output);
+    AUTO_FREE char *json = NULL;
+
+    if (call->unexecuted)
+        json_set_string(output, "reason", chain_reason(run->chain.stop));
+    json = json_text(output);
 
     run_note_call(run, call, CALL_DONE, json);
 }
@@ -224,12 +232,40 @@ static void note_truncated(struct item *item)
     json_set_bool(item->metadata, "is_truncated", true);
 }
 
+static enum item_status status_of(const struct call *call)
+{
+    if (call->unexecuted)
+        return ITEM_INCOMPLETE;
+    return call->failed ? ITEM_FAILED : ITEM_COMPLETED;
+}
+
+/* In which round it was executed, and from when to when; or why it was not. */
+static void note_course(const struct run *run, struct item *item, const struct call *call)
+{
+    if (!item->metadata)
+        item->metadata = json_object();
+    if (call->unexecuted) {
+        json_set_string(item->metadata, "reason", chain_reason(run->chain.stop));
+        return;
+    }
+    json_set_int(item->metadata, "round", (json_int_t)run->chain.all_rounds + 1);
+    if (!call->ended_at) /* before a crash: nobody remembers */
+        return;
+    json_set_int(item->metadata, "start", call->started_at / 1000);
+    json_set_int(item->metadata, "end", call->ended_at / 1000);
+}
+
 static void close_call(struct run *run, struct call *call, const struct tool_output *output,
                        const char *text)
 {
     struct item *item = call->item;
 
     item->output = mem_strdup(text);
+    note_course(run, item, call);
+    if (call->unexecuted) {
+        run_close_item(run, status_of(call));
+        return;
+    }
     if (call->failed)
         item->error = mem_strdup(text);
     else if (item->tool_type)
@@ -237,7 +273,7 @@ static void close_call(struct run *run, struct call *call, const struct tool_out
     if (call->truncated)
         note_truncated(item);
     run_tell_stage(run, item, call->failed ? "failed" : "completed", NULL);
-    run_close_item(run, call->failed ? ITEM_FAILED : ITEM_COMPLETED);
+    run_close_item(run, status_of(call));
 }
 
 static void store_hidden_call(struct run *run, struct call *call, const char *text)
@@ -248,9 +284,10 @@ static void store_hidden_call(struct run *run, struct call *call, const char *te
     if (call->arguments.length)
         buf_add(&item->arguments, call->arguments.data, call->arguments.length);
     item->output = mem_strdup(text);
+    note_course(run, item, call);
     if (call->failed)
         item->error = mem_strdup(text);
-    run_store_silently(run, item, call->failed ? ITEM_FAILED : ITEM_COMPLETED);
+    run_store_silently(run, item, status_of(call));
 }
 
 static void end_final_call(struct run *run, struct call *call, const char *text)
@@ -273,6 +310,15 @@ void run_end_final_call_again(struct run *run, struct call *call, const char *te
     end_final_call(run, call, text);
 }
 
+/* A final tool's call that was not executed is shown like any other. */
+static void show_and_close(struct run *run, struct call *call, const struct tool_output *output,
+                           const char *text)
+{
+    if (!call->item)
+        show_call(run, call);
+    close_call(run, call, output, text);
+}
+
 static void take_tool_end(struct run *run, struct call *call, const struct tool_output *output)
 {
     AUTO_FREE char *whole = NULL;
@@ -280,15 +326,16 @@ static void take_tool_end(struct run *run, struct call *call, const struct tool_
 
     call->ended = true;
     run->ended_calls++;
-    call->failed = output->rc != ERR_OK;
-    whole = output_text(call, output);
+    call->failed = output->rc != ERR_OK && !call->unexecuted;
+    call->ended_at = clock_wall_us();
+    whole = output_text(run, call, output);
     text = is_answer(call) ? kept_text(whole) : shown_text(run, call, whole, &call->truncated);
     if (call->hidden)
         store_hidden_call(run, call, text);
-    else if (call->final)
+    else if (call->final && !call->unexecuted)
         end_final_call(run, call, text);
     else
-        close_call(run, call, output, text);
+        show_and_close(run, call, output, text);
     put_result(run, call, text);
 }
 

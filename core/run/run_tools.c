@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/clock.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/tool/arguments.h"
@@ -34,10 +35,8 @@ static void explain_announcement(const struct call *call, struct err *err)
 }
 
 /* Why a call cannot even start: told to the model, which may do better. */
-static enum err_code prepare_call(const struct run *run, const struct call *call,
-                                  json_t **ret_args, struct err *err)
+static enum err_code prepare_call(const struct call *call, json_t **ret_args, struct err *err)
 {
-    json_int_t limit = json_get_int(run->config, "max_tool_calls", -1);
     const char *text = call->arguments.length ? call->arguments.data : "{}";
     json_auto_t *parameters = NULL;
 
@@ -47,10 +46,6 @@ static enum err_code prepare_call(const struct run *run, const struct call *call
         explain_announcement(call, err);
         return err->code;
     }
-    if (limit >= 0 && (json_int_t)run->tool_calls_made >= limit)
-        return err_set(err, ERR_LIMIT,
-                       "The limit of %lld tool calls was reached; this call was not executed.",
-                       (long long)limit);
     parameters = json_parse_own(call->use->handler->parameters);
     return tool_arguments_read(call->name, parameters, text, ret_args, err);
 }
@@ -61,6 +56,16 @@ static void refuse_call(struct run *run, const struct call *call, const struct e
     enum err_code rc = tool_channel_put(run->channel, call->channel_position, &output);
 
     (void)rc; /* closed: then nobody wants to hear it */
+}
+
+/* A limit was reached: it is not executed, and its output says so. */
+static void leave_call(struct run *run, struct call *call)
+{
+    struct err err;
+
+    call->unexecuted = true;
+    err_set(&err, ERR_LIMIT, "%s", chain_reason(run->chain.stop));
+    refuse_call(run, call, &err);
 }
 
 /* Which files which tool type may see, of the request and of the attachments of messages. Made
@@ -94,11 +99,15 @@ static void start_call(struct run *run, struct call *call)
     json_auto_t *args = NULL;
     struct err err;
 
-    if (prepare_call(run, call, &args, &err)) {
+    call->started_at = clock_wall_us();
+    if (!chain_admit(&run->chain)) {
+        leave_call(run, call);
+        return;
+    }
+    if (prepare_call(call, &args, &err)) {
         refuse_call(run, call, &err);
         return;
     }
-    run->tool_calls_made++;
     tool_executor_submit(engine_options(run->engine)->executor,
                          &(struct tool_call_spec){
                              .handler = call->use->handler,
@@ -192,9 +201,7 @@ static bool waits_for_client(const struct run *run)
  * it said besides is the answer; if that is nothing, the response is incomplete. */
 static void end_without_calls(struct run *run)
 {
-    const struct item *last = run->item_count ? run->items[run->item_count - 1] : NULL;
-
-    if (last && last->row.turn == run->row.turn && strcmp(last->row.type, "message") == 0)
+    if (run_has_answered(run))
         run_finish(run);
     else
         run_truncate(run, "max_output_tokens");
@@ -232,7 +239,7 @@ void run_stop_tools(struct run *run)
 static bool answered_by_tools(const struct run *run)
 {
     for (unsigned i = 0; i < run->call_count; i++) {
-        if (!run->calls[i].final || run->calls[i].failed)
+        if (!run->calls[i].final || run->calls[i].failed || run->calls[i].unexecuted)
             return false;
     }
     return run->call_count > 0;
@@ -253,8 +260,8 @@ static void after_tools(struct run *run)
         run_finish(run);
         return;
     }
+    chain_end_round(&run->chain);
     run_end_turn(run);
-    run->rounds++;
     run_ask_model(run);
 }
 
@@ -319,6 +326,18 @@ void run_take_answers(struct run *run, const struct call_row *rows, size_t count
 static const char interrupted[] =
     "The server restarted while this tool ran; it may or may not have taken effect.";
 
+/* One that a limit has stopped says so; any other was executed. */
+static void take_reason(struct run *run, struct call *call, const json_t *stored)
+{
+    enum chain_stop stop = chain_reason_parse(json_get_string(stored, "reason", NULL));
+
+    call->unexecuted = stop != CHAIN_GOES_ON;
+    if (call->unexecuted)
+        run->chain.stop = stop;
+    else
+        chain_count_call(&run->chain);
+}
+
 static struct call *restore_call(struct run *run, const struct call_row *row)
 {
     struct call *call = run_add_call(run, row->call_id, row->tool ? row->tool : "");
@@ -336,8 +355,9 @@ static struct call *restore_call(struct run *run, const struct call_row *row)
     call->ended = call->settled = true;
     stored = json_parse_own(row->output ? row->output : "{}");
     call->failed = json_object_get(stored, "error");
+    take_reason(run, call, stored);
     text = json_get_string(stored, "output", "");
-    if (call->final && !find_item(run, call->id))
+    if (call->final && !call->unexecuted && !find_item(run, call->id))
         run_end_final_call_again(run, call, text);
     return call;
 }
@@ -352,6 +372,7 @@ static void resume_call(struct run *run, struct call *call)
         start_call(run, call);
         return;
     }
+    chain_count_call(&run->chain);
     err_set(&err, ERR_INTERNAL, "%s", interrupted);
     refuse_call(run, call, &err);
 }

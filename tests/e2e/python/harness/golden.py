@@ -15,7 +15,7 @@ DIRECTORY = pathlib.Path(__file__).resolve().parents[2] / "golden"
 
 MODELS = ["demo", "native"]
 ID = re.compile(r"\b([a-z]+)_[0-9A-Za-z]{24}\b")
-TIMES = ("created_at", "completed_at")
+TIMES = ("created_at", "completed_at", "start", "end")
 
 
 class Case:

@@ -134,6 +134,7 @@ static void what_was_used_outlives_the_run_in_memory(void **state)
 {
     static const char config[] = "{\"max_prompt_tokens\":5000}";
     struct budget budget = made(config, NULL);
+    json_auto_t *tokens = NULL;
     AUTO_FREE char *text = NULL;
     struct budget again;
 
@@ -143,7 +144,8 @@ static void what_was_used_outlives_the_run_in_memory(void **state)
     budget_add(&budget,
                &(struct model_usage){
                    .known = true, .input = 50, .cached = 7, .output = 3, .reasoning = 2});
-    text = budget_text(&budget);
+    tokens = budget_object(&budget);
+    text = json_text(tokens);
     again = made(config, text);
     assert_int_equal(again.used.input, 50);
     assert_int_equal(again.used.cached, 7);

@@ -1,5 +1,6 @@
 unit_test(core/run/run_status core_status)
 unit_test(core/run/budget core_run)
+unit_test(core/run/chain core_run)
 unit_test(core/run/context core_run)
 unit_test(core/run/context_fit core_run)
 unit_test(core/run/context_responses core_run)

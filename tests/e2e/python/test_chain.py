@@ -1,0 +1,236 @@
+"""The chain: rounds of tool calls, their limits, and what is asked and kept when it ends (F56 to F64)."""
+
+import json
+
+import pytest
+
+from harness.server import eventually
+from harness.tools import WEATHER, call
+
+BASIC = {"type": "mcp", "server_label": "basic", "server_url": "builtin:basic",
+         "require_approval": "never"}
+TEST = {"type": "mcp", "server_label": "test", "server_url": "builtin:test",
+        "require_approval": "never"}
+
+ROUNDS = {"status": "incomplete", "reason": "max_rounds_reached",
+          "message": "Tool chain execution stopped due to max rounds limit"}
+CALLS = {"status": "incomplete", "reason": "max_calls_reached",
+         "message": "Tool chain execution stopped due to max calls limit"}
+
+
+def slow(number=1, text="fact"):
+    return call("test_slow", number, ms=0, text=text)
+
+
+def for_ever(upstream, **last):
+    """A model that calls a tool whenever it may, and says `last` when it is told to."""
+    upstream.script({"match": {"user": "[SYSTEM]"}, "answer": last or {"text": "So far: {{tool_outputs}}"}},
+                    {"answer": {"tool_calls": [slow()], "text": "again"}})
+
+
+def then_says(upstream, *turns, **answer):
+    """Turns of calls, and an answer."""
+    rules = [{"times": 1, "answer": {"tool_calls": calls}} for calls in turns]
+    upstream.script(*rules, {"answer": answer})
+
+
+@pytest.fixture
+def ask(client):
+    def ask(**body):
+        return client.responses.create(**{"model": "demo", "input": "go", "tools": [TEST], **body})
+    return ask
+
+
+@pytest.fixture
+def run(client):
+    """A run of a new thread, to its end. Not strict, where mcp tools of runs are unknown."""
+    client = client.copy()
+
+    def run(tools=(TEST,), **extra):
+        assistant = client.beta.assistants.create(model="demo")
+        return client.beta.threads.create_and_run_poll(
+            assistant_id=assistant.id, thread={"messages": [{"role": "user", "content": "go"}]},
+            extra_body={"tools": list(tools), **extra})
+    return run
+
+
+def calls_of(response):
+    return [item for item in response.output if item.type == "mcp_call"]
+
+
+def told(chat):
+    """What tools said to the model, by call."""
+    return [(m["tool_call_id"], m["content"]) for m in chat["messages"] if m["role"] == "tool"]
+
+
+# ---- The loop ----
+
+def test_F56_calls_one_after_another_and_a_tool_message_each(ask, upstream):
+    then_says(upstream, [slow(1, "one"), slow(2, "two")], [slow(3, "three")], text="done")
+    response = ask(parallel_tool_calls=False)
+    assert [item.output for item in calls_of(response)] == ["one", "two", "three"]
+    _, second, third = upstream.chats()
+    assert told(second) == [("call_1", "one"), ("call_2", "two")]
+    assert told(third) == [("call_1", "one"), ("call_2", "two"), ("call_3", "three")]
+    assert [c["id"] for c in third["messages"][1]["tool_calls"]] == ["call_1", "call_2"]
+    assert response.output_text == "done"
+
+
+def test_F57_arguments_that_are_no_json_are_an_error_for_the_model_and_count(ask, upstream):
+    broken = {"name": "test_slow", "id": "call_1", "arguments": "{broken"}
+    then_says(upstream, [broken, slow(2)], text="sorry")
+    response = ask(max_tool_calls=2)
+    failed, done = calls_of(response)
+    assert failed.status == "failed" and failed.arguments == "{broken"
+    assert done.output == "fact" and response.output_text == "sorry"
+    said = dict(told(upstream.chats()[1]))["call_1"]
+    assert "not valid JSON" in said and said == failed.error.content[0]["text"]
+    # Both were calls: a third would be one too many.
+    then_says(upstream, [broken, slow(2), slow(3)], text="sorry")
+    assert calls_of(ask(max_tool_calls=2, parallel_tool_calls=False))[2].status == "incomplete"
+
+
+# ---- Limits ----
+
+def test_F58_F59_ten_rounds_then_an_answer_without_tools(ask, upstream, client):
+    for_ever(upstream)
+    response = ask()
+    chats = upstream.chats()
+    assert len(chats) == 12  # ten rounds, the calls that are too many, and the last answer
+    assert all("tool_choice" not in chat for chat in chats[1:-1])
+    states = [item.status for item in calls_of(response)]
+    assert states == ["completed"] * 10 + ["incomplete"]
+    placeholder = calls_of(response)[-1]
+    assert json.loads(placeholder.output) == ROUNDS and placeholder.error is None
+    assert placeholder.runnel["reason"] == "max_rounds_reached"
+    last = chats[-1]
+    assert last["tool_choice"] == "none" and last["tools"] == chats[0]["tools"]
+    assert json.loads(told(last)[-1][1]) == ROUNDS
+    assert last["messages"][-1]["role"] == "user"
+    assert last["messages"][-1]["content"].startswith("[SYSTEM] The limit of 10 rounds")
+    assert response.status == "completed" and response.output[-1].content[0].text.startswith("So far")
+    # What was said to the model at last is nowhere: not in what is kept, nor in the next prompt.
+    kept = client.responses.retrieve(response.id)
+    listed = client.responses.input_items.list(response.id).data
+    assert "[SYSTEM]" not in kept.model_dump_json() + "".join(i.model_dump_json() for i in listed)
+    upstream.forget()
+    upstream.answer(text="ok")
+    ask(previous_response_id=response.id, input="and?")
+    assert "[SYSTEM]" not in json.dumps(upstream.chats())
+
+
+def test_F58_a_request_sets_its_own_rounds(ask, upstream):
+    for_ever(upstream)
+    response = ask(extra_body={"runnel": {"rounds": {"max": 2}}})
+    assert [item.status for item in calls_of(response)] == ["completed"] * 2 + ["incomplete"]
+    assert "The limit of 2 rounds" in upstream.chats()[-1]["messages"][-1]["content"]
+
+
+@pytest.mark.parametrize("body", [
+    {"max_tool_calls": 2}, {"extra_body": {"runnel": {"rounds": {"max_calls": 2}}}},
+    {"max_tool_calls": 7, "extra_body": {"runnel": {"rounds": {"max_calls": 2}}}},
+    {"extra_body": {"runnel": {"rounds": {"max_calls": 2.0}}}}])
+def test_F58_F59_calls_beyond_their_limit_are_not_executed(ask, upstream, body):
+    then_says(upstream, [slow(1), slow(2), slow(3)], text="ok")
+    response = ask(**body)
+    assert sorted(i.status for i in calls_of(response)) == ["completed", "completed", "incomplete"]
+    last = upstream.chats()[-1]
+    assert len(upstream.chats()) == 2 and last["tool_choice"] == "none"
+    assert [json.loads(text) for _, text in told(last) if text != "fact"] == [CALLS]
+    assert "The limit of 2 tool calls" in last["messages"][-1]["content"]
+    assert response.output_text == "ok"
+
+
+def test_F58_no_calls_at_all_and_in_chinese(ask, upstream):
+    for_ever(upstream)
+    response = ask(extra_body={"runnel": {"rounds": {"max_calls": 0}, "rules": {"language": "zh"}}})
+    assert [item.status for item in calls_of(response)] == ["incomplete"]
+    assert upstream.chats()[-1]["messages"][-1]["content"].startswith("[SYSTEM] 已达到 0 次")
+
+
+@pytest.mark.parametrize("rounds, param", [
+    ({"max": 0}, "runnel.rounds.max"), ({"max": 1001}, "runnel.rounds.max"),
+    ({"max": "3"}, "runnel.rounds.max"), ({"max_calls": -1}, "runnel.rounds.max_calls"),
+    ({"maximum": 3}, "runnel.rounds.maximum"), (3, "runnel.rounds")])
+def test_F58_a_limit_that_makes_no_sense_is_refused(http, rounds, param):
+    for path, body in (("/v1/responses", {"model": "demo", "input": "go"}),
+                       ("/v1/threads/runs", {"assistant_id": "asst_x"})):
+        answer = http.post(path, json={**body, "runnel": {"rounds": rounds}})
+        assert answer.status_code == 400 and answer.json()["error"]["param"] == param
+
+
+def test_F59_of_a_run_the_steps_show_the_placeholder(run, upstream, client):
+    for_ever(upstream)
+    ended = run(runnel={"rounds": {"max": 1}})
+    assert ended.status == "completed"
+    steps = client.beta.threads.runs.steps.list(ended.id, thread_id=ended.thread_id, order="asc").data
+    outputs = [c.function.output for step in steps if step.type == "tool_calls"
+               for c in step.step_details.tool_calls]
+    assert outputs[0] == "fact" and json.loads(outputs[1]) == ROUNDS
+    messages = client.beta.threads.messages.list(ended.thread_id).data
+    assert "[SYSTEM]" not in "".join(m.model_dump_json() for m in messages)
+    assert messages[0].content[0].text.value.startswith("So far")
+    assert "[SYSTEM]" in json.dumps(upstream.chats()[-1])
+
+
+def test_F59_the_client_is_asked_for_its_calls_whatever_the_limit(run, upstream):
+    """Rounds are counted without the client: its calls are its own, and it may go on."""
+    weather = call("get_weather", 9, city="Rome")
+    upstream.script({"match": {"tool_results": {"min": 3}}, "answer": {"text": "sunny"}},
+                    {"match": {"tool_results": True}, "answer": {"tool_calls": [slow(2), weather]}},
+                    {"answer": {"tool_calls": [slow(1)]}})
+    ended = run([TEST, WEATHER], runnel={"rounds": {"max": 1}})
+    assert ended.status == "requires_action"
+    (asked,) = ended.required_action.submit_tool_outputs.tool_calls
+    assert asked.id == "call_9"
+
+
+def test_F59_tools_that_are_called_all_the_same_are_not_executed(ask, upstream):
+    for_ever(upstream, tool_calls=[slow(7)])
+    response = ask(extra_body={"runnel": {"rounds": {"max": 1}}})
+    assert len(upstream.chats()) == 3 and len(calls_of(response)) == 2
+    assert response.status == "incomplete"
+
+
+def test_F60_silence_after_tools_is_asked_about_once(ask, upstream):
+    upstream.script({"match": {"user": "[SYSTEM]"}, "answer": {"text": "It is a fact."}},
+                    {"match": {"tool_results": True}, "answer": {"text": " \n"}},
+                    {"answer": {"tool_calls": [slow()]}})
+    response = ask()
+    last = upstream.chats()[-1]
+    assert len(upstream.chats()) == 3 and last["tool_choice"] == "none"
+    assert last["messages"][-1] == {
+        "role": "user", "content": "[SYSTEM] Tool calls completed. Please provide a final response "
+                                   "to the user based on the tool results."}
+    assert response.status == "completed" and response.output_text.strip() == "It is a fact."
+
+
+def test_F60_whoever_stays_silent_is_incomplete(ask, run, upstream):
+    then_says(upstream, [slow()], text="")
+    response = ask()
+    assert len(upstream.chats()) == 3
+    assert (response.status, response.incomplete_details.reason) == ("incomplete", "max_output_tokens")
+    then_says(upstream, [slow()], text="")
+    assert run().status == "incomplete"
+
+
+def test_F60_silence_without_tools_is_an_answer(ask, upstream):
+    upstream.answer(text="")
+    assert ask(input="hi").status == "completed" and len(upstream.chats()) == 1
+
+
+# ---- Broken off ----
+
+def test_F61_cancelling_ends_the_tool_and_asks_nothing_more(client, upstream):
+    then_says(upstream, [call("test_slow", 1, ms=600000, text="never")], text="no")
+    response = client.responses.create(model="demo", input="go", tools=[TEST], background=True)
+    eventually(lambda: upstream.chats())
+    client.responses.cancel(response.id)
+    ended = eventually(lambda: (r := client.responses.retrieve(response.id)).status == "cancelled" and r)
+    assert ended.status == "cancelled" and len(upstream.chats()) == 1
+    # Whatever is made from it is a valid conversation.
+    upstream.answer(text="ok")
+    upstream.forget()
+    client.responses.create(model="demo", input="go on", previous_response_id=response.id)
+    (chat,) = upstream.chats()
+    assert [m["role"] for m in chat["messages"]] == ["user", "user"]
