@@ -340,5 +340,6 @@ void call_row_copy(struct call_row *ret_copy, const struct call_row *row)
     *ret_copy = *row;
     ret_copy->tool = mem_strdup(row->tool);
     ret_copy->arguments = mem_strdup(row->arguments);
+    ret_copy->resolved = mem_strdup(row->resolved);
     ret_copy->output = mem_strdup(row->output);
 }

@@ -133,6 +133,7 @@ void call_read(const struct db_rows *rows, size_t row, struct call_row *ret_call
     ret_call->arguments = next_copy(&c);
     ret_call->output = next_copy(&c);
     ret_call->attempts = next_int(&c);
+    ret_call->resolved = next_copy(&c);
 }
 
 /* One more than there are, so that an empty answer is an array too. */

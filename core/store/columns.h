@@ -38,7 +38,7 @@
 /* FROM tool_calls c */
 #define CALL_COLUMNS \
     "c.run_id, c.call_id, c.item_id, c.step_id, c.turn, c.position, c.client, c.state, c.tool," \
-    " c.arguments, c.output, c.attempts"
+    " c.arguments, c.output, c.attempts, c.resolved_arguments"
 
 /* clang-format on */
 

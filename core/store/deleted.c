@@ -61,6 +61,8 @@ static enum err_code delete_active(struct db *db, const char *project, const cha
         " c AS (DELETE FROM tool_calls WHERE project_id = $1 AND run_id = $2"
         "   AND EXISTS (SELECT FROM gone)),"
         " e AS (DELETE FROM run_events WHERE project_id = $1 AND run_id = $2"
+        "   AND EXISTS (SELECT FROM gone)),"
+        " v AS (DELETE FROM variables WHERE project_id = $1 AND scope_id = $2"
         "   AND EXISTS (SELECT FROM gone))"
         " SELECT id FROM gone"};
     AUTO_DB_ROWS *rows = NULL;
@@ -183,7 +185,8 @@ static enum err_code remove_run(struct db *db, const struct due *due, int64_t gr
         "purge_remove",
         "WITH gone AS (DELETE FROM runs WHERE project_id = $1 AND id = $2"
         "   RETURNING id, parent_run_id),"
-        " i AS (DELETE FROM items WHERE project_id = $1 AND run_id = $2 AND thread_id IS NULL)"
+        " i AS (DELETE FROM items WHERE project_id = $1 AND run_id = $2 AND thread_id IS NULL),"
+        " v AS (DELETE FROM variables WHERE project_id = $1 AND scope_id = $2)"
         " UPDATE runs SET purge_at = deleted_at + $3::bigint WHERE project_id = $1"
         "  AND id = (SELECT parent_run_id FROM gone) AND deleted_at IS NOT NULL"};
     AUTO_DB_ARGS args = {0};

@@ -6,6 +6,7 @@
 
 #include "core/store/load.h"
 #include "core/store/puts.h"
+#include "core/store/variable_sql.h"
 
 /* clang-format off */
 
@@ -170,7 +171,7 @@ static int64_t last_seq(const struct run_write *write)
 
 static bool is_more_than_frames(const struct run_write *write)
 {
-    return has_state(write) || write->release || !has_log(write);
+    return has_state(write) || write->variable_count || write->release || !has_log(write);
 }
 
 static bool gives_back(const struct run_write *write)
@@ -407,6 +408,33 @@ static void send_calls(struct sending *sending)
     send_batch(sending, &calls_put, &batch);
 }
 
+/* What is too much for a scope goes after it has come in. */
+static void send_variables(struct sending *sending)
+{
+    AUTO_BATCH batch = {0};
+    AUTO_BATCH scopes = {0};
+    AUTO_DB_ARGS args = {0};
+
+    for (size_t i = 0; i < sending->group->count; i++) {
+        const struct run_write *write = sending->group->writes[i];
+        const struct put_owner owner = owner_of(sending, write);
+
+        for (size_t k = 0; k < write->variable_count; k++)
+            variable_add(&batch, &owner, write->variable_scope, &write->variables[k]);
+        if (!write->variable_count)
+            continue;
+        batch_begin(&scopes);
+        batch_text(&scopes, write->project);
+        batch_text(&scopes, write->variable_scope);
+    }
+    if (!send_batch(sending, &variables_put, &batch))
+        return;
+    batch_finish(&scopes, &args);
+    db_arg_int(&args, VARIABLE_COUNT_LIMIT);
+    db_arg_int(&args, VARIABLE_BYTES_LIMIT);
+    send_with(sending, &variables_evict, &scopes, &args);
+}
+
 /* The frame that says that a run waits is a chunk of its own. */
 static void add_log(struct batch *batch, const struct put_owner *owner,
                     const struct run_write *write)
@@ -541,6 +569,7 @@ static void send_group(struct sending *sending)
     send_appends(sending);
     send_steps(sending);
     send_calls(sending);
+    send_variables(sending);
     send_log(sending);
     if (any(sending->group, gives_back) || any(sending->group, drops_lease)) {
         send_counts(sending);

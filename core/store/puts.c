@@ -2,11 +2,7 @@
 
 /* clang-format off */
 
-/* True when the row of unnest() `u` may be written. A subquery for each row, and not a join: with
- * fence 0 it is not asked. */
-#define FENCE_HOLDS \
-    "(u.fence = 0 OR EXISTS (SELECT FROM run_leases l WHERE l.project_id = u.project_id" \
-    " AND l.run_id = u.owner_run AND l.fence = u.fence))"
+#define FENCE_HOLDS PUT_FENCE_HOLDS
 
 /* ---- Runs ---- */
 
@@ -106,19 +102,20 @@ const struct db_statement steps_put = {
 const struct db_statement calls_put = {
     "calls_put",
     "INSERT INTO tool_calls (project_id, run_id, turn, call_id, item_id, step_id, position,"
-    " client, state, tool, arguments, output, attempts)"
+    " client, state, tool, arguments, output, attempts, resolved_arguments)"
     " SELECT u.project_id, u.owner_run, u.turn, u.call_id, u.item_id, u.step_id, u.position,"
-    "  u.client, u.state, u.tool, u.arguments, u.output, u.attempts"
+    "  u.client, u.state, u.tool, u.arguments, u.output, u.attempts, u.resolved_arguments"
     " FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::text[], $6::text[],"
     "  $7::text[], $8::bigint[], $9::bool[], $10::text[], $11::text[], $12::text[], $13::text[],"
-    "  $14::bigint[])"
+    "  $14::bigint[], $15::text[])"
     "  u (project_id, owner_run, fence, turn, call_id, item_id, step_id, position, client, state,"
-    "     tool, arguments, output, attempts)"
+    "     tool, arguments, output, attempts, resolved_arguments)"
     " WHERE " FENCE_HOLDS
     " ON CONFLICT (project_id, run_id, turn, call_id) DO UPDATE SET"
     "  item_id = excluded.item_id, step_id = excluded.step_id, position = excluded.position,"
     "  client = excluded.client, state = excluded.state, tool = excluded.tool,"
-    "  arguments = excluded.arguments, output = excluded.output, attempts = excluded.attempts"};
+    "  arguments = excluded.arguments, output = excluded.output, attempts = excluded.attempts,"
+    "  resolved_arguments = excluded.resolved_arguments"};
 
 /* ---- Events ---- */
 
@@ -248,6 +245,7 @@ void call_add(struct batch *batch, const struct put_owner *owner, const struct c
     batch_text(batch, call->arguments);
     batch_text(batch, call->output);
     batch_int(batch, call->attempts);
+    batch_text(batch, call->resolved);
 }
 
 void event_add(struct batch *batch, const struct put_owner *owner,

@@ -15,6 +15,12 @@
  *            added with the row. Fence 0 asks nothing: the run was made in the same write
  */
 
+/* True when the row of unnest() `u` may be written. A subquery for each row, and not a join: with
+ * fence 0 it is not asked. */
+#define PUT_FENCE_HOLDS                                                                  \
+    "(u.fence = 0 OR EXISTS (SELECT FROM run_leases l WHERE l.project_id = u.project_id" \
+    " AND l.run_id = u.owner_run AND l.fence = u.fence))"
+
 /* For whom a row is written. */
 struct put_owner {
     const char *project;

@@ -144,6 +144,7 @@ void call_row_clear(struct call_row *row)
 {
     free(row->tool);
     free(row->arguments);
+    free(row->resolved);
     free(row->output);
     *row = (struct call_row){0};
 }

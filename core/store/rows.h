@@ -149,6 +149,7 @@ struct call_row {
     enum call_state state;
     char *tool;      /* "type:name" of a client call, "group/name" of a server-side one */
     char *arguments; /* as the model wrote them, JSON or not */
+    char *resolved;  /* with variables in place of references, JSON; NULL: there were none */
     char *output;    /* client: text, or JSON parts; server: JSON {result|error} */
     int attempts;
 };

@@ -9,6 +9,7 @@
 #include "core/store/db.h"
 #include "core/store/deleted.h"
 #include "core/store/thread_guard.h"
+#include "core/store/variable_sql.h"
 
 /*
  * Items go over in pages, so that neither the time of a statement nor the memory for ids grows
@@ -312,6 +313,10 @@ static enum err_code copy_items(struct copying *copying, struct err *err)
     if (!rc)
         rc = thread_guard_room(copying->db, copying->project, copying->to, copying->position,
                                err);
+    if (!rc && copying->replaces)
+        rc = variables_copy(copying->db, copying->project, copying->to, copying->from, err);
+    else if (!rc)
+        rc = variables_merge(copying->db, copying->project, copying->to, copying->from, err);
     return rc;
 }
 

@@ -14,6 +14,9 @@
  * and the assistant are those of the original. Originals are never changed, so a run may be active
  * in the thread they lie in.
  *
+ * Variables go with the items, so that what these say of them stays true: in place of those that
+ * `to` had, or beside them, where it keeps its own under the same name.
+ *
  * Every copy remembers the item that it goes back to, over any number of copies between.
  *
  * ERR_NOT_FOUND "No thread found with id 'X'." for either thread. ERR_CONFLICT "Can't add messages

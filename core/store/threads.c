@@ -209,6 +209,8 @@ enum err_code store_thread_delete(struct store *store, const char *project, cons
          " AND thread_id = $2 AND left_position IS NULL AND " THREAD_HAS_RESPONSES},
         {"store_thread_delete_items", "DELETE FROM items WHERE project_id = $1"
                                       " AND thread_id = $2 AND NOT " THREAD_HAS_RESPONSES},
+        {"store_thread_delete_variables",
+         "DELETE FROM variables WHERE project_id = $1 AND scope_id = $2"},
     };
 #undef OF_ITS_RUNS
 #undef ITS_RUNS

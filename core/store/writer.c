@@ -60,6 +60,7 @@ void run_write_free(struct run_write *write)
     item_rows_free(write->items, write->item_count);
     step_rows_free(write->steps, write->step_count);
     call_rows_free(write->calls, write->call_count);
+    variables_free(write->variables, write->variable_count);
     free(write->log_bytes);
     free(write);
 }
@@ -121,7 +122,10 @@ static size_t size_of(const struct run_write *write)
     for (size_t i = 0; i < write->step_count; i++)
         size += text_size(write->steps[i].error);
     for (size_t i = 0; i < write->call_count; i++)
-        size += text_size(write->calls[i].arguments) + text_size(write->calls[i].output);
+        size += text_size(write->calls[i].arguments) + text_size(write->calls[i].output) +
+                text_size(write->calls[i].resolved);
+    for (size_t i = 0; i < write->variable_count; i++)
+        size += text_size(write->variables[i].value);
     return size;
 }
 

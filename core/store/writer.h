@@ -9,6 +9,7 @@
 #include "core/net/loop.h"
 #include "core/store/rows.h"
 #include "core/store/store.h"
+#include "core/tool/variable.h"
 
 /*
  * writer.h -- what run loops write, in groups, without ever waiting.
@@ -66,6 +67,11 @@ struct run_write {
     size_t step_count;
     struct call_row *calls;
     size_t call_count;
+
+    /* Put into that scope: what tools gave and were given. */
+    char variable_scope[ID_SIZE];
+    struct variable *variables;
+    size_t variable_count;
 
     int64_t log_first, log_last; /* frames in the chunk; log_last < log_first: none */
     char *log_bytes;

@@ -211,7 +211,7 @@ static enum err_code follow(struct resolving *resolving, const struct reference 
     if (rc)
         return rc;
     part = variable_slice(variable->value, reference->start, reference->length);
-    if (!variable_type_is_trusted(variable->type))
+    if (!variable_is_trusted(variable))
         return insert_plain(resolving, part, strlen(part), out, err);
     resolving->path[resolving->depth++] = variable->name;
     rc = expand(resolving, part, out, err);

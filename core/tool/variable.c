@@ -34,9 +34,12 @@ bool variable_type_parse(const char *name, enum variable_type *ret_type)
     return false;
 }
 
-bool variable_type_is_trusted(enum variable_type type)
+bool variable_is_trusted(const struct variable *variable)
 {
-    return type == VARIABLE_RULE || type == VARIABLE_LLM_ADD || type == VARIABLE_USER_ADD;
+    enum variable_type type = variable->type;
+
+    return !variable->plain &&
+           (type == VARIABLE_RULE || type == VARIABLE_LLM_ADD || type == VARIABLE_USER_ADD);
 }
 
 void variable_clear(struct variable *variable)

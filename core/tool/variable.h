@@ -48,12 +48,14 @@ extern const char *const variable_type_names[];
 
 /* What a model, or a client, has written: references in it are followed. The text of others is only
  * ever inserted. */
-bool variable_type_is_trusted(enum variable_type type);
+struct variable;
+bool variable_is_trusted(const struct variable *variable);
 
 struct variable {
     char name[VARIABLE_NAME_LIMIT + 1];
     enum variable_type type;
     bool keep;         /* never evicted */
+    bool plain;        /* references in it are not followed, whatever its type */
     char *value;       /* owned; NULL in lists */
     char *description; /* owned; or NULL */
     json_t *tags;      /* owned; array of strings, or NULL for none */

@@ -33,7 +33,7 @@ static void test_which_names_can_be_referred_to(void **state)
     char longest[VARIABLE_NAME_LIMIT + 2] = {0};
 
     (void)state;
-    assert_true(variable_name_fits("TODO_1_a-b"));
+    assert_true(variable_name_fits("NOTE_1_a-b"));
     assert_false(variable_name_fits(""));
     assert_false(variable_name_fits("Rule/Agent/VarRef"));
     assert_false(variable_name_fits("a b"));

@@ -1,0 +1,29 @@
+#ifndef RUNNEL_CORE_STORE_VARIABLE_SQL_H
+#define RUNNEL_CORE_STORE_VARIABLE_SQL_H
+
+#include "core/store/batch.h"
+#include "core/store/db.h"
+#include "core/store/puts.h"
+#include "core/tool/variable.h"
+
+/*
+ * variable_sql.h -- statements about variables that other files of core/store have in their own
+ * transactions.
+ */
+
+/* Results and arguments of tools, on the way with a write of their run: put. */
+extern const struct db_statement variables_put;
+void variable_add(struct batch *batch, const struct put_owner *owner, const char *scope,
+                  const struct variable *variable);
+
+/* After it, or after any other change: what is beyond the limits of the scopes $2, of projects $1,
+ * goes. Then $3 is VARIABLE_COUNT_LIMIT and $4 VARIABLE_BYTES_LIMIT. */
+extern const struct db_statement variables_evict;
+
+/* Thread $2 of project $1 gets those of thread $3: instead of its own, or beside them. */
+enum err_code variables_copy(struct db *db, const char *project, const char *to,
+                             const char *from, struct err *err) MUST_CHECK;
+enum err_code variables_merge(struct db *db, const char *project, const char *to,
+                              const char *from, struct err *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,89 @@
+#ifndef RUNNEL_CORE_STORE_VARIABLES_H
+#define RUNNEL_CORE_STORE_VARIABLES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/err.h"
+#include "core/store/store.h"
+#include "core/tool/variable.h"
+
+/*
+ * variables.h -- the variables of a scope, as core/tool/variable.h says what they are.
+ *
+ * A scope is the id of a thread, or of a response outside conversations. Such a response sees the
+ * rows of its ancestors, the nearest first; when a chain begins with a response in a conversation,
+ * also what that one had, as far as nobody has changed it since. Whatever is changed or removed is
+ * changed in the scope's own rows, so that other branches do not notice: a removed one leaves a row
+ * that hides those of ancestors.
+ *
+ * Whether the scope itself is there, the caller knows. ERR_NOT_FOUND is "Variable 'x' not found."
+ */
+
+/* Reading counts, and puts off eviction, unless one only looks. */
+enum variable_reading {
+    VARIABLE_READ,
+    VARIABLE_LOOK,
+};
+
+enum err_code store_variable_get(struct store *store, const char *project, const char *scope,
+                                 const char *name, enum variable_reading reading,
+                                 struct variable *ret_variable, struct err *err) MUST_CHECK;
+
+/* What is wanted of a list: NULL or 0 asks nothing. */
+struct variable_query {
+    const char *type;
+    const char *search; /* in name or description, whatever the case */
+    const char *tag;
+    const char *after; /* a name: the list goes on behind it */
+    bool descending;   /* by name */
+    int64_t skip;
+    int64_t limit;
+};
+/* Without values. *ret_total counts all that match, wherever the page begins. */
+enum err_code store_variable_list(struct store *store, const char *project, const char *scope,
+                                  const struct variable_query *query,
+                                  struct variable **ret_variables, size_t *ret_count,
+                                  int64_t *ret_total, struct err *err) MUST_CHECK;
+
+enum variable_put {
+    VARIABLE_PUT,    /* made or changed */
+    VARIABLE_CREATE, /* ERR_CONFLICT when it is there */
+    VARIABLE_UPDATE, /* ERR_NOT_FOUND when it is not */
+};
+
+/* Fields that are NULL stay as they are. One that is made needs a value. */
+struct variable_change {
+    const char *name;
+    const char *run_id;      /* who writes; NULL: a client */
+    enum variable_type type; /* of one that is made */
+    const char *value;
+    bool plain; /* of the value: references in it are not followed */
+    const char *description;
+    const json_t *tags;
+    const bool *keep;
+};
+/* Beyond the limits of the scope the longest unused go. ERR_INVALID when more would be kept than may
+ * be, or when what is made has no value. */
+enum err_code store_variable_put(struct store *store, const char *project, const char *scope,
+                                 const struct variable_change *change, enum variable_put how,
+                                 bool *ret_created, struct err *err) MUST_CHECK;
+
+/* Of the names, those that are there and not kept are removed, and said in *ret_removed, an array of
+ * strings. Names are NULL for all; then of a type, unless that is NULL. */
+enum err_code store_variables_remove(struct store *store, const char *project,
+                                     const char *scope, const char *const *names, size_t count,
+                                     const char *type, json_t **ret_removed,
+                                     struct err *err) MUST_CHECK;
+
+struct variable_stats {
+    int64_t count[VARIABLE_TYPE_COUNT];
+    int64_t bytes;
+    int64_t kept;
+};
+enum err_code store_variable_stats(struct store *store, const char *project, const char *scope,
+                                   struct variable_stats *ret_stats,
+                                   struct err *err) MUST_CHECK;
+
+#endif

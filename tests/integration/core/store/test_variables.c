@@ -1,0 +1,598 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka needs the four above. */
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/store/deleted.h"
+#include "core/store/thread_copies.h"
+#include "core/store/threads.h"
+#include "core/store/variables.h"
+#include "tests/integration/core/store/samples.h"
+#include "tests/support/pg_fixture.h"
+
+static struct store *store;
+
+#define THEIRS "proj_theirs"
+
+/* ---- Helpers ---- */
+
+static enum err_code put_change(const char *scope, const struct variable_change *change,
+                                enum variable_put how, struct err *err)
+{
+    bool created;
+
+    return store_variable_put(store, PROJECT, scope, change, how, &created, err);
+}
+
+static void put(const char *scope, const char *name, const char *value)
+{
+    assert_int_equal(put_change(scope,
+                                &(struct variable_change){
+                                    .name = name, .type = VARIABLE_USER_ADD, .value = value},
+                                VARIABLE_PUT, NULL),
+                     ERR_OK);
+}
+
+/* NULL: it is not there. */
+static void expect_is(const char *scope, const char *name, const char *value)
+{
+    AUTO_VARIABLE variable = {0};
+    struct err err;
+    enum err_code rc =
+        store_variable_get(store, PROJECT, scope, name, VARIABLE_LOOK, &variable, &err);
+
+    if (!value) {
+        AUTO_FREE char *text = mem_printf("Variable '%s' not found.", name);
+
+        assert_int_equal(rc, ERR_NOT_FOUND);
+        assert_string_equal(err.text, text);
+        return;
+    }
+    assert_int_equal(rc, ERR_OK);
+    assert_string_equal(variable.name, name);
+    assert_string_equal(variable.value, value);
+}
+
+/* The names of a list, joined by blanks. */
+static void expect_names(const char *scope, const struct variable_query *query, int64_t total,
+                         const char *names)
+{
+    struct variable_query asked = *query;
+    struct variable *variables = NULL;
+    AUTO_BUF joined = {0};
+    int64_t seen_total = -1;
+    size_t count = 0;
+
+    if (!asked.limit)
+        asked.limit = 2000;
+    assert_int_equal(store_variable_list(store, PROJECT, scope, &asked, &variables, &count,
+                                         &seen_total, NULL),
+                     ERR_OK);
+    buf_add_text(&joined, "");
+    for (size_t i = 0; i < count; i++) {
+        assert_null(variables[i].value);
+        buf_addf(&joined, "%s%s", i ? " " : "", variables[i].name);
+    }
+    variables_free(variables, count);
+    assert_string_equal(joined.data ? joined.data : "", names);
+    assert_int_equal(seen_total, total);
+}
+
+static void expect_all(const char *scope, int64_t total, const char *names)
+{
+    expect_names(scope, &(struct variable_query){0}, total, names);
+}
+
+static size_t take_away(const char *scope, const char *const *names, size_t count,
+                        const char *type)
+{
+    json_auto_t *removed = NULL;
+
+    assert_int_equal(
+        store_variables_remove(store, PROJECT, scope, names, count, type, &removed, NULL),
+        ERR_OK);
+    return json_array_size(removed);
+}
+
+/* A response that has ended. */
+static void respond(const char *parent, const char *thread, char ret_id[ID_SIZE])
+{
+    struct run_row run = sample_run("", RUN_COMPLETED);
+    struct run_write *write;
+
+    (void)snprintf(run.parent_id, sizeof(run.parent_id), "%s", parent);
+    (void)snprintf(run.thread_id, sizeof(run.thread_id), "%s", thread);
+    run.completed_at = clock_wall_us();
+    write = sample_write(&run, 0);
+    write->create = true;
+    assert_int_equal(sample_put(store, write), ERR_OK);
+    memcpy(ret_id, run.id, ID_SIZE);
+    run_row_clear(&run);
+}
+
+static void add_result(struct run_write *write, const char *scope, const char *name,
+                       const char *value)
+{
+    struct variable *variable;
+
+    write->variables =
+        mem_resize(write->variables, write->variable_count + 1, sizeof(*write->variables));
+    variable = &write->variables[write->variable_count++];
+    *variable = (struct variable){.type = VARIABLE_TOOL_CALL_RESULT,
+                                  .value = mem_strdup(value),
+                                  .description = mem_strdup("Call t with args: "),
+                                  .length = (int64_t)variable_length(value),
+                                  .created_at = clock_wall_us()};
+    (void)snprintf(variable->name, sizeof(variable->name), "%s", name);
+    (void)snprintf(write->variable_scope, ID_SIZE, "%s", scope);
+}
+
+/* ---- Putting and reading ---- */
+
+static void F30_fields_that_are_not_given_stay(void **state)
+{
+    json_auto_t *tags = json_parse_own("[\"x\",\"y\"]");
+    AUTO_VARIABLE seen = {0};
+    bool created = false;
+    char thread[ID_SIZE];
+
+    (void)state;
+    sample_thread(thread);
+    assert_int_equal(store_variable_put(store, PROJECT, thread,
+                                        &(struct variable_change){.name = "a",
+                                                                  .type = VARIABLE_LLM_ADD,
+                                                                  .value = "v\xC3\xA4",
+                                                                  .description = "d",
+                                                                  .tags = tags},
+                                        VARIABLE_PUT, &created, NULL),
+                     ERR_OK);
+    assert_true(created);
+    assert_int_equal(store_variable_put(store, PROJECT, thread,
+                                        &(struct variable_change){.name = "a",
+                                                                  .type = VARIABLE_USER_ADD,
+                                                                  .description = "other"},
+                                        VARIABLE_PUT, &created, NULL),
+                     ERR_OK);
+    assert_false(created);
+    assert_int_equal(
+        store_variable_get(store, PROJECT, thread, "a", VARIABLE_READ, &seen, NULL), ERR_OK);
+    assert_int_equal(seen.type, VARIABLE_LLM_ADD);
+    assert_string_equal(seen.value, "v\xC3\xA4");
+    assert_string_equal(seen.description, "other");
+    assert_int_equal(json_array_size(seen.tags), 2);
+    assert_int_equal(seen.length, 2);
+    assert_int_equal(seen.bytes, 3);
+    assert_int_equal(seen.reads, 0);
+    assert_true(seen.updated_at >= seen.created_at);
+}
+
+static void F31_reading_is_noted_and_looking_is_not(void **state)
+{
+    AUTO_VARIABLE first = {0}, second = {0};
+    char thread[ID_SIZE];
+
+    (void)state;
+    sample_thread(thread);
+    put(thread, "a", "1");
+    expect_is(thread, "a", "1");
+    assert_int_equal(
+        store_variable_get(store, PROJECT, thread, "a", VARIABLE_READ, &first, NULL), ERR_OK);
+    assert_int_equal(first.reads, 0);
+    assert_int_equal(
+        store_variable_get(store, PROJECT, thread, "a", VARIABLE_LOOK, &second, NULL), ERR_OK);
+    assert_int_equal(second.reads, 1);
+    assert_true(second.visited_at > first.visited_at);
+    assert_int_equal(second.updated_at, first.updated_at);
+}
+
+static void what_cannot_be_put_says_why(void **state)
+{
+    struct variable_change change = {.name = "a", .type = VARIABLE_USER_ADD};
+    struct err err;
+    char thread[ID_SIZE];
+
+    (void)state;
+    sample_thread(thread);
+    assert_int_equal(put_change(thread, &change, VARIABLE_PUT, &err), ERR_INVALID);
+    assert_string_equal(err.text, "Variable 'a' does not exist; a new one needs a value.");
+    assert_int_equal(put_change(thread, &change, VARIABLE_UPDATE, &err), ERR_NOT_FOUND);
+    put(thread, "a", "1");
+    change.value = "2";
+    assert_int_equal(put_change(thread, &change, VARIABLE_CREATE, &err), ERR_CONFLICT);
+    assert_string_equal(err.text, "Variable 'a' exists already.");
+    expect_is(thread, "a", "1");
+    assert_int_equal(put_change(thread, &change, VARIABLE_UPDATE, &err), ERR_OK);
+    expect_is(thread, "a", "2");
+}
+
+static void F30_lists_are_filtered_and_paged(void **state)
+{
+    json_auto_t *tags = json_parse_own("[\"x%\"]");
+    char thread[ID_SIZE];
+
+    (void)state;
+    sample_thread(thread);
+    put(thread, "b_100%", "1");
+    put(thread, "a", "1");
+    put(thread, "c", "1");
+    assert_int_equal(put_change(thread,
+                                &(struct variable_change){.name = "d",
+                                                          .type = VARIABLE_LLM_ADD,
+                                                          .value = "1",
+                                                          .description = "The B in it",
+                                                          .tags = tags},
+                                VARIABLE_PUT, NULL),
+                     ERR_OK);
+    expect_all(thread, 4, "a b_100% c d");
+    expect_names(thread, &(struct variable_query){.type = "LLMAdd"}, 1, "d");
+    expect_names(thread, &(struct variable_query){.search = "b"}, 2, "b_100% d");
+    expect_names(thread, &(struct variable_query){.search = "%"}, 1, "b_100%");
+    expect_names(thread, &(struct variable_query){.tag = "x%"}, 1, "d");
+    expect_names(thread, &(struct variable_query){.tag = "x"}, 0, "");
+    expect_names(thread, &(struct variable_query){.limit = 2, .skip = 2}, 4, "c d");
+    expect_names(thread, &(struct variable_query){.limit = 2, .skip = 9}, 4, "");
+    expect_names(thread, &(struct variable_query){.limit = 2, .after = "a"}, 4, "b_100% c");
+    expect_names(thread, &(struct variable_query){.limit = 2, .after = "d", .descending = true},
+                 4, "c b_100%");
+}
+
+static void F30_F33_removing(void **state)
+{
+    static const char *const names[] = {"a", "kept", "none"};
+    const bool keep = true;
+    struct variable_stats stats;
+    char thread[ID_SIZE];
+
+    (void)state;
+    sample_thread(thread);
+    put(thread, "a", "\xC3\xA4");
+    put(thread, "b", "1");
+    assert_int_equal(
+        put_change(thread,
+                   &(struct variable_change){
+                       .name = "kept", .type = VARIABLE_LLM_ADD, .value = "1", .keep = &keep},
+                   VARIABLE_PUT, NULL),
+        ERR_OK);
+    assert_int_equal(store_variable_stats(store, PROJECT, thread, &stats, NULL), ERR_OK);
+    assert_int_equal(stats.count[VARIABLE_USER_ADD], 2);
+    assert_int_equal(stats.count[VARIABLE_LLM_ADD], 1);
+    assert_int_equal(stats.bytes, 4);
+    assert_int_equal(stats.kept, 1);
+    assert_int_equal(take_away(thread, names, 3, NULL), 1);
+    expect_all(thread, 2, "b kept");
+    assert_int_equal(take_away(thread, NULL, 0, "LLMAdd"), 0);
+    assert_int_equal(take_away(thread, NULL, 0, NULL), 1);
+    expect_all(thread, 1, "kept");
+    assert_int_equal(
+        pg_fixture_count("SELECT count(*) FROM variables WHERE scope_id = '%s'", thread), 1);
+}
+
+/* ---- Limits ---- */
+
+static void fill(const char *scope, int count)
+{
+    pg_fixture_ask(
+        "INSERT INTO variables SELECT '%s', '%s', 'v' || n, NULL, 'USER_ADD', false,"
+        " false, false, 'x', NULL, NULL, 1, 1, 0, n, n, n FROM generate_series(1, %d) n",
+        PROJECT, scope, count);
+}
+
+static void F31_the_longest_unused_goes(void **state)
+{
+    AUTO_VARIABLE read = {0};
+    char thread[ID_SIZE];
+
+    (void)state;
+    sample_thread(thread);
+    fill(thread, VARIABLE_COUNT_LIMIT);
+    pg_fixture_ask("UPDATE variables SET keep = true WHERE scope_id = '%s' AND name = 'v2'",
+                   thread);
+    /* Changing one of a full scope drops none. */
+    put(thread, "v3", "y");
+    expect_is(thread, "v1", "x");
+    assert_int_equal(
+        store_variable_get(store, PROJECT, thread, "v1", VARIABLE_READ, &read, NULL), ERR_OK);
+    put(thread, "new", "1");
+    expect_is(thread, "v4", NULL); /* v1 was read, v2 is kept, v3 was changed */
+    expect_is(thread, "v1", "x");
+    expect_is(thread, "v2", "x");
+    expect_is(thread, "v3", "y");
+    expect_is(thread, "v5", "x");
+    assert_int_equal(
+        pg_fixture_count("SELECT count(*) FROM variables WHERE scope_id = '%s'", thread),
+        VARIABLE_COUNT_LIMIT);
+}
+
+static void F31_the_same_for_bytes(void **state)
+{
+    char thread[ID_SIZE];
+
+    (void)state;
+    sample_thread(thread);
+    fill(thread, 3);
+    pg_fixture_ask("UPDATE variables SET bytes = %lld WHERE scope_id = '%s' AND name = 'v2'",
+                   (long long)VARIABLE_BYTES_LIMIT - 1, thread);
+    put(thread, "new", "1");
+    expect_all(thread, 2, "new v3");
+}
+
+static void F31_few_can_be_kept(void **state)
+{
+    const bool keep = true;
+    struct variable_change change = {
+        .name = "more", .type = VARIABLE_USER_ADD, .value = "1", .keep = &keep};
+    struct err err;
+    char thread[ID_SIZE];
+
+    (void)state;
+    sample_thread(thread);
+    fill(thread, VARIABLE_KEEP_LIMIT);
+    pg_fixture_ask("UPDATE variables SET keep = true WHERE scope_id = '%s'", thread);
+    assert_int_equal(put_change(thread, &change, VARIABLE_PUT, &err), ERR_INVALID);
+    assert_string_equal(err.param, "keep");
+    expect_is(thread, "more", NULL);
+    change.name = "v1";
+    assert_int_equal(put_change(thread, &change, VARIABLE_PUT, &err), ERR_OK);
+}
+
+/* ---- Who sees what ---- */
+
+static void F32_another_project_sees_nothing(void **state)
+{
+    static const char *const names[] = {"a"};
+    AUTO_VARIABLE seen = {0};
+    json_auto_t *removed = NULL;
+    char thread[ID_SIZE];
+
+    (void)state;
+    sample_thread(thread);
+    put(thread, "a", "1");
+    assert_int_equal(store_variable_get(store, THEIRS, thread, "a", VARIABLE_READ, &seen, NULL),
+                     ERR_NOT_FOUND);
+    assert_int_equal(
+        store_variables_remove(store, THEIRS, thread, names, 1, NULL, &removed, NULL), ERR_OK);
+    assert_int_equal(json_array_size(removed), 0);
+    expect_is(thread, "a", "1");
+}
+
+static void F32_branches_do_not_see_each_other(void **state)
+{
+    static const char *const names[] = {"shared"};
+    char root[ID_SIZE], left[ID_SIZE], right[ID_SIZE], leaf[ID_SIZE];
+
+    (void)state;
+    respond("", "", root);
+    respond(root, "", left);
+    respond(root, "", right);
+    respond(left, "", leaf);
+    put(root, "shared", "root's");
+    put(left, "own", "left's");
+    put(left, "shared", "left's");
+    expect_is(leaf, "shared", "left's");
+    expect_is(leaf, "own", "left's");
+    expect_is(right, "shared", "root's");
+    expect_is(right, "own", NULL);
+    expect_is(root, "own", NULL);
+
+    assert_int_equal(take_away(leaf, names, 1, NULL), 1);
+    expect_is(leaf, "shared", NULL);
+    expect_is(left, "shared", "left's");
+    expect_is(right, "shared", "root's");
+    expect_all(leaf, 1, "own");
+    assert_int_equal(take_away(leaf, names, 1, NULL), 0);
+    put(leaf, "shared", "anew");
+    expect_is(leaf, "shared", "anew");
+}
+
+static void F32_the_limit_of_a_branch_takes_nothing_from_others(void **state)
+{
+    char root[ID_SIZE], left[ID_SIZE], right[ID_SIZE];
+
+    (void)state;
+    respond("", "", root);
+    respond(root, "", left);
+    respond(root, "", right);
+    fill(root, VARIABLE_COUNT_LIMIT);
+    put(left, "new", "1");
+    expect_is(left, "v1", NULL);
+    expect_is(left, "v2", "x");
+    expect_is(right, "v1", "x");
+    expect_is(root, "v1", "x");
+}
+
+/* What was in a conversation when the response ended that a chain goes on from. */
+static void F32_a_chain_that_begins_in_a_conversation(void **state)
+{
+    char thread[ID_SIZE], first[ID_SIZE], branch[ID_SIZE];
+
+    (void)state;
+    sample_thread(thread);
+    put(thread, "before", "1");
+    put(thread, "changed", "1");
+    respond("", thread, first);
+    respond(first, "", branch);
+    put(thread, "after", "1");
+    put(thread, "changed", "2");
+    expect_all(branch, 1, "before");
+    put(branch, "own", "1");
+    expect_is(thread, "own", NULL);
+}
+
+static void variables_end_with_what_they_belong_to(void **state)
+{
+    char thread[ID_SIZE], root[ID_SIZE], child[ID_SIZE];
+    size_t purged;
+
+    (void)state;
+    sample_thread(thread);
+    put(thread, "a", "1");
+    assert_int_equal(store_thread_delete(store, PROJECT, thread, NULL), ERR_OK);
+    assert_int_equal(
+        pg_fixture_count("SELECT count(*) FROM variables WHERE scope_id = '%s'", thread), 0);
+
+    respond("", "", root);
+    respond(root, "", child);
+    put(root, "a", "1");
+    put(child, "b", "1");
+    assert_int_equal(store_response_delete(store, PROJECT, root, 0, NULL), ERR_OK);
+    assert_int_equal(store_responses_purge(store, 100, 0, &purged, NULL), ERR_OK);
+    expect_is(child, "a", "1");
+    assert_int_equal(store_response_delete(store, PROJECT, child, 0, NULL), ERR_OK);
+    assert_int_equal(store_responses_purge(store, 100, 0, &purged, NULL), ERR_OK);
+    assert_int_equal(store_responses_purge(store, 100, 0, &purged, NULL), ERR_OK);
+    assert_int_equal(pg_fixture_count("SELECT count(*) FROM variables WHERE scope_id IN"
+                                      " ('%s', '%s')",
+                                      root, child),
+                     0);
+}
+
+static void F32_copies_of_threads_have_copies(void **state)
+{
+    struct thread_row fork = {0}, row = {0};
+    char thread[ID_SIZE];
+
+    (void)state;
+    sample_thread(thread);
+    put(thread, "a", "1");
+    assert_int_equal(store_thread_fork(store, PROJECT, thread, &fork, NULL), ERR_OK);
+    expect_is(fork.id, "a", "1");
+    put(fork.id, "a", "fork's");
+    put(fork.id, "own", "1");
+    expect_is(thread, "a", "1");
+    put(thread, "b", "1");
+    assert_int_equal(store_thread_merge(store, PROJECT, thread, fork.id, &row, NULL), ERR_OK);
+    thread_row_clear(&row);
+    expect_is(fork.id, "a", "fork's");
+    expect_all(fork.id, 3, "a b own");
+    assert_int_equal(store_thread_copy(store, PROJECT, thread, fork.id, &row, NULL), ERR_OK);
+    thread_row_clear(&row);
+    expect_all(fork.id, 2, "a b");
+    expect_is(fork.id, "a", "1");
+    thread_row_clear(&fork);
+}
+
+/* ---- What comes with the writes of runs ---- */
+
+static void F27_results_come_with_the_write_of_their_run(void **state)
+{
+    struct run_load load;
+    struct run_write *write;
+    AUTO_VARIABLE seen = {0};
+    char thread[ID_SIZE];
+
+    (void)state;
+    sample_thread(thread);
+    load = sample_created(store, thread);
+    write = sample_write(&load.run, load.fence);
+    add_result(write, thread, "t_result", "\xC3\xA4z");
+    sample_add_log(write, 0, "event: a\ndata: {}\n\n");
+    assert_int_equal(sample_put(store, write), ERR_OK);
+    assert_int_equal(
+        store_variable_get(store, PROJECT, thread, "t_result", VARIABLE_READ, &seen, NULL),
+        ERR_OK);
+    assert_int_equal(seen.type, VARIABLE_TOOL_CALL_RESULT);
+    assert_string_equal(seen.value, "\xC3\xA4z");
+    assert_string_equal(seen.description, "Call t with args: ");
+    assert_int_equal(seen.length, 2);
+    assert_int_equal(seen.bytes, 3);
+
+    write = sample_write(&load.run, load.fence + 1);
+    add_result(write, thread, "stale", "1");
+    assert_int_equal(sample_put(store, write), ERR_CONFLICT);
+    expect_is(thread, "stale", NULL);
+    run_load_clear(&load);
+}
+
+static void F31_they_keep_to_the_limits(void **state)
+{
+    struct run_load load;
+    struct run_write *write;
+    char thread[ID_SIZE];
+
+    (void)state;
+    sample_thread(thread);
+    fill(thread, VARIABLE_COUNT_LIMIT);
+    load = sample_created(store, thread);
+    write = sample_write(&load.run, load.fence);
+    add_result(write, thread, "first", "1");
+    add_result(write, thread, "second", "2");
+    assert_int_equal(sample_put(store, write), ERR_OK);
+    expect_is(thread, "first", "1");
+    expect_is(thread, "second", "2");
+    expect_is(thread, "v1", NULL);
+    expect_is(thread, "v2", NULL);
+    expect_is(thread, "v3", "x");
+    run_load_clear(&load);
+}
+
+static void F25_a_call_remembers_both_its_arguments(void **state)
+{
+    struct run_load load;
+    struct run_write *write;
+    struct call_row call;
+    char thread[ID_SIZE];
+
+    (void)state;
+    sample_thread(thread);
+    load = sample_created(store, thread);
+    write = sample_write(&load.run, load.fence);
+    call = sample_call(&load.run, 0, "call_1");
+    call.resolved = mem_strdup("{\"a\":\"whole\"}");
+    sample_add_call(write, &call);
+    assert_int_equal(sample_put(store, write), ERR_OK);
+    assert_string_equal(pg_fixture_ask("SELECT arguments || resolved_arguments FROM tool_calls"
+                                       " WHERE run_id = '%s'",
+                                       load.run.id),
+                        "{\"a\": 1{\"a\":\"whole\"}");
+    run_load_clear(&load);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    store = pg_fixture_store();
+    samples_start();
+    return store_writers_start(store, NULL) == ERR_OK ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    store_writers_stop(store);
+    samples_stop();
+    pg_fixture_end(store);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(F30_fields_that_are_not_given_stay),
+        cmocka_unit_test(F31_reading_is_noted_and_looking_is_not),
+        cmocka_unit_test(what_cannot_be_put_says_why),
+        cmocka_unit_test(F30_lists_are_filtered_and_paged),
+        cmocka_unit_test(F30_F33_removing),
+        cmocka_unit_test(F31_the_longest_unused_goes),
+        cmocka_unit_test(F31_the_same_for_bytes),
+        cmocka_unit_test(F31_few_can_be_kept),
+        cmocka_unit_test(F32_another_project_sees_nothing),
+        cmocka_unit_test(F32_branches_do_not_see_each_other),
+        cmocka_unit_test(F32_the_limit_of_a_branch_takes_nothing_from_others),
+        cmocka_unit_test(F32_a_chain_that_begins_in_a_conversation),
+        cmocka_unit_test(variables_end_with_what_they_belong_to),
+        cmocka_unit_test(F32_copies_of_threads_have_copies),
+        cmocka_unit_test(F27_results_come_with_the_write_of_their_run),
+        cmocka_unit_test(F31_they_keep_to_the_limits),
+        cmocka_unit_test(F25_a_call_remembers_both_its_arguments),
+    };
+
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
