@@ -36,4 +36,12 @@ const struct tool_handler *const all_handlers[] = {
 #endif
     NULL,
 };
+
+const struct tool_group *const all_groups[] = {
+    &basic_group,
+#ifdef RUNNEL_TEST_HANDLERS
+    &test_group,
+#endif
+    NULL,
+};
 /* clang-format on */

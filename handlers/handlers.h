@@ -1,6 +1,7 @@
 #ifndef RUNNEL_HANDLERS_HANDLERS_H
 #define RUNNEL_HANDLERS_HANDLERS_H
 
+#include "core/tool/group.h"
 #include "core/tool/tool.h"
 
 /*
@@ -8,9 +9,12 @@
  *
  * all_handlers ends with NULL and is what tool_registry_set() gets at start. A new tool is one
  * file with one descriptor, one line below and one line in handlers.c.
+ *
+ * all_groups likewise is what groups have to say, for tool_registry_set_groups().
  */
 
 extern const struct tool_handler *const all_handlers[];
+extern const struct tool_group *const all_groups[];
 
 /* Definition-only: the client executes. */
 extern const struct tool_handler function_handler;
@@ -23,11 +27,13 @@ extern const struct tool_handler computer_use_preview_handler;
 extern const struct tool_handler tool_search_handler;
 
 /* Group "basic". */
+extern const struct tool_group basic_group;
 extern const struct tool_handler datetime_handler;
 extern const struct tool_handler text_handler;
 extern const struct tool_handler json2interface_handler;
 
 /* Group "test", only in builds with RUNNEL_TEST_HANDLERS. */
+extern const struct tool_group test_group;
 extern const struct tool_handler test_slow_handler;
 extern const struct tool_handler test_stream_handler;
 extern const struct tool_handler test_pages_handler;

@@ -270,3 +270,23 @@ TEST_HANDLER(count, "Appends a line to args.path.", PLAIN, run_count);
 TEST_HANDLER(count_idempotent, "As test_count, and may run again.", .flags = TOOL_IDEMPOTENT,
              run_count);
 /* clang-format on */
+
+static const struct skill_rule test_rules[] = {
+    {.name = "always",
+     .description = {"How tests are made", "测试的写法"},
+     .prompt = {"A test can fail.", "测试必须能够失败。"},
+     .pinned = true},
+    {.name = "slow-tools",
+     .description = {"Tools that take long", "耗时的工具"},
+     .when = {"Before calling test_slow", "调用 test_slow 之前"},
+     .prompt = {"Be patient with test_slow.", "请耐心等待 test_slow。"}},
+    {.name = "images",
+     .description = {"Tools that draw", NULL},
+     .prompt = {"One pixel is a picture.", NULL}},
+    {0},
+};
+
+const struct tool_group test_group = {
+    .name = "test",
+    .prompt = {"\nThese tools do what a test tells them.\n", "这些工具按测试的要求行事。"},
+    .rules = test_rules};

@@ -60,7 +60,8 @@ enum err_code api_response_input_tokens(struct request *request, struct err *err
     if (!rc)
         rc = find_upstream(request_server(request)->config, body, &upstream, err);
     if (!rc)
-        rc = tool_set_init(&tools, json_is_array(list) ? list : NULL, err);
+        rc = tool_set_init(&tools, json_is_array(list) ? list : NULL,
+                           json_object_get(body, "runnel"), err);
     if (rc)
         return rc;
     rc = response_create_load(&(struct response_create){.server = request_server(request),

@@ -67,6 +67,7 @@ static void add_instructions(json_t *config, const char *more)
 static json_t *make_config(const struct assistant_row *assistant, const json_t *body)
 {
     json_auto_t *base = json_parse_own(assistant->body);
+    json_auto_t *asked = runnel_settings(body);
     json_t *config = json_object();
 
     take_fields(config, base, inherited, COUNT_OF(inherited));
@@ -75,7 +76,7 @@ static json_t *make_config(const struct assistant_row *assistant, const json_t *
     take_fields(config, body, inherited, COUNT_OF(inherited));
     take_fields(config, body, own, COUNT_OF(own));
     add_instructions(config, json_get_string(body, "additional_instructions", NULL));
-    json_set(config, "runnel", runnel_settings(body));
+    json_set(config, "runnel", runnel_settings_merge(json_object_get(base, "runnel"), asked));
     return config;
 }
 

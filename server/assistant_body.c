@@ -4,13 +4,15 @@
 #include "core/tool/files_view.h"
 #include "server/params.h"
 #include "server/run_params.h"
+#include "server/runnel_params.h"
 
 #define NAME_LIMIT        ((size_t)256)
 #define DESCRIPTION_LIMIT ((size_t)512)
 
 const char *const assistant_member_names[] = {
-    "model",          "name",     "description", "instructions", "reasoning_effort", "tools",
-    "tool_resources", "metadata", "temperature", "top_p",        "response_format",  NULL,
+    "model",           "name",           "description", "instructions", "reasoning_effort",
+    "tools",           "tool_resources", "metadata",    "temperature",  "top_p",
+    "response_format", "runnel",         NULL,
 };
 
 enum err_code assistant_check(const json_t *body, struct err *err)
@@ -29,7 +31,7 @@ enum err_code assistant_check(const json_t *body, struct err *err)
         rc = run_params_check(body, err);
     if (!rc && !json_absent(resources))
         rc = files_view_check_resources(resources, "tool_resources", err);
-    return rc;
+    return rc ? rc : runnel_defaults_check(body, "", err);
 }
 
 /* Only the model cannot be cleared. */

@@ -34,6 +34,8 @@ json_t *encode_assistant(const struct assistant_row *row)
     json_t *object = encode_new(row->id, "assistant", row->created_at);
 
     field_copy_all(object, body, fields, COUNT_OF(fields));
+    if (json_is_object(json_object_get(body, "runnel")))
+        json_object_set(object, "runnel", json_object_get(body, "runnel"));
     field_hide_secrets(object);
     return object;
 }

@@ -88,7 +88,8 @@ static enum err_code check_means(const struct response_create *create,
     const char *model = json_get_string(create->body, "model", "");
     json_t *list = json_object_get(create->body, "tools");
     struct tool_set tools = {0};
-    enum err_code rc = tool_set_init(&tools, json_is_array(list) ? list : NULL, err);
+    enum err_code rc = tool_set_init(&tools, json_is_array(list) ? list : NULL,
+                                     json_object_get(create->body, "runnel"), err);
 
     if (rc)
         return rc;
@@ -319,7 +320,8 @@ static enum err_code count_context(const struct response_create *create, struct 
         context_count(context.upstream->tokenizer, &load->items[i]);
         items[i] = &load->items[i];
     }
-    rc = tool_set_init(&tools, json_object_get(config, "tools"), err);
+    rc = tool_set_init(&tools, json_object_get(config, "tools"),
+                       json_object_get(config, "runnel"), err);
     if (!rc)
         tool_set_load_items(&tools, load->items, load->item_count);
     if (!rc && checked)

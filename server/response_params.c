@@ -412,6 +412,7 @@ static const char *const count_keys[] = {
     "personality",
     "previous_response_id",
     "reasoning",
+    "runnel",
     "text",
     "tool_choice",
     "tools",
@@ -449,6 +450,8 @@ enum err_code response_count_params_check(const json_t *body, struct err *err)
         rc = param_string(body, "", "personality", PARAM_OPTIONAL, SHORT_KEY_LIMIT, &text, err);
     if (!rc)
         rc = check_together(body, err);
+    if (!rc)
+        rc = runnel_params_check(body, err);
     if (rc || given(body, "instructions") || given(body, "tools"))
         return rc;
     return check_input_given(body, err);

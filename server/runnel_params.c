@@ -1,84 +1,128 @@
 #include "server/runnel_params.h"
 
+#include <stdint.h>
+
 #include "core/base/json.h"
 #include "core/run/chain.h"
 #include "core/tool/cut.h"
+#include "server/group_params.h"
 #include "server/params.h"
 
 /* Tool calls that a request may ask for at most. */
 #define CALLS_LIMIT 1000000000
 
-static enum err_code check_truncation(const json_t *runnel, struct err *err)
+/* Each is given the object `runnel`, and where it stands. */
+
+static enum err_code check_context(const json_t *runnel, const char *path, struct err *err)
+{
+    json_t *context = NULL;
+
+    return param_object(runnel, path, "context", PARAM_OPTIONAL, &context, err);
+}
+
+static enum err_code check_truncation(const json_t *runnel, const char *path, struct err *err)
 {
     static const char *const known[] = {"mode", "limit", NULL};
     static const char *const modes[] = {"head_tail", "head", NULL};
+    const struct param_path here = param_key(path, "truncation");
     json_t *truncation = NULL;
     const char *mode;
     json_int_t limit;
     enum err_code rc =
-        param_object(runnel, "runnel", "truncation", PARAM_OPTIONAL, &truncation, err);
+        param_object(runnel, path, "truncation", PARAM_OPTIONAL, &truncation, err);
 
     if (rc || !truncation)
         return rc;
-    rc = param_unknown(truncation, "runnel.truncation", known, err);
+    rc = param_unknown(truncation, here.text, known, err);
     if (!rc)
-        rc = param_enum(truncation, "runnel.truncation", "mode", PARAM_OPTIONAL, modes, &mode,
-                        err);
+        rc = param_enum(truncation, here.text, "mode", PARAM_OPTIONAL, modes, &mode, err);
     if (!rc)
-        rc = param_int(truncation, "runnel.truncation", "limit", 1, (json_int_t)CUT_NO_LIMIT,
-                       &limit, err);
+        rc =
+            param_int(truncation, here.text, "limit", 1, (json_int_t)CUT_NO_LIMIT, &limit, err);
     return rc;
 }
 
-static enum err_code check_rules(const json_t *runnel, struct err *err)
+static enum err_code check_rules(const json_t *runnel, const char *path, struct err *err)
 {
     static const char *const known[] = {"language", NULL};
     static const char *const languages[] = {"en", "zh", NULL};
+    const struct param_path here = param_key(path, "rules");
     json_t *rules = NULL;
     const char *language;
-    enum err_code rc = param_object(runnel, "runnel", "rules", PARAM_OPTIONAL, &rules, err);
+    enum err_code rc = param_object(runnel, path, "rules", PARAM_OPTIONAL, &rules, err);
 
     if (rc || !rules)
         return rc;
-    rc = param_unknown(rules, "runnel.rules", known, err);
+    rc = param_unknown(rules, here.text, known, err);
     return rc ? rc
-              : param_enum(rules, "runnel.rules", "language", PARAM_OPTIONAL, languages,
-                           &language, err);
+              : param_enum(rules, here.text, "language", PARAM_OPTIONAL, languages, &language,
+                           err);
 }
 
-static enum err_code check_rounds(const json_t *runnel, struct err *err)
+static enum err_code check_rounds(const json_t *runnel, const char *path, struct err *err)
 {
     static const char *const known[] = {"max", "max_calls", NULL};
+    const struct param_path here = param_key(path, "rounds");
     json_t *rounds = NULL;
     json_int_t number;
-    enum err_code rc = param_object(runnel, "runnel", "rounds", PARAM_OPTIONAL, &rounds, err);
+    enum err_code rc = param_object(runnel, path, "rounds", PARAM_OPTIONAL, &rounds, err);
 
     if (rc || !rounds)
         return rc;
-    rc = param_unknown(rounds, "runnel.rounds", known, err);
+    rc = param_unknown(rounds, here.text, known, err);
     if (!rc)
-        rc = param_int(rounds, "runnel.rounds", "max", 1, CHAIN_ROUNDS_LIMIT, &number, err);
-    return rc ? rc
-              : param_int(rounds, "runnel.rounds", "max_calls", 0, CALLS_LIMIT, &number, err);
+        rc = param_int(rounds, here.text, "max", 1, CHAIN_ROUNDS_LIMIT, &number, err);
+    return rc ? rc : param_int(rounds, here.text, "max_calls", 0, CALLS_LIMIT, &number, err);
+}
+
+/* Where a member may stand. */
+enum place {
+    OF_REQUEST, /* of a run or a response only, and not part of its settings */
+    ANYWHERE,
+};
+
+/* clang-format off */
+static const struct member {
+    const char *key;
+    enum place place;
+    enum err_code (*check)(const json_t *runnel, const char *path, struct err *err);
+} members[] = {
+    {"context",     OF_REQUEST, check_context},
+    {"rounds",      ANYWHERE,   check_rounds},
+    {"rules",       ANYWHERE,   check_rules},
+    {"tool_groups", ANYWHERE,   group_params_check},
+    {"truncation",  ANYWHERE,   check_truncation},
+};
+/* clang-format on */
+
+static enum err_code check(const json_t *object, const char *path, enum place place,
+                           struct err *err)
+{
+    const struct param_path here = param_key(path, "runnel");
+    const char *known[COUNT_OF(members) + 1] = {NULL};
+    size_t count = 0;
+    json_t *runnel = NULL;
+    enum err_code rc = param_object(object, path, "runnel", PARAM_OPTIONAL, &runnel, err);
+
+    if (rc || !runnel)
+        return rc;
+    for (size_t i = 0; i < COUNT_OF(members); i++)
+        if (members[i].place >= place)
+            known[count++] = members[i].key;
+    rc = param_unknown(runnel, here.text, known, err);
+    for (size_t i = 0; !rc && i < COUNT_OF(members); i++)
+        rc = members[i].check(runnel, here.text, err);
+    return rc;
 }
 
 enum err_code runnel_params_check(const json_t *body, struct err *err)
 {
-    static const char *const known[] = {"context", "rounds", "rules", "truncation", NULL};
-    json_t *runnel = NULL, *context = NULL;
-    enum err_code rc;
+    return check(body, "", OF_REQUEST, err);
+}
 
-    rc = param_object(body, "", "runnel", PARAM_OPTIONAL, &runnel, err);
-    if (rc || !runnel)
-        return rc;
-    rc = param_unknown(runnel, "runnel", known, err);
-    if (!rc)
-        rc = param_object(runnel, "runnel", "context", PARAM_OPTIONAL, &context, err);
-    if (!rc)
-        rc = check_rounds(runnel, err);
-    if (!rc)
-        rc = check_rules(runnel, err);
-    return rc ? rc : check_truncation(runnel, err);
+enum err_code runnel_defaults_check(const json_t *object, const char *path, struct err *err)
+{
+    return check(object, path, ANYWHERE, err);
 }
 
 json_t *runnel_context(const json_t *body)
@@ -90,15 +134,27 @@ json_t *runnel_context(const json_t *body)
 
 json_t *runnel_settings(const json_t *body)
 {
-    static const char *const kept[] = {"rounds", "rules", "truncation"};
     const json_t *runnel = json_object_get(body, "runnel");
     json_t *settings = json_object();
 
-    for (size_t i = 0; i < COUNT_OF(kept); i++) {
-        json_t *value = json_object_get(runnel, kept[i]);
+    for (size_t i = 0; i < COUNT_OF(members); i++) {
+        json_t *value = json_object_get(runnel, members[i].key);
 
-        if (!json_absent(value))
-            json_object_set(settings, kept[i], value);
+        if (members[i].place == ANYWHERE && !json_absent(value))
+            json_object_set(settings, members[i].key, value);
     }
     return settings;
+}
+
+json_t *runnel_settings_merge(const json_t *wide, const json_t *narrow)
+{
+    json_t *groups = group_params_merge(json_object_get(wide, "tool_groups"),
+                                        json_object_get(narrow, "tool_groups"));
+    json_t *both = json_is_object(wide) ? json_deep_copy(wide) : json_object();
+
+    if (json_is_object(narrow))
+        json_object_update_recursive(both, (json_t *)(uintptr_t)narrow);
+    if (groups)
+        json_set(both, "tool_groups", groups);
+    return both;
 }

@@ -16,17 +16,28 @@
  *   runnel.truncation.limit     characters that are shown; 8,000
  *   runnel.rounds.max           rounds of tool calls before the model must answer; 10
  *   runnel.rounds.max_calls     tool calls that are executed; null for no limit
+ *   runnel.tool_groups          which groups of tools are on (group_params.h)
  *   runnel.rules.language       "en" or "zh": of what is written for the model
+ *
+ * Assistants and threads may have one, too, without a context: what it says counts for their runs,
+ * unless the run says something else.
  *
  * Pure functions.
  */
 
 enum err_code runnel_params_check(const json_t *body, struct err *err) MUST_CHECK;
+/* Of an assistant or a thread; `path` is "" or where that stands. */
+enum err_code runnel_defaults_check(const json_t *object, const char *path,
+                                    struct err *err) MUST_CHECK;
 
 /* runnel.context; NULL when there is none. New reference. */
 json_t *runnel_context(const json_t *body);
 
 /* What the run itself goes by, for its configuration: all but the context. New reference. */
 json_t *runnel_settings(const json_t *body);
+
+/* Settings of a wide place with those of a narrow one put over them; either may be NULL. New
+ * reference, never NULL. */
+json_t *runnel_settings_merge(const json_t *wide, const json_t *narrow);
 
 #endif

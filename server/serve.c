@@ -216,6 +216,7 @@ static enum err_code start_executor(struct serving *serving, struct err *err)
     enum err_code rc;
 
     tool_registry_set(all_handlers);
+    tool_registry_set_groups(all_groups);
     serving->server.executor = executor;
     rc = tool_executor_start(executor, err);
     serving->executor_started = !rc;

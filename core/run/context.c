@@ -544,16 +544,26 @@ static void put_first(json_t *messages, const json_t *instructions)
                                          chat_content(json_object_get(item, "content"))));
 }
 
+/* Behind the instructions stands what the model is told about the tools of the server. The caller
+ * frees. */
+static char *all_instructions(const json_t *config, const struct tool_set *tools)
+{
+    const char *own = json_get_string(config, "instructions", "");
+    const char *rules = tools->rules ? tools->rules : "";
+
+    return mem_printf("%s%s%s", own, *own && *rules ? "\n\n" : "", rules);
+}
+
 json_t *context_request(const char *run_id, const json_t *config, const struct tool_set *tools,
                         const struct item_row *const *items, size_t count, unsigned flags)
 {
     const json_t *truncation = json_object_get(config, "truncation_strategy");
     int last = (int)json_get_int(truncation, "last_messages", 0);
     size_t start = context_start(items, count, last, run_id);
-    json_t *request =
-        json_build("{s:s, s:o}", "model", json_get_string(config, "model", ""), "messages",
-                   make_messages(json_get_string(config, "instructions", NULL),
-                                 count ? items + start : items, count - start, flags));
+    AUTO_FREE char *instructions = all_instructions(config, tools);
+    json_t *request = json_build(
+        "{s:s, s:o}", "model", json_get_string(config, "model", ""), "messages",
+        make_messages(instructions, count ? items + start : items, count - start, flags));
 
     put_first(json_object_get(request, "messages"), json_object_get(config, "instructions"));
     add_sampling(request, config);

@@ -529,7 +529,8 @@ static bool resolve_tools(struct run *run)
     struct err err;
     json_t *tools = json_object_get(run->config, "tools");
 
-    if (tool_set_init(&run->tools, json_is_array(tools) ? tools : NULL, &err) == ERR_OK) {
+    if (tool_set_init(&run->tools, json_is_array(tools) ? tools : NULL,
+                      json_object_get(run->config, "runnel"), &err) == ERR_OK) {
         tool_set_load_items(&run->tools, run->history, run->history_count);
         return true;
     }

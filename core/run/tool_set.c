@@ -7,6 +7,7 @@
 #include "core/run/tool_choice.h"
 #include "core/store/rows.h"
 #include "core/tool/registry.h"
+#include "core/tool/rules.h"
 
 #define BUILTIN "builtin:"
 
@@ -40,25 +41,32 @@ static const json_t *function_of(const json_t *entry)
     return json_is_object(inner) ? inner : entry;
 }
 
+/* An entry that the request does not have stands for a group that it names. */
+static void name_place(const struct tool_set *set, const struct tool_use *use, size_t index,
+                       char *ret_param, size_t size)
+{
+    if (use->label && index == json_array_size(json_array_get(set->tools, 0)))
+        (void)snprintf(ret_param, size, "runnel.tool_groups.%s", use->label);
+    else
+        (void)snprintf(ret_param, size, "tools[%zu]", index);
+}
+
 static enum err_code add_use(struct tool_set *set, const struct tool_use *use, size_t index,
                              struct err *err)
 {
-    char param[64];
+    char param[96];
 
-    if (tool_set_find(set, use->name)) {
-        (void)snprintf(param, sizeof(param), "tools[%zu]", index);
+    name_place(set, use, index, param, sizeof(param));
+    if (tool_set_find(set, use->name))
         return err_invalid(err, "invalid_value", param,
                            "Invalid '%s': a tool named '%s' is offered twice.", param,
                            use->name);
-    }
-    if (set->count == TOOL_SET_LIMIT) {
-        (void)snprintf(param, sizeof(param), "tools[%zu]", index);
+    if (set->count == TOOL_SET_LIMIT)
         return err_invalid(
             err, "array_above_max_length", param,
             "Invalid '%s': too many tools. A model is offered at most %zu, those "
             "in namespaces and groups included.",
             param, TOOL_SET_LIMIT);
-    }
     set->uses = mem_resize(set->uses, set->count + 1, sizeof(*set->uses));
     set->uses[set->count] = *use;
     if (!use->own)
@@ -85,13 +93,51 @@ static bool allowed(const json_t *entry, const char *name)
     return false;
 }
 
+/* What runnel.tool_groups says of a group; NULL when it does not name it. */
+static const json_t *wish_for(const struct tool_set *set, const char *group)
+{
+    const json_t *wish = json_object_get(set->groups, group);
+
+    return json_absent(wish) ? NULL : wish;
+}
+
+static bool is_turned_off(const struct tool_set *set, const struct tool_handler *handler)
+{
+    const json_t *wish = wish_for(set, handler->group);
+
+    return json_is_false(wish) || !json_get_bool(wish, "enabled", true) ||
+           !json_get_bool(json_object_get(wish, "tools"), handler->name, true);
+}
+
+static enum err_code add_members(struct tool_set *set, json_t *entry, size_t index,
+                                 struct err *err)
+{
+    const char *group = json_get_string(entry, "server_url", "") + strlen(BUILTIN);
+    const struct tool_handler *handler;
+
+    for (size_t n = 0; (handler = tool_registry_member(group, n)); n++) {
+        struct tool_use use = {.name = handler->name,
+                               .type = "mcp",
+                               .label = json_get_string(entry, "server_label", NULL),
+                               .entry = entry,
+                               .handler = handler};
+        enum err_code rc;
+
+        if (!allowed(entry, handler->name) || is_turned_off(set, handler))
+            continue;
+        rc = add_use(set, &use, index, err);
+        if (rc)
+            return rc;
+    }
+    return ERR_OK;
+}
+
 static enum err_code add_group(struct tool_set *set, json_t *entry, size_t index,
                                struct err *err)
 {
     const char *url = json_get_string(entry, "server_url", "");
     const char *label = json_get_string(entry, "server_label", NULL);
     const json_t *approval = json_object_get(entry, "require_approval");
-    const struct tool_handler *handler;
     char param[64];
 
     (void)snprintf(param, sizeof(param), "tools[%zu].server_label", index);
@@ -116,22 +162,7 @@ static enum err_code add_group(struct tool_set *set, json_t *entry, size_t index
             "Unsupported value: '%s' must be 'never'; approvals are not available "
             "on this server.",
             param);
-
-    for (size_t n = 0; (handler = tool_registry_member(url + strlen(BUILTIN), n)); n++) {
-        struct tool_use use = {.name = handler->name,
-                               .type = "mcp",
-                               .label = label,
-                               .entry = entry,
-                               .handler = handler};
-        enum err_code rc;
-
-        if (!allowed(entry, handler->name))
-            continue;
-        rc = add_use(set, &use, index, err);
-        if (rc)
-            return rc;
-    }
-    return ERR_OK;
+    return add_members(set, entry, index, err);
 }
 
 /* ---- Tools of the client ---- */
@@ -239,23 +270,135 @@ static enum err_code add_entry(struct tool_set *set, json_t *entry, size_t index
     return rc ? rc : add_definition(set, entry, NULL, index, err);
 }
 
-enum err_code tool_set_init(struct tool_set *set, json_t *tools, struct err *err)
+static enum err_code add_entries(struct tool_set *set, json_t *tools, struct err *err)
 {
     size_t i;
     json_t *entry;
 
-    *set = (struct tool_set){.tools = json_array()};
-    if (tools)
-        json_array_append(set->tools, tools);
+    json_array_append_new(set->tools, tools ? json_incref(tools) : json_array());
     json_array_foreach (tools, i, entry) {
         enum err_code rc = add_entry(set, entry, i, err);
 
-        if (rc) {
-            tool_set_clear(set);
+        if (rc)
             return rc;
-        }
     }
     return ERR_OK;
+}
+
+/* ---- Groups that are enabled by name ---- */
+
+static bool has_entry(const json_t *tools, const char *url)
+{
+    size_t i;
+    json_t *entry;
+
+    json_array_foreach (tools, i, entry) {
+        if (strcmp(json_get_string(entry, "type", ""), "mcp") == 0 &&
+            strcmp(json_get_string(entry, "server_url", ""), url) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* As if the request had an entry for it. */
+static enum err_code add_named_group(struct tool_set *set, const json_t *tools, json_t *made,
+                                     const char *group, struct err *err)
+{
+    AUTO_FREE char *url = mem_printf(BUILTIN "%s", group);
+    json_t *entry;
+
+    if (has_entry(tools, url))
+        return ERR_OK;
+    entry =
+        json_build("{s:s, s:s, s:s}", "type", "mcp", "server_label", group, "server_url", url);
+    json_array_append_new(made, entry);
+    return add_members(set, entry, json_array_size(tools), err);
+}
+
+/* In the registry's order, whatever the order of the names: equal wishes, equal requests. A name
+ * that is not there any more offers nothing. */
+static enum err_code add_named_groups(struct tool_set *set, const json_t *tools,
+                                      struct err *err)
+{
+    json_t *made = json_array();
+    const char *group;
+
+    json_array_append_new(set->tools, made);
+    for (size_t n = 0; (group = tool_registry_group_name(n)); n++) {
+        enum err_code rc;
+
+        if (!wish_for(set, group))
+            continue;
+        rc = add_named_group(set, tools, made, group, err);
+        if (rc)
+            return rc;
+    }
+    return ERR_OK;
+}
+
+/* ---- What the model is told of groups ---- */
+
+static bool offers(const struct tool_set *set, const struct tool_handler *handler)
+{
+    for (size_t i = 0; i < set->count; i++)
+        if (set->uses[i].handler == handler)
+            return true;
+    return false;
+}
+
+/* The names of a group's tools that are offered, ends with NULL; the caller frees the array. */
+static const char **offered_names(const struct tool_set *set, const char *group)
+{
+    const char **names = mem_new_array(const char *, set->count + 1);
+    const struct tool_handler *handler;
+    size_t count = 0;
+
+    for (size_t n = 0; (handler = tool_registry_member(group, n)); n++)
+        if (offers(set, handler))
+            names[count++] = handler->name;
+    names[count] = NULL;
+    return names;
+}
+
+static char *make_rules(const struct tool_set *set, enum tool_language language)
+{
+    struct rules_group *groups = NULL;
+    size_t count = 0;
+    const char *name;
+    char *text;
+
+    for (size_t n = 0; (name = tool_registry_group_name(n)); n++) {
+        const char **tools = offered_names(set, name);
+
+        if (!*tools) {
+            free(tools);
+            continue;
+        }
+        groups = mem_resize(groups, count + 1, sizeof(*groups));
+        groups[count++] = (struct rules_group){.name = name, .tools = tools};
+    }
+    text = tool_rules_text(groups, count, language);
+    for (size_t i = 0; i < count; i++)
+        free((void *)(uintptr_t)groups[i].tools);
+    free(groups);
+    return text;
+}
+
+enum err_code tool_set_init(struct tool_set *set, json_t *tools, const json_t *runnel,
+                            struct err *err)
+{
+    enum err_code rc;
+
+    *set = (struct tool_set){.tools = json_array(),
+                             .groups = json_object_get(runnel, "tool_groups")};
+    rc = add_entries(set, tools, err);
+    if (!rc)
+        rc = add_named_groups(set, tools, err);
+    if (rc)
+        tool_set_clear(set);
+    else
+        set->rules = make_rules(set, tool_language_of(runnel));
+    return rc;
 }
 
 void tool_set_clear(struct tool_set *set)
@@ -264,6 +407,7 @@ void tool_set_clear(struct tool_set *set)
     for (size_t i = 0; i < set->count; i++)
         free(set->uses[i].made_name);
     free(set->uses);
+    free(set->rules);
     *set = (struct tool_set){0};
 }
 

@@ -11,10 +11,14 @@
 /*
  * tool_set.h -- the tools of one request, resolved: who executes what the model may call.
  *
- * Made from the `tools` of the request. A tool is the client's (function, custom, local_shell,
+ * Made from the `tools` of the request and its `runnel.tool_groups`. A tool is the client's (function, custom, local_shell,
  * shell, apply_patch, computer, a client's tool_search: definition-only) or ours (a member of a
- * group, offered through an mcp entry whose server_url is "builtin:<group>"). The model sees all of
- * them as functions. A member of a namespace is one whose name begins with the namespace's.
+ * group, offered through an mcp entry whose server_url is "builtin:<group>", or because tool_groups
+ * names the group). The model sees all of them as functions. A member of a namespace is one whose name begins with the namespace's.
+ *
+ * tool_groups is {"<group>": {"enabled": true, "tools": {"<tool>": true}}}, or true or false for a
+ * group. Groups are off until they are named, the tools of a group on until they are named. What it turns off is off, also where an
+ * mcp entry would offer it.
  *
  * A tool with defer_loading waits for the client's tool_search to load it. Without such a search
  * there is nothing to wait for, and it is offered like any other.
@@ -39,12 +43,16 @@ struct tool_set {
     json_t *tools; /* arrays of tools: the request's, and those that came with items */
     struct tool_use *uses;
     size_t count;
-    bool searched; /* the client loads what is deferred */
+    bool searched;  /* the client loads what is deferred */
+    json_t *groups; /* runnel.tool_groups; borrowed, or NULL */
+    char *rules;    /* what the model is told about the groups that are offered (rules.h) */
 };
 
-/* Resolves `tools` (an array, or NULL). The request is refused (ERR_INVALID, param tools[i]...) for
+/* Resolves `tools` (an array, or NULL) and what `runnel`, the object of the request or NULL, says of
+ * groups. Both stay borrowed until tool_set_clear(). The request is refused (ERR_INVALID, param tools[i]...) for
  * a type that nobody here executes yet, an unknown group, a name twice. */
-enum err_code tool_set_init(struct tool_set *set, json_t *tools, struct err *err) MUST_CHECK;
+enum err_code tool_set_init(struct tool_set *set, json_t *tools, const json_t *runnel,
+                            struct err *err) MUST_CHECK;
 void tool_set_clear(struct tool_set *set);
 
 /* Adds the tools that came with items of the conversation: tool_search_output, additional_tools.

@@ -5,6 +5,14 @@
 static const struct tool_handler *const no_handlers[] = {NULL};
 static const struct tool_handler *const *all = no_handlers;
 
+static const struct tool_group *const no_groups[] = {NULL};
+static const struct tool_group *const *described = no_groups;
+
+void tool_registry_set_groups(const struct tool_group *const *groups)
+{
+    described = groups;
+}
+
 void tool_registry_set(const struct tool_handler *const *handlers)
 {
     all = handlers;
@@ -33,6 +41,38 @@ const struct tool_handler *tool_registry_member(const char *group, size_t n)
     for (size_t i = 0; all[i]; i++)
         if (belongs_to(all[i], group) && n-- == 0)
             return all[i];
+    return NULL;
+}
+
+static bool is_first_of_group(size_t at)
+{
+    for (size_t i = 0; i < at; i++)
+        if (belongs_to(all[i], all[at]->group))
+            return false;
+    return true;
+}
+
+const char *tool_registry_group_name(size_t n)
+{
+    for (size_t i = 0; all[i]; i++)
+        if (all[i]->run && all[i]->group && is_first_of_group(i) && n-- == 0)
+            return all[i]->group;
+    return NULL;
+}
+
+const struct tool_group *tool_registry_group(const char *name)
+{
+    for (size_t i = 0; described[i]; i++)
+        if (strcmp(described[i]->name, name) == 0)
+            return described[i];
+    return NULL;
+}
+
+const struct tool_group *tool_registry_described(size_t n)
+{
+    for (size_t i = 0; described[i]; i++)
+        if (n-- == 0)
+            return described[i];
     return NULL;
 }
 

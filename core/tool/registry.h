@@ -4,18 +4,22 @@
 #include <jansson.h>
 #include <stddef.h>
 
+#include "core/tool/group.h"
 #include "core/tool/tool.h"
 
 /*
  * registry.h -- finding a handler by what a request or a model calls it.
  *
- * The list is handed in at start (handlers/handlers.c) and never changes afterwards, so any
+ * The lists are handed in at start (handlers/handlers.c) and never change afterwards, so any
  * thread may look. Groups are the tools that the server executes, offered on the wire as
  * {"type":"mcp","server_label":...,"server_url":"builtin:<group>"}. Definition-only types are
  * found by the `type` of a tool entry: "function", "custom", "local_shell".
  */
 
 void tool_registry_set(const struct tool_handler *const *handlers); /* ends with NULL */
+
+/* What groups have to say; ends with NULL. A group may do without. */
+void tool_registry_set_groups(const struct tool_group *const *groups);
 
 /* A tool of a group, or NULL. */
 const struct tool_handler *tool_registry_find(const char *group, const char *name);
@@ -25,6 +29,13 @@ bool tool_registry_has_group(const char *group);
 
 /* The group's handlers in list order: the n-th, or NULL past the end. */
 const struct tool_handler *tool_registry_member(const char *group, size_t n);
+
+/* The n-th group that has tools, in the order of their first handlers; NULL past the end. */
+const char *tool_registry_group_name(size_t n);
+
+/* What a group has to say, or NULL; and the n-th of those that do. */
+const struct tool_group *tool_registry_group(const char *name);
+const struct tool_group *tool_registry_described(size_t n);
 
 /* The definition-only handler for a tool entry's `type`, or NULL. */
 const struct tool_handler *tool_registry_definition(const char *type);

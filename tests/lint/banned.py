@@ -33,7 +33,8 @@ CALLS = [
 # In every text file: paths of one machine, and what was left undone.
 TEXTS = [
     (r"(?<![\w.])/(?:work|root|home/\w+|Users/\w+)/\w", "a path of one machine"),
-    (r"\b(?:TO[D]O|FIX[M]E|HA[C]K)\b", "finish it, or describe what is missing in README.md"),
+    # The name of a rule that models are given is no such note.
+    (r"(?<!Agent/)(?<![\"`])\b(?:TO[D]O|FIX[M]E|HA[C]K)\b", "finish it, or describe what is missing in README.md"),
     (r"[ \t]+$", "blanks at the end of a line"),
     (r"^(?:<{7}|>{7}) ", "a conflict that was left in"),
 ]

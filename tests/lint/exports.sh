@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 #
-# exports.sh BUILD_DIR -- a handler shows the rest of the program its descriptor and nothing else.
-# What handlers share lies in handlers/support; handlers.c is the list of them.
+# exports.sh BUILD_DIR -- a handler shows the rest of the program its descriptor, a group its own, and
+# nothing else. What handlers share lies in handlers/support; handlers.c is the list of them.
 
 set -euo pipefail
 objects=$1/handlers/CMakeFiles/handlers.dir
@@ -14,8 +14,8 @@ count=0 others=
 for object in "$objects"/*.c.o; do
     [ "${object##*/}" = handlers.c.o ] && continue
     names=$(nm --defined-only --extern-only "$object" | awk '$3 !~ /^__(asan|odr|tsan|ubsan|gcov)/ { print $3 }')
-    others+=$(grep -v '_handler$' <<<"$names" | sed "s|^|${object##*/} exports |") || true
-    count=$((count + $(grep -c '_handler$' <<<"$names")))
+    others+=$(grep -v '_handler$\|_group$' <<<"$names" | sed "s|^|${object##*/} exports |") || true
+    count=$((count + $(grep -c '_handler$\|_group$' <<<"$names" || true)))
 done
 if [ -n "$others" ]; then
     printf '%s\n' "$others" "exports: make these static, or move them to handlers/support"

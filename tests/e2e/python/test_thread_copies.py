@@ -157,11 +157,13 @@ def test_a_model_sees_in_a_copy_what_it_saw_before(http, put, run, long_story, u
         return http.post(f"/v1/runnel/threads/{thread_id}/fork").json()["id"]
 
     def asked(thread_id):
-        """What a run in the thread sends upstream."""
+        """What a run in the thread sends upstream, but for the rules of the tools in front."""
         upstream.answer(text="ok")
         upstream.forget()
         run(thread_id, assistant)
-        return upstream.chats()[0]["messages"]
+        rules, *messages = upstream.chats()[0]["messages"]
+        assert rules["role"] == "system"
+        return messages
 
     child = fork(thread)
     grandchild = fork(child)

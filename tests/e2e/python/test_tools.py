@@ -298,7 +298,7 @@ def test_a_final_tool_beside_another_goes_on_to_the_model(stream, upstream):
     assert [text_of(m) for m in items(events, "message")] == [["shown"], ["And that is it."]]
     assert len(upstream.chats()) == 2
     roles = [m["role"] for m in upstream.chats()[-1]["messages"]]
-    assert roles == ["user", "assistant", "tool", "tool", "assistant"]
+    assert roles == ["system", "user", "assistant", "tool", "tool", "assistant"]
 
 
 def test_bella_A7_an_image_of_a_final_tool_does_not_keep_the_floor(stream, upstream):

@@ -78,7 +78,8 @@ def test_a_response_ends_at_its_next_turn(ws, upstream):
     follower = ws.response()[-1]["response"]
     assert text_of(follower) == "Stopped." and follower["previous_response_id"] == first
     told = upstream.chats()[-1]["messages"]
-    assert [message["role"] for message in told] == ["user", "assistant", "tool", "user"]
+    roles = [message["role"] for message in told]
+    assert roles == ["system", "user", "assistant", "tool", "user"]
     assert told[-1]["content"] == "stop" and len(upstream.chats()) == 2
 
 

@@ -58,7 +58,7 @@ static enum err_code init(struct tool_set *set, const char *text, struct err *er
     json_auto_t *tools = json_loads(text, 0, NULL);
 
     assert_non_null(tools);
-    return tool_set_init(set, tools, err);
+    return tool_set_init(set, tools, NULL, err);
 }
 
 /* ---- Promises ---- */
@@ -369,18 +369,18 @@ static void tool_set_has_a_limit(void **state)
     (void)state;
     for (unsigned i = 0; i < 8; i++)
         json_array_append_new(tools, namespace_of(i, 127));
-    assert_int_equal(tool_set_init(&set, tools, &err), ERR_OK);
+    assert_int_equal(tool_set_init(&set, tools, NULL, &err), ERR_OK);
     tool_set_clear(&set);
 
     text = json_text(body);
     items[0].body = items[1].body = text;
-    assert_int_equal(tool_set_init(&set, NULL, NULL), ERR_OK);
+    assert_int_equal(tool_set_init(&set, NULL, NULL, NULL), ERR_OK);
     tool_set_load_items(&set, items, 2); /* the older one is too much */
     assert_int_equal(set.count, 8 * 127);
     tool_set_clear(&set);
 
     json_array_append_new(tools, namespace_of(8, 127));
-    assert_int_equal(tool_set_init(&set, tools, &err), ERR_INVALID);
+    assert_int_equal(tool_set_init(&set, tools, NULL, &err), ERR_INVALID);
     assert_string_equal(err.param, "tools[8]");
 }
 

@@ -1,0 +1,266 @@
+"""Groups of tools: which are on, what the model is told about them, and their skill rules."""
+
+import json
+
+import pytest
+
+from harness.recorder import parse_events
+from harness.tools import WEATHER, call
+
+BASIC = {"type": "mcp", "server_label": "basic", "server_url": "builtin:basic",
+         "require_approval": "never"}
+BASIC_TOOLS = ["datetime", "text", "json2interface"]
+
+
+def names(request):
+    """What was offered but for the tools that read variables, which come with any other."""
+    return [tool["function"]["name"] for tool in request.get("tools", [])
+            if tool["function"]["name"] not in ("ReadVar", "ListVars")]
+
+
+def system_text(request):
+    return "\n".join(message["content"] for message in request["messages"]
+                     if message["role"] == "system")
+
+
+@pytest.fixture
+def ask(client, upstream):
+    """A response with these settings; what its upstream was sent."""
+    def ask(runnel=None, **body):
+        client.responses.create(model="demo", input="go", **body,
+                                extra_body={"runnel": runnel} if runnel is not None else None)
+        return upstream.chats()[-1]
+    return ask
+
+
+@pytest.fixture
+def run(client, upstream):
+    """A run with these settings, of an assistant and a thread with others; what its upstream was
+    sent."""
+    def run(assistant=None, runnel=None, **more):
+        made = client.beta.assistants.create(model="demo", tools=more.pop("tools", []),
+                                             instructions="Be brief.",
+                                             extra_body={"runnel": assistant} if assistant else {})
+        thread = client.beta.threads.create(messages=[{"role": "user", "content": "go"}])
+        ended = client.beta.threads.runs.create_and_poll(
+            thread_id=thread.id, assistant_id=made.id, poll_interval_ms=50, **more,
+            extra_body={"runnel": runnel} if runnel else {})
+        assert ended.status == "completed", ended.last_error
+        return upstream.chats()[-1]
+    return run
+
+
+# ---- Which are on ----
+
+def test_F12_groups_are_off_and_their_tools_on(ask, upstream):
+    """A group that nobody names is not there; one that is named is there with all of its tools."""
+    assert "tools" not in ask()
+    assert "tools" not in ask({"tool_groups": {}})
+    assert names(ask({"tool_groups": {"basic": True}})) == BASIC_TOOLS
+    assert names(ask({"tool_groups": {"basic": {}}})) == BASIC_TOOLS
+    assert "tools" not in ask({"tool_groups": {"basic": False}})
+    assert "tools" not in ask({"tool_groups": {"basic": {"enabled": False}}})
+
+
+def test_F13_single_tools_are_off_in_a_group_that_is_on(ask):
+    assert names(ask({"tool_groups": {"basic": {"tools": {"text": False}}}})) == [
+        "datetime", "json2interface"]
+    assert names(ask({"tool_groups": {"basic": {"tools": {"text": False}}}}, tools=[BASIC])) == [
+        "datetime", "json2interface"]
+    assert "tools" not in ask({"tool_groups": {"basic": False}}, tools=[BASIC])
+
+
+def test_F13_an_entry_narrows_what_a_group_would_offer(ask):
+    assert names(ask({"tool_groups": {"basic": True}},
+                     tools=[{**BASIC, "allowed_tools": ["text"]}])) == ["text"]
+
+
+def test_F13_the_run_speaks_before_the_assistant(run):
+    assert names(run({"tool_groups": {"basic": True}})) == BASIC_TOOLS
+    assert "tools" not in run({"tool_groups": {"basic": True}}, {"tool_groups": {"basic": False}})
+    assert names(run({"tool_groups": {"basic": {"tools": {"text": False}}}},
+                     {"tool_groups": {"basic": {"tools": {"datetime": False}}}})) == [
+                         "json2interface"]
+    assert names(run({"tool_groups": {"basic": {"tools": {"text": False}}}},
+                     {"tool_groups": {"basic": {"tools": {"text": True}}}})) == BASIC_TOOLS
+    # Who only narrows a group does not turn it on again.
+    assert "tools" not in run({"tool_groups": {"basic": False}},
+                              {"tool_groups": {"basic": {"tools": {"text": False}}}})
+
+
+def test_F13_groups_stand_beside_the_tools_of_the_client(run):
+    assert names(run({"tool_groups": {"basic": {"tools": {"text": False}}}}, tools=[WEATHER])) == [
+        "get_weather", "datetime", "json2interface"]
+
+
+def test_F13_an_assistant_shows_and_changes_its_settings(http):
+    settings = {"tool_groups": {"basic": {"enabled": True, "tools": {"text": False}}},
+                "rules": {"language": "zh"}}
+    made = http.post("/v1/assistants", json={"model": "demo", "runnel": settings}).json()
+    assert made["runnel"] == settings
+    path = f"/v1/assistants/{made['id']}"
+    assert http.post(path, json={"name": "A"}).json()["runnel"] == settings
+    assert http.post(path, json={"runnel": {"rules": {}}}).json()["runnel"] == {"rules": {}}
+    assert "runnel" not in http.post(path, json={"runnel": None}).json()
+
+
+WRONG = [
+    ({"tool_group": {}}, "runnel.tool_group", "unknown_parameter",
+     "Unknown parameter: 'runnel.tool_group'. Did you mean 'runnel.tool_groups'?"),
+    ({"tool_groups": {"basics": True}}, "runnel.tool_groups.basics", "invalid_value",
+     "Invalid value: there is no tool group 'basics' on this server."),
+    ({"tool_groups": {"basic": {"tools": {"texts": False}}}},
+     "runnel.tool_groups.basic.tools.texts", "invalid_value",
+     "Invalid value: the tool group 'basic' has no tool 'texts'."),
+    ({"tool_groups": {"basic": {"enable": False}}}, "runnel.tool_groups.basic.enable",
+     "unknown_parameter",
+     "Unknown parameter: 'runnel.tool_groups.basic.enable'. Did you mean "
+     "'runnel.tool_groups.basic.enabled'?"),
+    ({"tool_groups": {"basic": "off"}}, "runnel.tool_groups.basic", "invalid_type",
+     "Invalid type for 'runnel.tool_groups.basic': expected one of a boolean or an object, but "
+     "got a string instead."),
+    ({"tool_groups": {"basic": {"tools": {"text": "off"}}}},
+     "runnel.tool_groups.basic.tools.text", "invalid_type",
+     "Invalid type for 'runnel.tool_groups.basic.tools.text': expected a boolean, but got a string "
+     "instead."),
+    ({"tool_groups": ["basic"]}, "runnel.tool_groups", "invalid_type",
+     "Invalid type for 'runnel.tool_groups': expected an object, but got an array instead."),
+]
+
+
+@pytest.mark.parametrize("runnel, param, code, message", WRONG)
+def test_F13_typing_errors_are_refused(http, runnel, param, code, message):
+    """On every object that has settings: nothing is turned on or off by a typing error."""
+    assistant = http.post("/v1/assistants", json={"model": "demo"}).json()["id"]
+    thread = http.post("/v1/threads", json={}).json()["id"]
+    for path, body in [("/v1/responses", {"model": "demo", "input": "go"}),
+                       ("/v1/responses/input_tokens", {"model": "demo", "input": "go"}),
+                       ("/v1/assistants", {"model": "demo"}),
+                       (f"/v1/assistants/{assistant}", {}),
+                       (f"/v1/threads/{thread}/runs", {"assistant_id": assistant}),
+                       ("/v1/threads/runs", {"assistant_id": assistant})]:
+        answer = http.post(path, json={**body, "runnel": runnel})
+        assert answer.status_code == 400, path
+        error = answer.json()["error"]
+        assert (error["param"], error["code"], error["message"]) == (param, code, message), path
+
+
+def test_an_assistant_has_no_context_for_all_runs(http):
+    answer = http.post("/v1/assistants", json={"model": "demo", "runnel": {"context": {}}})
+    assert answer.status_code == 400
+    assert answer.json()["error"]["param"] == "runnel.context"
+
+
+def test_a_name_that_two_groups_offer_is_refused(http):
+    answer = http.post("/v1/responses", json={
+        "model": "demo", "input": "go", "runnel": {"tool_groups": {"basic": True}},
+        "tools": [{"type": "function", "name": "text", "parameters": None, "strict": False}]})
+    assert answer.status_code == 400
+    assert answer.json()["error"]["param"] == "runnel.tool_groups.basic"
+
+
+def test_a_group_that_is_named_is_listed_and_called(http, upstream):
+    upstream.script({"match": {"tool_results": True}, "answer": {"text": "ok"}},
+                    {"answer": {"tool_calls": [call("text", 1, input="four", operation="length")]}})
+    answer = http.post("/v1/responses", json={"model": "demo", "input": "go", "stream": True,
+                                              "runnel": {"tool_groups": {"basic": True}}})
+    events = [json.loads(data) for _, data in parse_events(answer.text) if data != "[DONE]"]
+    output = events[-1]["response"]["output"]
+    assert [item["type"] for item in output if item.get("server_label") != "vars"] == [
+        "mcp_list_tools", "mcp_call", "message"]
+    assert output[0]["server_label"] == "basic"
+    called, = (item for item in output if item["type"] == "mcp_call")
+    assert called["server_label"] == "basic" and called["output"] == "4"
+
+
+def test_F15_what_is_turned_off_is_not_found(http, upstream):
+    """Known to the server, but not offered: it is not called."""
+    upstream.script({"match": {"tool_results": True}, "answer": {"text": "ok"}},
+                    {"answer": {"tool_calls": [call("text", 1, input="four", operation="length")]}})
+    output = http.post("/v1/responses", json={
+        "model": "demo", "input": "go",
+        "runnel": {"tool_groups": {"basic": {"tools": {"text": False}}}}}).json()["output"]
+    called, = (item for item in output if item["type"] == "mcp_call")
+    assert called["status"] == "failed" and called["output"] is None
+    assert called["error"]["content"][0]["text"] == "Tool text not found"
+    assert upstream.chats()[-1]["messages"][-1]["content"] == "Tool text not found"
+
+
+# ---- What the model is told ----
+
+def test_F16_F17_rules_follow_the_instructions(ask):
+    """First the fixed block, then a block for each group in its order; each names only what is on."""
+    text = system_text(ask({"tool_groups": {"test": True, "basic": {"tools": {"text": False}}}},
+                           instructions="Be brief."))
+    assert text.startswith("Be brief.\n\n<tool-rules>\n")
+    fixed, basic, test = text.split("\n\n<tool-group-rule group=")
+    assert fixed.endswith("</tool-rules>") and "`limit`" in fixed
+    assert basic.startswith('"basic">\n\nGroup "basic" contains following tools: datetime, '
+                            'json2interface.\n\n- For anything that depends on the date')
+    assert "`text`" not in basic and basic.endswith("\n</tool-group-rule>")
+    assert test.startswith('"test">\n\nGroup "test" contains following tools: test_slow, ')
+
+
+def test_F17_without_a_group_there_are_no_rules(ask):
+    assert "<tool" not in json.dumps(ask(instructions="Be brief."))
+    assert "<tool" not in json.dumps(ask({"tool_groups": {"basic": False}}))
+    assert system_text(ask({"tool_groups": {"basic": True}})).startswith("<tool-rules>")
+
+
+def test_F17_rules_are_not_echoed(client):
+    made = client.responses.create(model="demo", input="go", instructions="Be brief.",
+                                   extra_body={"runnel": {"tool_groups": {"basic": True}}})
+    assert made.instructions == "Be brief."
+    assert client.responses.retrieve(made.id).instructions == "Be brief."
+
+
+def test_F17_an_entry_of_tools_brings_its_groups_rules(ask, run):
+    assert '<tool-group-rule group="basic">' in system_text(ask(tools=[BASIC]))
+    told = system_text(run({"tool_groups": {"basic": True}}, additional_instructions="And kind."))
+    assert told.startswith("Be brief.\n\nAnd kind.\n\n<tool-rules>")
+
+
+def test_F18_equal_settings_are_equal_bytes(ask, run, client, upstream):
+    """Whatever the order in which they name the groups, and in every turn of a run: so an upstream's
+    prompt cache hits."""
+    first = ask({"tool_groups": {"basic": True, "test": {"tools": {"test_fail": False}}}})
+    second = ask({"tool_groups": {"test": {"tools": {"test_fail": False}}, "basic": {}}})
+    assert system_text(first) == system_text(second) and first["tools"] == second["tools"]
+    told = run({"tool_groups": {"test": {"tools": {"test_fail": False}}, "basic": True}})
+    assert system_text(told) == "Be brief.\n\n" + system_text(first)
+    upstream.script({"match": {"tool_results": True}, "answer": {"text": "ok"}},
+                    {"answer": {"tool_calls": [call("datetime", 1)]}})
+    upstream.forget()
+    client.responses.create(model="demo", input="go",
+                            extra_body={"runnel": {"tool_groups": {"basic": True}}})
+    before, after = upstream.chats()
+    assert before["messages"] == after["messages"][:len(before["messages"])]
+    assert before["tools"] == after["tools"]
+
+
+def test_F18_rules_speak_chinese_where_the_request_does(ask, run):
+    chinese = {"rules": {"language": "zh"}, "tool_groups": {"basic": True}}
+    told = system_text(ask(chinese))
+    assert "你可以调用工具" in told and "You can call tools" not in told
+    assert '工具组 "basic" 包含以下工具：datetime' in told and "先调用 `datetime`" in told
+    assert system_text(run(chinese)) == "Be brief.\n\n" + told
+
+
+def test_F19_F20_skill_rules_are_listed_or_pinned(ask):
+    told = system_text(ask({"tool_groups": {"test": True}}))
+    _, rules = told.split("**Pinned Rules:**")
+    pinned, index = rules.split("**On-Demand Documentation (Stored as Variables):**")
+    assert pinned == "\n\n**How tests are made:**\nA test can fail.\n\n"
+    assert index == (
+        "\n\n| Var | Description | When to Use |\n| --- | --- | --- |\n"
+        "| `Rule/test/slow-tools` | Tools that take long | Before calling test_slow |\n"
+        "| `Rule/test/images` | Tools that draw | As needed |\n\n"
+        "*Access via: ReadVar({\"name\": \"<VarName>\"})*\n</tool-group-rule>")
+
+
+def test_rules_are_counted(client, ask, http):
+    body = {"model": "demo", "input": "go"}
+    plain = http.post("/v1/responses/input_tokens", json=body).json()["input_tokens"]
+    more = http.post("/v1/responses/input_tokens", json={
+        **body, "runnel": {"tool_groups": {"basic": True}}}).json()["input_tokens"]
+    assert more > plain + 200

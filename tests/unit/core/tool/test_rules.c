@@ -1,0 +1,222 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/base/mem.h"
+#include "core/tool/registry.h"
+#include "core/tool/rules.h"
+
+/* ---- A registry of our own ---- */
+
+static enum err_code run(struct tool_call *call, struct tool_result *ret_result,
+                         struct err *err)
+{
+    (void)call;
+    (void)ret_result;
+    return err_set(err, ERR_INTERNAL, "never called");
+}
+
+static const struct tool_handler a_one = {.name = "one", .group = "a", .run = run};
+static const struct tool_handler b_one = {.name = "three", .group = "b", .run = run};
+static const struct tool_handler a_two = {.name = "two", .group = "a", .run = run};
+static const struct tool_handler read_var = {.name = "ReadVar", .group = "vars", .run = run};
+static const struct tool_handler *const handlers[] = {&a_one, &b_one, &a_two, NULL};
+static const struct tool_handler *const with_vars[] = {&a_one, &b_one, &a_two, &read_var, NULL};
+
+static const struct skill_rule a_rules[] = {
+    {.name = "first",
+     .description = {"The first", "第一"},
+     .when = {"Before one", NULL},
+     .prompt = {"Do one.", NULL}},
+    {.name = "second", .description = {"The second", NULL}, .prompt = {"Do two.", NULL}},
+    {.name = "fixed",
+     .description = {"The fixed", NULL},
+     .prompt = {"\nNever three.\n", NULL},
+     .pinned = true},
+    {0},
+};
+
+static char *say_names(const char *const *tools, enum tool_language language)
+{
+    return mem_printf("%s: %s", language == TOOL_CHINESE ? "用" : "Use", tools[0]);
+}
+
+static const struct tool_group group_a = {
+    .name = "a", .prompt = {"  About a.\n\n", "关于 a。"}, .rules = a_rules};
+static const struct tool_group group_b = {.name = "b", .make_prompt = say_names};
+static const struct tool_group blank_a = {
+    .name = "a", .prompt = {" \n", NULL}, .rules = a_rules};
+static const struct tool_group *const groups[] = {&group_a, &group_b, NULL};
+static const struct tool_group *const blank[] = {&blank_a, NULL};
+
+static int set_registry(void **state)
+{
+    (void)state;
+    tool_registry_set(handlers);
+    tool_registry_set_groups(groups);
+    return 0;
+}
+
+static const char *const one[] = {"one", NULL};
+static const char *const one_two[] = {"one", "two", NULL};
+static const char *const three[] = {"three", NULL};
+
+/* ---- F17: the order of things ---- */
+
+static void rules_F17_are_empty_without_groups(void **state)
+{
+    AUTO_FREE char *text = tool_rules_text(NULL, 0, TOOL_ENGLISH);
+
+    (void)state;
+    assert_string_equal(text, "");
+}
+
+static void rules_F17_begin_with_the_fixed_block_and_go_on_with_groups(void **state)
+{
+    const struct rules_group enabled[] = {{"a", one_two}, {"b", three}};
+    AUTO_FREE char *text = tool_rules_text(enabled, 2, TOOL_ENGLISH);
+    static const char expected[] = "</tool-rules>\n\n"
+                                   "<tool-group-rule group=\"a\">\n\n"
+                                   "Group \"a\" contains following tools: one, two.\n\n"
+                                   "About a.\n\n"
+                                   "**Pinned Rules:**\n\n"
+                                   "**The fixed:**\nNever three.\n\n"
+                                   "**On-Demand Documentation (Stored as Variables):**\n\n"
+                                   "| Var | Description | When to Use |\n| --- | --- | --- |\n"
+                                   "| `Rule/a/first` | The first | Before one |\n"
+                                   "| `Rule/a/second` | The second | As needed |\n\n"
+                                   "*Access via: ReadVar({\"name\": \"<VarName>\"})*\n"
+                                   "</tool-group-rule>\n\n"
+                                   "<tool-group-rule group=\"b\">\n\n"
+                                   "Group \"b\" contains following tools: three.\n\n"
+                                   "Use: three\n"
+                                   "</tool-group-rule>";
+
+    (void)state;
+    assert_memory_equal(text, "<tool-rules>\n", 13);
+    assert_non_null(strstr(text, "`limit`"));
+    assert_string_equal(strstr(text, "</tool-rules>"), expected);
+}
+
+/* F18. */
+static void rules_F18_are_the_same_bytes_every_time(void **state)
+{
+    const struct rules_group enabled[] = {{"a", one_two}, {"b", three}};
+    AUTO_FREE char *first = tool_rules_text(enabled, 2, TOOL_CHINESE);
+    AUTO_FREE char *second = tool_rules_text(enabled, 2, TOOL_CHINESE);
+
+    (void)state;
+    assert_string_equal(first, second);
+    assert_non_null(strstr(first, "关于 a。"));
+    assert_non_null(strstr(first, "第一"));
+    assert_non_null(strstr(first, "The second")); /* where a language is missing */
+}
+
+/* ---- F16, F20 ---- */
+
+static void rules_F16_name_only_tools_that_are_enabled(void **state)
+{
+    const struct rules_group enabled[] = {{"a", one}};
+    AUTO_FREE char *text = tool_rules_text(enabled, 1, TOOL_ENGLISH);
+
+    (void)state;
+    assert_non_null(strstr(text, "following tools: one.\n"));
+    assert_null(strstr(text, "group=\"b\""));
+}
+
+static void rules_F16_of_a_group_with_nothing_to_say_are_left_out(void **state)
+{
+    const struct rules_group enabled[] = {{"a", one}};
+    AUTO_FREE char *text = NULL;
+
+    (void)state;
+    tool_registry_set_groups(blank);
+    text = tool_rules_text(enabled, 1, TOOL_ENGLISH);
+    tool_registry_set_groups(groups);
+    assert_null(strstr(text, "<tool-group-rule"));
+    assert_null(strstr(text, "Never three."));
+    assert_memory_equal(text, "<tool-rules>\n", 13);
+}
+
+static void rules_F20_pinned_ones_are_not_in_the_table(void **state)
+{
+    const struct rules_group enabled[] = {{"a", one}};
+    AUTO_FREE char *text = tool_rules_text(enabled, 1, TOOL_ENGLISH);
+
+    (void)state;
+    assert_non_null(strstr(text, "Never three."));
+    assert_null(strstr(text, "Rule/a/fixed"));
+    assert_null(strstr(text, "Do one."));
+}
+
+static void rules_speak_of_variables_where_they_can_be_read(void **state)
+{
+    const struct rules_group enabled[] = {{"a", one}};
+    AUTO_FREE char *without = tool_rules_text(enabled, 1, TOOL_ENGLISH);
+    AUTO_FREE char *with = NULL;
+
+    (void)state;
+    tool_registry_set(with_vars);
+    with = tool_rules_text(enabled, 1, TOOL_ENGLISH);
+    tool_registry_set(handlers);
+    assert_null(strstr(without, "Rule/Agent/VarRef"));
+    assert_non_null(strstr(with, "Rule/Agent/VarRef"));
+    assert_non_null(strstr(with, "Rule/Agent/TODO"));
+}
+
+/* ---- F19, F22: rules by name ---- */
+
+static void rules_F19_F22_are_found_by_their_variable(void **state)
+{
+    struct rule_ref ref;
+    AUTO_FREE char *about = NULL;
+
+    (void)state;
+    assert_true(tool_rule_find("Rule/a/first", &ref));
+    assert_ptr_equal(ref.rule, &a_rules[0]);
+    about = tool_rule_about(&ref, TOOL_ENGLISH);
+    assert_string_equal(about, "Skill rule for a: The first");
+    assert_true(tool_rule_find("Rule/Agent/VarRef", &ref));
+    assert_non_null(strstr(ref.rule->prompt.en, "$VAR_REF{{name:start:length}}"));
+    assert_true(tool_rule_find("Rule/Agent/TODO", &ref));
+    assert_false(tool_rule_find("Rule/a/third", &ref));
+    assert_false(tool_rule_find("Rule/a", &ref));
+}
+
+static void rules_are_numbered_without_gaps(void **state)
+{
+    struct rule_ref ref;
+    size_t count = 0;
+
+    (void)state;
+    while (tool_rule_at(count, &ref)) {
+        AUTO_FREE char *variable = tool_rule_variable(&ref);
+        struct rule_ref found;
+
+        assert_true(tool_rule_find(variable, &found));
+        assert_ptr_equal(found.rule, ref.rule);
+        count++;
+    }
+    assert_int_equal(count, 2 + 3);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rules_F17_are_empty_without_groups),
+        cmocka_unit_test(rules_F17_begin_with_the_fixed_block_and_go_on_with_groups),
+        cmocka_unit_test(rules_F18_are_the_same_bytes_every_time),
+        cmocka_unit_test(rules_F16_name_only_tools_that_are_enabled),
+        cmocka_unit_test(rules_F16_of_a_group_with_nothing_to_say_are_left_out),
+        cmocka_unit_test(rules_F20_pinned_ones_are_not_in_the_table),
+        cmocka_unit_test(rules_speak_of_variables_where_they_can_be_read),
+        cmocka_unit_test(rules_F19_F22_are_found_by_their_variable),
+        cmocka_unit_test(rules_are_numbered_without_gaps),
+    };
+
+    return cmocka_run_group_tests(tests, set_registry, NULL);
+}
