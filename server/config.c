@@ -44,6 +44,7 @@ struct setting {
 };
 
 static const char *const unknown_words[] = {"ignore", "reject", NULL};
+static const char *const history_words[] = {"native", "compact", NULL};
 static const char *const log_words[] = {"debug", "info", "warn", "error", "off", NULL};
 
 #define AT(field) offsetof(struct config, field)
@@ -102,6 +103,8 @@ static const struct setting settings[] = {
     {"max_rounds",       KIND_COUNT, AT(max_rounds), "10", 1, 1000, NULL, NULL, "rounds of tool calls of a run, in a row without its client; `runnel.rounds.max` of a request says otherwise"},
     {"max_calls",        KIND_COUNT, AT(max_calls),  "0", 0, 1000000, NULL, NULL, "tool calls of a run that the server executes; 0 for no limit"},
     {"max_items",        KIND_COUNT, AT(max_items), "2000", 1, 1000000, NULL, NULL, "items of history that one run may read"},
+
+    {"history",          KIND_WORD, AT(history), "native", 0, 0, history_words, NULL, "how the model is told of tool calls in earlier turns: `native`, or `compact` as a text; `runnel.history` of a request says otherwise"},
 
     {"unknown_parameters", KIND_WORD, AT(unknown_parameters), "ignore", 0, 0, unknown_words, NULL, "or `reject`; inside a `runnel` object they are always rejected"},
     {"cors_origins",     KIND_TEXT, AT(cors_origins), NULL, 0, 0, NULL, "none", "origins of browser clients, separated by commas, or `*`"},

@@ -65,6 +65,7 @@ struct config {
     size_t websocket_memory;
 
     int unknown_parameters; /* enum unknown_parameters */
+    int history;            /* enum run_history */
     char *cors_origins;     /* NULL: none; "*", or origins separated by commas */
     int log;                /* enum log_level */
 

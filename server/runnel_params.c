@@ -59,6 +59,14 @@ static enum err_code check_rules(const json_t *runnel, const char *path, struct 
                            err);
 }
 
+static enum err_code check_history(const json_t *runnel, const char *path, struct err *err)
+{
+    static const char *const forms[] = {"native", "compact", NULL};
+    const char *form;
+
+    return param_enum(runnel, path, "history", PARAM_OPTIONAL, forms, &form, err);
+}
+
 static enum err_code check_rounds(const json_t *runnel, const char *path, struct err *err)
 {
     static const char *const known[] = {"max", "max_calls", NULL};
@@ -88,6 +96,7 @@ static const struct member {
     enum err_code (*check)(const json_t *runnel, const char *path, struct err *err);
 } members[] = {
     {"context",     OF_REQUEST, check_context},
+    {"history",     ANYWHERE,   check_history},
     {"rounds",      ANYWHERE,   check_rounds},
     {"rules",       ANYWHERE,   check_rules},
     {"tool_groups", ANYWHERE,   group_params_check},

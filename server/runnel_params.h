@@ -14,6 +14,7 @@
  *   runnel.context              an object that handlers get to see as it is
  *   runnel.truncation.mode      "head_tail" or "head": which part of a long result is shown
  *   runnel.truncation.limit     characters that are shown; 8,000
+ *   runnel.history              "native" or "compact": tool calls of turns that are over
  *   runnel.rounds.max           rounds of tool calls before the model must answer; 10
  *   runnel.rounds.max_calls     tool calls that are executed; null for no limit
  *   runnel.tool_groups          which groups of tools are on (group_params.h)

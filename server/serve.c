@@ -239,6 +239,7 @@ static enum err_code start_engine(struct serving *serving, struct err *err)
         .response_timeout_seconds = config->response_timeout,
         .round_limit = config->max_rounds,
         .call_limit = config->max_calls,
+        .history = (enum run_history)config->history,
         .context_limit = config->max_items,
         .byte_limit = config->max_run_bytes,
         .slots = {.node = config->max_runs,

@@ -5,6 +5,7 @@
 #include "core/base/buf.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/run/chain_log.h"
 #include "core/run/compaction.h"
 #include "core/run/past_calls.h"
 #include "core/run/tool_choice.h"
@@ -135,6 +136,30 @@ struct story {
     size_t count;
     unsigned flags;
 };
+
+/* In compact form nobody but us writes logs. Takes the content: a string, or parts. */
+static json_t *heard(const struct story *story, json_t *content)
+{
+    AUTO_FREE char *text = NULL;
+    size_t i;
+    json_t *part;
+
+    if (!(story->flags & CONTEXT_COMPACT))
+        return content;
+    if (json_is_string(content)) {
+        text = chain_log_neutral(json_string_value(content));
+        json_decref(content);
+        return json_string_nocheck(text);
+    }
+    json_array_foreach (content, i, part) {
+        const char *said = json_get_string(part, "text", NULL);
+        AUTO_FREE char *plain = said ? chain_log_neutral(said) : NULL;
+
+        if (plain)
+            json_set_string(part, "text", plain);
+    }
+    return content;
+}
 
 static void add_message(struct story *story, const char *role, json_t *content)
 {
@@ -279,7 +304,8 @@ static size_t add_answer(struct story *story, size_t first)
         if (is_text && (calls || !json_is_null(json_object_get(message, "content"))))
             break; /* a second message: an answer of its own */
         if (is_text)
-            json_set(message, "content", chat_content(json_object_get(body, "content")));
+            json_set(message, "content",
+                     heard(story, chat_content(json_object_get(body, "content"))));
         else if (is_call(item, body))
             calls = true;
         else if (!type_is(item, "reasoning") && !type_is(item, "mcp_list_tools") &&
@@ -296,14 +322,23 @@ static size_t add_answer(struct story *story, size_t first)
     return end > first ? end : first + 1;
 }
 
+/* What the user says; what the operator says is his to write as he likes. */
+static void add_told(struct story *story, const struct item_row *item, const json_t *content)
+{
+    json_t *text = chat_content(content);
+
+    if (strcmp(item->role, "user") == 0)
+        text = heard(story, text);
+    add_message(story, chat_role(item->role), text);
+}
+
 static size_t add_item(struct story *story, size_t i)
 {
     const struct item_row *item = story->items[i];
     json_t *body = json_array_get(story->bodies, i);
 
     if (type_is(item, "message") && strcmp(item->role, "assistant") != 0) {
-        add_message(story, chat_role(item->role),
-                    chat_content(json_object_get(body, "content")));
+        add_told(story, item, json_object_get(body, "content"));
         return i + 1;
     }
     if (is_output(item))
@@ -313,6 +348,58 @@ static size_t add_item(struct story *story, size_t i)
         return i + 1;
     }
     return add_answer(story, i);
+}
+
+/* ---- Turns that are over, in compact form ---- */
+
+/* Ends what came before it. */
+static bool is_divide(const struct item_row *item)
+{
+    return type_is(item, "compaction") ||
+           (type_is(item, "message") && strcmp(item->role, "assistant") != 0);
+}
+
+static bool is_users(const struct item_row *item)
+{
+    return type_is(item, "message") && strcmp(item->role, "user") == 0;
+}
+
+/* Behind the last message of the user everything is sent as it is. */
+static size_t past_end(const struct story *story)
+{
+    size_t end = story->flags & CONTEXT_COMPACT ? story->count : 0;
+
+    while (end && !is_users(story->items[end - 1]))
+        end--;
+    return end;
+}
+
+/* What was made between two messages, in one. Returns the index after it; or `first`, when it is
+ * better told as it was: no calls. */
+static size_t add_past(struct story *story, size_t first)
+{
+    struct chain_text text;
+    size_t end = first;
+
+    while (end < story->count && !is_divide(story->items[end]))
+        end++;
+    if (end == first)
+        return first;
+    chain_text_tell(&text, story->items, story->bodies, first, end);
+    if (text.calls) {
+        buf_add(&text.hint, text.flow.data, text.flow.length);
+        add_message(story, "assistant", json_stringn_nocheck(text.hint.data, text.hint.length));
+        first = end;
+    }
+    chain_text_clear(&text);
+    return first;
+}
+
+static size_t add_next(struct story *story, size_t i, size_t past)
+{
+    size_t next = i < past ? add_past(story, i) : i;
+
+    return next > i ? next : add_item(story, i);
 }
 
 /* A crash cut it in the middle: the turn was asked again, and this is not what it answered. */
@@ -379,12 +466,14 @@ static json_t *make_messages(const char *instructions, const struct item_row *co
     json_auto_t *bodies = json_array();
     struct story story = {
         .messages = json_array(), .bodies = bodies, .items = kept, .flags = flags};
+    size_t past;
 
     if (instructions && *instructions)
         add_message(&story, "system", json_string_nocheck(instructions));
     read_items(&story, items, count, kept);
+    past = past_end(&story);
     for (size_t i = 0; i < story.count;)
-        i = add_item(&story, i);
+        i = add_next(&story, i, past);
     return story.messages;
 }
 

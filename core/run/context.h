@@ -15,6 +15,10 @@
  * that has none (a run that was cancelled while it waited) gets a placeholder. Items that a
  * crash cut in the middle are left out. Calls are sent in the model's own order, whatever order
  * their outputs came in.
+ *
+ * In compact form all that lies between two messages of the user is one message of the assistant, if
+ * calls are among it: the hint and the flow of chain_log.h. What comes after the last one is sent as
+ * it is; and nobody's text but ours has the marks of a log.
  */
 
 enum context_flags {
@@ -22,6 +26,7 @@ enum context_flags {
     CONTEXT_CHOICE_SPENT =
         1 << 1,                 /* a forced tool_choice was obeyed already: auto from now on */
     CONTEXT_REASONING = 1 << 2, /* messages have `reasoning_items`, for context_responses.h */
+    CONTEXT_COMPACT = 1 << 3,   /* turns that are over: calls as text, see chain_log.h */
 };
 
 /* The request body: model, messages, tools and the sampling parameters of `config` (the request

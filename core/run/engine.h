@@ -28,6 +28,12 @@
 struct engine;
 struct log_reader;
 
+/* How turns that are over are sent to the model. */
+enum run_history {
+    RUN_HISTORY_NATIVE,  /* calls as calls */
+    RUN_HISTORY_COMPACT, /* calls as text, see context.h */
+};
+
 struct engine_options {
     struct store *store;
     struct log_reader *log_reader; /* for followers */
@@ -41,6 +47,7 @@ struct engine_options {
     double response_timeout_seconds; /* until a response that still runs has failed */
     unsigned round_limit;            /* model turns in a row without the client; 10 when 0 */
     unsigned call_limit;             /* calls of a run that are executed here; 0: none */
+    enum run_history history;        /* where the request says nothing */
     size_t context_limit;            /* items a run may load; 2000 when 0 */
     size_t byte_limit;               /* of the texts that all runs have loaded; 0: none */
     struct slots_limits slots;       /* runs at work at once; beyond: in line */

@@ -396,6 +396,15 @@ json_t *run_in_dialect(const struct run *run, const json_t *config, json_t *chat
     return request;
 }
 
+/* The form in which turns that are over are sent. */
+static bool wants_compact(const struct run *run)
+{
+    const char *form = json_get_string(json_object_get(run->config, "runnel"), "history", NULL);
+
+    return form ? strcmp(form, "compact") == 0
+                : engine_options(run->engine)->history == RUN_HISTORY_COMPACT;
+}
+
 /* NULL when there are not enough tokens left for it. */
 static json_t *build_request(struct run *run)
 {
@@ -420,6 +429,8 @@ static json_t *build_request(struct run *run)
         flags |= CONTEXT_CHOICE_SPENT;
     if (run->upstream->dialect == MODEL_DIALECT_RESPONSES)
         flags |= CONTEXT_REASONING;
+    if (wants_compact(run))
+        flags |= CONTEXT_COMPACT;
     chat = context_request(run->row.id, config, &run->tools, items, count, flags);
     if (run->last_answer)
         json_array_append_new(json_object_get(chat, "messages"), chain_last_word(&run->chain));

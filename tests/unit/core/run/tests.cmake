@@ -1,6 +1,9 @@
 unit_test(core/run/run_status core_status)
 unit_test(core/run/budget core_run)
 unit_test(core/run/chain core_run)
+unit_test(core/run/chain_log core_run)
+target_compile_definitions(test_core_run_chain_log PRIVATE
+    VECTORS="${CMAKE_SOURCE_DIR}/tests/unit/vectors")
 unit_test(core/run/context core_run)
 unit_test(core/run/context_fit core_run)
 unit_test(core/run/context_responses core_run)
