@@ -1,0 +1,286 @@
+#include "core/mcp/mcp_exchange.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "core/base/buf.h"
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/mcp/mcp_message.h"
+#include "core/net/sse_parser.h"
+
+/* Of what an error of the server says. */
+#define MESSAGE_LIMIT 500
+
+enum answer_form {
+    FORM_NONE,
+    FORM_JSON,
+    FORM_EVENTS,
+};
+
+struct mcp_exchange {
+    struct mcp_ask ask; /* its text, URL and headers have gone with the call */
+    struct http_call *call;
+    enum answer_form form;
+    int status;
+    char type[64];
+    char session[MCP_SESSION_LIMIT + 1];
+    size_t received;
+    unsigned asked;
+    struct buf body;
+    struct sse_parser events;
+    bool over; /* inside the parser: the answer has been found, or there is none */
+    struct mcp_answer answer;
+    json_t *message; /* that has the answer in it */
+    char text[MESSAGE_LIMIT + 200];
+};
+
+static void exchange_free(struct mcp_exchange *exchange)
+{
+    if (exchange->call)
+        http_call_cancel(exchange->call);
+    buf_clear(&exchange->body);
+    sse_parser_clear(&exchange->events);
+    json_decref(exchange->message);
+    free(exchange);
+}
+
+/* Hands the answer over; the exchange is gone afterwards. */
+static void finish(struct mcp_exchange *exchange)
+{
+    void (*on_done)(void *, const struct mcp_answer *) = exchange->ask.on_done;
+    void *arg = exchange->ask.arg;
+    AUTO_FREE char *session = mem_strdup(exchange->session);
+    AUTO_FREE char *text = mem_strdup(exchange->text);
+    json_auto_t *message = TAKE(exchange->message);
+    struct mcp_answer answer = exchange->answer;
+
+    exchange_free(exchange);
+    answer.session = *session ? session : NULL;
+    answer.text = answer.fault ? text : NULL;
+    on_done(arg, &answer);
+}
+
+static void set_fault(struct mcp_exchange *exchange, enum mcp_fault fault, int code,
+                      const char *format, ...) PRINTF_LIKE(4, 5);
+
+static void set_fault(struct mcp_exchange *exchange, enum mcp_fault fault, int code,
+                      const char *format, ...)
+{
+    va_list words;
+
+    va_start(words, format);
+    (void)vsnprintf(exchange->text, sizeof(exchange->text), format, words);
+    va_end(words);
+    exchange->answer.fault = fault;
+    exchange->answer.code = code;
+    exchange->over = true;
+}
+
+/* ---- What the server says ---- */
+
+static void take_error(struct mcp_exchange *exchange, const json_t *error)
+{
+    const char *message = json_get_string(error, "message", "it did not say why");
+    json_int_t code = json_get_int(error, "code", 0);
+
+    set_fault(exchange, MCP_FAULT_PROTOCOL, (int)code, "answered with error %d: %.*s",
+              (int)code, MESSAGE_LIMIT, message);
+}
+
+static void take_answer(struct mcp_exchange *exchange, json_t *message)
+{
+    json_t *result = json_object_get(message, "result");
+    const json_t *error = json_object_get(message, "error");
+
+    if (json_is_object(error)) {
+        take_error(exchange, error);
+        return;
+    }
+    if (!json_is_object(result)) {
+        set_fault(exchange, MCP_FAULT_PROTOCOL, 0, "answered without a result");
+        return;
+    }
+    exchange->message = json_incref(message);
+    exchange->answer.result = result;
+    exchange->over = true;
+}
+
+static void take_message(struct mcp_exchange *exchange, json_t *message)
+{
+    switch (mcp_message_kind(message, exchange->ask.id)) {
+    case MCP_MESSAGE_OTHER: break;
+    case MCP_MESSAGE_ANSWER: take_answer(exchange, message); break;
+    case MCP_MESSAGE_REQUEST:
+        if (++exchange->asked > MCP_ASKED_LIMIT)
+            set_fault(exchange, MCP_FAULT_PROTOCOL, 0, "asked more than it answered");
+        else
+            exchange->ask.on_request(exchange->ask.arg, message);
+        break;
+    }
+}
+
+/* One message, or several in a list, as the older version has them. */
+static void take_json(struct mcp_exchange *exchange, const char *text, size_t length)
+{
+    json_auto_t *json = NULL;
+    size_t i;
+    json_t *message;
+
+    if (json_parse(text, length, &json, NULL)) {
+        set_fault(exchange, MCP_FAULT_PROTOCOL, 0, "answered with something that is not JSON");
+        return;
+    }
+    if (json_is_object(json))
+        take_message(exchange, json);
+    json_array_foreach (json, i, message) {
+        if (!exchange->over)
+            take_message(exchange, message);
+    }
+}
+
+static bool take_event(void *arg, const char *name, const char *data, size_t length)
+{
+    struct mcp_exchange *exchange = arg;
+
+    (void)name;
+    if (length)
+        take_json(exchange, data, length);
+    return !exchange->over;
+}
+
+/* ---- What HTTP says ---- */
+
+static void note_session(struct mcp_exchange *exchange)
+{
+    const char *id = http_call_header(exchange->call, "Mcp-Session-Id");
+
+    if (!id || strlen(id) > MCP_SESSION_LIMIT)
+        return;
+    for (const char *at = id; *at; at++) {
+        if (*at <= ' ' || *at > '~')
+            return;
+    }
+    (void)snprintf(exchange->session, sizeof(exchange->session), "%s", id);
+}
+
+static bool type_is(const char *type, const char *word)
+{
+    size_t length = strlen(word);
+
+    return strncasecmp(type, word, length) == 0 && strchr("; \t", type[length]);
+}
+
+static void take_head(void *arg, const struct http_head *head)
+{
+    struct mcp_exchange *exchange = arg;
+
+    exchange->status = head->status;
+    (void)snprintf(exchange->type, sizeof(exchange->type), "%s", head->content_type);
+    if (head->status != 200)
+        return;
+    note_session(exchange);
+    if (type_is(head->content_type, "application/json"))
+        exchange->form = FORM_JSON;
+    else if (type_is(head->content_type, "text/event-stream"))
+        exchange->form = FORM_EVENTS;
+}
+
+static void take_data(void *arg, const char *bytes, size_t size)
+{
+    struct mcp_exchange *exchange = arg;
+
+    exchange->received += size;
+    if (exchange->received > MCP_ANSWER_LIMIT) {
+        set_fault(exchange, MCP_FAULT_PROTOCOL, 0, "sent an answer of more than %zu bytes",
+                  MCP_ANSWER_LIMIT);
+    } else if (exchange->form == FORM_JSON) {
+        buf_add(&exchange->body, bytes, size);
+    } else if (exchange->form == FORM_EVENTS) {
+        enum err_code rc =
+            sse_parser_feed(&exchange->events, bytes, size, take_event, exchange);
+
+        if (rc && !exchange->over)
+            set_fault(exchange, MCP_FAULT_PROTOCOL, 0, "sent an event that is too large");
+    }
+    if (exchange->over)
+        finish(exchange);
+}
+
+static void explain_status(struct mcp_exchange *exchange)
+{
+    int status = exchange->status;
+
+    if (status == 404 && exchange->ask.with_session)
+        set_fault(exchange, MCP_FAULT_SESSION, status, "has ended the session");
+    else if (status >= 300 && status < 400)
+        set_fault(exchange, MCP_FAULT_HTTP, status,
+                  "answered with HTTP status %d: redirects are not followed", status);
+    else if (status != 200)
+        set_fault(exchange, MCP_FAULT_HTTP, status, "answered with HTTP status %d", status);
+    else
+        set_fault(exchange, MCP_FAULT_PROTOCOL, 0, "answered with '%s', not with JSON",
+                  exchange->type);
+}
+
+/* The body is complete. */
+static void read_rest(struct mcp_exchange *exchange)
+{
+    enum err_code rc = ERR_OK;
+
+    if (exchange->form == FORM_NONE)
+        explain_status(exchange);
+    else if (exchange->form == FORM_JSON)
+        take_json(exchange, exchange->body.data ? exchange->body.data : "",
+                  exchange->body.length);
+    else
+        rc = sse_parser_end(&exchange->events, take_event, exchange);
+    if (rc && !exchange->over)
+        set_fault(exchange, MCP_FAULT_PROTOCOL, 0, "sent an event that is too large");
+    if (!exchange->over)
+        set_fault(exchange, MCP_FAULT_PROTOCOL, 0, "ended its answer without answering");
+}
+
+static void take_end(void *arg, enum err_code rc, const struct err *error)
+{
+    struct mcp_exchange *exchange = arg;
+
+    exchange->call = NULL;
+    if (rc)
+        set_fault(exchange, MCP_FAULT_HTTP, 0, "cannot be reached: %.*s", MESSAGE_LIMIT,
+                  error->text);
+    else
+        read_rest(exchange);
+    finish(exchange);
+}
+
+struct mcp_exchange *mcp_exchange_start(const struct mcp_ask *ask)
+{
+    struct mcp_exchange *exchange = mem_new(struct mcp_exchange);
+    struct http_body *body = http_body_new(ask->text, strlen(ask->text));
+
+    exchange->ask = *ask;
+    exchange->ask.text = NULL;
+    exchange->events.limit = MCP_ANSWER_LIMIT;
+    exchange->call = http_call_start(ask->loop, &(struct http_request){
+                                                    .method = "POST",
+                                                    .url = ask->url,
+                                                    .headers = ask->headers,
+                                                    .body = body,
+                                                    .timeouts = {.connect = ask->connect_ns},
+                                                    .egress = ask->egress,
+                                                    .once = ask->once,
+                                                    .on_head = take_head,
+                                                    .on_data = take_data,
+                                                    .on_done = take_end,
+                                                    .arg = exchange,
+                                                });
+    http_body_drop(body);
+    return exchange;
+}
+
+void mcp_exchange_cancel(struct mcp_exchange *exchange)
+{
+    if (exchange)
+        exchange_free(exchange);
+}

@@ -1,0 +1,74 @@
+#include "core/mcp/mcp_message.h"
+
+#include <string.h>
+
+#include "core/base/compiler.h"
+#include "core/base/json.h"
+
+#define METHOD_NOT_FOUND (-32601)
+
+bool mcp_version_is_known(const char *version)
+{
+    static const char *const versions[] = {MCP_VERSION, "2025-03-26", "2024-11-05"};
+
+    for (size_t i = 0; i < COUNT_OF(versions); i++) {
+        if (strcmp(versions[i], version) == 0)
+            return true;
+    }
+    return false;
+}
+
+static char *text_of(json_t *message, json_t *params)
+{
+    json_auto_t *whole = message;
+
+    if (params)
+        json_object_set(whole, "params", params);
+    return json_text(whole);
+}
+
+char *mcp_request_text(json_int_t id, const char *method, json_t *params)
+{
+    return text_of(json_build("{s:s, s:I, s:s}", "jsonrpc", "2.0", "id", id, "method", method),
+                   params);
+}
+
+char *mcp_notification_text(const char *method, json_t *params)
+{
+    return text_of(json_build("{s:s, s:s}", "jsonrpc", "2.0", "method", method), params);
+}
+
+/* Sampling, roots and elicitation would let a server use the model or the user: never. */
+char *mcp_reply_text(const json_t *request)
+{
+    json_t *id = json_object_get(request, "id");
+    json_auto_t *reply = json_build("{s:s, s:O}", "jsonrpc", "2.0", "id", id);
+
+    if (strcmp(json_get_string(request, "method", ""), "ping") == 0)
+        json_set(reply, "result", json_object());
+    else
+        json_set(reply, "error",
+                 json_build("{s:i, s:s}", "code", METHOD_NOT_FOUND, "message",
+                            "This client offers nothing to servers."));
+    return json_text(reply);
+}
+
+json_t *mcp_initialize_params(void)
+{
+    return json_build("{s:s, s:{}, s:{s:s, s:s}}", "protocolVersion", MCP_VERSION,
+                      "capabilities", "clientInfo", "name", "runnel", "version",
+                      RUNNEL_VERSION);
+}
+
+enum mcp_message_kind mcp_message_kind(const json_t *message, json_int_t id)
+{
+    const json_t *message_id = json_object_get(message, "id");
+
+    if (json_absent(message_id))
+        return MCP_MESSAGE_OTHER;
+    if (json_get_string(message, "method", NULL))
+        return MCP_MESSAGE_REQUEST;
+    return json_is_integer(message_id) && json_integer_value(message_id) == id
+               ? MCP_MESSAGE_ANSWER
+               : MCP_MESSAGE_OTHER;
+}

@@ -1,0 +1,559 @@
+/*
+ * mcp_session.c -- questions to one server, in the order in which they can be asked.
+ *
+ * A question waits until the session is open. Opening it is a request of its own (initialize) and
+ * a notification (initialized), whose acceptance is waited for: servers refuse what comes before.
+ *
+ * What needs no answer is sent and forgotten: it belongs to nobody, and the loop ends it.
+ */
+
+#include "core/mcp/mcp_session.h"
+
+#include <assert.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/base/clock.h"
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/mcp/mcp_message.h"
+#include "core/mcp/mcp_tools.h"
+
+/* For what is only told to the server. */
+#define TELL_NS (10 * NS_PER_SECOND)
+
+enum session_state {
+    SESSION_CLOSED,
+    SESSION_OPENING,
+    SESSION_OPEN,
+};
+
+enum question_kind {
+    QUESTION_LIST,
+    QUESTION_CALL,
+};
+
+struct mcp_question {
+    struct mcp_session *session;
+    struct mcp_question *next; /* the session's */
+    enum question_kind kind;
+    json_t *params; /* of the call */
+    json_t *tools;  /* listed so far */
+    char *cursor;   /* of the next page */
+    unsigned pages;
+    json_int_t id;                 /* of the latest request */
+    unsigned generation;           /* of the session that it went through */
+    struct mcp_exchange *exchange; /* NULL while it waits for the session */
+    bool repeated;
+    struct loop_timer deadline;
+    mcp_answered *answered;
+    void *arg;
+};
+
+struct mcp_session {
+    struct mcp_session_options options; /* strings and headers are ours */
+    enum session_state state;
+    char id[MCP_SESSION_LIMIT + 1]; /* "": the server keeps none */
+    char version[16];
+    unsigned generation;
+    json_int_t last_id;
+    struct mcp_exchange *opening;
+    struct http_call *greeting; /* initialized, on its way */
+    struct mcp_question *questions;
+    bool *closed; /* for whoever tells several: set when one of them closes the session */
+};
+
+/* ---- Headers ---- */
+
+#define TOKEN_CHARACTERS                                  \
+    "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz" \
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+bool mcp_header_name_is_free(const char *name)
+{
+    static const char *const taken[] = {
+        "accept",         "accept-encoding",
+        "connection",     "content-encoding",
+        "content-length", "content-type",
+        "expect",         "host",
+        "keep-alive",     "te",
+        "trailer",        "transfer-encoding",
+        "upgrade",        "last-event-id",
+    };
+
+    if (!*name || strspn(name, TOKEN_CHARACTERS) != strlen(name))
+        return false;
+    for (size_t i = 0; i < COUNT_OF(taken); i++) {
+        if (strcasecmp(taken[i], name) == 0)
+            return false;
+    }
+    return strncasecmp(name, "mcp-", 4) != 0 && strncasecmp(name, "proxy-", 6) != 0;
+}
+
+/* Lines of a request, to be freed by free_headers(). */
+struct headers {
+    char **lines; /* ends with NULL */
+    size_t count;
+};
+
+static void add_header(struct headers *headers, char *line)
+{
+    headers->lines = mem_resize(headers->lines, headers->count + 2, sizeof(char *));
+    headers->lines[headers->count++] = line;
+    headers->lines[headers->count] = NULL;
+}
+
+static void free_headers(struct headers *headers)
+{
+    for (size_t i = 0; i < headers->count; i++)
+        free(headers->lines[i]);
+    free(headers->lines);
+}
+
+static const char *const *lines_of(const struct headers *headers)
+{
+    return (const char *const *)headers->lines;
+}
+
+static void add_given(const struct mcp_session *session, struct headers *headers)
+{
+    const char *token = session->options.authorization;
+    const char *name;
+    json_t *value;
+
+    if (token)
+        add_header(headers, mem_printf("Authorization: Bearer %s", token));
+    json_object_foreach ((json_t *)(uintptr_t)session->options.headers, name, value) {
+        if (!json_is_string(value) || !mcp_header_name_is_free(name) ||
+            (token && strcasecmp(name, "authorization") == 0))
+            continue;
+        add_header(headers, mem_printf("%s: %s", name, json_string_value(value)));
+    }
+}
+
+static void make_headers(const struct mcp_session *session, struct headers *headers)
+{
+    add_header(headers, mem_strdup("Content-Type: application/json"));
+    add_header(headers, mem_strdup("Accept: application/json, text/event-stream"));
+    if (*session->version)
+        add_header(headers, mem_printf("MCP-Protocol-Version: %s", session->version));
+    if (*session->id)
+        add_header(headers, mem_printf("Mcp-Session-Id: %s", session->id));
+    add_given(session, headers);
+}
+
+/* ---- What needs no answer ---- */
+
+static void forget(void *arg, enum err_code rc, const struct err *error)
+{
+    (void)arg, (void)rc, (void)error;
+}
+
+/* Takes `text`, which may be NULL. */
+static struct http_call *send_request(struct mcp_session *session, const char *method,
+                                      char *text,
+                                      void (*on_done)(void *, enum err_code,
+                                                      const struct err *))
+{
+    struct http_body *body = text ? http_body_new(text, strlen(text)) : NULL;
+    struct headers headers = {0};
+    struct http_call *call;
+
+    make_headers(session, &headers);
+    call = http_call_start(
+        session->options.loop,
+        &(struct http_request){
+            .method = method,
+            .url = session->options.url,
+            .headers = lines_of(&headers),
+            .body = body,
+            .timeouts = {.connect = session->options.connect_ns, .total = TELL_NS},
+            .egress = session->options.egress,
+            .on_done = on_done,
+            .arg = session,
+        });
+    free_headers(&headers);
+    http_body_drop(body);
+    return call;
+}
+
+static void tell(struct mcp_session *session, const char *method, char *text)
+{
+    (void)send_request(session, method, text, forget);
+}
+
+static void reply(void *arg, const json_t *request)
+{
+    const struct mcp_question *question = arg;
+
+    tell(question->session, "POST", mcp_reply_text(request));
+}
+
+static void tell_cancelled(struct mcp_question *question)
+{
+    json_auto_t *params = json_build("{s:I, s:s}", "requestId", question->id, "reason",
+                                     "Nobody waits for it any more.");
+
+    tell(question->session, "POST", mcp_notification_text("notifications/cancelled", params));
+}
+
+/* ---- Questions ---- */
+
+static void ask(struct mcp_question *question);
+static void open_session(struct mcp_session *session);
+
+static void forget_question(struct mcp_question *question)
+{
+    struct mcp_question **at = &question->session->questions;
+
+    while (*at != question)
+        at = &(*at)->next;
+    *at = question->next;
+    loop_timer_stop(question->session->options.loop, &question->deadline);
+    mcp_exchange_cancel(TAKE(question->exchange));
+    json_decref(question->params);
+    json_decref(question->tools);
+    free(question->cursor);
+    free(question);
+}
+
+static void answer(struct mcp_question *question, const struct mcp_answer *given)
+{
+    mcp_answered *answered = question->answered;
+    void *arg = question->arg;
+
+    forget_question(question);
+    answered(arg, given);
+}
+
+static void answer_fault(struct mcp_question *question, enum mcp_fault fault, const char *text)
+{
+    answer(question, &(struct mcp_answer){.fault = fault, .text = text});
+}
+
+static bool is_asked(const struct mcp_question *question)
+{
+    return question->exchange && question->kind == QUESTION_CALL;
+}
+
+static void stop_opening(struct mcp_session *session)
+{
+    mcp_exchange_cancel(TAKE(session->opening));
+    if (session->greeting)
+        http_call_cancel(TAKE(session->greeting));
+    session->state = SESSION_CLOSED;
+}
+
+/* The last that waited for the session has given up on it: the next tries anew. */
+static void give_up_opening(struct mcp_question *question)
+{
+    struct mcp_session *session = question->session;
+
+    if (session->state == SESSION_OPENING && session->questions == question && !question->next)
+        stop_opening(session);
+}
+
+static void deadline_fired(struct loop_timer *timer)
+{
+    struct mcp_question *question = CONTAINER_OF(timer, struct mcp_question, deadline);
+    const struct mcp_session_options *options = &question->session->options;
+    uint64_t limit = question->kind == QUESTION_LIST ? options->list_ns : options->call_ns;
+    AUTO_FREE char *text =
+        mem_printf("did not answer within %g s", (double)limit / (double)NS_PER_SECOND);
+
+    if (is_asked(question))
+        tell_cancelled(question);
+    give_up_opening(question);
+    answer_fault(question, MCP_FAULT_HTTP, text);
+}
+
+/* One page more, or the end. */
+static void take_page(struct mcp_question *question, const struct mcp_answer *given)
+{
+    const char *cursor = json_get_string(given->result, "nextCursor", NULL);
+    json_auto_t *whole = NULL;
+    struct err err;
+
+    if (mcp_tools_add_page(question->tools, given->result, &err)) {
+        answer_fault(question, MCP_FAULT_PROTOCOL, err.text);
+        return;
+    }
+    if (cursor && *cursor && ++question->pages < MCP_PAGE_LIMIT) {
+        free(question->cursor);
+        question->cursor = mem_strdup(cursor);
+        ask(question);
+        return;
+    }
+    if (cursor && *cursor) {
+        answer_fault(question, MCP_FAULT_PROTOCOL, "its list of tools does not end");
+        return;
+    }
+    whole = json_build("{s:O}", "tools", question->tools);
+    answer(question, &(struct mcp_answer){.result = whole});
+}
+
+static void begin_again(struct mcp_question *question)
+{
+    question->repeated = true;
+    question->pages = 0;
+    free(TAKE(question->cursor));
+    json_array_clear(question->tools);
+}
+
+/* The server has forgotten the session; somebody else may have noticed before. */
+static void lose_session(struct mcp_question *question, const struct mcp_answer *given)
+{
+    struct mcp_session *session = question->session;
+
+    if (question->repeated) {
+        answer(question, given);
+        return;
+    }
+    begin_again(question);
+    if (session->state == SESSION_OPEN && question->generation == session->generation)
+        session->state = SESSION_CLOSED;
+    if (session->state == SESSION_OPEN)
+        ask(question);
+    else if (session->state == SESSION_CLOSED)
+        open_session(session);
+}
+
+static void take_answer(void *arg, const struct mcp_answer *given)
+{
+    struct mcp_question *question = arg;
+
+    question->exchange = NULL;
+    if (given->fault == MCP_FAULT_SESSION)
+        lose_session(question, given);
+    else if (!given->fault && question->kind == QUESTION_LIST)
+        take_page(question, given);
+    else
+        answer(question, given);
+}
+
+static struct mcp_exchange *send_ask(struct mcp_session *session, struct mcp_ask *what)
+{
+    struct headers headers = {0};
+    struct mcp_exchange *exchange;
+
+    make_headers(session, &headers);
+    what->loop = session->options.loop;
+    what->url = session->options.url;
+    what->headers = lines_of(&headers);
+    what->egress = session->options.egress;
+    what->connect_ns = session->options.connect_ns;
+    what->with_session = *session->id;
+    exchange = mcp_exchange_start(what);
+    free_headers(&headers);
+    return exchange;
+}
+
+static json_t *list_params(const struct mcp_question *question)
+{
+    return question->cursor ? json_build("{s:s}", "cursor", question->cursor) : json_object();
+}
+
+/* The session is open. */
+static void ask(struct mcp_question *question)
+{
+    struct mcp_session *session = question->session;
+    bool call = question->kind == QUESTION_CALL;
+    json_auto_t *params = call ? json_incref(question->params) : list_params(question);
+
+    question->id = ++session->last_id;
+    question->generation = session->generation;
+    question->exchange = send_ask(
+        session,
+        &(struct mcp_ask){
+            .id = question->id,
+            .text = mcp_request_text(question->id, call ? "tools/call" : "tools/list", params),
+            .once = call,
+            .on_request = reply,
+            .on_done = take_answer,
+            .arg = question,
+        });
+}
+
+/* ---- Opening ---- */
+
+static struct mcp_question *find_waiting(struct mcp_session *session)
+{
+    struct mcp_question *question = session->questions;
+
+    while (question && question->exchange)
+        question = question->next;
+    return question;
+}
+
+static void ask_all(struct mcp_session *session)
+{
+    struct mcp_question *question;
+
+    while ((question = find_waiting(session)))
+        ask(question);
+}
+
+/* Whoever is told may close the session, or ask anew: then the others wait for that. */
+static void fail_all(struct mcp_session *session, const struct mcp_answer *why)
+{
+    struct mcp_question *question;
+    bool closed = false;
+
+    session->closed = &closed;
+    while (!closed && session->state == SESSION_CLOSED && (question = find_waiting(session)))
+        answer(question, why);
+    if (!closed)
+        session->closed = NULL;
+}
+
+/* Whether it was welcome or not shows at the first question. */
+static void take_greeted(void *arg, enum err_code rc, const struct err *error)
+{
+    struct mcp_session *session = arg;
+
+    (void)rc, (void)error;
+    session->greeting = NULL;
+    session->state = SESSION_OPEN;
+    ask_all(session);
+}
+
+static void greet(struct mcp_session *session)
+{
+    session->greeting =
+        send_request(session, "POST", mcp_notification_text("notifications/initialized", NULL),
+                     take_greeted);
+}
+
+static void take_opened(void *arg, const struct mcp_answer *given)
+{
+    struct mcp_session *session = arg;
+    const char *version = json_get_string(given->result, "protocolVersion", "");
+    struct mcp_answer refused = {.fault = MCP_FAULT_PROTOCOL,
+                                 .text = "speaks no version of the protocol that we know"};
+
+    session->opening = NULL;
+    if (given->fault || !mcp_version_is_known(version)) {
+        session->state = SESSION_CLOSED;
+        fail_all(session, given->fault ? given : &refused);
+        return;
+    }
+    session->generation++;
+    (void)snprintf(session->version, sizeof(session->version), "%s", version);
+    (void)snprintf(session->id, sizeof(session->id), "%s",
+                   given->session ? given->session : "");
+    greet(session);
+}
+
+static void reply_opening(void *arg, const json_t *request)
+{
+    tell(arg, "POST", mcp_reply_text(request));
+}
+
+static void open_session(struct mcp_session *session)
+{
+    json_auto_t *params = mcp_initialize_params();
+    json_int_t id = ++session->last_id;
+
+    session->state = SESSION_OPENING;
+    session->id[0] = session->version[0] = '\0';
+    session->opening = send_ask(session, &(struct mcp_ask){
+                                             .id = id,
+                                             .text = mcp_request_text(id, "initialize", params),
+                                             .on_request = reply_opening,
+                                             .on_done = take_opened,
+                                             .arg = session,
+                                         });
+}
+
+/* ---- Entry points ---- */
+
+struct mcp_session *mcp_session_new(const struct mcp_session_options *options)
+{
+    struct mcp_session *session = mem_new(struct mcp_session);
+
+    session->options = *options;
+    session->options.url = mem_strdup(options->url);
+    session->options.authorization = mem_strdup(options->authorization);
+    session->options.headers =
+        json_is_object(options->headers) ? json_deep_copy(options->headers) : NULL;
+    return session;
+}
+
+void mcp_session_close(struct mcp_session *session)
+{
+    if (!session)
+        return;
+    if (session->closed)
+        *session->closed = true;
+    while (session->questions)
+        mcp_question_cancel(session->questions);
+    stop_opening(session);
+    if (*session->id)
+        tell(session, "DELETE", NULL);
+    free((char *)(uintptr_t)session->options.url);
+    free((char *)(uintptr_t)session->options.authorization);
+    json_decref((json_t *)(uintptr_t)session->options.headers);
+    free(session);
+}
+
+static struct mcp_question *put_question(struct mcp_session *session, enum question_kind kind,
+                                         mcp_answered *answered, void *arg)
+{
+    struct mcp_question *question = mem_new(struct mcp_question);
+    const struct mcp_session_options *options = &session->options;
+    uint64_t limit = kind == QUESTION_LIST ? options->list_ns : options->call_ns;
+    struct mcp_question **end = &session->questions;
+
+    *question = (struct mcp_question){.session = session,
+                                      .kind = kind,
+                                      .tools = json_array(),
+                                      .deadline = {.fire = deadline_fired},
+                                      .answered = answered,
+                                      .arg = arg};
+    while (*end)
+        end = &(*end)->next;
+    *end = question;
+    if (limit)
+        loop_timer_start(options->loop, &question->deadline, clock_mono_ns() + limit);
+    return question;
+}
+
+static void put_forward(struct mcp_question *question)
+{
+    struct mcp_session *session = question->session;
+
+    if (session->state == SESSION_OPEN)
+        ask(question);
+    else if (session->state == SESSION_CLOSED)
+        open_session(session);
+}
+
+struct mcp_question *mcp_session_list(struct mcp_session *session, mcp_answered *answered,
+                                      void *arg)
+{
+    struct mcp_question *question = put_question(session, QUESTION_LIST, answered, arg);
+
+    put_forward(question);
+    return question;
+}
+
+struct mcp_question *mcp_session_call(struct mcp_session *session, const char *tool,
+                                      const json_t *arguments, mcp_answered *answered,
+                                      void *arg)
+{
+    struct mcp_question *question = put_question(session, QUESTION_CALL, answered, arg);
+
+    question->params =
+        json_build("{s:s, s:o}", "name", tool, "arguments", json_deep_copy(arguments));
+    put_forward(question);
+    return question;
+}
+
+void mcp_question_cancel(struct mcp_question *question)
+{
+    if (!question)
+        return;
+    if (is_asked(question))
+        tell_cancelled(question);
+    forget_question(question);
+}

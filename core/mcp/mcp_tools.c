@@ -1,0 +1,237 @@
+#include "core/mcp/mcp_tools.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "core/base/json.h"
+#include "core/base/mem.h"
+
+/* ---- Text of strangers ---- */
+
+/* Characters that are not seen, or that turn others around: U+200B-200F, U+202A-202E,
+ * U+2060-206F, U+FEFF and the tags of U+E0000. `at` stands at a whole character. */
+static bool is_hidden(const unsigned char *at)
+{
+    if (at[0] == 0xE2 && at[1] == 0x80)
+        return (at[2] >= 0x8B && at[2] <= 0x8F) || (at[2] >= 0xAA && at[2] <= 0xAE);
+    if (at[0] == 0xE2 && at[1] == 0x81)
+        return at[2] >= 0xA0 && at[2] <= 0xAF;
+    if (at[0] == 0xEF && at[1] == 0xBB)
+        return at[2] == 0xBF;
+    return at[0] == 0xF3 && at[1] == 0xA0 && (at[2] == 0x80 || at[2] == 0x81);
+}
+
+static size_t character_size(unsigned char first)
+{
+    if (first < 0x80)
+        return 1;
+    return first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
+}
+
+static bool is_control(unsigned char byte)
+{
+    return (byte < 0x20 && byte != '\n' && byte != '\t') || byte == 0x7F;
+}
+
+char *mcp_clean_description(const char *text)
+{
+    AUTO_FREE char *valid = json_clean_utf8(text, strlen(text));
+    AUTO_BUF clean = {0};
+    size_t size;
+
+    for (const char *at = valid; *at; at += size) {
+        size = character_size((unsigned char)*at);
+        if (clean.length + size > MCP_DESCRIPTION_LIMIT)
+            break;
+        if (!is_control((unsigned char)*at) && !is_hidden((const unsigned char *)at))
+            buf_add(&clean, at, size);
+    }
+    return buf_take(&clean);
+}
+
+/* Whoever shows a name shows all of it. */
+static bool is_name(const char *name)
+{
+    size_t length = strlen(name);
+
+    if (!length || length > MCP_NAME_LIMIT)
+        return false;
+    for (const char *at = name; *at; at++) {
+        if ((unsigned char)*at <= 0x20 || (unsigned char)*at >= 0x7F)
+            return false;
+    }
+    return true;
+}
+
+/* ---- One tool ---- */
+
+static bool is_schema(const json_t *schema)
+{
+    AUTO_FREE char *text = json_text(schema);
+
+    return json_is_object(schema) && strlen(text) <= MCP_SCHEMA_LIMIT;
+}
+
+/* The hints as they are meant to be: booleans, and a title. */
+static json_t *annotations_of(const json_t *tool)
+{
+    static const char *const hints[] = {"readOnlyHint", "destructiveHint", "idempotentHint",
+                                        "openWorldHint"};
+    const json_t *given = json_object_get(tool, "annotations");
+    const char *title = json_get_string(given, "title", NULL);
+    json_t *kept = json_object();
+
+    for (size_t i = 0; i < COUNT_OF(hints); i++) {
+        json_t *hint = json_object_get(given, hints[i]);
+
+        if (json_is_boolean(hint))
+            json_object_set(kept, hints[i], hint);
+    }
+    if (title) {
+        AUTO_FREE char *clean = mcp_clean_description(title);
+
+        json_set_string(kept, "title", clean);
+    }
+    if (json_object_size(kept))
+        return kept;
+    json_decref(kept);
+    return json_null();
+}
+
+static bool has_tool(const json_t *tools, const char *name)
+{
+    size_t i;
+    json_t *tool;
+
+    json_array_foreach (tools, i, tool) {
+        if (strcmp(json_get_string(tool, "name", ""), name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static json_t *read_tool(const json_t *given)
+{
+    const char *name = json_get_string(given, "name", "");
+    AUTO_FREE char *description =
+        mcp_clean_description(json_get_string(given, "description", ""));
+    json_t *schema = json_object_get(given, "inputSchema");
+
+    if (!is_name(name) || !is_schema(schema))
+        return NULL;
+    return json_build("{s:s, s:s, s:O, s:o}", "name", name, "description", description,
+                      "input_schema", schema, "annotations", annotations_of(given));
+}
+
+enum err_code mcp_tools_add_page(json_t *tools, const json_t *page, struct err *err)
+{
+    const json_t *list = json_object_get(page, "tools");
+    size_t i;
+    json_t *given;
+
+    if (!json_is_array(list))
+        return err_set(err, ERR_UPSTREAM, "its list of tools is none");
+    json_array_foreach (list, i, given) {
+        json_t *tool = read_tool(given);
+
+        if (!tool)
+            continue;
+        if (has_tool(tools, json_get_string(tool, "name", ""))) {
+            json_decref(tool);
+            continue;
+        }
+        if (json_array_size(tools) == MCP_TOOL_LIMIT) {
+            json_decref(tool);
+            return err_set(err, ERR_LIMIT, "it lists more than %zu tools", MCP_TOOL_LIMIT);
+        }
+        json_array_append_new(tools, tool);
+    }
+    return ERR_OK;
+}
+
+/* ---- Which of them ---- */
+
+static bool is_named(const json_t *names, const char *name)
+{
+    size_t i;
+    json_t *word;
+
+    json_array_foreach (names, i, word) {
+        if (json_is_string(word) && strcmp(json_string_value(word), name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* A tool is taken for one that changes something unless it says the contrary. */
+static bool is_allowed(const json_t *tool, const json_t *allowed)
+{
+    const json_t *names =
+        json_is_object(allowed) ? json_object_get(allowed, "tool_names") : allowed;
+    const json_t *read_only = json_object_get(allowed, "read_only");
+    bool reads = json_get_bool(json_object_get(tool, "annotations"), "readOnlyHint", false);
+
+    if (json_is_array(names) && !is_named(names, json_get_string(tool, "name", "")))
+        return false;
+    return !json_is_boolean(read_only) || json_is_true(read_only) == reads;
+}
+
+json_t *mcp_tools_allowed(const json_t *tools, const json_t *allowed)
+{
+    json_t *kept = json_array();
+    size_t i;
+    json_t *tool;
+
+    json_array_foreach (tools, i, tool) {
+        if (is_allowed(tool, allowed))
+            json_array_append(kept, tool);
+    }
+    return kept;
+}
+
+/* ---- Their names ---- */
+
+static uint32_t hash_of(const char *label, const char *tool)
+{
+    uint32_t hash = 2166136261U;
+
+    for (const char *at = label; *at; at++)
+        hash = (hash ^ (unsigned char)*at) * 16777619U;
+    hash = (hash ^ 0xFFU) * 16777619U;
+    for (const char *at = tool; *at; at++)
+        hash = (hash ^ (unsigned char)*at) * 16777619U;
+    return hash;
+}
+
+static bool make_plain(char *name)
+{
+    bool plain = true;
+
+    for (; *name; name++) {
+        if (isalnum((unsigned char)*name) || *name == '_' || *name == '-')
+            continue;
+        *name = '_';
+        plain = false;
+    }
+    return plain;
+}
+
+/* What had to be changed or cut could be another's name: then a number tells them apart. */
+char *mcp_function_name(const char *label, const char *tool)
+{
+    char *name = mem_printf("%s__%s", label, tool);
+    bool plain = make_plain(name);
+    size_t length = strlen(name);
+    char *longer;
+
+    if (plain && length <= MCP_FUNCTION_LIMIT)
+        return name;
+    if (length > MCP_FUNCTION_LIMIT - 9)
+        name[MCP_FUNCTION_LIMIT - 9] = '\0';
+    longer = mem_printf("%s_%08x", name, hash_of(label, tool));
+    free(name);
+    return longer;
+}

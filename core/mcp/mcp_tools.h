@@ -1,0 +1,42 @@
+#ifndef RUNNEL_CORE_MCP_MCP_TOOLS_H
+#define RUNNEL_CORE_MCP_MCP_TOOLS_H
+
+#include <jansson.h>
+#include <stddef.h>
+
+#include "core/base/err.h"
+
+/*
+ * mcp_tools.h -- the tools of a remote server, as it lists them, made fit to be shown to a model.
+ *
+ * All of it was written by a stranger: names must be names, descriptions have a length and no
+ * characters that hide something, schemas have a size. A tool that cannot be used is left out;
+ * the others stay.
+ *
+ * Pure functions: any thread.
+ */
+
+#define MCP_TOOL_LIMIT        ((size_t)256)   /* of one server */
+#define MCP_PAGE_LIMIT        64              /* of one list */
+#define MCP_NAME_LIMIT        ((size_t)128)   /* bytes */
+#define MCP_DESCRIPTION_LIMIT ((size_t)4096)  /* bytes */
+#define MCP_SCHEMA_LIMIT      ((size_t)65536) /* bytes of JSON */
+
+/* Adds the tools of one page, the result of tools/list, to `tools`: {"name", "description",
+ * "input_schema", "annotations"} each, as mcp_list_tools shows them. ERR_UPSTREAM when the page is
+ * none, ERR_LIMIT when there are too many. */
+enum err_code mcp_tools_add_page(json_t *tools, const json_t *page, struct err *err) MUST_CHECK;
+
+/* A description without what cannot be seen, cut at the limit. The caller frees. */
+char *mcp_clean_description(const char *text);
+
+/* Those that `allowed` lets through: `allowed_tools` of a request, a list of names or
+ * {"tool_names", "read_only"}; NULL or null: all. New reference. */
+json_t *mcp_tools_allowed(const json_t *tools, const json_t *allowed);
+
+/* What the model calls a tool of a server: both names, in letters that every upstream takes, and
+ * no longer than they take. The caller frees. */
+#define MCP_FUNCTION_LIMIT ((size_t)64)
+char *mcp_function_name(const char *label, const char *tool);
+
+#endif

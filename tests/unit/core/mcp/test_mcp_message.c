@@ -1,0 +1,81 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka needs the four above. */
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/mcp/mcp_message.h"
+
+static void a_request_has_an_id_and_a_notification_none(void **state)
+{
+    json_auto_t *params = json_build("{s:i}", "a", 1);
+    AUTO_FREE char *request = mcp_request_text(7, "tools/list", params);
+    AUTO_FREE char *notification = mcp_notification_text("notifications/initialized", NULL);
+
+    (void)state;
+    assert_string_equal(
+        request,
+        "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/list\",\"params\":{\"a\":1}}");
+    assert_string_equal(notification,
+                        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}");
+}
+
+static void a_ping_is_answered_and_all_else_refused(void **state)
+{
+    json_auto_t *ping = json_build("{s:s, s:s}", "id", "p", "method", "ping");
+    json_auto_t *sampling =
+        json_build("{s:i, s:s}", "id", 3, "method", "sampling/createMessage");
+    AUTO_FREE char *pong = mcp_reply_text(ping);
+    AUTO_FREE char *refusal = mcp_reply_text(sampling);
+
+    (void)state;
+    assert_string_equal(pong, "{\"jsonrpc\":\"2.0\",\"id\":\"p\",\"result\":{}}");
+    assert_non_null(strstr(refusal, "\"id\":3,\"error\":{\"code\":-32601"));
+}
+
+static enum mcp_message_kind kind_of(const char *text)
+{
+    json_auto_t *message = json_parse_own(text);
+
+    return mcp_message_kind(message, 7);
+}
+
+static void only_the_answer_to_the_question_is_one(void **state)
+{
+    (void)state;
+    assert_int_equal(kind_of("{\"id\":7,\"result\":{}}"), MCP_MESSAGE_ANSWER);
+    assert_int_equal(kind_of("{\"id\":7,\"error\":{}}"), MCP_MESSAGE_ANSWER);
+    assert_int_equal(kind_of("{\"id\":8,\"result\":{}}"), MCP_MESSAGE_OTHER);
+    assert_int_equal(kind_of("{\"id\":\"7\",\"result\":{}}"), MCP_MESSAGE_OTHER);
+    assert_int_equal(kind_of("{\"id\":7,\"method\":\"ping\"}"), MCP_MESSAGE_REQUEST);
+    assert_int_equal(kind_of("{\"method\":\"notifications/x\"}"), MCP_MESSAGE_OTHER);
+    assert_int_equal(kind_of("{\"id\":null,\"error\":{}}"), MCP_MESSAGE_OTHER);
+    assert_int_equal(kind_of("[]"), MCP_MESSAGE_OTHER);
+}
+
+static void known_versions_are_spoken(void **state)
+{
+    (void)state;
+    assert_true(mcp_version_is_known("2025-06-18"));
+    assert_true(mcp_version_is_known("2025-03-26"));
+    assert_false(mcp_version_is_known("2099-01-01"));
+    assert_false(mcp_version_is_known(""));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_request_has_an_id_and_a_notification_none),
+        cmocka_unit_test(a_ping_is_answered_and_all_else_refused),
+        cmocka_unit_test(only_the_answer_to_the_question_is_one),
+        cmocka_unit_test(known_versions_are_spoken),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,111 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka needs the four above. */
+#include <cmocka.h>
+
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/mcp/mcp_result.h"
+
+static struct tool_result result;
+static bool failed;
+
+static enum err_code read_result(const char *text)
+{
+    json_auto_t *given = json_parse_own(text);
+
+    tool_result_clear(&result);
+    return mcp_result_read(given, &result, &failed, NULL);
+}
+
+static void every_block_becomes_a_part(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        read_result("{\"content\":[{\"type\":\"text\",\"text\":\"t\"},"
+                    "{\"type\":\"image\",\"data\":\"aGk=\",\"mimeType\":\"image/png\"},"
+                    "{\"type\":\"audio\",\"data\":\"aGk=\",\"mimeType\":\"audio/wav\"},"
+                    "{\"type\":\"resource\",\"resource\":{\"uri\":\"x:a\",\"text\":\"r\"}},"
+                    "{\"type\":\"resource\",\"resource\":{\"uri\":\"x:b\",\"blob\":\"aGk=\"}},"
+                    "{\"type\":\"resource_link\",\"uri\":\"https://e/x\"},"
+                    "{\"type\":\"new\",\"x\":1}]}"),
+        ERR_OK);
+    assert_int_equal(result.count, 7);
+    assert_false(failed);
+    assert_string_equal(result.parts[0].data, "t");
+    assert_int_equal(result.parts[1].kind, TOOL_PART_IMAGE);
+    assert_string_equal(result.parts[1].data, "aGk=");
+    assert_string_equal(result.parts[1].mime_type, "image/png");
+    assert_int_equal(result.parts[2].kind, TOOL_PART_FILE);
+    assert_string_equal(result.parts[3].data, "r");
+    assert_int_equal(result.parts[4].kind, TOOL_PART_FILE);
+    assert_string_equal(result.parts[4].url, "x:b");
+    assert_int_equal(result.parts[5].kind, TOOL_PART_URL);
+    assert_string_equal(result.parts[5].url, "https://e/x");
+    assert_string_equal(result.parts[6].data, "{\"type\":\"new\",\"x\":1}");
+}
+
+static void structured_content_is_the_text_where_there_is_none(void **state)
+{
+    (void)state;
+    assert_int_equal(read_result("{\"structuredContent\":{\"a\":1}}"), ERR_OK);
+    assert_int_equal(result.count, 1);
+    assert_string_equal(result.parts[0].data, "{\"a\":1}");
+    assert_int_equal(read_result("{\"content\":[{\"type\":\"text\",\"text\":\"t\"}],"
+                                 "\"structuredContent\":{\"a\":1}}"),
+                     ERR_OK);
+    assert_int_equal(result.count, 1);
+}
+
+static void a_tool_that_failed_says_so(void **state)
+{
+    (void)state;
+    assert_int_equal(read_result("{\"content\":[],\"isError\":true}"), ERR_OK);
+    assert_true(failed);
+}
+
+static void what_is_no_result_is_refused(void **state)
+{
+    json_auto_t *many = json_object();
+    json_t *blocks = json_array();
+
+    (void)state;
+    assert_int_equal(read_result("{}"), ERR_UPSTREAM);
+    assert_int_equal(read_result("{\"content\":\"text\"}"), ERR_UPSTREAM);
+    for (size_t i = 0; i <= MCP_CONTENT_LIMIT; i++)
+        json_array_append_new(blocks, json_build("{s:s, s:s}", "type", "text", "text", "x"));
+    json_set(many, "content", blocks);
+    assert_int_equal(mcp_result_read(many, &result, &failed, NULL), ERR_UPSTREAM);
+}
+
+static void blocks_that_are_half_there_do_no_harm(void **state)
+{
+    (void)state;
+    assert_int_equal(read_result("{\"content\":[7,null,{},{\"type\":\"image\"},"
+                                 "{\"type\":\"resource\"},{\"type\":\"text\",\"text\":7},"
+                                 "{\"type\":\"resource_link\"}]}"),
+                     ERR_OK);
+    assert_int_equal(result.count, 7);
+}
+
+static int clear(void **state)
+{
+    (void)state;
+    tool_result_clear(&result);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_block_becomes_a_part),
+        cmocka_unit_test(structured_content_is_the_text_where_there_is_none),
+        cmocka_unit_test(a_tool_that_failed_says_so),
+        cmocka_unit_test(what_is_no_result_is_refused),
+        cmocka_unit_test(blocks_that_are_half_there_do_no_harm),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, clear);
+}

@@ -1,0 +1,192 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka needs the four above. */
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/mcp/mcp_tools.h"
+
+static json_t *read_page(const char *text)
+{
+    json_auto_t *page = json_parse_own(text);
+    json_t *tools = json_array();
+
+    assert_int_equal(mcp_tools_add_page(tools, page, NULL), ERR_OK);
+    return tools;
+}
+
+static void a_tool_is_shown_as_it_was_listed(void **state)
+{
+    json_auto_t *tools =
+        read_page("{\"tools\":[{\"name\":\"a\",\"description\":\"d\",\"inputSchema\":{\"x\":1},"
+                  "\"annotations\":{\"title\":\"T\",\"readOnlyHint\":true,\"other\":1,"
+                  "\"idempotentHint\":\"yes\"}},"
+                  "{\"name\":\"b\",\"inputSchema\":{}}]}");
+    AUTO_FREE char *text = json_text(tools);
+
+    (void)state;
+    assert_string_equal(text,
+                        "[{\"name\":\"a\",\"description\":\"d\",\"input_schema\":{\"x\":1},"
+                        "\"annotations\":{\"readOnlyHint\":true,\"title\":\"T\"}},"
+                        "{\"name\":\"b\",\"description\":\"\",\"input_schema\":{},"
+                        "\"annotations\":null}]");
+}
+
+static void what_cannot_be_used_is_left_out(void **state)
+{
+    json_auto_t *tools = read_page("{\"tools\":[7,{},{\"name\":\"\",\"inputSchema\":{}},{"
+                                   "\"name\":\"a b\",\"inputSchema\":{}},"
+                                   "{\"name\":\"a\"},{\"name\":\"a\",\"inputSchema\":[]},{"
+                                   "\"name\":\"ok\",\"inputSchema\":{}},"
+                                   "{\"name\":\"ok\",\"inputSchema\":{\"second\":true}}]}");
+    AUTO_FREE char *text = json_text(tools);
+
+    (void)state;
+    assert_int_equal(json_array_size(tools), 1);
+    assert_null(strstr(text, "second"));
+}
+
+static void a_schema_has_a_size(void **state)
+{
+    AUTO_FREE char *filler = mem_new_array(char, MCP_SCHEMA_LIMIT + 1);
+    json_auto_t *page = NULL;
+    json_auto_t *tools = json_array();
+
+    (void)state;
+    memset(filler, 'x', MCP_SCHEMA_LIMIT);
+    page = json_build("{s:[{s:s, s:{s:s}}]}", "tools", "name", "a", "inputSchema", "x", filler);
+    assert_int_equal(mcp_tools_add_page(tools, page, NULL), ERR_OK);
+    assert_int_equal(json_array_size(tools), 0);
+}
+
+static void a_list_has_an_end(void **state)
+{
+    json_auto_t *tools = json_array();
+
+    (void)state;
+    for (size_t i = 0; i <= MCP_TOOL_LIMIT; i++) {
+        AUTO_FREE char *name = mem_printf("t%zu", i);
+        json_auto_t *page =
+            json_build("{s:[{s:s, s:{}}]}", "tools", "name", name, "inputSchema");
+        enum err_code rc = mcp_tools_add_page(tools, page, NULL);
+
+        assert_int_equal(rc, i < MCP_TOOL_LIMIT ? ERR_OK : ERR_LIMIT);
+    }
+}
+
+static void a_page_without_a_list_is_none(void **state)
+{
+    json_auto_t *tools = json_array();
+    json_auto_t *page = json_parse_own("{\"tools\":{}}");
+
+    (void)state;
+    assert_int_equal(mcp_tools_add_page(tools, page, NULL), ERR_UPSTREAM);
+}
+
+/* F109: what a person who approves does not see, the model does not read. */
+static void a_description_hides_nothing(void **state)
+{
+    static const char *const texts[][2] = {
+        {"plain\ttext\n", "plain\ttext\n"},
+        {"\x1b[31mred\x07", "[31mred"},
+        {"a\xE2\x80\xAE"
+         "b\xE2\x80\x8B"
+         "c\xE2\x81\xA6"
+         "d\xEF\xBB\xBF"
+         "e",
+         "abcde"},
+        {"tag\xF3\xA0\x81\xA1!", "tag!"},
+        {"\xC3\xA4\xE4\xBD\xA0\xF0\x9F\x98\x80", "\xC3\xA4\xE4\xBD\xA0\xF0\x9F\x98\x80"},
+        {"bad\xFF", "bad\xEF\xBF\xBD"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(texts); i++) {
+        AUTO_FREE char *clean = mcp_clean_description(texts[i][0]);
+
+        assert_string_equal(clean, texts[i][1]);
+    }
+}
+
+static void a_description_is_cut_at_a_character(void **state)
+{
+    AUTO_BUF text = {0};
+    AUTO_FREE char *clean = NULL;
+
+    (void)state;
+    buf_add_text(&text, "x");
+    while (text.length < 2 * MCP_DESCRIPTION_LIMIT)
+        buf_add_text(&text, "\xC3\xA4");
+    clean = mcp_clean_description(text.data);
+    assert_int_equal(strlen(clean), MCP_DESCRIPTION_LIMIT - 1);
+}
+
+static void a_filter_lets_through_what_it_names(void **state)
+{
+    static const char *const filters[][2] = {
+        {"null", "rwp"},
+        {"[]", ""},
+        {"[\"w\",\"x\"]", "w"},
+        {"{}", "rwp"},
+        {"{\"tool_names\":[\"r\"]}", "r"},
+        {"{\"read_only\":true}", "r"},
+        {"{\"read_only\":false}", "wp"},
+        {"{\"read_only\":true,\"tool_names\":[\"w\"]}", ""},
+    };
+    json_auto_t *tools = read_page(
+        "{\"tools\":[{\"name\":\"r\",\"inputSchema\":{},"
+        "\"annotations\":{\"readOnlyHint\":true}},"
+        "{\"name\":\"w\",\"inputSchema\":{},\"annotations\":{\"readOnlyHint\":false}},"
+        "{\"name\":\"p\",\"inputSchema\":{}}]}");
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(filters); i++) {
+        json_auto_t *filter = json_loads(filters[i][0], JSON_DECODE_ANY, NULL);
+        json_auto_t *kept = mcp_tools_allowed(tools, filter);
+        AUTO_BUF names = {0};
+        size_t n;
+        json_t *tool;
+
+        buf_add_text(&names, "");
+        json_array_foreach (kept, n, tool)
+            buf_add_text(&names, json_get_string(tool, "name", "?"));
+        assert_string_equal(names.data ? names.data : "", filters[i][1]);
+    }
+}
+
+static void names_are_those_that_upstreams_take(void **state)
+{
+    AUTO_FREE char *plain = mcp_function_name("docs", "search");
+    AUTO_FREE char *dotted = mcp_function_name("docs", "a.b");
+    AUTO_FREE char *slashed = mcp_function_name("docs", "a/b");
+    AUTO_FREE char *longer = mcp_function_name("a-label-that-goes-on-for-quite-a-while",
+                                               "a_tool_that_does_not_know_when_to_stop");
+
+    (void)state;
+    assert_string_equal(plain, "docs__search");
+    assert_memory_equal(dotted, "docs__a_b_", 10);
+    assert_string_not_equal(dotted, slashed);
+    assert_int_equal(strlen(longer), MCP_FUNCTION_LIMIT);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_tool_is_shown_as_it_was_listed),
+        cmocka_unit_test(what_cannot_be_used_is_left_out),
+        cmocka_unit_test(a_schema_has_a_size),
+        cmocka_unit_test(a_list_has_an_end),
+        cmocka_unit_test(a_page_without_a_list_is_none),
+        cmocka_unit_test(a_description_hides_nothing),
+        cmocka_unit_test(a_description_is_cut_at_a_character),
+        cmocka_unit_test(a_filter_lets_through_what_it_names),
+        cmocka_unit_test(names_are_those_that_upstreams_take),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
