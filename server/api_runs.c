@@ -12,6 +12,7 @@
 #include "core/run/engine.h"
 #include "core/run/follow.h"
 #include "core/run/recover.h"
+#include "core/run/tool_secrets.h"
 #include "core/store/assistants.h"
 #include "core/store/runs.h"
 #include "core/store/threads.h"
@@ -76,6 +77,7 @@ static json_t *make_config(const struct assistant_row *assistant, const json_t *
     take_fields(config, body, inherited, COUNT_OF(inherited));
     take_fields(config, body, own, COUNT_OF(own));
     add_instructions(config, json_get_string(body, "additional_instructions", NULL));
+    json_set(config, "tools", tool_secrets_strip(json_object_get(config, "tools")));
     json_set(config, "runnel", runnel_settings_merge(json_object_get(base, "runnel"), asked));
     return config;
 }
@@ -129,6 +131,7 @@ static void start_and_answer(struct request *request, struct run_start *start)
     else
         request_answer(request, 200, encode_run(&start->load.run));
     start->context = runnel_context(request_json(request));
+    start->secrets = tool_secrets_of(json_object_get(request_json(request), "tools"));
     engine_run(engine, start);
 }
 

@@ -1,6 +1,7 @@
 #include "server/assistant_body.h"
 
 #include "core/base/json.h"
+#include "core/run/tool_secrets.h"
 #include "core/tool/files_view.h"
 #include "server/params.h"
 #include "server/run_params.h"
@@ -45,5 +46,7 @@ json_t *assistant_members(const json_t *body)
         if (value && !(i == 0 && json_is_null(value)))
             json_set(picked, assistant_member_names[i], json_incref(value));
     }
+    if (json_is_array(json_object_get(picked, "tools")))
+        json_set(picked, "tools", tool_secrets_strip(json_object_get(picked, "tools")));
     return picked;
 }

@@ -5,6 +5,7 @@
 #include "core/base/clock.h"
 #include "core/base/compiler.h"
 #include "core/base/json.h"
+#include "core/run/tool_secrets.h"
 #include "server/encode.h"
 
 void field_copy(json_t *object, const json_t *source, const struct field *field)
@@ -32,7 +33,7 @@ void field_copy_present(json_t *object, const json_t *source, const char *key)
         json_set(object, key, json_incref(value));
 }
 
-static const char *const secrets[] = {"authorization", "headers"};
+static const char *const secrets[] = {"authorization", "headers", TOOL_SECRETS_MARK};
 
 static bool has_secrets(const json_t *tool)
 {

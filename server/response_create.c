@@ -12,6 +12,7 @@
 #include "core/run/context.h"
 #include "core/run/context_fit.h"
 #include "core/run/tool_choice.h"
+#include "core/run/tool_secrets.h"
 #include "core/store/conversations.h"
 #include "core/store/prompts.h"
 #include "core/store/runs.h"
@@ -356,6 +357,7 @@ static enum err_code prepare(const struct response_create *create, struct run_st
         return rc;
     }
     start.context = runnel_context(create->body);
+    start.secrets = tool_secrets_of(json_object_get(create->body, "tools"));
     *ret_start = start;
     return ERR_OK;
 }

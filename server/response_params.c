@@ -6,6 +6,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/run/compaction.h"
+#include "core/run/tool_secrets.h"
 #include "server/params.h"
 #include "server/prompt_template.h"
 #include "server/request.h"
@@ -529,7 +530,7 @@ json_t *response_config(const json_t *body)
         "input",    "stream",       "store",        "background", "previous_response_id",
         "metadata", "conversation", RUN_COMPACT_KEY};
     json_t *config = json_object();
-    json_t *tools = json_array();
+    json_auto_t *tools = json_array();
     const char *key;
     size_t i;
     json_t *value;
@@ -542,7 +543,7 @@ json_t *response_config(const json_t *body)
         json_object_del(config, elsewhere[i]);
     json_array_foreach (json_object_get(body, "tools"), i, value)
         json_array_append_new(tools, response_tool_complete(value));
-    json_set(config, "tools", tools);
+    json_set(config, "tools", tool_secrets_strip(tools));
     json_set(config, "runnel", runnel_settings(body));
     return config;
 }

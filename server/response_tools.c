@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/json.h"
+#include "server/mcp_tool.h"
 #include "server/params.h"
 #include "server/strict_schema.h"
 
@@ -160,15 +161,7 @@ static enum err_code check_search(const json_t *tool, const char *path, struct e
 
 static enum err_code check_mcp(const json_t *tool, const char *path, struct err *err)
 {
-    const char *text = NULL;
-    enum err_code rc =
-        param_string(tool, path, "server_label", PARAM_REQUIRED, LABEL_LIMIT, &text, err);
-
-    if (!rc)
-        rc = param_string(tool, path, "server_url", PARAM_OPTIONAL, 0, &text, err);
-    if (!rc)
-        rc = param_string(tool, path, "server_description", PARAM_OPTIONAL, 0, &text, err);
-    return rc;
+    return mcp_tool_check(tool, path, LABEL_LIMIT, err);
 }
 
 /* clang-format off */

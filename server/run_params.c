@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/json.h"
+#include "server/mcp_tool.h"
 #include "server/params.h"
 #include "server/strict_schema.h"
 
@@ -94,16 +95,7 @@ static enum err_code check_custom(const json_t *tool, const char *path, struct e
 
 static enum err_code check_mcp(const json_t *tool, const char *path, struct err *err)
 {
-    const char *text;
-    enum err_code rc;
-
-    rc = param_string(tool, path, "server_label", PARAM_REQUIRED, FUNCTION_NAME_LIMIT, &text,
-                      err);
-    if (!rc)
-        rc = param_string(tool, path, "server_url", PARAM_OPTIONAL, 0, &text, err);
-    if (!rc)
-        rc = param_string(tool, path, "connector_id", PARAM_OPTIONAL, 0, &text, err);
-    return rc;
+    return mcp_tool_check(tool, path, FUNCTION_NAME_LIMIT, err);
 }
 
 /* clang-format off */

@@ -241,6 +241,8 @@ static enum err_code start_engine(struct serving *serving, struct err *err)
         .call_limit = config->max_calls,
         .history = (enum run_history)config->history,
         .context_limit = config->max_items,
+        .egress = &config->egress,
+        .tool_timeout_seconds = config->tool_timeout,
         .byte_limit = config->max_run_bytes,
         .slots = {.node = config->max_runs,
                   .project = config->max_runs_per_project,

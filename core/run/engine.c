@@ -556,7 +556,7 @@ void engine_run(struct engine *engine, struct run_start *start)
         arrival->start.new_thread = &arrival->thread;
     }
     memset(&start->load, 0, sizeof(start->load));
-    start->context = NULL;
+    start->context = start->secrets = NULL;
     start->sink = NULL;
 
     lock_acquire(&engine->lock);

@@ -10,6 +10,7 @@
 #include "core/base/seal.h"
 #include "core/event/sink.h"
 #include "core/model/model.h"
+#include "core/net/egress.h"
 #include "core/net/loop.h"
 #include "core/run/face.h"
 #include "core/run/slots.h"
@@ -51,6 +52,9 @@ struct engine_options {
     size_t context_limit;            /* items a run may load; 2000 when 0 */
     size_t byte_limit;               /* of the texts that all runs have loaded; 0: none */
     struct slots_limits slots;       /* runs at work at once; beyond: in line */
+    const struct egress_rules
+        *egress;                 /* where remote MCP servers may be; outlives the engine */
+    double tool_timeout_seconds; /* of a call of one of them; 0: none */
 };
 
 struct engine *engine_new(const struct engine_options *options);
@@ -82,6 +86,7 @@ struct run_start {
     struct run_load load; /* taken; load.items of a run that is not stored yet: its context,
                                 * then its own input items (run_id set, input) */
     json_t *context;      /* request context for handlers, taken; NULL for none */
+    json_t *secrets;      /* tool_secrets_of() the request's tools, taken; NULL for none */
     const struct thread_row
         *new_thread;    /* made together with the run: announced by its stream; copied */
     struct sink *sink;  /* who listens; NULL for nobody */

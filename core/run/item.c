@@ -266,6 +266,8 @@ void item_hide_notes(json_t *object)
     json_object_del(ours, "compaction");
     json_object_del(ours, "cut");
     json_object_del(ours, "incomplete_reason");
+    json_object_del(ours, "function");
+    json_object_del(ours, "server");
     json_object_del(ours, "upstream");
     json_object_del(ours, "upstream_id");
     json_object_del(ours, "encrypted_content");

@@ -118,7 +118,8 @@ char *past_call_name(const char *type, const json_t *body)
 {
     const struct past_type *known = find_type(type);
     const char *space = json_get_string(body, "namespace", NULL);
-    const char *name = call_text(body, "name");
+    const char *offered = json_get_string(json_object_get(body, "runnel"), "function", NULL);
+    const char *name = offered ? offered : call_text(body, "name");
 
     if (strcmp(type, "computer_call") == 0 && !is_batch(body))
         return mem_strdup("computer_use_preview");
@@ -221,5 +222,7 @@ const char *past_own_output(const char *type, const json_t *body)
     }
     if (output)
         return output;
-    return json_get_string(json_array_get(json_object_get(error, "content"), 0), "text", NULL);
+    output =
+        json_get_string(json_array_get(json_object_get(error, "content"), 0), "text", NULL);
+    return output ? output : json_get_string(error, "message", NULL);
 }

@@ -220,7 +220,7 @@ void run_recover(struct run *run, const struct call_row *calls, size_t call_coun
     }
     if (asked && client_has_answered(calls, call_count)) {
         run_take_answers(run, calls, call_count);
-        run_ask_model(run);
+        run_list_tools(run);
         return;
     }
     if (asked) {
@@ -229,7 +229,7 @@ void run_recover(struct run *run, const struct call_row *calls, size_t call_coun
         return;
     }
     close_turn(run);
-    run_ask_model(run);
+    run_list_tools(run);
 }
 
 /* ---- When the database does not take a write ---- */

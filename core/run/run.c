@@ -17,6 +17,7 @@
 #include "core/base/log.h"
 #include "core/base/mem.h"
 #include "core/run/past_calls.h"
+#include "core/run/run_servers.h"
 
 bool run_is_resumable(const struct run *run)
 {
@@ -170,6 +171,7 @@ struct run *run_new(struct engine_loop *home, struct run_start *start)
     budget_init(&run->budget, run->config, run->row.usage);
     run->without_model = start->without_model;
     run->context = start->context ? TAKE(start->context) : json_object();
+    run->secrets = TAKE(start->secrets);
     run->expiry.fire = expiry_fired;
     run->flush.fire = flush_fired;
     return run;
@@ -204,6 +206,7 @@ void run_free(struct run *run)
     }
     clear_dirty(run);
     item_rows_free(run->history, run->history_count);
+    run_free_servers(run);
     tool_set_clear(&run->tools);
     thread_row_clear(&run->thread);
     run_row_clear(&run->row);
@@ -532,6 +535,7 @@ static bool resolve_tools(struct run *run)
     if (tool_set_init(&run->tools, json_is_array(tools) ? tools : NULL,
                       json_object_get(run->config, "runnel"), &err) == ERR_OK) {
         tool_set_load_items(&run->tools, run->history, run->history_count);
+        run_open_servers(run);
         return true;
     }
     run_fail(run, "server_error", err.text);
@@ -584,9 +588,7 @@ void run_arrive(struct run *run, const struct call_row *calls, size_t call_count
         run_recover(run, calls, call_count);
         return;
     }
-    if (run->arrival == ARRIVAL_NEW)
-        run_list_tools(run);
-    run_ask_model(run);
+    run_list_tools(run);
 }
 
 /* ---- The end ---- */
@@ -595,6 +597,7 @@ static void stop_work(struct run *run)
 {
     run_stop_model(run);
     run_stop_tools(run);
+    run_close_servers(run);
     loop_timer_stop(run->loop, &run->expiry);
 }
 
@@ -728,6 +731,7 @@ void run_require_action(struct run *run)
                                      "submit_tool_outputs", "tool_calls", required_calls(run));
 
     loop_timer_stop(run->loop, &run->expiry);
+    run_close_servers(run);
     run_raise_barrier(run);
     run_move(run, RUN_EV_ASK);
     store_usage(run);

@@ -63,6 +63,7 @@ struct call {
     bool settled;    /* known and shown before this stay: nothing is left to do */
     bool begun;      /* was started before this stay */
     bool failed;
+    json_t *fault;             /* why a remote server gave no result, as its item shows it */
     bool said_text;            /* a final tool has streamed text */
     unsigned channel_position; /* of a server-side call */
     int64_t started_at;        /* of ours; microseconds */
@@ -98,6 +99,11 @@ struct run {
     json_t *context;          /* request context for handlers; never NULL */
     struct thread_row thread; /* made with the run; id "" otherwise */
     struct tool_set tools;
+    json_t *secrets; /* of the tools, by their places in the request; NULL: none are known */
+    struct run_server *servers; /* remote MCP servers: run_servers.h */
+    size_t server_count;
+    struct server_call *server_calls_open;
+    void (*after_listing)(struct run *run); /* what waits for their lists */
     json_t *files; /* which tool type may see which; NULL until a tool runs */
     enum run_arrival arrival;
 
@@ -275,6 +281,8 @@ void run_take_answers(struct run *run, const struct call_row *rows, size_t count
 
 /* ---- run_list.c ---- */
 
+/* The tools of groups and of remote servers, where the conversation has not listed them yet; then the
+ * model is asked, at once or when the last server has answered. */
 void run_list_tools(struct run *run);
 
 /* ---- run_calls.c: what the model asks for ---- */

@@ -16,6 +16,7 @@
 static void clear_call(struct call *call)
 {
     free(call->name);
+    json_decref(call->fault);
     buf_clear(&call->arguments);
     buf_clear(&call->said);
 }
@@ -70,6 +71,12 @@ static bool is_live(const struct call *call)
     return call->client && !call->use->handler->announce;
 }
 
+/* What the model calls it is another's name: a namespace or a server stands before it. */
+static bool goes_by_own_name(const struct call *call)
+{
+    return call->client || (call->use && call->use->remote);
+}
+
 struct item *run_new_call_item(struct run *run, struct call *call, const char *type)
 {
     struct item *item = run_new_item(run, type);
@@ -77,7 +84,9 @@ struct item *run_new_call_item(struct run *run, struct call *call, const char *t
     item->row.turn = run->call_turn;
     item->row.model_index = (int)(call - run->calls) + 1000; /* after the turn's text */
     (void)snprintf(item->row.call_id, sizeof(item->row.call_id), "%s", call->id);
-    item->name = mem_strdup(call->client ? call->use->own : call->name);
+    item->name = mem_strdup(goes_by_own_name(call) ? call->use->own : call->name);
+    if (call->use && call->use->remote)
+        item_note(item, "function", call->name);
     if (call->use && call->use->label)
         item->label = mem_strdup(call->use->label);
     if (call->client && call->use->space)

@@ -1,5 +1,5 @@
 /*
- * The tools of a group, listed once in a conversation.
+ * The tools of groups and of remote servers, listed once in a conversation.
  */
 
 #include "core/run/run_calls.h"
@@ -8,6 +8,7 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/run/run_servers.h"
 
 static bool was_listed(const struct run *run, const char *label)
 {
@@ -22,17 +23,16 @@ static bool was_listed(const struct run *run, const char *label)
     return false;
 }
 
-void run_list_tools(struct run *run)
+static void list_groups(struct run *run)
 {
     const char *last = NULL;
 
-    if (run_is_assistants(run))
-        return;
     for (size_t i = 0; i < run->tools.count; i++) {
         const char *label = run->tools.uses[i].label;
         struct item *item;
 
-        if (!label || (last && strcmp(last, label) == 0) || was_listed(run, label))
+        if (!label || run->tools.uses[i].remote || (last && strcmp(last, label) == 0) ||
+            was_listed(run, label))
             continue;
         last = label;
         item = run_new_item(run, "mcp_list_tools");
@@ -43,4 +43,11 @@ void run_list_tools(struct run *run)
         run_tell_stage(run, item, "completed", NULL);
         run_close_item(run, ITEM_COMPLETED);
     }
+}
+
+void run_list_tools(struct run *run)
+{
+    if (run->arrival == ARRIVAL_NEW && !run_is_assistants(run))
+        list_groups(run);
+    run_list_servers(run, run_ask_model);
 }

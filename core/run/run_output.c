@@ -173,7 +173,7 @@ static char *output_text(const struct run *run, const struct call *call,
 
     if (call->unexecuted)
         return chain_placeholder(run->chain.stop);
-    if (output->rc)
+    if (output->rc && !output->result.count)
         return mem_strdup(output->error.text);
     whole = tool_result_text(&output->result);
     if (!*whole && call->said.length) {
@@ -232,6 +232,14 @@ static void note_truncated(struct item *item)
     json_set_bool(item->metadata, "is_truncated", true);
 }
 
+/* It was not the tool that failed, but the way to it. */
+static void note_fault(struct item *item, json_t *fault)
+{
+    if (!item->fields)
+        item->fields = json_object();
+    json_object_set(item->fields, "error", fault);
+}
+
 static enum item_status status_of(const struct call *call)
 {
     if (call->unexecuted)
@@ -272,6 +280,8 @@ static void close_call(struct run *run, struct call *call, const struct tool_out
         fill_hosted(item, call, output);
     if (call->truncated)
         note_truncated(item);
+    if (call->fault)
+        note_fault(item, call->fault);
     run_tell_stage(run, item, call->failed ? "failed" : "completed", NULL);
     run_close_item(run, status_of(call));
 }

@@ -11,6 +11,7 @@
 #include "core/base/clock.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/run/run_servers.h"
 #include "core/tool/arguments.h"
 #include "core/tool/files_view.h"
 #include "core/tool/registry.h"
@@ -106,6 +107,10 @@ static void start_call(struct run *run, struct call *call)
     }
     if (prepare_call(call, &args, &err)) {
         refuse_call(run, call, &err);
+        return;
+    }
+    if (call->use->remote) {
+        run_call_server(run, call, args);
         return;
     }
     tool_executor_submit(engine_options(run->engine)->executor,
@@ -227,6 +232,7 @@ void run_stop_tools(struct run *run)
 {
     run->then = NULL;
     engine_hang_up(run);
+    run_stop_server_calls(run);
     if (!run->channel)
         return;
     tool_channel_close(run->channel);

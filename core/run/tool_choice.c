@@ -98,7 +98,7 @@ static enum err_code check_allowed(const struct tool_set *set, const json_t *cho
     json_t *entry;
 
     json_array_foreach (json_object_get(choice, "tools"), i, entry) {
-        if (!find_meant(set, entry))
+        if (!find_meant(set, entry) && !tool_set_awaits(set, entry))
             return not_found(entry, err);
     }
     return ERR_OK;
@@ -108,7 +108,8 @@ enum err_code tool_choice_check(const struct tool_set *set, const json_t *choice
                                 struct err *err)
 {
     if (json_is_string(choice)) {
-        if (strcmp(json_string_value(choice), "required") != 0 || set->count)
+        if (strcmp(json_string_value(choice), "required") != 0 || set->count ||
+            set->server_count)
             return ERR_OK;
         return err_set_api(err, ERR_INVALID, NULL, "tool_choice",
                            "Tool choice 'required' must be specified with 'tools' parameter.");
@@ -117,7 +118,9 @@ enum err_code tool_choice_check(const struct tool_set *set, const json_t *choice
         return ERR_OK;
     if (is_allowed_tools(choice))
         return check_allowed(set, choice, err);
-    return find_meant(set, choice) ? ERR_OK : not_found(choice, err);
+    if (find_meant(set, choice) || tool_set_awaits(set, choice))
+        return ERR_OK;
+    return not_found(choice, err);
 }
 
 static bool is_none(const json_t *choice)
@@ -140,6 +143,8 @@ json_t *tool_choice_upstream(const struct tool_set *set, const json_t *choice)
 {
     const struct tool_use *use;
 
+    if (!set->count && set->server_count)
+        return NULL; /* the servers that were to have tools have none */
     if (json_is_string(choice))
         return upstream_word(json_string_value(choice));
     if (!json_is_object(choice))
@@ -147,6 +152,8 @@ json_t *tool_choice_upstream(const struct tool_set *set, const json_t *choice)
     if (is_allowed_tools(choice))
         return upstream_word(json_get_string(choice, "mode", "auto"));
     use = find_meant(set, choice);
+    if (!use && tool_set_awaits(set, choice))
+        return NULL;
     if (!use || is_any_of_server(choice))
         return json_string("required");
     return json_build("{s:s, s:{s:s}}", "type", "function", "function", "name", use->name);

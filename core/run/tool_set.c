@@ -4,12 +4,22 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/mcp/mcp_tools.h"
+#include "core/net/egress.h"
 #include "core/run/tool_choice.h"
 #include "core/store/rows.h"
 #include "core/tool/registry.h"
 #include "core/tool/rules.h"
 
 #define BUILTIN "builtin:"
+
+/* A tool of a remote server: its handler says what it is, and is never run. */
+struct remote_tool {
+    struct tool_handler handler;
+    char *name; /* the server's */
+    char *description;
+    char *parameters;
+};
 
 /* Types that OpenAI has and no part of this server executes yet, hosted ones first. */
 static const char *const not_yet[] = {
@@ -132,37 +142,148 @@ static enum err_code add_members(struct tool_set *set, json_t *entry, size_t ind
     return ERR_OK;
 }
 
+/* ---- Tools of servers ---- */
+
+static bool is_builtin(const char *url)
+{
+    return strncmp(url, BUILTIN, strlen(BUILTIN)) == 0;
+}
+
+static enum err_code check_approval(const json_t *entry, size_t index, struct err *err)
+{
+    const json_t *approval = json_object_get(entry, "require_approval");
+    char param[64];
+
+    (void)snprintf(param, sizeof(param), "tools[%zu].require_approval", index);
+    if (json_absent(approval) ||
+        (json_is_string(approval) && strcmp(json_string_value(approval), "never") == 0))
+        return ERR_OK;
+    return err_invalid(err, "unsupported_value", param,
+                       "Unsupported value: '%s' must be 'never'; approvals are not available "
+                       "on this server.",
+                       param);
+}
+
 static enum err_code add_group(struct tool_set *set, json_t *entry, size_t index,
                                struct err *err)
 {
     const char *url = json_get_string(entry, "server_url", "");
-    const char *label = json_get_string(entry, "server_label", NULL);
-    const json_t *approval = json_object_get(entry, "require_approval");
     char param[64];
+
+    (void)snprintf(param, sizeof(param), "tools[%zu].server_url", index);
+    if (!tool_registry_has_group(url + strlen(BUILTIN)))
+        return err_invalid(err, "invalid_value", param,
+                           "Invalid value: there is no tool group '%s' on this server.", url);
+    return add_members(set, entry, index, err);
+}
+
+static const struct tool_server *find_server(const struct tool_set *set, const char *label)
+{
+    for (size_t i = 0; i < set->server_count; i++) {
+        if (strcmp(set->servers[i].label, label) == 0)
+            return &set->servers[i];
+    }
+    return NULL;
+}
+
+static enum err_code add_server(struct tool_set *set, json_t *entry, size_t index,
+                                struct err *err)
+{
+    const char *url = json_get_string(entry, "server_url", "");
+    const char *label = json_get_string(entry, "server_label", "");
+    struct err why;
+    char param[64];
+
+    (void)snprintf(param, sizeof(param), "tools[%zu].server_url", index);
+    if (egress_url_check(url, &why))
+        return err_invalid(err, "invalid_value", param,
+                           "Invalid '%s': %s, or be 'builtin:<group>'.", param, why.text);
+    (void)snprintf(param, sizeof(param), "tools[%zu].server_label", index);
+    if (find_server(set, label))
+        return err_invalid(err, "invalid_value", param,
+                           "Invalid '%s': there are two MCP servers labelled '%s'.", param,
+                           label);
+    set->servers = mem_resize(set->servers, set->server_count + 1, sizeof(*set->servers));
+    set->servers[set->server_count++] =
+        (struct tool_server){.label = label, .url = url, .entry = entry, .index = index};
+    return ERR_OK;
+}
+
+static enum err_code add_mcp(struct tool_set *set, json_t *entry, size_t index, struct err *err)
+{
+    const char *url = json_get_string(entry, "server_url", NULL);
+    const char *label = json_get_string(entry, "server_label", NULL);
+    char param[64];
+    enum err_code rc;
 
     (void)snprintf(param, sizeof(param), "tools[%zu].server_label", index);
     if (!label || !*label)
         return err_invalid(err, "missing_required_parameter", param,
                            "Missing required parameter: '%s'.", param);
     (void)snprintf(param, sizeof(param), "tools[%zu].server_url", index);
-    if (strncmp(url, BUILTIN, strlen(BUILTIN)) != 0)
-        return err_invalid(
-            err, "unsupported_value", param,
-            "Unsupported value: '%s' must be 'builtin:<group>'; remote MCP servers "
-            "are not available on this server.",
-            param);
-    if (!tool_registry_has_group(url + strlen(BUILTIN)))
-        return err_invalid(err, "invalid_value", param,
-                           "Invalid value: there is no tool group '%s' on this server.", url);
-    (void)snprintf(param, sizeof(param), "tools[%zu].require_approval", index);
-    if (!json_absent(approval) &&
-        (!json_is_string(approval) || strcmp(json_string_value(approval), "never") != 0))
-        return err_invalid(
-            err, "unsupported_value", param,
-            "Unsupported value: '%s' must be 'never'; approvals are not available "
-            "on this server.",
-            param);
-    return add_members(set, entry, index, err);
+    if (!url)
+        return err_invalid(err, "missing_required_parameter", param,
+                           "Missing required parameter: '%s'.", param);
+    rc = check_approval(entry, index, err);
+    if (rc)
+        return rc;
+    return is_builtin(url) ? add_group(set, entry, index, err)
+                           : add_server(set, entry, index, err);
+}
+
+/* Whatever the server says of a tool being harmless: a call that may have been executed is never
+ * repeated, so it carries no flags. */
+static struct remote_tool *new_remote(const json_t *tool, char *name)
+{
+    struct remote_tool *remote = mem_new(struct remote_tool);
+
+    remote->name = mem_strdup(json_get_string(tool, "name", ""));
+    remote->description = mem_strdup(json_get_string(tool, "description", ""));
+    remote->parameters = json_text(json_object_get(tool, "input_schema"));
+    remote->handler.name = name;
+    remote->handler.description = remote->description;
+    remote->handler.parameters = remote->parameters;
+    return remote;
+}
+
+static void free_use(struct tool_use *use)
+{
+    if (use->remote) {
+        free(use->remote->name);
+        free(use->remote->description);
+        free(use->remote->parameters);
+        free(use->remote);
+    }
+    free(use->made_name);
+}
+
+void tool_set_add_remote(struct tool_set *set, const struct tool_server *server, json_t *tools)
+{
+    size_t i;
+    json_t *tool;
+
+    json_array_foreach (tools, i, tool) {
+        const char *own = json_get_string(tool, "name", NULL);
+        struct tool_use use = {.type = "mcp", .label = server->label, .entry = server->entry};
+
+        if (!own || !json_is_object(json_object_get(tool, "input_schema")))
+            continue;
+        use.name = use.made_name = mcp_function_name(server->label, own);
+        use.remote = new_remote(tool, use.made_name);
+        use.own = use.remote->name;
+        use.handler = &use.remote->handler;
+        if (add_use(set, &use, 0, NULL))
+            free_use(&use);
+    }
+}
+
+bool tool_set_awaits(const struct tool_set *set, const json_t *choice)
+{
+    const char *label = json_get_string(choice, "server_label", NULL);
+
+    if (strcmp(json_get_string(choice, "type", ""), "mcp") != 0)
+        return false;
+    return label ? find_server(set, label) != NULL : set->server_count > 0;
 }
 
 /* ---- Tools of the client ---- */
@@ -256,7 +377,7 @@ static enum err_code add_entry(struct tool_set *set, json_t *entry, size_t index
         return err_invalid(err, "missing_required_parameter", param,
                            "Missing required parameter: '%s'.", param);
     if (strcmp(type, "mcp") == 0)
-        return add_group(set, entry, index, err);
+        return add_mcp(set, entry, index, err);
     if (strcmp(type, "namespace") == 0)
         return add_namespace(set, entry, index, err);
     if (in_list(not_yet, type))
@@ -405,18 +526,28 @@ void tool_set_clear(struct tool_set *set)
 {
     json_decref(set->tools);
     for (size_t i = 0; i < set->count; i++)
-        free(set->uses[i].made_name);
+        free_use(&set->uses[i]);
     free(set->uses);
     free(set->rules);
+    free(set->servers);
     *set = (struct tool_set){0};
 }
 
 /* ---- Tools that come with items ---- */
 
+/* Servers come with requests only. */
+static bool is_server(const json_t *entry)
+{
+    return strcmp(json_get_string(entry, "type", ""), "mcp") == 0 &&
+           !is_builtin(json_get_string(entry, "server_url", ""));
+}
+
 static void load_entry(struct tool_set *set, json_t *entry)
 {
     size_t before = set->count;
 
+    if (is_server(entry))
+        return;
     if (add_entry(set, entry, 0, NULL) == ERR_OK)
         for (size_t i = before; i < set->count; i++)
             set->uses[i].deferred = false;
@@ -432,7 +563,7 @@ static void forget(struct tool_set *set, const char *space, const char *own)
         if (!own || strcmp(use->own, own) != 0 || !use->space != !space ||
             (space && strcmp(use->space, space) != 0))
             continue;
-        free(use->made_name);
+        free_use(use);
         memmove(use, use + 1, (--set->count - i) * sizeof(*use));
         return;
     }
@@ -525,7 +656,7 @@ const struct tool_use *tool_set_find(const struct tool_set *set, const char *nam
 
 bool tool_use_is_clients(const struct tool_use *use)
 {
-    return !use->handler->run;
+    return !use->handler->run && !use->remote;
 }
 
 const char *tool_use_item_type(const struct tool_use *use)

@@ -14,11 +14,14 @@
  * Made from the `tools` of the request and its `runnel.tool_groups`. A tool is the client's (function, custom, local_shell,
  * shell, apply_patch, computer, a client's tool_search: definition-only) or ours (a member of a
  * group, offered through an mcp entry whose server_url is "builtin:<group>", or because tool_groups
- * names the group). The model sees all of them as functions. A member of a namespace is one whose name begins with the namespace's.
+ * names the group), or a remote server's: an mcp entry with a URL of the web, whose tools come in when
+ * the server has listed them (run_servers.h), each under a name that begins with the server's label.
+ * The model sees all of them as functions. A member of a namespace is one whose name begins with the
+ * namespace's.
  *
  * tool_groups is {"<group>": {"enabled": true, "tools": {"<tool>": true}}}, or true or false for a
- * group. Groups are off until they are named, the tools of a group on until they are named. What it turns off is off, also where an
- * mcp entry would offer it.
+ * group. Groups are off until they are named, the tools of a group on until they are named. What it
+ * turns off is off, also where an mcp entry would offer it.
  *
  * A tool with defer_loading waits for the client's tool_search to load it. Without such a search
  * there is nothing to wait for, and it is offered like any other.
@@ -36,13 +39,24 @@ struct tool_use {
     json_t *entry;                      /* the entry of `tools`; borrowed from the request */
     const struct tool_handler *handler; /* never NULL */
     char *made_name;                    /* owned: `name`, where it stands in no entry */
+    struct remote_tool *remote;         /* owned: of a remote server; NULL otherwise */
     bool deferred;
+};
+
+/* A remote MCP server of the request. */
+struct tool_server {
+    const char *label;
+    const char *url;
+    json_t *entry; /* borrowed from the request */
+    size_t index;  /* of the entry */
 };
 
 struct tool_set {
     json_t *tools; /* arrays of tools: the request's, and those that came with items */
     struct tool_use *uses;
     size_t count;
+    struct tool_server *servers;
+    size_t server_count;
     bool searched;  /* the client loads what is deferred */
     json_t *groups; /* runnel.tool_groups; borrowed, or NULL */
     char *rules;    /* what the model is told about the groups that are offered (rules.h) */
@@ -60,6 +74,14 @@ void tool_set_clear(struct tool_set *set);
  * oldest of more than TOOL_SET_LIMIT. */
 struct item_row;
 void tool_set_load_items(struct tool_set *set, const struct item_row *items, size_t count);
+
+/* Adds what a remote server has listed: {"name", "description", "input_schema"} each, as
+ * mcp_tools.h makes them; `tools` stays borrowed. What there is no room for, or has a name that is
+ * taken, is passed over. */
+void tool_set_add_remote(struct tool_set *set, const struct tool_server *server, json_t *tools);
+
+/* The choice is for tools of a remote server that may not have listed them yet. */
+bool tool_set_awaits(const struct tool_set *set, const json_t *choice);
 
 const struct tool_use *tool_set_find(const struct tool_set *set, const char *name);
 

@@ -9,6 +9,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/run/tool_choice.h"
+#include "core/run/tool_secrets.h"
 #include "core/run/tool_set.h"
 #include "core/store/rows.h"
 #include "core/tool/registry.h"
@@ -133,7 +134,7 @@ static void tool_set_refuses_what_nobody_executes(void **state)
         {"[{\"type\":\"function\"}]", "tools[0].name"},
         {"[{\"type\":\"mcp\",\"server_label\":\"l\",\"server_url\":\"builtin:none\"}]",
          "tools[0].server_url"},
-        {"[{\"type\":\"mcp\",\"server_label\":\"l\",\"server_url\":\"https://example.com\"}]",
+        {"[{\"type\":\"mcp\",\"server_label\":\"l\",\"server_url\":\"ftp://example.com\"}]",
          "tools[0].server_url"},
         {"[{\"type\":\"mcp\",\"server_url\":\"builtin:g\"}]", "tools[0].server_label"},
         {"[" GROUP ",\"require_approval\":\"always\"}]", "tools[0].require_approval"},
@@ -399,6 +400,114 @@ static void tool_set_hidden_tools_are_offered_but_not_listed(void **state)
     tool_set_clear(&set);
 }
 
+#define SERVER(label)                             \
+    "{\"type\":\"mcp\",\"server_label\":\"" label \
+    "\",\"server_url\":\"https://example.com/mcp\"}"
+
+static void add_listed(struct tool_set *set, size_t server, const char *text)
+{
+    json_auto_t *tools = json_parse_own(text);
+
+    tool_set_add_remote(set, &set->servers[server], tools);
+}
+
+static void tool_set_names_tools_of_servers_by_both_names(void **state)
+{
+    struct tool_set set;
+    const struct tool_use *use;
+
+    (void)state;
+    assert_int_equal(init(&set, "[" SERVER("a") "," SERVER("b") "," GROUP "}]", NULL), 0);
+    assert_int_equal(set.server_count, 2);
+    assert_int_equal(set.servers[1].index, 1);
+    add_listed(&set, 0,
+               "[{\"name\":\"one\",\"description\":\"A's.\",\"input_schema\":{\"x\":1}},"
+               "{\"name\":\"one\",\"input_schema\":{}},{\"name\":\"no schema\"},7]");
+    add_listed(&set, 1, "[{\"name\":\"one\",\"input_schema\":{}}]");
+    assert_int_equal(set.count, 4);
+    use = tool_set_find(&set, "a__one");
+    assert_non_null(use);
+    assert_string_equal(use->own, "one");
+    assert_string_equal(use->label, "a");
+    assert_string_equal(use->handler->description, "A's.");
+    assert_false(tool_use_is_clients(use));
+    assert_string_equal(tool_use_item_type(use), "mcp_call");
+    assert_int_equal(use->handler->flags, 0);
+    assert_non_null(tool_set_find(&set, "b__one"));
+    assert_non_null(tool_set_find(&set, "one"));
+    tool_set_clear(&set);
+}
+
+static void tool_choice_may_await_a_server(void **state)
+{
+    json_auto_t *of_a = json_build("{s:s, s:s}", "type", "mcp", "server_label", "a");
+    json_auto_t *of_c = json_build("{s:s, s:s}", "type", "mcp", "server_label", "c");
+    json_auto_t *required = json_string("required");
+    json_auto_t *word = NULL;
+    struct tool_set set;
+
+    (void)state;
+    assert_int_equal(init(&set, "[" SERVER("a") "]", NULL), 0);
+    assert_int_equal(tool_choice_check(&set, of_a, NULL), ERR_OK);
+    assert_int_equal(tool_choice_check(&set, required, NULL), ERR_OK);
+    assert_int_equal(tool_choice_check(&set, of_c, NULL), ERR_INVALID);
+    assert_null(tool_choice_upstream(&set, required));
+    assert_null(tool_choice_upstream(&set, of_a));
+    add_listed(&set, 0, "[{\"name\":\"one\",\"input_schema\":{}}]");
+    word = tool_choice_upstream(&set, of_a);
+    assert_string_equal(json_string_value(word), "required");
+    tool_set_clear(&set);
+}
+
+static void tool_set_wants_a_label_for_each_server(void **state)
+{
+    struct tool_set set;
+    struct err err;
+
+    (void)state;
+    assert_int_equal(init(&set, "[" SERVER("a") "," SERVER("a") "]", &err), ERR_INVALID);
+    assert_string_equal(err.param, "tools[1].server_label");
+}
+
+static void servers_do_not_come_with_items(void **state)
+{
+    char body[] = "{\"tools\":[" SERVER("a") "," GROUP "}]}";
+    struct item_row item = {.type = "additional_tools", .body = body};
+    struct tool_set set;
+
+    (void)state;
+    assert_int_equal(init(&set, "[]", NULL), 0);
+    tool_set_load_items(&set, &item, 1);
+    assert_int_equal(set.server_count, 0);
+    assert_non_null(tool_set_find(&set, "one"));
+    tool_set_clear(&set);
+}
+
+/* ---- Secrets ---- */
+
+static void secrets_are_kept_apart_by_place(void **state)
+{
+    json_auto_t *tools =
+        json_parse_own("[{\"type\":\"function\",\"name\":\"f\"},"
+                       "{\"type\":\"mcp\",\"authorization\":\"tok\",\"headers\":{\"X\":\"y\"}},"
+                       "{\"type\":\"mcp\",\"authorization\":null,\"headers\":{}}]");
+    json_auto_t *secrets = tool_secrets_of(tools);
+    json_auto_t *stripped = tool_secrets_strip(tools);
+    json_auto_t *nothing = tool_secrets_of(stripped);
+    AUTO_FREE char *apart = json_text(secrets);
+    AUTO_FREE char *rest = json_text(stripped);
+
+    (void)state;
+    assert_string_equal(apart,
+                        "[null,{\"authorization\":\"tok\",\"headers\":{\"X\":\"y\"}},null]");
+    assert_string_equal(rest, "[{\"type\":\"function\",\"name\":\"f\"},"
+                              "{\"type\":\"mcp\",\"had_secrets\":true},{\"type\":\"mcp\"}]");
+    assert_true(tool_had_secrets(json_array_get(stripped, 1)));
+    assert_false(tool_had_secrets(json_array_get(stripped, 2)));
+    assert_null(nothing);
+    assert_string_equal(json_get_string(json_array_get(tools, 1), "authorization", ""), "tok");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -415,6 +524,11 @@ int main(void)
         cmocka_unit_test(tool_set_deferred_tools_wait_for_a_search_of_the_client),
         cmocka_unit_test(tool_set_has_a_limit),
         cmocka_unit_test(tool_set_hidden_tools_are_offered_but_not_listed),
+        cmocka_unit_test(tool_set_names_tools_of_servers_by_both_names),
+        cmocka_unit_test(tool_choice_may_await_a_server),
+        cmocka_unit_test(tool_set_wants_a_label_for_each_server),
+        cmocka_unit_test(servers_do_not_come_with_items),
+        cmocka_unit_test(secrets_are_kept_apart_by_place),
     };
 
     return cmocka_run_group_tests(tests, set_registry, NULL);

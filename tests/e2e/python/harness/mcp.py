@@ -1,0 +1,176 @@
+"""MCP servers over streamable HTTP as tests script them: each has a path of one small HTTP server."""
+
+import http.server
+import json
+import threading
+import uuid
+
+from .process import free_port
+
+VERSION = "2025-06-18"
+NO_ARGUMENTS = {"type": "object", "properties": {}}
+TEXT_ARGUMENT = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
+
+
+def tool(name, description="", schema=None, **more):
+    return {"name": name, "description": description, "inputSchema": schema or NO_ARGUMENTS, **more}
+
+
+def text(*lines, **more):
+    return {"content": [{"type": "text", "text": line} for line in lines], **more}
+
+
+class World:
+    """One MCP server. `tools` maps a tool to what it gives: a result, or a function of the arguments.
+    `on(method, function)` takes a request over: function(handler, message) writes its own answer."""
+
+    def __init__(self, tools=(), sessions=True, version=VERSION, stream=False, page=None):
+        self.tools = {t["name"]: (t, gives) for t, gives in tools}
+        self.sessions, self.version, self.stream, self.page = sessions, version, stream, page
+        self.overrides = {}
+        self.open = set()
+        self.requests = []  # (HTTP method, headers, message)
+        self.changed = threading.Condition()
+
+    def on(self, method, function):
+        self.overrides[method] = function
+        return self
+
+    def note(self, method, headers, message):
+        with self.changed:
+            self.requests.append((method, headers, message))
+            self.changed.notify_all()
+
+    def messages(self, method):
+        return [m for _, _, m in self.requests if m and m.get("method") == method]
+
+    def headers(self, method):
+        return [h for _, h, m in self.requests if m and m.get("method") == method]
+
+    def wait(self, condition, timeout=60):
+        with self.changed:
+            assert self.changed.wait_for(lambda: condition(self), timeout), self.requests
+        return self
+
+    def result(self, message):
+        method, params = message["method"], message.get("params", {})
+        if method == "initialize":
+            return {"protocolVersion": self.version, "capabilities": {"tools": {}},
+                    "serverInfo": {"name": "scripted", "version": "1"}}
+        if method == "tools/list":
+            return self.list(params)
+        assert method == "tools/call", method
+        gives = self.tools[params["name"]][1]
+        return gives(params["arguments"]) if callable(gives) else gives
+
+    def list(self, params):
+        every = [t for t, _ in self.tools.values()]
+        if not self.page:
+            return {"tools": every}
+        start = int(params.get("cursor", 0))
+        more = {"nextCursor": str(start + self.page)} if start + self.page < len(every) else {}
+        return {"tools": every[start:start + self.page], **more}
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    @property
+    def world(self):
+        return self.server.worlds.get(self.path)
+
+    def plain(self, status, body=b"", kind="application/json", **headers):
+        self.send_response(status)
+        if body:
+            self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def answer(self, message, result=None, error=None, **headers):
+        reply = {"jsonrpc": "2.0", "id": message["id"]}
+        reply.update({"error": error} if error else {"result": result})
+        self.plain(200, json.dumps(reply).encode(), **headers)
+
+    def events(self, *messages, end=True):
+        """An answer as a stream; without an end it is cut."""
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Connection", "close")
+        self.end_headers()
+        self.close_connection = True
+        for message in messages:
+            body = message if isinstance(message, str) else json.dumps(message)
+            self.wfile.write(f"event: message\ndata: {body}\n\n".encode())
+            self.wfile.flush()
+
+    def wait_for_leave(self):
+        """Says nothing until the client has gone."""
+        self.close_connection = True
+        try:
+            while self.rfile.read1(1024):
+                pass
+        except OSError:
+            pass
+
+    def do_DELETE(self):
+        self.world.open.discard(self.headers.get("Mcp-Session-Id"))
+        self.world.note("DELETE", dict(self.headers), None)
+        self.plain(200)
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        world, message = self.world, json.loads(body)
+        if world is None:
+            self.plain(404)
+            return
+        world.note("POST", dict(self.headers), message)
+        method = message.get("method")
+        session = self.headers.get("Mcp-Session-Id")
+        if world.sessions and method != "initialize" and session not in world.open:
+            self.plain(404)
+        elif method in world.overrides:
+            world.overrides[method](self, message)
+        elif "id" not in message or "method" not in message:
+            self.plain(202)
+        elif method == "initialize" and world.sessions:
+            session = uuid.uuid4().hex
+            world.open.add(session)
+            self.answer(message, world.result(message), Mcp_Session_Id=session)
+        elif world.stream:
+            self.events({"jsonrpc": "2.0", "id": message["id"], "result": world.result(message)})
+        else:
+            self.answer(message, world.result(message))
+
+
+class McpServers:
+    def __init__(self):
+        self.port = free_port()
+        self.http = http.server.ThreadingHTTPServer(("127.0.0.1", self.port), Handler)
+        self.http.daemon_threads = True
+        self.http.worlds = {}
+        self.thread = threading.Thread(target=self.http.serve_forever)
+        self.thread.start()
+
+    def world(self, path, *tools, **options):
+        """Makes a server at this path: (tool, what it gives), ..."""
+        self.http.worlds[f"/{path}"] = made = World(tools, **options)
+        return made
+
+    def url(self, path):
+        return f"http://127.0.0.1:{self.port}/{path}"
+
+    def entry(self, path, **more):
+        """The tool of a request."""
+        return {"type": "mcp", "server_label": path, "server_url": self.url(path),
+                "require_approval": "never", **more}
+
+    def stop(self):
+        self.http.shutdown()
+        self.thread.join()
+        self.http.server_close()

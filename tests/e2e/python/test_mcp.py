@@ -1,0 +1,495 @@
+"""F102: remote MCP servers over streamable HTTP, scripted by the tests: what works, and what does not."""
+
+import json
+
+import openai
+import pytest
+
+from harness.mcp import McpServers, TEXT_ARGUMENT, text, tool
+from harness.server import Server
+from harness.tools import WEATHER, call
+from test_tools import LISTED, calls_then_says, check_places, items, names, parse_events
+
+ECHO = (tool("echo", "Says it again.", TEXT_ARGUMENT), lambda a: text("echo: " + a["text"]))
+OTHER = (tool("other", "Says something else."), text("other"))
+
+
+@pytest.fixture(scope="module")
+def mcp():
+    servers = McpServers()
+    yield servers
+    servers.stop()
+
+
+@pytest.fixture(scope="module")
+def mcp_process(binary, scratch, upstream_process, recorder, mcp):
+    directory = scratch / "mcp"
+    directory.mkdir(mode=0o755)
+    config = directory / "runnel.yaml"
+    config.write_text(f"network: {{allow_internal_hosts: [\"127.0.0.1:{mcp.port}\"]}}\n")
+    server = Server(binary, directory, upstream_process.url, recorder, config=config,
+                    tool_timeout=5, tool_workers=2)
+    yield server.start()
+    status = server.stop()
+    assert not server.process.sanitizer_report()
+    assert status == 0, server.process.errors()[-4000:]
+
+
+@pytest.fixture
+def server(mcp_process, upstream):
+    yield mcp_process
+    assert mcp_process.ended() is None
+
+
+@pytest.fixture
+def lax(client):
+    """The SDK as applications use it: its types know no mcp tools of assistants."""
+    return openai.OpenAI(base_url=client.base_url, api_key=client.api_key, max_retries=0,
+                         http_client=client._client)
+
+
+@pytest.fixture
+def stream(http):
+    """Events of a streamed response, its numbers and places checked."""
+    def stream(tools, **body):
+        answer = http.post("/v1/responses", json={"model": "demo", "input": "go", "tools": tools,
+                                                  "stream": True, **body})
+        assert answer.status_code == 200, answer.text
+        events = [json.loads(data) for _, data in parse_events(answer.text) if data != "[DONE]"]
+        assert [e["sequence_number"] for e in events] == list(range(len(events)))
+        check_places(events)
+        return events
+    return stream
+
+
+def outputs(response, kind):
+    return [item for item in response.output if item.type == kind]
+
+
+def ask(client, *tools, **more):
+    return client.responses.create(model="demo", input="go", tools=list(tools), **more)
+
+
+# ---- Listing and calling ----
+
+@pytest.mark.threads
+def test_a_response_lists_calls_and_answers(client, mcp, upstream):
+    world = mcp.world("plain", ECHO)
+    calls_then_says(upstream, ("plain__echo", {"text": "hi"}))
+    response = ask(client, mcp.entry("plain", server_description="Echoes."))
+    listed, called, said = response.output
+    assert listed.type == "mcp_list_tools" and listed.server_label == "plain"
+    assert [(t.name, t.description) for t in listed.tools] == [("echo", "Says it again.")]
+    assert listed.tools[0].input_schema == TEXT_ARGUMENT
+    assert (called.type, called.name, called.server_label) == ("mcp_call", "echo", "plain")
+    assert (called.status, called.output, called.error) == ("completed", "echo: hi", None)
+    assert json.loads(called.arguments) == {"text": "hi"}
+    assert response.output_text == "Done: echo: hi"
+    world.wait(lambda w: w.requests[-1][0] == "DELETE")
+    assert [m["method"] for _, _, m in world.requests[:-1]] == [
+        "initialize", "notifications/initialized", "tools/list", "tools/call"]
+    assert world.messages("initialize")[0]["params"]["protocolVersion"] == "2025-06-18"
+    for headers in world.headers("tools/list") + world.headers("tools/call"):
+        assert headers["MCP-Protocol-Version"] == "2025-06-18" and headers["Mcp-Session-Id"]
+        assert headers["Accept"] == "application/json, text/event-stream"
+    offered = upstream.chats()[0]["tools"]
+    assert [t["function"]["name"] for t in offered] == ["plain__echo"]
+    assert offered[0]["function"]["parameters"] == TEXT_ARGUMENT
+
+
+def test_a_streamed_response_shows_both_as_they_come(stream, mcp, upstream):
+    mcp.world("streamed", ECHO, stream=True)
+    calls_then_says(upstream, ("streamed__echo", {"text": "hi"}))
+    seen = names(stream([mcp.entry("streamed")]))
+    assert seen[2:6] == LISTED
+    assert [n for n in seen if ".mcp_call" in n] == [
+        "response.mcp_call.in_progress", "response.mcp_call_arguments.delta",
+        "response.mcp_call_arguments.done", "response.mcp_call.completed"]
+
+
+def test_the_tools_are_listed_once_in_a_chain(client, mcp, upstream):
+    world = mcp.world("chained", ECHO)
+    first = ask(client, mcp.entry("chained"))
+    calls_then_says(upstream, ("chained__echo", {"text": "again"}))
+    second = ask(client, mcp.entry("chained"), previous_response_id=first.id)
+    assert [i.type for i in second.output] == ["mcp_call", "message"]
+    assert len(world.messages("tools/list")) == 1
+    upstream.answer(text="Nothing.")
+    third = ask(client, mcp.entry("chained", allowed_tools=["none"]),
+                previous_response_id=second.id)
+    assert outputs(third, "mcp_list_tools")[0].tools == []
+    assert len(world.messages("tools/list")) == 2
+    told = upstream.chats()[-1]["messages"]
+    assert [c["function"]["name"] for m in told for c in m.get("tool_calls", [])] == [
+        "chained__echo"]
+
+
+def test_a_client_may_bring_the_list_along(client, mcp, upstream):
+    world = mcp.world("brought", ECHO)
+    calls_then_says(upstream, ("brought__echo", {"text": "x"}))
+    first = ask(client, mcp.entry("brought"), store=False)
+    listed = outputs(first, "mcp_list_tools")[0].to_dict()
+    again = client.responses.create(
+        model="demo", tools=[mcp.entry("brought")], store=False,
+        input=[listed, {"role": "user", "content": "go"}])
+    assert not outputs(again, "mcp_list_tools")
+    assert outputs(again, "mcp_call")[0].output == "echo: x"
+    assert len(world.messages("tools/list")) == 1
+
+
+def test_several_servers_may_have_tools_of_one_name(client, mcp, upstream):
+    mcp.world("one", (tool("echo"), text("from one")))
+    mcp.world("two", (tool("echo"), text("from two")))
+    calls_then_says(upstream, ("two__echo", {}), ("one__echo", {}), text="{{tool_outputs}}")
+    response = ask(client, mcp.entry("one"), mcp.entry("two"))
+    assert [i.server_label for i in outputs(response, "mcp_list_tools")] == ["one", "two"]
+    assert sorted((c.server_label, c.name, c.output) for c in outputs(response, "mcp_call")) == [
+        ("one", "echo", "from one"), ("two", "echo", "from two")]
+
+
+def test_pages_are_gathered(client, mcp):
+    world = mcp.world("paged", *[(tool(f"t{n}"), text("x")) for n in range(7)], page=3)
+    listed = outputs(ask(client, mcp.entry("paged")), "mcp_list_tools")[0]
+    assert [t.name for t in listed.tools] == [f"t{n}" for n in range(7)]
+    assert [m["params"].get("cursor") for m in world.messages("tools/list")] == [None, "3", "6"]
+
+
+def test_only_allowed_tools_are_offered(client, mcp, upstream):
+    reads = (tool("reads", annotations={"readOnlyHint": True}), text("x"))
+    mcp.world("allowed", ECHO, OTHER, reads)
+    for allowed, wanted in [(["other", "unknown"], ["other"]), ([], []),
+                            ({"tool_names": ["echo"]}, ["echo"]),
+                            ({"read_only": True}, ["reads"]),
+                            ({"read_only": False, "tool_names": ["echo", "reads"]}, ["echo"])]:
+        upstream.forget()
+        listed = outputs(ask(client, mcp.entry("allowed", allowed_tools=allowed)),
+                         "mcp_list_tools")[0]
+        assert [t.name for t in listed.tools] == wanted
+        offered = upstream.chats()[0].get("tools", [])
+        assert [t["function"]["name"] for t in offered] == [f"allowed__{n}" for n in wanted]
+
+
+def test_a_choice_may_name_a_server_and_its_tool(client, mcp, upstream):
+    mcp.world("chosen", ECHO, OTHER)
+    ask(client, mcp.entry("chosen"), tool_choice={"type": "mcp", "server_label": "chosen",
+                                                  "name": "other"})
+    assert upstream.chats()[-1]["tool_choice"]["function"]["name"] == "chosen__other"
+    ask(client, mcp.entry("chosen"), tool_choice={"type": "mcp", "server_label": "chosen",
+                                                  "name": "nothing"})
+    assert "tool_choice" not in upstream.chats()[-1]
+    with pytest.raises(openai.BadRequestError, match="Tool choice 'unknown' not found"):
+        ask(client, mcp.entry("chosen"), tool_choice={"type": "mcp", "server_label": "unknown"})
+
+
+def test_what_a_tool_gives_becomes_parts(client, mcp, upstream):
+    mcp.world("parts", (tool("give"), {"content": [
+        {"type": "text", "text": "first"},
+        {"type": "image", "data": "aGk=", "mimeType": "image/png"},
+        {"type": "resource", "resource": {"uri": "x://a", "text": "inside"}},
+        {"type": "resource_link", "uri": "https://example.com/a", "name": "a"},
+    ]}), (tool("structured"), {"content": [], "structuredContent": {"sum": 3}}))
+    calls_then_says(upstream, ("parts__give", {}), ("parts__structured", {}))
+    given = {c.name: c.output for c in outputs(ask(client, mcp.entry("parts")), "mcp_call")}
+    assert given["give"] == "first\n[image image/png]\ninside\n[url: https://example.com/a]"
+    assert json.loads(given["structured"]) == {"sum": 3}
+
+
+def test_an_assistant_uses_it_too(lax, mcp, upstream):
+    world = mcp.world("assisted", ECHO)
+    calls_then_says(upstream, ("assisted__echo", {"text": "hi"}))
+    assistant = lax.beta.assistants.create(model="demo", tools=[mcp.entry("assisted")])
+    thread = lax.beta.threads.create(messages=[{"role": "user", "content": "go"}])
+    run = lax.beta.threads.runs.create_and_poll(thread_id=thread.id, assistant_id=assistant.id,
+                                                   poll_interval_ms=50)
+    assert run.status == "completed", run.last_error
+    steps = lax.beta.threads.runs.steps.list(run.id, thread_id=thread.id, order="asc").data
+    function = steps[0].step_details.tool_calls[0].function
+    assert (function.name, function.output) == ("assisted__echo", "echo: hi")
+    messages = lax.beta.threads.messages.list(thread.id).data
+    assert messages[0].content[0].text.value == "Done: echo: hi"
+    assert len(messages) == 2 and len(world.messages("tools/list")) == 1
+
+
+# ---- What goes wrong ----
+
+def test_a_tool_that_fails_says_so_to_the_model(client, stream, mcp, upstream):
+    mcp.world("failing", (tool("fail"), text("no such thing", isError=True)))
+    calls_then_says(upstream, ("failing__fail", {}))
+    events = stream([mcp.entry("failing")])
+    assert "response.mcp_call.failed" in names(events)
+    called = items(events, "mcp_call")[0]
+    assert (called["status"], called["output"]) == ("failed", None)
+    assert called["error"] == {"type": "mcp_tool_execution_error",
+                               "content": [{"type": "text", "text": "no such thing"}]}
+    assert upstream.chats()[-1]["messages"][-1]["content"] == "no such thing"
+
+
+def refuse(**error):
+    return lambda handler, message: handler.answer(message, error=error)
+
+
+FAULTS = {
+    "an error": (refuse(code=-32602, message="Unknown tool: x"), "mcp_protocol_error", -32602,
+                 "answered with error -32602: Unknown tool: x"),
+    "a status": (lambda h, m: h.plain(500), "http_error", 500, "answered with HTTP status 500"),
+    "a redirect": (lambda h, m: h.plain(307, Location="http://127.0.0.1:1/"), "http_error", 307,
+                   "redirects are not followed"),
+    "garbage": (lambda h, m: h.plain(200, b"{nonsense"), "mcp_protocol_error", 0, "not JSON"),
+    "another type": (lambda h, m: h.plain(200, b"<html>", "text/html"), "mcp_protocol_error", 0,
+                     "'text/html'"),
+    "no result": (lambda h, m: h.answer(m, 7), "mcp_protocol_error", 0, "without a result"),
+    "no content": (lambda h, m: h.answer(m, {}), "mcp_protocol_error", 0, "no result of a tool"),
+    "another's answer": (lambda h, m: h.answer({"id": 99}, text("x")), "mcp_protocol_error", 0,
+                         "without answering"),
+    "a cut stream": (lambda h, m: h.events({"jsonrpc": "2.0", "method": "notifications/x"}),
+                     "mcp_protocol_error", 0, "without answering"),
+    "too much": (lambda h, m: h.answer(m, text("x" * (5 << 20))), "mcp_protocol_error", 0,
+                 "more than 4194304 bytes"),
+    "nothing": (lambda h, m: setattr(h, "close_connection", True), "http_error", 0,
+                "cannot be reached"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda name: name.replace(" ", "-"))
+def test_a_call_that_the_server_spoils_fails_and_is_not_repeated(client, mcp, upstream, fault):
+    spoil, kind, code, words = FAULTS[fault]
+    world = mcp.world("spoilt", ECHO).on("tools/call", spoil)
+    calls_then_says(upstream, ("spoilt__echo", {"text": "x"}))
+    response = ask(client, mcp.entry("spoilt"))
+    called = outputs(response, "mcp_call")[0].to_dict()
+    assert called["status"] == "failed" and called["output"] is None
+    assert (called["error"]["type"], called["error"]["code"]) == (kind, code)
+    assert words in called["error"]["message"]
+    assert len(world.messages("tools/call")) == 1
+    assert response.status == "completed"
+    assert words in upstream.chats()[-1]["messages"][-1]["content"]
+
+
+def test_a_slow_call_is_given_up_and_the_server_told(client, mcp, upstream):
+    world = mcp.world("slow", ECHO).on("tools/call", lambda h, m: h.wait_for_leave())
+    calls_then_says(upstream, ("slow__echo", {"text": "x"}))
+    called = outputs(ask(client, mcp.entry("slow")), "mcp_call")[0].to_dict()
+    assert called["error"]["message"] == "did not answer within 5 s"
+    world.wait(lambda w: w.messages("notifications/cancelled"))
+    assert world.messages("notifications/cancelled")[0]["params"]["requestId"] == \
+        world.messages("tools/call")[0]["id"]
+
+
+LIST_FAULTS = {
+    "unauthorized": ("initialize", lambda h, m: h.plain(401), "HTTP status 401"),
+    "unknown version": ("initialize", lambda h, m: h.answer(m, {"protocolVersion": "1999-01-01"}),
+                        "no version of the protocol"),
+    "no list": ("tools/list", lambda h, m: h.answer(m, {"tools": 7}), "its list of tools is none"),
+    "endless pages": ("tools/list", lambda h, m: h.answer(m, {"tools": [], "nextCursor": "x"}),
+                      "does not end"),
+    "too many": ("tools/list", lambda h, m: h.answer(
+        m, {"tools": [tool(f"t{n}") for n in range(1000)]}), "more than 256 tools"),
+    "no such method": ("tools/list", refuse(code=-32601, message="No."), "error -32601: No."),
+}
+
+
+@pytest.mark.parametrize("fault", LIST_FAULTS, ids=lambda name: name.replace(" ", "-"))
+def test_a_server_that_lists_nothing_is_left_out(client, stream, mcp, upstream, fault):
+    method, spoil, words = LIST_FAULTS[fault]
+    mcp.world("lost", ECHO).on(method, spoil)
+    mcp.world("found", ECHO)
+    events = stream([mcp.entry("lost"), mcp.entry("found")])
+    lost, found = items(events, "mcp_list_tools")
+    assert lost["tools"] == [] and words in lost["error"]
+    assert [t["name"] for t in found["tools"]] == ["echo"]
+    assert names(events)[2:6] == [n.replace("completed", "failed") for n in LISTED]
+    assert events[-1]["type"] == "response.completed"
+    assert [t["function"]["name"] for t in upstream.chats()[-1]["tools"]] == ["found__echo"]
+
+
+def test_an_assistant_without_its_server_fails(lax, mcp):
+    mcp.world("gone", ECHO).on("initialize", lambda h, m: h.plain(503))
+    assistant = lax.beta.assistants.create(model="demo", tools=[mcp.entry("gone")])
+    thread = lax.beta.threads.create(messages=[{"role": "user", "content": "go"}])
+    run = lax.beta.threads.runs.create_and_poll(thread_id=thread.id, assistant_id=assistant.id,
+                                                   poll_interval_ms=50)
+    assert run.status == "failed" and run.last_error.code == "server_error"
+    assert "'gone'" in run.last_error.message and "HTTP status 503" in run.last_error.message
+
+
+def test_a_session_that_is_forgotten_is_opened_once_more(client, mcp, upstream):
+    world = mcp.world("forgets", ECHO)
+
+    def forget(handler, message):
+        world.open.clear()
+        del world.overrides["tools/call"]
+        handler.plain(404)
+    world.on("tools/call", forget)
+    calls_then_says(upstream, ("forgets__echo", {"text": "x"}))
+    assert outputs(ask(client, mcp.entry("forgets")), "mcp_call")[0].output == "echo: x"
+    assert len(world.messages("initialize")) == 2 and len(world.messages("tools/call")) == 2
+
+    world.on("tools/call", lambda h, m: h.plain(404))
+    called = outputs(ask(client, mcp.entry("forgets")), "mcp_call")[0].to_dict()
+    assert called["error"]["message"] == "has ended the session"
+    assert len(world.messages("initialize")) == 4 and len(world.messages("tools/call")) == 4
+
+
+def test_what_a_server_says_beside_its_answer_does_no_harm(client, mcp, upstream):
+    def talk(handler, message):
+        handler.events(
+            {"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progress": 1}},
+            {"jsonrpc": "2.0", "id": "p", "method": "ping"},
+            {"jsonrpc": "2.0", "id": 7, "method": "sampling/createMessage", "params": {}},
+            {"jsonrpc": "2.0", "id": message["id"], "result": text("after all")})
+    world = mcp.world("talks", ECHO).on("tools/call", talk)
+    calls_then_says(upstream, ("talks__echo", {"text": "x"}))
+    assert outputs(ask(client, mcp.entry("talks")), "mcp_call")[0].output == "after all"
+    world.wait(lambda w: sum("method" not in (m or {"method": 1}) for _, _, m in w.requests) == 2)
+    replies = {str(m["id"]): m for _, _, m in world.requests if m and "method" not in m}
+    assert replies["p"]["result"] == {} and replies["7"]["error"]["code"] == -32601
+
+
+def test_what_strangers_write_has_limits(client, mcp, upstream):
+    mcp.world("stranger", (tool("long", "d" * 10000), text("x")),
+              (tool("hid\u202eden"), text("x")), (tool(""), text("x")),
+              (tool("shown", "a\u001b[31m\u200bb\u202ec"), text("x")),
+              (tool("huge", schema={"type": "object", "x": "y" * 70000}), text("x")),
+              (tool("schemaless", schema=[1]), text("x")),
+              (tool("name with spaces"), text("x")), (tool("a.dotted/name"), text("x")))
+    listed = outputs(ask(client, mcp.entry("stranger")), "mcp_list_tools")[0]
+    assert [t.name for t in listed.tools] == ["long", "shown", "a.dotted/name"]
+    assert len(listed.tools[0].description) == 4096
+    assert listed.tools[1].description == "a[31mbc"
+    offered = [t["function"]["name"] for t in upstream.chats()[-1]["tools"]]
+    assert offered[2].startswith("stranger__a_dotted_name_")
+
+
+# ---- Waiting ----
+
+@pytest.mark.threads
+def test_servers_that_are_slow_starve_nobody(client, mcp, upstream):
+    """F102, F109: twenty runs wait for a server, more than there are workers; another passes."""
+    world = mcp.world("stuck", ECHO).on("tools/call", lambda h, m: h.wait_for_leave())
+    upstream.script({"match": {"tool_results": True}, "answer": {"text": "{{tool_output}}"}},
+                    {"match": {"tool": "stuck__echo"},
+                     "answer": {"tool_calls": [call("stuck__echo", text="x")]}},
+                    {"answer": {"tool_calls": [call("datetime")]}})
+    waiting = [ask(client, mcp.entry("stuck"), background=True) for _ in range(20)]
+    world.wait(lambda w: len(w.messages("tools/call")) == 20)
+    passed = ask(client, {"type": "mcp", "server_label": "basic", "server_url": "builtin:basic",
+                          "require_approval": "never"})
+    assert outputs(passed, "mcp_call")[0].status == "completed"
+    for response in waiting:
+        client.responses.cancel(response.id)
+    world.wait(lambda w: len(w.messages("notifications/cancelled")) == 20)
+    world.wait(lambda w: sum(method == "DELETE" for method, _, _ in w.requests) == 20)
+
+
+# ---- Where it may go ----
+
+@pytest.mark.parametrize("host", ["127.0.0.1:{other}", "localhost:{mine}", "[::1]:{mine}",
+                                  "169.254.169.254", "10.0.0.1",
+                                  "[::ffff:127.0.0.1]:{mine}", "0.0.0.0:{mine}"])
+def test_addresses_within_are_not_reached(client, server, mcp, host):
+    """F109: only what the operator has opened, as it is written there."""
+    world = mcp.world("within", ECHO)
+    place = host.format(mine=mcp.port, other=server.port)
+    entry = {**mcp.entry("within"), "server_url": f"http://{place}/within"}
+    listed = outputs(ask(client, entry), "mcp_list_tools")[0]
+    assert "not one of the public internet" in listed.error
+    assert world.requests == []
+
+
+@pytest.mark.parametrize("url, words", [
+    ("ftp://example.com/", "must begin with http"), ("file:///etc/passwd", "must begin with http"),
+    ("https://user:pass@example.com/", "must not carry"), ("nonsense", "makes no sense"),
+])
+def test_a_url_must_be_one_of_the_web(client, mcp, url, words):
+    with pytest.raises(openai.BadRequestError, match=words) as refused:
+        ask(client, {**mcp.entry("x"), "server_url": url})
+    assert refused.value.param == "tools[0].server_url"
+
+
+@pytest.mark.parametrize("wrong, param, code", [
+    ({"server_label": None}, "server_label", "missing_required_parameter"),
+    ({"server_url": None}, "server_url", "missing_required_parameter"),
+    ({"headers": {"Host": "x"}}, "headers", "invalid_value"),
+    ({"headers": {"X": "a\r\nY: b"}}, "headers", "invalid_value"),
+    ({"headers": {"a b": "x"}}, "headers", "invalid_value"),
+    ({"headers": {"X": 7}}, "headers.X", "invalid_type"),
+    ({"headers": "x"}, "headers", "invalid_type"),
+    ({"authorization": 7}, "authorization", "invalid_type"),
+    ({"authorization": "a\nb"}, "authorization", "invalid_value"),
+    ({"allowed_tools": "echo"}, "allowed_tools", "invalid_type"),
+    ({"allowed_tools": [7]}, "allowed_tools[0]", "invalid_type"),
+    ({"allowed_tools": {"tool_name": []}}, "allowed_tools.tool_name", "unknown_parameter"),
+    ({"allowed_tools": {"read_only": "yes"}}, "allowed_tools.read_only", "invalid_type"),
+    ({"require_approval": "allways"}, "require_approval", "invalid_value"),
+    ({"require_approval": {"alwayss": {}}}, "require_approval.alwayss", "unknown_parameter"),
+    ({"require_approval": "always"}, "require_approval", "unsupported_value"),
+])
+def test_an_entry_that_makes_no_sense_is_refused(client, mcp, wrong, param, code):
+    entry = {k: v for k, v in {**mcp.entry("x"), **wrong}.items() if v is not None}
+    with pytest.raises(openai.BadRequestError) as refused:
+        ask(client, entry)
+    assert (refused.value.param, refused.value.code) == (f"tools[0].{param}", code)
+
+
+def test_a_label_is_given_once(client, mcp):
+    with pytest.raises(openai.BadRequestError, match="two MCP servers labelled 'x'"):
+        ask(client, mcp.entry("x"), mcp.entry("x"))
+
+
+# ---- Secrets ----
+
+SECRET = "tok-Zq81-never-seen"
+
+
+def test_secrets_go_to_their_server_and_nowhere_else(client, http, mcp, upstream, server):
+    world = mcp.world("guarded", ECHO)
+    mcp.world("beside", ECHO)
+    calls_then_says(upstream, ("guarded__echo", {"text": "x"}))
+    entry = mcp.entry("guarded", authorization=SECRET, headers={"X-Team": SECRET})
+    response = ask(client, entry, mcp.entry("beside"))
+    assert outputs(response, "mcp_call")[0].output == "echo: x"
+    for headers in world.headers("initialize") + world.headers("tools/call"):
+        assert headers["Authorization"] == f"Bearer {SECRET}" and headers["X-Team"] == SECRET
+    for path in (f"/v1/responses/{response.id}", f"/v1/responses/{response.id}/input_items"):
+        shown = http.get(path).text
+        assert SECRET not in shown and "had_secrets" not in shown
+    assert SECRET not in json.dumps(upstream.requests())
+    assert SECRET not in server.log_path.read_text()
+    beside = mcp.http.worlds["/beside"]
+    assert SECRET not in json.dumps([h for _, h, _ in beside.requests])
+
+
+def test_a_run_that_goes_on_without_its_secrets_says_so(lax, http, mcp, upstream):
+    """The run waits for its client in between: what it was given is not kept."""
+    world = mcp.world("bereft", ECHO)
+    upstream.script({"match": {"tool_results": {"min": 2}}, "answer": {"text": "{{tool_output}}"}},
+                    {"match": {"tool_results": True},
+                     "answer": {"tool_calls": [call("bereft__echo", 2, text="x")]}},
+                    {"answer": {"tool_calls": [call("get_weather", 1, city="Paris")]}})
+    assistant = lax.beta.assistants.create(model="demo")
+    thread = lax.beta.threads.create(messages=[{"role": "user", "content": "go"}])
+    run = lax.beta.threads.runs.create_and_poll(
+        thread_id=thread.id, assistant_id=assistant.id, poll_interval_ms=50,
+        tools=[WEATHER, mcp.entry("bereft", authorization=SECRET)])
+    assert run.status == "requires_action"
+    assert len(world.messages("tools/list")) == 1
+    run = lax.beta.threads.runs.submit_tool_outputs_and_poll(
+        run_id=run.id, thread_id=thread.id, poll_interval_ms=50,
+        tool_outputs=[{"tool_call_id": "call_1", "output": "rain"}])
+    assert run.status == "completed", run.last_error
+    said = lax.beta.threads.messages.list(thread.id).data[0].content[0].text.value
+    assert "cannot be used any more" in said and "are not kept" in said
+    assert len(world.messages("tools/list")) == 1 and not world.messages("tools/call")
+    assert SECRET not in http.get(f"/v1/threads/{thread.id}/runs/{run.id}").text
+
+
+def test_an_assistant_keeps_no_secrets(lax, http, mcp):
+    mcp.world("kept", ECHO)
+    assistant = lax.beta.assistants.create(
+        model="demo", tools=[mcp.entry("kept", headers={"X-Key": SECRET})])
+    shown = http.get(f"/v1/assistants/{assistant.id}").text
+    assert SECRET not in shown and "had_secrets" not in shown
+    thread = lax.beta.threads.create(messages=[{"role": "user", "content": "go"}])
+    run = lax.beta.threads.runs.create_and_poll(thread_id=thread.id, assistant_id=assistant.id,
+                                                   poll_interval_ms=50)
+    assert run.status == "failed" and "are not kept" in run.last_error.message
