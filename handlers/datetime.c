@@ -126,4 +126,6 @@ const struct tool_handler datetime_handler = {
     .parameters = parameters,
     .flags = TOOL_IDEMPOTENT,
     .run = datetime,
+    .returns = {"string", "ISO 8601, or as `format` says"},
+    .tags = (const char *const[]){"time", NULL},
 };

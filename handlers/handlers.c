@@ -31,6 +31,10 @@ const struct tool_handler *const all_handlers[] = {
     &test_web_handler,
     &test_code_handler,
     &test_echo_context_handler,
+    &test_data_handler,
+    &test_lines_handler,
+    &test_notes_handler,
+    &test_number_handler,
     &test_count_handler,
     &test_count_idempotent_handler,
 #endif

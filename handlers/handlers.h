@@ -49,6 +49,10 @@ extern const struct tool_handler test_search_handler;
 extern const struct tool_handler test_web_handler;
 extern const struct tool_handler test_code_handler;
 extern const struct tool_handler test_echo_context_handler;
+extern const struct tool_handler test_data_handler;
+extern const struct tool_handler test_lines_handler;
+extern const struct tool_handler test_notes_handler;
+extern const struct tool_handler test_number_handler;
 extern const struct tool_handler test_count_handler;
 extern const struct tool_handler test_count_idempotent_handler;
 

@@ -306,4 +306,6 @@ const struct tool_handler json2interface_handler = {
     .parameters = parameters,
     .flags = TOOL_IDEMPOTENT,
     .run = json2interface,
+    .returns = {"string", "TypeScript interfaces"},
+    .tags = (const char *const[]){"text", "json", NULL},
 };

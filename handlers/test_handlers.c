@@ -229,6 +229,66 @@ static enum err_code run_count(struct tool_call *call, struct tool_result *ret_r
     return run_slow(call, ret_result, err);
 }
 
+static enum err_code run_data(struct tool_call *call, struct tool_result *ret_result,
+                              struct err *err)
+{
+    (void)err;
+    tool_result_set_data(ret_result,
+                         json_deep_copy(json_object_get(tool_call_args(call), "data")));
+    if (json_object_get(tool_call_args(call), "text"))
+        tool_result_add_text(ret_result, text_of(call, ""));
+    return ERR_OK;
+}
+
+/* A list as lines; anything else is more than it can do. */
+static char *format_lines(const json_t *data, const json_t *args, struct err *err)
+{
+    AUTO_BUF text = {0};
+    size_t i;
+    json_t *line;
+
+    if (!json_is_array(data)) {
+        (void)err_set(err, ERR_INVALID, "no list");
+        return NULL;
+    }
+    json_array_foreach (data, i, line)
+        buf_addf(&text, "%s%s\n", json_get_string(args, "before", ""), json_string_value(line));
+    return buf_take(&text);
+}
+
+/* args.notes, args.ms apart, then a title, the number of notes, and a picture. */
+static enum err_code run_notes(struct tool_call *call, struct tool_result *ret_result,
+                               struct err *err)
+{
+    const json_t *notes = json_object_get(tool_call_args(call), "notes");
+    const json_t *note;
+    size_t i;
+
+    (void)err;
+    json_array_foreach (notes, i, note) {
+        enum err_code rc = i ? tool_call_wait(call, pause_ns(call)) : ERR_OK;
+
+        if (rc)
+            return rc;
+        tool_call_metadata(call, json_get_string(note, "title", NULL), json_deep_copy(note));
+    }
+    tool_result_add_text(ret_result, text_of(call, "done"));
+    add_pixel(ret_result);
+    tool_result_describe(ret_result, "Took notes",
+                         json_build("{s:I}", "count", (json_int_t)json_array_size(notes)));
+    return ERR_OK;
+}
+
+static void explain_number(struct err *err)
+{
+    (void)err_set(err, ERR_INVALID, "Think of a number: `n`, from 1 to 10.");
+}
+
+#define NUMBER                                                                       \
+    "{\"type\": \"object\", \"additionalProperties\": false, \"required\": [\"n\"]," \
+    " \"properties\": {\"n\": {\"type\": \"integer\", \"minimum\": 1,"               \
+    "  \"maximum\": 10, \"description\": \"A number.\"}}}"
+
 /* A page of its own making: `limit` characters from `begin`, ASCII. */
 static char *cut_page(const char *text, const struct cut_rule *rule, bool *ret_truncated)
 {
@@ -266,6 +326,15 @@ TEST_HANDLER(search, "Searches files.", .item_type = "file_search_call", run_sea
 TEST_HANDLER(web, "Searches the web.", .item_type = "web_search_call", run_search);
 TEST_HANDLER(code, "Runs code.", .item_type = "code_interpreter_call", run_code);
 TEST_HANDLER(echo_context, "Returns what it was given.", PLAIN, run_echo_context);
+TEST_HANDLER(data, "Gives args.data.", PLAIN, run_data);
+TEST_HANDLER(lines, "Gives args.data, as lines.", .format = format_lines, run_data);
+TEST_HANDLER(notes, "Shows args.notes, args.ms apart.", PLAIN, run_notes);
+const struct tool_handler test_number_handler = {.name = "test_number",
+                                                 .group = "test",
+                                                 .description = "Wants a number.",
+                                                 .parameters = NUMBER,
+                                                 .run = run_slow,
+                                                 .explain = explain_number};
 TEST_HANDLER(count, "Appends a line to args.path.", PLAIN, run_count);
 TEST_HANDLER(count_idempotent, "As test_count, and may run again.", .flags = TOOL_IDEMPOTENT,
              run_count);

@@ -345,4 +345,6 @@ const struct tool_handler text_handler = {
     .parameters = parameters,
     .flags = TOOL_IDEMPOTENT,
     .run = text,
+    .returns = {"string", "a number, a list of numbers, or the text"},
+    .tags = (const char *const[]){"text", NULL},
 };

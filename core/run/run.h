@@ -65,6 +65,7 @@ struct call {
     bool failed;
     json_t *fault;             /* why a remote server gave no result, as its item shows it */
     bool said_text;            /* a final tool has streamed text */
+    uint64_t told_ns;          /* when its live metadata was told last; 0: never */
     unsigned channel_position; /* of a server-side call */
     int64_t started_at;        /* of ours; microseconds */
     int64_t ended_at;

@@ -17,6 +17,10 @@
 /* Bytes of a message that a tool may say. */
 #define OUTPUT_KEPT_LIMIT ((size_t)1 << 20)
 
+/* Bytes of what a tool notes about its call, and how often that is told at most. */
+#define METADATA_LIMIT       ((size_t)16 << 10)
+#define METADATA_INTERVAL_NS (100 * NS_PER_MS)
+
 /* The shape of a hosted item before its tool has said anything. */
 /* clang-format off */
 static const struct {
@@ -113,19 +117,39 @@ static void take_tool_delta(struct run *run, struct call *call,
                                       .length = output->length});
 }
 
+/* Key by key, the last value counts. What is too much in one piece is not taken. */
+static void note_metadata(struct item *item, const json_t *fields)
+{
+    json_t *all = json_object_get(item->metadata, "metadata");
+
+    if (!json_is_object(fields) || json_dumpb(fields, NULL, 0, JSON_COMPACT) > METADATA_LIMIT)
+        return;
+    if (!item->metadata)
+        item->metadata = json_object();
+    if (!all) {
+        all = json_object();
+        json_set(item->metadata, "metadata", all);
+    }
+    json_object_update(all, (json_t *)(uintptr_t)fields);
+    if (json_dumpb(all, NULL, 0, JSON_COMPACT) > METADATA_LIMIT)
+        json_object_del(item->metadata, "metadata"); /* begins anew */
+}
+
+/* The last state comes with the item in any case, so one that follows too soon is only noted. */
 static void take_tool_metadata(struct run *run, struct call *call,
                                const struct tool_output *output)
 {
+    uint64_t now = clock_mono_ns();
     struct item *item = call->item;
 
     if (!item || item != run->open)
         return;
-    if (!item->metadata)
-        item->metadata = json_object();
     if (output->text)
-        json_set_string(item->metadata, "title", output->text);
-    if (output->fields)
-        json_object_set(item->metadata, "metadata", output->fields);
+        item_note(item, "title", output->text);
+    note_metadata(item, output->fields);
+    if (!item->metadata || (call->told_ns && now - call->told_ns < METADATA_INTERVAL_NS))
+        return;
+    call->told_ns = now;
     run_tell(run, &(struct run_event){
                       .kind = RUN_EVENT_METADATA, .item = item, .fields = item->metadata});
 }
@@ -240,6 +264,26 @@ static void note_fault(struct item *item, json_t *fault)
     json_object_set(item->fields, "error", fault);
 }
 
+/* What the client is told of the result beside its text: in one word how it went, in a few what
+ * was done, what the tool notes, and what is no text. */
+static void note_result(struct item *item, const struct call *call,
+                        const struct tool_output *output)
+{
+    const struct tool_result *result = &output->result;
+    json_t *attachments;
+
+    if (item->tool_type)
+        return;
+    item_note(item, "status", !call->failed ? "success" : call->use ? "error" : "not_found");
+    if (result->title)
+        item_note(item, "title", result->title);
+    if (result->metadata)
+        note_metadata(item, result->metadata);
+    attachments = tool_result_attachments(result);
+    if (attachments)
+        json_set(item->metadata, "attachments", attachments);
+}
+
 static enum item_status status_of(const struct call *call)
 {
     if (call->unexecuted)
@@ -282,6 +326,7 @@ static void close_call(struct run *run, struct call *call, const struct tool_out
         note_truncated(item);
     if (call->fault)
         note_fault(item, call->fault);
+    note_result(item, call, output);
     run_tell_stage(run, item, call->failed ? "failed" : "completed", NULL);
     run_close_item(run, status_of(call));
 }

@@ -40,6 +40,7 @@ static enum err_code prepare_call(const struct call *call, json_t **ret_args, st
 {
     const char *text = call->arguments.length ? call->arguments.data : "{}";
     json_auto_t *parameters = NULL;
+    enum err_code rc;
 
     if (!call->use)
         return err_set(err, ERR_NOT_FOUND, "Tool %s not found", call->name);
@@ -48,7 +49,10 @@ static enum err_code prepare_call(const struct call *call, json_t **ret_args, st
         return err->code;
     }
     parameters = json_parse_own(call->use->handler->parameters);
-    return tool_arguments_read(call->name, parameters, text, ret_args, err);
+    rc = tool_arguments_read(call->name, parameters, text, ret_args, err);
+    if (rc && call->use->handler->explain)
+        call->use->handler->explain(err);
+    return rc;
 }
 
 static void refuse_call(struct run *run, const struct call *call, const struct err *err)

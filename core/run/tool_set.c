@@ -719,6 +719,33 @@ json_t *tool_set_offer(const struct tool_set *set, const json_t *choice)
     return NULL;
 }
 
+json_t *tool_extras(const struct tool_handler *handler)
+{
+    json_t *extras = json_object();
+    json_t *tags = json_array();
+
+    if (handler->returns.type)
+        json_set(extras, "returns",
+                 json_build("{s:s, s:s*}", "type", handler->returns.type, "note",
+                            handler->returns.note));
+    for (size_t i = 0; handler->tags && handler->tags[i]; i++)
+        json_array_append_new(tags, json_string(handler->tags[i]));
+    if (json_array_size(tags))
+        json_object_set(extras, "tags", tags);
+    json_decref(tags);
+    return extras;
+}
+
+/* What OpenAI's listing has no words for. */
+static void note_listed(json_t *tool, const struct tool_handler *handler)
+{
+    json_t *extras = tool_extras(handler);
+
+    if (json_object_size(extras))
+        json_object_set(tool, "runnel", extras);
+    json_decref(extras);
+}
+
 json_t *tool_set_listing(const struct tool_set *set, const char *label)
 {
     json_t *tools = json_array();
@@ -733,6 +760,7 @@ json_t *tool_set_listing(const struct tool_set *set, const char *label)
         tool = json_build("{s:s, s:s, s:n}", "name", use->name, "description",
                           use->handler->description, "annotations");
         json_set_own(tool, "input_schema", use->handler->parameters);
+        note_listed(tool, use->handler);
         json_array_append_new(tools, tool);
     }
     return tools;

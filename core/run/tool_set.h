@@ -99,6 +99,10 @@ const char *tool_use_item_type(const struct tool_use *use);
  * list. New reference. */
 json_t *tool_set_offer(const struct tool_set *set, const json_t *choice);
 
+/* What a handler says about itself for people: {"returns","tags"}, each where there is something to
+ * say. New reference. */
+json_t *tool_extras(const struct tool_handler *handler);
+
 /* The tools of one mcp entry as an mcp_list_tools item shows them. New reference. */
 json_t *tool_set_listing(const struct tool_set *set, const char *label);
 

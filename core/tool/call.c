@@ -225,6 +225,8 @@ void tool_call_execute(struct tool_call *call)
         tool_result_clear(&end.result);
         explain(call, end.rc, &end.error);
         end.rc = end.error.code;
+    } else {
+        tool_result_format(&end.result, call->handler, call->args);
     }
     /* Refused when the timekeeper was faster, or nobody listens: both are fine. */
     (void)!tool_channel_put(call->channel, call->position, &end);

@@ -34,6 +34,10 @@ void tool_call_free(struct tool_call *call);
 /* Runs the handler, unless nobody wants the call any more, and puts the END. */
 void tool_call_execute(struct tool_call *call);
 
+/* Data becomes text, where there is none yet. */
+void tool_result_format(struct tool_result *result, const struct tool_handler *handler,
+                        const json_t *args);
+
 /* Puts an END without a result. The first END of a call counts. */
 void tool_call_end_with(struct tool_channel *channel, unsigned position,
                         const struct err *error);

@@ -131,6 +131,22 @@ void tool_channel_release(struct tool_channel *channel)
     free(channel);
 }
 
+/* What nobody has taken yet, where the newer says nothing about it. Nothing is shared afterwards: the
+ * two may end on different threads. */
+static void merge_metadata(struct tool_output *newer, struct tool_output *older)
+{
+    if (!newer->text && older->text) {
+        newer->text = TAKE(older->text);
+        newer->length = older->length;
+    }
+    if (!newer->fields) {
+        newer->fields = TAKE(older->fields);
+        return;
+    }
+    json_object_update_missing(newer->fields, older->fields);
+    json_object_clear(older->fields);
+}
+
 /* Puts *output into the slot and empties it. `ret_old` gets what it replaced. */
 static void accept_locked(struct tool_channel *channel, unsigned call,
                           struct tool_output *output, struct channel_entry **ret_old)
@@ -147,6 +163,8 @@ static void accept_locked(struct tool_channel *channel, unsigned call,
     if (entry->output.kind == TOOL_OUTPUT_METADATA) {
         *ret_old = slot->metadata;
         slot->metadata = entry;
+        if (*ret_old)
+            merge_metadata(&entry->output, &(*ret_old)->output);
     } else {
         slot_append(slot, entry);
     }

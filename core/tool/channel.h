@@ -29,8 +29,8 @@
  *  5. Hidden calls never take the floor from others: their outputs come out at once, marked
  *     hidden, whoever has the floor. They and the floor take turns, so that none of them can
  *     drown the others.
- *  6. Live metadata is last-value-wins: at most one waits per call; it never blocks, and it
- *     comes out only while its call has the floor (or is hidden), ahead of the call's other
+ *  6. Live metadata is last-value-wins, for the title and for each key: at most one waits
+ *     per call; it never blocks, and it comes out only while its call has the floor (or is hidden), ahead of the call's other
  *     outputs. It is something to say: a call that has nothing else takes the floor with it.
  *
  * The taker is woken through `wake`, called without the lock, at most once between two takes

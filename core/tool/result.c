@@ -3,6 +3,7 @@
 #include "core/base/buf.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/tool/call_internal.h"
 #include "core/tool/tool.h"
 
 /*
@@ -38,6 +39,20 @@ void tool_result_add_text(struct tool_result *result, const char *text)
     tool_result_add_bytes(result, text, strlen(text));
 }
 
+void tool_result_set_data(struct tool_result *result, json_t *data)
+{
+    json_decref(result->data);
+    result->data = data;
+}
+
+void tool_result_describe(struct tool_result *result, const char *title, json_t *metadata)
+{
+    free(result->title);
+    result->title = title ? json_clean_utf8(title, strlen(title)) : NULL;
+    json_decref(result->metadata);
+    result->metadata = metadata;
+}
+
 void tool_result_clear(struct tool_result *result)
 {
     for (size_t i = 0; i < result->count; i++) {
@@ -46,6 +61,9 @@ void tool_result_clear(struct tool_result *result)
         free(result->parts[i].url);
     }
     free(result->parts);
+    json_decref(result->data);
+    free(result->title);
+    json_decref(result->metadata);
     *result = (struct tool_result){0};
 }
 
@@ -145,4 +163,72 @@ enum err_code tool_result_parse(const json_t *json, struct tool_result *ret_resu
     }
     *ret_result = result;
     return ERR_OK;
+}
+
+/* ---- What is no text ---- */
+
+/* Bytes of base64 that an item carries. */
+#define ATTACHMENT_LIMIT ((size_t)256 << 10)
+
+json_t *tool_result_attachments(const struct tool_result *result)
+{
+    json_t *list = NULL;
+    size_t total = 0;
+
+    for (size_t i = 0; i < result->count; i++) {
+        const struct tool_part *part = &result->parts[i];
+        json_t *json;
+
+        if (part->kind == TOOL_PART_TEXT)
+            continue;
+        json = part_json(part);
+        if (part->data && total + part->length > ATTACHMENT_LIMIT) {
+            json_object_del(json, "data");
+            json_set_int(json, "bytes", (json_int_t)part->length);
+        } else {
+            total += part->length;
+        }
+        if (!list)
+            list = json_array();
+        json_array_append_new(list, json);
+    }
+    return list;
+}
+
+/* ---- Data becomes text ---- */
+
+static bool has_text(const struct tool_result *result)
+{
+    for (size_t i = 0; i < result->count; i++)
+        if (result->parts[i].kind == TOOL_PART_TEXT)
+            return true;
+    return false;
+}
+
+static char *plain_text(const json_t *data)
+{
+    struct buf buf = {0};
+    char *dumped;
+
+    if (json_is_string(data))
+        return mem_strndup(json_string_value(data), json_string_length(data));
+    dumped = json_dumps(data, JSON_INDENT(2) | JSON_ENCODE_ANY);
+    buf_add_text(&buf, dumped ? dumped : "null");
+    free(dumped);
+    return buf_take(&buf);
+}
+
+void tool_result_format(struct tool_result *result, const struct tool_handler *handler,
+                        const json_t *args)
+{
+    AUTO_FREE char *text = NULL;
+    struct err why = {0};
+
+    if (!result->data || has_text(result))
+        return;
+    text =
+        handler->format ? handler->format(result->data, args, &why) : plain_text(result->data);
+    if (!text)
+        text = mem_printf("[格式化错误] %s", why.text);
+    tool_result_add_text(result, text);
 }

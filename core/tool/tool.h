@@ -50,17 +50,29 @@ struct tool_part {
     char *url;       /* owned; NULL unless kind says otherwise */
 };
 
-/* What a call gave: a list of parts. Zeroed, it is empty. */
+/* What a call gave: a list of parts, or data that becomes one (`format` of the handler). Zeroed, it
+ * is empty. */
 struct tool_result {
     struct tool_part *parts;
     size_t count;
+    json_t *data;     /* owned; NULL: there are parts */
+    char *title;      /* a few words for people, like "Read 3 files"; owned, or NULL */
+    json_t *metadata; /* for people and programs, not for the model; owned, or NULL */
 };
 
 /* Bytes of text that are not UTF-8 become U+FFFD. add_part takes what the part owns. */
 void tool_result_add_text(struct tool_result *result, const char *text);
 void tool_result_add_bytes(struct tool_result *result, const char *text, size_t length);
 void tool_result_add_part(struct tool_result *result, struct tool_part part);
+/* Takes the data, and in its place what was there. */
+void tool_result_set_data(struct tool_result *result, json_t *data);
+/* Takes the metadata. Either may be NULL. */
+void tool_result_describe(struct tool_result *result, const char *title, json_t *metadata);
 void tool_result_clear(struct tool_result *result);
+
+/* The parts that are no text, as JSON, for the client. Bytes that are too many for an item are left
+ * out, and their number is said. NULL when there are none. New reference. */
+json_t *tool_result_attachments(const struct tool_result *result);
 
 /* All text parts joined by newlines, the other parts as one line each that names them; what the
  * model is told. The caller frees. */
@@ -103,6 +115,24 @@ struct tool_handler {
      * arguments; the caller frees what it returns. */
     size_t shown_limit;
     char *(*cut)(const char *text, const struct cut_rule *rule, bool *ret_truncated);
+
+    /* Data that run() gave, as text for the model: called on the worker, after it; the caller frees.
+     * An error does not fail the call, the model is told that the text could not be made. NULL: a
+     * string as it is, everything else as indented JSON. A result with text of its own is left
+     * alone. */
+    char *(*format)(const json_t *data, const json_t *args, struct err *err);
+
+    /* Better words for arguments that do not fit the schema: err->text says what is wrong, one line
+     * for each issue. May be NULL. */
+    void (*explain)(struct err *err);
+
+    /* What it returns, for whoever reads the list of tools: a type, and a remark. Both may be
+     * NULL. */
+    struct {
+        const char *type;
+        const char *note;
+    } returns;
+    const char *const *tags; /* words to find it by, ends with NULL; NULL for none */
 
     double timeout_seconds; /* wall clock of one call; 0 means the setting's default */
 

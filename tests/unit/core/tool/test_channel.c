@@ -217,6 +217,28 @@ static void channel_keeps_only_the_last_metadata(void **state)
     tool_channel_release(channel);
 }
 
+static void channel_keeps_the_last_value_of_each_key(void **state)
+{
+    struct tool_channel *channel = channel_of(1, NULL, 1);
+    struct tool_output first = {.kind = TOOL_OUTPUT_METADATA,
+                                .text = mem_strdup("title"),
+                                .length = 5,
+                                .fields = json_build("{s:i, s:i}", "a", 1, "b", 1)};
+    struct tool_output second = {.kind = TOOL_OUTPUT_METADATA,
+                                 .fields = json_build("{s:i}", "b", 2)};
+    struct tool_output taken;
+
+    (void)state;
+    assert_int_equal(tool_channel_put(channel, 0, &first), ERR_OK);
+    assert_int_equal(tool_channel_put(channel, 0, &second), ERR_OK);
+    assert_true(tool_channel_take(channel, &taken));
+    assert_string_equal(taken.text, "title");
+    assert_int_equal(json_get_int(taken.fields, "a", 0), 1);
+    assert_int_equal(json_get_int(taken.fields, "b", 0), 2);
+    tool_output_clear(&taken);
+    tool_channel_release(channel);
+}
+
 static void channel_delivers_metadata_before_the_end(void **state)
 {
     struct tool_channel *channel = channel_of(1, NULL, 1);
@@ -628,6 +650,7 @@ int main(void)
         cmocka_unit_test(channel_lets_hidden_calls_speak_whoever_has_the_floor),
         cmocka_unit_test(channel_lets_no_hidden_call_drown_the_others),
         cmocka_unit_test(channel_keeps_only_the_last_metadata),
+        cmocka_unit_test(channel_keeps_the_last_value_of_each_key),
         cmocka_unit_test(channel_delivers_metadata_before_the_end),
         cmocka_unit_test(channel_drops_what_is_inside_when_closed),
         cmocka_unit_test(channel_without_calls_is_finished),
