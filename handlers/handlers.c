@@ -14,6 +14,10 @@ const struct tool_handler *const all_handlers[] = {
     &datetime_handler,
     &text_handler,
     &json2interface_handler,
+    &list_vars_handler,
+    &read_var_handler,
+    &write_var_handler,
+    &remove_vars_handler,
 
 #ifdef RUNNEL_TEST_HANDLERS
     &test_slow_handler,
@@ -21,6 +25,7 @@ const struct tool_handler *const all_handlers[] = {
     &test_pages_handler,
     &test_short_handler,
     &test_whole_handler,
+    &test_unkept_handler,
     &test_fail_handler,
     &test_final_handler,
     &test_final_image_handler,

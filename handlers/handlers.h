@@ -31,6 +31,10 @@ extern const struct tool_group basic_group;
 extern const struct tool_handler datetime_handler;
 extern const struct tool_handler text_handler;
 extern const struct tool_handler json2interface_handler;
+extern const struct tool_handler list_vars_handler;
+extern const struct tool_handler read_var_handler;
+extern const struct tool_handler write_var_handler;
+extern const struct tool_handler remove_vars_handler;
 
 /* Group "test", only in builds with RUNNEL_TEST_HANDLERS. */
 extern const struct tool_group test_group;
@@ -39,6 +43,7 @@ extern const struct tool_handler test_stream_handler;
 extern const struct tool_handler test_pages_handler;
 extern const struct tool_handler test_short_handler;
 extern const struct tool_handler test_whole_handler;
+extern const struct tool_handler test_unkept_handler;
 extern const struct tool_handler test_fail_handler;
 extern const struct tool_handler test_final_handler;
 extern const struct tool_handler test_final_image_handler;

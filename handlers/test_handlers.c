@@ -316,6 +316,7 @@ TEST_HANDLER(stream, "Says args.pieces, args.ms apart.", PLAIN, run_stream);
 TEST_HANDLER(pages, "As test_slow, its text in pages.", .cut = cut_page, run_slow);
 TEST_HANDLER(short, "As test_slow, ten characters of it.", .shown_limit = 10, run_slow);
 TEST_HANDLER(whole, "As test_slow, all of it.", .shown_limit = CUT_NO_LIMIT, run_slow);
+TEST_HANDLER(unkept, "As test_slow, kept in no variable.", .flags = TOOL_NOT_KEPT, run_slow);
 TEST_HANDLER(fail, "Fails with args.message.", PLAIN, run_fail);
 TEST_HANDLER(final, "Answers with args.pieces.", .flags = TOOL_FINAL, run_final);
 TEST_HANDLER(final_image, "Answers with an image.", .flags = TOOL_FINAL, run_final_image);

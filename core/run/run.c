@@ -182,6 +182,7 @@ static void clear_dirty(struct run *run)
     item_rows_free(TAKE(run->dirty_items), run->dirty_item_count);
     step_rows_free(TAKE(run->dirty_steps), run->dirty_step_count);
     call_rows_free(TAKE(run->dirty_calls), run->dirty_call_count);
+    variables_free(TAKE(run->dirty_variables), run->dirty_variable_count);
     run->dirty_item_count = run->dirty_step_count = run->dirty_call_count = 0;
 }
 

@@ -52,9 +52,11 @@ struct call {
     const struct tool_use *use; /* NULL when no such tool was offered */
     char *name;
     struct buf arguments;
-    struct input_text input; /* of a custom tool: how far the arguments were read */
-    struct item *item;       /* once it is shown */
-    bool client;             /* executed by the client */
+    struct resolved_call *resolved; /* see run_variables.h; NULL: there are no references */
+    struct variable_names *kept;    /* where its result and arguments are; NULL: nowhere */
+    struct input_text input;        /* of a custom tool: how far the arguments were read */
+    struct item *item;              /* once it is shown */
+    bool client;                    /* executed by the client */
     bool hidden;
     bool final;
     bool ended;      /* its output is known */
@@ -133,10 +135,13 @@ struct run {
     struct call *calls;
     unsigned call_count;
     struct tool_channel *channel;
-    unsigned server_calls;  /* of the turn, by channel position */
-    unsigned started_calls; /* of them */
-    unsigned ended_calls;   /* of those */
-    unsigned *final_order;  /* final calls, in the order in which they ended */
+    struct tool_channel
+        *resolving; /* references of the calls; NULL when there is nothing to wait for */
+    void (*resolved)(struct run *run); /* what to do then */
+    unsigned server_calls;             /* of the turn, by channel position */
+    unsigned started_calls;            /* of them */
+    unsigned ended_calls;              /* of those */
+    unsigned *final_order;             /* final calls, in the order in which they ended */
     unsigned final_count;
     int call_turn; /* the turn that asked for these calls */
     struct chain chain;
@@ -164,6 +169,8 @@ struct run {
     size_t dirty_step_count;
     struct call_row *dirty_calls;
     size_t dirty_call_count;
+    struct variable *dirty_variables;
+    size_t dirty_variable_count;
     bool urgent;                   /* do not wait for the flush timer */
     bool barrier;                  /* frames from here on wait for the next write */
     bool release, ready;           /* give up the lease with the next write */
@@ -305,10 +312,13 @@ void run_pump(struct run *run);
 void run_put_item(struct run *run, const struct item_row *row);
 void run_put_step(struct run *run, const struct step_row *row);
 void run_put_call(struct run *run, const struct call_row *row);
+void run_put_variable(struct run *run, struct variable *variable); /* takes what it owns */
 /* What is told from here on waits for the next write. */
 void run_raise_barrier(struct run *run);
 /* Once everything so far is committed: `then`. At once for runs that are not stored. */
 void run_after_commit(struct run *run, void (*then)(struct run *run));
+/* The same, also for runs whose calls are not remembered one by one. */
+void run_after_write(struct run *run, void (*then)(struct run *run));
 
 /* ---- recover.c: after a crash ---- */
 

@@ -10,6 +10,7 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/run/run_variables.h"
 #include "core/run/tool_choice.h"
 #include "core/tool/registry.h"
 
@@ -17,6 +18,8 @@ static void clear_call(struct call *call)
 {
     free(call->name);
     json_decref(call->fault);
+    free(call->kept);
+    resolved_call_free(call->resolved);
     buf_clear(&call->arguments);
     buf_clear(&call->said);
 }
@@ -251,6 +254,7 @@ void run_note_call(struct run *run, const struct call *call, enum call_state sta
         .client = call->client,
         .state = state,
         .arguments = call->arguments.data ? call->arguments.data : mem_strdup(""),
+        .resolved = call->resolved ? call->resolved->text : NULL,
         .output = mem_strdup(output),
     };
     AUTO_FREE char *spare = call->arguments.data ? NULL : row.arguments;

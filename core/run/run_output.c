@@ -4,6 +4,7 @@
  */
 
 #include "core/run/run_calls.h"
+#include "core/run/run_variables.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -154,21 +155,30 @@ static void take_tool_metadata(struct run *run, struct call *call,
                       .kind = RUN_EVENT_METADATA, .item = item, .fields = item->metadata});
 }
 
-/* What the model is shown of it. The caller frees. */
-static char *shown_text(const struct run *run, const struct call *call, const char *text,
-                        bool *ret_truncated)
+/* How much the model is shown of it. */
+static struct cut_rule rule_of(const struct run *run, const struct call *call)
 {
     const struct tool_handler *handler = call->use ? call->use->handler : NULL;
     size_t limit = handler && handler->shown_limit ? handler->shown_limit : CUT_DEFAULT_LIMIT;
     const char *written = call->arguments.length ? call->arguments.data : "{}";
     json_auto_t *args = NULL;
-    struct cut_rule rule;
 
     if (json_parse(written, strlen(written), &args, NULL))
         args = NULL; /* then that is what the text is about */
-    rule = cut_rule(json_object_get(run->config, "runnel"), args, limit);
-    return handler && handler->cut && !call->failed ? handler->cut(text, &rule, ret_truncated)
-                                                    : cut_text(text, &rule, ret_truncated);
+    return cut_rule(json_object_get(run->config, "runnel"), args, limit);
+}
+
+/* What the model is shown of it, and where it finds the rest. The caller frees. */
+static char *shown_text(struct run *run, struct call *call, const char *text)
+{
+    const struct tool_handler *handler = call->use ? call->use->handler : NULL;
+    struct cut_rule rule = rule_of(run, call);
+    AUTO_FREE char *cut = handler && handler->cut && !call->failed
+                              ? handler->cut(text, &rule, &call->truncated)
+                              : cut_text(text, &rule, &call->truncated);
+    char *hinted = run_keep_result(run, call, text, cut, &rule);
+
+    return hinted ? hinted : TAKE(cut);
 }
 
 /* As much of it as a message may have. The caller frees. */
@@ -307,6 +317,14 @@ static void note_course(const struct run *run, struct item *item, const struct c
     json_set_int(item->metadata, "end", call->ended_at / 1000);
 }
 
+static void note_variables(struct item *item, const struct call *call)
+{
+    if (!item->metadata)
+        item->metadata = json_object();
+    json_set(item->metadata, "variables",
+             json_build("{s:s, s:s}", "result", call->kept->result, "args", call->kept->args));
+}
+
 static void close_call(struct run *run, struct call *call, const struct tool_output *output,
                        const char *text)
 {
@@ -327,6 +345,8 @@ static void close_call(struct run *run, struct call *call, const struct tool_out
     if (call->fault)
         note_fault(item, call->fault);
     note_result(item, call, output);
+    if (call->kept)
+        note_variables(item, call);
     run_tell_stage(run, item, call->failed ? "failed" : "completed", NULL);
     run_close_item(run, status_of(call));
 }
@@ -384,7 +404,7 @@ static void take_tool_end(struct run *run, struct call *call, const struct tool_
     call->failed = output->rc != ERR_OK && !call->unexecuted;
     call->ended_at = clock_wall_us();
     whole = output_text(run, call, output);
-    text = is_answer(call) ? kept_text(whole) : shown_text(run, call, whole, &call->truncated);
+    text = is_answer(call) ? kept_text(whole) : shown_text(run, call, whole);
     if (call->hidden)
         store_hidden_call(run, call, text);
     else if (call->final && !call->unexecuted)

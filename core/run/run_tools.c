@@ -12,6 +12,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/run/run_servers.h"
+#include "core/run/run_variables.h"
 #include "core/tool/arguments.h"
 #include "core/tool/files_view.h"
 #include "core/tool/registry.h"
@@ -49,7 +50,16 @@ static enum err_code prepare_call(const struct call *call, json_t **ret_args, st
         return err->code;
     }
     parameters = json_parse_own(call->use->handler->parameters);
-    rc = tool_arguments_read(call->name, parameters, text, ret_args, err);
+    if (call->resolved && call->resolved->error) {
+        *err = *call->resolved->error;
+        return err->code;
+    }
+    if (call->resolved) {
+        *ret_args = json_deep_copy(call->resolved->args);
+        rc = tool_arguments_complete(call->name, parameters, *ret_args, err);
+    } else {
+        rc = tool_arguments_read(call->name, parameters, text, ret_args, err);
+    }
     if (rc && call->use->handler->explain)
         call->use->handler->explain(err);
     return rc;
@@ -131,6 +141,8 @@ static void start_call(struct run *run, struct call *call)
                              .config = call->use->entry,
                              .files = visible_files(run, call->use),
                              .context = run->context,
+                             .variables = run_variable_access(run),
+                             .resolved = call->resolved != NULL,
                          });
 }
 
@@ -216,6 +228,15 @@ static void end_without_calls(struct run *run)
         run_truncate(run, "max_output_tokens");
 }
 
+static void dispatch_resolved(struct run *run)
+{
+    open_channel(run);
+    if (run->channel)
+        start_next_calls(run);
+    else
+        after_tools(run);
+}
+
 void run_dispatch_tools(struct run *run)
 {
     if (run->last_answer && !waits_for_client(run)) {
@@ -223,13 +244,9 @@ void run_dispatch_tools(struct run *run)
         return;
     }
     run->choice_spent = true;
-    open_channel(run);
     for (unsigned i = 0; i < run->call_count; i++)
         run_note_call(run, &run->calls[i], CALL_WAITING, NULL);
-    if (run->channel)
-        start_next_calls(run);
-    else
-        after_tools(run);
+    run_resolve_calls(run, dispatch_resolved);
 }
 
 void run_stop_tools(struct run *run)
@@ -237,6 +254,7 @@ void run_stop_tools(struct run *run)
     run->then = NULL;
     engine_hang_up(run);
     run_stop_server_calls(run);
+    run_stop_resolving(run);
     if (!run->channel)
         return;
     tool_channel_close(run->channel);
@@ -288,6 +306,7 @@ void run_collect_output(struct run *run)
 {
     struct tool_output output;
 
+    run_collect_resolved(run);
     while (run->channel && tool_channel_take(run->channel, &output)) {
         run_take_output(run, &output);
         if (output.kind == TOOL_OUTPUT_END)
@@ -357,6 +376,7 @@ static struct call *restore_call(struct run *run, const struct call_row *row)
     run->call_turn = row->turn;
     if (row->arguments)
         buf_add_text(&call->arguments, row->arguments);
+    call->resolved = resolved_call_restore(row->resolved);
     call->client = row->client;
     call->begun = row->state != CALL_WAITING;
     if (row->client || row->state != CALL_DONE)
@@ -387,13 +407,8 @@ static void resume_call(struct run *run, struct call *call)
     refuse_call(run, call, &err);
 }
 
-/* Goes on with a turn whose calls were asked for before this server had the run. */
-void run_resume_calls(struct run *run, const struct call_row *rows, size_t count)
+static void resume_resolved(struct run *run)
 {
-    run_clear_calls(run);
-    run->choice_spent = true;
-    for (size_t i = 0; i < count; i++)
-        restore_call(run, &rows[i]);
     open_channel(run);
     for (unsigned i = 0; i < run->call_count; i++) {
         if (call_is_ours(&run->calls[i]) && run->calls[i].begun)
@@ -406,4 +421,14 @@ void run_resume_calls(struct run *run, const struct call_row *rows, size_t count
     if (!run->started_calls)
         start_next_calls(run);
     run_collect_output(run);
+}
+
+/* Goes on with a turn whose calls were asked for before this server had the run. */
+void run_resume_calls(struct run *run, const struct call_row *rows, size_t count)
+{
+    run_clear_calls(run);
+    run->choice_spent = true;
+    for (size_t i = 0; i < count; i++)
+        restore_call(run, &rows[i]);
+    run_resolve_calls(run, resume_resolved);
 }

@@ -6,9 +6,10 @@
  * next one; so a busy database makes larger writes, not longer queues.
  */
 
-#include "core/run/run.h"
+#include "core/run/run_variables.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/clock.h"
@@ -83,6 +84,14 @@ void run_put_call(struct run *run, const struct call_row *row)
     run->dirty_calls =
         mem_resize(run->dirty_calls, run->dirty_call_count + 1, sizeof(*run->dirty_calls));
     call_row_copy(&run->dirty_calls[run->dirty_call_count++], row);
+}
+
+void run_put_variable(struct run *run, struct variable *variable)
+{
+    run->dirty_variables = mem_resize(run->dirty_variables, run->dirty_variable_count + 1,
+                                      sizeof(*run->dirty_variables));
+    run->dirty_variables[run->dirty_variable_count++] = *variable;
+    *variable = (struct variable){0};
 }
 
 /* ---- Publishing ---- */
@@ -240,6 +249,10 @@ static void start_write(struct run *run)
     write->step_count = run->dirty_step_count;
     write->calls = TAKE(run->dirty_calls);
     write->call_count = run->dirty_call_count;
+    write->variables = TAKE(run->dirty_variables);
+    write->variable_count = run->dirty_variable_count;
+    (void)snprintf(write->variable_scope, sizeof(write->variable_scope), "%s",
+                   run_variable_scope(run));
     write->log_last = -1;
     if (run_is_resumable(run) && run->frames.count)
         carry_log(run, write);
@@ -249,6 +262,7 @@ static void start_write(struct run *run)
     write->done.run = write_done;
 
     run->dirty_item_count = run->dirty_step_count = run->dirty_call_count = 0;
+    run->dirty_variable_count = 0;
     run->dirty_row = run->urgent = false;
     run->write = write;
     loop_timer_stop(run->loop, &run->flush);
@@ -258,7 +272,8 @@ static void start_write(struct run *run)
 static bool has_dirt(const struct run *run)
 {
     return run->dirty_row || run->dirty_item_count || run->dirty_step_count ||
-           run->dirty_call_count || (run_is_resumable(run) && run->frames.count);
+           run->dirty_call_count || run->dirty_variable_count ||
+           (run_is_resumable(run) && run->frames.count);
 }
 
 /* Is it time? If not yet, sees to it that it will be. */
@@ -288,6 +303,16 @@ static bool never_mind(const struct run *run)
 void run_after_commit(struct run *run, void (*then)(struct run *run))
 {
     if (!run_is_resumable(run)) {
+        then(run);
+        return;
+    }
+    run->then = then;
+    run->urgent = true;
+}
+
+void run_after_write(struct run *run, void (*then)(struct run *run))
+{
+    if (!is_stored(run) || (run->exists && !has_dirt(run) && !run->write)) {
         then(run);
         return;
     }

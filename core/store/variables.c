@@ -294,7 +294,7 @@ static enum err_code upsert(struct db *db, const char *project, const char *scop
         "  char_length(coalesce($7, s.value)), octet_length(coalesce($7, s.value)),"
         "  coalesce(s.reads, 0), coalesce(s.created_at, $11::bigint), $11, $11"
         " FROM (SELECT 1) one LEFT JOIN seen s ON true"
-        " WHERE coalesce($7, s.value) IS NOT NULL"
+        " WHERE (s.name IS NOT NULL OR $7 <> '')"
         "  AND ($12::bigint <> 1 OR s.name IS NULL)"
         "  AND ($12::bigint <> 2 OR s.name IS NOT NULL)" OR_REPLACE
         " RETURNING (SELECT count(*) = 0 FROM seen)"};

@@ -21,49 +21,16 @@
  * Whether the scope itself is there, the caller knows. ERR_NOT_FOUND is "Variable 'x' not found."
  */
 
-/* Reading counts, and puts off eviction, unless one only looks. */
-enum variable_reading {
-    VARIABLE_READ,
-    VARIABLE_LOOK,
-};
-
 enum err_code store_variable_get(struct store *store, const char *project, const char *scope,
                                  const char *name, enum variable_reading reading,
                                  struct variable *ret_variable, struct err *err) MUST_CHECK;
 
-/* What is wanted of a list: NULL or 0 asks nothing. */
-struct variable_query {
-    const char *type;
-    const char *search; /* in name or description, whatever the case */
-    const char *tag;
-    const char *after; /* a name: the list goes on behind it */
-    bool descending;   /* by name */
-    int64_t skip;
-    int64_t limit;
-};
 /* Without values. *ret_total counts all that match, wherever the page begins. */
 enum err_code store_variable_list(struct store *store, const char *project, const char *scope,
                                   const struct variable_query *query,
                                   struct variable **ret_variables, size_t *ret_count,
                                   int64_t *ret_total, struct err *err) MUST_CHECK;
 
-enum variable_put {
-    VARIABLE_PUT,    /* made or changed */
-    VARIABLE_CREATE, /* ERR_CONFLICT when it is there */
-    VARIABLE_UPDATE, /* ERR_NOT_FOUND when it is not */
-};
-
-/* Fields that are NULL stay as they are. One that is made needs a value. */
-struct variable_change {
-    const char *name;
-    const char *run_id;      /* who writes; NULL: a client */
-    enum variable_type type; /* of one that is made */
-    const char *value;
-    bool plain; /* of the value: references in it are not followed */
-    const char *description;
-    const json_t *tags;
-    const bool *keep;
-};
 /* Beyond the limits of the scope the longest unused go. ERR_INVALID when more would be kept than may
  * be, or when what is made has no value. */
 enum err_code store_variable_put(struct store *store, const char *project, const char *scope,

@@ -42,17 +42,24 @@ static enum err_code check(const char *tool, const json_t *parameters, const jso
                    issues.data);
 }
 
+enum err_code tool_arguments_complete(const char *tool, const json_t *parameters, json_t *args,
+                                      struct err *err)
+{
+    if (!parameters)
+        return ERR_OK;
+    take_reserved(parameters, args);
+    schema_complete(parameters, args);
+    return check(tool, parameters, args, err);
+}
+
 enum err_code tool_arguments_read(const char *tool, const json_t *parameters, const char *text,
                                   json_t **ret_args, struct err *err)
 {
     json_auto_t *args = NULL;
     enum err_code rc = parse(text, &args, err);
 
-    if (!rc && parameters) {
-        take_reserved(parameters, args);
-        schema_complete(parameters, args);
-        rc = check(tool, parameters, args, err);
-    }
+    if (!rc)
+        rc = tool_arguments_complete(tool, parameters, args, err);
     if (!rc)
         *ret_args = json_incref(args);
     return rc;

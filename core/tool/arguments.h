@@ -22,4 +22,8 @@
 enum err_code tool_arguments_read(const char *tool, const json_t *parameters, const char *text,
                                   json_t **ret_args, struct err *err) MUST_CHECK;
 
+/* The same of an object that is parsed already, in which references were resolved; it is changed. */
+enum err_code tool_arguments_complete(const char *tool, const json_t *parameters, json_t *args,
+                                      struct err *err) MUST_CHECK;
+
 #endif

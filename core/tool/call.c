@@ -32,6 +32,10 @@ struct tool_call *tool_call_new(const struct tool_call_spec *spec)
     call->run = mem_strdup(spec->run ? spec->run : "");
     call->thread = mem_strdup(spec->thread ? spec->thread : "");
     call->user = mem_strdup(spec->user ? spec->user : "");
+    call->scope = mem_strdup(spec->variables.scope ? spec->variables.scope : "");
+    call->variables = spec->variables;
+    call->variables.scope = call->scope;
+    call->resolved = spec->resolved;
     call->args = copy(spec->args, "{}");
     call->config = copy(spec->config, "{}");
     call->files = copy(spec->files, "[]");
@@ -52,6 +56,7 @@ void tool_call_free(struct tool_call *call)
     free(call->run);
     free(call->thread);
     free(call->user);
+    free(call->scope);
     tool_channel_release(call->channel);
     free(call);
 }
@@ -99,6 +104,21 @@ json_t *tool_call_files(const struct tool_call *call)
 json_t *tool_call_context(const struct tool_call *call)
 {
     return call->context;
+}
+
+enum err_code tool_call_variables(const struct tool_call *call,
+                                  struct variable_access *ret_access, struct err *err)
+{
+    if (!*call->scope)
+        return err_set(err, ERR_INVALID,
+                       "There are no variables here, because this response is not stored.");
+    *ret_access = call->variables;
+    return ERR_OK;
+}
+
+bool tool_call_is_resolved(const struct tool_call *call)
+{
+    return call->resolved;
 }
 
 static bool past_deadline(const struct tool_call *call)

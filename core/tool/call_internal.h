@@ -22,6 +22,9 @@ struct tool_call {
     char *run;
     char *thread;
     char *user;
+    char *scope; /* of variables; "": none */
+    struct variable_access variables;
+    bool resolved;
     json_t *args;
     json_t *config;
     json_t *files;

@@ -2,6 +2,7 @@
 #define RUNNEL_CORE_TOOL_EXECUTOR_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -59,6 +60,9 @@ struct tool_call_spec {
     const json_t *config;  /* object */
     const json_t *files;   /* array of strings */
     const json_t *context; /* object */
+    struct variable_access
+        variables; /* scope NULL or "": none. The rest outlives the executor */
+    bool resolved; /* there were references in the arguments */
 };
 
 /* Any thread. Never blocks. */

@@ -8,6 +8,7 @@
 
 #include "core/base/err.h"
 #include "core/tool/cut.h"
+#include "core/tool/variable.h"
 
 /*
  * tool.h -- what a tool handler is, and everything it may touch.
@@ -87,6 +88,8 @@ enum tool_flags {
     TOOL_FINAL = 1 << 0,      /* its output is the answer: it becomes message text */
     TOOL_HIDDEN = 1 << 1,     /* its calls are kept in the store and never streamed or listed */
     TOOL_IDEMPOTENT = 1 << 2, /* may be run again after a crash in the middle */
+    TOOL_NOT_KEPT = 1 << 3,   /* neither result nor arguments are kept in variables */
+    TOOL_VARIABLES = 1 << 4,  /* reads or writes variables: tool_call_variables() */
 };
 
 /* What a definition-only call shows when the client is to execute it. */
@@ -174,6 +177,14 @@ json_t *tool_call_files(const struct tool_call *call);
  * object and headers named by the configuration. The same object on every thread that works
  * for this request; borrowed, only to be read; never NULL. */
 json_t *tool_call_context(const struct tool_call *call);
+
+/* The variables of the conversation. ERR_INVALID when it has none, because nothing of it is stored. */
+enum err_code tool_call_variables(const struct tool_call *call,
+                                  struct variable_access *ret_access,
+                                  struct err *err) MUST_CHECK;
+
+/* Arguments that were written with references hold the text of strangers. */
+bool tool_call_is_resolved(const struct tool_call *call);
 
 /* True when nobody will read this call's result any more: cancelled, expired, timed out, or the
  * server stops. */

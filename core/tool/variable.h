@@ -104,4 +104,65 @@ struct variable_hint {
 /* The caller frees. */
 char *variable_hint_text(const struct variable_hint *hint);
 
+/* ---- Where they are kept ---- */
+
+/* Reading counts, and puts off eviction, unless one only looks. */
+enum variable_reading {
+    VARIABLE_READ,
+    VARIABLE_LOOK,
+};
+
+/* What is wanted of a list: NULL or 0 asks nothing. */
+struct variable_query {
+    const char *type;
+    const char *search; /* in name or description, whatever the case */
+    const char *tag;
+    const char *after; /* a name: the list goes on behind it */
+    bool descending;   /* by name */
+    int64_t skip;
+    int64_t limit;
+};
+enum variable_put {
+    VARIABLE_PUT,    /* made or changed */
+    VARIABLE_CREATE, /* ERR_CONFLICT when it is there */
+    VARIABLE_UPDATE, /* ERR_NOT_FOUND when it is not */
+};
+
+/* Fields that are NULL stay as they are. One that is made needs a value. */
+struct variable_change {
+    const char *name;
+    const char *run_id;      /* who writes; NULL: a client */
+    enum variable_type type; /* of one that is made */
+    const char *value;
+    bool plain; /* of the value: references in it are not followed */
+    const char *description;
+    const json_t *tags;
+    const bool *keep;
+};
+/* What the store offers, for those that may not know it: see core/store/variables.h. Every function
+ * blocks for as long as the database takes. */
+struct store;
+struct variable_ops {
+    enum err_code (*get)(struct store *store, const char *project, const char *scope,
+                         const char *name, enum variable_reading reading,
+                         struct variable *ret_variable, struct err *err);
+    enum err_code (*list)(struct store *store, const char *project, const char *scope,
+                          const struct variable_query *query, struct variable **ret_variables,
+                          size_t *ret_count, int64_t *ret_total, struct err *err);
+    enum err_code (*put)(struct store *store, const char *project, const char *scope,
+                         const struct variable_change *change, enum variable_put how,
+                         bool *ret_created, struct err *err);
+    enum err_code (*remove)(struct store *store, const char *project, const char *scope,
+                            const char *const *names, size_t count, const char *type,
+                            json_t **ret_removed, struct err *err);
+};
+
+/* The variables that one call may use; borrowed, all of it. */
+struct variable_access {
+    const struct variable_ops *ops;
+    struct store *store;
+    const char *scope;
+    bool chinese; /* which language rules are read in */
+};
+
 #endif

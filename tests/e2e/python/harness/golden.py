@@ -15,6 +15,7 @@ DIRECTORY = pathlib.Path(__file__).resolve().parents[2] / "golden"
 
 MODELS = ["demo", "native"]
 ID = re.compile(r"\b([a-z]+)_[0-9A-Za-z]{24}\b")
+VARIABLE = re.compile(r"_\d{14}-[0-9a-z]{7}_(result|args)\b")
 TIMES = ("created_at", "completed_at", "start", "end")
 
 
@@ -62,4 +63,4 @@ def normalised(text, model):
     def counted(match):
         ids = seen.setdefault(match[1], {})
         return f"{match[1]}_{ids.setdefault(match[0], len(ids) + 1)}"
-    return ID.sub(counted, "\n".join(lines)) + "\n"
+    return VARIABLE.sub(r"_NOW_\1", ID.sub(counted, "\n".join(lines))) + "\n"

@@ -1,0 +1,367 @@
+#include "core/run/run_variables.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/run/run_calls.h"
+#include "core/store/variables.h"
+#include "core/tool/cut.h"
+#include "core/tool/rules.h"
+#include "core/tool/var_ref.h"
+
+/* Names that a model is told when there is no variable of the name it wrote. */
+#define AVAILABLE_LIMIT 40
+
+#define ARGS_INDENT 2 /* of arguments that are kept */
+
+#define CHANNEL_CAPACITY 2 /* outputs of one resolver */
+
+static const struct variable_ops ops = {
+    .get = store_variable_get,
+    .list = store_variable_list,
+    .put = store_variable_put,
+    .remove = store_variables_remove,
+};
+
+const char *run_variable_scope(const struct run *run)
+{
+    if (!(run->row.flags & RUN_STORED))
+        return "";
+    return *run->row.thread_id ? run->row.thread_id : run->row.id;
+}
+
+struct variable_access run_variable_access(const struct run *run)
+{
+    const json_t *runnel = json_object_get(run->config, "runnel");
+
+    return (struct variable_access){.ops = &ops,
+                                    .store = engine_options(run->engine)->store,
+                                    .scope = run_variable_scope(run),
+                                    .chinese = tool_language_of(runnel) == TOOL_CHINESE};
+}
+
+/* ---- Resolved arguments ---- */
+
+void resolved_call_free(struct resolved_call *resolved)
+{
+    if (!resolved)
+        return;
+    json_decref(resolved->args);
+    json_decref(resolved->names);
+    free(resolved->text);
+    free(resolved->error);
+    free(resolved);
+}
+
+struct resolved_call *resolved_call_restore(const char *text)
+{
+    struct resolved_call *resolved;
+
+    if (!text)
+        return NULL;
+    resolved = mem_new(struct resolved_call);
+    resolved->text = mem_strdup(text);
+    resolved->args = json_parse_own(text);
+    return resolved;
+}
+
+/* ---- On a worker ---- */
+
+static void add_available(const struct tool_call *call, const struct variable_access *access,
+                          struct err *err)
+{
+    const struct variable_query query = {.limit = AVAILABLE_LIMIT};
+    struct variable *variables = NULL;
+    AUTO_BUF names = {0};
+    int64_t total = 0;
+    size_t count = 0;
+
+    if (access->ops->list(access->store, tool_call_project(call), access->scope, &query,
+                          &variables, &count, &total, NULL))
+        return;
+    for (size_t i = 0; i < count; i++)
+        buf_addf(&names, "%s%s", i ? ", " : "", variables[i].name);
+    variables_free(variables, count);
+    if (!count)
+        buf_add_text(&names, "none");
+    if (names.length > 700)
+        names.data[700] = '\0';
+    (void)snprintf(err->text + strlen(err->text), sizeof(err->text) - strlen(err->text),
+                   " Available variables: %s%s", names.data,
+                   total > (int64_t)count || names.length > 700 ? ", ..." : "");
+}
+
+static enum err_code find_variable(void *arg, const char *name, struct variable *ret_variable,
+                                   struct err *err)
+{
+    struct tool_call *call = arg;
+    struct variable_access access;
+    enum err_code rc = tool_call_variables(call, &access, err);
+
+    if (rc)
+        return rc;
+    if (tool_call_cancelled(call))
+        return err_set(err, ERR_CANCELLED, "cancelled");
+    rc = access.ops->get(access.store, tool_call_project(call), access.scope, name,
+                         VARIABLE_READ, ret_variable, err);
+    if (rc == ERR_NOT_FOUND)
+        add_available(call, &access, err);
+    return rc;
+}
+
+/* The tree is handed on whole, and its text beside it: making that costs time, too. */
+static enum err_code resolve(struct tool_call *call, struct tool_result *ret_result,
+                             struct err *err)
+{
+    json_t *args = NULL, *names = NULL;
+    AUTO_FREE char *text = NULL;
+    enum err_code rc;
+
+    rc = var_ref_resolve(tool_call_args(call), find_variable, call, &args, &names, err);
+    if (rc)
+        return rc;
+    text = json_text(args);
+    tool_result_add_text(ret_result, text);
+    return tool_call_emit_stage(call, "resolved",
+                                json_build("{s:o, s:o}", "args", args, "names", names));
+}
+
+static const struct tool_handler resolver = {
+    .name = "resolve",
+    .description = "",
+    .parameters = "{}",
+    .run = resolve,
+};
+
+/* ---- To the workers, and back ---- */
+
+/* The arguments, when there is something to resolve in them. New reference. */
+static json_t *references_in(const struct call *call)
+{
+    json_t *args = NULL;
+
+    if (!call_is_ours(call) || call->resolved || !call->use || tool_use_is_clients(call->use) ||
+        !call->arguments.length || !var_ref_may_be_in(call->arguments.data))
+        return NULL;
+    if (json_parse(call->arguments.data, call->arguments.length, &args, NULL))
+        return NULL; /* the model will be told */
+    if (json_is_object(args) && var_ref_is_in(args))
+        return args;
+    json_decref(args);
+    return NULL;
+}
+
+static bool reads_variables(const struct call *call)
+{
+    return call_is_ours(call) && call->use && call->use->handler->flags & TOOL_VARIABLES;
+}
+
+static void submit(struct run *run, const struct call *call)
+{
+    tool_executor_submit(engine_options(run->engine)->executor,
+                         &(struct tool_call_spec){
+                             .handler = &resolver,
+                             .channel = run->resolving,
+                             .position = call->resolved->position,
+                             .call_id = call->id,
+                             .project = run->row.project,
+                             .run = run->row.id,
+                             .thread = run->row.thread_id,
+                             .args = call->resolved->args,
+                             .variables = run_variable_access(run),
+                         });
+}
+
+static void start_resolving(struct run *run)
+{
+    AUTO_FREE bool *hidden = mem_new_array(bool, run->call_count);
+    unsigned count = 0;
+
+    if (run->life != RUN_ALIVE)
+        return;
+    for (unsigned i = 0; i < run->call_count; i++) {
+        struct resolved_call *resolved = run->calls[i].resolved;
+
+        if (resolved && resolved->waiting)
+            resolved->position = count++;
+    }
+    if (!count) {
+        TAKE(run->resolved)(run);
+        return;
+    }
+    run->bell = engine_bell(run);
+    run->resolving = tool_channel_new(count, hidden, CHANNEL_CAPACITY, bell_ring, run->bell);
+    for (unsigned i = 0; i < run->call_count; i++) {
+        if (run->calls[i].resolved && run->calls[i].resolved->waiting)
+            submit(run, &run->calls[i]);
+    }
+}
+
+void run_resolve_calls(struct run *run, void (*then)(struct run *run))
+{
+    bool wanted = false;
+
+    for (unsigned i = 0; i < run->call_count; i++) {
+        struct call *call = &run->calls[i];
+        json_t *args = references_in(call);
+
+        wanted = wanted || args || reads_variables(call);
+        if (!args)
+            continue;
+        call->resolved = mem_new(struct resolved_call);
+        call->resolved->args = args;
+        call->resolved->waiting = true;
+    }
+    if (!wanted) {
+        then(run);
+        return;
+    }
+    run->resolved = then;
+    run_after_write(run, start_resolving);
+}
+
+static struct resolved_call *resolved_at(const struct run *run, unsigned position)
+{
+    for (unsigned i = 0; i < run->call_count; i++) {
+        struct resolved_call *resolved = run->calls[i].resolved;
+
+        if (resolved && resolved->waiting && resolved->position == position)
+            return resolved;
+    }
+    return NULL;
+}
+
+static void take_arguments(struct resolved_call *resolved, json_t *fields)
+{
+    json_decref(resolved->args);
+    resolved->args = json_incref(json_object_get(fields, "args"));
+    resolved->names = json_incref(json_object_get(fields, "names"));
+}
+
+static void take_end(struct resolved_call *resolved, const struct tool_output *output)
+{
+    resolved->waiting = false;
+    if (!output->rc) {
+        resolved->text = tool_result_text(&output->result);
+        return;
+    }
+    json_decref(TAKE(resolved->args));
+    resolved->error = mem_new(struct err);
+    *resolved->error = output->error;
+    resolved->error->code = output->rc;
+}
+
+void run_collect_resolved(struct run *run)
+{
+    struct tool_output output;
+
+    while (run->resolving && tool_channel_take(run->resolving, &output)) {
+        struct resolved_call *resolved = resolved_at(run, output.call);
+
+        if (resolved && output.kind == TOOL_OUTPUT_STAGE)
+            take_arguments(resolved, output.fields);
+        else if (resolved && output.kind == TOOL_OUTPUT_END)
+            take_end(resolved, &output);
+        tool_output_clear(&output);
+    }
+    if (run->resolving && tool_channel_finished(run->resolving)) {
+        void (*then)(struct run *) = run->resolved;
+
+        engine_hang_up(run);
+        run_stop_resolving(run);
+        then(run);
+    }
+}
+
+void run_stop_resolving(struct run *run)
+{
+    run->resolved = NULL;
+    if (!run->resolving)
+        return;
+    tool_channel_close(run->resolving);
+    tool_channel_release(TAKE(run->resolving));
+}
+
+/* ---- Results ---- */
+
+/* Groups are what is ours to tell of; what is hidden stays so, and an answer is a message. */
+static bool is_kept(const struct run *run, const struct call *call)
+{
+    return call->use && call->use->label && call->item && !call->failed && !call->unexecuted &&
+           !call->hidden && !call->final && !(call->use->handler->flags & TOOL_NOT_KEPT) &&
+           run->row.flags & RUN_STORED;
+}
+
+static void put(struct run *run, const char *name, enum variable_type type, const char *value,
+                const char *description)
+{
+    struct variable variable = {.type = type,
+                                .value = variable_fit(value),
+                                .description = mem_strdup(description),
+                                .created_at = clock_wall_us()};
+
+    variable.length = (int64_t)variable_length(variable.value);
+    (void)snprintf(variable.name, sizeof(variable.name), "%s", name);
+    run_put_variable(run, &variable);
+}
+
+static void put_args(struct run *run, const struct call *call, const json_t *args)
+{
+    AUTO_FREE char *text = json_dumps(args, JSON_INDENT(ARGS_INDENT) | JSON_PRESERVE_ORDER);
+    AUTO_FREE char *description = mem_printf("Arguments for tool call: %s", call->name);
+
+    put(run, call->kept->args, VARIABLE_TOOL_CALL_ARGS, text, description);
+}
+
+/* The arguments as they were executed. New reference. */
+static json_t *executed_args(const struct call *call)
+{
+    json_t *args = NULL;
+
+    if (call->resolved && call->resolved->args)
+        return json_incref(call->resolved->args);
+    if (!call->arguments.length ||
+        json_parse(call->arguments.data, call->arguments.length, &args, NULL))
+        return json_object();
+    return args;
+}
+
+static char *hinted(const struct run *run, const struct call *call, const char *whole,
+                    const char *text, const struct cut_rule *rule)
+{
+    bool own_cut = call->use->handler->cut;
+    struct variable_hint hint = {.name = call->kept->result,
+                                 .length = variable_length(whole),
+                                 .truncated = call->truncated,
+                                 .chinese = rule->chinese};
+    AUTO_FREE char *said = NULL;
+
+    if (!tool_set_find(&run->tools, "ReadVar"))
+        return NULL;
+    hint.shown = own_cut ? variable_length(text) : rule->limit;
+    hint.start = own_cut           ? rule->begin + hint.shown
+                 : rule->head_only ? hint.shown
+                                   : hint.shown / 2;
+    said = variable_hint_text(&hint);
+    return mem_printf("%s%s", text, said);
+}
+
+char *run_keep_result(struct run *run, struct call *call, const char *whole, const char *text,
+                      const struct cut_rule *rule)
+{
+    json_auto_t *args = NULL;
+    AUTO_FREE char *description = NULL;
+
+    if (!is_kept(run, call))
+        return NULL;
+    call->kept = mem_new(struct variable_names);
+    variable_names_make(call->kept, call->name);
+    args = executed_args(call);
+    description = variable_describe_call(call->name, args);
+    put(run, call->kept->result, VARIABLE_TOOL_CALL_RESULT, whole, description);
+    put_args(run, call, args);
+    return hinted(run, call, whole, text, rule);
+}

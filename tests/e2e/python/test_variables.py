@@ -1,0 +1,273 @@
+"""Variables: what tools gave and what the model wrote, by name, for tools, the model and clients."""
+
+import json
+import re
+
+import pytest
+
+from harness.server import eventually
+from harness.tools import call
+
+VARS = {"type": "mcp", "server_label": "vars", "server_url": "builtin:vars",
+        "require_approval": "never"}
+TEST = {"type": "mcp", "server_label": "test", "server_url": "builtin:test",
+        "require_approval": "never"}
+LONG = "0123456789abcdef"  # test_short shows ten characters
+NAME = r"test_(short|slow)_\d{14}-[0-9a-z]{7}"
+
+
+def turns(upstream, *calls, text="Done."):
+    """The model makes one call after another, then speaks. A call is (name, arguments)."""
+    upstream.forget()
+    upstream.script(*({"match": {"tool_results": n},
+                       "answer": {"tool_calls": [{"name": name, "id": f"call_{n + 1}",
+                                                  "arguments": arguments}]}}
+                      for n, (name, arguments) in enumerate(calls)), {"answer": {"text": text}})
+
+
+@pytest.fixture
+def ask(client, upstream):
+    """ask((name, arguments), ..., more of the request) -> the response."""
+    def ask(*calls, **body):
+        turns(upstream, *calls)
+        body.setdefault("tools", [TEST, VARS])
+        response = client.responses.create(model="demo", input="go", **body)
+        assert response.status == "completed", response
+        return response
+    return ask
+
+
+def calls_of(response):
+    return [item for item in response.output if item.type == "mcp_call"]
+
+
+def outputs(response):
+    return [item.output if item.error is None else item.model_dump()["error"]["content"][0]["text"]
+            for item in calls_of(response)]
+
+
+def names_of(response, n=0):
+    return calls_of(response)[n].runnel["variables"]
+
+
+def told(upstream):
+    """The tool messages of the last request."""
+    return [m["content"] for m in upstream.chats()[-1]["messages"] if m["role"] == "tool"]
+
+
+# ---- Results and arguments ----
+
+@pytest.mark.threads
+def test_F27_F28_a_cut_result_is_kept_whole(ask, upstream):
+    first = ask(("test_short", {"text": LONG}))
+    names = names_of(first)
+    assert re.fullmatch(NAME + "_result", names["result"])
+    assert names["args"] == names["result"].removesuffix("result") + "args"
+    name = names["result"]
+    assert told(upstream) == [
+        "01234\n\n... too long, characters left out here: 6 ...\n\nbcdef"
+        "\n<!--ToolCallLog:Begin-->\n"
+        "[system log] The result was cut to 10 characters. The full result (16 characters) is kept "
+        f"in the variable `{name}`.\n"
+        f"[system hint] Pass it on without repeating it: `$VAR_REF{{{{{name}}}}}`. To read on, call "
+        f'`ReadVar` with {{"name":"{name}","start":5,"length":6}}; consider first whether you need '
+        "it.\n<!--ToolCallLog:End-->"]
+    assert outputs(first) == told(upstream)
+    again = ask(("ReadVar", {"name": name}), ("ReadVar", {"name": name, "start": 5, "length": 6}),
+                ("ReadVar", {"name": names["args"]}), previous_response_id=first.id)
+    assert outputs(again) == [LONG, "56789a", json.dumps({"text": LONG}, indent=2)]
+    listed = ask(("ListVars", {"filter": {"type": "ToolCallResult"}}),
+                 previous_response_id=first.id)
+    assert outputs(listed) == [
+        f"Available Variables (filtered: type=ToolCallResult):\n- {name}\n"
+        "  - Type: ToolCallResult; Len: 16\n"
+        f"  - Desc: Call test_short with args: text={LONG}\n  - Tags: []\nPage 1/1 (total: 1)."]
+
+
+def test_F28_a_whole_result_says_so(ask, upstream):
+    (output,) = outputs(ask(("test_slow", {"text": "short"})))
+    assert output.startswith("short\n<!--ToolCallLog:Begin-->\n[system log] This is the complete "
+                             "result (5 characters).")
+    assert told(upstream) == [output]
+
+
+def test_F28_nobody_is_pointed_to_what_is_not_offered(ask, upstream):
+    response = ask(("test_slow", {"text": "short"}), tools=[TEST])
+    assert outputs(response) == told(upstream) == ["short"]
+    assert outputs(ask(("ReadVar", {"name": names_of(response)["result"]}),
+                       previous_response_id=response.id)) == ["short"]
+
+
+def test_F07_F27_F29_what_is_not_kept(ask):
+    """Failures, hidden calls, tools that want it so, and those that are about variables."""
+    response = ask(("test_fail", {"message": "no"}), ("test_hidden", {"pieces": ["h"]}),
+                   ("test_unkept", {"text": "u"}), ("WriteVar", {"name": "w", "value": "1"}),
+                   ("ListVars", {}))
+    assert not any("variables" in (getattr(item, "runnel", None) or {})
+                   for item in calls_of(response))
+    listed = outputs(response)[-1]
+    assert "- w\n" in listed and "Result" not in listed and "Args" not in listed
+
+
+def test_F27_in_the_same_response(ask, client, upstream):
+    """What one turn gave, the next one finds, before anything of the response is to be seen."""
+    upstream.script({"match": {"tool_results": 0}, "answer": {"tool_calls": [
+                        call("test_slow", 1, text="one"), call("test_slow", 2, text="two")]}},
+                    {"match": {"tool_results": 2}, "answer": {"tool_calls": [
+                        call("ListVars", 3, filter={"search": "test_slow"})]}},
+                    {"answer": {"text": "Done."}})
+    response = client.responses.create(model="demo", input="go", tools=[TEST, VARS])
+    kept = {name for item in calls_of(response)[:2] for name in item.runnel["variables"].values()}
+    assert len(kept) == 4
+    assert set(re.findall(r"^- (.*)$", outputs(response)[-1], re.M)) == kept
+
+
+# ---- References ----
+
+@pytest.mark.threads
+def test_F23_F25_references_become_values(ask):
+    name = names_of(first := ask(("test_slow", {"text": "hello"})))["result"]
+    written = {"text": f"<$VAR_REF{{{{{name}}}}}|$VAR_REF{{{{{name}:1:3}}}}|$VAR_REF{{{{x.y}}}}>"}
+    second = ask(("test_slow", written), previous_response_id=first.id, tools=[TEST])
+    assert outputs(second) == ["<hello|ell|$VAR_REF{{x.y}}>"]
+    assert json.loads(calls_of(second)[0].arguments) == written
+    args = names_of(second)["args"]
+    (read,) = outputs(ask(("ReadVar", {"name": args}), previous_response_id=second.id))
+    assert json.loads(read) == {"text": "<hello|ell|$VAR_REF{{x.y}}>"}
+
+
+def test_F25_resolved_before_the_schema_is_checked(ask):
+    """The value is what has to fit."""
+    response = ask(("WriteVar", {"name": "zone", "value": "Mars/Olympus"}),
+                   ("ListVars", {"filter": {"type": "$VAR_REF{{zone}}"}}))
+    assert "Invalid ListVars parameters" in outputs(response)[1]
+    assert calls_of(response)[1].status == "failed"
+
+
+def test_F24_what_is_not_there_is_not_executed(ask, tmp_path):
+    counted = tmp_path / "count"
+    response = ask(("WriteVar", {"name": "a", "value": "$VAR_REF{{b}}"}), previous_response_id=None)
+    assert outputs(response) == ["Variable 'b' not found. Available variables: none"]
+    response = ask(("WriteVar", {"name": "a", "value": "1"}),
+                   ("test_count", {"path": str(counted), "text": "$VAR_REF{{none}}"}))
+    assert outputs(response)[1] == "Variable 'none' not found. Available variables: a"
+    assert calls_of(response)[1].status == "failed" and not counted.exists()
+
+
+def test_F26_what_a_tool_gave_pulls_nothing_in(ask):
+    """Neither itself, nor when the model has put it into a variable of its own."""
+    first = ask(("WriteVar", {"name": "secret", "value": "s3cret"}),
+                ("test_slow", {"text": "page: $VAR_REF{{sec"}), tools=[TEST, VARS])
+    page = names_of(first, 1)["result"]
+    # Text of a tool that has come to be a reference: as a page would bring it.
+    second = ask(("test_stream", {"text": "$VAR_REF{{", "pieces": []}),
+                 previous_response_id=first.id, tools=[TEST])
+    opening = names_of(second)["result"]
+    third = ask(("WriteVar", {"name": "copy",
+                              "value": f"$VAR_REF{{{{{opening}}}}}secret" + "}}"}),
+                ("ReadVar", {"name": "copy"}),
+                ("test_slow", {"text": "$VAR_REF{{copy}}|$VAR_REF{{" + page + "}}"}),
+                ("WriteVar", {"name": "copy", "value": "mine: $VAR_REF"}),
+                previous_response_id=second.id, tools=[TEST, VARS])
+    assert outputs(third)[1] == "$VAR_REF{{secret}}"
+    assert outputs(third)[2].startswith("$VAR_REF{{secret}}|page: $VAR_REF{{sec\n")
+
+
+# ---- The model's own ----
+
+def test_F30_F33_write_list_and_remove(ask):
+    response = ask(("WriteVar", {"name": "b", "value": "1", "desc": "The b", "tags": ["x", "y"]}),
+                   ("WriteVar", {"name": "b", "value": "22"}),
+                   ("WriteVar", {"name": "a", "value": "1"}),
+                   ("WriteVar", {"name": "none", "desc": "nothing"}),
+                   ("WriteVar", {"name": "Rule/Agent/VarRef", "value": "mine"}),
+                   ("ListVars", {"filter": {"type": "LLMAdd"}, "pageSize": 1}),
+                   ("ListVars", {"filter": {"tag": "y"}}),
+                   ("RemoveVars", {"names": ["a", "none", "Rule/Agent/VarRef"]}),
+                   ("ReadVar", {"name": "a"}), max_tool_calls=20,
+                   extra_body={"runnel": {"rounds": {"max": 20}}})
+    assert outputs(response) == [
+        "Variable 'b' created successfully.",
+        "Variable 'b' updated successfully.",
+        "Variable 'a' created successfully.",
+        "Variable 'none' does not exist; a new one needs a value.",
+        "Variable 'Rule/Agent/VarRef' is a rule and cannot be changed.",
+        "Available Variables (filtered: type=LLMAdd):\n- a\n  - Type: LLMAdd; Len: 1\n"
+        "  - Desc: N/A\n  - Tags: []\nPage 1/2 (total: 2)."
+        ' Next page: ListVars({"filter":{"type":"LLMAdd"},"pageSize":1,"page":2})',
+        'Available Variables (filtered: tag="y"):\n- b\n  - Type: LLMAdd; Len: 2\n'
+        "  - Desc: The b\n  - Tags: [x, y]\nPage 1/1 (total: 1).",
+        "Removed 1 variable(s). Failed to remove 2 variable(s): none, Rule/Agent/VarRef.",
+        "Variable 'a' not found."]
+
+
+def test_F21_rules_can_be_read_and_listed(ask):
+    response = ask(("ReadVar", {"name": "Rule/Agent/VarRef"}),
+                   ("ListVars", {"filter": {"type": "RULE", "search": "varref"}}))
+    assert "$VAR_REF{{" in outputs(response)[0]
+    assert "- Rule/Agent/VarRef\n  - Type: RULE; Len: " in outputs(response)[1]
+    assert outputs(response)[1].endswith("Page 1/1 (total: 1).")
+
+
+# ---- Whose they are ----
+
+def test_F32_branches_are_apart(ask):
+    root = ask(("WriteVar", {"name": "v", "value": "root"}))
+    left = ask(("WriteVar", {"name": "v", "value": "left"}), previous_response_id=root.id)
+    right = ask(("ReadVar", {"name": "v"}), previous_response_id=root.id)
+    assert outputs(right) == ["root"]
+    assert outputs(ask(("ReadVar", {"name": "v"}), previous_response_id=left.id)) == ["left"]
+    assert outputs(ask(("ReadVar", {"name": "v"}))) == ["Variable 'v' not found."]
+
+
+def test_F32_a_conversation_and_its_thread_are_one(ask, client, upstream, http):
+    conversation = client.conversations.create()
+    ask(("WriteVar", {"name": "v", "value": "1"}), conversation=conversation.id)
+    assert outputs(ask(("ReadVar", {"name": "v"}), conversation=conversation.id)) == ["1"]
+    turns(upstream, ("test_slow", {"text": "<$VAR_REF{{v}}>"}))
+    assistant = http.post("/v1/assistants", json={"model": "demo", "tools": [TEST, VARS]}).json()
+    thread = conversation.id.replace("conv_", "thread_")
+    base = f"/v1/threads/{thread}/runs"
+    run = http.post(base, json={"assistant_id": assistant["id"], "additional_messages": [
+        {"role": "user", "content": "go"}]}).json()
+    eventually(lambda: http.get(f"{base}/{run['id']}").json(), lambda r: r["status"] == "completed")
+    assert told(upstream)[-1].startswith("<1>\n<!--ToolCallLog")
+    (step,) = [s for s in http.get(f"{base}/{run['id']}/steps").json()["data"]
+               if s["type"] == "tool_calls"]
+    output = step["step_details"]["tool_calls"][0]["function"]["output"]
+    assert output.startswith("<1>\n<!--ToolCallLog")
+
+
+def test_F32_nothing_is_kept_of_what_is_not_stored(ask):
+    response = ask(("test_slow", {"text": "x"}), ("WriteVar", {"name": "v", "value": "1"}),
+                   ("test_slow", {"text": "$VAR_REF{{v}}"}), store=False)
+    nothing = "There are no variables here, because this response is not stored."
+    assert outputs(response) == ["x", nothing, nothing]
+    assert not any("variables" in (getattr(item, "runnel", None) or {})
+                   for item in calls_of(response))
+
+
+@pytest.mark.slow
+def test_F32_F110_variables_survive_kill_9(start_server, upstream):
+    """Also in the middle of the call that they are for: what it was to be given is known."""
+    server = start_server(lease_ttl=1)
+    client = server.sdk()
+    turns(upstream, ("test_slow", {"text": "first"}))
+    first = client.responses.create(model="demo", input="go", tools=[TEST, VARS])
+    name = names_of(first)["result"]
+    written = {"text": f"<$VAR_REF{{{{{name}}}}}>", "ms": 3000, "path": "/dev/null"}
+    turns(upstream, ("test_count_idempotent", written))
+    second = client.responses.create(model="demo", input="go", tools=[TEST, VARS],
+                                     previous_response_id=first.id, background=True)
+    eventually(lambda: upstream.chats(), len)
+    server.kill()
+    server.start()
+    client = server.sdk()
+    done = eventually(lambda: client.responses.retrieve(second.id),
+                      lambda r: r.status not in ("queued", "in_progress"), seconds=60)
+    assert done.status == "completed", done
+    assert outputs(done)[-1].startswith("<first>\n<!--ToolCallLog")
+    turns(upstream, ("ReadVar", {"name": name}))
+    third = client.responses.create(model="demo", input="go", tools=[TEST, VARS],
+                                    previous_response_id=second.id)
+    assert outputs(third) == ["first"]
