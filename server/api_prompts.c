@@ -27,6 +27,7 @@ static void set_template(json_t *object, const struct prompt_row *row)
     json_set_string(object, "version", version);
     json_set(object, "variables", prompt_template_variables(template));
     json_object_update(object, template);
+    field_hide_secrets(object);
 }
 
 static json_t *encode_prompt(const struct prompt_row *row)

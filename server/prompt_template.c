@@ -6,6 +6,7 @@
 #include "core/base/ids.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/run/tool_secrets.h"
 #include "core/run/tool_set.h"
 #include "core/store/rows.h"
 #include "server/params.h"
@@ -167,6 +168,15 @@ static enum err_code check_words(const json_t *template, struct err *err)
                        PROMPT_VARIABLE_LIMIT, json_object_size(names));
 }
 
+/* Whoever makes a response brings them along: a template is read by everybody in the project. */
+static void strip_secrets(json_t *template)
+{
+    const json_t *tools = json_object_get(template, "tools");
+
+    if (json_is_array(tools))
+        json_set(template, "tools", tool_secrets_strip(tools));
+}
+
 enum err_code prompt_template_parse(const json_t *body, json_t **ret_template, struct err *err)
 {
     json_auto_t *template = json_object();
@@ -180,6 +190,7 @@ enum err_code prompt_template_parse(const json_t *body, json_t **ret_template, s
         if (!json_absent(value) && strcmp(*key, "input") != 0)
             json_object_set(template, *key, value);
     }
+    strip_secrets(template);
     rc = parse_messages(body, template, err);
     if (!rc)
         rc = check_tools(template, err);

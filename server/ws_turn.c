@@ -447,6 +447,7 @@ static void was_made(struct loop_task *task)
     if (turn->session->gone && !turn->start.load.fence) {
         run_load_clear(&turn->start.load);
         json_decref(turn->start.context);
+        json_decref(turn->start.secrets);
         end_turn(turn);
         return;
     }

@@ -483,6 +483,18 @@ def test_a_run_that_goes_on_without_its_secrets_says_so(lax, http, mcp, upstream
     assert SECRET not in http.get(f"/v1/threads/{thread.id}/runs/{run.id}").text
 
 
+def test_a_prompt_template_keeps_no_secrets(client, http, mcp):
+    mcp.world("told", ECHO)
+    made = http.post("/v1/runnel/prompts", json={
+        "instructions": "x", "tools": [mcp.entry("told", authorization=SECRET)]})
+    assert made.status_code == 200, made.text
+    shown = made.text + http.get(f"/v1/runnel/prompts/{made.json()['id']}").text
+    assert SECRET not in shown and "had_secrets" not in shown
+    listed = outputs(client.responses.create(model="demo", input="go",
+                                             prompt={"id": made.json()["id"]}), "mcp_list_tools")
+    assert "are not kept" in listed[0].error
+
+
 def test_an_assistant_keeps_no_secrets(lax, http, mcp):
     mcp.world("kept", ECHO)
     assistant = lax.beta.assistants.create(
