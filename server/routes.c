@@ -64,6 +64,7 @@ const struct route routes[] = {
     {"POST",   "/v1/responses/{response}/cancel",                     api_response_cancel,    "cancelResponse",         ROUTE_BODY_OPTIONAL},
     {"GET",    "/v1/responses/{response}/input_items",                api_response_inputs,    "listInputItems",         0},
 
+    {"GET",    "/v1/runnel/tools",                                    api_tool_list,          "listTools",              0},
     {"GET",    "/v1/runnel/prompts",                                  api_prompt_list,        "listPrompts",            0},
     {"POST",   "/v1/runnel/prompts",                                  api_prompt_create,      "createPrompt",           0},
     {"GET",    "/v1/runnel/prompts/{prompt}",                         api_prompt_get,         "getPrompt",              0},

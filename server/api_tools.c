@@ -1,0 +1,101 @@
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/run/tool_set.h"
+#include "core/tool/registry.h"
+#include "server/api.h"
+#include "server/encode.h"
+#include "server/params.h"
+
+/*
+ * The tools that this server executes, for whoever wants to offer some: whether a request enables
+ * them is its own affair.
+ */
+
+/* Which tools are wanted. */
+struct wanted {
+    const struct request *request;
+    const char *group; /* NULL: any */
+    bool any_tag;      /* one of the tags is enough */
+};
+
+static bool has_tag(const struct tool_handler *handler, const char *tag)
+{
+    for (size_t i = 0; handler->tags && handler->tags[i]; i++)
+        if (strcmp(handler->tags[i], tag) == 0)
+            return true;
+    return false;
+}
+
+/* Without tags in the query all tools fit; with some, none that has no tags. */
+static bool fits(const struct wanted *wanted, const struct tool_handler *handler)
+{
+    size_t at = 0;
+    size_t asked = 0;
+    size_t found = 0;
+    const char *tag;
+
+    while ((tag = request_query_next(wanted->request, "tag", &at))) {
+        asked++;
+        found += has_tag(handler, tag);
+    }
+    return !asked || (wanted->any_tag ? found > 0 : found == asked);
+}
+
+static json_t *encode_tool(const struct tool_handler *handler)
+{
+    json_auto_t *extras = tool_extras(handler);
+    json_t *object =
+        json_build("{s:s, s:s, s:s, s:s, s:b}", "object", "runnel.tool", "group",
+                   handler->group, "name", handler->name, "description", handler->description,
+                   "final", (int)((handler->flags & TOOL_FINAL) != 0));
+
+    json_set_own(object, "parameters", handler->parameters);
+    json_object_update(object, extras);
+    return object;
+}
+
+static void add_group(const struct wanted *wanted, const char *group, json_t *data)
+{
+    const struct tool_handler *handler;
+
+    for (size_t n = 0; (handler = tool_registry_member(group, n)); n++)
+        if (fits(wanted, handler))
+            json_array_append_new(data, encode_tool(handler));
+}
+
+static enum err_code read_match(const struct request *request, bool *ret_any, struct err *err)
+{
+    static const char *const words[] = {"all", "any", NULL};
+    const char *match = request_query(request, "match");
+
+    if (!match || strcmp(match, "all") == 0)
+        return ERR_OK;
+    if (strcmp(match, "any") != 0)
+        return param_wrong_word(err, "match", match, words);
+    *ret_any = true;
+    return ERR_OK;
+}
+
+enum err_code api_tool_list(struct request *request, struct err *err)
+{
+    struct wanted wanted = {.request = request, .group = request_query(request, "group")};
+    const char *group;
+    json_t *data;
+    enum err_code rc = read_match(request, &wanted.any_tag, err);
+
+    if (rc)
+        return rc;
+    if (wanted.group && !tool_registry_has_group(wanted.group))
+        return err_invalid(err, "invalid_value", "group",
+                           "Invalid value: there is no tool group '%.64s' on this server.",
+                           wanted.group);
+    data = json_array();
+    for (size_t n = 0; (group = tool_registry_group_name(n)); n++)
+        if (!wanted.group || strcmp(group, wanted.group) == 0)
+            add_group(&wanted, group, data);
+    request_answer(
+        request, 200,
+        json_build("{s:s, s:o, s:b}", "object", "list", "data", data, "has_more", 0));
+    return ERR_OK;
+}
