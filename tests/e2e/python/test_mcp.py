@@ -1,13 +1,16 @@
 """F102: remote MCP servers over streamable HTTP, scripted by the tests: what works, and what does not."""
 
 import json
+import pathlib
 
 import openai
 import pytest
 
 from harness.mcp import McpServers, TEXT_ARGUMENT, text, tool
-from harness.server import Server
+from harness.process import Process
+from harness.server import Server, eventually
 from harness.tools import WEATHER, call
+from test_node import run_node
 from test_tools import LISTED, calls_then_says, check_places, items, names, parse_events
 
 ECHO = (tool("echo", "Says it again.", TEXT_ARGUMENT), lambda a: text("echo: " + a["text"]))
@@ -26,7 +29,8 @@ def mcp_process(binary, scratch, upstream_process, recorder, mcp):
     directory = scratch / "mcp"
     directory.mkdir(mode=0o755)
     config = directory / "runnel.yaml"
-    config.write_text(f"network: {{allow_internal_hosts: [\"127.0.0.1:{mcp.port}\"]}}\n")
+    config.write_text(f"network: {{allow_internal_hosts: [\"127.0.0.1:{mcp.port}\", "
+                      f"\"127.0.0.1:{mcp.everything}\"]}}\n")
     server = Server(binary, directory, upstream_process.url, recorder, config=config,
                     tool_timeout=5, tool_workers=2)
     yield server.start()
@@ -505,3 +509,64 @@ def test_an_assistant_keeps_no_secrets(lax, http, mcp):
     run = lax.beta.threads.runs.create_and_poll(thread_id=thread.id, assistant_id=assistant.id,
                                                    poll_interval_ms=50)
     assert run.status == "failed" and "are not kept" in run.last_error.message
+
+
+# ---- The reference server ----
+
+NODE = pathlib.Path(__file__).resolve().parents[1] / "node"
+
+
+@pytest.fixture
+def everything(mcp, scratch):
+    process = Process([NODE / "node_modules/.bin/node", NODE / "everything.mjs"],
+                      scratch / "everything.log", PORT=str(mcp.everything))
+    process.read_until(lambda line: line.strip() == "ready")
+    process.drain_output()
+    yield f"http://127.0.0.1:{mcp.everything}/mcp"
+    process.child.kill()
+    process.child.wait()
+
+
+@pytest.mark.timeout(180)
+def test_the_reference_server_works_with_the_node_sdk(server, everything):
+    run_node(server, "mcp", EVERYTHING=everything)
+
+
+def test_the_reference_server_works_for_an_assistant(lax, everything, upstream):
+    calls_then_says(upstream, ("everything__get-sum", {"a": 1, "b": 2}))
+    assistant = lax.beta.assistants.create(model="demo", tools=[
+        {"type": "mcp", "server_label": "everything", "server_url": everything,
+         "require_approval": "never"}])
+    thread = lax.beta.threads.create(messages=[{"role": "user", "content": "go"}])
+    with lax.beta.threads.runs.stream(thread_id=thread.id, assistant_id=assistant.id) as events:
+        events.until_done()
+    said = lax.beta.threads.messages.list(thread.id).data[0].content[0].text.value
+    assert said == "Done: The sum of 1 and 2 is 3."
+
+
+# ---- Crashes ----
+
+@pytest.mark.slow
+def test_a_call_that_a_crash_interrupted_is_not_repeated(start_server, scratch, mcp, upstream):
+    """F110: the lists are not asked for again, the call is not made again, the secrets are gone."""
+    config = scratch / "mcp-crash.yaml"
+    config.write_text(f"network: {{allow_internal_hosts: [\"127.0.0.1:{mcp.port}\"]}}\n")
+    server = start_server(config=config, lease_ttl=1)
+    client = server.sdk()
+    world = mcp.world("crashed", ECHO).on("tools/call", lambda h, m: h.wait_for_leave())
+    upstream.script({"match": {"tool_results": {"min": 2}}, "answer": {"text": "{{tool_outputs}}"}},
+                    {"match": {"tool_results": True},
+                     "answer": {"tool_calls": [call("crashed__echo", 2, text="b")]}},
+                    {"answer": {"tool_calls": [call("crashed__echo", 1, text="a")]}})
+    made = ask(client, mcp.entry("crashed", authorization=SECRET), background=True)
+    world.wait(lambda w: w.messages("tools/call"))
+    server.kill()
+    server.start()
+    response = eventually(lambda: client.responses.retrieve(made.id),
+                          lambda r: r.status in ("completed", "failed"), seconds=60)
+    assert response.status == "completed", response.error
+    first, second = [c.to_dict()["error"]["content"][0]["text"]
+                     for c in outputs(response, "mcp_call")]
+    assert "may or may not have taken effect" in first and "are not kept" in second
+    assert len(outputs(response, "mcp_list_tools")) == 1
+    assert len(world.messages("tools/list")) == 1 and len(world.messages("tools/call")) == 1

@@ -151,6 +151,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 class McpServers:
     def __init__(self):
         self.port = free_port()
+        self.everything = free_port()  # for the reference server
         self.http = http.server.ThreadingHTTPServer(("127.0.0.1", self.port), Handler)
         self.http.daemon_threads = True
         self.http.worlds = {}

@@ -34,12 +34,12 @@ def clean_environment():
 class Process:
     """One child, whose standard output is read by us and whose standard error goes to a file."""
 
-    def __init__(self, arguments, log_path):
+    def __init__(self, arguments, log_path, **environment):
         self.log_path = log_path
         self.log = open(log_path, "ab")
         self.child = subprocess.Popen([str(a) for a in arguments], stdin=subprocess.DEVNULL,
                                       stdout=subprocess.PIPE, stderr=self.log, text=True,
-                                      env=clean_environment())
+                                      env={**clean_environment(), **environment})
         self.output = []
         self.marked = 0
 
