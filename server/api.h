@@ -21,6 +21,7 @@ endpoint_fn api_run_modify, api_run_cancel, api_run_submit, api_run_events;
 endpoint_fn api_step_list, api_step_get;                                /* api_steps.c */
 endpoint_fn api_response_create, api_response_get, api_response_delete; /* api_responses.c */
 endpoint_fn api_response_cancel, api_response_inputs;
+endpoint_fn api_response_chain, api_run_chain;             /* api_chain.c */
 endpoint_fn api_response_compact;                          /* api_compact.c */
 endpoint_fn api_response_input_tokens;                     /* api_input_tokens.c */
 endpoint_fn api_response_connect;                          /* api_response_socket.c */

@@ -8,6 +8,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/run/past_calls.h"
+#include "server/encode_chain.h"
 #include "server/encode_field.h"
 #include "server/step_include.h"
 
@@ -298,6 +299,7 @@ json_t *encode_run(const struct run_row *row)
     set_run_config(object, row);
     field_set_own(object, "metadata", row->metadata, "{}");
     json_set(object, "usage", current_run_usage(row));
+    encode_chain_stats(object, row);
     return object;
 }
 

@@ -42,6 +42,8 @@ json_t *encode_tool_call(const struct item_row *call, const struct item_row *out
                          unsigned include);
 /* {"prompt_tokens","completion_tokens","total_tokens"} from a row's usage; null for NULL. */
 json_t *encode_run_usage(const char *usage);
+/* The same in the words of Responses. */
+json_t *encode_usage(const char *usage);
 
 /* The response object; `output` (taken) is its list of output items, see encode_item(). */
 json_t *encode_response(const struct run_row *row, json_t *output);

@@ -4,6 +4,7 @@
 #include "core/base/mem.h"
 #include "core/run/item.h"
 #include "server/encode.h"
+#include "server/encode_chain.h"
 #include "server/encode_field.h"
 
 /* Responses and their items. */
@@ -26,11 +27,11 @@ static json_t *response_error(const struct run_row *row)
     if (row->error)
         return json_parse_own(row->error);
     return json_build("{s:s, s:s}", "code", "server_error", "message",
-                      row->status == RUN_EXPIRED ? "The response took too long."
+                      row->status == RUN_EXPIRED ? RUN_TOOK_TOO_LONG
                                                  : "The response could not be completed.");
 }
 
-static json_t *response_usage(const char *usage)
+json_t *encode_usage(const char *usage)
 {
     json_auto_t *tokens = json_parse_own(usage);
     const json_t *input = json_object_get(tokens, "input_tokens_details");
@@ -164,8 +165,9 @@ json_t *encode_response(const struct run_row *row, json_t *output)
     set_service_tier(object, config, row);
     json_set_bool(object, "store", row->flags & RUN_STORED);
     json_set(object, "usage",
-             response_usage(run_status_is_final(row->status) ? row->usage : NULL));
+             encode_usage(run_status_is_final(row->status) ? row->usage : NULL));
     field_set_own(object, "metadata", row->metadata, "{}");
+    encode_chain_stats(object, row);
     return object;
 }
 
@@ -174,7 +176,7 @@ json_t *encode_compaction(const struct run_row *row, json_t *output)
     json_t *object = encode_new(row->id, "response.compaction", row->created_at);
 
     json_set(object, "output", output);
-    json_set(object, "usage", response_usage(row->usage));
+    json_set(object, "usage", encode_usage(row->usage));
     return object;
 }
 

@@ -73,6 +73,9 @@ const struct route routes[] = {
     {"POST",   "/v1/runnel/prompts/{prompt}/versions",                api_prompt_version_create, "createPromptVersion", 0},
     {"GET",    "/v1/runnel/prompts/{prompt}/versions/{version}",      api_prompt_version_get,    "getPromptVersion",    0},
 
+    {"GET",    "/v1/runnel/responses/{response}/chain",               api_response_chain,     "getResponseChain",       0},
+    {"GET",    "/v1/runnel/threads/{thread}/runs/{run}/chain",        api_run_chain,          "getRunChain",            0},
+
     {"POST",   "/v1/runnel/threads/{thread}/fork",                    api_thread_fork,        "forkThread",             ROUTE_BODY_OPTIONAL},
     {"POST",   "/v1/runnel/threads/{from}/copy_to/{to}",              api_thread_copy,        "copyThread",             ROUTE_BODY_OPTIONAL},
     {"POST",   "/v1/runnel/threads/{from}/merge_to/{to}",             api_thread_merge,       "mergeThread",            ROUTE_BODY_OPTIONAL},

@@ -440,7 +440,9 @@ void chain_past_clear(struct chain_past *past)
 /* ---- A stretch of items ---- */
 
 struct telling {
-    struct chain_text *text;
+    struct chain_text *text; /* or, instead, somebody who wants the calls alone: */
+    chain_call_fn *each;
+    void *arg;
     const struct item_row *const *items;
     const json_t *bodies;
     size_t end; /* outputs come before it */
@@ -468,21 +470,28 @@ static size_t find_output(const struct telling *telling, size_t at)
     return i;
 }
 
+static void log_call(struct chain_text *text, const struct chain_call *call)
+{
+    if (!text->calls++)
+        buf_add_text(&text->hint, hint_begin);
+    hint_call(&text->hint, call);
+    chain_log_block(call, &text->flow);
+    buf_add_char(&text->flow, '\n');
+}
+
 static void tell_call(struct telling *telling, size_t at)
 {
     size_t answer = find_output(telling, at);
     bool answered = answer < telling->end;
-    struct chain_text *text = telling->text;
     struct chain_past past;
 
     if (chain_past_read(&past, telling->items[at], body_at(telling, at),
                         answered ? telling->items[answer] : NULL,
                         answered ? body_at(telling, answer) : NULL)) {
-        if (!text->calls++)
-            buf_add_text(&text->hint, hint_begin);
-        hint_call(&text->hint, &past.call);
-        chain_log_block(&past.call, &text->flow);
-        buf_add_char(&text->flow, '\n');
+        if (telling->each)
+            telling->each(telling->arg, at, &past.call);
+        else
+            log_call(telling->text, &past.call);
     }
     chain_past_clear(&past);
 }
@@ -531,7 +540,7 @@ static void tell_answer(struct telling *telling, size_t first, size_t end)
     for (size_t i = first; i < end; i++) {
         const struct item_row *item = telling->items[i];
 
-        if (strcmp(item->type, "message") == 0)
+        if (strcmp(item->type, "message") == 0 && telling->text)
             tell_message(telling, i);
         else if (past_is_call(item->type, body_at(telling, i)))
             calls[count++] = (struct place){.at = i, .order = item->model_index};
@@ -541,23 +550,39 @@ static void tell_answer(struct telling *telling, size_t first, size_t end)
         tell_call(telling, calls[i].at);
 }
 
+static void tell(struct telling *telling, size_t first)
+{
+    const struct item_row *const *items = telling->items;
+
+    while (first < telling->end) {
+        size_t next = first + 1;
+
+        while (next < telling->end && same_turn(items[first], items[next]))
+            next++;
+        tell_answer(telling, first, next);
+        first = next;
+    }
+}
+
 void chain_text_tell(struct chain_text *ret_text, const struct item_row *const *items,
                      const json_t *bodies, size_t first, size_t end)
 {
     struct telling telling = {.text = ret_text, .items = items, .bodies = bodies, .end = end};
 
     memset(ret_text, 0, sizeof(*ret_text));
-    while (first < end) {
-        size_t next = first + 1;
-
-        while (next < end && same_turn(items[first], items[next]))
-            next++;
-        tell_answer(&telling, first, next);
-        first = next;
-    }
+    tell(&telling, first);
     trim_end(&ret_text->flow);
     if (ret_text->calls)
         buf_add_text(&ret_text->hint, hint_end);
+}
+
+void chain_each_call(const struct item_row *const *items, const json_t *bodies, size_t first,
+                     size_t end, chain_call_fn *each, void *arg)
+{
+    struct telling telling = {
+        .each = each, .arg = arg, .items = items, .bodies = bodies, .end = end};
+
+    tell(&telling, first);
 }
 
 void chain_text_clear(struct chain_text *text)

@@ -73,4 +73,9 @@ void chain_text_tell(struct chain_text *ret_text, const struct item_row *const *
                      const json_t *bodies, size_t first, size_t end);
 void chain_text_clear(struct chain_text *text);
 
+/* The calls that the text logs, in its order. `at` is the place of the call's item. */
+typedef void chain_call_fn(void *arg, size_t at, const struct chain_call *call);
+void chain_each_call(const struct item_row *const *items, const json_t *bodies, size_t first,
+                     size_t end, chain_call_fn *each, void *arg);
+
 #endif

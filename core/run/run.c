@@ -700,7 +700,7 @@ void run_expire(struct run *run)
     if (run->life != RUN_ALIVE)
         return;
     if (!run_is_assistants(run)) {
-        run_fail(run, "server_error", "The response took too long.");
+        run_fail(run, "server_error", RUN_TOOK_TOO_LONG);
         return;
     }
     cut_short(run, "run_expired", STEP_EXPIRED);

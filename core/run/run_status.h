@@ -61,4 +61,7 @@ enum run_status run_status_parse(const char *name);
 #define for_each_status(s) for (enum run_status s = RUN_QUEUED; s < RUN_STATUS_COUNT; s++)
 #define for_each_event(e)  for (enum run_status_event e = 0; e < RUN_EV_COUNT; e++)
 
+/* What the error of a response says when it took longer than it may. */
+#define RUN_TOOK_TOO_LONG "The response took too long."
+
 #endif

@@ -279,6 +279,7 @@ static void after_tools(struct run *run)
 
     run_close_item(run, ITEM_COMPLETED);
     run_show_final_calls(run);
+    chain_end_round(&run->chain);
     if (client && run_is_assistants(run)) {
         run_require_action(run);
         return;
@@ -288,7 +289,6 @@ static void after_tools(struct run *run)
         run_finish(run);
         return;
     }
-    chain_end_round(&run->chain);
     run_end_turn(run);
     run_ask_model(run);
 }

@@ -352,3 +352,115 @@ def test_F68_a_form_of_history_that_is_none_is_refused(http, history):
     answer = http.post("/v1/responses", json={"model": "demo", "input": "go",
                                               "runnel": {"history": history}})
     assert answer.status_code == 400 and answer.json()["error"]["param"] == "runnel.history"
+
+
+# ---- What happened, for those who ask ----
+
+USAGE = [{"prompt_tokens": 10, "completion_tokens": 1, "total_tokens": 11},
+         {"prompt_tokens": 20, "completion_tokens": 2, "total_tokens": 22},
+         {"prompt_tokens": 40, "completion_tokens": 4, "total_tokens": 44}]
+
+
+def two_rounds(upstream):
+    upstream.script(
+        {"times": 1, "answer": {"text": "I look.", "tool_calls": [slow(1, "one"), call(
+            "test_fail", 2, message="boom")], "usage": USAGE[0]}},
+        {"times": 1, "answer": {"tool_calls": [call("test_slow", 3, ms=20, text="three")], "usage": USAGE[1]}},
+        {"answer": {"text": "Done.", "usage": USAGE[2]}})
+
+
+def check_stats(stats, rounds, calls):
+    assert (stats["rounds"], stats["calls"]) == (rounds, calls)
+    assert stats["ended_at"] - stats["started_at"] in range(stats["total_ms"] - 1, stats["total_ms"] + 2)
+    assert 0 <= stats["total_ms"] < 600000
+
+
+def test_F63_usage_is_the_sum_and_stats_tell_the_rest(ask, client, upstream):
+    two_rounds(upstream)
+    response = ask()
+    assert (response.usage.input_tokens, response.usage.output_tokens) == (70, 7)
+    check_stats(response.runnel["stats"], 2, 3)
+    assert response.runnel["stats"]["total_ms"] >= 20
+    assert client.responses.retrieve(response.id).runnel == response.runnel
+    for item in calls_of(response):
+        assert item.runnel["round"] == (2 if item.id == calls_of(response)[-1].id else 1)
+        assert item.runnel["start"] <= item.runnel["end"]
+    upstream.answer(text="no tools")
+    assert getattr(ask(), "runnel", None) is None
+
+
+def test_F64_the_result_of_a_chain_can_be_had(ask, http, upstream):
+    two_rounds(upstream)
+    response = ask(parallel_tool_calls=False)
+    answer = http.get(f"/v1/runnel/responses/{response.id}/chain")
+    assert answer.status_code == 200, answer.text
+    chain = answer.json()
+    assert chain["object"] == "runnel.chain" and chain["id"] == response.id
+    assert chain["status"] == "completed" and chain["error"] is None
+    check_stats(chain["stats"], 2, 3)
+    assert (chain["usage"]["input_tokens"], chain["usage"]["output_tokens"]) == (70, 7)
+    one, two, three = chain["tool_call_history"]
+    assert [c["call_id"] for c in (one, two, three)] == ["call_1", "call_2", "call_3"]
+    assert [c["round_index"] for c in (one, two, three)] == [1, 1, 2]
+    assert one["tool_name"] == "test_slow" and one["args"] == {"ms": 0, "text": "one"}
+    assert (one["result"]["status"], one["result"]["data"]) == ("success", "one")
+    assert (two["result"]["status"], two["result"]["error"]) == ("error", "boom")
+    assert one["llm_usage"] == two["llm_usage"] == {"input_tokens": 20, "output_tokens": 2,
+                                                    "total_tokens": 22}
+    assert three["llm_usage"]["input_tokens"] == 40
+    assert three["end_time"] - three["start_time"] >= 19
+    assert chain["response_content"].startswith("I look.\n\n" + BLOCK % ("one", "one"))
+    assert "Status: ✗ Failed: boom\n```" in chain["response_content"]
+    assert chain["response_content"].endswith("\n\nDone.")
+    assert chain["tool_chain_content"].count("\n- `") == 3
+    assert [m["role"] for m in chain["messages"]["tool_chain"]] == [
+        "assistant", "tool", "tool", "assistant", "tool", "assistant"]
+    assert "[SYSTEM]" not in answer.text
+
+
+def test_F64_of_a_run_with_calls_of_the_client(run, client, http, upstream):
+    upstream.script({"match": {"tool_results": True}, "answer": {"text": "Sunny."}},
+                    {"answer": {"tool_calls": [slow(1), call(number=2, city="Rome")]}})
+    waiting = run([TEST, WEATHER])
+    url = f"/v1/runnel/threads/{waiting.thread_id}/runs/{waiting.id}/chain"
+    assert http.get(url).json()["status"] == "running"
+    ended = client.copy().beta.threads.runs.submit_tool_outputs_and_poll(
+        run_id=waiting.id, thread_id=waiting.thread_id,
+        tool_outputs=[{"tool_call_id": "call_2", "output": "sun"}])
+    assert ended.status == "completed"
+    check_stats(ended.runnel["stats"], 1, 1)
+    chain = http.get(url).json()
+    ours, theirs = chain["tool_call_history"]
+    assert (ours["result"]["data"], theirs["result"]["data"]) == ("fact", "sun")
+    assert theirs["tool_name"] == "get_weather" and theirs["start_time"] is None
+    assert chain["response_content"].endswith("Sunny.")
+
+
+def test_F64_chains_that_did_not_end_well(client, http, start_server, upstream):
+    then_says(upstream, [slow(1)], [call("test_slow", 2, ms=600000, text="never")], text="no")
+    response = client.responses.create(model="demo", input="go", tools=[TEST], background=True)
+    url = f"/v1/runnel/responses/{response.id}/chain"
+    eventually(lambda: len(http.get(url).json()["tool_call_history"]) == 1 and len(upstream.chats()) == 2)
+    assert http.get(url).json()["status"] == "running"
+    client.responses.cancel(response.id)
+    chain = eventually(lambda: http.get(url).json(), lambda c: c["status"] != "running")
+    assert chain["status"] == "aborted" and len(chain["tool_call_history"]) == 1
+    assert chain["tool_call_history"][0]["result"]["data"] == "fact"
+    upstream.script({"match": {"tool_results": True}, "answer": {"fault": {"kind": "status", "status": 400}}},
+                    {"answer": {"tool_calls": [slow()]}})
+    failed = client.responses.create(model="demo", input="go", tools=[TEST])
+    chain = http.get(f"/v1/runnel/responses/{failed.id}/chain").json()
+    assert chain["status"] == "error" and chain["error"]["code"] and len(chain["tool_call_history"]) == 1
+    late = start_server(response_timeout=1)
+    then_says(upstream, [call("test_slow", 2, ms=600000, text="never")], text="no")
+    ended = late.sdk().responses.create(model="demo", input="go", tools=[TEST])
+    assert late.http().get(f"/v1/runnel/responses/{ended.id}/chain").json()["status"] == "timeout"
+
+
+def test_F64_of_others_nothing_is_shown(http):
+    for path, message in (
+            ("/v1/runnel/responses/resp_aaaaaaaaaaaaaaaaaaaaaaaa/chain", "Response with id"),
+            ("/v1/runnel/threads/thread_aaaaaaaaaaaaaaaaaaaaaaaa/runs/run_aaaaaaaaaaaaaaaaaaaaaaaa/chain",
+             "No ")):
+        answer = http.get(path)
+        assert answer.status_code == 404 and answer.json()["error"]["message"].startswith(message)
