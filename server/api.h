@@ -33,6 +33,8 @@ endpoint_fn api_tool_list;                                      /* api_tools.c *
 endpoint_fn api_prompt_create, api_prompt_list, api_prompt_get; /* api_prompts.c */
 endpoint_fn api_prompt_delete, api_prompt_version_create;
 endpoint_fn api_prompt_version_list, api_prompt_version_get;
+endpoint_fn api_variable_list, api_variable_create, api_variable_clear; /* api_variables.c */
+endpoint_fn api_variable_stats, api_variable_get, api_variable_modify, api_variable_delete;
 endpoint_fn api_thread_fork, api_thread_copy, api_thread_merge; /* api_thread_copies.c */
 
 #endif

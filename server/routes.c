@@ -79,6 +79,30 @@ const struct route routes[] = {
     {"POST",   "/v1/runnel/threads/{thread}/fork",                    api_thread_fork,        "forkThread",             ROUTE_BODY_OPTIONAL},
     {"POST",   "/v1/runnel/threads/{from}/copy_to/{to}",              api_thread_copy,        "copyThread",             ROUTE_BODY_OPTIONAL},
     {"POST",   "/v1/runnel/threads/{from}/merge_to/{to}",             api_thread_merge,       "mergeThread",            ROUTE_BODY_OPTIONAL},
+
+    {"GET",    "/v1/runnel/threads/{thread}/variables",                            api_variable_list,       "listThreadVariables",           0},
+    {"POST",   "/v1/runnel/threads/{thread}/variables",                            api_variable_create,     "createThreadVariable",          0},
+    {"DELETE", "/v1/runnel/threads/{thread}/variables",                            api_variable_clear,      "clearThreadVariables",          0},
+    {"GET",    "/v1/runnel/threads/{thread}/variables/stats",                      api_variable_stats,      "getThreadVariableStats",        0},
+    {"GET",    "/v1/runnel/threads/{thread}/variables/{variable}",                 api_variable_get,        "getThreadVariable",             0},
+    {"POST",   "/v1/runnel/threads/{thread}/variables/{variable}",                 api_variable_modify,     "modifyThreadVariable",          0},
+    {"DELETE", "/v1/runnel/threads/{thread}/variables/{variable}",                 api_variable_delete,     "deleteThreadVariable",          0},
+
+    {"GET",    "/v1/runnel/conversations/{conversation}/variables",                api_variable_list,       "listConversationVariables",     0},
+    {"POST",   "/v1/runnel/conversations/{conversation}/variables",                api_variable_create,     "createConversationVariable",    0},
+    {"DELETE", "/v1/runnel/conversations/{conversation}/variables",                api_variable_clear,      "clearConversationVariables",    0},
+    {"GET",    "/v1/runnel/conversations/{conversation}/variables/stats",          api_variable_stats,      "getConversationVariableStats",  0},
+    {"GET",    "/v1/runnel/conversations/{conversation}/variables/{variable}",     api_variable_get,        "getConversationVariable",       0},
+    {"POST",   "/v1/runnel/conversations/{conversation}/variables/{variable}",     api_variable_modify,     "modifyConversationVariable",    0},
+    {"DELETE", "/v1/runnel/conversations/{conversation}/variables/{variable}",     api_variable_delete,     "deleteConversationVariable",    0},
+
+    {"GET",    "/v1/runnel/responses/{response}/variables",                        api_variable_list,       "listResponseVariables",         0},
+    {"POST",   "/v1/runnel/responses/{response}/variables",                        api_variable_create,     "createResponseVariable",        0},
+    {"DELETE", "/v1/runnel/responses/{response}/variables",                        api_variable_clear,      "clearResponseVariables",        0},
+    {"GET",    "/v1/runnel/responses/{response}/variables/stats",                  api_variable_stats,      "getResponseVariableStats",      0},
+    {"GET",    "/v1/runnel/responses/{response}/variables/{variable}",             api_variable_get,        "getResponseVariable",           0},
+    {"POST",   "/v1/runnel/responses/{response}/variables/{variable}",             api_variable_modify,     "modifyResponseVariable",        0},
+    {"DELETE", "/v1/runnel/responses/{response}/variables/{variable}",             api_variable_delete,     "deleteResponseVariable",        0},
 };
 /* clang-format on */
 

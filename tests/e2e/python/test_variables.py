@@ -154,6 +154,15 @@ def test_F24_what_is_not_there_is_not_executed(ask, tmp_path):
     assert calls_of(response)[1].status == "failed" and not counted.exists()
 
 
+def test_F24_circles_are_named(ask, http):
+    first = ask(("test_slow", {}))
+    base = f"/v1/runnel/responses/{first.id}/variables"
+    for name, value in (("a", "$VAR_REF{{b}}"), ("b", "$VAR_REF{{a}}")):
+        assert http.post(base, json={"name": name, "value": value}).status_code == 200
+    second = ask(("test_slow", {"text": "$VAR_REF{{a}}"}), previous_response_id=first.id)
+    assert outputs(second) == ["Circular variable reference: a -> b -> a"]
+
+
 def test_F26_what_a_tool_gave_pulls_nothing_in(ask):
     """Neither itself, nor when the model has put it into a variable of its own."""
     first = ask(("WriteVar", {"name": "secret", "value": "s3cret"}),
@@ -271,3 +280,124 @@ def test_F32_F110_variables_survive_kill_9(start_server, upstream):
     third = client.responses.create(model="demo", input="go", tools=[TEST, VARS],
                                     previous_response_id=second.id)
     assert outputs(third) == ["first"]
+
+
+# ---- The client's ----
+
+def accepted(answer):
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def refused(answer, status, message, param=None):
+    assert answer.status_code == status, answer.text
+    error = answer.json()["error"]
+    assert (error["message"], error["param"]) == (message, param)
+
+
+@pytest.fixture(params=["threads", "conversations", "responses"])
+def base(request, http, ask):
+    """The path of the variables of something that has none yet."""
+    if request.param == "responses":
+        of = ask().id
+    else:
+        of = accepted(http.post(f"/v1/{request.param}", json={}))["id"]
+    return f"/v1/runnel/{request.param}/{of}/variables"
+
+
+def test_F33_a_client_puts_reads_and_removes(http, base):
+    made = accepted(http.post(base, json={"name": "a", "value": "0\u00e42345", "tags": ["x"],
+                                          "description": "The a"}))
+    assert made["value"] == "0\u00e42345" and made["type"] == "USER_ADD"
+    assert (made["length"], made["bytes"], made["keep"]) == (6, 7, False)
+    assert accepted(http.get(f"{base}/a?start=1&length=2"))["value"] == "\u00e42"
+    assert accepted(http.get(f"{base}/a?start=9"))["value"] == ""
+    assert accepted(http.get(f"{base}/a?length=0"))["value"] == ""
+    changed = accepted(http.post(f"{base}/a", json={"keep": True}))
+    assert changed["keep"] and changed["value"] == made["value"] and changed["tags"] == ["x"]
+    refused(http.delete(f"{base}/a"), 400, "Variable 'a' is kept: set 'keep' to false first.")
+    accepted(http.post(base, json={"name": "b", "value": "1"}))
+    stats = accepted(http.get(f"{base}/stats"))
+    assert (stats["total"], stats["bytes"], stats["kept"]) == (2, 8, 1)
+    assert stats["by_type"]["USER_ADD"] == 2
+    assert accepted(http.delete(f"{base}?type=LLMAdd"))["deleted"] == 0
+    assert accepted(http.delete(base))["deleted"] == 1
+    accepted(http.post(f"{base}/a", json={"keep": False}))
+    assert accepted(http.delete(f"{base}/a")) == {"id": "a", "object": "variable.deleted",
+                                                  "deleted": True}
+    refused(http.get(f"{base}/a"), 404, "Variable 'a' not found.")
+    refused(http.delete(f"{base}/a"), 404, "Variable 'a' not found.")
+
+
+def test_F33_lists_in_pages(http, base):
+    for name in ("c", "a", "b"):
+        accepted(http.post(base, json={"name": name, "value": name, "tags": [f"t{name}"]}))
+    page = accepted(http.get(f"{base}?order=asc&limit=2"))
+    assert [v["name"] for v in page["data"]] == ["a", "b"] and page["has_more"]
+    assert "value" not in page["data"][0]
+    page = accepted(http.get(f"{base}?order=asc&limit=2&after={page['last_id']}"))
+    assert [v["name"] for v in page["data"]] == ["c"] and not page["has_more"]
+    assert [v["name"] for v in accepted(http.get(base))["data"]] == ["c", "b", "a"]
+    for query, names in (("tag=tb", ["b"]), ("search=A", ["a"]), ("type=ToolCallArgs", [])):
+        found = accepted(http.get(f"{base}?{query}"))["data"]
+        assert [v["name"] for v in found] == names, query
+
+
+def test_F33_what_is_wrong_is_named(http, base):
+    refused(http.post(base, json={"value": "1"}), 400, "Missing required parameter: 'name'.", "name")
+    refused(http.post(base, json={"name": "a"}), 400, "Missing required parameter: 'value'.",
+            "value")
+    refused(http.post(base, json={"name": "Rule/x", "value": "1"}), 400,
+            "Invalid 'name': 'Rule/x'. Expected at most 128 letters, digits, underscores and "
+            "hyphens.", "name")
+    refused(http.post(base, json={"name": "stats", "value": "1"}), 400,
+            "Invalid 'name': 'stats' is the name of something else here.", "name")
+    refused(http.post(base, json={"name": "a", "value": "x" * (2**20 + 1)}), 400,
+            "Invalid 'value': string too long. Expected at most 1048576 bytes, but got 1048577 "
+            "instead.", "value")
+    refused(http.post(base, json={"name": "a", "value": "1", "tags": ["x", 1]}), 400,
+            "Invalid type for 'tags[1]': expected a string, but got an integer instead.", "tags[1]")
+    accepted(http.post(base, json={"name": "a", "value": "1"}))
+    refused(http.post(base, json={"name": "a", "value": "2"}), 400,
+            "Variable 'a' exists already.")
+    refused(http.post(f"{base}/none", json={"value": "2"}), 404, "Variable 'none' not found.")
+    refused(http.get(f"{base}/a?start=-1"), 400,
+            "Invalid 'start': '-1'. Expected a whole number from 0 on.", "start")
+    answer = http.get(f"{base}?type=rule")
+    assert answer.status_code == 400 and answer.json()["error"]["param"] == "type"
+
+
+def test_F32_F33_strangers_find_nothing(http, base, stranger_key):
+    accepted(http.post(base, json={"name": "a", "value": "1"}))
+    of = base.split("/")[-2]
+    for method, path, body in (("GET", "", None), ("POST", "", {"name": "b", "value": "1"}),
+                               ("DELETE", "", None), ("GET", "/stats", None), ("GET", "/a", None),
+                               ("POST", "/a", {"value": "2"}), ("DELETE", "/a", None)):
+        answer = http.request(method, base + path, json=body,
+                              headers={"Authorization": f"Bearer {stranger_key}"})
+        assert answer.status_code == 404 and of.split("_")[1] in answer.text, (method, path)
+    assert [v["name"] for v in accepted(http.get(base))["data"]] == ["a"]
+
+
+def test_F33_what_a_client_put_is_there_for_the_model(ask, http, client):
+    conversation = client.conversations.create()
+    base = f"/v1/runnel/conversations/{conversation.id}/variables"
+    accepted(http.post(base, json={"name": "inner", "value": "deep"}))
+    accepted(http.post(base, json={"name": "outer", "value": "<$VAR_REF{{inner}}>"}))
+    response = ask(("test_slow", {"text": "$VAR_REF{{outer}}"}), conversation=conversation.id)
+    assert outputs(response)[0].startswith("<deep>\n")
+    thread = base.replace("conversations/conv_", "threads/thread_")
+    types = {v["type"]: v["name"] for v in accepted(http.get(thread))["data"]}
+    assert set(types) == {"USER_ADD", "ToolCallResult", "ToolCallArgs"}
+    of_response = f"/v1/runnel/responses/{response.id}/variables/{types['ToolCallResult']}"
+    assert accepted(http.get(of_response))["value"] == "<deep>"
+
+
+def test_F32_a_response_is_changed_for_itself(ask, http):
+    root = ask(("WriteVar", {"name": "v", "value": "root"}))
+    left = ask(previous_response_id=root.id)
+    base = f"/v1/runnel/responses/{left.id}/variables"
+    assert accepted(http.get(f"{base}/v"))["type"] == "LLMAdd"
+    accepted(http.post(f"{base}/v", json={"value": "left"}))
+    assert outputs(ask(("ReadVar", {"name": "v"}), previous_response_id=left.id)) == ["left"]
+    assert outputs(ask(("ReadVar", {"name": "v"}), previous_response_id=root.id)) == ["root"]

@@ -199,6 +199,20 @@ class Tour:
         assert made["instructions"] == "Ho."
         self.ask("DELETE", path, known=(200, 404))
 
+    def variables(self):
+        """A refused one may have been made all the same."""
+        thread = self.ask("POST", "/threads", {})["id"]
+        base = f"/runnel/threads/{thread}/variables"
+        self.ask("POST", base, {"name": "a", "value": "1"}, known=(200, 400))
+        self.ask("POST", f"{base}/a", {"value": "2", "keep": True})
+        assert self.ask("GET", f"{base}/a")["value"] == "2"
+        self.ask("POST", f"{base}/a", {"keep": False})
+        for order in ("asc", "desc"):
+            self.ask("GET", f"{base}?order={order}")
+        self.ask("GET", f"{base}/stats")
+        self.ask("DELETE", f"{base}/a", known=(200, 404))
+        self.ask("DELETE", f"/threads/{thread}", known=(200, 404))
+
     def go(self, upstream):
         upstream.script(*WEATHER_RULES[:1], {"match": {"tool": "get_weather"},
                                              **WEATHER_RULES[1]},
@@ -208,3 +222,4 @@ class Tour:
         self.responses()
         self.conversations()
         self.prompts()
+        self.variables()
