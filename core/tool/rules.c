@@ -176,7 +176,7 @@ static const struct wording about_variables = {
     "\n## Variables\n\n"
     "What a tool gave you is kept as a variable; if you were shown only part of it, a notice "
     "names the variable that holds the whole.\n\n"
-    "- `ReadVar` (arguments `name`, `start`, `length`) and `ListVars` are always there.\n"
+    "- `ReadVar` (arguments `name`, `start`, `length`) reads one.\n"
     "- `$VAR_REF{{name}}` in an argument passes a value to a tool without your repeating it; "
     "how, stands in `Rule/Agent/VarRef`.\n\n"
     "## Rule documents\n\n"
@@ -185,7 +185,7 @@ static const struct wording about_variables = {
     "`ReadVar({\"name\": \"Rule/Agent/TODO\"})`, then do as it says.\n",
     "\n## 变量\n\n"
     "工具的结果会保存为变量；如果只向你展示了一部分，提示中会给出保存完整内容的变量名。\n\n"
-    "- `ReadVar`（参数 `name`、`start`、`length`）和 `ListVars` 始终可用。\n"
+    "- `ReadVar`（参数 `name`、`start`、`length`）用于读取变量。\n"
     "- 在参数中写 `$VAR_REF{{name}}` 可以把变量的值传给工具而无需重复；详见 "
     "`Rule/Agent/VarRef`。\n\n"
     "## 规则文档\n\n"
@@ -194,11 +194,21 @@ static const struct wording about_variables = {
     "再按其要求执行。\n",
 };
 
-static void add_fixed(struct buf *buf, enum tool_language language)
+/* What is said of variables is of use to a model that can read them only. */
+static bool reads_variables(const struct rules_group *groups, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        for (size_t n = 0; strcmp(groups[i].name, "vars") == 0 && groups[i].tools[n]; n++)
+            if (strcmp(groups[i].tools[n], "ReadVar") == 0)
+                return true;
+    return false;
+}
+
+static void add_fixed(struct buf *buf, bool variables, enum tool_language language)
 {
     buf_add_text(buf, "<tool-rules>\n");
     buf_add_text(buf, wording_in(&basics, language));
-    if (tool_registry_find("vars", "ReadVar"))
+    if (variables)
         buf_add_text(buf, wording_in(&about_variables, language));
     buf_add_text(buf, "</tool-rules>");
 }
@@ -290,7 +300,7 @@ static char *prompt_of(const struct tool_group *group, const struct rules_group 
                               : mem_strdup(wording_in(&group->prompt, language));
 }
 
-static void add_group(struct buf *buf, const struct rules_group *enabled,
+static void add_group(struct buf *buf, const struct rules_group *enabled, bool variables,
                       enum tool_language language)
 {
     const struct tool_group *group = tool_registry_group(enabled->name);
@@ -309,19 +319,21 @@ static void add_group(struct buf *buf, const struct rules_group *enabled,
     add_trimmed(buf, prompt);
     buf_add_char(buf, '\n');
     add_pinned(buf, group, language);
-    add_index(buf, group, language);
+    if (variables)
+        add_index(buf, group, language);
     buf_add_text(buf, "</tool-group-rule>");
 }
 
 char *tool_rules_text(const struct rules_group *groups, size_t count,
                       enum tool_language language)
 {
+    bool variables = reads_variables(groups, count);
     AUTO_BUF buf = {0};
 
     if (!count)
         return mem_strdup("");
-    add_fixed(&buf, language);
+    add_fixed(&buf, variables, language);
     for (size_t i = 0; i < count; i++)
-        add_group(&buf, &groups[i], language);
+        add_group(&buf, &groups[i], variables, language);
     return buf_take(&buf);
 }

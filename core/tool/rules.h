@@ -14,6 +14,9 @@
  * enabled tools and the language, so that requests of one configuration begin with the same bytes
  * and an upstream's prompt cache hits.
  *
+ * What it says of variables, and the list of rules that are read on demand, is there only for a model
+ * that is offered ReadVar.
+ *
  * Skill rules are variables by name, "Rule/<group>/<rule>", that nobody can write: they stand in
  * the descriptors of groups and here (scope "Agent"). They are there whether or not their group is
  * enabled.

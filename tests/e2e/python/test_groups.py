@@ -247,7 +247,7 @@ def test_F18_rules_speak_chinese_where_the_request_does(ask, run):
 
 
 def test_F19_F20_skill_rules_are_listed_or_pinned(ask):
-    told = system_text(ask({"tool_groups": {"test": True}}))
+    told = system_text(ask({"tool_groups": {"test": True, "vars": True}}))
     _, rules = told.split("**Pinned Rules:**")
     pinned, index = rules.split("**On-Demand Documentation (Stored as Variables):**")
     assert pinned == "\n\n**How tests are made:**\nA test can fail.\n\n"
@@ -256,6 +256,28 @@ def test_F19_F20_skill_rules_are_listed_or_pinned(ask):
         "| `Rule/test/slow-tools` | Tools that take long | Before calling test_slow |\n"
         "| `Rule/test/images` | Tools that draw | As needed |\n\n"
         "*Access via: ReadVar({\"name\": \"<VarName>\"})*\n</tool-group-rule>")
+
+
+def test_F19_what_cannot_be_read_is_not_listed(ask):
+    told = system_text(ask({"tool_groups": {"test": True}}))
+    assert "**Pinned Rules:**" in told and "Rule/" not in told and "ReadVar" not in told
+
+
+def test_F19_F22_a_rule_on_demand_is_read(http, upstream):
+    upstream.script({"match": {"tool_results": True}, "answer": {"text": "ok"}},
+                    {"answer": {"tool_calls": [
+                        {"name": "ReadVar", "id": "call_1",
+                         "arguments": {"name": "Rule/test/slow-tools"}},
+                        {"name": "ReadVar", "id": "call_2",
+                         "arguments": {"name": "Rule/Agent/TODO"}}]}})
+    output = http.post("/v1/responses", json={
+        "model": "demo", "input": "go",
+        "runnel": {"tool_groups": {"test": True, "vars": True}}}).json()["output"]
+    assert "Rule/Agent/TODO" in system_text(upstream.chats()[0])
+    slow, todo = sorted((item for item in output if item["type"] == "mcp_call"),
+                        key=lambda item: "TODO" in item["arguments"])
+    assert slow["output"].startswith("Be patient with test_slow.")
+    assert todo["output"].startswith("# To-do list") and "`PENDING`" in todo["output"]
 
 
 def test_rules_are_counted(client, ask, http):

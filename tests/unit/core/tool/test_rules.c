@@ -23,9 +23,7 @@ static enum err_code run(struct tool_call *call, struct tool_result *ret_result,
 static const struct tool_handler a_one = {.name = "one", .group = "a", .run = run};
 static const struct tool_handler b_one = {.name = "three", .group = "b", .run = run};
 static const struct tool_handler a_two = {.name = "two", .group = "a", .run = run};
-static const struct tool_handler read_var = {.name = "ReadVar", .group = "vars", .run = run};
 static const struct tool_handler *const handlers[] = {&a_one, &b_one, &a_two, NULL};
-static const struct tool_handler *const with_vars[] = {&a_one, &b_one, &a_two, &read_var, NULL};
 
 static const struct skill_rule a_rules[] = {
     {.name = "first",
@@ -64,6 +62,7 @@ static int set_registry(void **state)
 static const char *const one[] = {"one", NULL};
 static const char *const one_two[] = {"one", "two", NULL};
 static const char *const three[] = {"three", NULL};
+static const char *const reader[] = {"ReadVar", NULL};
 
 /* ---- F17: the order of things ---- */
 
@@ -77,8 +76,8 @@ static void rules_F17_are_empty_without_groups(void **state)
 
 static void rules_F17_begin_with_the_fixed_block_and_go_on_with_groups(void **state)
 {
-    const struct rules_group enabled[] = {{"a", one_two}, {"b", three}};
-    AUTO_FREE char *text = tool_rules_text(enabled, 2, TOOL_ENGLISH);
+    const struct rules_group enabled[] = {{"a", one_two}, {"b", three}, {"vars", reader}};
+    AUTO_FREE char *text = tool_rules_text(enabled, 3, TOOL_ENGLISH);
     static const char expected[] = "</tool-rules>\n\n"
                                    "<tool-group-rule group=\"a\">\n\n"
                                    "Group \"a\" contains following tools: one, two.\n\n"
@@ -105,9 +104,9 @@ static void rules_F17_begin_with_the_fixed_block_and_go_on_with_groups(void **st
 /* F18. */
 static void rules_F18_are_the_same_bytes_every_time(void **state)
 {
-    const struct rules_group enabled[] = {{"a", one_two}, {"b", three}};
-    AUTO_FREE char *first = tool_rules_text(enabled, 2, TOOL_CHINESE);
-    AUTO_FREE char *second = tool_rules_text(enabled, 2, TOOL_CHINESE);
+    const struct rules_group enabled[] = {{"a", one_two}, {"b", three}, {"vars", reader}};
+    AUTO_FREE char *first = tool_rules_text(enabled, 3, TOOL_CHINESE);
+    AUTO_FREE char *second = tool_rules_text(enabled, 3, TOOL_CHINESE);
 
     (void)state;
     assert_string_equal(first, second);
@@ -155,17 +154,15 @@ static void rules_F20_pinned_ones_are_not_in_the_table(void **state)
 
 static void rules_speak_of_variables_where_they_can_be_read(void **state)
 {
-    const struct rules_group enabled[] = {{"a", one}};
+    const struct rules_group enabled[] = {{"a", one}, {"vars", reader}};
     AUTO_FREE char *without = tool_rules_text(enabled, 1, TOOL_ENGLISH);
-    AUTO_FREE char *with = NULL;
+    AUTO_FREE char *with = tool_rules_text(enabled, 2, TOOL_ENGLISH);
 
     (void)state;
-    tool_registry_set(with_vars);
-    with = tool_rules_text(enabled, 1, TOOL_ENGLISH);
-    tool_registry_set(handlers);
-    assert_null(strstr(without, "Rule/Agent/VarRef"));
+    assert_null(strstr(without, "Rule/"));
     assert_non_null(strstr(with, "Rule/Agent/VarRef"));
     assert_non_null(strstr(with, "Rule/Agent/TODO"));
+    assert_non_null(strstr(with, "Rule/a/first"));
 }
 
 /* ---- F19, F22: rules by name ---- */
