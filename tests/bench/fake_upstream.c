@@ -5,8 +5,10 @@
  *
  * Every POST is answered with a stream of TOKENS chunks, the first at once, then RATE a second (0: all
  * at once). Each carries the time it was sent at in its text: "@<nanoseconds> ". So whoever reads it,
- * however many servers later, knows how long it was on its way. One thread, one epoll; requests are
- * not looked at beyond their length.
+ * however many servers later, knows how long it was on its way. One thread, one epoll.
+ *
+ * Requests are not looked at beyond their length, but for one word when everything is sent at once:
+ * who says "use 4 tools" is first asked to call `text` for the lengths of 1, 2, 3 and 4 letters.
  */
 
 #include <arpa/inet.h>
@@ -27,6 +29,7 @@
 
 #define CONNECTION_LIMIT 20000
 #define REQUEST_LIMIT    65536
+#define CALLS_LIMIT      64
 #define TICK_NS          1000000 /* chunks that are due are sent this often */
 
 struct connection {
@@ -74,7 +77,7 @@ static size_t add_chunk(char *out, size_t room, const char *text)
 
 static size_t add_delta(char *out, size_t room, const char *delta, const char *finish)
 {
-    char event[512];
+    char event[768];
 
     (void)snprintf(
         event, sizeof(event),
@@ -95,9 +98,9 @@ static size_t add_token(char *out, size_t room)
     return add_delta(out, room, delta, "null");
 }
 
-static size_t add_end(char *out, size_t room)
+static size_t add_end(char *out, size_t room, const char *reason)
 {
-    size_t used = add_delta(out, room, "{}", "\"stop\"");
+    size_t used = add_delta(out, room, "{}", reason);
 
     used +=
         add_chunk(out + used, room - used,
@@ -109,6 +112,42 @@ static size_t add_end(char *out, size_t room)
     return used + 5;
 }
 
+/* How many calls are wanted, that were not made yet. */
+static int wanted_calls(const struct connection *connection)
+{
+    const char *word = connection->request;
+
+    if (strstr(word, "\"role\":\"tool\""))
+        return 0;
+    while ((word = strstr(word, "\"use "))) {
+        char *end;
+        long count = strtol(word + 5, &end, 10);
+
+        if (strncmp(end, " tools", 6) == 0 && count > 0 && count <= CALLS_LIMIT)
+            return (int)count;
+        word++;
+    }
+    return 0;
+}
+
+static size_t add_calls(char *out, size_t room, int count)
+{
+    size_t used = 0;
+
+    for (int i = 0; i < count; i++) {
+        char delta[384];
+
+        (void)snprintf(
+            delta, sizeof(delta),
+            "{\"tool_calls\":[{\"index\":%d,\"id\":\"call_%d\",\"type\":\"function\","
+            "\"function\":{\"name\":\"text\",\"arguments\":\"{\\\"operation\\\":"
+            "\\\"length\\\",\\\"input\\\":\\\"%0*d\\\"}\"}}]}",
+            i, i + 1, i + 1, 0);
+        used += add_delta(out + used, room - used, delta, "null");
+    }
+    return used;
+}
+
 static bool start_answer(struct connection *connection)
 {
     static const char head[] = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
@@ -116,6 +155,7 @@ static bool start_answer(struct connection *connection)
 
     char first[2048];
     size_t used = sizeof(head) - 1;
+    int calls = interval_ns ? 0 : wanted_calls(connection);
 
     connection->received = connection->wanted = 0;
     /* The first token comes at once; the others of streams that began together not in step. */
@@ -129,12 +169,14 @@ static bool start_answer(struct connection *connection)
     }
 
     /* All at once: one send. */
-    char *out = malloc(4096 + (size_t)tokens * 512);
+    size_t room = 4096 + (size_t)tokens * 512 + (size_t)calls * 768;
+    char *out = malloc(room);
 
     memcpy(out, head, used);
-    for (int i = 0; i < tokens; i++)
+    used += add_calls(out + used, room - used, calls);
+    for (int i = 0; i < tokens && !calls; i++)
         used += add_token(out + used, 512);
-    used += add_end(out + used, 2048);
+    used += add_end(out + used, 2048, calls ? "\"tool_calls\"" : "\"stop\"");
     bool sent = send_all(connection->fd, out, used);
 
     free(out);
@@ -155,7 +197,7 @@ static bool continue_answer(struct connection *connection, uint64_t now)
             break;
     }
     if (connection->sent >= tokens) {
-        used += add_end(out + used, sizeof(out) - used);
+        used += add_end(out + used, sizeof(out) - used, "\"stop\"");
         connection->sent = -1;
     }
     return !used || send_all(connection->fd, out, used);

@@ -17,6 +17,7 @@ import tempfile
 import time
 
 import conversations
+import tools
 from processes import (BOTH_CORES, CLIENT_CORE, HERE, MODEL, ROOT, Nginx, Runnel, Upstream, as_sent,
                        busy_part, load_rounds, load_streams, rss_kb, span, trouble)
 
@@ -175,7 +176,7 @@ class Bench:
 PARTS = {"start": Bench.start, "streams": Bench.streams, "held": Bench.held,
          "requests": Bench.requests, "first": conversations.first_tokens,
          "cycles": conversations.cycles, "threads": conversations.long_threads,
-         "chain": conversations.chain}
+         "chain": conversations.chain, "tools": tools.tools}
 
 
 def build(folder):
