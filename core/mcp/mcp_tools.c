@@ -126,6 +126,17 @@ static json_t *read_tool(const json_t *given)
                       "input_schema", schema, "annotations", annotations_of(given));
 }
 
+/* All of it is stored, shown and told to the model. */
+static enum err_code check_size(const json_t *tools, struct err *err)
+{
+    AUTO_FREE char *text = json_text(tools);
+
+    if (strlen(text) <= MCP_LIST_LIMIT)
+        return ERR_OK;
+    return err_set(err, ERR_LIMIT, "its list of tools is larger than %zu bytes",
+                   MCP_LIST_LIMIT);
+}
+
 enum err_code mcp_tools_add_page(json_t *tools, const json_t *page, struct err *err)
 {
     const json_t *list = json_object_get(page, "tools");
@@ -149,7 +160,7 @@ enum err_code mcp_tools_add_page(json_t *tools, const json_t *page, struct err *
         }
         json_array_append_new(tools, tool);
     }
-    return ERR_OK;
+    return check_size(tools, err);
 }
 
 /* ---- Which of them ---- */

@@ -21,6 +21,7 @@
 #define MCP_NAME_LIMIT        ((size_t)128)   /* bytes */
 #define MCP_DESCRIPTION_LIMIT ((size_t)4096)  /* bytes */
 #define MCP_SCHEMA_LIMIT      ((size_t)65536) /* bytes of JSON */
+#define MCP_LIST_LIMIT        ((size_t)1 << 20) /* bytes of JSON, all tools of a server together */
 
 /* Adds the tools of one page, the result of tools/list, to `tools`: {"name", "description",
  * "input_schema", "annotations"} each, as mcp_list_tools shows them. ERR_UPSTREAM when the page is

@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import threading
 
 import openai
 import pytest
@@ -383,6 +384,28 @@ def test_servers_that_are_slow_starve_nobody(client, mcp, upstream):
         client.responses.cancel(response.id)
     world.wait(lambda w: len(w.messages("notifications/cancelled")) == 20)
     world.wait(lambda w: sum(method == "DELETE" for method, _, _ in w.requests) == 20)
+
+
+def test_servers_are_listed_at_once(client, mcp):
+    """Each lists its tools when the other has been asked for its own, too."""
+    both = threading.Barrier(2)
+
+    def list_together(handler, message):
+        both.wait(60)
+        handler.answer(message, handler.world.result(message))
+    for path in ("left", "right"):
+        mcp.world(path, ECHO).on("tools/list", list_together)
+    listed = outputs(ask(client, mcp.entry("left"), mcp.entry("right")), "mcp_list_tools")
+    assert [(i.server_label, len(i.tools)) for i in listed] == [("left", 1), ("right", 1)]
+
+
+def test_a_response_that_waits_for_a_list_can_be_cancelled(client, mcp, upstream):
+    world = mcp.world("waits", ECHO).on("tools/list", lambda h, m: h.wait_for_leave())
+    made = ask(client, mcp.entry("waits"), background=True)
+    world.wait(lambda w: w.messages("tools/list"))
+    assert client.responses.cancel(made.id).status == "cancelled"
+    world.wait(lambda w: w.requests[-1][0] == "DELETE")
+    assert upstream.chats() == []
 
 
 # ---- Where it may go ----

@@ -79,6 +79,26 @@ static void a_list_has_an_end(void **state)
     }
 }
 
+static void a_list_has_a_size(void **state)
+{
+    AUTO_FREE char *filler = mem_new_array(char, MCP_SCHEMA_LIMIT);
+    json_auto_t *tools = json_array();
+    enum err_code rc = ERR_OK;
+    size_t i;
+
+    (void)state;
+    memset(filler, 'x', MCP_SCHEMA_LIMIT - 100);
+    for (i = 0; i < MCP_TOOL_LIMIT && !rc; i++) {
+        AUTO_FREE char *name = mem_printf("t%zu", i);
+        json_auto_t *page = json_build("{s:[{s:s, s:{s:s}}]}", "tools", "name", name,
+                                       "inputSchema", "x", filler);
+
+        rc = mcp_tools_add_page(tools, page, NULL);
+    }
+    assert_int_equal(rc, ERR_LIMIT);
+    assert_in_range(i, 16, 18);
+}
+
 static void a_page_without_a_list_is_none(void **state)
 {
     json_auto_t *tools = json_array();
@@ -181,6 +201,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_used_is_left_out),
         cmocka_unit_test(a_schema_has_a_size),
         cmocka_unit_test(a_list_has_an_end),
+        cmocka_unit_test(a_list_has_a_size),
         cmocka_unit_test(a_page_without_a_list_is_none),
         cmocka_unit_test(a_description_hides_nothing),
         cmocka_unit_test(a_description_is_cut_at_a_character),
