@@ -464,3 +464,37 @@ def test_F64_of_others_nothing_is_shown(http):
              "No ")):
         answer = http.get(path)
         assert answer.status_code == 404 and answer.json()["error"]["message"].startswith(message)
+
+
+def test_F68_the_hint_names_variables_that_can_be_read(ask, upstream):
+    """What a log block has shortened, ReadVar still gives whole."""
+    long = "".join(chr(ord("a") + n % 26) for n in range(1000))
+    then_says(upstream, [slow(1, long)], text="done")
+    first = ask()
+    variable = calls_of(first)[0].runnel["variables"]["result"]
+    upstream.forget()
+    upstream.script({"match": {"tool_results": True}, "answer": {"text": "read"}},
+                    {"answer": {"tool_calls": [{"name": "ReadVar", "id": "call_9", "arguments": {"name": variable}}]}})
+    vars_group = {**TEST, "server_label": "vars", "server_url": "builtin:vars"}
+    second = ask(previous_response_id=first.id, input="and?", tools=[TEST, vars_group], extra_body=COMPACT)
+    (text,) = assistant_text(upstream.chats()[0])
+    assert f"result=$VAR_REF{{{{{variable}}}}})" in text and long[:200] + "..." in text and long not in text
+    (read,) = calls_of(second)
+    assert read.name == "ReadVar" and long in (read.output or ""), read
+
+
+def test_F62_every_phase_of_a_chain_is_an_event(client, upstream):
+    """Start and end of a call, the words as they come, and what goes wrong."""
+    def events():
+        with client.responses.stream(model="demo", input="go", tools=[TEST]) as stream:
+            return [event for event in stream]
+    then_says(upstream, [slow(1), call("test_fail", 2, message="boom")], text="done")
+    seen = [event.type for event in events()]
+    assert seen.count("response.mcp_call.in_progress") == 2
+    assert seen.count("response.mcp_call.completed") == seen.count("response.mcp_call.failed") == 1
+    assert seen.index("response.mcp_call.in_progress") < seen.index("response.output_text.delta")
+    assert seen[-1] == "response.completed"
+    upstream.script({"match": {"tool_results": True}, "answer": {"fault": {"kind": "status", "status": 400}}},
+                    {"answer": {"tool_calls": [slow()]}})
+    last = events()[-1]
+    assert last.type == "response.failed" and last.response.error.message
