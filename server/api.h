@@ -32,6 +32,7 @@ endpoint_fn api_conversation_item_get, api_conversation_item_delete;
 endpoint_fn api_tool_list;                                      /* api_tools.c */
 endpoint_fn api_prompt_create, api_prompt_list, api_prompt_get; /* api_prompts.c */
 endpoint_fn api_prompt_delete, api_prompt_version_create;
+endpoint_fn api_approval_list, api_approval_get, api_approval_decide;
 endpoint_fn api_prompt_version_list, api_prompt_version_get;
 endpoint_fn api_variable_list, api_variable_create, api_variable_clear; /* api_variables.c */
 endpoint_fn api_variable_stats, api_variable_get, api_variable_modify, api_variable_delete;

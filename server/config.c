@@ -18,6 +18,8 @@
 #include "core/base/clock.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/tool/permission.h"
+#include "handlers/handlers.h"
 #include "server/config_yaml.h"
 #include "server/own_address.h"
 
@@ -651,6 +653,59 @@ static enum err_code check_texts(const struct config *config, struct err *err)
     return ERR_OK;
 }
 
+/* ---- tools.permissions ---- */
+
+static bool is_tool(const char *key)
+{
+    const char *slash = strchr(key, '/');
+    size_t length = slash ? (size_t)(slash - key) : strlen(key);
+
+    for (const struct tool_handler *const *at = all_handlers; *at; at++) {
+        const char *group = (*at)->group;
+
+        if (group && strlen(group) == length && strncmp(group, key, length) == 0 &&
+            (!slash || strcmp((*at)->name, slash + 1) == 0))
+            return true;
+    }
+    return false;
+}
+
+/* Values of the file are words, those of switches too. */
+static void read_switches(json_t *declared)
+{
+    static const char *const switches[] = {"requireExecutionApproval", "requireResultApproval"};
+
+    for (size_t i = 0; i < COUNT_OF(switches); i++) {
+        const char *word = json_get_string(declared, switches[i], "");
+        bool on;
+
+        if (config_switch_parse(word, &on))
+            json_set_bool(declared, switches[i], on);
+    }
+}
+
+static enum err_code check_permissions(struct config *config, struct err *err)
+{
+    json_t *tools = json_object_get(whole_of(config)->file, "tools");
+    json_t *set = json_object_get(tools, "permissions");
+    const char *key;
+    json_t *declared;
+
+    if (json_absent(set))
+        return ERR_OK;
+    json_object_foreach (set, key, declared) {
+        read_switches(declared);
+        if (!is_tool(key))
+            return err_set(
+                err, ERR_INVALID,
+                "tools.permissions: there is no tool '%.128s': expected group/tool, or a "
+                "group",
+                key);
+    }
+    config->permissions = set;
+    return permissions_check(set, "tools.permissions", err);
+}
+
 static enum err_code check(struct config *config, struct err *err)
 {
     char host[256];
@@ -671,6 +726,8 @@ static enum err_code check(struct config *config, struct err *err)
         rc = check_dialects(config, err);
     if (!rc)
         rc = check_context_tokens(config, err);
+    if (!rc)
+        rc = check_permissions(config, err);
     if (rc)
         return rc;
     if (config->no_auth && !own_address_is_loopback(host))

@@ -351,7 +351,7 @@ static const json_t *call_member(const json_t *body, const char *key)
 {
     const json_t *value = json_object_get(body, key);
 
-    return value ? value : json_object_get(json_object_get(body, "runnel"), key);
+    return json_absent(value) ? json_object_get(json_object_get(body, "runnel"), key) : value;
 }
 
 /* What a call gave, from the item of its output or, of server-side calls, from its own body. */

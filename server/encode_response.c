@@ -222,8 +222,12 @@ static enum item_statuses item_statuses(const char *type)
 /* They are known by their item's id alone. */
 static bool is_hosted_call(const char *type)
 {
-    static const char *const types[] = {"mcp_call", "file_search_call", "web_search_call",
-                                        "code_interpreter_call", "image_generation_call"};
+    static const char *const types[] = {"mcp_call",
+                                        "file_search_call",
+                                        "web_search_call",
+                                        "code_interpreter_call",
+                                        "image_generation_call",
+                                        "mcp_approval_request"};
 
     for (size_t i = 0; i < COUNT_OF(types); i++)
         if (strcmp(types[i], type) == 0)

@@ -18,6 +18,7 @@
 #include "core/store/runs.h"
 #include "server/params.h"
 #include "server/prompt_template.h"
+#include "server/response_approvals.h"
 #include "server/response_input.h"
 #include "server/response_params.h"
 #include "server/runnel_params.h"
@@ -96,6 +97,10 @@ static enum err_code check_means(const struct response_create *create,
         return rc;
     tool_set_load_items(&tools, load->items, load->item_count);
     rc = tool_choice_check(&tools, json_object_get(create->body, "tool_choice"), err);
+    if (!rc)
+        rc = tool_set_check_permissions(
+            &tools, json_object_get(json_object_get(create->body, "runnel"), "permissions"),
+            err);
     tool_set_clear(&tools);
     if (rc)
         return rc;
@@ -333,6 +338,20 @@ static enum err_code count_context(const struct response_create *create, struct 
 
 /* ---- Preparing ---- */
 
+/* Answers are taken up by a response that then is made; or given back. */
+static enum err_code take_approvals(const struct response_create *create, struct run_load *load,
+                                    int64_t position, struct err *err)
+{
+    enum err_code rc = response_approvals_take(create->server->store, load, err);
+
+    if (rc)
+        return rc;
+    rc = take_conversation(create, load, position, err);
+    if (rc)
+        response_approvals_give_back(create->server->store, load);
+    return rc;
+}
+
 static enum err_code prepare(const struct response_create *create, struct run_start *ret_start,
                              struct err *err)
 {
@@ -351,7 +370,7 @@ static enum err_code prepare(const struct response_create *create, struct run_st
     if (!rc)
         rc = count_context(create, &start.load, err);
     if (!rc)
-        rc = take_conversation(create, &start.load, position, err);
+        rc = take_approvals(create, &start.load, position, err);
     if (rc) {
         run_load_clear(&start.load);
         return rc;

@@ -6,6 +6,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/run/compaction.h"
+#include "core/run/run_approvals.h"
 #include "core/run/tool_secrets.h"
 #include "server/params.h"
 #include "server/prompt_template.h"
@@ -527,8 +528,8 @@ void response_conversation(const json_t *body, char ret_thread[ID_SIZE])
 json_t *response_config(const json_t *body)
 {
     static const char *const elsewhere[] = {
-        "input",    "stream",       "store",        "background", "previous_response_id",
-        "metadata", "conversation", RUN_COMPACT_KEY};
+        "input",    "stream",       "store",         "background",     "previous_response_id",
+        "metadata", "conversation", RUN_COMPACT_KEY, RUN_APPROVALS_KEY};
     json_t *config = json_object();
     json_auto_t *tools = json_array();
     const char *key;

@@ -76,6 +76,10 @@ const struct route routes[] = {
     {"GET",    "/v1/runnel/responses/{response}/chain",               api_response_chain,     "getResponseChain",       0},
     {"GET",    "/v1/runnel/threads/{thread}/runs/{run}/chain",        api_run_chain,          "getRunChain",            0},
 
+    {"GET",    "/v1/runnel/approvals",                                api_approval_list,      "listApprovals",          0},
+    {"GET",    "/v1/runnel/approvals/{approval}",                     api_approval_get,       "getApproval",            0},
+    {"POST",   "/v1/runnel/approvals/{approval}",                     api_approval_decide,    "decideApproval",         0},
+
     {"POST",   "/v1/runnel/threads/{thread}/fork",                    api_thread_fork,        "forkThread",             ROUTE_BODY_OPTIONAL},
     {"POST",   "/v1/runnel/threads/{from}/copy_to/{to}",              api_thread_copy,        "copyThread",             ROUTE_BODY_OPTIONAL},
     {"POST",   "/v1/runnel/threads/{from}/merge_to/{to}",             api_thread_merge,       "mergeThread",            ROUTE_BODY_OPTIONAL},

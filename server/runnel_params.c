@@ -1,10 +1,13 @@
 #include "server/runnel_params.h"
 
+#include <string.h>
+
 #include <stdint.h>
 
 #include "core/base/json.h"
 #include "core/run/chain.h"
 #include "core/tool/cut.h"
+#include "core/tool/permission.h"
 #include "server/group_params.h"
 #include "server/params.h"
 
@@ -83,6 +86,31 @@ static enum err_code check_rounds(const json_t *runnel, const char *path, struct
     return rc ? rc : param_int(rounds, here.text, "max_calls", 0, CALLS_LIMIT, &number, err);
 }
 
+static enum err_code check_approval(const json_t *runnel, const char *path, struct err *err)
+{
+    static const char *const known[] = {"channel", NULL};
+    static const char *const channels[] = {"suspend", "deny", NULL};
+    const struct param_path here = param_key(path, "approval");
+    json_t *approval = NULL;
+    const char *channel;
+    enum err_code rc = param_object(runnel, path, "approval", PARAM_OPTIONAL, &approval, err);
+
+    if (rc || !approval)
+        return rc;
+    rc = param_unknown(approval, here.text, known, err);
+    return rc ? rc
+              : param_enum(approval, here.text, "channel", PARAM_OPTIONAL, channels, &channel,
+                           err);
+}
+
+static enum err_code check_permissions(const json_t *runnel, const char *path, struct err *err)
+{
+    const json_t *set = json_object_get(runnel, "permissions");
+
+    return json_absent(set) ? ERR_OK
+                            : permissions_check(set, param_key(path, "permissions").text, err);
+}
+
 /* Where a member may stand. */
 enum place {
     OF_REQUEST, /* of a run or a response only, and not part of its settings */
@@ -95,8 +123,10 @@ static const struct member {
     enum place place;
     enum err_code (*check)(const json_t *runnel, const char *path, struct err *err);
 } members[] = {
+    {"approval",    ANYWHERE,   check_approval},
     {"context",     OF_REQUEST, check_context},
     {"history",     ANYWHERE,   check_history},
+    {"permissions", ANYWHERE,   check_permissions},
     {"rounds",      ANYWHERE,   check_rounds},
     {"rules",       ANYWHERE,   check_rules},
     {"tool_groups", ANYWHERE,   group_params_check},
@@ -155,15 +185,30 @@ json_t *runnel_settings(const json_t *body)
     return settings;
 }
 
+static bool denies_approvals(const json_t *settings)
+{
+    const json_t *approval = json_object_get(settings, "approval");
+
+    return strcmp(json_get_string(approval, "channel", ""), "deny") == 0;
+}
+
+/* What is about security is the stricter of both. */
 json_t *runnel_settings_merge(const json_t *wide, const json_t *narrow)
 {
     json_t *groups = group_params_merge(json_object_get(wide, "tool_groups"),
                                         json_object_get(narrow, "tool_groups"));
+    json_t *permissions = permissions_merge(json_object_get(wide, "permissions"),
+                                            json_object_get(narrow, "permissions"));
     json_t *both = json_is_object(wide) ? json_deep_copy(wide) : json_object();
+    bool denies = denies_approvals(wide);
 
     if (json_is_object(narrow))
         json_object_update_recursive(both, (json_t *)(uintptr_t)narrow);
     if (groups)
         json_set(both, "tool_groups", groups);
+    if (permissions)
+        json_set(both, "permissions", permissions);
+    if (denies)
+        json_set(both, "approval", json_build("{s:s}", "channel", "deny"));
     return both;
 }

@@ -19,6 +19,8 @@
  *   runnel.rounds.max_calls     tool calls that are executed; null for no limit
  *   runnel.tool_groups          which groups of tools are on (group_params.h)
  *   runnel.rules.language       "en" or "zh": of what is written for the model
+ *   runnel.approval.channel     "suspend": calls that need an approval wait for one; "deny": they are refused
+ *   runnel.permissions          policies by tool, which only tighten: {"label/tool": {"execution": "ask-always"}}
  *
  * Assistants and threads may have one, too, without a context: what it says counts for their runs,
  * unless the run says something else.

@@ -232,6 +232,7 @@ static enum err_code start_engine(struct serving *serving, struct err *err)
         .executor = serving->server.executor,
         .assistants = &assistants_face,
         .responses = &responses_face,
+        .permissions = config->permissions,
         .seal = &serving->server.seal,
         .upstreams = config->upstreams,
         .upstream_count = config->upstream_count,

@@ -16,6 +16,7 @@ static const struct {
     [ERR_NOT_FOUND]    = {404, "invalid_request_error"},
     [ERR_METHOD]       = {405, "invalid_request_error"},
     [ERR_CONFLICT]     = {400, "invalid_request_error"},
+    [ERR_TAKEN]        = {409, "invalid_request_error"},
     [ERR_TOO_LARGE]    = {413, "invalid_request_error"},
     [ERR_LIMIT]        = {429, "requests"},
     [ERR_CANCELLED]    = {499, "invalid_request_error"},

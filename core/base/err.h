@@ -33,6 +33,7 @@ enum err_code {
     ERR_NOT_FOUND,    /* 404: it makes sense, but there is no such thing */
     ERR_METHOD,       /* 405: the path exists, this method of it does not */
     ERR_CONFLICT,  /* 400: there is, but in a state that does not allow it (OpenAI says 400) */
+    ERR_TAKEN,     /* 409: somebody else was first, and did something else */
     ERR_TOO_LARGE, /* 413: larger than a named limit */
     ERR_LIMIT,     /* 429: too much at once; try again later */
     ERR_CANCELLED, /* whoever asked for this no longer wants it */

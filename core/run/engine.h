@@ -41,7 +41,9 @@ struct engine_options {
     struct tool_executor *executor;
     const struct face *assistants; /* the two faces */
     const struct face *responses;
-    const struct seal *seal;                /* for what clients carry */
+    const json_t
+        *permissions;        /* the operator's `tools.permissions`, only read; NULL for none */
+    const struct seal *seal; /* for what clients carry */
     const struct model_upstream *upstreams; /* fixed at start */
     size_t upstream_count;
     unsigned loops;                  /* 0: as many as there are cores */

@@ -103,6 +103,13 @@ size_t item_annotate(struct item *item, json_t *annotation)
     return json_array_size(part->annotations) - 1;
 }
 
+void item_set_field(struct item *item, const char *key, json_t *value)
+{
+    if (!item->fields)
+        item->fields = json_object();
+    json_set(item->fields, key, value);
+}
+
 void item_note(struct item *item, const char *key, const char *text)
 {
     if (!item->metadata)
@@ -256,7 +263,7 @@ json_t *item_body(const struct item *item)
 static bool shows_status(const char *type)
 {
     return strcmp(type, "mcp_list_tools") != 0 && strcmp(type, "reasoning") != 0 &&
-           strcmp(type, "compaction") != 0;
+           strcmp(type, "compaction") != 0 && strcmp(type, "mcp_approval_request") != 0;
 }
 
 void item_hide_notes(json_t *object)
@@ -328,6 +335,16 @@ void item_row_copy(struct item_row *ret_copy, const struct item_row *row)
     *ret_copy = *row;
     ret_copy->body = mem_strdup(row->body ? row->body : "{}");
     ret_copy->metadata = mem_strdup(row->metadata);
+}
+
+void approval_row_copy(struct approval_row *ret_copy, const struct approval_row *row)
+{
+    *ret_copy = *row;
+    ret_copy->server_label = mem_strdup(row->server_label);
+    ret_copy->tool = mem_strdup(row->tool);
+    ret_copy->arguments = mem_strdup(row->arguments);
+    ret_copy->policy = mem_strdup(row->policy);
+    ret_copy->reason = mem_strdup(row->reason);
 }
 
 void step_row_copy(struct step_row *ret_copy, const struct step_row *row)

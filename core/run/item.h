@@ -63,6 +63,9 @@ struct item {
 
 void item_free(struct item *item);
 
+/* A further field of the body. Takes the value. */
+void item_set_field(struct item *item, const char *key, json_t *value);
+
 struct part *item_add_part(struct item *item, enum part_kind kind);
 /* Of the last part; takes the annotation, and returns its place. */
 size_t item_annotate(struct item *item, json_t *annotation);
@@ -97,6 +100,7 @@ void item_close(struct item *item, enum item_status status);
 /* Copies of rows, for the store to keep. The body of an item that is still open is "{}". */
 void item_row_copy(struct item_row *ret_copy, const struct item_row *row);
 void step_row_copy(struct step_row *ret_copy, const struct step_row *row);
+void approval_row_copy(struct approval_row *ret_copy, const struct approval_row *row);
 void call_row_copy(struct call_row *ret_copy, const struct call_row *row);
 
 /* Id prefix of an item type: "msg_", "fc_", "mcp_" ... */

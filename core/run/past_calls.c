@@ -224,5 +224,7 @@ const char *past_own_output(const char *type, const json_t *body)
         return output;
     output =
         json_get_string(json_array_get(json_object_get(error, "content"), 0), "text", NULL);
-    return output ? output : json_get_string(error, "message", NULL);
+    if (!output)
+        output = json_get_string(error, "message", NULL);
+    return output ? output : json_get_string(hosted, "output", NULL); /* it was rejected */
 }

@@ -12,6 +12,7 @@
 #include "core/base/mem.h"
 #include "core/net/sse_parser.h"
 #include "core/run/run.h"
+#include "core/run/run_approvals.h"
 
 /* Deaths of servers that a run may live through. */
 #define ATTEMPT_LIMIT 5
@@ -219,6 +220,7 @@ void run_recover(struct run *run, const struct call_row *calls, size_t call_coun
         return;
     }
     if (asked && client_has_answered(calls, call_count)) {
+        close_open_items(run);
         run_take_answers(run, calls, call_count);
         run_list_tools(run);
         return;

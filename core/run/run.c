@@ -17,6 +17,7 @@
 #include "core/base/log.h"
 #include "core/base/mem.h"
 #include "core/run/past_calls.h"
+#include "core/run/run_approvals.h"
 #include "core/run/run_servers.h"
 
 bool run_is_resumable(const struct run *run)
@@ -183,7 +184,9 @@ static void clear_dirty(struct run *run)
     step_rows_free(TAKE(run->dirty_steps), run->dirty_step_count);
     call_rows_free(TAKE(run->dirty_calls), run->dirty_call_count);
     variables_free(TAKE(run->dirty_variables), run->dirty_variable_count);
+    approval_rows_free(TAKE(run->dirty_approvals), run->dirty_approval_count);
     run->dirty_item_count = run->dirty_step_count = run->dirty_call_count = 0;
+    run->dirty_approval_count = 0;
 }
 
 void run_free(struct run *run)
@@ -191,6 +194,7 @@ void run_free(struct run *run)
     if (!run)
         return;
     run_clear_calls(run);
+    call_rows_free(run->answered, run->answered_count);
     run_forget_held(run);
     chain_clear(&run->chain);
     buf_clear(&run->summary);
@@ -532,9 +536,12 @@ static bool resolve_tools(struct run *run)
 {
     struct err err;
     json_t *tools = json_object_get(run->config, "tools");
+    const json_t *permissions =
+        json_object_get(json_object_get(run->config, "runnel"), "permissions");
 
     if (tool_set_init(&run->tools, json_is_array(tools) ? tools : NULL,
-                      json_object_get(run->config, "runnel"), &err) == ERR_OK) {
+                      json_object_get(run->config, "runnel"), &err) == ERR_OK &&
+        tool_set_check_permissions(&run->tools, permissions, &err) == ERR_OK) {
         tool_set_load_items(&run->tools, run->history, run->history_count);
         run_open_servers(run);
         return true;
@@ -716,7 +723,7 @@ static json_t *required_calls(const struct run *run)
     for (unsigned i = 0; i < run->call_count; i++) {
         const struct call *call = &run->calls[i];
 
-        if (!call->client)
+        if (!call->client || call->settled)
             continue;
         json_array_append_new(
             list, json_build("{s:s, s:s, s:{s:s, s:s}}", "id", call->id, "type", "function",

@@ -51,6 +51,8 @@ struct call {
     char id[ID_LIMIT + 1];      /* the model's call id */
     const struct tool_use *use; /* NULL when no such tool was offered */
     char *name;
+    char approval_id[ID_LIMIT + 1]; /* of the question about it, or "" */
+    char *reason;                   /* why it was rejected, or NULL */
     struct buf arguments;
     struct resolved_call *resolved; /* see run_variables.h; NULL: there are no references */
     struct variable_names *kept;    /* where its result and arguments are; NULL: nowhere */
@@ -64,6 +66,9 @@ struct call {
     bool truncated;  /* and too long for the model to be shown all of it */
     bool settled;    /* known and shown before this stay: nothing is left to do */
     bool begun;      /* was started before this stay */
+    bool asked;      /* set aside until a person has answered */
+    bool rejected;   /* a person has: it does not run */
+    bool lost;       /* it was approved before, and nobody knows whether it ran */
     bool failed;
     json_t *fault;             /* why a remote server gave no result, as its item shows it */
     bool said_text;            /* a final tool has streamed text */
@@ -171,6 +176,8 @@ struct run {
     size_t dirty_call_count;
     struct variable *dirty_variables;
     size_t dirty_variable_count;
+    struct approval_row *dirty_approvals;
+    size_t dirty_approval_count;
     bool urgent;                   /* do not wait for the flush timer */
     bool barrier;                  /* frames from here on wait for the next write */
     bool release, ready;           /* give up the lease with the next write */
@@ -190,6 +197,9 @@ struct run {
     struct slot_waiter slot;
     struct loop_task slot_ready;
     bool has_slot;
+    struct call_row
+        *answered; /* questions and what they are about, until it goes on with them */
+    size_t answered_count;
     struct loop_task later; /* for what must not happen inside a callback of the run's own */
     bool later_posted;
     const char *end_reason;     /* why what is open is cut: "run_cancelled", "max_tokens" ... */
@@ -286,6 +296,8 @@ void run_resume_calls(struct run *run, const struct call_row *rows, size_t count
 void run_stop_tools(struct run *run);
 /* The client has answered: its outputs become items, the step is done. */
 void run_take_answers(struct run *run, const struct call_row *rows, size_t count);
+/* The tools are known: what the answers were about, or the model. */
+void run_go_on(struct run *run);
 
 /* ---- run_list.c ---- */
 
@@ -313,6 +325,7 @@ void run_put_item(struct run *run, const struct item_row *row);
 void run_put_step(struct run *run, const struct step_row *row);
 void run_put_call(struct run *run, const struct call_row *row);
 void run_put_variable(struct run *run, struct variable *variable); /* takes what it owns */
+void run_put_approval(struct run *run, const struct approval_row *row);
 /* What is told from here on waits for the next write. */
 void run_raise_barrier(struct run *run);
 /* Once everything so far is committed: `then`. At once for runs that are not stored. */

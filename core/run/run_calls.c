@@ -20,6 +20,7 @@ static void clear_call(struct call *call)
     json_decref(call->fault);
     free(call->kept);
     resolved_call_free(call->resolved);
+    free(call->reason);
     buf_clear(&call->arguments);
     buf_clear(&call->said);
 }
@@ -64,7 +65,7 @@ struct call *run_add_call(struct run *run, const char *id, const char *name)
 
 bool call_is_ours(const struct call *call)
 {
-    return !call->client && !call->settled;
+    return !call->client && !call->settled && !call->asked;
 }
 
 /* A function's arguments are shown while the model writes them, and so is the input of a custom
@@ -94,6 +95,8 @@ struct item *run_new_call_item(struct run *run, struct call *call, const char *t
         item->label = mem_strdup(call->use->label);
     if (call->client && call->use->space)
         item->fields = json_build("{s:s}", "namespace", call->use->space);
+    if (!call->client && *call->approval_id)
+        item_set_field(item, "approval_request_id", json_string_nocheck(call->approval_id));
     call->item = item;
     return item;
 }

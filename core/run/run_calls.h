@@ -10,6 +10,7 @@
  *   run_tools.c    our calls: resolved, executed, resumed after a crash
  *   run_output.c   what they say, as items and text
  *   run_list.c     the tools of a group, listed
+ *   run_approvals.h  those that a person is asked about
  */
 
 /* ---- run_calls.c ---- */
@@ -28,6 +29,16 @@ void run_tell_arguments_done(struct run *run, struct item *item);
 /* Its row goes with the next write; `output` is JSON, or NULL. */
 void run_note_call(struct run *run, const struct call *call, enum call_state state,
                    const char *output);
+
+/* ---- run_tools.c ---- */
+
+/* Whether a call of ours could run, and its arguments (a new reference). What is wrong with it is
+ * told to the model. */
+enum err_code run_prepare_call(const struct call *call, json_t **ret_args,
+                               struct err *err) MUST_CHECK;
+
+/* The turn's calls are known: those that are ours begin. */
+void run_start_calls(struct run *run);
 
 /* ---- run_output.c ---- */
 

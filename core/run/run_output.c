@@ -3,6 +3,7 @@
  * text of the answer.
  */
 
+#include "core/run/run_approvals.h"
 #include "core/run/run_calls.h"
 #include "core/run/run_variables.h"
 
@@ -325,11 +326,29 @@ static void note_variables(struct item *item, const struct call *call)
              json_build("{s:s, s:s}", "result", call->kept->result, "args", call->kept->args));
 }
 
+/* It did not run: neither output nor error, but what the model was told. */
+static void close_rejected(struct run *run, struct call *call, const char *text)
+{
+    struct item *item = call->item;
+
+    item->output = mem_strdup(text);
+    item_set_field(item, "output", json_null());
+    item_note(item, "status", "execution_rejected");
+    item_note(item, "reject_reason", call->reason);
+    item_note(item, "output", text);
+    run_tell_stage(run, item, "failed", NULL);
+    run_close_item(run, ITEM_INCOMPLETE);
+}
+
 static void close_call(struct run *run, struct call *call, const struct tool_output *output,
                        const char *text)
 {
     struct item *item = call->item;
 
+    if (call->rejected) {
+        close_rejected(run, call, text);
+        return;
+    }
     item->output = mem_strdup(text);
     note_course(run, item, call);
     if (call->unexecuted) {
@@ -403,8 +422,8 @@ static void take_tool_end(struct run *run, struct call *call, const struct tool_
     run->ended_calls++;
     call->failed = output->rc != ERR_OK && !call->unexecuted;
     call->ended_at = clock_wall_us();
-    whole = output_text(run, call, output);
-    text = is_answer(call) ? kept_text(whole) : shown_text(run, call, whole);
+    whole = call->rejected ? run_refusal_text(call) : output_text(run, call, output);
+    text = is_answer(call) || call->rejected ? kept_text(whole) : shown_text(run, call, whole);
     if (call->hidden)
         store_hidden_call(run, call, text);
     else if (call->final && !call->unexecuted)

@@ -3,6 +3,7 @@
  * floor order, and what the run does when all have ended.
  */
 
+#include "core/run/run_approvals.h"
 #include "core/run/run_calls.h"
 
 #include <stdio.h>
@@ -37,7 +38,7 @@ static void explain_announcement(const struct call *call, struct err *err)
 }
 
 /* Why a call cannot even start: told to the model, which may do better. */
-static enum err_code prepare_call(const struct call *call, json_t **ret_args, struct err *err)
+enum err_code run_prepare_call(const struct call *call, json_t **ret_args, struct err *err)
 {
     const char *text = call->arguments.length ? call->arguments.data : "{}";
     json_auto_t *parameters = NULL;
@@ -109,17 +110,42 @@ static const json_t *visible_files(struct run *run, const struct tool_use *use)
     return files_view_of(files_view(run), use->label ? use->label : use->type);
 }
 
+static const char interrupted[] =
+    "The server restarted while this tool ran; it may or may not have taken effect.";
+
+/* A call that may have run already is run again only if that can do no harm. */
+static bool may_repeat(const struct call *call)
+{
+    return !call->use || call->use->handler->flags & TOOL_IDEMPOTENT;
+}
+
+/* Why a call that was asked about does not run. */
+static bool is_stopped(const struct call *call, struct err *err)
+{
+    if (call->rejected)
+        err_set(err, ERR_FORBIDDEN, "Execution not approved");
+    else if (call->lost && !may_repeat(call))
+        err_set(err, ERR_INTERNAL, "%s", interrupted);
+    else
+        return false;
+    return true;
+}
+
 static void start_call(struct run *run, struct call *call)
 {
     json_auto_t *args = NULL;
     struct err err;
 
     call->started_at = clock_wall_us();
+    if (is_stopped(call, &err)) {
+        refuse_call(run, call, &err);
+        return;
+    }
     if (!chain_admit(&run->chain)) {
         leave_call(run, call);
         return;
     }
-    if (prepare_call(call, &args, &err)) {
+    if (run_prepare_call(call, &args, &err)) {
         refuse_call(run, call, &err);
         return;
     }
@@ -212,7 +238,7 @@ static void open_channel(struct run *run)
 static bool waits_for_client(const struct run *run)
 {
     for (unsigned i = 0; i < run->call_count; i++) {
-        if (run->calls[i].client)
+        if (run->calls[i].client && !run->calls[i].settled)
             return true;
     }
     return false;
@@ -230,11 +256,20 @@ static void end_without_calls(struct run *run)
 
 static void dispatch_resolved(struct run *run)
 {
+    run_ask_approvals(run);
     open_channel(run);
     if (run->channel)
         start_next_calls(run);
     else
         after_tools(run);
+}
+
+void run_start_calls(struct run *run)
+{
+    run->choice_spent = true;
+    for (unsigned i = 0; i < run->call_count; i++)
+        run_note_call(run, &run->calls[i], CALL_WAITING, NULL);
+    run_resolve_calls(run, dispatch_resolved);
 }
 
 void run_dispatch_tools(struct run *run)
@@ -243,10 +278,7 @@ void run_dispatch_tools(struct run *run)
         end_without_calls(run);
         return;
     }
-    run->choice_spent = true;
-    for (unsigned i = 0; i < run->call_count; i++)
-        run_note_call(run, &run->calls[i], CALL_WAITING, NULL);
-    run_resolve_calls(run, dispatch_resolved);
+    run_start_calls(run);
 }
 
 void run_stop_tools(struct run *run)
@@ -280,12 +312,13 @@ static void after_tools(struct run *run)
     run_close_item(run, ITEM_COMPLETED);
     run_show_final_calls(run);
     chain_end_round(&run->chain);
+    run_show_approvals(run);
     if (client && run_is_assistants(run)) {
         run_require_action(run);
         return;
     }
     run_close_step(run, STEP_COMPLETED);
-    if (client || answered_by_tools(run)) {
+    if (client || run_has_questions(run) || answered_by_tools(run)) {
         run_finish(run);
         return;
     }
@@ -330,13 +363,59 @@ static const struct item_row *find_item(const struct run *run, const char *call_
     return NULL;
 }
 
+/* Its output has become an item before a crash. */
+static bool was_answered(const struct run *run, const struct call_row *row)
+{
+    for (size_t i = run->history_count; i-- > 0;) {
+        const struct item_row *item = &run->history[i];
+
+        if (item->turn == row->turn && strcmp(item->run_id, run->row.id) == 0 &&
+            strcmp(item->call_id, row->call_id) == 0 &&
+            strcmp(item->type, "function_call_output") == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool has_question(const struct call_row *rows, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (run_is_question(&rows[i]))
+            return true;
+    }
+    return false;
+}
+
+/* What the answers were about goes on once the tools are known. */
+static void keep_rows(struct run *run, const struct call_row *rows, size_t count)
+{
+    run->answered = mem_new_array(struct call_row, count);
+    run->answered_count = count;
+    for (size_t i = 0; i < count; i++)
+        call_row_copy(&run->answered[i], &rows[i]);
+}
+
+void run_go_on(struct run *run)
+{
+    struct call_row *rows = TAKE(run->answered);
+    size_t count = run->answered_count;
+
+    run->answered_count = 0;
+    if (rows)
+        run_resume_calls(run, rows, count);
+    else if (run->row.turn || !run_take_decisions(run))
+        run_ask_model(run);
+    call_rows_free(rows, count);
+}
+
 void run_take_answers(struct run *run, const struct call_row *rows, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         const struct item_row *asked = find_item(run, rows[i].call_id);
         struct item *item;
 
-        if (!rows[i].client || rows[i].state != CALL_DONE)
+        if (!rows[i].client || rows[i].state != CALL_DONE || run_is_question(&rows[i]) ||
+            was_answered(run, &rows[i]))
             continue;
         item = run_new_item(run, "function_call_output");
         (void)snprintf(item->row.call_id, sizeof(item->row.call_id), "%s", rows[i].call_id);
@@ -347,13 +426,14 @@ void run_take_answers(struct run *run, const struct call_row *rows, size_t count
             memcpy(item->row.step_id, asked->step_id, ID_SIZE);
         run_store_silently(run, item, ITEM_COMPLETED);
     }
+    run->choice_spent = true;
+    if (has_question(rows, count)) {
+        keep_rows(run, rows, count);
+        return;
+    }
     run_close_step(run, STEP_COMPLETED);
     run_end_turn(run);
-    run->choice_spent = true;
 }
-
-static const char interrupted[] =
-    "The server restarted while this tool ran; it may or may not have taken effect.";
 
 /* One that a limit has stopped says so; any other was executed. */
 static void take_reason(struct run *run, struct call *call, const json_t *stored)
@@ -367,6 +447,7 @@ static void take_reason(struct run *run, struct call *call, const json_t *stored
         chain_count_call(&run->chain);
 }
 
+/* A call of the client's that was answered is done with. */
 static struct call *restore_call(struct run *run, const struct call_row *row)
 {
     struct call *call = run_add_call(run, row->call_id, row->tool ? row->tool : "");
@@ -379,6 +460,8 @@ static struct call *restore_call(struct run *run, const struct call_row *row)
     call->resolved = resolved_call_restore(row->resolved);
     call->client = row->client;
     call->begun = row->state != CALL_WAITING;
+    if (row->client)
+        call->settled = row->state == CALL_DONE;
     if (row->client || row->state != CALL_DONE)
         return call;
 
@@ -392,13 +475,12 @@ static struct call *restore_call(struct run *run, const struct call_row *row)
     return call;
 }
 
-/* A call that was running when its server died is run again only if that can do no harm. */
 static void resume_call(struct run *run, struct call *call)
 {
     struct err err;
 
     run->started_calls++;
-    if (!call->use || call->use->handler->flags & TOOL_IDEMPOTENT) {
+    if (call->rejected || may_repeat(call)) {
         start_call(run, call);
         return;
     }
@@ -409,6 +491,7 @@ static void resume_call(struct run *run, struct call *call)
 
 static void resume_resolved(struct run *run)
 {
+    run_ask_approvals(run);
     open_channel(run);
     for (unsigned i = 0; i < run->call_count; i++) {
         if (call_is_ours(&run->calls[i]) && run->calls[i].begun)
@@ -429,6 +512,6 @@ void run_resume_calls(struct run *run, const struct call_row *rows, size_t count
     run_clear_calls(run);
     run->choice_spent = true;
     for (size_t i = 0; i < count; i++)
-        restore_call(run, &rows[i]);
+        run_restore_decision(run, restore_call(run, &rows[i]), rows, count);
     run_resolve_calls(run, resume_resolved);
 }

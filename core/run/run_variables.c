@@ -143,6 +143,8 @@ static json_t *references_in(const struct call *call)
 {
     json_t *args = NULL;
 
+    if (*call->approval_id)
+        return NULL; /* what was approved is executed as it was shown */
     if (!call_is_ours(call) || call->resolved || !call->use || tool_use_is_clients(call->use) ||
         !call->arguments.length || !var_ref_may_be_in(call->arguments.data))
         return NULL;

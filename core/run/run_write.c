@@ -94,6 +94,16 @@ void run_put_variable(struct run *run, struct variable *variable)
     *variable = (struct variable){0};
 }
 
+/* A question goes with the write that shows it; what is not stored asks none. */
+void run_put_approval(struct run *run, const struct approval_row *row)
+{
+    if (!is_stored(run))
+        return;
+    run->dirty_approvals = mem_resize(run->dirty_approvals, run->dirty_approval_count + 1,
+                                      sizeof(*run->dirty_approvals));
+    approval_row_copy(&run->dirty_approvals[run->dirty_approval_count++], row);
+}
+
 /* ---- Publishing ---- */
 
 /* Drops `count` frames from the front; a frame ends in an empty line and has no other. */
@@ -253,6 +263,8 @@ static void start_write(struct run *run)
     write->variable_count = run->dirty_variable_count;
     (void)snprintf(write->variable_scope, sizeof(write->variable_scope), "%s",
                    run_variable_scope(run));
+    write->approvals = TAKE(run->dirty_approvals);
+    write->approval_count = run->dirty_approval_count;
     write->log_last = -1;
     if (run_is_resumable(run) && run->frames.count)
         carry_log(run, write);
@@ -263,6 +275,7 @@ static void start_write(struct run *run)
 
     run->dirty_item_count = run->dirty_step_count = run->dirty_call_count = 0;
     run->dirty_variable_count = 0;
+    run->dirty_approval_count = 0;
     run->dirty_row = run->urgent = false;
     run->write = write;
     loop_timer_stop(run->loop, &run->flush);
@@ -272,7 +285,7 @@ static void start_write(struct run *run)
 static bool has_dirt(const struct run *run)
 {
     return run->dirty_row || run->dirty_item_count || run->dirty_step_count ||
-           run->dirty_call_count || run->dirty_variable_count ||
+           run->dirty_call_count || run->dirty_variable_count || run->dirty_approval_count ||
            (run_is_resumable(run) && run->frames.count);
 }
 

@@ -1,11 +1,13 @@
 #include "core/run/tool_set.h"
 
+#include <stdint.h>
 #include <string.h>
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/mcp/mcp_tools.h"
 #include "core/net/egress.h"
+#include "core/run/run_approvals.h"
 #include "core/run/tool_choice.h"
 #include "core/store/rows.h"
 #include "core/tool/registry.h"
@@ -149,19 +151,33 @@ static bool is_builtin(const char *url)
     return strncmp(url, BUILTIN, strlen(BUILTIN)) == 0;
 }
 
-static enum err_code check_approval(const json_t *entry, size_t index, struct err *err)
+/* Tools that there are: a name with a typing error would leave one without a question. */
+static enum err_code check_named(const char *group, const json_t *filter, const char *param,
+                                 struct err *err)
 {
-    const json_t *approval = json_object_get(entry, "require_approval");
-    char param[64];
+    size_t i;
+    json_t *name;
 
-    (void)snprintf(param, sizeof(param), "tools[%zu].require_approval", index);
-    if (json_absent(approval) ||
-        (json_is_string(approval) && strcmp(json_string_value(approval), "never") == 0))
-        return ERR_OK;
-    return err_invalid(err, "unsupported_value", param,
-                       "Unsupported value: '%s' must be 'never'; approvals are not available "
-                       "on this server.",
-                       param);
+    json_array_foreach (json_object_get(filter, "tool_names"), i, name) {
+        if (!tool_registry_find(group, json_string_value(name)))
+            return err_invalid(err, "invalid_value", param,
+                               "Invalid '%s': there is no tool '%.64s' in the group '%s'.",
+                               param, json_string_value(name), group);
+    }
+    return ERR_OK;
+}
+
+/* Which tools a remote server has is not known yet. */
+static enum err_code check_approval(const char *url, const json_t *require, const char *param,
+                                    struct err *err)
+{
+    const char *group = url + strlen(BUILTIN);
+    enum err_code rc = permission_require_check(require, param, err);
+
+    if (rc || !is_builtin(url) || !tool_registry_has_group(group))
+        return rc;
+    rc = check_named(group, json_object_get(require, "always"), param, err);
+    return rc ? rc : check_named(group, json_object_get(require, "never"), param, err);
 }
 
 static enum err_code add_group(struct tool_set *set, json_t *entry, size_t index,
@@ -224,7 +240,8 @@ static enum err_code add_mcp(struct tool_set *set, json_t *entry, size_t index, 
     if (!url)
         return err_invalid(err, "missing_required_parameter", param,
                            "Missing required parameter: '%s'.", param);
-    rc = check_approval(entry, index, err);
+    (void)snprintf(param, sizeof(param), "tools[%zu].require_approval", index);
+    rc = check_approval(url, json_object_get(entry, "require_approval"), param, err);
     if (rc)
         return rc;
     return is_builtin(url) ? add_group(set, entry, index, err)
@@ -343,6 +360,13 @@ static enum err_code add_definition(struct tool_set *set, json_t *entry, const c
     if (space)
         use.made_name = tool_set_spaced_name(space, use.own);
     use.name = space ? use.made_name : use.own;
+    if (strcmp(use.name, RUN_APPROVAL_FUNCTION) == 0) {
+        (void)snprintf(param, sizeof(param), "tools[%zu].name", index);
+        free(use.made_name);
+        return err_invalid(err, "invalid_value", param,
+                           "Invalid '%s': the name '" RUN_APPROVAL_FUNCTION "' is reserved.",
+                           param);
+    }
     rc = add_use(set, &use, index, err);
     if (rc)
         free(use.made_name);
@@ -533,6 +557,67 @@ void tool_set_clear(struct tool_set *set)
     *set = (struct tool_set){0};
 }
 
+/* ---- Permissions ---- */
+
+static const json_t *find_labelled(const struct tool_set *set, const char *label)
+{
+    size_t i, n;
+    json_t *list, *entry;
+
+    json_array_foreach (set->tools, i, list) {
+        json_array_foreach (list, n, entry) {
+            const char *own = json_get_string(entry, "server_label", "");
+
+            if (strcmp(json_get_string(entry, "type", ""), "mcp") == 0 &&
+                strcmp(own, label) == 0)
+                return entry;
+        }
+    }
+    return NULL;
+}
+
+/* Which tools a remote server has is not known yet. */
+static bool is_tool_of(const json_t *entry, const char *tool)
+{
+    const char *url = json_get_string(entry, "server_url", "");
+
+    return !is_builtin(url) || tool_registry_find(url + strlen(BUILTIN), tool);
+}
+
+static bool has_label(const struct tool_set *set, const char *label)
+{
+    for (size_t i = 0; i < set->count; i++) {
+        if (set->uses[i].label && strcmp(set->uses[i].label, label) == 0)
+            return true;
+    }
+    return false;
+}
+
+enum err_code tool_set_check_permissions(const struct tool_set *set, const json_t *permissions,
+                                         struct err *err)
+{
+    const char *key;
+    json_t *declared;
+
+    json_object_foreach ((json_t *)(uintptr_t)permissions, key, declared) {
+        const char *slash = strchr(key, '/');
+        AUTO_FREE char *label =
+            slash ? mem_strndup(key, (size_t)(slash - key)) : mem_strdup(key);
+        const json_t *entry = find_labelled(set, label);
+
+        if (slash ? tool_set_find_labelled(set, label, slash + 1) != NULL
+                  : has_label(set, label))
+            continue;
+        if (!entry || (slash && !is_tool_of(entry, slash + 1)))
+            return err_invalid(
+                err, "invalid_value", "runnel.permissions",
+                "Invalid 'runnel.permissions': '%.128s' is no tool of this request. "
+                "Expected 'server_label/tool' or 'server_label'.",
+                key);
+    }
+    return ERR_OK;
+}
+
 /* ---- Tools that come with items ---- */
 
 /* Servers come with requests only. */
@@ -652,6 +737,24 @@ const struct tool_use *tool_set_find(const struct tool_set *set, const char *nam
             return &set->uses[i];
     }
     return NULL;
+}
+
+const struct tool_use *tool_set_find_labelled(const struct tool_set *set, const char *label,
+                                              const char *own)
+{
+    for (size_t i = 0; i < set->count; i++) {
+        const struct tool_use *use = &set->uses[i];
+
+        if (strcmp(use->label ? use->label : use->type, label) == 0 &&
+            strcmp(use->own, own) == 0)
+            return use;
+    }
+    return NULL;
+}
+
+bool tool_set_has_server(const struct tool_set *set, const char *label)
+{
+    return find_server(set, label) != NULL;
 }
 
 bool tool_use_is_clients(const struct tool_use *use)

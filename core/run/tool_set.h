@@ -69,6 +69,11 @@ enum err_code tool_set_init(struct tool_set *set, json_t *tools, const json_t *r
                             struct err *err) MUST_CHECK;
 void tool_set_clear(struct tool_set *set);
 
+/* Every key of `runnel.permissions` (an object, or NULL) names a tool, "label/tool", or all tools of a
+ * label. ERR_INVALID otherwise: a typing error must not leave a tool without a question. */
+enum err_code tool_set_check_permissions(const struct tool_set *set, const json_t *permissions,
+                                         struct err *err) MUST_CHECK;
+
 /* Adds the tools that came with items of the conversation: tool_search_output, additional_tools.
  * One that is there already is loaded now; what nobody here executes is passed over, and so are the
  * oldest of more than TOOL_SET_LIMIT. */
@@ -84,6 +89,13 @@ void tool_set_add_remote(struct tool_set *set, const struct tool_server *server,
 bool tool_set_awaits(const struct tool_set *set, const json_t *choice);
 
 const struct tool_use *tool_set_find(const struct tool_set *set, const char *name);
+
+/* The tool of that label, by what its server calls it. */
+const struct tool_use *tool_set_find_labelled(const struct tool_set *set, const char *label,
+                                              const char *own);
+
+/* Whether a server of that label is there, of which tools may not be known yet. */
+bool tool_set_has_server(const struct tool_set *set, const char *label);
 
 /* What the model calls a member of a namespace. The caller frees. */
 char *tool_set_spaced_name(const char *space, const char *own);

@@ -136,6 +136,26 @@ void call_read(const struct db_rows *rows, size_t row, struct call_row *ret_call
     ret_call->resolved = next_copy(&c);
 }
 
+void approval_read(const struct db_rows *rows, size_t row, struct approval_row *ret_approval)
+{
+    struct cursor c = {.rows = rows, .row = row};
+
+    *ret_approval = (struct approval_row){0};
+    NEXT_ID(&c, ret_approval->id);
+    NEXT_ID(&c, ret_approval->run_id);
+    NEXT_ID(&c, ret_approval->thread_id);
+    NEXT_ID(&c, ret_approval->call_id);
+    ret_approval->server_label = next_copy(&c);
+    ret_approval->tool = next_copy(&c);
+    ret_approval->arguments = next_copy(&c);
+    ret_approval->policy = next_copy(&c);
+    ret_approval->status = approval_status_parse(next_text(&c));
+    ret_approval->reason = next_copy(&c);
+    NEXT_ID(&c, ret_approval->used_by);
+    ret_approval->created_at = next_int64(&c);
+    ret_approval->decided_at = next_int64(&c);
+}
+
 /* One more than there are, so that an empty answer is an array too. */
 struct run_row *run_rows_read(const struct db_rows *rows, size_t *ret_count)
 {
@@ -174,5 +194,15 @@ struct call_row *call_rows_read(const struct db_rows *rows, size_t *ret_count)
     *ret_count = db_count(rows);
     for (size_t i = 0; i < *ret_count; i++)
         call_read(rows, i, &list[i]);
+    return list;
+}
+
+struct approval_row *approval_rows_read(const struct db_rows *rows, size_t *ret_count)
+{
+    struct approval_row *list = mem_new_array(struct approval_row, db_count(rows) + 1);
+
+    *ret_count = db_count(rows);
+    for (size_t i = 0; i < *ret_count; i++)
+        approval_read(rows, i, &list[i]);
     return list;
 }

@@ -40,6 +40,16 @@
     "c.run_id, c.call_id, c.item_id, c.step_id, c.turn, c.position, c.client, c.state, c.tool," \
     " c.arguments, c.output, c.attempts, c.resolved_arguments"
 
+/* FROM approvals a. A question of a run that does not wait any more has expired. */
+#define APPROVAL_STATUS \
+    "CASE WHEN a.status = 'pending' AND a.run_id LIKE 'run%' AND NOT EXISTS (SELECT FROM runs w" \
+    " WHERE w.project_id = a.project_id AND w.id = a.run_id" \
+    " AND w.status IN ('queued', 'in_progress', 'requires_action')) THEN 'expired'" \
+    " ELSE a.status END"
+#define APPROVAL_COLUMNS \
+    "a.id, a.run_id, a.thread_id, a.call_id, a.server_label, a.tool, a.arguments, a.policy, " \
+    APPROVAL_STATUS ", a.reason, a.used_by, a.created_at, a.decided_at"
+
 /* clang-format on */
 
 void run_read(const struct db_rows *rows, size_t row, struct run_row *ret_run);
@@ -47,9 +57,12 @@ void item_read(const struct db_rows *rows, size_t row, struct item_row *ret_item
 void step_read(const struct db_rows *rows, size_t row, struct step_row *ret_step);
 void call_read(const struct db_rows *rows, size_t row, struct call_row *ret_call);
 
+void approval_read(const struct db_rows *rows, size_t row, struct approval_row *ret_approval);
+
 struct run_row *run_rows_read(const struct db_rows *rows, size_t *ret_count);
 struct item_row *item_rows_read(const struct db_rows *rows, size_t *ret_count);
 struct step_row *step_rows_read(const struct db_rows *rows, size_t *ret_count);
 struct call_row *call_rows_read(const struct db_rows *rows, size_t *ret_count);
+struct approval_row *approval_rows_read(const struct db_rows *rows, size_t *ret_count);
 
 #endif

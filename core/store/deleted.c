@@ -26,6 +26,8 @@ static enum err_code mark_run(struct db *db, const char *project, const char *ru
         "   AND EXISTS (SELECT FROM marked)),"
         " c AS (DELETE FROM tool_calls WHERE project_id = $1 AND run_id = $2"
         "   AND EXISTS (SELECT FROM marked)),"
+        " q AS (DELETE FROM approvals WHERE project_id = $1 AND run_id = $2"
+        "   AND EXISTS (SELECT FROM marked)),"
         " e AS (DELETE FROM run_events WHERE project_id = $1 AND run_id = $2"
         "   AND EXISTS (SELECT FROM marked))"
         " SELECT id FROM marked"};
@@ -59,6 +61,8 @@ static enum err_code delete_active(struct db *db, const char *project, const cha
         " s AS (DELETE FROM run_steps WHERE project_id = $1 AND run_id = $2"
         "   AND EXISTS (SELECT FROM gone)),"
         " c AS (DELETE FROM tool_calls WHERE project_id = $1 AND run_id = $2"
+        "   AND EXISTS (SELECT FROM gone)),"
+        " q AS (DELETE FROM approvals WHERE project_id = $1 AND run_id = $2"
         "   AND EXISTS (SELECT FROM gone)),"
         " e AS (DELETE FROM run_events WHERE project_id = $1 AND run_id = $2"
         "   AND EXISTS (SELECT FROM gone)),"

@@ -161,7 +161,8 @@ static int64_t lease_fence(const struct run_write *write)
 /* What was announced up to here can be told from the rows alone. */
 static bool has_state(const struct run_write *write)
 {
-    return has_status(write) || write->item_count || write->step_count || write->call_count;
+    return has_status(write) || write->item_count || write->step_count || write->call_count ||
+           write->approval_count;
 }
 
 static int64_t last_seq(const struct run_write *write)
@@ -408,6 +409,20 @@ static void send_calls(struct sending *sending)
     send_batch(sending, &calls_put, &batch);
 }
 
+static void send_approvals(struct sending *sending)
+{
+    AUTO_BATCH batch = {0};
+
+    for (size_t i = 0; i < sending->group->count; i++) {
+        const struct run_write *write = sending->group->writes[i];
+        const struct put_owner owner = owner_of(sending, write);
+
+        for (size_t k = 0; k < write->approval_count; k++)
+            approval_add(&batch, &owner, &write->approvals[k]);
+    }
+    send_batch(sending, &approvals_put, &batch);
+}
+
 /* What is too much for a scope goes after it has come in. */
 static void send_variables(struct sending *sending)
 {
@@ -570,6 +585,7 @@ static void send_group(struct sending *sending)
     send_steps(sending);
     send_calls(sending);
     send_variables(sending);
+    send_approvals(sending);
     send_log(sending);
     if (any(sending->group, gives_back) || any(sending->group, drops_lease)) {
         send_counts(sending);

@@ -117,6 +117,24 @@ const struct db_statement calls_put = {
     "  arguments = excluded.arguments, output = excluded.output, attempts = excluded.attempts,"
     "  resolved_arguments = excluded.resolved_arguments"};
 
+/* ---- Approvals ---- */
+
+const struct db_statement approvals_put = {
+    "approvals_put",
+    "INSERT INTO approvals AS a (project_id, run_id, id, thread_id, call_id, server_label, tool,"
+    " arguments, policy, status, reason, used_by, created_at, decided_at)"
+    " SELECT u.project_id, u.owner_run, u.id, u.thread_id, u.call_id, u.server_label, u.tool,"
+    "  u.arguments, u.policy, u.status, u.reason, u.used_by, u.created_at, u.decided_at"
+    " FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::text[],"
+    "  $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[],"
+    "  $14::bigint[], $15::bigint[])"
+    "  u (project_id, owner_run, fence, id, thread_id, call_id, server_label, tool, arguments,"
+    "     policy, status, reason, used_by, created_at, decided_at)"
+    " WHERE " FENCE_HOLDS
+    " ON CONFLICT (project_id, id) DO UPDATE SET status = excluded.status,"
+    "  reason = excluded.reason, used_by = excluded.used_by, decided_at = excluded.decided_at"
+    " WHERE a.status = 'pending'"};
+
 /* ---- Events ---- */
 
 #define EVENTS_INSERT \
@@ -246,6 +264,24 @@ void call_add(struct batch *batch, const struct put_owner *owner, const struct c
     batch_text(batch, call->output);
     batch_int(batch, call->attempts);
     batch_text(batch, call->resolved);
+}
+
+void approval_add(struct batch *batch, const struct put_owner *owner,
+                  const struct approval_row *approval)
+{
+    add_owner(batch, owner);
+    batch_text(batch, approval->id);
+    batch_id(batch, approval->thread_id);
+    batch_text(batch, approval->call_id);
+    batch_text(batch, approval->server_label);
+    batch_text(batch, approval->tool);
+    batch_text(batch, approval->arguments);
+    batch_text(batch, approval->policy);
+    batch_text(batch, approval_status_name(approval->status));
+    batch_text(batch, approval->reason);
+    batch_id(batch, approval->used_by);
+    batch_int(batch, approval->created_at);
+    batch_time(batch, approval->decided_at);
 }
 
 void event_add(struct batch *batch, const struct put_owner *owner,

@@ -51,6 +51,11 @@ void step_add(struct batch *batch, const struct put_owner *owner, const struct s
 extern const struct db_statement calls_put;
 void call_add(struct batch *batch, const struct put_owner *owner, const struct call_row *call);
 
+/* An answer that is there already stays. */
+extern const struct db_statement approvals_put;
+void approval_add(struct batch *batch, const struct put_owner *owner,
+                  const struct approval_row *approval);
+
 /* A chunk of the log. */
 struct log_chunk {
     int64_t run_created_at; /* needed with fence 0 only */

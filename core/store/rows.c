@@ -149,6 +149,23 @@ void call_row_clear(struct call_row *row)
     *row = (struct call_row){0};
 }
 
+void approval_row_clear(struct approval_row *row)
+{
+    free(row->server_label);
+    free(row->tool);
+    free(row->arguments);
+    free(row->policy);
+    free(row->reason);
+    *row = (struct approval_row){0};
+}
+
+void approval_rows_free(struct approval_row *rows, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        approval_row_clear(&rows[i]);
+    free(rows);
+}
+
 void thread_row_clear(struct thread_row *row)
 {
     free(row->metadata);

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "core/base/ids.h"
+#include "core/run/approval_status.h"
 #include "core/run/run_status.h"
 
 /*
@@ -154,6 +155,23 @@ struct call_row {
     int attempts;
 };
 
+/* A question whether a call may be executed. */
+struct approval_row {
+    char id[ID_LIMIT + 1]; /* mcpr_... */
+    char run_id[ID_SIZE];
+    char thread_id[ID_SIZE];
+    char call_id[ID_LIMIT + 1];
+    char *server_label;
+    char *tool;
+    char *arguments; /* as they were when it was asked: what is executed */
+    char *policy;    /* why it was asked: "ask-once", "ask-always" */
+    enum approval_status status;
+    char *reason;               /* who answered gave it, or NULL */
+    char used_by[ID_LIMIT + 1]; /* the response that has taken the answer up, or "" */
+    int64_t created_at;
+    int64_t decided_at;
+};
+
 struct thread_row {
     char id[ID_SIZE]; /* thread_...; conv_ names the same thing */
     char *metadata;
@@ -172,10 +190,12 @@ void run_row_copy(struct run_row *ret_copy, const struct run_row *row);
 void item_row_clear(struct item_row *row);
 void step_row_clear(struct step_row *row);
 void call_row_clear(struct call_row *row);
+void approval_row_clear(struct approval_row *row);
 void thread_row_clear(struct thread_row *row);
 void assistant_row_clear(struct assistant_row *row);
 void item_rows_free(struct item_row *rows, size_t count);
 void step_rows_free(struct step_row *rows, size_t count);
+void approval_rows_free(struct approval_row *rows, size_t count);
 void call_rows_free(struct call_row *rows, size_t count);
 
 /* A page of a list, as every list of the API has it. */

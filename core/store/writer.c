@@ -61,6 +61,7 @@ void run_write_free(struct run_write *write)
     step_rows_free(write->steps, write->step_count);
     call_rows_free(write->calls, write->call_count);
     variables_free(write->variables, write->variable_count);
+    approval_rows_free(write->approvals, write->approval_count);
     free(write->log_bytes);
     free(write);
 }
@@ -126,6 +127,9 @@ static size_t size_of(const struct run_write *write)
                 text_size(write->calls[i].resolved);
     for (size_t i = 0; i < write->variable_count; i++)
         size += text_size(write->variables[i].value);
+    for (size_t i = 0; i < write->approval_count; i++)
+        size +=
+            text_size(write->approvals[i].arguments) + text_size(write->approvals[i].reason);
     return size;
 }
 

@@ -67,6 +67,8 @@ struct run_write {
     size_t step_count;
     struct call_row *calls;
     size_t call_count;
+    struct approval_row *approvals;
+    size_t approval_count;
 
     /* Put into that scope: what tools gave and were given. */
     char variable_scope[ID_SIZE];

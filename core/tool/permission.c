@@ -217,6 +217,19 @@ enum err_code permission_check(const json_t *declared, const char *path, struct 
     return ERR_OK;
 }
 
+/* A policy that nobody carries out would be no policy. */
+static enum err_code check_carried_out(const json_t *declared, const char *path,
+                                       struct err *err)
+{
+    if (permission_resolve(NULL, declared).result == RESULT_NEVER)
+        return ERR_OK;
+    return err_invalid(
+        err, "unsupported_value", path,
+        "Unsupported value: '%s': approvals of results are not available on this "
+        "server.",
+        path);
+}
+
 enum err_code permissions_check(const json_t *set, const char *path, struct err *err)
 {
     const char *name;
@@ -229,6 +242,8 @@ enum err_code permissions_check(const json_t *set, const char *path, struct err 
         struct path here = path_of(path, name);
         enum err_code rc = permission_check(value, here.text, err);
 
+        if (!rc)
+            rc = check_carried_out(value, here.text, err);
         if (rc)
             return rc;
     }
@@ -241,6 +256,41 @@ const json_t *permissions_find(const json_t *set, const char *group, const char 
     const json_t *found = json_object_get(set, own);
 
     return found ? found : json_object_get(set, group);
+}
+
+/* What a set says about a key: by itself, or about all of its group. */
+static struct permission said_of(const json_t *set, const char *key)
+{
+    AUTO_FREE char *group = mem_strndup(key, strcspn(key, "/"));
+    const json_t *own = json_object_get(set, key);
+
+    return permission_resolve(NULL, own ? own : json_object_get(set, group));
+}
+
+static void merge_keys(json_t *merged, const json_t *a, const json_t *b)
+{
+    const char *key;
+    json_t *declared;
+
+    json_object_foreach ((json_t *)(uintptr_t)a, key, declared) {
+        struct permission both = permission_stricter(said_of(a, key), said_of(b, key));
+
+        json_set(merged, key,
+                 json_build("{s:s, s:s}", "execution", execution_policy_name(both.execution),
+                            "result", result_policy_name(both.result)));
+    }
+}
+
+json_t *permissions_merge(const json_t *a, const json_t *b)
+{
+    json_t *merged;
+
+    if (json_absent(a) && json_absent(b))
+        return NULL;
+    merged = json_object();
+    merge_keys(merged, a, b);
+    merge_keys(merged, b, a);
+    return merged;
 }
 
 /* ---- require_approval ---- */

@@ -76,6 +76,10 @@ enum err_code permissions_check(const json_t *set, const char *path,
 /* What a set says of a tool: its own line, else the one for all of its group; NULL for nothing. */
 const json_t *permissions_find(const json_t *set, const char *group, const char *tool);
 
+/* Both sets at once: of each tool the stricter policy. Either may be NULL. New reference; NULL when
+ * both are. */
+json_t *permissions_merge(const json_t *a, const json_t *b);
+
 /* ---- require_approval ---- */
 
 /* "always", "never", or {"always": {"tool_names": [...], "read_only": true}, "never": {...}}.

@@ -8,6 +8,7 @@
 
 #include "core/base/err.h"
 #include "core/tool/cut.h"
+#include "core/tool/permission.h"
 #include "core/tool/variable.h"
 
 /*
@@ -136,6 +137,10 @@ struct tool_handler {
         const char *note;
     } returns;
     const char *const *tags; /* words to find it by, ends with NULL; NULL for none */
+
+    /* Whether a person is asked before it runs, unless the configuration says otherwise; nothing
+     * means EXECUTION_AUTO. */
+    struct permission permission;
 
     double timeout_seconds; /* wall clock of one call; 0 means the setting's default */
 

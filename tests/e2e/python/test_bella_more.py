@@ -224,14 +224,14 @@ GROUP = {"type": "mcp", "server_label": "test", "server_url": "builtin:test"}
 
 
 @pytest.mark.parametrize("approval", [
-    "always", {"always": {"tool_names": ["test_slow"]}}, {"never": {"tool_names": ["test_fail"]}},
-    {}, ["test_slow"], True], ids=str)
-def test_bella_C4_no_tool_runs_that_wants_an_approval(http, upstream, approval):
-    """There are no approvals yet: whoever asks for one is refused, in every form of asking."""
+    "allways", {}, ["test_slow"], True, {"always": {"tool_names": ["test_slwo"]}},
+    {"never": {"tools": ["test_fail"]}},
+    {"never": {"tool_names": ["test_slow"]}, "always": {"tool_names": ["test_slow"]}}], ids=str)
+def test_bella_C4_F38_a_wrong_word_about_approvals_is_refused(http, upstream, approval):
     answer = http.post("/v1/responses", json={"model": "demo", "input": "x", "tools": [
         {**GROUP, "require_approval": approval}]})
     assert answer.status_code == 400, answer.text
-    assert answer.json()["error"]["param"] == "tools[0].require_approval"
+    assert answer.json()["error"]["param"].startswith("tools[0].require_approval")
     assert upstream.requests() == []
 
 

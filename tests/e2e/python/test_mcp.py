@@ -449,7 +449,6 @@ def test_a_url_must_be_one_of_the_web(client, mcp, url, words):
     ({"allowed_tools": {"read_only": "yes"}}, "allowed_tools.read_only", "invalid_type"),
     ({"require_approval": "allways"}, "require_approval", "invalid_value"),
     ({"require_approval": {"alwayss": {}}}, "require_approval.alwayss", "unknown_parameter"),
-    ({"require_approval": "always"}, "require_approval", "unsupported_value"),
 ])
 def test_an_entry_that_makes_no_sense_is_refused(client, mcp, wrong, param, code):
     entry = {k: v for k, v in {**mcp.entry("x"), **wrong}.items() if v is not None}
@@ -593,3 +592,29 @@ def test_a_call_that_a_crash_interrupted_is_not_repeated(start_server, scratch, 
     assert "may or may not have taken effect" in first and "are not kept" in second
     assert len(outputs(response, "mcp_list_tools")) == 1
     assert len(world.messages("tools/list")) == 1 and len(world.messages("tools/call")) == 1
+
+
+# ---- Approvals ----
+
+@pytest.mark.parametrize("asked_for", [{}, {"require_approval": None},
+                                       {"require_approval": {"never": {"tool_names": ["x"]}}}],
+                         ids=str)
+def test_F45_a_remote_tool_is_asked_about_unless_the_request_says_never(client, mcp, upstream,
+                                                                        asked_for):
+    world = mcp.world("asked", ECHO)
+    calls_then_says(upstream, ("asked__echo", {"text": "hi"}))
+    entry = {k: v for k, v in {**mcp.entry("asked"), "require_approval": None,
+                               **asked_for}.items() if v is not None}
+    response = ask(client, entry)
+    question = response.output[-1]
+    assert question.type == "mcp_approval_request"
+    assert (question.server_label, question.name) == ("asked", "echo")
+    assert not world.messages("tools/call")
+    answer = {"type": "mcp_approval_response", "approval_request_id": question.id, "approve": True}
+    done = client.responses.create(model="demo", input=[answer], tools=[entry],
+                                   previous_response_id=response.id)
+    (called,) = [item for item in done.output if item.type == "mcp_call"]
+    assert (called.name, called.output) == ("echo", "echo: hi")
+    assert called.approval_request_id == question.id and len(world.messages("tools/call")) == 1
+    told = upstream.chats()[-1]["messages"][-1]
+    assert told["role"] == "tool" and told["content"] == "echo: hi"

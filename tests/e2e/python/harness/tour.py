@@ -213,8 +213,36 @@ class Tour:
         self.ask("DELETE", f"{base}/a", known=(200, 404))
         self.ask("DELETE", f"/threads/{thread}", known=(200, 404))
 
+    def approvals(self):
+        """An answer that was refused may have been taken all the same: then it is another's."""
+        tools = [{"type": "mcp", "server_label": "basic", "server_url": "builtin:basic",
+                  "require_approval": "always"}]
+        base = "/runnel/approvals"
+        asked = [self.ask("POST", "/responses", {"model": "demo", "input": "the time",
+                                                 "tools": tools}) for _ in range(2)]
+        conversation = self.ask("POST", "/conversations", {})["id"]
+        asked.append(self.ask("POST", "/responses", {
+            "model": "demo", "input": "the time", "tools": tools, "conversation": conversation}))
+        ids = [response["output"][-1]["id"] for response in asked]
+        for order in ("asc", "desc"):
+            page = self.ask("GET", f"{base}?order={order}&limit=1")
+            self.ask("GET", f"{base}?order={order}&after={page['last_id']}")
+        decided = self.ask("POST", f"{base}/{ids[0]}", {"approve": True})
+        assert decided["status"] == "approved", decided
+        answers = [[], *([{"type": "mcp_approval_response", "approval_request_id": id,
+                           "approve": False}] for id in ids[1:])]
+        said = {"role": "user", "content": "go on"}
+        for response, answer in zip(asked, answers):
+            place = {"conversation": conversation} if response is asked[-1] else \
+                {"previous_response_id": response["id"]}
+            self.ask("POST", "/responses", {"model": "demo", "tools": tools,
+                                            "input": [*answer, said], **place}, (200, 409))
+
     def go(self, upstream):
-        upstream.script(*WEATHER_RULES[:1], {"match": {"tool": "get_weather"},
+        upstream.script({"match": {"tool_results": True}, "answer": {"text": ANSWER}},
+                        {"match": {"user": "the time"}, "answer": {"tool_calls": [
+                            {"name": "datetime", "id": "call_1", "arguments": {}}]}},
+                        *WEATHER_RULES[:1], {"match": {"tool": "get_weather"},
                                              **WEATHER_RULES[1]},
                         {"match": {"user": "slowly"}, "answer": {"text": ANSWER, "delay_ms": 60000}},
                         {"answer": {"text": ANSWER}})
@@ -222,4 +250,5 @@ class Tour:
         self.responses()
         self.conversations()
         self.prompts()
+        self.approvals()
         self.variables()

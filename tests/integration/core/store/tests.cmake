@@ -12,6 +12,7 @@ endfunction()
 add_library(pg_fixture STATIC ${CMAKE_CURRENT_LIST_DIR}/../../../support/pg_fixture.c)
 target_link_libraries(pg_fixture PUBLIC build_flags core_store)
 
+store_test(approvals ${CMAKE_CURRENT_LIST_DIR}/samples.c)
 store_test(assistants)
 store_test(conversations ${CMAKE_CURRENT_LIST_DIR}/samples.c)
 store_test(deleted ${CMAKE_CURRENT_LIST_DIR}/samples.c)

@@ -137,9 +137,10 @@ static void tool_set_refuses_what_nobody_executes(void **state)
         {"[{\"type\":\"mcp\",\"server_label\":\"l\",\"server_url\":\"ftp://example.com\"}]",
          "tools[0].server_url"},
         {"[{\"type\":\"mcp\",\"server_url\":\"builtin:g\"}]", "tools[0].server_label"},
-        {"[" GROUP ",\"require_approval\":\"always\"}]", "tools[0].require_approval"},
-        {"[" GROUP ",\"require_approval\":{\"always\":{\"tool_names\":[\"one\"]}}}]",
+        {"[" GROUP ",\"require_approval\":\"allways\"}]", "tools[0].require_approval"},
+        {"[" GROUP ",\"require_approval\":{\"always\":{\"tool_names\":[\"won\"]}}}]",
          "tools[0].require_approval"},
+        {"[{\"type\":\"function\",\"name\":\"runnel_approval\"}]", "tools[0].name"},
         {"[" GROUP "}, " GROUP "}]", "tools[1]"},
     };
 
@@ -151,6 +152,30 @@ static void tool_set_refuses_what_nobody_executes(void **state)
         assert_int_equal(init(&set, cases[i].tools, &err), ERR_INVALID);
         assert_string_equal(err.param, cases[i].param);
     }
+}
+
+/* A key that names nothing would leave a tool without its question. */
+static void tool_set_F38_permissions_name_what_there_is(void **state)
+{
+    static const char *const good[] = {"{}", "{\"l\":{}}", "{\"l/one\":{},\"l/two\":{}}"};
+    static const char *const bad[] = {"{\"g\":{}}", "{\"l/on\":{}}", "{\"l/\":{}}",
+                                      "{\"l\":{},\"f\":{}}"};
+    struct tool_set set;
+
+    (void)state;
+    assert_int_equal(init(&set, "[{\"type\":\"function\",\"name\":\"f\"}, " GROUP "}]", NULL),
+                     0);
+    for (size_t i = 0; i < COUNT_OF(good); i++) {
+        json_auto_t *permissions = json_parse_own(good[i]);
+
+        assert_int_equal(tool_set_check_permissions(&set, permissions, NULL), ERR_OK);
+    }
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+        json_auto_t *permissions = json_parse_own(bad[i]);
+
+        assert_int_equal(tool_set_check_permissions(&set, permissions, NULL), ERR_INVALID);
+    }
+    tool_set_clear(&set);
 }
 
 static void assert_choice(const struct tool_set *set, const char *choice, const char *expected)
@@ -515,6 +540,7 @@ int main(void)
         cmocka_unit_test(tool_set_takes_functions_of_both_apis),
         cmocka_unit_test(tool_set_allowed_tools_of_an_entry_narrow_the_group),
         cmocka_unit_test(tool_set_refuses_what_nobody_executes),
+        cmocka_unit_test(tool_set_F38_permissions_name_what_there_is),
         cmocka_unit_test(tool_set_bella_B5_every_tool_choice_reaches_the_model),
         cmocka_unit_test(tool_set_allowed_tools_of_the_choice_are_enforced),
         cmocka_unit_test(tool_choice_allows_tools_of_every_kind),

@@ -138,6 +138,24 @@ static void test_a_tools_own_line_comes_before_that_of_its_group(void **state)
     assert_null(permissions_find(set, "file", "Write"));
 }
 
+static void test_F38_of_two_sets_the_stricter_counts(void **state)
+{
+    json_auto_t *wide = json_parse_own("{\"files\":{\"execution\":\"ask-always\"},"
+                                       "\"web/Get\":{\"result\":\"always\"}}");
+    json_auto_t *narrow = json_parse_own("{\"files/Read\":{\"execution\":\"auto\"},"
+                                         "\"web\":{\"execution\":\"ask-once\"}}");
+    json_auto_t *both = permissions_merge(wide, narrow);
+    json_auto_t *again = permissions_merge(narrow, wide);
+
+    (void)state;
+    expect(permission_resolve(NULL, permissions_find(both, "files", "Read")),
+           EXECUTION_ASK_ALWAYS, RESULT_NEVER);
+    expect(permission_resolve(NULL, permissions_find(both, "web", "Get")), EXECUTION_ASK_ONCE,
+           RESULT_ALWAYS);
+    assert_true(json_equal(both, again));
+    assert_null(permissions_merge(NULL, NULL));
+}
+
 /* ---- Checking ---- */
 
 static void refuse(enum err_code (*check)(const json_t *, const char *, struct err *),
@@ -181,7 +199,10 @@ static void test_F38_typing_errors_are_refused(void **state)
            "Unknown parameter: 'p.a/b.x'.");
     accept(permissions_check,
            "{\"a/b\":{\"permissionLevel\":\"moderate\","
-           "\"requireExecutionApproval\":true},\"a\":{\"result\":\"always\"}}");
+           "\"requireExecutionApproval\":true},\"a\":{\"result\":\"never\"}}");
+    refuse(permissions_check, "{\"a\":{\"requireResultApproval\":true}}", "unsupported_value",
+           "p.a",
+           "Unsupported value: 'p.a': approvals of results are not available on this server.");
 }
 
 static void test_forms_of_require_approval(void **state)
@@ -246,6 +267,7 @@ int main(void)
         cmocka_unit_test(test_both_names_of_a_key_are_understood),
         cmocka_unit_test(test_F38_the_operator_may_loosen_and_a_request_only_tightens),
         cmocka_unit_test(test_a_tools_own_line_comes_before_that_of_its_group),
+        cmocka_unit_test(test_F38_of_two_sets_the_stricter_counts),
         cmocka_unit_test(test_F38_typing_errors_are_refused),
         cmocka_unit_test(test_forms_of_require_approval),
         cmocka_unit_test(test_what_require_approval_says_of_a_tool),

@@ -1,0 +1,355 @@
+#include "core/run/run_approvals.h"
+
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/run/approval_answer.h"
+#include "core/run/run_calls.h"
+#include "core/run/run_variables.h"
+#include "core/tool/permission.h"
+#include "core/tool/registry.h"
+
+/* ---- Who must be asked ---- */
+
+/* A group of this server goes by its tools' own policies. A remote server is asked about unless the
+ * request says otherwise, as OpenAI does it. */
+static enum execution_policy without_word(const struct tool_handler *handler)
+{
+    bool ours = handler->group && tool_registry_find(handler->group, handler->name) == handler;
+
+    return ours ? EXECUTION_AUTO : EXECUTION_ASK_ALWAYS;
+}
+
+static struct permission permission_of(const struct run *run, const struct tool_use *use)
+{
+    const struct tool_handler *handler = use->handler;
+    const char *group = handler->group ? handler->group : use->type;
+    const json_t *operators = engine_options(run->engine)->permissions;
+    const json_t *requests =
+        json_object_get(json_object_get(run->config, "runnel"), "permissions");
+    struct permission lax = {EXECUTION_AUTO, RESULT_NEVER};
+    struct permission permission =
+        permission_override(handler->permission, permissions_find(operators, group, use->own));
+    struct permission wanted = permission_override(
+        lax, permissions_find(requests, use->label ? use->label : group, use->own));
+
+    permission = permission_stricter(permission, wanted);
+    wanted = lax;
+    wanted.execution = permission_required(json_object_get(use->entry, "require_approval"),
+                                           use->own, false, without_word(handler));
+    return permission_stricter(permission, wanted);
+}
+
+/* What cannot run anyhow is not worth a question: the model is told why. */
+static bool needs_answer(const struct run *run, const struct call *call)
+{
+    json_auto_t *args = NULL;
+    struct err err;
+
+    if (!call_is_ours(call) || call->begun || *call->approval_id || !call->use ||
+        tool_use_is_clients(call->use))
+        return false;
+    return permission_of(run, call->use).execution != EXECUTION_AUTO &&
+           run_prepare_call(call, &args, &err) == ERR_OK;
+}
+
+/* ---- Asking ---- */
+
+static const struct item_row *find_question(const struct run *run, const char *call_id)
+{
+    for (size_t i = run->history_count; i-- > 0;) {
+        const struct item_row *item = &run->history[i];
+
+        if (strcmp(item->type, "mcp_approval_request") == 0 &&
+            strcmp(item->run_id, run->row.id) == 0 && strcmp(item->call_id, call_id) == 0)
+            return item;
+    }
+    return NULL;
+}
+
+static bool asks_about(const char *question, const char *call_id)
+{
+    json_auto_t *details = json_parse_own(question);
+
+    return strcmp(json_get_string(details, "call_id", ""), call_id) == 0;
+}
+
+/* The id under which it was asked before a crash; NULL when it was not. */
+static const char *asked_before(const struct run *run, const struct call *call)
+{
+    const struct item_row *item = find_question(run, call->id);
+
+    for (unsigned i = 0; i < run->call_count; i++) {
+        const struct call *other = &run->calls[i];
+
+        if (other->client && strcmp(other->name, RUN_APPROVAL_FUNCTION) == 0 &&
+            asks_about(other->arguments.data, call->id))
+            return other->id;
+    }
+    return item ? item->id : NULL;
+}
+
+static void refuse(struct call *call, const char *reason)
+{
+    call->rejected = true;
+    free(call->reason);
+    call->reason = mem_strdup(reason && *reason ? reason : RUN_APPROVAL_REFUSED);
+}
+
+/* Why nobody can be asked; NULL when somebody can. */
+static const char *no_approver(const struct run *run)
+{
+    const json_t *approval =
+        json_object_get(json_object_get(run->config, "runnel"), "approval");
+
+    if (strcmp(json_get_string(approval, "channel", ""), "deny") == 0)
+        return "No execution approval callback set";
+    if (!(run->row.flags & RUN_STORED))
+        return "Nobody can be asked about the calls of a response that is not stored";
+    return NULL;
+}
+
+static void ask(struct run *run, struct call *call)
+{
+    const char *asked = asked_before(run, call);
+    const char *none = no_approver(run);
+
+    if (none) {
+        refuse(call, none);
+        return;
+    }
+    call->asked = true;
+    if (asked)
+        (void)snprintf(call->approval_id, sizeof(call->approval_id), "%s", asked);
+    else
+        id_make(call->approval_id, item_id_prefix("mcp_approval_request"));
+}
+
+static const char *label_of(const struct call *call)
+{
+    return call->use->label ? call->use->label : call->use->type;
+}
+
+static const char *arguments_of(const struct call *call)
+{
+    if (call->resolved && call->resolved->text)
+        return call->resolved->text; /* what would be executed */
+    return call->arguments.length ? call->arguments.data : "{}";
+}
+
+static json_t *details_of(const struct run *run, const struct call *call)
+{
+    return json_build("{s:s, s:s, s:s, s:s}", "kind", "execution", "call_id", call->id,
+                      "policy", execution_policy_name(permission_of(run, call->use).execution),
+                      "description",
+                      call->use->handler->description ? call->use->handler->description : "");
+}
+
+/* The question as a call of the reserved function, which the client answers with its output. */
+static void add_question(struct run *run, unsigned position)
+{
+    const struct call *asked = &run->calls[position];
+    json_auto_t *arguments = details_of(run, asked);
+    char id[ID_LIMIT + 1];
+    struct call *question;
+
+    json_set_string(arguments, "server_label", label_of(asked));
+    json_set_string(arguments, "name", asked->use->own);
+    json_set_string(arguments, "arguments", arguments_of(asked));
+    memcpy(id, asked->approval_id, sizeof(id));
+    question = run_add_call(run, id, RUN_APPROVAL_FUNCTION);
+    question->client = true;
+    json_add_text(&question->arguments, arguments);
+    run_note_call(run, question, CALL_WAITING, NULL);
+}
+
+static bool has_call(const struct run *run, const char *id)
+{
+    for (unsigned i = 0; i < run->call_count; i++) {
+        if (strcmp(run->calls[i].id, id) == 0)
+            return true;
+    }
+    return false;
+}
+
+void run_ask_approvals(struct run *run)
+{
+    unsigned count = run->call_count;
+
+    for (unsigned i = 0; i < count; i++) {
+        if (!needs_answer(run, &run->calls[i]))
+            continue;
+        ask(run, &run->calls[i]);
+        run_note_call(run, &run->calls[i], CALL_WAITING, NULL); /* as it was resolved */
+    }
+    for (unsigned i = 0; run_is_assistants(run) && i < count; i++) {
+        if (run->calls[i].asked && !has_call(run, run->calls[i].approval_id))
+            add_question(run, i);
+    }
+}
+
+bool run_has_questions(const struct run *run)
+{
+    for (unsigned i = 0; i < run->call_count; i++) {
+        if (run->calls[i].asked)
+            return true;
+    }
+    return false;
+}
+
+/* ---- Showing ---- */
+
+static void put_row(struct run *run, const struct call *call, enum approval_status status)
+{
+    bool decided = status != APPROVAL_PENDING;
+    struct approval_row row = {
+        .server_label = mem_strdup(label_of(call)),
+        .tool = mem_strdup(call->use->own),
+        .arguments = mem_strdup(arguments_of(call)),
+        .policy = mem_strdup(execution_policy_name(permission_of(run, call->use).execution)),
+        .reason = mem_strdup(call->reason),
+        .status = status,
+        .created_at = clock_wall_us(),
+        .decided_at = decided ? clock_wall_us() : 0,
+    };
+
+    memcpy(row.id, call->approval_id, sizeof(row.id));
+    memcpy(row.run_id, run->row.id, sizeof(row.run_id));
+    memcpy(row.thread_id, run->row.thread_id, sizeof(row.thread_id));
+    memcpy(row.call_id, call->id, sizeof(row.call_id));
+    if (decided)
+        (void)snprintf(row.used_by, sizeof(row.used_by), "%s", run->row.id);
+    run_put_approval(run, &row);
+    approval_row_clear(&row);
+}
+
+static void show_question(struct run *run, const struct call *call)
+{
+    struct item *item;
+
+    if (find_question(run, call->id))
+        return;
+    item = run_new_item(run, "mcp_approval_request");
+    memcpy(item->row.id, call->approval_id, sizeof(item->row.id));
+    memcpy(item->row.call_id, call->id, sizeof(item->row.call_id));
+    item->fields = json_build("{s:s, s:s, s:s, s:o}", "arguments", arguments_of(call), "name",
+                              call->use->own, "server_label", label_of(call), "runnel",
+                              details_of(run, call));
+    run_open_item(run, item);
+    run_close_item(run, ITEM_COMPLETED);
+}
+
+void run_show_approvals(struct run *run)
+{
+    for (unsigned i = 0; i < run->call_count; i++) {
+        const struct call *call = &run->calls[i];
+
+        if (!call->asked)
+            continue;
+        if (!run_is_assistants(run))
+            show_question(run, call);
+        put_row(run, call, APPROVAL_PENDING);
+    }
+}
+
+/* ---- Answers of a response ---- */
+
+static void decide(struct call *call, const json_t *decision)
+{
+    (void)snprintf(call->approval_id, sizeof(call->approval_id), "%s",
+                   json_get_string(decision, "id", ""));
+    call->lost = json_get_bool(decision, "lost", false);
+    if (!json_get_bool(decision, "approve", false))
+        refuse(call, json_get_string(decision, "reason", NULL));
+}
+
+/* Whatever tool_choice says of what the model may call now: this was called before. */
+static void use_tool(struct call *call, const struct tool_use *use)
+{
+    call->use = use;
+    call->hidden = call->use && call->use->handler->flags & TOOL_HIDDEN;
+    call->final = call->use && call->use->handler->flags & TOOL_FINAL;
+}
+
+bool run_take_decisions(struct run *run)
+{
+    const json_t *decisions = json_object_get(run->config, RUN_APPROVALS_KEY);
+    size_t i;
+    json_t *decision;
+
+    if (!json_array_size(decisions))
+        return false;
+    run->call_turn = run->row.turn;
+    json_array_foreach (decisions, i, decision) {
+        const char *name = json_get_string(decision, "name", "");
+        const struct tool_use *use =
+            tool_set_find_labelled(&run->tools, json_get_string(decision, "label", ""), name);
+        struct call *call =
+            run_add_call(run, json_get_string(decision, "call_id", ""), use ? use->name : name);
+
+        use_tool(call, use);
+        buf_add_text(&call->arguments, json_get_string(decision, "arguments", "{}"));
+        decide(call, decision);
+    }
+    run_start_calls(run);
+    return true;
+}
+
+/* ---- After a pause, or a crash ---- */
+
+bool run_is_question(const struct call_row *row)
+{
+    return row->client && row->tool && strcmp(row->tool, RUN_APPROVAL_FUNCTION) == 0;
+}
+
+static void restore_of_response(struct run *run, struct call *call)
+{
+    const json_t *decisions = json_object_get(run->config, RUN_APPROVALS_KEY);
+    size_t i;
+    json_t *decision;
+
+    json_array_foreach (decisions, i, decision) {
+        if (run->call_turn == 0 &&
+            strcmp(json_get_string(decision, "call_id", ""), call->id) == 0) {
+            use_tool(call, tool_set_find(&run->tools, call->name));
+            decide(call, decision);
+        }
+    }
+}
+
+static void restore_of_thread(struct run *run, struct call *call, const struct call_row *row)
+{
+    struct approval_reply reply = approval_reply_parse(row->output ? row->output : "");
+
+    (void)snprintf(call->approval_id, sizeof(call->approval_id), "%s", row->call_id);
+    if (!reply.approve)
+        refuse(call, reply.reason);
+    free(reply.reason);
+    if (call->use && !call->settled)
+        put_row(run, call, reply.approve ? APPROVAL_APPROVED : APPROVAL_REJECTED);
+}
+
+void run_restore_decision(struct run *run, struct call *call, const struct call_row *rows,
+                          size_t count)
+{
+    if (call->client)
+        return;
+    if (!run_is_assistants(run)) {
+        restore_of_response(run, call);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (run_is_question(&rows[i]) && rows[i].state == CALL_DONE &&
+            asks_about(rows[i].arguments, call->id))
+            restore_of_thread(run, call, &rows[i]);
+    }
+}
+
+char *run_refusal_text(const struct call *call)
+{
+    json_auto_t *text = json_build("{s:s, s:s}", "status", "rejected", "message", call->reason);
+
+    return json_text(text);
+}

@@ -1,0 +1,54 @@
+#ifndef RUNNEL_CORE_RUN_RUN_APPROVALS_H
+#define RUNNEL_CORE_RUN_RUN_APPROVALS_H
+
+#include <jansson.h>
+
+#include "core/run/run.h"
+
+/*
+ * run_approvals.h -- calls that a person is asked about before they run.
+ *
+ * A turn's calls are looked through before any starts. Those that need no question run. The others
+ * are asked about: a response shows an mcp_approval_request for each and ends completed, its calls
+ * open; a run of a thread requires action, with a call of the reserved function for each. Arguments
+ * are frozen: what is executed later is what was shown.
+ *
+ * The answers come to a response in the configuration of the next one (RUN_APPROVALS_KEY), and to a
+ * run as outputs of the reserved function. An approved call is executed before the model is asked
+ * again; of a refused one the model is told why.
+ *
+ * On the run's loop.
+ */
+
+/* In the configuration of a response: a list of {"id", "call_id", "name", "label", "arguments",
+ * "approve", "reason", "lost"}, all of them calls of the response before. Ours: no request can say it. */
+#define RUN_APPROVALS_KEY "runnel_approvals"
+
+/* What a run of a thread calls to ask. No tool may have this name. */
+#define RUN_APPROVAL_FUNCTION "runnel_approval"
+
+#define RUN_APPROVAL_REFUSED "Execution rejected by user"
+
+/* Sets those of the turn's calls aside that need an answer first, or can get none. */
+void run_ask_approvals(struct run *run);
+
+/* True when calls were set aside. */
+bool run_has_questions(const struct run *run);
+
+/* The questions of a response become items; those of all runs, rows. */
+void run_show_approvals(struct run *run);
+
+/* The calls that the response was made to go on with; true when there are any. */
+bool run_take_decisions(struct run *run);
+
+/* What was decided about a call of before this stay. */
+void run_restore_decision(struct run *run, struct call *call, const struct call_row *rows,
+                          size_t count);
+
+/* True when a row is a question of a run of a thread, and no call of the model's. */
+bool run_is_question(const struct call_row *row);
+
+/* What the model is told of a refused call. The caller frees. */
+char *run_refusal_text(const struct call *call);
+
+#endif

@@ -1,0 +1,302 @@
+#include "core/store/approvals.h"
+
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/ids.h"
+#include "core/base/mem.h"
+#include "core/store/columns.h"
+#include "core/store/db.h"
+#include "core/store/page.h"
+
+static enum err_code not_found(const char *id, struct err *err)
+{
+    return err_set(err, ERR_NOT_FOUND, "Approval request with id '%.64s' not found.", id);
+}
+
+/* ---- Those that wait ---- */
+
+static enum err_code read_all(struct store *store, const struct db_statement *statement,
+                              const char *project, const char *of,
+                              struct approval_row **ret_rows, size_t *ret_count,
+                              struct err *err)
+{
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    db_arg_text(&args, project);
+    db_arg_text(&args, of);
+    rc = db_once(store, statement, &args, &rows, err);
+    if (!rc)
+        *ret_rows = approval_rows_read(rows, ret_count);
+    return rc;
+}
+
+enum err_code store_approvals_of_run(struct store *store, const char *project,
+                                     const char *run_id, struct approval_row **ret_rows,
+                                     size_t *ret_count, struct err *err)
+{
+    static const struct db_statement select = {
+        "store_approvals_of_run", "SELECT " APPROVAL_COLUMNS " FROM approvals a"
+                                  " WHERE a.project_id = $1 AND a.run_id = $2 ORDER BY a.id"};
+
+    return read_all(store, &select, project, run_id, ret_rows, ret_count, err);
+}
+
+/* A run of the same thread waits for submit_tool_outputs, and for nobody else. */
+enum err_code store_approvals_of_thread(struct store *store, const char *project,
+                                        const char *thread_id, struct approval_row **ret_rows,
+                                        size_t *ret_count, struct err *err)
+{
+    static const struct db_statement select = {
+        "store_approvals_of_thread",
+        "SELECT " APPROVAL_COLUMNS " FROM approvals a"
+        " WHERE a.project_id = $1 AND a.thread_id = $2 AND a.used_by IS NULL"
+        " AND a.run_id LIKE 'resp%' ORDER BY a.id"};
+
+    return read_all(store, &select, project, thread_id, ret_rows, ret_count, err);
+}
+
+/* ---- Answers ---- */
+
+static enum approval_event event_of(const struct approval_answer *answer)
+{
+    return answer->approve ? APPROVAL_EV_APPROVE : APPROVAL_EV_REJECT;
+}
+
+static enum err_code check_decision(const char *id, enum approval_status status,
+                                    const struct approval_answer *answer, struct err *err)
+{
+    if (approval_status_next(status, event_of(answer)) != APPROVAL_STATUS_NONE)
+        return ERR_OK;
+    return err_set_api(err, ERR_TAKEN, "approval_already_decided", "approval_request_id",
+                       "Approval request '%.64s' was already decided: it is %s.", id,
+                       approval_status_name(status));
+}
+
+/* A response that has ended badly may be followed by another with the same answer; one that is not
+ * there was never stored, or is about to be. */
+static enum err_code lock_answered(struct db *db, const char *project, const char *const *ids,
+                                   size_t count, struct db_rows **ret_rows, struct err *err)
+{
+    static const struct db_statement lock = {
+        "approvals_lock",
+        "SELECT a.id, " APPROVAL_STATUS ", a.used_by, EXISTS (SELECT FROM runs r"
+        "  WHERE r.project_id = a.project_id AND r.id = a.used_by"
+        "  AND r.status NOT IN ('failed', 'cancelled'))"
+        " FROM approvals a WHERE a.project_id = $1 AND a.id = ANY ($2::text[])"
+        " ORDER BY a.id FOR UPDATE OF a"};
+    AUTO_DB_ARGS args = {0};
+
+    db_arg_text(&args, project);
+    db_arg_texts(&args, ids, count);
+    return db_exec(db, &lock, &args, ret_rows, err);
+}
+
+static struct approval_answer *find_answer(struct approval_answer *answers, size_t count,
+                                           const char *id)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(answers[i].id, id) == 0)
+            return &answers[i];
+    }
+    return NULL;
+}
+
+static enum err_code check_locked(const struct db_rows *rows, struct approval_answer *answers,
+                                  size_t count, struct err *err)
+{
+    if (db_count(rows) != count)
+        return not_found(answers[0].id, err);
+    for (size_t row = 0; row < count; row++) {
+        const char *id = db_text(rows, row, 0);
+        struct approval_answer *answer = find_answer(answers, count, id);
+        enum err_code rc =
+            check_decision(id, approval_status_parse(db_text(rows, row, 1)), answer, err);
+
+        if (!rc && db_bool(rows, row, 3))
+            rc = err_set_api(
+                err, ERR_TAKEN, "approval_already_used", "approval_request_id",
+                "Approval request '%.64s' was already taken up by response '%.64s'.", id,
+                db_text(rows, row, 2));
+        if (rc)
+            return rc;
+        answer->lost = !db_is_null(rows, row, 2);
+    }
+    return ERR_OK;
+}
+
+static enum err_code put_answers(struct db *db, const char *project, const char *used_by,
+                                 const struct approval_answer *answers, size_t count,
+                                 struct err *err)
+{
+    static const struct db_statement put = {
+        "approvals_decide",
+        "UPDATE approvals a SET status = u.status, used_by = coalesce($5, a.used_by),"
+        " reason = CASE a.status WHEN 'pending' THEN u.reason ELSE a.reason END,"
+        " decided_at = coalesce(a.decided_at, $6)"
+        " FROM unnest($2::text[], $3::text[], $4::text[]) u (id, status, reason)"
+        " WHERE a.project_id = $1 AND a.id = u.id"};
+    const char **columns = mem_new_array(const char *, 3 * count + 1);
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    for (size_t i = 0; i < count; i++) {
+        columns[i] = answers[i].id;
+        columns[count + i] =
+            approval_status_name(approval_status_next(APPROVAL_PENDING, event_of(&answers[i])));
+        columns[2 * count + i] = answers[i].reason;
+    }
+    db_arg_text(&args, project);
+    db_arg_texts(&args, columns, count);
+    db_arg_texts(&args, columns + count, count);
+    db_arg_texts(&args, columns + 2 * count, count);
+    db_arg_id(&args, used_by);
+    db_arg_int(&args, clock_wall_us());
+    rc = db_exec(db, &put, &args, NULL, err);
+    free(columns);
+    return rc;
+}
+
+enum err_code store_approvals_take(struct store *store, const char *project,
+                                   const char *response_id, struct approval_answer *answers,
+                                   size_t count, struct err *err)
+{
+    const char **ids = mem_new_array(const char *, count + 1);
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB *db = NULL;
+    enum err_code rc = db_begin(store, &db, err);
+
+    for (size_t i = 0; i < count; i++)
+        ids[i] = answers[i].id;
+    if (!rc)
+        rc = lock_answered(db, project, ids, count, &rows, err);
+    if (!rc)
+        rc = check_locked(rows, answers, count, err);
+    if (!rc)
+        rc = put_answers(db, project, response_id, answers, count, err);
+    free(ids);
+    return rc ? rc : db_commit(db, err);
+}
+
+enum err_code store_approvals_give_back(struct store *store, const char *project,
+                                        const char *response_id, struct err *err)
+{
+    static const struct db_statement give = {
+        "store_approvals_give_back",
+        "UPDATE approvals SET used_by = NULL WHERE project_id = $1 AND used_by = $2"};
+    AUTO_DB_ARGS args = {0};
+
+    db_arg_text(&args, project);
+    db_arg_text(&args, response_id);
+    return db_once(store, &give, &args, NULL, err);
+}
+
+/* ---- One, and lists ---- */
+
+enum err_code store_approval_get(struct store *store, const char *project, const char *id,
+                                 struct approval_row *ret_row, struct err *err)
+{
+    static const struct db_statement select = {"store_approval_get",
+                                               "SELECT " APPROVAL_COLUMNS " FROM approvals a"
+                                               " WHERE a.project_id = $1 AND a.id = $2"};
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    db_arg_text(&args, project);
+    db_arg_text(&args, id);
+    rc = db_once(store, &select, &args, &rows, err);
+    if (rc)
+        return rc;
+    if (db_count(rows) == 0)
+        return not_found(id, err);
+    approval_read(rows, 0, ret_row);
+    return ERR_OK;
+}
+
+static void read_page(const struct db_rows *rows, const struct page_scan *scan,
+                      struct approval_row **ret_rows, size_t *ret_count, bool *ret_more)
+{
+    size_t count = page_count(scan, rows, ret_more);
+
+    *ret_rows = mem_new_array(struct approval_row, count + 1);
+    for (size_t i = 0; i < count; i++)
+        approval_read(rows, page_row(scan, count, i), &(*ret_rows)[i]);
+    *ret_count = count;
+}
+
+#define APPROVAL_LIST(order)                               \
+    "SELECT " APPROVAL_COLUMNS " FROM approvals a"         \
+    " WHERE a.project_id = $1 AND a.id > coalesce($2, '')" \
+    " AND a.id < coalesce($3, '~') ORDER BY a.id " order " LIMIT $4"
+
+enum err_code store_approval_list(struct store *store, const char *project,
+                                  const struct page *page, struct approval_row **ret_rows,
+                                  size_t *ret_count, bool *ret_more, struct err *err)
+{
+    static const struct db_statement list[] = {
+        {"store_approval_list_desc", APPROVAL_LIST("DESC")},
+        {"store_approval_list_asc", APPROVAL_LIST("ASC")},
+    };
+    static const struct db_statement cursor = {
+        "store_approval_list_cursor",
+        "SELECT 1 FROM approvals WHERE project_id = $1 AND $2::text = '' AND id = $3"};
+    struct page_scan scan = page_scan(page);
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc = page_cursors_check(store, &cursor, project, "", page, err);
+
+    if (rc)
+        return rc;
+    db_arg_text(&args, project);
+    db_arg_id(&args, scan.low);
+    db_arg_id(&args, scan.high);
+    db_arg_int(&args, scan.limit);
+    rc = db_once(store, &list[scan.ascending], &args, &rows, err);
+    if (!rc)
+        read_page(rows, &scan, ret_rows, ret_count, ret_more);
+    return rc;
+}
+
+/* ---- Deciding ---- */
+
+static enum err_code decide(struct store *store, const char *project,
+                            const struct approval_answer *answer, struct err *err)
+{
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB *db = NULL;
+    enum err_code rc = db_begin(store, &db, err);
+
+    if (!rc)
+        rc = lock_answered(db, project, &answer->id, 1, &rows, err);
+    if (!rc && db_count(rows) == 0)
+        rc = not_found(answer->id, err);
+    if (!rc)
+        rc =
+            check_decision(answer->id, approval_status_parse(db_text(rows, 0, 1)), answer, err);
+    if (!rc)
+        rc = put_answers(db, project, "", answer, 1, err);
+    return rc ? rc : db_commit(db, err);
+}
+
+enum err_code store_approval_decide(struct store *store, const char *project,
+                                    const struct approval_answer *answer,
+                                    struct approval_row *ret_row, struct err *err)
+{
+    struct approval_row row;
+    enum err_code rc = store_approval_get(store, project, answer->id, &row, err);
+
+    if (rc)
+        return rc;
+    if (id_has_prefix(row.run_id, "run_"))
+        rc = err_set(err, ERR_CONFLICT,
+                     "Approval request '%.64s' is a question of run '%s', which waits for "
+                     "submit_tool_outputs.",
+                     row.id, row.run_id);
+    approval_row_clear(&row);
+    if (!rc)
+        rc = decide(store, project, answer, err);
+    return rc ? rc : store_approval_get(store, project, answer->id, ret_row, err);
+}

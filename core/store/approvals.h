@@ -1,0 +1,61 @@
+#ifndef RUNNEL_CORE_STORE_APPROVALS_H
+#define RUNNEL_CORE_STORE_APPROVALS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/base/err.h"
+#include "core/store/rows.h"
+#include "core/store/store.h"
+
+/*
+ * approvals.h -- questions whether a tool may run, as rows.
+ *
+ * A question comes into the store with the write of the run that asks it (core/store/writer.h). An
+ * answer is given once: whoever comes first wins, the same answer again changes nothing, another one
+ * is ERR_TAKEN (409). ERR_NOT_FOUND is "Approval request with id 'X' not found."
+ */
+
+/* Those of a response, whatever was answered. */
+enum err_code store_approvals_of_run(struct store *store, const char *project,
+                                     const char *run_id, struct approval_row **ret_rows,
+                                     size_t *ret_count, struct err *err) MUST_CHECK;
+
+/* Those that responses of a conversation have left behind and no other has taken up. */
+enum err_code store_approvals_of_thread(struct store *store, const char *project,
+                                        const char *thread_id, struct approval_row **ret_rows,
+                                        size_t *ret_count, struct err *err) MUST_CHECK;
+
+struct approval_answer {
+    const char *id; /* borrowed */
+    bool approve;
+    const char *reason; /* borrowed; NULL for none */
+    bool
+        lost; /* filled in: a response that ended badly, or was never stored, had it before. Nobody
+                * knows whether the tool ran */
+};
+
+/* Gives the answers and has the response take them up, in one transaction. ERR_TAKEN also when
+ * another response has done that. */
+enum err_code store_approvals_take(struct store *store, const char *project,
+                                   const char *response_id, struct approval_answer *answers,
+                                   size_t count, struct err *err) MUST_CHECK;
+
+/* The response was not made after all: the answers are there for another. */
+enum err_code store_approvals_give_back(struct store *store, const char *project,
+                                        const char *response_id, struct err *err) MUST_CHECK;
+
+enum err_code store_approval_get(struct store *store, const char *project, const char *id,
+                                 struct approval_row *ret_row, struct err *err) MUST_CHECK;
+enum err_code store_approval_list(struct store *store, const char *project,
+                                  const struct page *page, struct approval_row **ret_rows,
+                                  size_t *ret_count, bool *ret_more,
+                                  struct err *err) MUST_CHECK;
+
+/* Answers without taking up: the next response does that. ERR_CONFLICT for the question of a run of
+ * a thread, which waits for submit_tool_outputs. */
+enum err_code store_approval_decide(struct store *store, const char *project,
+                                    const struct approval_answer *answer,
+                                    struct approval_row *ret_row, struct err *err) MUST_CHECK;
+
+#endif

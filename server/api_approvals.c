@@ -1,0 +1,114 @@
+/*
+ * Questions whether a tool may run, an extension of ours: for those who answer in place of whoever
+ * made the response.
+ */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/store/approvals.h"
+#include "server/api.h"
+#include "server/encode.h"
+#include "server/encode_field.h"
+#include "server/params.h"
+#include "server/server.h"
+
+#define REASON_LIMIT ((size_t)4096)
+
+static json_t *encode_approval(const struct approval_row *row)
+{
+    json_t *object = encode_new(row->id, "approval", row->created_at);
+
+    json_set_string(object, "status", approval_status_name(row->status));
+    json_set_string(object, "run_id", row->run_id);
+    json_set_string(object, "thread_id", *row->thread_id ? row->thread_id : NULL);
+    json_set_string(object, "call_id", row->call_id);
+    json_set_string(object, "server_label", row->server_label);
+    json_set_string(object, "name", row->tool);
+    json_set_string(object, "arguments", row->arguments);
+    json_set_string(object, "policy", row->policy);
+    json_set_string(object, "reason", row->reason);
+    json_set_string(object, "used_by", *row->used_by ? row->used_by : NULL);
+    field_set_time(object, "decided_at", row->decided_at);
+    return object;
+}
+
+static enum err_code approval_id(const struct request *request, const char **ret_id,
+                                 struct err *err)
+{
+    *ret_id = request_param(request, "approval");
+    return param_id(*ret_id, "mcpr_", "approval_id", err);
+}
+
+static enum err_code answer(struct request *request, struct approval_row *row)
+{
+    request_answer(request, 200, encode_approval(row));
+    approval_row_clear(row);
+    return ERR_OK;
+}
+
+enum err_code api_approval_list(struct request *request, struct err *err)
+{
+    struct approval_row *rows = NULL;
+    struct page page;
+    size_t count = 0;
+    bool more = false;
+    json_t *data;
+    enum err_code rc = param_page(request, &page, err);
+
+    if (!rc)
+        rc = store_approval_list(request_server(request)->store, request_project(request),
+                                 &page, &rows, &count, &more, err);
+    if (rc)
+        return rc;
+    data = json_array();
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(data, encode_approval(&rows[i]));
+    approval_rows_free(rows, count);
+    request_answer(request, 200, encode_list(data, more));
+    return ERR_OK;
+}
+
+enum err_code api_approval_get(struct request *request, struct err *err)
+{
+    struct approval_row row;
+    const char *id;
+    enum err_code rc = approval_id(request, &id, err);
+
+    if (!rc)
+        rc = store_approval_get(request_server(request)->store, request_project(request), id,
+                                &row, err);
+    return rc ? rc : answer(request, &row);
+}
+
+static enum err_code read_answer(const json_t *body, struct approval_answer *ret_answer,
+                                 struct err *err)
+{
+    static const char *const known[] = {"approve", "reason", NULL};
+    enum err_code rc = param_unknown(body, "", known, err);
+
+    if (!rc && json_absent(json_object_get(body, "approve")))
+        return param_missing(err, "approve");
+    if (!rc)
+        rc = param_bool(body, "", "approve", &ret_answer->approve, err);
+    if (!rc)
+        rc = param_string(body, "", "reason", PARAM_OPTIONAL, REASON_LIMIT, &ret_answer->reason,
+                          err);
+    return rc;
+}
+
+enum err_code api_approval_decide(struct request *request, struct err *err)
+{
+    struct approval_answer given = {0};
+    struct approval_row row;
+    enum err_code rc = approval_id(request, &given.id, err);
+
+    if (!rc)
+        rc = read_answer(request_json(request), &given, err);
+    if (!rc)
+        rc = store_approval_decide(request_server(request)->store, request_project(request),
+                                   &given, &row, err);
+    return rc ? rc : answer(request, &row);
+}

@@ -1,0 +1,428 @@
+"""Calls that a person is asked about before they run: answered with the standard SDK, through
+mcp_approval_request and mcp_approval_response."""
+
+import json
+import threading
+
+import openai
+import pytest
+
+from harness.faults import listen
+from harness.recorder import parse_events
+from harness.server import eventually
+from harness.tools import WEATHER_FLAT, call
+
+TEST = {"type": "mcp", "server_label": "test", "server_url": "builtin:test",
+        "require_approval": "always"}
+
+
+@pytest.fixture
+def log(tmp_path):
+    """How often test_count ran, by call."""
+    path = tmp_path / "count"
+
+    class Count:
+        name = str(path)
+
+        @staticmethod
+        def lines():
+            return path.read_text().split() if path.exists() else []
+    return Count
+
+
+def asks_for(upstream, *calls, text="Done: {{tool_output}}"):
+    """The model calls, and then says what it was told."""
+    upstream.script({"match": {"tool_results": True}, "answer": {"text": text}},
+                    {"answer": {"tool_calls": list(calls)}})
+
+
+def questions(response):
+    return [item for item in response.output if item.type == "mcp_approval_request"]
+
+
+def calls_of(response):
+    return [item for item in response.output if item.type == "mcp_call"]
+
+
+def answer(question, approve=True, **more):
+    return {"type": "mcp_approval_response", "approval_request_id": question.id,
+            "approve": approve, **more}
+
+
+def told(chat):
+    return {m["tool_call_id"]: m["content"] for m in chat["messages"] if m["role"] == "tool"}
+
+
+@pytest.fixture
+def ask(client, upstream, log):
+    """A response whose call of test_count waits for an approval."""
+    def ask(tool=TEST, **body):
+        asks_for(upstream, call("test_count", path=log.name, text="counted"))
+        return client.responses.create(model="demo", input="go", tools=[tool], **body)
+    return ask
+
+
+@pytest.fixture
+def go_on(client):
+    def go_on(response, *answers, tool=TEST, **body):
+        return client.responses.create(model="demo", previous_response_id=response.id,
+                                       input=list(answers), tools=[tool], **body)
+    return go_on
+
+
+# ---- The way it is meant ----
+
+def test_F34_F45_an_approved_call_runs_before_the_model_is_asked_again(ask, go_on, upstream, log):
+    asked = ask()
+    assert asked.status == "completed"
+    assert [item.type for item in asked.output] == ["mcp_list_tools", "mcp_approval_request"]
+    (question,) = questions(asked)
+    assert question.server_label == "test" and question.name == "test_count"
+    assert json.loads(question.arguments) == {"path": log.name, "text": "counted"}
+    assert log.lines() == [] and len(upstream.chats()) == 1
+
+    done = go_on(asked, answer(question))
+    (called,) = calls_of(done)
+    assert called.approval_request_id == question.id
+    assert called.status == "completed" and called.output == "counted"
+    assert done.output_text == "Done: counted"
+    assert log.lines() == ["call_1"]
+    first, second = upstream.chats()
+    assert second["messages"][:-2] == first["messages"]
+    assert second["messages"][-2]["tool_calls"][0]["function"]["name"] == "test_count"
+    assert told(second) == {"call_1": "counted"}
+
+
+def test_F42_a_refusal_reaches_the_model_with_its_reason(ask, go_on, upstream, log):
+    asked = ask()
+    done = go_on(asked, answer(*questions(asked), approve=False, reason="not \"this\" file"))
+    (called,) = calls_of(done)
+    assert called.status == "incomplete" and called.output is None and called.error is None
+    assert called.runnel["status"] == "execution_rejected"
+    assert called.runnel["reject_reason"] == "not \"this\" file"
+    assert json.loads(told(upstream.chats()[-1])["call_1"]) == {
+        "status": "rejected", "message": "not \"this\" file"}
+    assert log.lines() == []
+    # And the story goes on with it.
+    go_on(done, {"role": "user", "content": "and now?"})
+    assert "not" in told(upstream.chats()[-1])["call_1"]
+
+
+def test_a_refusal_without_a_reason_has_the_seeds(ask, go_on, upstream):
+    asked = ask()
+    go_on(asked, answer(*questions(asked), approve=False))
+    assert json.loads(told(upstream.chats()[-1])["call_1"])["message"] == (
+        "Execution rejected by user")
+
+
+def test_F45_events_of_question_and_answer(http, upstream, log):
+    asks_for(upstream, call("test_count", path=log.name, text="counted"))
+
+    def stream(**body):
+        text = http.post("/v1/responses", json={"model": "demo", "tools": [TEST], "stream": True,
+                                                **body}).text
+        return [json.loads(data) for _, data in parse_events(text) if data != "[DONE]"]
+
+    events = stream(input="go")
+    assert [e["type"] for e in events][-3:] == [
+        "response.output_item.added", "response.output_item.done", "response.completed"]
+    question = events[-2]["item"]
+    assert question["type"] == "mcp_approval_request" and "status" not in question
+    assert events[-3]["item"] == question
+    assert question["runnel"]["kind"] == "execution"
+    assert question["runnel"]["policy"] == "ask-always"
+    kept = http.get(f"/v1/responses/{events[-1]['response']['id']}").json()
+    assert kept["output"][-1] == question
+    events = stream(previous_response_id=kept["id"], input=[{
+        "type": "mcp_approval_response", "approval_request_id": question["id"],
+        "approve": True}])
+    called = [e for e in events if e.get("item", {}).get("type") == "mcp_call"]
+    assert [e["type"] for e in called] == ["response.output_item.added",
+                                           "response.output_item.done"]
+    assert all(e["item"]["approval_request_id"] == question["id"] for e in called)
+
+
+def test_F34_only_what_needs_a_question_waits(client, upstream, log, go_on):
+    asks_for(upstream, call("test_slow", 1, text="at once"),
+             call("test_count", 2, path=log.name, text="later"))
+    tool = {**TEST, "require_approval": {"always": {"tool_names": ["test_count"]},
+                                         "never": {"tool_names": ["test_slow"]}}}
+    asked = client.responses.create(model="demo", input="go", tools=[tool])
+    (ran,) = calls_of(asked)
+    assert ran.name == "test_slow" and ran.output == "at once"
+    (question,) = questions(asked)
+    done = go_on(asked, answer(question), tool=tool)
+    assert [one.name for one in calls_of(done)] == ["test_count"]
+    assert told(upstream.chats()[-1]) == {"call_1": "at once", "call_2": "later"}
+
+
+def test_several_questions_are_answered_together(client, upstream, go_on):
+    asks_for(upstream, *(call("test_slow", n, text=f"t{n}") for n in range(1, 4)))
+    asked = client.responses.create(model="demo", input="go", tools=[TEST])
+    answers = [answer(q, approve=n != 1) for n, q in enumerate(questions(asked))]
+    go_on(asked, *answers)
+    seen = told(upstream.chats()[-1])
+    assert seen["call_1"] == "t1" and "rejected" in seen["call_2"] and seen["call_3"] == "t3"
+
+
+def test_beside_calls_of_the_client(client, upstream, log):
+    asks_for(upstream, call("get_weather", 1, city="Bern"),
+             call("test_count", 2, path=log.name, text="counted"))
+    tools = [WEATHER_FLAT, TEST]
+    asked = client.responses.create(model="demo", input="go", tools=tools)
+    output = {"type": "function_call_output", "call_id": "call_1", "output": "sunny"}
+    done = client.responses.create(model="demo", previous_response_id=asked.id, tools=tools,
+                                   input=[output, answer(*questions(asked))])
+    assert [c.output for c in calls_of(done)] == ["counted"]
+    assert told(upstream.chats()[-1]) == {"call_1": "sunny", "call_2": "counted"}
+
+
+def test_in_a_conversation(client, upstream, log):
+    asks_for(upstream, call("test_count", path=log.name, text="counted"))
+    conversation = client.conversations.create().id
+    asked = client.responses.create(model="demo", input="go", tools=[TEST],
+                                    conversation=conversation)
+    with pytest.raises(openai.BadRequestError) as refused:
+        client.responses.create(model="demo", input="hello", tools=[TEST],
+                                conversation=conversation)
+    assert "No approval response found" in str(refused.value)
+    done = client.responses.create(model="demo", input=[answer(*questions(asked))], tools=[TEST],
+                                   conversation=conversation)
+    assert calls_of(done)[0].output == "counted" and log.lines() == ["call_1"]
+    again = client.responses.create(model="demo", input="hello", tools=[TEST],
+                                    conversation=conversation)
+    assert again.status == "completed" and log.lines() == ["call_1"]
+
+
+def test_in_the_background(ask, go_on, client, log):
+    def ended(response):
+        return eventually(lambda: client.responses.retrieve(response.id),
+                          lambda r: r.status == "completed", seconds=30)
+    asked = ended(ask(background=True))
+    done = ended(go_on(asked, answer(*questions(asked)), background=True))
+    assert calls_of(done)[0].output == "counted" and log.lines() == ["call_1"]
+
+
+def test_what_cannot_run_anyhow_is_not_asked(client, upstream):
+    asks_for(upstream, call("nothing"))
+    done = client.responses.create(model="demo", input="go", tools=[TEST])
+    assert not questions(done) and "Tool nothing not found" in told(upstream.chats()[-1])["call_1"]
+
+
+# ---- What is not an answer ----
+
+def refused(make, status=400):
+    with pytest.raises(openai.APIStatusError) as caught:
+        make()
+    assert caught.value.status_code == status, caught.value
+    return caught.value.body
+
+
+def test_every_question_must_be_answered(ask, go_on, log):
+    asked = ask()
+    (question,) = questions(asked)
+    error = refused(lambda: go_on(asked, {"role": "user", "content": "well?"}))
+    assert error["message"] == (
+        f"No approval response found for approval request {question.id}.")
+    assert error["param"] == "input" and error["type"] == "invalid_request_error"
+    assert log.lines() == []
+
+
+def test_an_answer_needs_its_question(ask, go_on, client):
+    asked = ask()
+    (question,) = questions(asked)
+    other = {"type": "mcp_approval_response", "approval_request_id": "mcpr_x", "approve": True}
+    error = refused(lambda: go_on(asked, answer(question), other))
+    assert error["message"] == ("No approval request found for approval response with "
+                                "approval_request_id mcpr_x.")
+    error = refused(lambda: client.responses.create(model="demo", input=[answer(question)],
+                                                    tools=[TEST]))
+    assert "No approval request found" in error["message"]
+    assert go_on(asked, answer(question)).status == "completed"
+
+
+def test_two_answers_to_one_question(ask, go_on, log):
+    asked = ask()
+    (question,) = questions(asked)
+    error = refused(lambda: go_on(asked, answer(question), answer(question, approve=False)))
+    assert error["message"] == f"Approval request '{question.id}' is answered twice."
+    assert log.lines() == []
+
+
+def test_F46_the_first_answer_wins(ask, go_on, client, log):
+    client = client.with_options(max_retries=0)
+    asked = ask()
+    (question,) = questions(asked)
+    done = go_on(asked, answer(question))
+
+    def again(approve):
+        return refused(lambda: client.responses.create(
+            model="demo", previous_response_id=asked.id, tools=[TEST],
+            input=[answer(question, approve=approve)]), 409)
+    assert again(False)["message"] == (
+        f"Approval request '{question.id}' was already decided: it is approved.")
+    assert again(True)["message"] == (
+        f"Approval request '{question.id}' was already taken up by response '{done.id}'.")
+    assert log.lines() == ["call_1"]
+
+
+def test_the_tool_must_be_offered_still(ask, go_on, log):
+    asked = ask()
+    (question,) = questions(asked)
+    error = refused(lambda: go_on(asked, answer(question),
+                                  tool={**TEST, "allowed_tools": ["test_slow"]}))
+    assert error["param"] == "tools" and "is not offered by this request" in error["message"]
+    assert go_on(asked, answer(question)).status == "completed" and log.lines() == ["call_1"]
+
+
+def test_the_whole_story_sent_again_answers_nothing_twice(ask, go_on, client, upstream, log):
+    asked = ask()
+    (question,) = questions(asked)
+    done = go_on(asked, answer(question))
+    story = [{"role": "user", "content": "go"}, question.to_dict(), answer(question),
+             calls_of(done)[0].to_dict(), {"role": "user", "content": "and?"}]
+    client.responses.create(model="demo", input=story, tools=[TEST])
+    assert list(told(upstream.chats()[-1]).values()) == ["counted"]
+    assert log.lines() == ["call_1"]
+
+
+def test_F46_another_project_knows_nothing_of_it(ask, stranger, http, stranger_key):
+    asked = ask()
+    (question,) = questions(asked)
+    error = refused(lambda: stranger.responses.create(
+        model="demo", input=[answer(question)], tools=[TEST]))
+    assert "No approval request found" in error["message"]
+    headers = {"Authorization": f"Bearer {stranger_key}"}
+    path = f"/v1/runnel/approvals/{question.id}"
+    assert http.get(path, headers=headers).status_code == 404
+    assert http.post(path, headers=headers, json={"approve": True}).status_code == 404
+    assert http.get("/v1/runnel/approvals", headers=headers).json()["data"] == []
+
+
+# ---- Nobody to ask ----
+
+def test_F41_without_an_approver_it_is_refused(ask, upstream, log):
+    done = ask(extra_body={"runnel": {"approval": {"channel": "deny"}}})
+    assert not questions(done) and calls_of(done)[0].status == "incomplete"
+    assert json.loads(told(upstream.chats()[-1])["call_1"]) == {
+        "status": "rejected", "message": "No execution approval callback set"}
+    assert log.lines() == []
+
+
+def test_F41_a_response_that_is_not_stored_asks_nobody(ask, upstream, log):
+    done = ask(store=False)
+    assert not questions(done) and log.lines() == []
+    assert "not stored" in told(upstream.chats()[-1])["call_1"]
+
+
+# ---- Policies ----
+
+def test_F38_a_request_only_tightens(client, upstream, log):
+    asks_for(upstream, call("test_count", path=log.name))
+    lax = {**TEST, "require_approval": "never"}
+
+    def ask(tool, permissions):
+        return questions(client.responses.create(
+            model="demo", input="go", tools=[tool],
+            extra_body={"runnel": {"permissions": permissions}}))
+    assert ask(lax, {"test/test_count": {"execution": "ask-always"}})
+    assert ask(lax, {"test": {"permissionLevel": "sensitive"}})
+    assert ask(TEST, {"test/test_count": {"execution": "auto"}})
+    assert log.lines() == []
+    assert not ask(lax, {"test/test_slow": {"execution": "ask-always"}})
+    assert log.lines() == ["call_1"]
+
+
+@pytest.mark.parametrize("permissions, param", [
+    ({"test/test_count": {"exec": "auto"}}, "runnel.permissions.test/test_count.exec"),
+    ({"test/test_count": {"execution": "ask"}}, "runnel.permissions.test/test_count.execution"),
+    ({"test/test_cuont": {"execution": "ask-always"}}, "runnel.permissions"),
+    ({"tset": {"execution": "ask-always"}}, "runnel.permissions"),
+    (["test"], "runnel.permissions"),
+], ids=str)
+def test_F38_typing_errors_open_nothing(client, upstream, permissions, param):
+    error = refused(lambda: client.responses.create(
+        model="demo", input="go", tools=[TEST],
+        extra_body={"runnel": {"permissions": permissions}}))
+    assert error["param"] == param and upstream.requests() == []
+
+
+def test_F36_F38_the_operator_decides_about_a_tool(start_server, tmp_path, upstream, log):
+    config = tmp_path / "runnel.yaml"
+    config.write_text("tools:\n  permissions:\n    test/test_count: {permissionLevel: moderate}\n")
+    client = start_server(config=config).sdk()
+    asks_for(upstream, call("test_count", path=log.name))
+    asked = client.responses.create(model="demo", input="go", tools=[
+        {**TEST, "require_approval": "never"}])
+    (question,) = questions(asked)
+    assert question.runnel["policy"] == "ask-once" and log.lines() == []
+
+
+# ---- Those who answer for others ----
+
+def test_F44_F46_decided_through_the_list(ask, go_on, http, log):
+    asked = ask()
+    (question,) = questions(asked)
+    path = f"/v1/runnel/approvals/{question.id}"
+    listed = http.get("/v1/runnel/approvals?limit=1").json()["data"]
+    assert listed == [http.get(path).json()]
+    assert listed[0]["status"] == "pending" and listed[0]["run_id"] == asked.id
+    assert json.loads(listed[0]["arguments"])["text"] == "counted"
+    assert http.post(path, json={}).json()["error"]["param"] == "approve"
+    assert http.get("/v1/runnel/approvals?after=mcpr_x").status_code == 400
+    for _ in range(2):
+        decided = http.post(path, json={"approve": True, "reason": "fine"})
+        assert decided.status_code == 200 and decided.json()["status"] == "approved"
+    contrary = http.post(path, json={"approve": False})
+    assert contrary.status_code == 409
+    assert contrary.json()["error"]["code"] == "approval_already_decided"
+    assert http.post("/v1/runnel/approvals/mcpr_x", json={"approve": True}).status_code == 404
+    done = go_on(asked, {"role": "user", "content": "go on"})
+    assert calls_of(done)[0].output == "counted" and log.lines() == ["call_1"]
+    assert http.get(path).json()["used_by"] == done.id
+
+
+def test_what_is_deleted_asks_no_more(ask, http):
+    asked = ask()
+    (question,) = questions(asked)
+    assert http.delete(f"/v1/responses/{asked.id}").status_code == 200
+    assert http.get(f"/v1/runnel/approvals/{question.id}").status_code == 404
+
+
+# ---- Restarts ----
+
+def test_F110_F46_a_response_asks_on_after_a_crash(start_server, upstream, log):
+    server = start_server()
+    asks_for(upstream, call("test_count", path=log.name, text="counted"))
+    asked = server.sdk().responses.create(model="demo", input="go", tools=[TEST])
+    server.kill()
+    server.start()
+    done = server.sdk().responses.create(model="demo", previous_response_id=asked.id,
+                                         tools=[TEST], input=[answer(*questions(asked))])
+    assert calls_of(done)[0].output == "counted" and log.lines() == ["call_1"]
+
+
+def test_F110_a_call_that_was_cut_is_not_repeated(start_server, upstream, log):
+    """The answer was taken up, the tool ran, and its server died. The same answer again does not
+    run it again: the model hears that nobody knows."""
+    server = start_server()
+    asks_for(upstream, call("test_count", path=log.name, ms=60000))
+    asked = server.sdk().responses.create(model="demo", input="go", tools=[TEST])
+    body = {"model": "demo", "previous_response_id": asked.id, "tools": [TEST],
+            "input": [answer(*questions(asked))]}
+    begun = threading.Thread(target=listen, args=(server.http(), "/v1/responses", body))
+    begun.start()
+    eventually(log.lines, lambda lines: lines == ["call_1"])
+    server.kill()
+    begun.join(30)
+    server.start()
+    client = server.sdk()
+
+    def again():
+        try:
+            return client.responses.create(**body)
+        except openai.ConflictError:  # the one that was cut has not been ended yet
+            return None
+    done = eventually(again, seconds=60)
+    assert calls_of(done)[0].status == "failed" and log.lines() == ["call_1"]
+    assert "may or may not have taken effect" in told(upstream.chats()[-1])["call_1"]

@@ -1,0 +1,216 @@
+"""Approvals in runs of threads: a call of the reserved function in requires_action, answered through
+submit_tool_outputs."""
+
+import json
+import signal
+
+import openai
+import pytest
+
+from harness.server import eventually
+from harness.tools import WEATHER, call
+
+TEST = {"type": "mcp", "server_label": "test", "server_url": "builtin:test",
+        "require_approval": "always"}
+
+
+@pytest.fixture
+def client(server):
+    return server.sdk(strict=False)
+
+
+@pytest.fixture
+def log(tmp_path):
+    """How often test_count ran, by call."""
+    path = tmp_path / "count"
+
+    class Count:
+        name = str(path)
+
+        @staticmethod
+        def lines():
+            return path.read_text().split() if path.exists() else []
+    return Count
+
+
+def asks_for(upstream, *calls, text="Done: {{tool_output}}"):
+    upstream.script({"match": {"tool_results": True}, "answer": {"text": text}},
+                    {"answer": {"tool_calls": list(calls)}})
+
+
+def begin(client, tools, **more):
+    assistant = client.beta.assistants.create(model="demo", tools=tools)
+    run = client.beta.threads.create_and_run(
+        assistant_id=assistant.id, thread={"messages": [{"role": "user", "content": "go"}]},
+        **more)
+    return settled(client, run)
+
+
+def settled(client, run):
+    return eventually(lambda: client.beta.threads.runs.retrieve(run.id, thread_id=run.thread_id),
+                      lambda r: r.status not in ("queued", "in_progress"), seconds=40)
+
+
+def asked(run):
+    assert run.status == "requires_action", run
+    return run.required_action.submit_tool_outputs.tool_calls
+
+
+def submit(client, run, outputs):
+    client.beta.threads.runs.submit_tool_outputs(
+        run.id, thread_id=run.thread_id,
+        tool_outputs=[{"tool_call_id": id, "output": text} for id, text in outputs.items()])
+    return settled(client, run)
+
+
+def last_text(client, run):
+    return client.beta.threads.messages.list(run.thread_id).data[0].content[0].text.value
+
+
+def calls_of(client, run):
+    steps = client.beta.threads.runs.steps.list(run.id, thread_id=run.thread_id, order="asc")
+    return [one.function for step in steps.data if step.type == "tool_calls"
+            for one in step.step_details.tool_calls]
+
+
+def told(chat):
+    return {m["tool_call_id"]: m["content"] for m in chat["messages"] if m["role"] == "tool"}
+
+
+def test_F44_an_approved_call_runs(client, upstream, log):
+    asks_for(upstream, call("test_count", path=log.name, text="counted"))
+    run = begin(client, [TEST])
+    (question,) = asked(run)
+    assert question.type == "function" and question.function.name == "runnel_approval"
+    about = json.loads(question.function.arguments)
+    assert about["name"] == "test_count" and about["server_label"] == "test"
+    assert about["kind"] == "execution" and about["policy"] == "ask-always"
+    assert json.loads(about["arguments"])["text"] == "counted" and log.lines() == []
+
+    run = submit(client, run, {question.id: json.dumps({"approve": True})})
+    assert run.status == "completed", run
+    assert last_text(client, run) == "Done: counted" and log.lines() == ["call_1"]
+    (called,) = calls_of(client, run)
+    assert called.name == "test_count" and called.output == "counted"
+    chat = upstream.chats()[-1]
+    assert told(chat) == {"call_1": "counted"}
+    assert "runnel_approval" not in json.dumps(chat)
+
+
+def test_F42_F44_a_refusal_is_told_with_its_reason(client, upstream, log):
+    asks_for(upstream, call("test_count", path=log.name), text="Well.")
+    run = begin(client, [TEST])
+    run = submit(client, run, {asked(run)[0].id: '{"approve":false,"reason":"not now"}'})
+    assert run.status == "completed" and log.lines() == []
+    refusal = {"status": "rejected", "message": "not now"}
+    assert json.loads(told(upstream.chats()[-1])["call_1"]) == refusal
+    (called,) = calls_of(client, run)
+    assert json.loads(called.output) == refusal
+
+
+@pytest.mark.parametrize("output", ["yes", "", '{"approve":"true"}'])
+def test_F44_what_cannot_be_read_is_a_refusal(client, upstream, log, output):
+    asks_for(upstream, call("test_count", path=log.name), text="Well.")
+    run = begin(client, [TEST])
+    assert submit(client, run, {asked(run)[0].id: output}).status == "completed"
+    assert log.lines() == [] and "could not be read" in told(upstream.chats()[-1])["call_1"]
+
+
+def test_F44_F106_mixed_with_functions_of_the_client(client, upstream, log):
+    asks_for(upstream, call("get_weather", 1, city="Bern"),
+             call("test_count", 2, path=log.name, text="counted"),
+             call("test_slow", 3, text="at once"), text="All.")
+    tool = {**TEST, "require_approval": {"always": {"tool_names": ["test_count"]}}}
+    run = begin(client, [WEATHER, tool])
+    weather, question = asked(run)
+    assert weather.id == "call_1" and question.function.name == "runnel_approval"
+    with pytest.raises(openai.BadRequestError) as refused:
+        submit(client, run, {"call_1": "sunny"})
+    assert question.id in str(refused.value)
+    run = submit(client, run, {"call_1": "sunny", question.id: "true"})
+    assert run.status == "completed" and log.lines() == ["call_2"]
+    assert told(upstream.chats()[-1]) == {"call_1": "sunny", "call_2": "counted",
+                                          "call_3": "at once"}
+    assert {c.name: c.output for c in calls_of(client, run)} == {
+        "get_weather": "sunny", "test_count": "counted", "test_slow": "at once"}
+
+
+def test_several_questions_of_a_turn(client, upstream):
+    asks_for(upstream, *(call("test_slow", n, text=f"t{n}") for n in range(1, 4)), text="All.")
+    run = begin(client, [TEST])
+    answers = {q.id: "false" if n == 1 else "true" for n, q in enumerate(asked(run))}
+    assert submit(client, run, answers).status == "completed"
+    seen = told(upstream.chats()[-1])
+    assert seen["call_1"] == "t1" and "rejected" in seen["call_2"] and seen["call_3"] == "t3"
+
+
+def test_F41_without_an_approver_it_is_refused(client, upstream, log):
+    asks_for(upstream, call("test_count", path=log.name), text="Well.")
+    run = begin(client, [TEST], extra_body={"runnel": {"approval": {"channel": "deny"}}})
+    assert run.status == "completed" and log.lines() == []
+    assert "No execution approval callback set" in told(upstream.chats()[-1])["call_1"]
+
+
+def test_the_name_of_the_question_is_reserved(client):
+    function = {"type": "function", "function": {"name": "runnel_approval"}}
+    run = begin(client, [function])
+    assert run.status == "failed" and "reserved" in run.last_error.message
+    with pytest.raises(openai.BadRequestError) as refused:
+        client.responses.create(model="demo", input="x", tools=[
+            {"type": "function", "name": "runnel_approval", "parameters": {}}])
+    assert refused.value.body["param"] == "tools[0].name"
+
+
+def test_F44_the_question_is_in_the_list(client, http, upstream, log):
+    asks_for(upstream, call("test_count", path=log.name, text="counted"))
+    run = begin(client, [TEST])
+    (question,) = asked(run)
+    path = f"/v1/runnel/approvals/{question.id}"
+    shown = http.get(path).json()
+    assert shown["status"] == "pending" and shown["run_id"] == run.id
+    answer = http.post(path, json={"approve": True})
+    assert answer.status_code == 400 and "submit_tool_outputs" in answer.json()["error"]["message"]
+    submit(client, run, {question.id: "true"})
+    shown = http.get(path).json()
+    assert shown["status"] == "approved" and shown["used_by"] == run.id
+
+
+def test_F46_a_cancelled_run_asks_no_more(client, http, upstream, log):
+    asks_for(upstream, call("test_count", path=log.name))
+    run = begin(client, [TEST])
+    (question,) = asked(run)
+    client.beta.threads.runs.cancel(run.id, thread_id=run.thread_id)
+    settled(client, run)
+    assert http.get(f"/v1/runnel/approvals/{question.id}").json()["status"] == "expired"
+    client.beta.threads.delete(run.thread_id)
+    assert http.get(f"/v1/runnel/approvals/{question.id}").status_code == 404
+    assert log.lines() == []
+
+
+def test_F46_F110_a_question_outlives_its_server(start_server, upstream, log):
+    server = start_server()
+    asks_for(upstream, call("test_count", path=log.name, text="counted"))
+    run = begin(server.sdk(strict=False), [TEST])
+    (question,) = asked(run)
+    server.kill()
+    server.start()
+    run = submit(server.sdk(strict=False), run, {question.id: "true"})
+    assert run.status == "completed" and log.lines() == ["call_1"]
+
+
+def test_F110_an_approved_call_that_was_cut_is_not_repeated(start_server, upstream, log):
+    server = start_server(lease_ttl=1)
+    asks_for(upstream, call("test_count", path=log.name, ms=60000), text="Well.")
+    client = server.sdk(strict=False)
+    run = begin(client, [TEST])
+    (question,) = asked(run)
+    client.beta.threads.runs.submit_tool_outputs(
+        run.id, thread_id=run.thread_id,
+        tool_outputs=[{"tool_call_id": question.id, "output": "true"}])
+    eventually(log.lines, lambda lines: lines == ["call_1"])
+    server.process.signal(signal.SIGKILL)
+    server.process.child.wait()
+    server.start()
+    run = settled(server.sdk(strict=False), run)
+    assert run.status == "completed" and log.lines() == ["call_1"]
+    assert "may or may not have taken effect" in told(upstream.chats()[-1])["call_1"]

@@ -1,0 +1,205 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka needs the four above. */
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/mem.h"
+#include "core/store/approvals.h"
+#include "tests/integration/core/store/samples.h"
+#include "tests/support/pg_fixture.h"
+
+static struct store *store;
+
+static struct approval_row sample_approval(const struct run_row *run)
+{
+    struct approval_row row = {
+        .server_label = mem_strdup("test"),
+        .tool = mem_strdup("mail"),
+        .arguments = mem_strdup("{\"to\":\"a\"}"),
+        .policy = mem_strdup("ask-always"),
+        .status = APPROVAL_PENDING,
+        .created_at = clock_wall_us(),
+    };
+
+    id_make(row.id, "mcpr_");
+    memcpy(row.run_id, run->id, sizeof(row.run_id));
+    (void)snprintf(row.call_id, sizeof(row.call_id), "call_1");
+    return row;
+}
+
+static void put(const struct run_row *run, const struct approval_row *row)
+{
+    struct run_write *write = sample_write(run, 0);
+
+    write->create = true;
+    write->approvals = mem_new(struct approval_row);
+    write->approval_count = 1;
+    *write->approvals = *row;
+    assert_int_equal(sample_put(store, write), ERR_OK);
+}
+
+/* A response that has ended with a question; its id and the question's. */
+static void asked(char ret_run[ID_SIZE], char ret_id[ID_SIZE])
+{
+    struct run_row run = sample_run("", RUN_COMPLETED);
+    struct approval_row row = sample_approval(&run);
+
+    memcpy(ret_run, run.id, ID_SIZE);
+    memcpy(ret_id, row.id, ID_SIZE);
+    put(&run, &row);
+    run_row_clear(&run);
+}
+
+static enum err_code take(const char *id, bool approve, const char *by, bool *ret_lost)
+{
+    struct approval_answer answer = {.id = id, .approve = approve, .reason = "because"};
+    enum err_code rc = store_approvals_take(store, PROJECT, by, &answer, 1, NULL);
+
+    *ret_lost = answer.lost;
+    return rc;
+}
+
+static void F46_a_question_is_stored_with_its_run(void **state)
+{
+    char run[ID_SIZE], id[ID_SIZE];
+    struct approval_row *rows;
+    struct approval_row row;
+    size_t count;
+
+    (void)state;
+    asked(run, id);
+    assert_int_equal(store_approvals_of_run(store, PROJECT, run, &rows, &count, NULL), ERR_OK);
+    assert_int_equal(count, 1);
+    assert_string_equal(rows[0].id, id);
+    assert_string_equal(rows[0].arguments, "{\"to\":\"a\"}");
+    assert_int_equal(rows[0].status, APPROVAL_PENDING);
+    approval_rows_free(rows, count);
+    assert_int_equal(store_approval_get(store, "proj_other", id, &row, NULL), ERR_NOT_FOUND);
+    assert_int_equal(store_approvals_of_run(store, "proj_other", run, &rows, &count, NULL),
+                     ERR_OK);
+    assert_int_equal(count, 0);
+    approval_rows_free(rows, count);
+}
+
+static void F46_an_answer_is_taken_up_once(void **state)
+{
+    char run[ID_SIZE], id[ID_SIZE], other[ID_SIZE], other_question[ID_SIZE];
+    bool lost = true;
+
+    (void)state;
+    asked(run, id);
+    asked(other, other_question); /* a response that is there, and has completed */
+    assert_int_equal(take(id, true, other, &lost), ERR_OK);
+    assert_false(lost);
+    assert_int_equal(take(id, true, "resp_later", &lost), ERR_TAKEN);
+    assert_int_equal(take(id, false, "resp_later", &lost), ERR_TAKEN);
+}
+
+/* Nobody knows what the one that was never stored has done. */
+static void F110_after_a_crash_the_answer_is_lost_and_may_be_given_again(void **state)
+{
+    char run[ID_SIZE], id[ID_SIZE];
+    bool lost = true;
+
+    (void)state;
+    asked(run, id);
+    assert_int_equal(take(id, true, "resp_gone", &lost), ERR_OK);
+    assert_false(lost);
+    assert_int_equal(take(id, false, "resp_next", &lost), ERR_TAKEN);
+    assert_int_equal(take(id, true, "resp_next", &lost), ERR_OK);
+    assert_true(lost);
+}
+
+static void what_was_given_back_is_not_lost(void **state)
+{
+    char run[ID_SIZE], id[ID_SIZE];
+    bool lost = true;
+
+    (void)state;
+    asked(run, id);
+    assert_int_equal(take(id, true, "resp_not_made", &lost), ERR_OK);
+    assert_int_equal(store_approvals_give_back(store, PROJECT, "resp_not_made", NULL), ERR_OK);
+    assert_int_equal(take(id, true, "resp_made", &lost), ERR_OK);
+    assert_false(lost);
+}
+
+static void one_answer_that_does_not_fit_stores_none(void **state)
+{
+    char run[ID_SIZE], first[ID_SIZE], second[ID_SIZE];
+    struct approval_answer answers[2];
+    struct approval_row row;
+    bool lost;
+
+    (void)state;
+    asked(run, first);
+    asked(run, second);
+    assert_int_equal(take(second, false, "resp_gone", &lost), ERR_OK);
+    answers[0] = (struct approval_answer){.id = first, .approve = true};
+    answers[1] = (struct approval_answer){.id = second, .approve = true};
+    assert_int_equal(store_approvals_take(store, PROJECT, "resp_next", answers, 2, NULL),
+                     ERR_TAKEN);
+    assert_int_equal(store_approval_get(store, PROJECT, first, &row, NULL), ERR_OK);
+    assert_int_equal(row.status, APPROVAL_PENDING);
+    assert_string_equal(row.used_by, "");
+    approval_row_clear(&row);
+}
+
+static void F46_deciding_is_not_taking_up(void **state)
+{
+    struct approval_answer answer = {.approve = true, .reason = "fine"};
+    char run[ID_SIZE], id[ID_SIZE];
+    struct approval_row row;
+    bool lost;
+
+    (void)state;
+    asked(run, id);
+    answer.id = id;
+    assert_int_equal(store_approval_decide(store, PROJECT, &answer, &row, NULL), ERR_OK);
+    assert_int_equal(row.status, APPROVAL_APPROVED);
+    assert_string_equal(row.reason, "fine");
+    assert_string_equal(row.used_by, "");
+    approval_row_clear(&row);
+    answer.approve = false;
+    assert_int_equal(store_approval_decide(store, PROJECT, &answer, &row, NULL), ERR_TAKEN);
+    assert_int_equal(take(id, true, "resp_next", &lost), ERR_OK);
+    assert_false(lost);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    store = pg_fixture_store();
+    if (!store)
+        return -1;
+    samples_start();
+    return store_writers_start(store, NULL) ? -1 : 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    store_writers_stop(store);
+    samples_stop();
+    pg_fixture_end(store);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(F46_a_question_is_stored_with_its_run),
+        cmocka_unit_test(F46_an_answer_is_taken_up_once),
+        cmocka_unit_test(F110_after_a_crash_the_answer_is_lost_and_may_be_given_again),
+        cmocka_unit_test(what_was_given_back_is_not_lost),
+        cmocka_unit_test(one_answer_that_does_not_fit_stores_none),
+        cmocka_unit_test(F46_deciding_is_not_taking_up),
+    };
+
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,63 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "core/run/approval_answer.h"
+
+static void expect(const char *text, int approve, const char *reason)
+{
+    struct approval_reply reply = approval_reply_parse(text);
+
+    assert_int_equal(reply.approve, approve);
+    if (reason)
+        assert_string_equal(reply.reason, reason);
+    else
+        assert_null(reply.reason);
+    free(reply.reason);
+}
+
+static void test_F44_answers_of_every_form(void **state)
+{
+    (void)state;
+    expect("{\"approve\":true}", 1, NULL);
+    expect("{\"approve\":true,\"reason\":\"fine\"}", 1, "fine");
+    expect("{\"approve\":false,\"reason\":\"no\"}", 0, "no");
+    expect("true", 1, NULL);
+    expect(" approve\n", 1, NULL);
+    expect("false", 0, NULL);
+    expect("reject", 0, NULL);
+}
+
+static void test_F44_what_cannot_be_read_is_no_approval(void **state)
+{
+    static const char *const bad[] = {
+        "",
+        "yes",
+        "True",
+        "approved",
+        "{}",
+        "{\"approve\":1}",
+        "{\"approve\":\"true\"}",
+        "{\"approve\":false,\"approve\":true}",
+        "{\"approve\":true",
+        "[true]",
+        "true false",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+        expect(bad[i], 0, "The answer to the approval request could not be read.");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_F44_answers_of_every_form),
+        cmocka_unit_test(test_F44_what_cannot_be_read_is_no_approval),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

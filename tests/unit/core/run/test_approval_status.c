@@ -1,0 +1,75 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "core/run/approval_status.h"
+
+#define for_each_approval(s) \
+    for (enum approval_status s = APPROVAL_PENDING; s < APPROVAL_STATUS_COUNT; s++)
+#define for_each_approval_event(e) for (enum approval_event e = 0; e < APPROVAL_EV_COUNT; e++)
+
+static void test_names_survive_a_round_trip(void **state)
+{
+    (void)state;
+    for_each_approval(status)
+        assert_int_equal(approval_status_parse(approval_status_name(status)), status);
+    assert_int_equal(approval_status_parse("none"), APPROVAL_STATUS_NONE);
+    assert_int_equal(approval_status_parse("Approved"), APPROVAL_STATUS_NONE);
+}
+
+static void test_F46_the_first_answer_stays(void **state)
+{
+    (void)state;
+    for_each_approval(status)
+    {
+        for_each_approval_event(event)
+        {
+            enum approval_status next = approval_status_next(status, event);
+
+            if (status != APPROVAL_PENDING)
+                assert_true(next == status || next == APPROVAL_STATUS_NONE);
+        }
+    }
+    assert_int_equal(approval_status_next(APPROVAL_PENDING, APPROVAL_EV_APPROVE),
+                     APPROVAL_APPROVED);
+    assert_int_equal(approval_status_next(APPROVAL_PENDING, APPROVAL_EV_REJECT),
+                     APPROVAL_REJECTED);
+}
+
+static void test_F46_the_same_again_is_harmless_and_the_contrary_is_not(void **state)
+{
+    (void)state;
+    assert_int_equal(approval_status_next(APPROVAL_APPROVED, APPROVAL_EV_APPROVE),
+                     APPROVAL_APPROVED);
+    assert_int_equal(approval_status_next(APPROVAL_REJECTED, APPROVAL_EV_REJECT),
+                     APPROVAL_REJECTED);
+    assert_int_equal(approval_status_next(APPROVAL_APPROVED, APPROVAL_EV_REJECT),
+                     APPROVAL_STATUS_NONE);
+    assert_int_equal(approval_status_next(APPROVAL_REJECTED, APPROVAL_EV_APPROVE),
+                     APPROVAL_STATUS_NONE);
+}
+
+static void test_F46_what_has_expired_is_refused(void **state)
+{
+    (void)state;
+    assert_int_equal(approval_status_next(APPROVAL_PENDING, APPROVAL_EV_EXPIRE),
+                     APPROVAL_EXPIRED);
+    assert_int_equal(approval_status_next(APPROVAL_EXPIRED, APPROVAL_EV_APPROVE),
+                     APPROVAL_STATUS_NONE);
+    assert_int_equal(approval_status_next(APPROVAL_APPROVED, APPROVAL_EV_EXPIRE),
+                     APPROVAL_APPROVED);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_names_survive_a_round_trip),
+        cmocka_unit_test(test_F46_the_first_answer_stays),
+        cmocka_unit_test(test_F46_the_same_again_is_harmless_and_the_contrary_is_not),
+        cmocka_unit_test(test_F46_what_has_expired_is_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
