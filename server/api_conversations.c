@@ -147,8 +147,8 @@ enum err_code api_conversation_modify(struct request *request, struct err *err)
         rc = param_missing(err, "metadata");
     if (rc)
         return rc;
-    rc = store_thread_modify(place.store, place.project, place.thread, metadata, NULL, &row,
-                             err);
+    rc = store_thread_modify(place.store, place.project, place.thread,
+                             &(struct thread_change){.metadata = metadata}, &row, err);
     return rc ? conversation_error(rc, place.thread, err) : answer(request, &row);
 }
 

@@ -64,10 +64,14 @@ static void add_instructions(json_t *config, const char *more)
     json_set_string(config, "instructions", both);
 }
 
-/* The run's snapshot: request over thread over assistant. New reference. */
-static json_t *make_config(const struct assistant_row *assistant, const json_t *body)
+/* The run's snapshot: request over thread over assistant. `settings` are those of the thread, or
+ * NULL. New reference. */
+static json_t *make_config(const struct assistant_row *assistant, const char *settings,
+                           const json_t *body)
 {
     json_auto_t *base = json_parse_own(assistant->body);
+    json_auto_t *threads = settings ? json_parse_own(settings) : NULL;
+    json_auto_t *both = runnel_settings_merge(json_object_get(base, "runnel"), threads);
     json_auto_t *asked = runnel_settings(body);
     json_t *config = json_object();
 
@@ -78,7 +82,7 @@ static json_t *make_config(const struct assistant_row *assistant, const json_t *
     take_fields(config, body, own, COUNT_OF(own));
     add_instructions(config, json_get_string(body, "additional_instructions", NULL));
     json_set(config, "tools", tool_secrets_strip(json_object_get(config, "tools")));
-    json_set(config, "runnel", runnel_settings_merge(json_object_get(base, "runnel"), asked));
+    json_set(config, "runnel", runnel_settings_merge(both, asked));
     return config;
 }
 
@@ -165,6 +169,7 @@ static enum err_code create(struct request *request, const struct thread_row *ne
     CLEANUP(assistant_row_clear) struct assistant_row assistant = {0};
     CLEANUP(run_row_clear) struct run_row run = {0};
     json_auto_t *config = NULL;
+    AUTO_FREE char *settings = NULL;
     unsigned include = 0;
     struct run_start start = {.arrival = ARRIVAL_NEW, .new_thread = new_thread};
     const char *assistant_id = json_get_string(body, "assistant_id", "");
@@ -176,11 +181,11 @@ static enum err_code create(struct request *request, const struct thread_row *ne
         rc = step_include_read(request, &include, err);
     if (rc)
         return rc;
-    rc = store_assistant_get(server->store, request_project(request), assistant_id, &assistant,
-                             err);
+    rc = store_assistant_for_run(server->store, request_project(request), assistant_id,
+                                 thread_id, &assistant, &settings, err);
     if (rc)
         return rc;
-    config = make_config(&assistant, body);
+    config = make_config(&assistant, new_thread ? new_thread->settings : settings, body);
     step_include_keep(config, include);
     rc = check_model(config, request, err);
     if (rc)

@@ -7,6 +7,7 @@
 #include "server/messages.h"
 #include "server/params.h"
 #include "server/request_key.h"
+#include "server/runnel_params.h"
 #include "server/server.h"
 
 /* Threads, without what happens in them. */
@@ -73,12 +74,23 @@ static enum err_code resources_change(const json_t *body, char **ret_text, struc
     return rc;
 }
 
+static enum err_code settings_change(const json_t *body, char **ret_text, struct err *err)
+{
+    const json_t *runnel = json_object_get(body, "runnel");
+    enum err_code rc = runnel_defaults_check(body, "", err);
+
+    if (!rc && runnel)
+        *ret_text = json_is_null(runnel) ? mem_strdup("{}") : json_text(runnel);
+    return rc;
+}
+
 enum err_code api_thread_modify(struct request *request, struct err *err)
 {
-    static const char *const known[] = {"metadata", "tool_resources", NULL};
+    static const char *const known[] = {"metadata", "runnel", "tool_resources", NULL};
     const json_t *body = request_json(request);
     AUTO_FREE char *metadata = NULL;
     AUTO_FREE char *resources = NULL;
+    AUTO_FREE char *settings = NULL;
     struct thread_row row;
     char id[ID_LIMIT + 1];
     enum err_code rc = thread_id(request, id, err);
@@ -90,8 +102,13 @@ enum err_code api_thread_modify(struct request *request, struct err *err)
     if (!rc)
         rc = resources_change(body, &resources, err);
     if (!rc)
+        rc = settings_change(body, &settings, err);
+    if (!rc)
         rc = store_thread_modify(request_server(request)->store, request_project(request), id,
-                                 metadata, resources, &row, err);
+                                 &(struct thread_change){.metadata = metadata,
+                                                         .tool_resources = resources,
+                                                         .settings = settings},
+                                 &row, err);
     return rc ? rc : answer(request, &row);
 }
 

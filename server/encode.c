@@ -47,6 +47,8 @@ json_t *encode_thread(const struct thread_row *row)
 
     field_set_own(object, "metadata", row->metadata, "{}");
     field_set_own(object, "tool_resources", row->tool_resources, "{}");
+    if (row->settings && strcmp(row->settings, "{}") != 0)
+        json_set_own(object, "runnel", row->settings);
     return object;
 }
 

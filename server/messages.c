@@ -10,6 +10,7 @@
 #include "core/store/threads.h"
 #include "core/tool/files_view.h"
 #include "server/params.h"
+#include "server/runnel_params.h"
 
 /* A part of a message's content as it came, and where it stood. */
 struct part {
@@ -340,7 +341,9 @@ enum err_code thread_decode(const json_t *thread, const char *path,
                             struct thread_row *ret_thread, struct item_row **ret_messages,
                             size_t *ret_count, struct err *err)
 {
-    static const char *const known[] = {"messages", "tool_resources", "metadata", NULL};
+    static const char *const known[] = {"messages", "tool_resources", "metadata", "runnel",
+                                        NULL};
+    const json_t *runnel = json_object_get(thread, "runnel");
     struct thread_row row = {.created_at = clock_wall_us()};
     json_t *metadata = NULL;
     json_t *resources = NULL;
@@ -351,6 +354,8 @@ enum err_code thread_decode(const json_t *thread, const char *path,
         rc = param_metadata_at(thread, path, &metadata, err);
     if (!rc)
         rc = check_resources(thread, path, &resources, err);
+    if (!rc)
+        rc = runnel_defaults_check(thread, path, err);
     id_make(row.id, "thread_");
     if (!rc)
         rc = messages_decode(thread, path, "messages", row.id, ret_messages, ret_count, err);
@@ -358,6 +363,7 @@ enum err_code thread_decode(const json_t *thread, const char *path,
         return rc;
     row.metadata = metadata ? json_text(metadata) : mem_strdup("{}");
     row.tool_resources = resources ? json_text(resources) : mem_strdup("{}");
+    row.settings = json_is_object(runnel) ? json_text(runnel) : NULL;
     *ret_thread = row;
     return ERR_OK;
 }

@@ -35,7 +35,7 @@ enum err_code messages_decode(const json_t *object, const char *path, const char
                               const char *thread_id, struct item_row **ret_items,
                               size_t *ret_count, struct err *err) MUST_CHECK;
 
-/* `thread` is {messages, tool_resources, metadata} of createThread and createThreadAndRun. */
+/* `thread` is {messages, tool_resources, metadata, runnel} of createThread and createThreadAndRun. */
 enum err_code thread_decode(const json_t *thread, const char *path,
                             struct thread_row *ret_thread, struct item_row **ret_messages,
                             size_t *ret_count, struct err *err) MUST_CHECK;

@@ -553,6 +553,7 @@ void engine_run(struct engine *engine, struct run_start *start)
         arrival->thread = *start->new_thread;
         arrival->thread.metadata = mem_strdup(start->new_thread->metadata);
         arrival->thread.tool_resources = mem_strdup(start->new_thread->tool_resources);
+        arrival->thread.settings = mem_strdup(start->new_thread->settings);
         arrival->start.new_thread = &arrival->thread;
     }
     memset(&start->load, 0, sizeof(start->load));

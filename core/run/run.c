@@ -116,6 +116,7 @@ static void take_thread(struct run *run, const struct thread_row *thread)
     run->thread = *thread;
     run->thread.metadata = mem_strdup(thread->metadata);
     run->thread.tool_resources = mem_strdup(thread->tool_resources);
+    run->thread.settings = mem_strdup(thread->settings);
 }
 
 /* What the last turn ended with, if that was a limit. */

@@ -58,6 +58,32 @@ enum err_code store_assistant_get(struct store *store, const char *project, cons
     return ERR_OK;
 }
 
+enum err_code store_assistant_for_run(struct store *store, const char *project, const char *id,
+                                      const char *thread_id, struct assistant_row *ret_row,
+                                      char **ret_settings, struct err *err)
+{
+    static const struct db_statement select = {
+        "store_assistant_for_run",
+        "SELECT id, body, created_at, (SELECT t.settings FROM threads t WHERE t.project_id = $1"
+        " AND t.id = $3) FROM assistants WHERE project_id = $1 AND id = $2"};
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    db_arg_text(&args, project);
+    db_arg_text(&args, id);
+    db_arg_text(&args, thread_id);
+    rc = db_once(store, &select, &args, &rows, err);
+    if (rc)
+        return rc;
+    if (db_count(rows) == 0)
+        return not_found(id, err);
+
+    assistant_read(rows, 0, ret_row);
+    *ret_settings = db_copy(rows, 0, 3);
+    return ERR_OK;
+}
+
 /* ---- Lists ---- */
 
 /* A place in the list: behind all of them, or in front. A bound that is always there lets the index

@@ -18,6 +18,11 @@
 enum err_code store_assistant_create(struct store *store, const char *project,
                                      const struct assistant_row *row,
                                      struct err *err) MUST_CHECK;
+/* For a run in a thread: the settings of that come with it, NULL where it has none (or is not there:
+ * making the run will tell). The caller frees them. */
+enum err_code store_assistant_for_run(struct store *store, const char *project, const char *id,
+                                      const char *thread_id, struct assistant_row *ret_row,
+                                      char **ret_settings, struct err *err) MUST_CHECK;
 enum err_code store_assistant_get(struct store *store, const char *project, const char *id,
                                   struct assistant_row *ret_row, struct err *err) MUST_CHECK;
 enum err_code store_assistant_list(struct store *store, const char *project,

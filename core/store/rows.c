@@ -170,6 +170,7 @@ void thread_row_clear(struct thread_row *row)
 {
     free(row->metadata);
     free(row->tool_resources);
+    free(row->settings);
     *row = (struct thread_row){0};
 }
 

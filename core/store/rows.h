@@ -176,6 +176,7 @@ struct thread_row {
     char id[ID_SIZE]; /* thread_...; conv_ names the same thing */
     char *metadata;
     char *tool_resources;
+    char *settings; /* JSON: its object `runnel`, for its runs; or NULL */
     int64_t created_at;
 };
 

@@ -20,7 +20,7 @@ enum err_code thread_insert(struct db *db, const char *project, const struct thr
 {
     static const struct db_statement insert = {
         "run_insert_thread", "INSERT INTO threads (project_id, id, metadata, tool_resources,"
-                             " created_at) VALUES ($1, $2, $3, $4, $5)"};
+                             " created_at, settings) VALUES ($1, $2, $3, $4, $5, $6)"};
     AUTO_DB_ARGS args = {0};
 
     db_arg_text(&args, project);
@@ -28,6 +28,7 @@ enum err_code thread_insert(struct db *db, const char *project, const struct thr
     db_arg_text(&args, thread->metadata);
     db_arg_text(&args, thread->tool_resources);
     db_arg_int(&args, thread->created_at);
+    db_arg_text(&args, thread->settings);
     return db_exec(db, &insert, &args, NULL, err);
 }
 

@@ -337,12 +337,13 @@ static enum err_code lock_both(const struct copying *copying, struct err *err)
 
 /* ---- Threads ---- */
 
-/* A row of id, metadata, tool_resources, created_at. */
+/* A row of id, metadata, tool_resources, created_at, settings. */
 static void read_thread(const struct db_rows *rows, struct thread_row *ret_row)
 {
     *ret_row = (struct thread_row){.metadata = db_copy(rows, 0, 1),
                                    .tool_resources = db_copy(rows, 0, 2),
-                                   .created_at = db_int(rows, 0, 3)};
+                                   .created_at = db_int(rows, 0, 3),
+                                   .settings = db_copy(rows, 0, 4)};
     db_id(rows, 0, 0, ret_row->id, sizeof(ret_row->id));
 }
 
@@ -351,9 +352,10 @@ static enum err_code insert_fork(const struct copying *copying, struct db_rows *
 {
     static const struct db_statement insert = {
         "fork_thread", "INSERT INTO threads (project_id, id, metadata, tool_resources,"
-                       " created_at) SELECT project_id, $3, metadata, tool_resources, $4"
+                       " created_at, settings)"
+                       " SELECT project_id, $3, metadata, tool_resources, $4, settings"
                        " FROM threads WHERE project_id = $1 AND id = $2"
-                       " RETURNING id, metadata, tool_resources, created_at"};
+                       " RETURNING id, metadata, tool_resources, created_at, settings"};
     AUTO_DB_ARGS args = {0};
 
     db_arg_text(&args, copying->project);
@@ -367,7 +369,7 @@ static enum err_code read_target(const struct copying *copying, struct db_rows *
                                  struct err *err)
 {
     static const struct db_statement select = {
-        "copy_target", "SELECT id, metadata, tool_resources, created_at FROM threads"
+        "copy_target", "SELECT id, metadata, tool_resources, created_at, settings FROM threads"
                        " WHERE project_id = $1 AND id = $2"};
     AUTO_DB_ARGS args = {0};
 

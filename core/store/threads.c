@@ -17,12 +17,13 @@ static enum err_code no_message(const char *id, struct err *err)
 
 /* ---- Threads ---- */
 
-/* A row of id, metadata, tool_resources, created_at. */
+/* A row of id, metadata, tool_resources, created_at, settings. */
 static void thread_read(const struct db_rows *rows, size_t row, struct thread_row *ret_row)
 {
     *ret_row = (struct thread_row){.metadata = db_copy(rows, row, 1),
                                    .tool_resources = db_copy(rows, row, 2),
-                                   .created_at = db_int(rows, row, 3)};
+                                   .created_at = db_int(rows, row, 3),
+                                   .settings = db_copy(rows, row, 4)};
     db_id(rows, row, 0, ret_row->id, sizeof(ret_row->id));
 }
 
@@ -66,8 +67,8 @@ static void arg_messages(struct db_args *args, const struct item_row *messages, 
 
 static const struct db_statement insert_thread = {
     "store_thread_create",
-    "WITH t AS (INSERT INTO threads (project_id, id, metadata, tool_resources, created_at)"
-    " VALUES ($1, $2, $11, $12, $13)) " INSERT_MESSAGES("0")};
+    "WITH t AS (INSERT INTO threads (project_id, id, metadata, tool_resources, created_at,"
+    " settings) VALUES ($1, $2, $11, $12, $13, $14)) " INSERT_MESSAGES("0")};
 
 static void arg_thread(struct db_args *args, const char *project, const struct thread_row *row,
                        struct item_row *messages, size_t count)
@@ -80,6 +81,7 @@ static void arg_thread(struct db_args *args, const char *project, const struct t
     db_arg_text(args, row->metadata);
     db_arg_text(args, row->tool_resources);
     db_arg_int(args, row->created_at);
+    db_arg_text(args, row->settings);
 }
 
 /* One statement, and so one transaction and one round trip. */
@@ -140,8 +142,9 @@ enum err_code store_thread_get(struct store *store, const char *project, const c
                                struct thread_row *ret_row, struct err *err)
 {
     static const struct db_statement select = {
-        "store_thread_get", "SELECT id, metadata, tool_resources, created_at FROM threads"
-                            " WHERE project_id = $1 AND id = $2"};
+        "store_thread_get",
+        "SELECT id, metadata, tool_resources, created_at, settings FROM threads"
+        " WHERE project_id = $1 AND id = $2"};
     AUTO_DB_ROWS *rows = NULL;
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
@@ -159,22 +162,24 @@ enum err_code store_thread_get(struct store *store, const char *project, const c
 }
 
 enum err_code store_thread_modify(struct store *store, const char *project, const char *id,
-                                  const char *metadata, const char *tool_resources,
+                                  const struct thread_change *change,
                                   struct thread_row *ret_row, struct err *err)
 {
     static const struct db_statement update = {
         "store_thread_modify",
         "UPDATE threads SET metadata = coalesce($3, metadata),"
-        " tool_resources = coalesce($4, tool_resources) WHERE project_id = $1 AND id = $2"
-        " RETURNING id, metadata, tool_resources, created_at"};
+        " tool_resources = coalesce($4, tool_resources), settings = coalesce($5, settings)"
+        " WHERE project_id = $1 AND id = $2"
+        " RETURNING id, metadata, tool_resources, created_at, settings"};
     AUTO_DB_ROWS *rows = NULL;
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
 
     db_arg_text(&args, project);
     db_arg_text(&args, id);
-    db_arg_text(&args, metadata);
-    db_arg_text(&args, tool_resources);
+    db_arg_text(&args, change->metadata);
+    db_arg_text(&args, change->tool_resources);
+    db_arg_text(&args, change->settings);
     rc = db_once(store, &update, &args, &rows, err);
     if (rc)
         return rc;

@@ -32,8 +32,13 @@ enum err_code store_thread_create_once(struct store *store, const char *project,
 enum err_code store_thread_get(struct store *store, const char *project, const char *id,
                                struct thread_row *ret_row, struct err *err) MUST_CHECK;
 /* NULL keeps what is there. */
+struct thread_change {
+    const char *metadata;
+    const char *tool_resources;
+    const char *settings;
+};
 enum err_code store_thread_modify(struct store *store, const char *project, const char *id,
-                                  const char *metadata, const char *tool_resources,
+                                  const struct thread_change *change,
                                   struct thread_row *ret_row, struct err *err) MUST_CHECK;
 /* With its messages, runs, steps and logs. A response that has ended stays, and so do its items. */
 enum err_code store_thread_delete(struct store *store, const char *project, const char *id,

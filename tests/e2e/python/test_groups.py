@@ -37,13 +37,14 @@ def ask(client, upstream):
 def run(client, upstream):
     """A run with these settings, of an assistant and a thread with others; what its upstream was
     sent."""
-    def run(assistant=None, runnel=None, **more):
+    def run(assistant=None, runnel=None, thread=None, **more):
         made = client.beta.assistants.create(model="demo", tools=more.pop("tools", []),
                                              instructions="Be brief.",
                                              extra_body={"runnel": assistant} if assistant else {})
-        thread = client.beta.threads.create(messages=[{"role": "user", "content": "go"}])
+        place = client.beta.threads.create(messages=[{"role": "user", "content": "go"}],
+                                           extra_body={"runnel": thread} if thread else {})
         ended = client.beta.threads.runs.create_and_poll(
-            thread_id=thread.id, assistant_id=made.id, poll_interval_ms=50, **more,
+            thread_id=place.id, assistant_id=made.id, poll_interval_ms=50, **more,
             extra_body={"runnel": runnel} if runnel else {})
         assert ended.status == "completed", ended.last_error
         return upstream.chats()[-1]
@@ -86,6 +87,35 @@ def test_F13_the_run_speaks_before_the_assistant(run):
     # Who only narrows a group does not turn it on again.
     assert "tools" not in run({"tool_groups": {"basic": False}},
                               {"tool_groups": {"basic": {"tools": {"text": False}}}})
+
+
+def test_F13_the_thread_speaks_between_them(run):
+    basic = {"tool_groups": {"basic": True}}
+    without_text = {"tool_groups": {"basic": {"tools": {"text": False}}}}
+    assert names(run(thread=basic)) == BASIC_TOOLS
+    assert names(run(basic, thread=without_text)) == ["datetime", "json2interface"]
+    assert "tools" not in run(basic, thread={"tool_groups": {"basic": False}})
+    assert names(run(None, {"tool_groups": {"basic": {"tools": {"text": True}}}},
+                     thread=without_text)) == BASIC_TOOLS
+
+
+def test_F13_a_thread_shows_changes_and_hands_on_its_settings(http, upstream):
+    settings = {"tool_groups": {"basic": {"tools": {"text": False}}}}
+    made = http.post("/v1/threads", json={"runnel": settings}).json()
+    path = f"/v1/threads/{made['id']}"
+    assert made["runnel"] == settings and http.get(path).json()["runnel"] == settings
+    assert http.post(path, json={"metadata": {"a": "b"}}).json()["runnel"] == settings
+    fork = http.post(f"/v1/runnel/threads/{made['id']}/fork", json={}).json()
+    assert fork["runnel"] == settings
+    assert http.post(path, json={"runnel": {"rules": {}}}).json()["runnel"] == {"rules": {}}
+    assert "runnel" not in http.post(path, json={"runnel": None}).json()
+    assistant = http.post("/v1/assistants", json={"model": "demo"}).json()["id"]
+    run = http.post("/v1/threads/runs", json={
+        "assistant_id": assistant, "stream": True, "thread": {
+            "messages": [{"role": "user", "content": "go"}], "runnel": settings}})
+    created = json.loads(parse_events(run.text)[0][1])
+    assert created["object"] == "thread" and created["runnel"] == settings
+    assert names(upstream.chats()[-1]) == ["datetime", "json2interface"]
 
 
 def test_F13_groups_stand_beside_the_tools_of_the_client(run):
@@ -137,12 +167,16 @@ def test_F13_typing_errors_are_refused(http, runnel, param, code, message):
                        ("/v1/responses/input_tokens", {"model": "demo", "input": "go"}),
                        ("/v1/assistants", {"model": "demo"}),
                        (f"/v1/assistants/{assistant}", {}),
+                       ("/v1/threads", {}), (f"/v1/threads/{thread}", {}),
                        (f"/v1/threads/{thread}/runs", {"assistant_id": assistant}),
                        ("/v1/threads/runs", {"assistant_id": assistant})]:
         answer = http.post(path, json={**body, "runnel": runnel})
         assert answer.status_code == 400, path
         error = answer.json()["error"]
         assert (error["param"], error["code"], error["message"]) == (param, code, message), path
+    nested = http.post("/v1/threads/runs", json={"assistant_id": assistant,
+                                                 "thread": {"runnel": runnel}})
+    assert nested.status_code == 400 and nested.json()["error"]["param"] == f"thread.{param}"
 
 
 def test_an_assistant_has_no_context_for_all_runs(http):

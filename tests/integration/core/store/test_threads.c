@@ -176,11 +176,16 @@ static void changes_of_a_thread_keep_what_they_do_not_name(void **state)
     (void)state;
     make_thread(MINE, id);
     assert_int_equal(
-        store_thread_modify(store, MINE, id, NULL, "{\"file_search\":{}}", &row, NULL), ERR_OK);
+        store_thread_modify(store, MINE, id,
+                            &(struct thread_change){.tool_resources = "{\"file_search\":{}}"},
+                            &row, NULL),
+        ERR_OK);
     assert_string_equal(row.metadata, "{\"a\":\"b\"}");
     assert_string_equal(row.tool_resources, "{\"file_search\":{}}");
     thread_row_clear(&row);
-    assert_int_equal(store_thread_modify(store, MINE, id, "{}", NULL, &row, NULL), ERR_OK);
+    assert_int_equal(store_thread_modify(store, MINE, id,
+                                         &(struct thread_change){.metadata = "{}"}, &row, NULL),
+                     ERR_OK);
     assert_string_equal(row.metadata, "{}");
     assert_string_equal(row.tool_resources, "{\"file_search\":{}}");
     thread_row_clear(&row);
@@ -252,7 +257,8 @@ static void try_everything(const char *project, const char *thread, const char *
 
     rc = store_thread_get(store, project, thread, &found, &err);
     expect_no_thread(rc, &err, thread);
-    rc = store_thread_modify(store, project, thread, "{}", NULL, &found, &err);
+    rc = store_thread_modify(store, project, thread, &(struct thread_change){.metadata = "{}"},
+                             &found, &err);
     expect_no_thread(rc, &err, thread);
     rc = store_thread_delete(store, project, thread, &err);
     expect_no_thread(rc, &err, thread);
