@@ -14,6 +14,7 @@
 
 /* Names that a model is told when there is no variable of the name it wrote. */
 #define AVAILABLE_LIMIT 40
+#define AVAILABLE_BYTES 700
 
 #define ARGS_INDENT 2 /* of arguments that are kept */
 
@@ -87,11 +88,11 @@ static void add_available(const struct tool_call *call, const struct variable_ac
     variables_free(variables, count);
     if (!count)
         buf_add_text(&names, "none");
-    if (names.length > 700)
-        names.data[700] = '\0';
+    if (names.length > AVAILABLE_BYTES)
+        names.data[AVAILABLE_BYTES] = '\0';
     (void)snprintf(err->text + strlen(err->text), sizeof(err->text) - strlen(err->text),
                    " Available variables: %s%s", names.data,
-                   total > (int64_t)count || names.length > 700 ? ", ..." : "");
+                   total > (int64_t)count || names.length > AVAILABLE_BYTES ? ", ..." : "");
 }
 
 static enum err_code find_variable(void *arg, const char *name, struct variable *ret_variable,

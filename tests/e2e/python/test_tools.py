@@ -118,12 +118,12 @@ def test_allowed_tools_are_all_that_is_offered(stream, upstream):
 
 @pytest.mark.threads
 def test_calls_run_at_once_and_are_shown_one_after_another(stream, upstream):
-    calls_then_says(upstream, ("test_slow", {"ms": 150, "text": "late"}),
+    calls_then_says(upstream, ("test_slow", {"ms": 1500, "text": "late"}),
                     ("test_slow", {"ms": 1, "text": "early"}),
                     ("test_slow", {"ms": 2, "text": "next"}), text="ok")
     events = stream([TEST])
     shown = [item["output"] for item in items(events, "mcp_call")]
-    assert shown[0] == "early" and sorted(shown) == ["early", "late", "next"]
+    assert shown[2] == "late" and sorted(shown) == ["early", "late", "next"]
     # The model is told in the order in which it asked.
     told = [m["content"] for m in upstream.chats()[-1]["messages"] if m["role"] == "tool"]
     assert told == ["late", "early", "next"]
