@@ -19,8 +19,7 @@
 /* Bytes of a message that a tool may say. */
 #define OUTPUT_KEPT_LIMIT ((size_t)1 << 20)
 
-/* Bytes of what a tool notes about its call, and how often that is told at most. */
-#define METADATA_LIMIT       ((size_t)16 << 10)
+/* How often what a tool notes about its call is told at most. */
 #define METADATA_INTERVAL_NS (100 * NS_PER_MS)
 
 /* The shape of a hosted item before its tool has said anything. */
@@ -124,7 +123,8 @@ static void note_metadata(struct item *item, const json_t *fields)
 {
     json_t *all = json_object_get(item->metadata, "metadata");
 
-    if (!json_is_object(fields) || json_dumpb(fields, NULL, 0, JSON_COMPACT) > METADATA_LIMIT)
+    if (!json_is_object(fields) ||
+        json_dumpb(fields, NULL, 0, JSON_COMPACT) > TOOL_METADATA_LIMIT)
         return;
     if (!item->metadata)
         item->metadata = json_object();
@@ -133,7 +133,7 @@ static void note_metadata(struct item *item, const json_t *fields)
         json_set(item->metadata, "metadata", all);
     }
     json_object_update(all, (json_t *)(uintptr_t)fields);
-    if (json_dumpb(all, NULL, 0, JSON_COMPACT) > METADATA_LIMIT)
+    if (json_dumpb(all, NULL, 0, JSON_COMPACT) > TOOL_METADATA_LIMIT)
         json_object_del(item->metadata, "metadata"); /* begins anew */
 }
 

@@ -182,6 +182,12 @@ void tool_call_metadata(struct tool_call *call, const char *title, json_t *metad
 {
     char *clean = title ? json_clean_utf8(title, strlen(title)) : NULL;
 
+    /* Here and not where it is shown: there it may have come together with earlier values. */
+    if (metadata && json_dumpb(metadata, NULL, 0, JSON_COMPACT) > TOOL_METADATA_LIMIT) {
+        json_decref(metadata);
+        metadata = NULL;
+    }
+
     /* Nobody to show it to any more is nothing the handler needs to know here. */
     (void)!emit(call, (struct tool_output){.kind = TOOL_OUTPUT_METADATA,
                                            .text = clean,

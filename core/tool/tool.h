@@ -217,6 +217,9 @@ enum err_code tool_call_emit_stage(struct tool_call *call, const char *stage,
 enum err_code tool_call_emit_delta(struct tool_call *call, const char *field, const char *text,
                                    size_t length) MUST_CHECK;
 
+/* Bytes of a call's metadata as JSON; what is larger is left out. */
+#define TOOL_METADATA_LIMIT ((size_t)16 << 10)
+
 /* Live title and metadata: last value wins, never blocks, may be dropped in favour of a later
  * one. Takes `metadata` (may be NULL). */
 void tool_call_metadata(struct tool_call *call, const char *title, json_t *metadata);
