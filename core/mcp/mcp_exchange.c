@@ -55,6 +55,7 @@ static void finish(struct mcp_exchange *exchange)
     json_auto_t *message = TAKE(exchange->message);
     struct mcp_answer answer = exchange->answer;
 
+    (void)message; /* keeps what the answer points into */
     exchange_free(exchange);
     answer.session = *session ? session : NULL;
     answer.text = answer.fault ? text : NULL;
