@@ -66,7 +66,7 @@ static void name_place(const struct tool_set *set, const struct tool_use *use, s
 static enum err_code add_use(struct tool_set *set, const struct tool_use *use, size_t index,
                              struct err *err)
 {
-    char param[96];
+    char param[128];
 
     name_place(set, use, index, param, sizeof(param));
     if (tool_set_find(set, use->name))
