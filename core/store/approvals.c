@@ -243,18 +243,10 @@ enum err_code store_approval_list(struct store *store, const char *project,
     static const struct db_statement cursor = {
         "store_approval_list_cursor",
         "SELECT 1 FROM approvals WHERE project_id = $1 AND $2::text = '' AND id = $3"};
-    struct page_scan scan = page_scan(page);
     AUTO_DB_ROWS *rows = NULL;
-    AUTO_DB_ARGS args = {0};
-    enum err_code rc = page_cursors_check(store, &cursor, project, "", page, err);
+    struct page_scan scan;
+    enum err_code rc = page_read(store, list, &cursor, project, page, &scan, &rows, err);
 
-    if (rc)
-        return rc;
-    db_arg_text(&args, project);
-    db_arg_id(&args, scan.low);
-    db_arg_id(&args, scan.high);
-    db_arg_int(&args, scan.limit);
-    rc = db_once(store, &list[scan.ascending], &args, &rows, err);
     if (!rc)
         read_page(rows, &scan, ret_rows, ret_count, ret_more);
     return rc;

@@ -60,3 +60,22 @@ enum err_code page_cursors_check(struct store *store, const struct db_statement 
 
     return rc ? rc : check_cursor(store, exists, project, owner, "before", page->before, err);
 }
+
+enum err_code page_read(struct store *store, const struct db_statement lists[2],
+                        const struct db_statement *exists, const char *project,
+                        const struct page *page, struct page_scan *ret_scan,
+                        struct db_rows **ret_rows, struct err *err)
+{
+    const struct page_scan scan = page_scan(page);
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc = page_cursors_check(store, exists, project, "", page, err);
+
+    if (rc)
+        return rc;
+    db_arg_text(&args, project);
+    db_arg_id(&args, scan.low);
+    db_arg_id(&args, scan.high);
+    db_arg_int(&args, scan.limit);
+    *ret_scan = scan;
+    return db_once(store, &lists[scan.ascending], &args, ret_rows, err);
+}

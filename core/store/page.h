@@ -35,6 +35,13 @@ enum err_code page_cursors_check(struct store *store, const struct db_statement 
                                  const char *project, const char *owner,
                                  const struct page *page, struct err *err) MUST_CHECK;
 
+/* A page of a project's own list, by id: its cursors checked, the project as $1, both ends as $2 and
+ * $3, the limit as $4. `lists` are the falling and the rising statement. */
+enum err_code page_read(struct store *store, const struct db_statement lists[2],
+                        const struct db_statement *exists, const char *project,
+                        const struct page *page, struct page_scan *ret_scan,
+                        struct db_rows **ret_rows, struct err *err) MUST_CHECK;
+
 /* ERR_INVALID for a cursor that names nothing of the list; `param` is "after" or "before". */
 enum err_code page_cursor_unknown(const char *param, const char *id, struct err *err);
 

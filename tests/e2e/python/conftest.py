@@ -167,3 +167,17 @@ def pytest_runtest_makereport(item, call):
         if server and server.process:
             report.sections.append(("server's stderr", server.process.errors_since_mark()[-3000:]))
     return report
+
+
+@pytest.fixture
+def log(tmp_path):
+    """How often test_count ran, by call."""
+    path = tmp_path / "count"
+
+    class Count:
+        name = str(path)
+
+        @staticmethod
+        def lines():
+            return path.read_text().split() if path.exists() else []
+    return Count

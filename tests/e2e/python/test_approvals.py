@@ -10,30 +10,10 @@ import pytest
 from harness.faults import listen
 from harness.recorder import parse_events
 from harness.server import eventually
-from harness.tools import WEATHER_FLAT, call
+from harness.tools import WEATHER_FLAT, asks_for, call
 
 TEST = {"type": "mcp", "server_label": "test", "server_url": "builtin:test",
         "require_approval": "always"}
-
-
-@pytest.fixture
-def log(tmp_path):
-    """How often test_count ran, by call."""
-    path = tmp_path / "count"
-
-    class Count:
-        name = str(path)
-
-        @staticmethod
-        def lines():
-            return path.read_text().split() if path.exists() else []
-    return Count
-
-
-def asks_for(upstream, *calls, text="Done: {{tool_output}}"):
-    """The model calls, and then says what it was told."""
-    upstream.script({"match": {"tool_results": True}, "answer": {"text": text}},
-                    {"answer": {"tool_calls": list(calls)}})
 
 
 def questions(response):

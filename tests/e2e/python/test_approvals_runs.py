@@ -8,7 +8,7 @@ import openai
 import pytest
 
 from harness.server import eventually
-from harness.tools import WEATHER, call
+from harness.tools import WEATHER, asks_for, call
 
 TEST = {"type": "mcp", "server_label": "test", "server_url": "builtin:test",
         "require_approval": "always"}
@@ -17,25 +17,6 @@ TEST = {"type": "mcp", "server_label": "test", "server_url": "builtin:test",
 @pytest.fixture
 def client(server):
     return server.sdk(strict=False)
-
-
-@pytest.fixture
-def log(tmp_path):
-    """How often test_count ran, by call."""
-    path = tmp_path / "count"
-
-    class Count:
-        name = str(path)
-
-        @staticmethod
-        def lines():
-            return path.read_text().split() if path.exists() else []
-    return Count
-
-
-def asks_for(upstream, *calls, text="Done: {{tool_output}}"):
-    upstream.script({"match": {"tool_results": True}, "answer": {"text": text}},
-                    {"answer": {"tool_calls": list(calls)}})
 
 
 def begin(client, tools, **more):

@@ -24,6 +24,12 @@ def call(name="get_weather", number=1, **arguments):
     return {"name": name, "id": f"call_{number}", "arguments": arguments}
 
 
+def asks_for(upstream, *calls, text="Done: {{tool_output}}"):
+    """The model calls, and then says what it was told."""
+    upstream.script({"match": {"tool_results": True}, "answer": {"text": text}},
+                    {"answer": {"tool_calls": list(calls)}})
+
+
 PARIS = call(city="Paris")
 
 # The model asks for the weather, then says what it was told.
