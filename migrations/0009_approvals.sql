@@ -23,3 +23,4 @@ CREATE TABLE approvals (
 CREATE INDEX approvals_run ON approvals (project_id, run_id);
 CREATE INDEX approvals_thread ON approvals (project_id, thread_id)
     WHERE thread_id IS NOT NULL AND used_by IS NULL;
+CREATE INDEX approvals_used ON approvals (project_id, used_by) WHERE used_by IS NOT NULL;

@@ -112,7 +112,7 @@ static enum err_code answer_one(struct answers *answers, size_t i, struct err *e
     const json_t *given = json_object_get(answers->given, row->id);
     struct approval_answer *answer = &answers->list[i];
 
-    *answer = (struct approval_answer){.id = row->id};
+    *answer = (struct approval_answer){.id = row->id, .seen_used = *row->used_by};
     if (given) {
         answer->approve = json_get_bool(given, "approve", false);
         answer->reason = json_get_string(given, "reason", NULL);

@@ -106,6 +106,20 @@ static enum err_code find_type(const json_t *item, const char *path,
     return *ret_type ? ERR_OK : input_type_unknown(err, at.text, name);
 }
 
+/* Of MCP servers, which are not called by such definitions. */
+static void drop_secrets(json_t *tools)
+{
+    size_t i;
+    json_t *tool;
+
+    json_array_foreach (tools, i, tool) {
+        if (strcmp(json_get_string(tool, "type", ""), "mcp") != 0)
+            continue;
+        json_object_del(tool, "authorization");
+        json_object_del(tool, "headers");
+    }
+}
+
 /* The body of the item: what it says, without what stands in columns, and without notes that only
  * we may take. */
 static json_t *kept_body(const json_t *item, const struct input_type *type)
@@ -116,6 +130,7 @@ static json_t *kept_body(const json_t *item, const struct input_type *type)
     json_object_del(body, "type");
     json_object_del(body, "status");
     item_hide_notes(body);
+    drop_secrets(json_object_get(body, "tools"));
     input_item_complete(body, type);
     return body;
 }

@@ -51,7 +51,7 @@ static void finish(struct mcp_exchange *exchange)
     void (*on_done)(void *, const struct mcp_answer *) = exchange->ask.on_done;
     void *arg = exchange->ask.arg;
     AUTO_FREE char *session = mem_strdup(exchange->session);
-    AUTO_FREE char *text = mem_strdup(exchange->text);
+    AUTO_FREE char *text = json_clean_utf8(exchange->text, strlen(exchange->text));
     json_auto_t *message = TAKE(exchange->message);
     struct mcp_answer answer = exchange->answer;
 

@@ -42,14 +42,29 @@ static struct permission permission_of(const struct run *run, const struct tool_
     return permission_stricter(permission, wanted);
 }
 
+/* Why nobody can be asked; NULL when somebody can. */
+static const char *no_approver(const struct run *run)
+{
+    const json_t *approval =
+        json_object_get(json_object_get(run->config, "runnel"), "approval");
+
+    if (strcmp(json_get_string(approval, "channel", ""), "deny") == 0)
+        return "No execution approval callback set";
+    if (!(run->row.flags & RUN_STORED))
+        return "Nobody can be asked about the calls of a response that is not stored";
+    return NULL;
+}
+
 /* What cannot run anyhow is not worth a question: the model is told why. */
 static bool needs_answer(const struct run *run, const struct call *call)
 {
     json_auto_t *args = NULL;
     struct err err;
 
-    if (!call_is_ours(call) || call->begun || *call->approval_id || !call->use ||
+    if (!call_is_ours(call) || *call->approval_id || !call->use ||
         tool_use_is_clients(call->use))
+        return false;
+    if (call->begun && !no_approver(run)) /* was answered, or needed none */
         return false;
     return permission_of(run, call->use).execution != EXECUTION_AUTO &&
            run_prepare_call(call, &args, &err) == ERR_OK;
@@ -96,19 +111,6 @@ static void refuse(struct call *call, const char *reason)
     call->rejected = true;
     free(call->reason);
     call->reason = mem_strdup(reason && *reason ? reason : RUN_APPROVAL_REFUSED);
-}
-
-/* Why nobody can be asked; NULL when somebody can. */
-static const char *no_approver(const struct run *run)
-{
-    const json_t *approval =
-        json_object_get(json_object_get(run->config, "runnel"), "approval");
-
-    if (strcmp(json_get_string(approval, "channel", ""), "deny") == 0)
-        return "No execution approval callback set";
-    if (!(run->row.flags & RUN_STORED))
-        return "Nobody can be asked about the calls of a response that is not stored";
-    return NULL;
 }
 
 static void ask(struct run *run, struct call *call)
@@ -269,6 +271,7 @@ static void decide(struct call *call, const json_t *decision)
 static void use_tool(struct call *call, const struct tool_use *use)
 {
     call->use = use;
+    call->client = use && tool_use_is_clients(use);
     call->hidden = call->use && call->use->handler->flags & TOOL_HIDDEN;
     call->final = call->use && call->use->handler->flags & TOOL_FINAL;
 }

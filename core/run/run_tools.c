@@ -168,7 +168,8 @@ static void start_call(struct run *run, struct call *call)
                              .files = visible_files(run, call->use),
                              .context = run->context,
                              .variables = run_variable_access(run),
-                             .resolved = call->resolved != NULL,
+                             /* What was approved is what references had become. */
+                             .resolved = call->resolved || *call->approval_id,
                          });
 }
 

@@ -115,7 +115,7 @@ static enum err_code check_locked(const struct db_rows *rows, struct approval_an
         enum err_code rc =
             check_decision(id, approval_status_parse(db_text(rows, row, 1)), answer, err);
 
-        if (!rc && db_bool(rows, row, 3))
+        if (!rc && (db_bool(rows, row, 3) || (!answer->seen_used && !db_is_null(rows, row, 2))))
             rc = err_set_api(
                 err, ERR_TAKEN, "approval_already_used", "approval_request_id",
                 "Approval request '%.64s' was already taken up by response '%.64s'.", id,

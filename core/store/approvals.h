@@ -33,6 +33,8 @@ struct approval_answer {
     bool
         lost; /* filled in: a response that ended badly, or was never stored, had it before. Nobody
                 * knows whether the tool ran */
+    bool
+        seen_used; /* it had been taken up when the question was read; otherwise a race is lost */
 };
 
 /* Gives the answers and has the response take them up, in one transaction. ERR_TAKEN also when

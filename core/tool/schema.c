@@ -471,8 +471,11 @@ static bool matches(struct check *check, const char *pattern, const char *text, 
     struct regex_match match;
     struct regex_scan *scan;
     struct regex *regex;
-    enum err_code rc = regex_compile(pattern, strlen(pattern), 0, &regex, NULL);
+    enum err_code rc;
 
+    if (check->gave_up) /* one that was too expensive is enough */
+        return false;
+    rc = regex_compile(pattern, strlen(pattern), 0, &regex, NULL);
     if (!rc) {
         scan = regex_scan_new(regex, text, length, REGEX_STEP_LIMIT);
         rc = regex_scan_next(scan, &match, NULL);

@@ -56,9 +56,11 @@ static void asked(char ret_run[ID_SIZE], char ret_id[ID_SIZE])
     run_row_clear(&run);
 }
 
+/* By one who has seen what is there. */
 static enum err_code take(const char *id, bool approve, const char *by, bool *ret_lost)
 {
-    struct approval_answer answer = {.id = id, .approve = approve, .reason = "because"};
+    struct approval_answer answer = {
+        .id = id, .approve = approve, .reason = "because", .seen_used = true};
     enum err_code rc = store_approvals_take(store, PROJECT, by, &answer, 1, NULL);
 
     *ret_lost = answer.lost;
@@ -114,6 +116,21 @@ static void F110_after_a_crash_the_answer_is_lost_and_may_be_given_again(void **
     assert_int_equal(take(id, false, "resp_next", &lost), ERR_TAKEN);
     assert_int_equal(take(id, true, "resp_next", &lost), ERR_OK);
     assert_true(lost);
+}
+
+/* Both have read the question when nobody had answered it. */
+static void F46_of_two_at_once_one_takes_it_up(void **state)
+{
+    char run[ID_SIZE], id[ID_SIZE];
+    struct approval_answer late = {.approve = true};
+    bool lost = true;
+
+    (void)state;
+    asked(run, id);
+    late.id = id;
+    assert_int_equal(take(id, true, "resp_first", &lost), ERR_OK);
+    assert_int_equal(store_approvals_take(store, PROJECT, "resp_second", &late, 1, NULL),
+                     ERR_TAKEN);
 }
 
 static void what_was_given_back_is_not_lost(void **state)
@@ -196,6 +213,7 @@ int main(void)
         cmocka_unit_test(F46_a_question_is_stored_with_its_run),
         cmocka_unit_test(F46_an_answer_is_taken_up_once),
         cmocka_unit_test(F110_after_a_crash_the_answer_is_lost_and_may_be_given_again),
+        cmocka_unit_test(F46_of_two_at_once_one_takes_it_up),
         cmocka_unit_test(what_was_given_back_is_not_lost),
         cmocka_unit_test(one_answer_that_does_not_fit_stores_none),
         cmocka_unit_test(F46_deciding_is_not_taking_up),
