@@ -208,14 +208,14 @@ static enum err_code announce_one(const char *name, const char *arguments,
     return rc;
 }
 
-static json_t *describe_display(const json_t *entry)
+static json_t *init_display(const struct tool_context *context)
 {
     AUTO_FREE char *text = mem_printf(
         "Uses the mouse and the keyboard of the user's computer (%s, a screen of %lld by %lld "
         "pixels) and returns a picture of the screen.",
-        json_get_string(entry, "environment", "unknown"),
-        (long long)json_get_int(entry, "display_width", 0),
-        (long long)json_get_int(entry, "display_height", 0));
+        json_get_string(context->entry, "environment", "unknown"),
+        (long long)json_get_int(context->entry, "display_width", 0),
+        (long long)json_get_int(context->entry, "display_height", 0));
 
     return json_build("{s:s}", "description", text);
 }
@@ -232,5 +232,5 @@ const struct tool_handler computer_use_preview_handler = {
     .name = "computer_use_preview",
     .parameters = one,
     .announce = announce_one,
-    .describe = describe_display,
+    .init = init_display,
 };

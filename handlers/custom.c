@@ -46,11 +46,11 @@ static enum err_code announce(const char *name, const char *arguments,
 }
 
 /* A grammar cannot be enforced by a server that knows functions only; the model is told of it. */
-static json_t *describe(const json_t *entry)
+static json_t *init(const struct tool_context *context)
 {
-    const json_t *format = json_object_get(entry, "format");
+    const json_t *format = json_object_get(context->entry, "format");
     const char *definition = json_get_string(format, "definition", NULL);
-    const char *description = json_get_string(entry, "description", "");
+    const char *description = json_get_string(context->entry, "description", "");
     AUTO_FREE char *text = NULL;
 
     if (!definition)
@@ -65,5 +65,5 @@ const struct tool_handler custom_handler = {
     .name = "custom",
     .parameters = parameters,
     .announce = announce,
-    .describe = describe,
+    .init = init,
 };

@@ -53,4 +53,8 @@ static char *say_basic(const char *const *tools, enum tool_language language)
     return say_of_each(basic_lines, COUNT_OF(basic_lines), tools, language);
 }
 
-const struct tool_group basic_group = {.name = "basic", .make_prompt = say_basic};
+const struct tool_group basic_group = {
+    .name = "basic", .auto_execute = true, .make_prompt = say_basic};
+
+/* What there is to say of variables, rules.c says for all groups. */
+const struct tool_group vars_group = {.name = "vars", .auto_execute = true};

@@ -36,6 +36,8 @@ const struct tool_handler *const all_handlers[] = {
     &test_web_handler,
     &test_code_handler,
     &test_echo_context_handler,
+    &test_greet_handler,
+    &test_careful_handler,
     &test_data_handler,
     &test_lines_handler,
     &test_notes_handler,
@@ -48,6 +50,7 @@ const struct tool_handler *const all_handlers[] = {
 
 const struct tool_group *const all_groups[] = {
     &basic_group,
+    &vars_group,
 #ifdef RUNNEL_TEST_HANDLERS
     &test_group,
 #endif

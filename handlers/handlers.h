@@ -26,8 +26,9 @@ extern const struct tool_handler computer_handler;
 extern const struct tool_handler computer_use_preview_handler;
 extern const struct tool_handler tool_search_handler;
 
-/* Group "basic". */
+/* Groups "basic" and "vars". */
 extern const struct tool_group basic_group;
+extern const struct tool_group vars_group;
 extern const struct tool_handler datetime_handler;
 extern const struct tool_handler text_handler;
 extern const struct tool_handler json2interface_handler;
@@ -54,6 +55,8 @@ extern const struct tool_handler test_search_handler;
 extern const struct tool_handler test_web_handler;
 extern const struct tool_handler test_code_handler;
 extern const struct tool_handler test_echo_context_handler;
+extern const struct tool_handler test_greet_handler;
+extern const struct tool_handler test_careful_handler;
 extern const struct tool_handler test_data_handler;
 extern const struct tool_handler test_lines_handler;
 extern const struct tool_handler test_notes_handler;

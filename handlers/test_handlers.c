@@ -16,6 +16,7 @@
 #include "core/base/clock.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/tool/rules.h"
 #include "handlers/handlers.h"
 
 /* One transparent pixel. */
@@ -211,6 +212,26 @@ static enum err_code run_echo_context(struct tool_call *call, struct tool_result
     return ERR_OK;
 }
 
+/* Another tool for everybody: it greets in the language of the run. */
+static json_t *init_greet(const struct tool_context *context)
+{
+    bool chinese = tool_language_of(context->runnel) == TOOL_CHINESE;
+    const char *word = chinese ? "你好" : "hello";
+
+    return json_build("{s:s, s:{s:s, s:{s:{s:s, s:s, s:[s]}}, s:[s]}}", "description",
+                      chinese ? "Greets in Chinese." : "Greets in English.", "parameters",
+                      "type", "object", "properties", "word", "type", "string", "description",
+                      "What to say.", "enum", word, "required", "word");
+}
+
+static enum err_code run_greet(struct tool_call *call, struct tool_result *ret_result,
+                               struct err *err)
+{
+    (void)err;
+    tool_result_add_text(ret_result, json_get_string(tool_call_args(call), "word", ""));
+    return ERR_OK;
+}
+
 /* Leaves a line in a file, so that a test can count how often it ran. */
 static enum err_code run_count(struct tool_call *call, struct tool_result *ret_result,
                                struct err *err)
@@ -327,6 +348,17 @@ TEST_HANDLER(search, "Searches files.", .item_type = "file_search_call", run_sea
 TEST_HANDLER(web, "Searches the web.", .item_type = "web_search_call", run_search);
 TEST_HANDLER(code, "Runs code.", .item_type = "code_interpreter_call", run_code);
 TEST_HANDLER(echo_context, "Returns what it was given.", PLAIN, run_echo_context);
+const struct tool_handler test_greet_handler = {.name = "test_greet",
+                                                .group = "test",
+                                                .description = "Greets.",
+                                                .parameters = ANY,
+                                                .run = run_greet,
+                                                .init = init_greet};
+const struct tool_handler test_careful_handler = {.name = "test_careful",
+                                                  .group = "careful",
+                                                  .description = "As test_slow, in a group that asks.",
+                                                  .parameters = ANY,
+                                                  .run = run_slow};
 TEST_HANDLER(data, "Gives args.data.", PLAIN, run_data);
 TEST_HANDLER(lines, "Gives args.data, as lines.", .format = format_lines, run_data);
 TEST_HANDLER(notes, "Shows args.notes, args.ms apart.", PLAIN, run_notes);
@@ -358,5 +390,6 @@ static const struct skill_rule test_rules[] = {
 
 const struct tool_group test_group = {
     .name = "test",
+    .auto_execute = true,
     .prompt = {"\nThese tools do what a test tells them.\n", "这些工具按测试的要求行事。"},
     .rules = test_rules};

@@ -29,13 +29,13 @@ static enum err_code announce(const char *name, const char *arguments,
     return ERR_OK;
 }
 
-static json_t *describe(const json_t *entry)
+static json_t *init(const struct tool_context *context)
 {
     static const char *const keys[] = {"description", "parameters"};
     json_t *described = json_object();
 
     for (size_t i = 0; i < COUNT_OF(keys); i++) {
-        json_t *value = json_object_get(entry, keys[i]);
+        json_t *value = json_object_get(context->entry, keys[i]);
 
         if (!json_absent(value))
             json_object_set(described, keys[i], value);
@@ -48,5 +48,5 @@ const struct tool_handler tool_search_handler = {
     .description = "Looks for further tools. Those that are found can be called afterwards.",
     .parameters = parameters,
     .announce = announce,
-    .describe = describe,
+    .init = init,
 };

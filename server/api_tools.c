@@ -1,11 +1,13 @@
 #include <string.h>
 
 #include "core/base/json.h"
+#include "core/base/mem.h"
 #include "core/run/tool_set.h"
 #include "core/tool/registry.h"
 #include "server/api.h"
 #include "server/encode.h"
 #include "server/params.h"
+#include "server/server.h"
 
 /*
  * The tools that this server executes, for whoever wants to offer some: whether a request enables
@@ -16,6 +18,7 @@
 struct wanted {
     const struct request *request;
     const char *group; /* NULL: any */
+    const char *level; /* of its permission; NULL: any */
     bool any_tag;      /* one of the tags is enough */
 };
 
@@ -42,15 +45,44 @@ static bool fits(const struct wanted *wanted, const struct tool_handler *handler
     return !asked || (wanted->any_tag ? found > 0 : found == asked);
 }
 
-static json_t *encode_tool(const struct tool_handler *handler)
+/* What the tool and the operator say; requests only tighten it. */
+static struct permission permission_of(const struct wanted *wanted,
+                                       const struct tool_handler *handler)
 {
+    const json_t *operators = request_server(wanted->request)->config->permissions;
+
+    return permission_override(tool_registry_permission(handler),
+                               permissions_find(operators, handler->group, handler->name));
+}
+
+static bool has_level(const struct wanted *wanted, const struct tool_handler *handler)
+{
+    struct permission permission = permission_of(wanted, handler);
+
+    return !wanted->level ||
+           strcmp(wanted->level, execution_policy_level(permission.execution)) == 0;
+}
+
+/* A tool whose definition depends on the run is shown as it is for a run that says nothing. */
+static json_t *encode_tool(const struct wanted *wanted, const struct tool_handler *handler)
+{
+    struct permission permission = permission_of(wanted, handler);
+    AUTO_FREE char *id = mem_printf("%s/%s", handler->group, handler->name);
+    json_auto_t *entry = json_object();
+    json_auto_t *made =
+        handler->init ? handler->init(&(struct tool_context){.entry = entry}) : NULL;
     json_auto_t *extras = tool_extras(handler);
     json_t *object =
-        json_build("{s:s, s:s, s:s, s:s, s:b}", "object", "runnel.tool", "group",
-                   handler->group, "name", handler->name, "description", handler->description,
-                   "final", (int)((handler->flags & TOOL_FINAL) != 0));
+        json_build("{s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:b, s:s, s:s, s:b}", "object",
+                   "runnel.tool", "id", id, "group", handler->group, "name", handler->name,
+                   "description", handler->description, "category", "builtin", "enabled", 1,
+                   "auto_execute", permission.execution == EXECUTION_AUTO, "execution_policy",
+                   execution_policy_name(permission.execution), "result_policy",
+                   result_policy_name(permission.result), "final",
+                   (int)((handler->flags & TOOL_FINAL) != 0));
 
     json_set_own(object, "parameters", handler->parameters);
+    json_object_update(object, made);
     json_object_update(object, extras);
     return object;
 }
@@ -60,8 +92,8 @@ static void add_group(const struct wanted *wanted, const char *group, json_t *da
     const struct tool_handler *handler;
 
     for (size_t n = 0; (handler = tool_registry_member(group, n)); n++)
-        if (fits(wanted, handler))
-            json_array_append_new(data, encode_tool(handler));
+        if (fits(wanted, handler) && has_level(wanted, handler))
+            json_array_append_new(data, encode_tool(wanted, handler));
 }
 
 static enum err_code read_match(const struct request *request, bool *ret_any, struct err *err)
@@ -77,6 +109,18 @@ static enum err_code read_match(const struct request *request, bool *ret_any, st
     return ERR_OK;
 }
 
+static enum err_code read_level(const struct request *request, const char **ret_level,
+                                struct err *err)
+{
+    static const char *const words[] = {"public", "moderate", "sensitive", NULL};
+    const char *level = request_query(request, "level");
+
+    for (size_t i = 0; level && words[i]; i++)
+        if (strcmp(level, words[i]) == 0)
+            *ret_level = words[i];
+    return level && !*ret_level ? param_wrong_word(err, "level", level, words) : ERR_OK;
+}
+
 enum err_code api_tool_list(struct request *request, struct err *err)
 {
     struct wanted wanted = {.request = request, .group = request_query(request, "group")};
@@ -84,6 +128,8 @@ enum err_code api_tool_list(struct request *request, struct err *err)
     json_t *data;
     enum err_code rc = read_match(request, &wanted.any_tag, err);
 
+    if (!rc)
+        rc = read_level(request, &wanted.level, err);
     if (rc)
         return rc;
     if (wanted.group && !tool_registry_has_group(wanted.group))

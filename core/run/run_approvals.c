@@ -30,8 +30,8 @@ static struct permission permission_of(const struct run *run, const struct tool_
     const json_t *requests =
         json_object_get(json_object_get(run->config, "runnel"), "permissions");
     struct permission lax = {EXECUTION_AUTO, RESULT_NEVER};
-    struct permission permission =
-        permission_override(handler->permission, permissions_find(operators, group, use->own));
+    struct permission permission = permission_override(
+        tool_registry_permission(handler), permissions_find(operators, group, use->own));
     struct permission wanted = permission_override(
         lax, permissions_find(requests, use->label ? use->label : group, use->own));
 
@@ -145,8 +145,7 @@ static json_t *details_of(const struct run *run, const struct call *call)
 {
     return json_build("{s:s, s:s, s:s, s:s}", "kind", "execution", "call_id", call->id,
                       "policy", execution_policy_name(permission_of(run, call->use).execution),
-                      "description",
-                      call->use->handler->description ? call->use->handler->description : "");
+                      "description", tool_use_description(call->use));
 }
 
 /* The question as a call of the reserved function, which the client answers with its output. */

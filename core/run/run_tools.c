@@ -50,7 +50,7 @@ enum err_code run_prepare_call(const struct call *call, json_t **ret_args, struc
         explain_announcement(call, err);
         return err->code;
     }
-    parameters = json_parse_own(call->use->handler->parameters);
+    parameters = tool_use_parameters(call->use);
     if (call->resolved && call->resolved->error) {
         *err = *call->resolved->error;
         return err->code;

@@ -63,7 +63,31 @@ static void name_place(const struct tool_set *set, const struct tool_use *use, s
         (void)snprintf(ret_param, size, "tools[%zu]", index);
 }
 
-static enum err_code add_use(struct tool_set *set, const struct tool_use *use, size_t index,
+static void free_use(struct tool_use *use)
+{
+    if (use->remote) {
+        free(use->remote->name);
+        free(use->remote->description);
+        free(use->remote->parameters);
+        free(use->remote);
+    }
+    free(use->made_name);
+    json_decref(use->made);
+}
+
+/* False: in this context there is no such tool. */
+static bool init_use(const struct tool_set *set, struct tool_use *use)
+{
+    const struct tool_context context = {.entry = use->entry, .runnel = set->runnel};
+
+    if (!use->handler->init)
+        return true;
+    use->made = use->handler->init(&context);
+    return use->made != NULL;
+}
+
+/* One that is refused stays the caller's. */
+static enum err_code add_use(struct tool_set *set, struct tool_use *use, size_t index,
                              struct err *err)
 {
     char param[128];
@@ -79,6 +103,10 @@ static enum err_code add_use(struct tool_set *set, const struct tool_use *use, s
             "Invalid '%s': too many tools. A model is offered at most %zu, those "
             "in namespaces and groups included.",
             param, TOOL_SET_LIMIT);
+    if (!init_use(set, use)) {
+        free_use(use);
+        return ERR_OK;
+    }
     set->uses = mem_resize(set->uses, set->count + 1, sizeof(*set->uses));
     set->uses[set->count] = *use;
     if (!use->own)
@@ -261,17 +289,6 @@ static struct remote_tool *new_remote(const json_t *tool, char *name)
     remote->handler.description = remote->description;
     remote->handler.parameters = remote->parameters;
     return remote;
-}
-
-static void free_use(struct tool_use *use)
-{
-    if (use->remote) {
-        free(use->remote->name);
-        free(use->remote->description);
-        free(use->remote->parameters);
-        free(use->remote);
-    }
-    free(use->made_name);
 }
 
 void tool_set_add_remote(struct tool_set *set, const struct tool_server *server, json_t *tools)
@@ -535,6 +552,7 @@ enum err_code tool_set_init(struct tool_set *set, json_t *tools, const json_t *r
     enum err_code rc;
 
     *set = (struct tool_set){.tools = json_array(),
+                             .runnel = runnel,
                              .groups = json_object_get(runnel, "tool_groups")};
     rc = add_entries(set, tools, err);
     if (!rc)
@@ -762,6 +780,20 @@ bool tool_use_is_clients(const struct tool_use *use)
     return !use->handler->run && !use->remote;
 }
 
+const char *tool_use_description(const struct tool_use *use)
+{
+    const char *own = use->handler->description ? use->handler->description : "";
+
+    return json_get_string(use->made, "description", own);
+}
+
+json_t *tool_use_parameters(const struct tool_use *use)
+{
+    json_t *made = json_object_get(use->made, "parameters");
+
+    return made ? json_incref(made) : json_parse_own(use->handler->parameters);
+}
+
 const char *tool_use_item_type(const struct tool_use *use)
 {
     if (tool_use_is_clients(use))
@@ -788,18 +820,14 @@ static json_t *given_function(const struct tool_use *use)
 /* The function as the model is offered it. */
 static json_t *offer_one(const struct tool_use *use)
 {
-    const struct tool_handler *handler = use->handler;
     json_t *function;
 
     if (strcmp(use->type, "function") == 0) {
         function = given_function(use);
     } else {
-        json_auto_t *described = handler->describe ? handler->describe(use->entry) : NULL;
-
         function = json_build("{s:s, s:s}", "name", use->name, "description",
-                              handler->description ? handler->description : "");
-        json_set_own(function, "parameters", handler->parameters);
-        json_object_update(function, described);
+                              tool_use_description(use));
+        json_set(function, "parameters", tool_use_parameters(use));
     }
     return json_build("{s:s, s:o}", "type", "function", "function", function);
 }
@@ -861,8 +889,8 @@ json_t *tool_set_listing(const struct tool_set *set, const char *label)
             (use->handler->flags & TOOL_HIDDEN))
             continue;
         tool = json_build("{s:s, s:s, s:n}", "name", use->name, "description",
-                          use->handler->description, "annotations");
-        json_set_own(tool, "input_schema", use->handler->parameters);
+                          tool_use_description(use), "annotations");
+        json_set(tool, "input_schema", tool_use_parameters(use));
         note_listed(tool, use->handler);
         json_array_append_new(tools, tool);
     }

@@ -39,7 +39,8 @@ struct tool_use {
     json_t *entry;                      /* the entry of `tools`; borrowed from the request */
     const struct tool_handler *handler; /* never NULL */
     char *made_name;                    /* owned: `name`, where it stands in no entry */
-    struct remote_tool *remote;         /* owned: of a remote server; NULL otherwise */
+    json_t *made;               /* owned: what init() has made of it; NULL without one */
+    struct remote_tool *remote; /* owned: of a remote server; NULL otherwise */
     bool deferred;
 };
 
@@ -57,9 +58,10 @@ struct tool_set {
     size_t count;
     struct tool_server *servers;
     size_t server_count;
-    bool searched;  /* the client loads what is deferred */
-    json_t *groups; /* runnel.tool_groups; borrowed, or NULL */
-    char *rules;    /* what the model is told about the groups that are offered (rules.h) */
+    bool searched;        /* the client loads what is deferred */
+    const json_t *runnel; /* the request's object, or NULL; borrowed */
+    json_t *groups;       /* runnel.tool_groups; borrowed, or NULL */
+    char *rules; /* what the model is told about the groups that are offered (rules.h) */
 };
 
 /* Resolves `tools` (an array, or NULL) and what `runnel`, the object of the request or NULL, says of
@@ -102,6 +104,11 @@ char *tool_set_spaced_name(const char *space, const char *own);
 
 /* True when the client executes it. */
 bool tool_use_is_clients(const struct tool_use *use);
+
+/* What the tool is told to be for this run: as its handler has it, or as init() has made it. Borrowed,
+ * never NULL; a new reference. Not for functions of the client's, which are as they are written. */
+const char *tool_use_description(const struct tool_use *use);
+json_t *tool_use_parameters(const struct tool_use *use);
 
 /* The Responses item type that a call of it appears as. */
 const char *tool_use_item_type(const struct tool_use *use);

@@ -7,9 +7,10 @@
 /*
  * group.h -- what tools of one group have in common: words for the model.
  *
- * A group is there as soon as a handler names it. It needs a descriptor only if it has something
- * to say: a prompt about its tools, and skill rules, which are instructions for one kind of task.
- * handlers/handlers.c lists the descriptors; rules.h makes the text of them.
+ * A group is there as soon as a handler names it. It needs a descriptor only if its tools may run
+ * without a question, or if it has something to say: a prompt about its tools, and skill rules, which
+ * are instructions for one kind of task. handlers/handlers.c lists the descriptors; rules.h makes the
+ * text of them.
  *
  * A request that enables no tool of a group is told nothing of it.
  */
@@ -36,6 +37,11 @@ struct skill_rule {
 
 struct tool_group {
     const char *name;
+
+    /* Its tools run without a question, but for those whose own policy asks. Whoever forgets to say
+     * so has every call of them approved. */
+    bool auto_execute;
+
     struct wording
         prompt; /* about its tools; blank: nothing is told of the group, nor its rules */
 

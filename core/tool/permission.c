@@ -23,6 +23,11 @@ const char *execution_policy_name(enum execution_policy policy)
     return executions[policy];
 }
 
+const char *execution_policy_level(enum execution_policy policy)
+{
+    return levels[policy];
+}
+
 const char *result_policy_name(enum result_policy policy)
 {
     return results[policy];

@@ -39,6 +39,8 @@ enum execution_policy {
     EXECUTION_ASK_ALWAYS,
 };
 const char *execution_policy_name(enum execution_policy policy);
+/* In the older words: "public" ... */
+const char *execution_policy_level(enum execution_policy policy);
 
 enum result_policy {
     RESULT_NEVER,

@@ -68,6 +68,17 @@ const struct tool_group *tool_registry_group(const char *name)
     return NULL;
 }
 
+struct permission tool_registry_permission(const struct tool_handler *handler)
+{
+    bool ours = handler->group && tool_registry_find(handler->group, handler->name) == handler;
+    const struct tool_group *group = ours ? tool_registry_group(handler->group) : NULL;
+    struct permission permission = handler->permission;
+
+    if (ours && !(group && group->auto_execute) && permission.execution == EXECUTION_AUTO)
+        permission.execution = EXECUTION_ASK_ONCE;
+    return permission;
+}
+
 const struct tool_group *tool_registry_described(size_t n)
 {
     for (size_t i = 0; described[i]; i++)

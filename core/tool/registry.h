@@ -33,6 +33,10 @@ const struct tool_handler *tool_registry_member(const char *group, size_t n);
 /* The n-th group that has tools, in the order of their first handlers; NULL past the end. */
 const char *tool_registry_group_name(size_t n);
 
+/* What the tool itself says about being asked about, and where it says nothing its group. Definition-only
+ * tools and those of other servers are nobody's here: they are as they say. */
+struct permission tool_registry_permission(const struct tool_handler *handler);
+
 /* What a group has to say, or NULL; and the n-th of those that do. */
 const struct tool_group *tool_registry_group(const char *name);
 const struct tool_group *tool_registry_described(size_t n);

@@ -102,6 +102,13 @@ struct tool_announcement {
                       * a custom tool, the commands of a shell) have come; owned, or NULL */
 };
 
+/* What the definition of a tool may depend on. Borrowed, and only to be read. */
+struct tool_context {
+    json_t
+        *entry; /* of the request's `tools`; one that was made for it where a group was named */
+    const json_t *runnel; /* what the run goes by, its `runnel` object; NULL: nothing */
+};
+
 struct tool_handler {
     const char *name;        /* what the model calls it */
     const char *group;       /* the group it is offered in, or NULL for definition-only types */
@@ -138,8 +145,8 @@ struct tool_handler {
     } returns;
     const char *const *tags; /* words to find it by, ends with NULL; NULL for none */
 
-    /* Whether a person is asked before it runs, unless the configuration says otherwise; nothing
-     * means EXECUTION_AUTO. */
+    /* Whether a person is asked before it runs, unless the configuration says otherwise. A tool that
+     * says nothing is asked about once, unless its group runs by itself (group.h). */
     struct permission permission;
 
     double timeout_seconds; /* wall clock of one call; 0 means the setting's default */
@@ -154,10 +161,13 @@ struct tool_handler {
     enum err_code (*announce)(const char *name, const char *arguments,
                               struct tool_announcement *ret, struct err *err);
 
-    /* Definition-only: what the model is told beyond what stands above, or instead of it, when
-     * that depends on the tool's entry: {"description","parameters"}, each optional. New
-     * reference. */
-    json_t *(*describe)(const json_t *entry);
+    /* A definition that is not the same for everybody: {"description","parameters"}, each optional,
+     * say more than what stands above, or instead of it. Called once when the tools of a run are put
+     * together, and what it gives stands until the run ends; the next run has another context, and
+     * is asked again. It may be called on a run's loop: it must be quick, and use nothing but the
+     * context. What must be looked up in the store first, whoever accepts the request puts there.
+     * NULL: in this context there is no such tool. New reference. */
+    json_t *(*init)(const struct tool_context *context);
 };
 
 /* The arguments, an object. Borrowed, and only to be read. */

@@ -220,6 +220,36 @@ def test_F15_what_is_turned_off_is_not_found(http, upstream):
     assert upstream.chats()[-1]["messages"][-1]["content"] == "Tool text not found"
 
 
+# ---- Tools that are made for a run ----
+
+def greet_tool(request):
+    tool, = (tool["function"] for tool in request["tools"]
+             if tool["function"]["name"] == "test_greet")
+    return tool["description"], tool["parameters"]["properties"]["word"]["enum"]
+
+
+def test_F73_a_tool_is_made_for_each_run(http, upstream):
+    """Its description and its words are those of the run, for the model, the list, and the check."""
+    greet = {"tool_groups": {"test": True}}
+    upstream.script({"match": {"tool_results": True}, "answer": {"text": "ok"}},
+                    {"answer": {"tool_calls": [call("test_greet", 1, word="你好")]}})
+    output = http.post("/v1/responses", json={"model": "demo", "input": "go", "runnel": {
+        **greet, "rules": {"language": "zh"}}}).json()["output"]
+    assert [greet_tool(request) for request in upstream.chats()] == [("Greets in Chinese.", ["你好"])] * 2
+    listed, = (tool for item in output if item["type"] == "mcp_list_tools"
+               for tool in item["tools"] if tool["name"] == "test_greet")
+    assert listed["description"] == "Greets in Chinese."
+    assert listed["input_schema"]["properties"]["word"]["enum"] == ["你好"]
+    called, = (item for item in output if item["type"] == "mcp_call")
+    assert called["output"] == "你好"
+
+    output = http.post("/v1/responses", json={"model": "demo", "input": "go", "runnel": greet}).json()["output"]
+    assert greet_tool(upstream.chats()[-1]) == ("Greets in English.", ["hello"])
+    called, = (item for item in output if item["type"] == "mcp_call")
+    assert called["status"] == "failed"
+    assert "word" in called["error"]["content"][0]["text"]
+
+
 # ---- What the model is told ----
 
 def test_F16_F17_rules_follow_the_instructions(ask):

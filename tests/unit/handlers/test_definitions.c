@@ -216,7 +216,7 @@ static void custom_tells_the_model_of_the_grammar(void **state)
     json_auto_t *entry =
         json_build("{s:s, s:{s:s, s:s, s:s}}", "description", "Adds.", "format", "type",
                    "grammar", "syntax", "lark", "definition", "start: INT");
-    json_auto_t *described = custom_handler.describe(entry);
+    json_auto_t *described = custom_handler.init(&(struct tool_context){.entry = entry});
 
     (void)state;
     assert_string_equal(json_get_string(described, "description", ""),

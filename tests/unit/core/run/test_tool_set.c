@@ -42,8 +42,27 @@ static const struct tool_handler shell = {
     .name = "shell", .description = "A shell.", .parameters = "{\"type\":\"object\"}"};
 static const struct tool_handler search = {
     .name = "tool_search", .description = "Finds.", .parameters = "{\"type\":\"object\"}"};
-static const struct tool_handler *const all[] = {&function, &custom, &one, &two,
-                                                 &shell,    &search, NULL};
+/* Its words depend on the run's; "none" is a run in which there is no such tool. */
+static int inits;
+
+static json_t *init_made(const struct tool_context *context)
+{
+    const char *word = json_get_string(context->runnel, "word", "");
+
+    inits++;
+    if (strcmp(word, "none") == 0)
+        return NULL;
+    return json_build("{s:s, s:{s:s}}", "description", word, "parameters", "title", word);
+}
+
+static const struct tool_handler made = {.name = "made",
+                                         .group = "h",
+                                         .description = "Not made yet.",
+                                         .parameters = "{\"type\":\"object\"}",
+                                         .init = init_made,
+                                         .run = never_run};
+static const struct tool_handler *const all[] = {&function, &custom, &one,  &two,
+                                                 &shell,    &search, &made, NULL};
 
 static int set_registry(void **state)
 {
@@ -484,6 +503,54 @@ static void tool_choice_may_await_a_server(void **state)
     tool_set_clear(&set);
 }
 
+static json_t *words(const char *word)
+{
+    return json_build("{s:{s:b}, s:s}", "tool_groups", "h", 1, "word", word);
+}
+
+/* The only tool is offered and listed, and called what the word says each time. */
+static void expect_made(const char *word)
+{
+    json_auto_t *runnel = words(word);
+    json_auto_t *parameters = NULL;
+    struct tool_set set;
+
+    inits = 0;
+    assert_int_equal(tool_set_init(&set, NULL, runnel, NULL), ERR_OK);
+    for (int i = 0; i < 2; i++) {
+        json_auto_t *offered = tool_set_offer(&set, NULL);
+        json_auto_t *listed = tool_set_listing(&set, "h");
+        const json_t *shown = json_object_get(json_array_get(offered, 0), "function");
+
+        assert_string_equal(json_get_string(shown, "description", ""), word);
+        assert_string_equal(json_get_string(json_array_get(listed, 0), "description", ""),
+                            word);
+    }
+    parameters = tool_use_parameters(tool_set_find(&set, "made"));
+    assert_string_equal(json_get_string(parameters, "title", ""), word);
+    assert_int_equal(inits, 1);
+    tool_set_clear(&set);
+}
+
+static void F73_a_tool_is_made_once_for_each_run(void **state)
+{
+    (void)state;
+    expect_made("one");
+    expect_made("two");
+}
+
+static void F73_a_tool_may_not_be_there_in_a_run(void **state)
+{
+    json_auto_t *runnel = words("none");
+    struct tool_set set;
+
+    (void)state;
+    assert_int_equal(tool_set_init(&set, NULL, runnel, NULL), ERR_OK);
+    assert_null(tool_set_offer(&set, NULL));
+    assert_null(tool_set_find(&set, "made"));
+    tool_set_clear(&set);
+}
+
 static void tool_set_wants_a_label_for_each_server(void **state)
 {
     struct tool_set set;
@@ -552,6 +619,8 @@ int main(void)
         cmocka_unit_test(tool_set_hidden_tools_are_offered_but_not_listed),
         cmocka_unit_test(tool_set_names_tools_of_servers_by_both_names),
         cmocka_unit_test(tool_choice_may_await_a_server),
+        cmocka_unit_test(F73_a_tool_is_made_once_for_each_run),
+        cmocka_unit_test(F73_a_tool_may_not_be_there_in_a_run),
         cmocka_unit_test(tool_set_wants_a_label_for_each_server),
         cmocka_unit_test(servers_do_not_come_with_items),
         cmocka_unit_test(secrets_are_kept_apart_by_place),

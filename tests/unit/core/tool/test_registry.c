@@ -71,6 +71,30 @@ static void registry_bella_B22_an_invented_name_is_nobody(void **state)
     assert_null(tool_registry_definition("three"));
 }
 
+static void F80_what_says_nothing_is_asked_about_unless_its_group_runs_by_itself(void **state)
+{
+    static const struct tool_handler asks = {.name = "asks",
+                                             .group = "a",
+                                             .run = run,
+                                             .permission = {.execution = EXECUTION_ASK_ALWAYS}};
+    static const struct tool_group a = {.name = "a", .auto_execute = true};
+    static const struct tool_group a_b = {.name = "a_b"};
+    static const struct tool_group *const groups[] = {&a, &a_b, NULL};
+    static const struct tool_handler *const tools[] = {&function, &one, &other_one, &asks,
+                                                       NULL};
+
+    (void)state;
+    tool_registry_set(tools);
+    assert_int_equal(tool_registry_permission(&one).execution, EXECUTION_ASK_ONCE);
+    tool_registry_set_groups(groups);
+    assert_int_equal(tool_registry_permission(&one).execution, EXECUTION_AUTO);
+    assert_int_equal(tool_registry_permission(&other_one).execution, EXECUTION_ASK_ONCE);
+    assert_int_equal(tool_registry_permission(&asks).execution, EXECUTION_ASK_ALWAYS);
+    /* The client's, and those of other servers. */
+    assert_int_equal(tool_registry_permission(&function).execution, EXECUTION_AUTO);
+    assert_int_equal(tool_registry_permission(&two).execution, EXECUTION_AUTO);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -79,6 +103,7 @@ int main(void)
         cmocka_unit_test(registry_lists_a_group_in_order),
         cmocka_unit_test(registry_knows_definitions_from_tools_of_groups),
         cmocka_unit_test(registry_bella_B22_an_invented_name_is_nobody),
+        cmocka_unit_test(F80_what_says_nothing_is_asked_about_unless_its_group_runs_by_itself),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
