@@ -5,6 +5,7 @@
 #include "core/base/clock.h"
 #include "core/base/ids.h"
 #include "core/base/mem.h"
+#include "core/store/batch.h"
 #include "core/store/columns.h"
 #include "core/store/db.h"
 #include "core/store/page.h"
@@ -138,25 +139,23 @@ static enum err_code put_answers(struct db *db, const char *project, const char 
         " decided_at = coalesce(a.decided_at, $6)"
         " FROM unnest($2::text[], $3::text[], $4::text[]) u (id, status, reason)"
         " WHERE a.project_id = $1 AND a.id = u.id"};
-    const char **columns = mem_new_array(const char *, 3 * count + 1);
+    AUTO_BATCH batch = {0};
     AUTO_DB_ARGS args = {0};
-    enum err_code rc;
 
+    if (!count)
+        return ERR_OK;
     for (size_t i = 0; i < count; i++) {
-        columns[i] = answers[i].id;
-        columns[count + i] =
-            approval_status_name(approval_status_next(APPROVAL_PENDING, event_of(&answers[i])));
-        columns[2 * count + i] = answers[i].reason;
+        batch_begin(&batch);
+        batch_text(&batch, answers[i].id);
+        batch_text(&batch, approval_status_name(
+                               approval_status_next(APPROVAL_PENDING, event_of(&answers[i]))));
+        batch_text(&batch, answers[i].reason);
     }
     db_arg_text(&args, project);
-    db_arg_texts(&args, columns, count);
-    db_arg_texts(&args, columns + count, count);
-    db_arg_texts(&args, columns + 2 * count, count);
+    batch_finish(&batch, &args);
     db_arg_id(&args, used_by);
     db_arg_int(&args, clock_wall_us());
-    rc = db_exec(db, &put, &args, NULL, err);
-    free(columns);
-    return rc;
+    return db_exec(db, &put, &args, NULL, err);
 }
 
 enum err_code store_approvals_take(struct store *store, const char *project,

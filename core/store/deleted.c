@@ -6,6 +6,7 @@
 #include "core/base/ids.h"
 #include "core/store/db.h"
 #include "core/store/load.h"
+#include "core/store/variable_sql.h"
 
 #define NOT_FINAL "('queued', 'in_progress', 'requires_action', 'cancelling')"
 
@@ -75,7 +76,9 @@ static enum err_code delete_active(struct db *db, const char *project, const cha
 
     db_arg_text(&args, project);
     db_arg_text(&args, run_id);
-    rc = db_exec(db, &delete, &args, &rows, err);
+    rc = variables_lock_scope(db, project, run_id, err);
+    if (!rc)
+        rc = db_exec(db, &delete, &args, &rows, err);
     if (rc)
         return rc;
     return db_count(rows) ? ERR_OK : fail_no_run(NULL, run_id, err);
@@ -194,11 +197,12 @@ static enum err_code remove_run(struct db *db, const struct due *due, int64_t gr
         " UPDATE runs SET purge_at = deleted_at + $3::bigint WHERE project_id = $1"
         "  AND id = (SELECT parent_run_id FROM gone) AND deleted_at IS NOT NULL"};
     AUTO_DB_ARGS args = {0};
+    enum err_code rc = variables_lock_scope(db, due->project, due->run_id, err);
 
     db_arg_text(&args, due->project);
     db_arg_text(&args, due->run_id);
     db_arg_int(&args, grace_us);
-    return db_exec(db, &remove, &args, NULL, err);
+    return rc ? rc : db_exec(db, &remove, &args, NULL, err);
 }
 
 static enum err_code remove_left_items(struct db *db, const struct due *due, struct err *err)

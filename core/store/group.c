@@ -423,6 +423,20 @@ static void send_approvals(struct sending *sending)
     send_batch(sending, &approvals_put, &batch);
 }
 
+static bool add_scopes(struct batch *scopes, const struct group *group)
+{
+    for (size_t i = 0; i < group->count; i++) {
+        const struct run_write *write = group->writes[i];
+
+        if (!write->variable_count)
+            continue;
+        batch_begin(scopes);
+        batch_text(scopes, write->project);
+        batch_text(scopes, write->variable_scope);
+    }
+    return scopes->rows > 0;
+}
+
 /* What is too much for a scope goes after it has come in. */
 static void send_variables(struct sending *sending)
 {
@@ -430,20 +444,19 @@ static void send_variables(struct sending *sending)
     AUTO_BATCH scopes = {0};
     AUTO_DB_ARGS args = {0};
 
+    if (!add_scopes(&scopes, sending->group))
+        return;
+    send_batch(sending, &variables_lock, &scopes);
+
     for (size_t i = 0; i < sending->group->count; i++) {
         const struct run_write *write = sending->group->writes[i];
         const struct put_owner owner = owner_of(sending, write);
 
         for (size_t k = 0; k < write->variable_count; k++)
             variable_add(&batch, &owner, write->variable_scope, &write->variables[k]);
-        if (!write->variable_count)
-            continue;
-        batch_begin(&scopes);
-        batch_text(&scopes, write->project);
-        batch_text(&scopes, write->variable_scope);
     }
-    if (!send_batch(sending, &variables_put, &batch))
-        return;
+    send_batch(sending, &variables_put, &batch);
+    add_scopes(&scopes, sending->group);
     batch_finish(&scopes, &args);
     db_arg_int(&args, VARIABLE_COUNT_LIMIT);
     db_arg_int(&args, VARIABLE_BYTES_LIMIT);

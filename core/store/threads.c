@@ -9,6 +9,7 @@
 #include "core/store/deleted.h"
 #include "core/store/page.h"
 #include "core/store/thread_guard.h"
+#include "core/store/variable_sql.h"
 
 static enum err_code no_message(const char *id, struct err *err)
 {
@@ -215,8 +216,6 @@ enum err_code store_thread_delete(struct store *store, const char *project, cons
          " AND thread_id = $2 AND left_position IS NULL AND " THREAD_HAS_RESPONSES},
         {"store_thread_delete_items", "DELETE FROM items WHERE project_id = $1"
                                       " AND thread_id = $2 AND NOT " THREAD_HAS_RESPONSES},
-        {"store_thread_delete_variables",
-         "DELETE FROM variables WHERE project_id = $1 AND scope_id = $2"},
     };
 #undef OF_ITS_RUNS
 #undef ITS_RUNS
@@ -233,6 +232,8 @@ enum err_code store_thread_delete(struct store *store, const char *project, cons
         if (!rc && i == 0 && db_changed(rows) == 0)
             rc = thread_guard_unknown(id, err);
     }
+    if (!rc)
+        rc = variables_forget(db, project, id, err);
     return rc ? rc : db_commit(db, err);
 }
 

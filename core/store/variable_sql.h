@@ -11,6 +11,12 @@
  * transactions.
  */
 
+/* Before the variables of scopes $2, of projects $1 (arrays), are changed. Comes after the locks of
+ * threads, leases and runs. */
+extern const struct db_statement variables_lock;
+enum err_code variables_lock_scope(struct db *db, const char *project, const char *scope,
+                                   struct err *err) MUST_CHECK;
+
 /* Results and arguments of tools, on the way with a write of their run: put. */
 extern const struct db_statement variables_put;
 void variable_add(struct batch *batch, const struct put_owner *owner, const char *scope,
@@ -20,7 +26,12 @@ void variable_add(struct batch *batch, const struct put_owner *owner, const char
  * goes. Then $3 is VARIABLE_COUNT_LIMIT and $4 VARIABLE_BYTES_LIMIT. */
 extern const struct db_statement variables_evict;
 
-/* Thread $2 of project $1 gets those of thread $3: instead of its own, or beside them. */
+/* All that the scope itself has. Locks it. */
+enum err_code variables_forget(struct db *db, const char *project, const char *scope,
+                               struct err *err) MUST_CHECK;
+
+/* Thread `to` gets those of thread `from`: instead of its own, or beside them. Locks the scope itself.
+ * Of those that are kept, no more stay so than VARIABLE_KEEP_LIMIT. */
 enum err_code variables_copy(struct db *db, const char *project, const char *to,
                              const char *from, struct err *err) MUST_CHECK;
 enum err_code variables_merge(struct db *db, const char *project, const char *to,

@@ -10,6 +10,23 @@
 
 /* clang-format off */
 
+/* A number of a header in a statement. */
+#define DIGITS(number)  #number
+#define AS_TEXT(number) DIGITS(number)
+
+/*
+ * Whoever changes what a scope has holds this lock before, so that two of them neither wait for each
+ * other's rows nor are more than the limits together. Several are locked in the order of their keys. A
+ * statement of its own: what follows it sees what the last holder did.
+ */
+#define SCOPE_KEY(project, scope) "hashtextextended(" project " || ' ' || " scope ", 0)"
+
+const struct db_statement variables_lock = {
+    "variables_lock",
+    "SELECT pg_advisory_xact_lock(k.key) FROM (SELECT DISTINCT"
+    "  " SCOPE_KEY("t.project_id", "t.scope") " AS key"
+    "  FROM unnest($1::text[], $2::text[]) t (project_id, scope) ORDER BY key) k"};
+
 /* What a chain may see of a response that is in a conversation: as it was when that one ended. */
 #define ENDED_AT \
     "coalesce(r.completed_at, r.incomplete_at, r.failed_at, r.cancelled_at, r.created_at)"
@@ -18,29 +35,48 @@
 #define FIRST_PARENT(project, scope) \
     "(SELECT r.parent_run_id FROM runs r WHERE r.project_id = " project " AND r.id = " scope \
     " AND r.thread_id IS NULL)"
-#define NEXT_UP(project) \
+#define ROW_COUNT(project, scope) \
+    "(SELECT count(*) FROM variables x WHERE x.project_id = " project \
+    " AND x.scope_id = " scope ")"
+#define NEXT_UP \
     " CROSS JOIN LATERAL (SELECT coalesce(r.thread_id, r.id) AS scope," \
     "  CASE WHEN r.thread_id IS NULL THEN r.parent_run_id END AS parent," \
     "  CASE WHEN r.thread_id IS NOT NULL THEN " ENDED_AT " END AS upto" \
-    "  FROM runs r WHERE r.project_id = " project " AND r.id = u.parent OFFSET 0) p"
-#define ROWS_THERE(project, condition) \
-    " CROSS JOIN LATERAL (SELECT * FROM variables x WHERE x.project_id = " project \
-    "  AND x.scope_id = u.scope AND (u.upto IS NULL OR x.updated_at <= u.upto)" condition \
-    "  OFFSET 0) v"
+    "  FROM runs r WHERE r.project_id = u.project_id AND r.id = u.parent OFFSET 0) p"
+#define IS_THERE \
+    "x.project_id = u.project_id AND x.scope_id = u.scope" \
+    " AND (u.upto IS NULL OR x.updated_at <= u.upto)"
+#define ROWS_THERE(condition) \
+    " CROSS JOIN LATERAL (SELECT * FROM variables x WHERE " IS_THERE condition " OFFSET 0) v"
 
-#define UP \
-    "WITH RECURSIVE up (scope, parent, upto, depth) AS (" \
-    "  SELECT $2::text COLLATE \"C\", " FIRST_PARENT("$1", "$2") ", NULL::bigint, 0" \
-    " UNION ALL SELECT p.scope, p.parent, p.upto, u.depth + 1 FROM up u" NEXT_UP("$1") ")"
+/* Scope $2 of project $1, or those of two arrays. */
+#define ONE "SELECT $1::text COLLATE \"C\", $2::text COLLATE \"C\""
+#define MANY \
+    "SELECT DISTINCT t.project_id COLLATE \"C\", t.scope COLLATE \"C\"" \
+    "  FROM unnest($1::text[], $2::text[]) t (project_id, scope)"
 
-/* All that scope $2 of project $1 sees. */
-#define SEEN(condition) \
-    UP ", seen AS (SELECT s.* FROM (SELECT DISTINCT ON (v.name) v.* FROM up u" \
-    ROWS_THERE("$1", condition) " ORDER BY v.name, u.depth) s WHERE NOT s.removed)"
+#define UP(targets, unless) \
+    "WITH RECURSIVE target (project_id, scope) AS (" targets ")," \
+    " up (project_id, target, scope, parent, upto, depth, rows_met) AS (" \
+    "  SELECT t.project_id, t.scope, t.scope, " FIRST_PARENT("t.project_id", "t.scope") "," \
+    "   NULL::bigint, 1, " ROW_COUNT("t.project_id", "t.scope") " FROM target t" \
+    " UNION ALL SELECT u.project_id, u.target, p.scope, p.parent, p.upto, u.depth + 1," \
+    "   u.rows_met + " ROW_COUNT("u.project_id", "p.scope") " FROM up u" NEXT_UP \
+    "  WHERE u.depth < " AS_TEXT(VARIABLE_CHAIN_LIMIT) \
+    "   AND u.rows_met < " AS_TEXT(VARIABLE_ROWS_LIMIT) unless ")"
 
-/* One of it, under the name $3. */
+/* All that the targets see. `above`: under that name an ancestor has a row, too. */
+#define SEEN(targets, condition) \
+    UP(targets, "") ", met AS (SELECT u.target, u.depth, v.* FROM up u" ROWS_THERE(condition) ")," \
+    " nearest AS (SELECT DISTINCT ON (m.project_id, m.target, m.name) m.*," \
+    "   max(m.depth) OVER (PARTITION BY m.project_id, m.target, m.name) > 1 AS above" \
+    "  FROM met m ORDER BY m.project_id, m.target, m.name, m.depth)," \
+    " seen AS (SELECT n.* FROM nearest n WHERE NOT n.removed)"
+
+/* One of it, under the name $3: no further up than where it is. */
 #define SEEN_ONE \
-    UP ", newest AS (SELECT v.* FROM up u" ROWS_THERE("$1", " AND x.name = $3") \
+    UP(ONE, " AND NOT EXISTS (SELECT FROM variables x WHERE " IS_THERE " AND x.name = $3)") \
+    ", newest AS (SELECT v.* FROM up u" ROWS_THERE(" AND x.name = $3") \
     "  ORDER BY u.depth LIMIT 1)," \
     " seen AS (SELECT n.* FROM newest n WHERE NOT n.removed)"
 
@@ -64,11 +100,13 @@
     "  bytes = excluded.bytes, reads = excluded.reads, created_at = excluded.created_at," \
     "  updated_at = excluded.updated_at, visited_at = excluded.visited_at"
 
-/* A thread forgets; a response has to hide what its ancestors know. */
-#define IS_THREAD(scope) "left(" scope ", 7) = 'thread_'"
-#define HIDING(scope, name, now) \
-    scope ", " name ", NULL, 'USER_ADD', true, false, false, '', NULL, NULL, 0, 0, 0, " \
-    now ", " now ", " now
+/* What is gone: forgotten, or hidden where an ancestor would show through. */
+#define FORGET_OR_HIDE(now) \
+    " forgotten AS (DELETE FROM variables x USING gone g WHERE x.project_id = g.project_id" \
+    "  AND x.scope_id = g.target AND x.name = g.name AND NOT g.above)," \
+    " hidden AS (" INSERT \
+    "  SELECT g.project_id, g.target, g.name, NULL, 'USER_ADD', true, false, false, ''," \
+    "   NULL, NULL, 0, 0, 0, " now ", " now ", " now " FROM gone g WHERE g.above" OR_REPLACE ")"
 
 const struct db_statement variables_put = {
     "variables_put",
@@ -83,27 +121,15 @@ const struct db_statement variables_put = {
 /* The order in which they are worth keeping: what is kept, what was used last, ... */
 const struct db_statement variables_evict = {
     "variables_evict",
-    "WITH RECURSIVE target AS (SELECT DISTINCT t.project_id, t.scope"
-    "  FROM unnest($1::text[], $2::text[]) t (project_id, scope)),"
-    " up (project_id, target, scope, parent, upto, depth) AS ("
-    "  SELECT t.project_id, t.scope, t.scope COLLATE \"C\", " FIRST_PARENT("t.project_id", "t.scope")
-    ",  NULL::bigint, 0 FROM target t"
-    " UNION ALL SELECT u.project_id, u.target, p.scope, p.parent, p.upto, u.depth + 1 FROM up u"
-    NEXT_UP("u.project_id") "),"
-    " seen AS (SELECT DISTINCT ON (u.project_id, u.target, v.name) u.target, v.*"
-    "  FROM up u" ROWS_THERE("u.project_id", "")
-    "  ORDER BY u.project_id, u.target, v.name, u.depth),"
-    " ranked AS (SELECT s.project_id, s.target, s.name, s.keep, row_number() OVER w AS place,"
-    "   sum(s.bytes) OVER w AS total FROM seen s WHERE NOT s.removed"
+    SEEN(MANY, "")
+    ", ranked AS (SELECT s.project_id, s.target, s.name, s.keep, s.above,"
+    "   row_number() OVER w AS place, sum(s.bytes) OVER w AS total FROM seen s"
     "  WINDOW w AS (PARTITION BY s.project_id, s.target ORDER BY s.keep DESC,"
     "   s.visited_at DESC, s.updated_at DESC, s.created_at DESC, s.name"
     "   ROWS UNBOUNDED PRECEDING)),"
     " gone AS (SELECT r.* FROM ranked r WHERE NOT r.keep"
     "  AND (r.place > $3::bigint OR r.total > $4::bigint)),"
-    " forgotten AS (DELETE FROM variables x USING gone g WHERE x.project_id = g.project_id"
-    "  AND x.scope_id = g.target AND x.name = g.name AND " IS_THREAD("g.target") ")"
-    " " INSERT " SELECT g.project_id, " HIDING("g.target", "g.name", "0")
-    " FROM gone g WHERE NOT " IS_THREAD("g.target") OR_REPLACE};
+    FORGET_OR_HIDE("0") " SELECT count(*) FROM gone"};
 
 /* clang-format on */
 
@@ -187,7 +213,7 @@ enum err_code store_variable_get(struct store *store, const char *project, const
 
 /* A search is for the text itself: its own wildcards mean nothing. */
 #define LIST(direction, order)                                                               \
-    SEEN("")                                                                                 \
+    SEEN(ONE, "")                                                                            \
     ", hits AS (SELECT * FROM seen s WHERE ($3::text IS NULL OR s.type = $3)"                \
     "  AND ($4::text IS NULL OR strpos(lower(s.name), lower($4)) > 0"                        \
     "   OR strpos(lower(coalesce(s.description, '')), lower($4)) > 0)"                       \
@@ -237,8 +263,8 @@ enum err_code store_variable_stats(struct store *store, const char *project, con
 {
     static const struct db_statement stats = {
         "store_variable_stats",
-        SEEN("") " SELECT s.type, count(*), sum(s.bytes)::bigint,"
-                 " count(*) FILTER (WHERE s.keep) FROM seen s GROUP BY s.type"};
+        SEEN(ONE, "") " SELECT s.type, count(*), sum(s.bytes)::bigint,"
+                      " count(*) FILTER (WHERE s.keep) FROM seen s GROUP BY s.type"};
     AUTO_DB_ROWS *rows = NULL;
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
@@ -260,6 +286,17 @@ enum err_code store_variable_stats(struct store *store, const char *project, con
 }
 
 /* ---- Writing ---- */
+
+/* What is done before a scope is changed, and after. */
+enum err_code variables_lock_scope(struct db *db, const char *project, const char *scope,
+                                   struct err *err)
+{
+    AUTO_DB_ARGS args = {0};
+
+    db_arg_texts(&args, &project, 1);
+    db_arg_texts(&args, &scope, 1);
+    return db_exec(db, &variables_lock, &args, NULL, err);
+}
 
 static enum err_code evict(struct db *db, const char *project, const char *scope,
                            struct err *err)
@@ -319,7 +356,7 @@ static enum err_code check_kept(struct db *db, const char *project, const char *
                                 struct err *err)
 {
     static const struct db_statement count = {
-        "store_variable_kept", SEEN("") " SELECT count(*) FROM seen s WHERE s.keep"};
+        "store_variable_kept", SEEN(ONE, "") " SELECT count(*) FROM seen s WHERE s.keep"};
     AUTO_DB_ROWS *rows = NULL;
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
@@ -354,6 +391,8 @@ enum err_code store_variable_put(struct store *store, const char *project, const
     enum err_code rc = db_begin(store, &db, err);
 
     if (!rc)
+        rc = variables_lock_scope(db, project, scope, err);
+    if (!rc)
         rc = upsert(db, project, scope, change, how, &rows, err);
     if (!rc && db_count(rows) == 0)
         rc = explain_nothing(change, how, err);
@@ -368,34 +407,23 @@ enum err_code store_variable_put(struct store *store, const char *project, const
     return rc;
 }
 
+/* clang-format off */
+static const struct db_statement remove_statement = {
+    "store_variables_remove",
+    SEEN(ONE, " AND ($3::text[] IS NULL OR x.name = ANY ($3))")
+    ", gone AS (SELECT s.project_id, s.target, s.name, s.above FROM seen s"
+    "  WHERE NOT s.keep AND ($4::text IS NULL OR s.type = $4)),"
+    FORGET_OR_HIDE("$5::bigint") " SELECT g.name FROM gone g ORDER BY g.name"};
+/* clang-format on */
+
 enum err_code store_variables_remove(struct store *store, const char *project,
                                      const char *scope, const char *const *names, size_t count,
                                      const char *type, json_t **ret_removed, struct err *err)
 {
-    static const struct db_statement remove = {
-        "store_variables_remove",
-        SEEN(" AND ($3::text[] IS NULL OR x.name = ANY "
-             "($3))") ", gone AS (SELECT s.name FROM seen s "
-                      "WHERE NOT s.keep"
-                      "   AND ($4::text IS NULL OR s.type = "
-                      "$4)),"
-                      " forgotten AS (DELETE FROM variables "
-                      "x USING gone g WHERE x.project_id = "
-                      "$1"
-                      "   AND x.scope_id = $2 AND x.name = "
-                      "g.name AND " IS_THREAD(
-                          "$2") "),"
-                                " hidden AS (" INSERT " SELECT $1, " HIDING(
-                                    "$2", "g.name", "$5::bigint") "   FROM "
-                                                                  "gone g "
-                                                                  "WHERE "
-                                                                  "NOT"
-                                                                  " " IS_THREAD("$2") OR_REPLACE
-        ")"
-        " SELECT g.name FROM gone g ORDER BY g.name"};
     AUTO_DB_ROWS *rows = NULL;
     AUTO_DB_ARGS args = {0};
-    enum err_code rc;
+    AUTO_DB *db = NULL;
+    enum err_code rc = db_begin(store, &db, err);
 
     arg_scope(&args, project, scope);
     if (names)
@@ -404,7 +432,12 @@ enum err_code store_variables_remove(struct store *store, const char *project,
         db_arg_text(&args, NULL);
     db_arg_text(&args, type);
     db_arg_int(&args, clock_wall_us());
-    rc = db_once(store, &remove, &args, &rows, err);
+    if (!rc)
+        rc = variables_lock_scope(db, project, scope, err);
+    if (!rc)
+        rc = db_exec(db, &remove_statement, &args, &rows, err);
+    if (!rc)
+        rc = db_commit(db, err);
     if (rc)
         return rc;
     *ret_removed = json_array();
@@ -413,40 +446,57 @@ enum err_code store_variables_remove(struct store *store, const char *project,
     return ERR_OK;
 }
 
-/* ---- From thread to thread ---- */
+/* ---- All of a scope ---- */
 
-static enum err_code exec_copy(struct db *db, const struct db_statement *statement,
-                               const char *project, const char *to, const char *from,
-                               struct err *err)
+/* Those whose names are free, in order of use kept as long as there is room for what is kept. */
+static enum err_code merge(struct db *db, const char *project, const char *to, const char *from,
+                           struct err *err)
 {
+    static const struct db_statement copy = {
+        "variables_merge",
+        INSERT " SELECT f.project_id, $2, f.name, f.run_id, f.type, f.removed, f.keep AND"
+               "  row_number() OVER (PARTITION BY f.keep ORDER BY f.visited_at DESC, f.name)"
+               "   <= $4::bigint - (SELECT count(*) FROM variables k"
+               "    WHERE k.project_id = $1 AND k.scope_id = $2 AND k.keep),"
+               "  f.plain, f.value, f.description, f.tags, f.length, f.bytes, f.reads,"
+               "  f.created_at, f.updated_at, f.visited_at"
+               " FROM variables f WHERE f.project_id = $1 AND f.scope_id = $3"
+               "  AND NOT EXISTS (SELECT FROM variables t WHERE t.project_id = $1"
+               "   AND t.scope_id = $2 AND t.name = f.name)"};
     AUTO_DB_ARGS args = {0};
 
     arg_scope(&args, project, to);
-    if (from)
-        db_arg_text(&args, from);
-    return db_exec(db, statement, &args, NULL, err);
+    db_arg_text(&args, from);
+    db_arg_int(&args, VARIABLE_KEEP_LIMIT);
+    return db_exec(db, &copy, &args, NULL, err);
 }
 
 enum err_code variables_merge(struct db *db, const char *project, const char *to,
                               const char *from, struct err *err)
 {
-    static const struct db_statement copy = {
-        "variables_merge",
-        INSERT " SELECT project_id, $2, name, run_id, type, removed, keep, plain, value,"
-               "  description, tags, length, bytes, reads, created_at, updated_at, visited_at"
-               " FROM variables WHERE project_id = $1 AND scope_id = $3"
-               " ON CONFLICT (project_id, scope_id, name) DO NOTHING"};
-    enum err_code rc = exec_copy(db, &copy, project, to, from, err);
+    enum err_code rc = variables_lock_scope(db, project, to, err);
 
+    if (!rc)
+        rc = merge(db, project, to, from, err);
     return rc ? rc : evict(db, project, to, err);
+}
+
+enum err_code variables_forget(struct db *db, const char *project, const char *scope,
+                               struct err *err)
+{
+    static const struct db_statement forget = {
+        "variables_forget", "DELETE FROM variables WHERE project_id = $1 AND scope_id = $2"};
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc = variables_lock_scope(db, project, scope, err);
+
+    arg_scope(&args, project, scope);
+    return rc ? rc : db_exec(db, &forget, &args, NULL, err);
 }
 
 enum err_code variables_copy(struct db *db, const char *project, const char *to,
                              const char *from, struct err *err)
 {
-    static const struct db_statement empty = {
-        "variables_empty", "DELETE FROM variables WHERE project_id = $1 AND scope_id = $2"};
-    enum err_code rc = exec_copy(db, &empty, project, to, NULL, err);
+    enum err_code rc = variables_forget(db, project, to, err);
 
     return rc ? rc : variables_merge(db, project, to, from, err);
 }

@@ -17,12 +17,6 @@ struct reference {
     size_t length; /* SIZE_MAX: all the rest */
 };
 
-static bool is_name_character(char byte)
-{
-    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
-           (byte >= '0' && byte <= '9') || byte == '_' || byte == '-';
-}
-
 /* ":123", as far as numbers go. NULL when there is none. */
 static const char *read_number(const char *at, size_t *ret_number)
 {
@@ -45,7 +39,7 @@ static const char *read_reference(const char *at, struct reference *ret_referenc
 
     if (strncmp(at, MARK, strlen(MARK)) != 0)
         return NULL;
-    for (at += strlen(MARK); is_name_character(*at); at++) {
+    for (at += strlen(MARK); variable_name_has(*at); at++) {
         if (length == VARIABLE_NAME_LIMIT)
             return NULL;
         found.name[length++] = *at;

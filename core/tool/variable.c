@@ -59,7 +59,7 @@ void variables_free(struct variable *variables, size_t count)
 
 /* ---- Text ---- */
 
-static bool is_name_character(char byte)
+bool variable_name_has(char byte)
 {
     return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
            (byte >= '0' && byte <= '9') || byte == '_' || byte == '-';
@@ -69,7 +69,7 @@ bool variable_name_fits(const char *name)
 {
     size_t length = 0;
 
-    while (is_name_character(name[length]))
+    while (variable_name_has(name[length]))
         length++;
     return length > 0 && length <= VARIABLE_NAME_LIMIT && !name[length];
 }
@@ -127,7 +127,7 @@ static void spell_tool(char *ret_name, const char *tool)
     for (; tool[length] && length < NAMED_TOOL_LIMIT; length++)
         ret_name[length] = tool[length];
     for (size_t i = 0; i < length; i++) {
-        if (!is_name_character(ret_name[i]))
+        if (!variable_name_has(ret_name[i]))
             ret_name[i] = '-';
     }
     ret_name[length] = '\0';

@@ -14,7 +14,9 @@
  *
  * A scope is what has variables: a thread (which is a conversation), or a response outside
  * conversations. A response sees what its ancestors have written, the nearest first, and nothing of
- * other branches; what it changes or removes itself is so for itself and its descendants only.
+ * other branches; what it changes or removes itself is so for itself and its descendants only. It sees
+ * as far up its chain as VARIABLE_CHAIN_LIMIT and VARIABLE_ROWS_LIMIT go: what was written before that
+ * is there for nearer responses, and for this one as if it had been evicted.
  *
  * Text is counted in Unicode characters, limits in bytes. Pure functions.
  */
@@ -24,7 +26,9 @@
 #define VARIABLE_COUNT_LIMIT 1000                /* of a scope; beyond, the longest unused go */
 #define VARIABLE_BYTES_LIMIT ((int64_t)64 << 20) /* of all values of a scope; the same */
 #define VARIABLE_KEEP_LIMIT  32                  /* of a scope that are never evicted */
-#define VARIABLE_TEXT_LIMIT  ((size_t)1024)      /* characters of a description */
+#define VARIABLE_CHAIN_LIMIT 1000  /* responses that a response sees, itself included */
+#define VARIABLE_ROWS_LIMIT  10000 /* variables that they wrote: no further up */
+#define VARIABLE_TEXT_LIMIT  ((size_t)1024) /* characters of a description */
 #define VARIABLE_TAG_LIMIT   ((size_t)16)
 #define VARIABLE_TAG_LENGTH  ((size_t)64)
 
@@ -69,6 +73,7 @@ void variables_free(struct variable *variables, size_t count);
 #define AUTO_VARIABLE CLEANUP(variable_clear) struct variable
 
 /* Letters, digits, "_" and "-": what can be referred to. */
+bool variable_name_has(char byte);
 bool variable_name_fits(const char *name);
 
 size_t variable_length(const char *text);

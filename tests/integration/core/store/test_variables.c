@@ -5,6 +5,7 @@
 /* cmocka needs the four above. */
 #include <cmocka.h>
 
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -479,6 +480,227 @@ static void F32_copies_of_threads_have_copies(void **state)
     thread_row_clear(&fork);
 }
 
+static void F32_a_merge_keeps_no_more_than_may_be_kept(void **state)
+{
+    struct thread_row row = {0};
+    char from[ID_SIZE], to[ID_SIZE];
+
+    (void)state;
+    sample_thread(from);
+    sample_thread(to);
+    fill(from, 20);
+    fill(to, VARIABLE_KEEP_LIMIT - 2);
+    pg_fixture_ask("UPDATE variables SET name = 'w' || name WHERE scope_id = '%s'", from);
+    pg_fixture_ask("UPDATE variables SET keep = true WHERE scope_id IN ('%s', '%s')", from, to);
+    assert_int_equal(store_thread_merge(store, PROJECT, from, to, &row, NULL), ERR_OK);
+    thread_row_clear(&row);
+    assert_int_equal(
+        pg_fixture_count("SELECT count(*) FROM variables WHERE scope_id = '%s' AND keep", to),
+        VARIABLE_KEEP_LIMIT);
+    assert_int_equal(
+        pg_fixture_count("SELECT count(*) FROM variables WHERE scope_id = '%s' AND keep"
+                         " AND name IN ('wv19', 'wv20')",
+                         to),
+        2); /* those that were used last */
+    expect_is(to, "wv1", "x");
+}
+
+/* ---- Long chains ---- */
+
+/* `count` responses behind one another, the first behind `root`: "<root>_1" and on. */
+static void lengthen(const char *root, int count)
+{
+    pg_fixture_ask("INSERT INTO runs SELECT (jsonb_populate_record(r, jsonb_build_object("
+                   "'id', r.id || '_' || n, 'parent_run_id',"
+                   " CASE WHEN n = 1 THEN r.id ELSE r.id || '_' || (n - 1) END))).*"
+                   " FROM runs r, generate_series(1, %d) n WHERE r.id = '%s'",
+                   count, root);
+}
+
+static void write_everywhere(const char *root, int from, int to, int each)
+{
+    pg_fixture_ask("INSERT INTO variables SELECT '%s', '%s_' || n, 'v' || n || '_' || k, NULL,"
+                   " 'USER_ADD', false, false, false, 'x', NULL, NULL, 1, 1, 0, n, n, n"
+                   " FROM generate_series(%d, %d) n, generate_series(1, %d) k",
+                   PROJECT, root, from, to, each);
+}
+
+static void F32_a_response_sees_so_far_up_its_chain(void **state)
+{
+    char root[ID_SIZE], scope[ID_LIMIT + 16];
+
+    (void)state;
+    respond("", "", root);
+    lengthen(root, 3000);
+    write_everywhere(root, 1, 3000, 1);
+    (void)snprintf(scope, sizeof(scope), "%s_3000", root);
+    expect_is(scope, "v2001_1", "x");
+    expect_is(scope, "v2000_1", NULL);
+    expect_names(scope, &(struct variable_query){.limit = 1}, VARIABLE_CHAIN_LIMIT, "v2001_1");
+    /* A new one makes it one too many; the others keep what they see. */
+    put(scope, "new", "1");
+    expect_is(scope, "new", "1");
+    expect_is(scope, "v2001_1", NULL);
+    expect_is(scope, "v2002_1", "x");
+    (void)snprintf(scope, sizeof(scope), "%s_2000", root);
+    expect_is(scope, "v2000_1", "x");
+}
+
+static void F32_and_so_many_variables(void **state)
+{
+    const int each = VARIABLE_ROWS_LIMIT / 10;
+    char root[ID_SIZE], scope[ID_LIMIT + 16];
+
+    (void)state;
+    respond("", "", root);
+    lengthen(root, 12);
+    write_everywhere(root, 1, 12, each);
+    (void)snprintf(scope, sizeof(scope), "%s_12", root);
+    expect_is(scope, "v3_1", "x");
+    expect_is(scope, "v2_1", NULL);
+    put(scope, "new", "1");
+    expect_names(scope, &(struct variable_query){.limit = 1}, VARIABLE_COUNT_LIMIT, "new");
+}
+
+static void F32_only_what_shows_through_is_hidden(void **state)
+{
+    static const char *const names[] = {"root", "own", "both"};
+    char root[ID_SIZE], leaf[ID_SIZE];
+
+    (void)state;
+    respond("", "", root);
+    respond(root, "", leaf);
+    put(root, "root", "1");
+    put(root, "both", "1");
+    put(leaf, "own", "1");
+    put(leaf, "both", "2");
+    assert_int_equal(take_away(leaf, names, 3, NULL), 3);
+    expect_all(leaf, 0, "");
+    expect_all(root, 2, "both root");
+    assert_int_equal(
+        pg_fixture_count("SELECT count(*) FROM variables WHERE scope_id = '%s'", leaf), 2);
+}
+
+/* ---- Many at once ---- */
+
+#define CROWD  4
+#define ROUNDS 40
+
+struct crowd {
+    const char *scopes[2];
+    int number;
+    enum err_code rc; /* the first that was not fine */
+};
+
+static enum err_code change_some(const struct crowd *crowd, int round)
+{
+    static const char *const up[] = {"v1", "v2", "v3", "v4", "v5", "v6"};
+    static const char *const down[] = {"v6", "v5", "v4", "v3", "v2", "v1"};
+    const char *scope = crowd->scopes[(round + crowd->number) % 2];
+    json_auto_t *removed = NULL;
+    AUTO_FREE char *name = mem_printf("v%d", 1 + (round * 7 + crowd->number) % 9);
+    enum err_code rc =
+        put_change(scope,
+                   &(struct variable_change){
+                       .name = name, .type = VARIABLE_USER_ADD, .value = "from the crowd"},
+                   VARIABLE_PUT, NULL);
+
+    if (!rc && crowd->number % 2)
+        rc = store_variables_remove(store, PROJECT, scope, round % 2 ? up : down, 6, NULL,
+                                    &removed, NULL);
+    return rc;
+}
+
+static void *be_in_the_crowd(void *arg)
+{
+    struct crowd *crowd = arg;
+
+    for (int round = 0; round < ROUNDS && !crowd->rc; round++)
+        crowd->rc = change_some(crowd, round);
+    return NULL;
+}
+
+/* Results of a run, in an order of their own, for a scope that is full. */
+static void put_results(const struct run_load *load, const char *scope, int round)
+{
+    struct run_write *write = sample_write(&load->run, load->fence);
+
+    for (int i = 0; i < 9; i++) {
+        AUTO_FREE char *name = mem_printf("v%d", round % 2 ? 9 - i : 1 + i);
+
+        add_result(write, scope, name, "from a run");
+    }
+    assert_int_equal(sample_put(store, write), ERR_OK);
+}
+
+static void F31_many_change_a_scope_at_once(void **state)
+{
+    char threads[2][ID_SIZE];
+    struct crowd crowd[CROWD];
+    pthread_t ids[CROWD];
+    struct run_load loads[2];
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        sample_thread(threads[i]);
+        fill(threads[i], VARIABLE_COUNT_LIMIT);
+        loads[i] = sample_created(store, threads[i]);
+    }
+    for (int i = 0; i < CROWD; i++) {
+        crowd[i] = (struct crowd){.scopes = {threads[0], threads[1]}, .number = i};
+        assert_int_equal(pthread_create(&ids[i], NULL, be_in_the_crowd, &crowd[i]), 0);
+    }
+    for (int round = 0; round < ROUNDS; round++)
+        put_results(&loads[round % 2], threads[round % 2], round);
+    for (int i = 0; i < CROWD; i++)
+        pthread_join(ids[i], NULL);
+    for (int i = 0; i < CROWD; i++)
+        assert_int_equal(crowd[i].rc, ERR_OK);
+    for (int i = 0; i < 2; i++) {
+        assert_true(pg_fixture_count("SELECT count(*) FROM variables WHERE scope_id = '%s'",
+                                     threads[i]) <= VARIABLE_COUNT_LIMIT);
+        run_load_clear(&loads[i]);
+    }
+}
+
+static void *keep_one(void *arg)
+{
+    struct crowd *crowd = arg;
+    const bool keep = true;
+    AUTO_FREE char *name = mem_printf("v%d", VARIABLE_KEEP_LIMIT + crowd->number);
+
+    crowd->rc = put_change(
+        crowd->scopes[0],
+        &(struct variable_change){.name = name, .type = VARIABLE_USER_ADD, .keep = &keep},
+        VARIABLE_PUT, NULL);
+    return NULL;
+}
+
+/* One place is left. */
+static void F31_no_more_are_kept_together(void **state)
+{
+    char thread[ID_SIZE];
+    struct crowd crowd[CROWD];
+    pthread_t ids[CROWD];
+    int kept = 0;
+
+    (void)state;
+    sample_thread(thread);
+    fill(thread, VARIABLE_KEEP_LIMIT + CROWD);
+    pg_fixture_ask("UPDATE variables SET keep = true WHERE scope_id = '%s' AND updated_at < %d",
+                   thread, VARIABLE_KEEP_LIMIT);
+    for (int i = 0; i < CROWD; i++) {
+        crowd[i] = (struct crowd){.scopes = {thread}, .number = i};
+        assert_int_equal(pthread_create(&ids[i], NULL, keep_one, &crowd[i]), 0);
+    }
+    for (int i = 0; i < CROWD; i++) {
+        pthread_join(ids[i], NULL);
+        assert_true(crowd[i].rc == ERR_OK || crowd[i].rc == ERR_INVALID);
+        kept += crowd[i].rc == ERR_OK;
+    }
+    assert_int_equal(kept, 1);
+}
+
 /* ---- What comes with the writes of runs ---- */
 
 static void F27_results_come_with_the_write_of_their_run(void **state)
@@ -589,6 +811,12 @@ int main(void)
         cmocka_unit_test(F32_a_chain_that_begins_in_a_conversation),
         cmocka_unit_test(variables_end_with_what_they_belong_to),
         cmocka_unit_test(F32_copies_of_threads_have_copies),
+        cmocka_unit_test(F32_a_merge_keeps_no_more_than_may_be_kept),
+        cmocka_unit_test(F32_a_response_sees_so_far_up_its_chain),
+        cmocka_unit_test(F32_and_so_many_variables),
+        cmocka_unit_test(F32_only_what_shows_through_is_hidden),
+        cmocka_unit_test(F31_many_change_a_scope_at_once),
+        cmocka_unit_test(F31_no_more_are_kept_together),
         cmocka_unit_test(F27_results_come_with_the_write_of_their_run),
         cmocka_unit_test(F31_they_keep_to_the_limits),
         cmocka_unit_test(F25_a_call_remembers_both_its_arguments),
