@@ -2,18 +2,23 @@
 #define RUNNEL_HANDLERS_HANDLERS_H
 
 #include "core/tool/group.h"
+#include "core/tool/plain.h"
 #include "core/tool/tool.h"
 
 /*
  * handlers.h -- every tool there is.
  *
- * all_handlers ends with NULL and is what tool_registry_set() gets at start. A new tool is one
- * file with one descriptor, one line below and one line in handlers.c.
- *
- * all_groups likewise is what groups have to say, for tool_registry_set_groups().
+ * A new tool is one file with one descriptor, one line below and one line in handlers.c.
  */
 
+/* Puts all of them into the registry, and what groups have to say; once more does no harm. At start,
+ * before there are other threads. */
+void handlers_register(void);
+
+/* The lists; each ends with NULL. */
+
 extern const struct tool_handler *const all_handlers[];
+extern const struct plain_tool *const all_plain_tools[];
 extern const struct tool_group *const all_groups[];
 
 /* Definition-only: the client executes. */
@@ -31,7 +36,7 @@ extern const struct tool_group basic_group;
 extern const struct tool_group vars_group;
 extern const struct tool_handler datetime_handler;
 extern const struct tool_handler text_handler;
-extern const struct tool_handler json2interface_handler;
+extern const struct plain_tool json2interface_tool;
 extern const struct tool_handler list_vars_handler;
 extern const struct tool_handler read_var_handler;
 extern const struct tool_handler write_var_handler;

@@ -18,13 +18,14 @@
 #define INTERFACE_LIMIT 500
 #define NAME_LIMIT      200
 
-static const char parameters[] =
-    "{\"type\": \"object\", \"additionalProperties\": false,"
-    " \"required\": [\"json\"],"
-    " \"properties\": {"
-    "  \"json\": {\"type\": \"string\", \"description\": \"The JSON text.\"},"
-    "  \"interfaceName\": {\"type\": \"string\", \"maxLength\": 200,"
-    "   \"description\": \"Name of the outermost interface. Left out: Root.\"}}}";
+static const struct plain_parameter parameters[] = {
+    {.name = "json", .type = "string", .description = "The JSON text.", .required = true},
+    {.name = "interfaceName",
+     .type = "string",
+     .description = "Name of the outermost interface.",
+     .fallback = "\"Root\""},
+    {0},
+};
 
 struct interface {
     char *base; /* the name before it was made unique */
@@ -279,33 +280,26 @@ static enum err_code describe(struct maker *maker, struct buf *text, const json_
     return ERR_OK;
 }
 
-static enum err_code json2interface(struct tool_call *call, struct tool_result *ret_result,
-                                    struct err *err)
+static char *json2interface(const json_t *args, struct err *err)
 {
-    const json_t *args = tool_call_args(call);
     const char *json = json_get_string(args, "json", "");
     AUTO_FREE char *name = type_name(json_get_string(args, "interfaceName", "Root"));
     CLEANUP(maker_clear) struct maker maker = {.count = 0};
     json_auto_t *value = NULL;
     AUTO_BUF text = {0};
-    enum err_code rc;
 
-    rc = json_parse(json, strlen(json), &value, err);
-    if (!rc)
-        rc = describe(&maker, &text, value, name, err);
-    if (rc)
-        return rc;
-    tool_result_add_bytes(ret_result, text.data, text.length);
-    return ERR_OK;
+    if (json_parse(json, strlen(json), &value, err) ||
+        describe(&maker, &text, value, name, err))
+        return NULL;
+    return buf_take(&text);
 }
 
-const struct tool_handler json2interface_handler = {
+const struct plain_tool json2interface_tool = {
     .name = "json2interface",
     .group = "basic",
     .description = "Describes the shape of a JSON text as TypeScript interfaces.",
     .parameters = parameters,
-    .flags = TOOL_IDEMPOTENT,
     .run = json2interface,
-    .returns = {"string", "TypeScript interfaces"},
+    .returns = "TypeScript interfaces",
     .tags = (const char *const[]){"text", "json", NULL},
 };

@@ -19,7 +19,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/tool/permission.h"
-#include "handlers/handlers.h"
+#include "core/tool/registry.h"
 #include "server/config_yaml.h"
 #include "server/own_address.h"
 
@@ -655,19 +655,14 @@ static enum err_code check_texts(const struct config *config, struct err *err)
 
 /* ---- tools.permissions ---- */
 
+/* "group/tool", or "group". */
 static bool is_tool(const char *key)
 {
     const char *slash = strchr(key, '/');
-    size_t length = slash ? (size_t)(slash - key) : strlen(key);
+    AUTO_FREE char *group = slash ? mem_strndup(key, (size_t)(slash - key)) : mem_strdup(key);
 
-    for (const struct tool_handler *const *at = all_handlers; *at; at++) {
-        const char *group = (*at)->group;
-
-        if (group && strlen(group) == length && strncmp(group, key, length) == 0 &&
-            (!slash || strcmp((*at)->name, slash + 1) == 0))
-            return true;
-    }
-    return false;
+    return slash ? tool_registry_find(group, slash + 1) != NULL
+                 : tool_registry_has_group(group);
 }
 
 /* Values of the file are words, those of switches too. */

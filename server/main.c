@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/base/compiler.h"
+#include "handlers/handlers.h"
 #include "server/commands.h"
 #include "server/upstream_server.h"
 
@@ -39,6 +40,7 @@ int main(int argc, char **argv)
     const char *word = argc > 1 ? argv[1] : "";
 
     json_object_seed(0); /* here, where there is one thread only */
+    handlers_register();
     if (strcmp(word, "--version") == 0) {
         puts("runnel " RUNNEL_VERSION);
         return EXIT_DONE;

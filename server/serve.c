@@ -27,8 +27,6 @@
 #include "core/store/secrets.h"
 #include "core/store/writer.h"
 #include "core/tool/executor.h"
-#include "core/tool/registry.h"
-#include "handlers/handlers.h"
 #include "server/auth.h"
 #include "server/commands.h"
 #include "server/config.h"
@@ -215,8 +213,6 @@ static enum err_code start_executor(struct serving *serving, struct err *err)
         tool_executor_new(serving->config->tool_workers, serving->config->tool_timeout);
     enum err_code rc;
 
-    tool_registry_set(all_handlers);
-    tool_registry_set_groups(all_groups);
     serving->server.executor = executor;
     rc = tool_executor_start(executor, err);
     serving->executor_started = !rc;

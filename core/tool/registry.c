@@ -1,9 +1,13 @@
 #include "core/tool/registry.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-static const struct tool_handler *const no_handlers[] = {NULL};
-static const struct tool_handler *const *all = no_handlers;
+#include "core/base/log.h"
+#include "core/base/mem.h"
+
+static const struct tool_handler **all;
+static size_t count;
 
 static const struct tool_group *const no_groups[] = {NULL};
 static const struct tool_group *const *described = no_groups;
@@ -13,9 +17,42 @@ void tool_registry_set_groups(const struct tool_group *const *groups)
     described = groups;
 }
 
+static bool is_same_tool(const struct tool_handler *a, const struct tool_handler *b)
+{
+    return strcmp(a->name, b->name) == 0 &&
+           (a->group && b->group ? strcmp(a->group, b->group) == 0 : a->group == b->group);
+}
+
+static void put(const struct tool_handler *handler)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!is_same_tool(all[i], handler))
+            continue;
+        log_warn("the tool %s%s%s is registered twice: the second one counts",
+                 handler->group ? handler->group : "", handler->group ? "/" : "",
+                 handler->name);
+        plain_handler_free(all[i]);
+        all[i] = handler;
+        return;
+    }
+    all = mem_resize(all, count + 1, sizeof(const struct tool_handler *));
+    all[count++] = handler;
+}
+
 void tool_registry_set(const struct tool_handler *const *handlers)
 {
-    all = handlers;
+    for (size_t i = 0; i < count; i++)
+        plain_handler_free(all[i]);
+    free(TAKE(all));
+    count = 0;
+    for (; handlers && *handlers; handlers++)
+        put(*handlers);
+}
+
+void tool_registry_add_plain(const struct plain_tool *const *tools)
+{
+    for (; *tools; tools++)
+        put(plain_handler_new(*tools));
 }
 
 static bool belongs_to(const struct tool_handler *handler, const char *group)
@@ -23,9 +60,22 @@ static bool belongs_to(const struct tool_handler *handler, const char *group)
     return handler->run && handler->group && strcmp(handler->group, group) == 0;
 }
 
+void tool_registry_remove(const char *group, const char *name)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (belongs_to(all[i], group) && (!name || strcmp(all[i]->name, name) == 0))
+            plain_handler_free(all[i]);
+        else
+            all[kept++] = all[i];
+    }
+    count = kept;
+}
+
 const struct tool_handler *tool_registry_find(const char *group, const char *name)
 {
-    for (size_t i = 0; all[i]; i++)
+    for (size_t i = 0; i < count; i++)
         if (belongs_to(all[i], group) && strcmp(all[i]->name, name) == 0)
             return all[i];
     return NULL;
@@ -38,7 +88,7 @@ bool tool_registry_has_group(const char *group)
 
 const struct tool_handler *tool_registry_member(const char *group, size_t n)
 {
-    for (size_t i = 0; all[i]; i++)
+    for (size_t i = 0; i < count; i++)
         if (belongs_to(all[i], group) && n-- == 0)
             return all[i];
     return NULL;
@@ -54,7 +104,7 @@ static bool is_first_of_group(size_t at)
 
 const char *tool_registry_group_name(size_t n)
 {
-    for (size_t i = 0; all[i]; i++)
+    for (size_t i = 0; i < count; i++)
         if (all[i]->run && all[i]->group && is_first_of_group(i) && n-- == 0)
             return all[i]->group;
     return NULL;
@@ -89,7 +139,7 @@ const struct tool_group *tool_registry_described(size_t n)
 
 const struct tool_handler *tool_registry_definition(const char *type)
 {
-    for (size_t i = 0; all[i]; i++)
+    for (size_t i = 0; i < count; i++)
         if (!all[i]->run && strcmp(all[i]->name, type) == 0)
             return all[i];
     return NULL;

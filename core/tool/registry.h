@@ -5,18 +5,27 @@
 #include <stddef.h>
 
 #include "core/tool/group.h"
+#include "core/tool/plain.h"
 #include "core/tool/tool.h"
 
 /*
  * registry.h -- finding a handler by what a request or a model calls it.
  *
- * The lists are handed in at start (handlers/handlers.c) and never change afterwards, so any
- * thread may look. Groups are the tools that the server executes, offered on the wire as
+ * The lists are handed in at start (handlers/handlers.c), before there are other threads, and never
+ * change afterwards, so any thread may look. Of two tools with one name in one group the later counts,
+ * in the place of the earlier, and the log says so. Groups are the tools that the server executes, offered on the wire as
  * {"type":"mcp","server_label":...,"server_url":"builtin:<group>"}. Definition-only types are
  * found by the `type` of a tool entry: "function", "custom", "local_shell".
  */
 
-void tool_registry_set(const struct tool_handler *const *handlers); /* ends with NULL */
+/* These instead of whatever was there; ends with NULL, NULL for none. */
+void tool_registry_set(const struct tool_handler *const *handlers);
+
+/* Behind them the tools that are plain functions: so they are found before a handler of their name. */
+void tool_registry_add_plain(const struct plain_tool *const *tools);
+
+/* A tool is there no more; without a name, all of its group. */
+void tool_registry_remove(const char *group, const char *name);
 
 /* What groups have to say; ends with NULL. A group may do without. */
 void tool_registry_set_groups(const struct tool_group *const *groups);

@@ -14,8 +14,8 @@ count=0 others=
 for object in "$objects"/*.c.o; do
     [ "${object##*/}" = handlers.c.o ] && continue
     names=$(nm --defined-only --extern-only "$object" | awk '$3 !~ /^__(asan|odr|tsan|ubsan|gcov)/ { print $3 }')
-    others+=$(grep -v '_handler$\|_group$' <<<"$names" | sed "s|^|${object##*/} exports |") || true
-    count=$((count + $(grep -c '_handler$\|_group$' <<<"$names" || true)))
+    others+=$(grep -v '_handler$\|_tool$\|_group$' <<<"$names" | sed "s|^|${object##*/} exports |") || true
+    count=$((count + $(grep -c '_handler$\|_tool$\|_group$' <<<"$names" || true)))
 done
 if [ -n "$others" ]; then
     printf '%s\n' "$others" "exports: make these static, or move them to handlers/support"

@@ -12,6 +12,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/mem.h"
+#include "handlers/handlers.h"
 #include "server/config.h"
 #include "server/config_yaml.h"
 #include "server/own_address.h"
@@ -402,5 +403,6 @@ int main(void)
         cmocka_unit_test(the_printed_table_names_every_default),
     };
 
+    handlers_register();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,41 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/json.h"
+#include "core/base/mem.h"
 #include "core/tool/registry.h"
+
+/* ---- What is logged ---- */
+
+static int real_stderr;
+static FILE *caught;
+
+static void stderr_begin(void)
+{
+    caught = tmpfile();
+    real_stderr = dup(STDERR_FILENO);
+    dup2(fileno(caught), STDERR_FILENO);
+}
+
+/* The caller frees. */
+static char *stderr_end(void)
+{
+    char text[1024];
+    size_t length;
+
+    dup2(real_stderr, STDERR_FILENO);
+    close(real_stderr);
+    rewind(caught);
+    length = fread(text, 1, sizeof(text) - 1, caught);
+    (void)fclose(caught);
+    return mem_strndup(text, length);
+}
+
+/* ---- Tools ---- */
 
 static enum err_code run(struct tool_call *call, struct tool_result *ret_result,
                          struct err *err)
@@ -71,6 +105,100 @@ static void registry_bella_B22_an_invented_name_is_nobody(void **state)
     assert_null(tool_registry_definition("three"));
 }
 
+static const struct tool_handler another_one = {.name = "one", .group = "a", .run = run};
+
+static void F01_of_two_tools_with_one_name_the_second_counts(void **state)
+{
+    static const struct tool_handler *const twice[] = {&one, &two, &another_one, NULL};
+    AUTO_FREE char *said = NULL;
+
+    (void)state;
+    stderr_begin();
+    tool_registry_set(twice);
+    said = stderr_end();
+    assert_ptr_equal(tool_registry_find("a", "one"), &another_one);
+    assert_ptr_equal(tool_registry_member("a", 0), &another_one);
+    assert_ptr_equal(tool_registry_member("a", 1), &two);
+    assert_null(tool_registry_member("a", 2));
+    assert_non_null(strstr(said, "the tool a/one is registered twice"));
+}
+
+/* ---- Plain functions ---- */
+
+static const char *const loud[] = {"no", "yes", NULL};
+static const struct plain_parameter parameters[] = {
+    {.name = "text", .type = "string", .description = "What.", .required = true},
+    {.name = "loud",
+     .type = "string",
+     .description = "How.",
+     .words = loud,
+     .fallback = "\"no\""},
+    {0},
+};
+
+static char *shout(const json_t *args, struct err *err)
+{
+    (void)args;
+    (void)err;
+    return NULL;
+}
+
+static const struct plain_tool plain_one = {.name = "one",
+                                            .group = "a",
+                                            .description = "Plain.",
+                                            .parameters = parameters,
+                                            .run = shout};
+static const struct plain_tool plain_four = {
+    .name = "four", .group = "a", .parameters = parameters, .run = shout, .returns = "noise"};
+static const struct plain_tool *const plain[] = {&plain_one, &plain_four, NULL};
+
+static void F76_plain_functions_are_found_before_handlers_and_listed_with_them(void **state)
+{
+    (void)state;
+    tool_registry_set(list);
+    tool_registry_add_plain(plain);
+    assert_string_equal(tool_registry_find("a", "one")->description, "Plain.");
+    assert_ptr_equal(tool_registry_find("a_b", "one"), &other_one);
+    assert_string_equal(tool_registry_member("a", 0)->name, "one");
+    assert_ptr_equal(tool_registry_member("a", 1), &two);
+    assert_string_equal(tool_registry_member("a", 2)->name, "four");
+    assert_null(tool_registry_member("a", 3));
+    assert_string_equal(tool_registry_member("a", 2)->returns.note, "noise");
+    tool_registry_set(NULL);
+    assert_false(tool_registry_has_group("a"));
+}
+
+static void F76_a_list_of_parameters_becomes_a_schema(void **state)
+{
+    json_auto_t *expected =
+        json_build("{s:s, s:b, s:[s], s:{s:{s:s, s:s}, s:{s:s, s:s, s:[s, s], s:s}}}", "type",
+                   "object", "additionalProperties", 0, "required", "text", "properties",
+                   "text", "type", "string", "description", "What.", "loud", "type", "string",
+                   "description", "How.", "enum", "no", "yes", "default", "no");
+    json_auto_t *schema = NULL;
+
+    (void)state;
+    tool_registry_add_plain(plain);
+    schema = json_parse_own(tool_registry_find("a", "four")->parameters);
+    assert_true(json_equal(schema, expected));
+    tool_registry_set(NULL);
+}
+
+static void F76_what_is_removed_is_not_found(void **state)
+{
+    (void)state;
+    tool_registry_set(list);
+    tool_registry_add_plain(plain);
+    tool_registry_remove("a", "one");
+    assert_null(tool_registry_find("a", "one"));
+    assert_ptr_equal(tool_registry_find("a_b", "one"), &other_one);
+    assert_ptr_equal(tool_registry_member("a", 0), &two);
+    tool_registry_remove("a", NULL);
+    assert_false(tool_registry_has_group("a"));
+    assert_true(tool_registry_has_group("a_b"));
+    assert_ptr_equal(tool_registry_definition("function"), &function);
+}
+
 static void F80_what_says_nothing_is_asked_about_unless_its_group_runs_by_itself(void **state)
 {
     static const struct tool_handler asks = {.name = "asks",
@@ -103,6 +231,10 @@ int main(void)
         cmocka_unit_test(registry_lists_a_group_in_order),
         cmocka_unit_test(registry_knows_definitions_from_tools_of_groups),
         cmocka_unit_test(registry_bella_B22_an_invented_name_is_nobody),
+        cmocka_unit_test(F01_of_two_tools_with_one_name_the_second_counts),
+        cmocka_unit_test(F76_plain_functions_are_found_before_handlers_and_listed_with_them),
+        cmocka_unit_test(F76_a_list_of_parameters_becomes_a_schema),
+        cmocka_unit_test(F76_what_is_removed_is_not_found),
         cmocka_unit_test(F80_what_says_nothing_is_asked_about_unless_its_group_runs_by_itself),
     };
 
