@@ -37,6 +37,7 @@ enum err_code api_response_compact(struct request *request, struct err *err)
         .project = request_project(request),
         .body = body,
         .compact = RUN_COMPACT_WINDOW,
+        .idle = true,
     };
     struct run_start start = {0};
     enum err_code rc = response_compact_params_check(request_json(request), err);

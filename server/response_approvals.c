@@ -3,25 +3,18 @@
 #include <string.h>
 
 #include "core/base/json.h"
-#include "core/base/log.h"
 #include "core/base/mem.h"
 #include "core/run/run_approvals.h"
 #include "core/run/tool_set.h"
 #include "core/store/approvals.h"
 
-/* What is open, and what was said about it. */
-struct answers {
-    struct approval_row *rows;
-    size_t count;
-    json_t *given; /* by the ids of questions: the bodies of their answers */
-    struct approval_answer *list;
-};
-
-static void answers_clear(struct answers *answers)
+void response_approvals_clear(struct response_approvals *approvals)
 {
-    approval_rows_free(answers->rows, answers->count);
-    json_decref(answers->given);
-    free(answers->list);
+    approval_rows_free(approvals->rows, approvals->count);
+    json_decref(approvals->given);
+    json_decref(approvals->earlier);
+    free(approvals->answers);
+    *approvals = (struct response_approvals){0};
 }
 
 /* ---- What the input says ---- */
@@ -29,6 +22,11 @@ static void answers_clear(struct answers *answers)
 static bool is_input(const struct run_load *load, const struct item_row *item)
 {
     return item->input && strcmp(item->run_id, load->run.id) == 0;
+}
+
+static bool is_answer(const struct item_row *item)
+{
+    return strcmp(item->type, "mcp_approval_response") == 0;
 }
 
 /* The ids of questions whose calls are there: they were answered long ago, and a client that sends
@@ -61,7 +59,7 @@ static enum err_code read_given(const struct run_load *load, json_t *given, stru
         json_auto_t *body = NULL;
         const char *id;
 
-        if (!is_input(load, item) || strcmp(item->type, "mcp_approval_response") != 0)
+        if (!is_input(load, item) || !is_answer(item))
             continue;
         if (!old)
             old = ids_of_calls(load);
@@ -77,6 +75,32 @@ static enum err_code read_given(const struct run_load *load, json_t *given, stru
     return ERR_OK;
 }
 
+/* The last item that a response has made, and not been given; NULL for none. */
+static const struct item_row *last_made(const struct run_load *load)
+{
+    for (size_t i = load->item_count; i-- > 0;) {
+        if (!load->items[i].input && *load->items[i].run_id)
+            return &load->items[i];
+    }
+    return NULL;
+}
+
+/* Responses that only kept their input may have come after the one that asks. */
+static void read_earlier(const struct run_load *load, json_t *earlier)
+{
+    const struct item_row *last = last_made(load);
+    const struct item_row *end = load->items + load->item_count;
+
+    for (const struct item_row *item = last ? last + 1 : end; item < end; item++) {
+        json_auto_t *body = NULL;
+
+        if (is_input(load, item) || !*item->run_id || !is_answer(item))
+            continue;
+        body = json_parse_own(item->body);
+        json_object_set(earlier, json_get_string(body, "approval_request_id", ""), body);
+    }
+}
+
 /* ---- What is open ---- */
 
 static bool may_be_open(const struct run_load *load)
@@ -88,31 +112,64 @@ static bool may_be_open(const struct run_load *load)
     return false;
 }
 
-static enum err_code load_open(struct store *store, const struct run_load *load,
-                               struct answers *answers, struct err *err)
+/* Of the response before, whatever became of its questions: it may have to be told. What one further
+ * back has asked is open only as long as nobody has taken it up. */
+static void drop_used(struct response_approvals *approvals)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < approvals->count; i++) {
+        if (*approvals->rows[i].used_by)
+            approval_row_clear(&approvals->rows[i]);
+        else
+            approvals->rows[kept++] = approvals->rows[i];
+    }
+    approvals->count = kept;
+}
+
+static enum err_code load_of_chain(struct store *store, const struct run_load *load,
+                                   struct response_approvals *approvals, struct err *err)
 {
     const struct run_row *run = &load->run;
+    const struct item_row *last = last_made(load);
+    bool parents = !last || strcmp(last->run_id, run->parent_id) == 0;
+    enum err_code rc =
+        store_approvals_of_run(store, run->project, parents ? run->parent_id : last->run_id,
+                               &approvals->rows, &approvals->count, err);
+
+    if (!rc && !parents)
+        drop_used(approvals);
+    return rc;
+}
+
+static enum err_code load_open(struct store *store, const struct run_load *load,
+                               struct response_approvals *approvals, struct err *err)
+{
+    const struct run_row *run = &load->run;
+    const struct item_row *last = last_made(load);
 
     if (!may_be_open(load))
         return ERR_OK;
     if (*run->thread_id)
-        return store_approvals_of_thread(store, run->project, run->thread_id, &answers->rows,
-                                         &answers->count, err);
-    if (*run->parent_id)
-        return store_approvals_of_run(store, run->project, run->parent_id, &answers->rows,
-                                      &answers->count, err);
-    return ERR_OK;
+        return store_approvals_of_thread(store, run->project, run->thread_id,
+                                         last ? last->run_id : "", &approvals->rows,
+                                         &approvals->count, err);
+    return *run->parent_id ? load_of_chain(store, load, approvals, err) : ERR_OK;
 }
 
 /* ---- Together ---- */
 
-static enum err_code answer_one(struct answers *answers, size_t i, struct err *err)
+static enum err_code answer_one(struct response_approvals *approvals, size_t i, struct err *err)
 {
-    const struct approval_row *row = &answers->rows[i];
-    const json_t *given = json_object_get(answers->given, row->id);
-    struct approval_answer *answer = &answers->list[i];
+    const struct approval_row *row = &approvals->rows[i];
+    const json_t *given = json_object_get(approvals->given, row->id);
+    struct approval_answer *answer = &approvals->answers[i];
 
-    *answer = (struct approval_answer){.id = row->id, .seen_used = *row->used_by};
+    /* Whoever takes it up while it is seen unused takes it from nobody. */
+    *answer = (struct approval_answer){
+        .id = row->id, .seen_used = *row->used_by, .lost = *row->used_by};
+    if (!given)
+        given = json_object_get(approvals->earlier, row->id);
     if (given) {
         answer->approve = json_get_bool(given, "approve", false);
         answer->reason = json_get_string(given, "reason", NULL);
@@ -126,16 +183,17 @@ static enum err_code answer_one(struct answers *answers, size_t i, struct err *e
     return ERR_OK;
 }
 
-static enum err_code check_all_known(const struct answers *answers, struct err *err)
+static enum err_code check_all_known(const struct response_approvals *approvals,
+                                     struct err *err)
 {
     const char *id;
     json_t *body;
 
-    json_object_foreach (answers->given, id, body) {
+    json_object_foreach (approvals->given, id, body) {
         bool known = false;
 
-        for (size_t i = 0; i < answers->count; i++)
-            known |= strcmp(answers->rows[i].id, id) == 0;
+        for (size_t i = 0; i < approvals->count; i++)
+            known |= strcmp(approvals->rows[i].id, id) == 0;
         if (!known)
             return err_set_api(err, ERR_INVALID, NULL, "input",
                                "No approval request found for approval response with "
@@ -145,30 +203,30 @@ static enum err_code check_all_known(const struct answers *answers, struct err *
     return ERR_OK;
 }
 
-static enum err_code answer_all(struct answers *answers, struct err *err)
+static enum err_code answer_all(struct response_approvals *approvals, struct err *err)
 {
-    enum err_code rc = check_all_known(answers, err);
+    enum err_code rc = ERR_OK;
 
-    answers->list = mem_new_array(struct approval_answer, answers->count + 1);
-    for (size_t i = 0; !rc && i < answers->count; i++)
-        rc = answer_one(answers, i, err);
+    approvals->answers = mem_new_array(struct approval_answer, approvals->count + 1);
+    for (size_t i = 0; !rc && i < approvals->count; i++)
+        rc = answer_one(approvals, i, err);
     return rc;
 }
 
 /* ---- Whether the calls can be made ---- */
 
-static enum err_code check_offered(const struct run_load *load, const struct answers *answers,
-                                   struct err *err)
+static enum err_code check_offered(const struct run_load *load,
+                                   const struct response_approvals *approvals, struct err *err)
 {
     json_auto_t *config = json_parse_own(load->run.config);
     struct tool_set tools = {0};
     enum err_code rc = tool_set_init(&tools, json_object_get(config, "tools"),
                                      json_object_get(config, "runnel"), err);
 
-    for (size_t i = 0; !rc && i < answers->count; i++) {
-        const struct approval_row *row = &answers->rows[i];
+    for (size_t i = 0; !rc && i < approvals->count; i++) {
+        const struct approval_row *row = &approvals->rows[i];
 
-        if (answers->list[i].approve && !tool_set_has_server(&tools, row->server_label) &&
+        if (approvals->answers[i].approve && !tool_set_has_server(&tools, row->server_label) &&
             !tool_set_find_labelled(&tools, row->server_label, row->tool))
             rc = err_invalid(
                 err, "invalid_value", "tools",
@@ -194,54 +252,43 @@ static json_t *decision(const struct approval_row *row, const struct approval_an
     return made;
 }
 
-static void note_decisions(struct run_load *load, const struct answers *answers)
+void response_approvals_note(const struct response_approvals *approvals, struct run_load *load)
 {
-    json_auto_t *config = json_parse_own(load->run.config);
-    json_t *list = json_array();
+    json_auto_t *config = NULL;
+    json_t *list;
 
-    for (size_t i = 0; i < answers->count; i++)
-        json_array_append_new(list, decision(&answers->rows[i], &answers->list[i]));
+    if (!approvals->count)
+        return;
+    config = json_parse_own(load->run.config);
+    list = json_array();
+    for (size_t i = 0; i < approvals->count; i++)
+        json_array_append_new(list, decision(&approvals->rows[i], &approvals->answers[i]));
     json_set(config, RUN_APPROVALS_KEY, list);
     free(load->run.config);
     load->run.config = json_text(config);
 }
 
-static enum err_code take(struct store *store, struct run_load *load, struct answers *answers,
-                          struct err *err)
+enum err_code response_approvals_look(struct store *store, const struct run_load *load,
+                                      struct response_approvals *ret_approvals, struct err *err)
 {
-    enum err_code rc = read_given(load, answers->given, err);
+    enum err_code rc;
 
+    *ret_approvals =
+        (struct response_approvals){.given = json_object(), .earlier = json_object()};
+    rc = read_given(load, ret_approvals->given, err);
     if (!rc)
-        rc = load_open(store, load, answers, err);
+        rc = load_open(store, load, ret_approvals, err);
     if (!rc)
-        rc = answer_all(answers, err);
-    if (rc || !answers->count)
-        return rc;
-    rc = check_offered(load, answers, err);
+        rc = check_all_known(ret_approvals, err);
     if (!rc)
-        rc = store_approvals_take(store, load->run.project, load->run.id, answers->list,
-                                  answers->count, err);
-    if (!rc)
-        note_decisions(load, answers);
+        read_earlier(load, ret_approvals->earlier);
     return rc;
 }
 
-enum err_code response_approvals_take(struct store *store, struct run_load *load,
-                                      struct err *err)
+enum err_code response_approvals_settle(const struct run_load *load,
+                                        struct response_approvals *approvals, struct err *err)
 {
-    struct answers answers = {.given = json_object()};
-    enum err_code rc = take(store, load, &answers, err);
+    enum err_code rc = answer_all(approvals, err);
 
-    answers_clear(&answers);
-    return rc;
-}
-
-void response_approvals_give_back(struct store *store, const struct run_load *load)
-{
-    struct err err;
-
-    if (!strstr(load->run.config, RUN_APPROVALS_KEY))
-        return;
-    if (store_approvals_give_back(store, load->run.project, load->run.id, &err))
-        log_warn("approvals of response %s are not given back: %s", load->run.id, err.text);
+    return rc || !approvals->count ? rc : check_offered(load, approvals, err);
 }

@@ -1,7 +1,11 @@
 #ifndef RUNNEL_SERVER_RESPONSE_APPROVALS_H
 #define RUNNEL_SERVER_RESPONSE_APPROVALS_H
 
+#include <jansson.h>
+#include <stddef.h>
+
 #include "core/base/err.h"
+#include "core/store/approvals.h"
 #include "core/store/runs.h"
 #include "core/store/store.h"
 
@@ -12,15 +16,35 @@
  * the input, or was answered through /v1/runnel/approvals before; only then does anything go on. The
  * answers are stored, and go with the configuration of the new run, whose loop executes the calls.
  *
- * Blocks on the store.
+ * A response that only keeps its input, or is nothing but a compaction, executes nothing: it takes no
+ * answer up and needs none. What its input brings answers for the next one that does.
+ *
+ * Looking blocks on the store.
  */
 
-/* `load` is what the response would be: its row, and behind the past its own input items. Refused
- * (ERR_INVALID) when an answer is missing, is there twice or answers nothing, and when the tool of an
- * approved call is not offered any more; ERR_TAKEN when it was decided otherwise, or by another
- * response. When the response is not made after all, response_approvals_give_back(). */
-enum err_code response_approvals_take(struct store *store, struct run_load *load,
+/* What is open, and what was said about it. */
+struct response_approvals {
+    struct approval_row *rows;
+    size_t count;
+    struct approval_answer *answers; /* to each of the rows, once they are settled */
+    json_t *given;                   /* by the ids of questions: the bodies of their answers */
+    json_t *earlier;                 /* those of responses that only kept them */
+};
+
+/* `load` is what the response would be: its row, and behind the past its own input items. ERR_INVALID
+ * when an answer is there twice or answers nothing. The caller clears, after a failure too. */
+enum err_code response_approvals_look(struct store *store, const struct run_load *load,
+                                      struct response_approvals *ret_approvals,
                                       struct err *err) MUST_CHECK;
-void response_approvals_give_back(struct store *store, const struct run_load *load);
+void response_approvals_clear(struct response_approvals *approvals);
+
+/* Of a response that goes on: ERR_INVALID when an answer is missing, or when the tool of an approved
+ * call is not offered any more. */
+enum err_code response_approvals_settle(const struct run_load *load,
+                                        struct response_approvals *approvals,
+                                        struct err *err) MUST_CHECK;
+
+/* Into the configuration of its run. */
+void response_approvals_note(const struct response_approvals *approvals, struct run_load *load);
 
 #endif

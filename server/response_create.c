@@ -13,6 +13,7 @@
 #include "core/run/context_fit.h"
 #include "core/run/tool_choice.h"
 #include "core/run/tool_secrets.h"
+#include "core/store/approvals.h"
 #include "core/store/conversations.h"
 #include "core/store/prompts.h"
 #include "core/store/runs.h"
@@ -183,21 +184,28 @@ static enum err_code load_context(const struct response_create *create, struct r
 
 /* A stored response in a conversation is in the store before anything else happens: its row is
  * what locks the conversation. One that is not stored only reads. */
+static bool is_made_here(const struct run_load *load)
+{
+    return *load->run.thread_id && load->run.flags & RUN_STORED;
+}
+
 static enum err_code take_conversation(const struct response_create *create,
-                                       struct run_load *load, int64_t position, struct err *err)
+                                       struct run_load *load,
+                                       const struct response_approvals *approvals,
+                                       int64_t position, struct err *err)
 {
     size_t input_count = (size_t)load->next_position;
     struct run_load made = {0};
     enum err_code rc;
 
-    if (!*load->run.thread_id || !(load->run.flags & RUN_STORED))
-        return ERR_OK;
     rc = store_run_create(
         create->server->store,
         &(struct run_creation){.run = &load->run,
                                .messages = load->items + load->item_count - input_count,
                                .message_count = input_count,
-                               .seen_position = position},
+                               .seen_position = position,
+                               .answers = approvals->answers,
+                               .answer_count = approvals->count},
         &made, err);
     load->fence = made.fence;
     run_load_clear(&made);
@@ -338,18 +346,38 @@ static enum err_code count_context(const struct response_create *create, struct 
 
 /* ---- Preparing ---- */
 
-/* Answers are taken up by a response that then is made; or given back. */
-static enum err_code take_approvals(const struct response_create *create, struct run_load *load,
-                                    int64_t position, struct err *err)
+/* Answers are taken up where the response is made; of one that its first write makes, before. */
+static enum err_code take_answers(const struct response_create *create, struct run_load *load,
+                                  struct response_approvals *approvals, int64_t position,
+                                  struct err *err)
 {
-    enum err_code rc = response_approvals_take(create->server->store, load, err);
+    enum err_code rc;
+
+    if (is_made_here(load)) {
+        response_approvals_note(approvals, load);
+        return take_conversation(create, load, approvals, position, err);
+    }
+    rc = store_approvals_take(create->server->store, load->run.project, load->run.id,
+                              approvals->answers, approvals->count, err);
+    if (!rc)
+        response_approvals_note(approvals, load);
+    return rc;
+}
+
+static enum err_code make(const struct response_create *create, struct run_load *load,
+                          int64_t position, struct err *err)
+{
+    CLEANUP(response_approvals_clear) struct response_approvals approvals = {0};
+    enum err_code rc = response_approvals_look(create->server->store, load, &approvals, err);
 
     if (rc)
         return rc;
-    rc = take_conversation(create, load, position, err);
-    if (rc)
-        response_approvals_give_back(create->server->store, load);
-    return rc;
+    if (create->idle)
+        response_approvals_clear(&approvals);
+    rc = response_approvals_settle(load, &approvals, err);
+    if (rc || (!approvals.count && !is_made_here(load)))
+        return rc;
+    return take_answers(create, load, &approvals, position, err);
 }
 
 static enum err_code prepare(const struct response_create *create, struct run_start *ret_start,
@@ -370,7 +398,7 @@ static enum err_code prepare(const struct response_create *create, struct run_st
     if (!rc)
         rc = count_context(create, &start.load, err);
     if (!rc)
-        rc = take_approvals(create, &start.load, position, err);
+        rc = make(create, &start.load, position, err);
     if (rc) {
         run_load_clear(&start.load);
         return rc;

@@ -23,6 +23,7 @@ struct response_create {
 
     /* For who knows more than the body says: */
     const char *compact;    /* RUN_COMPACT_WINDOW: only that is wanted; NULL as the body says */
+    bool idle;              /* nothing is executed: answers to questions are only kept */
     struct loop *loop;      /* the loop that the run must live on; NULL for any */
     struct item_row **past; /* the items of previous_response_id, where the store need not be
                              * asked: taken, but by what fails before; NULL to ask */

@@ -334,6 +334,7 @@ static enum err_code make_run(struct turn *turn, struct err *err)
         .server = server,
         .project = turn->session->project,
         .body = turn->body,
+        .idle = !turn->generate,
         .loop = turn->session->loop,
         .past = turn->past ? &past : NULL,
     };

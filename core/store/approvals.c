@@ -5,6 +5,7 @@
 #include "core/base/clock.h"
 #include "core/base/ids.h"
 #include "core/base/mem.h"
+#include "core/store/approval_sql.h"
 #include "core/store/batch.h"
 #include "core/store/columns.h"
 #include "core/store/db.h"
@@ -18,17 +19,12 @@ static enum err_code not_found(const char *id, struct err *err)
 /* ---- Those that wait ---- */
 
 static enum err_code read_all(struct store *store, const struct db_statement *statement,
-                              const char *project, const char *of,
-                              struct approval_row **ret_rows, size_t *ret_count,
-                              struct err *err)
+                              struct db_args *args, struct approval_row **ret_rows,
+                              size_t *ret_count, struct err *err)
 {
     AUTO_DB_ROWS *rows = NULL;
-    AUTO_DB_ARGS args = {0};
-    enum err_code rc;
+    enum err_code rc = db_once(store, statement, args, &rows, err);
 
-    db_arg_text(&args, project);
-    db_arg_text(&args, of);
-    rc = db_once(store, statement, &args, &rows, err);
     if (!rc)
         *ret_rows = approval_rows_read(rows, ret_count);
     return rc;
@@ -41,22 +37,35 @@ enum err_code store_approvals_of_run(struct store *store, const char *project,
     static const struct db_statement select = {
         "store_approvals_of_run", "SELECT " APPROVAL_COLUMNS " FROM approvals a"
                                   " WHERE a.project_id = $1 AND a.run_id = $2 ORDER BY a.id"};
+    AUTO_DB_ARGS args = {0};
 
-    return read_all(store, &select, project, run_id, ret_rows, ret_count, err);
+    db_arg_text(&args, project);
+    db_arg_text(&args, run_id);
+    return read_all(store, &select, &args, ret_rows, ret_count, err);
 }
 
 /* A run of the same thread waits for submit_tool_outputs, and for nobody else. */
 enum err_code store_approvals_of_thread(struct store *store, const char *project,
-                                        const char *thread_id, struct approval_row **ret_rows,
-                                        size_t *ret_count, struct err *err)
+                                        const char *thread_id, const char *last_run,
+                                        struct approval_row **ret_rows, size_t *ret_count,
+                                        struct err *err)
 {
     static const struct db_statement select = {
         "store_approvals_of_thread",
         "SELECT " APPROVAL_COLUMNS " FROM approvals a"
         " WHERE a.project_id = $1 AND a.thread_id = $2 AND a.used_by IS NULL"
-        " AND a.run_id LIKE 'resp%' ORDER BY a.id"};
+        " AND a.run_id LIKE 'resp%'"
+        " UNION ALL SELECT " APPROVAL_COLUMNS " FROM approvals a"
+        " WHERE a.project_id = $1 AND a.run_id = $3 AND a.thread_id = $2"
+        " AND EXISTS (SELECT FROM runs r WHERE r.project_id = a.project_id"
+        "  AND r.id = a.used_by AND r.status IN ('failed', 'cancelled'))"
+        " ORDER BY id"};
+    AUTO_DB_ARGS args = {0};
 
-    return read_all(store, &select, project, thread_id, ret_rows, ret_count, err);
+    db_arg_text(&args, project);
+    db_arg_text(&args, thread_id);
+    db_arg_text(&args, last_run);
+    return read_all(store, &select, &args, ret_rows, ret_count, err);
 }
 
 /* ---- Answers ---- */
@@ -158,38 +167,33 @@ static enum err_code put_answers(struct db *db, const char *project, const char 
     return db_exec(db, &put, &args, NULL, err);
 }
 
+enum err_code approvals_take(struct db *db, const char *project, const char *response_id,
+                             struct approval_answer *answers, size_t count, struct err *err)
+{
+    AUTO_FREE const char **ids = mem_new_array(const char *, count + 1);
+    AUTO_DB_ROWS *rows = NULL;
+    enum err_code rc;
+
+    if (!count)
+        return ERR_OK;
+    for (size_t i = 0; i < count; i++)
+        ids[i] = answers[i].id;
+    rc = lock_answered(db, project, ids, count, &rows, err);
+    if (!rc)
+        rc = check_locked(rows, answers, count, err);
+    return rc ? rc : put_answers(db, project, response_id, answers, count, err);
+}
+
 enum err_code store_approvals_take(struct store *store, const char *project,
                                    const char *response_id, struct approval_answer *answers,
                                    size_t count, struct err *err)
 {
-    const char **ids = mem_new_array(const char *, count + 1);
-    AUTO_DB_ROWS *rows = NULL;
     AUTO_DB *db = NULL;
     enum err_code rc = db_begin(store, &db, err);
 
-    for (size_t i = 0; i < count; i++)
-        ids[i] = answers[i].id;
     if (!rc)
-        rc = lock_answered(db, project, ids, count, &rows, err);
-    if (!rc)
-        rc = check_locked(rows, answers, count, err);
-    if (!rc)
-        rc = put_answers(db, project, response_id, answers, count, err);
-    free(ids);
+        rc = approvals_take(db, project, response_id, answers, count, err);
     return rc ? rc : db_commit(db, err);
-}
-
-enum err_code store_approvals_give_back(struct store *store, const char *project,
-                                        const char *response_id, struct err *err)
-{
-    static const struct db_statement give = {
-        "store_approvals_give_back",
-        "UPDATE approvals SET used_by = NULL WHERE project_id = $1 AND used_by = $2"};
-    AUTO_DB_ARGS args = {0};
-
-    db_arg_text(&args, project);
-    db_arg_text(&args, response_id);
-    return db_once(store, &give, &args, NULL, err);
 }
 
 /* ---- One, and lists ---- */

@@ -21,10 +21,12 @@ enum err_code store_approvals_of_run(struct store *store, const char *project,
                                      const char *run_id, struct approval_row **ret_rows,
                                      size_t *ret_count, struct err *err) MUST_CHECK;
 
-/* Those that responses of a conversation have left behind and no other has taken up. */
+/* Those that responses of a conversation have left behind and no other has taken up; and of `last_run`,
+ * the last that made something there, those which one has taken up that then ended badly. */
 enum err_code store_approvals_of_thread(struct store *store, const char *project,
-                                        const char *thread_id, struct approval_row **ret_rows,
-                                        size_t *ret_count, struct err *err) MUST_CHECK;
+                                        const char *thread_id, const char *last_run,
+                                        struct approval_row **ret_rows, size_t *ret_count,
+                                        struct err *err) MUST_CHECK;
 
 struct approval_answer {
     const char *id; /* borrowed */
@@ -38,14 +40,11 @@ struct approval_answer {
 };
 
 /* Gives the answers and has the response take them up, in one transaction. ERR_TAKEN also when
- * another response has done that. */
+ * another response has done that. A response in a conversation takes them up where it is made: see
+ * store_run_create(). */
 enum err_code store_approvals_take(struct store *store, const char *project,
                                    const char *response_id, struct approval_answer *answers,
                                    size_t count, struct err *err) MUST_CHECK;
-
-/* The response was not made after all: the answers are there for another. */
-enum err_code store_approvals_give_back(struct store *store, const char *project,
-                                        const char *response_id, struct err *err) MUST_CHECK;
 
 enum err_code store_approval_get(struct store *store, const char *project, const char *id,
                                  struct approval_row *ret_row, struct err *err) MUST_CHECK;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/mem.h"
+#include "core/store/approval_sql.h"
 #include "core/store/columns.h"
 #include "core/store/commit.h"
 #include "core/store/load.h"
@@ -223,6 +224,10 @@ static enum err_code create_in(struct db *db, const struct run_creation *creatio
     if (rc)
         return rc;
     rc = insert_run(db, creation->run, err);
+    if (rc)
+        return rc;
+    rc = approvals_take(db, creation->run->project, creation->run->id, creation->answers,
+                        creation->answer_count, err);
     if (rc)
         return rc;
     run_row_copy(&load->run, creation->run);

@@ -41,6 +41,8 @@ struct run_load {
 };
 void run_load_clear(struct run_load *load);
 
+struct approval_answer;
+
 /* What makes a run of a thread. Everything is borrowed but for `run`, which is filled in
  * (id, config, created_at ...) by the caller and copied.
  *
@@ -58,6 +60,8 @@ struct run_creation {
     const struct idempotency *idempotency; /* or NULL */
     int64_t seen_position; /* of a response: where its context ended. ERR_CONFLICT when the
                             * conversation has grown since */
+    struct approval_answer *answers; /* that the response takes up; as store_approvals_take() */
+    size_t answer_count;
 };
 
 /* Makes a run, leased to this node (fence 1), together with its messages and, if asked for, its

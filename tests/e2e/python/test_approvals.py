@@ -11,6 +11,7 @@ from harness.faults import listen
 from harness.recorder import parse_events
 from harness.server import eventually
 from harness.tools import WEATHER_FLAT, asks_for, call
+from harness.websocket import WebSocket
 
 TEST = {"type": "mcp", "server_label": "test", "server_url": "builtin:test",
         "require_approval": "always"}
@@ -406,3 +407,79 @@ def test_F110_a_call_that_was_cut_is_not_repeated(start_server, upstream, log):
     done = eventually(again, seconds=60)
     assert calls_of(done)[0].status == "failed" and log.lines() == ["call_1"]
     assert "may or may not have taken effect" in told(upstream.chats()[-1])["call_1"]
+
+
+POINTS = ["run_lock_thread", "runs_insert", "approvals_lock", "approvals_decide", "tool.before_run"]
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_F110_a_conversation_can_be_answered_after_a_crash(start_fault_server, upstream, log, point):
+    """Wherever the server dies while it takes the answer, the question is not lost."""
+    server = start_fault_server()
+    client = server.sdk(strict=False).with_options(max_retries=0)
+    asks_for(upstream, call("test_count", path=log.name, text="counted"))
+    conversation = client.conversations.create().id
+    asked = client.responses.create(model="demo", input="go", tools=[TEST],
+                                    conversation=conversation)
+    body = {"model": "demo", "tools": [TEST], "conversation": conversation,
+            "input": [answer(*questions(asked))]}
+    server.arm(f"{point}:1:kill")
+    with pytest.raises(openai.APIError):
+        client.responses.create(**body)
+    server.restart()
+    client = server.sdk(strict=False).with_options(max_retries=0)
+
+    def again():
+        try:
+            return client.responses.create(**body)
+        except (openai.ConflictError, openai.BadRequestError) as error:
+            assert "active" in str(error) or "already" in str(error), error
+            return None  # the one that was cut has not been ended yet
+    done = eventually(again, seconds=60)
+    (called,) = calls_of(done)
+    if point == "tool.before_run":  # nobody knows
+        assert called.status == "failed" and log.lines() == []
+    else:
+        assert called.output == "counted" and log.lines() == ["call_1"]
+    follow = client.responses.create(model="demo", tools=[TEST], conversation=conversation,
+                                     input="and now?")
+    assert follow.status == "completed"
+
+
+# ---- Responses that execute nothing ----
+
+@pytest.mark.parametrize("conversation", [False, True], ids=["chain", "conversation"])
+@pytest.mark.parametrize("early", [False, True], ids=["later", "early"])
+def test_F46_what_only_keeps_its_input_uses_no_answer_up(server, client, upstream, log, early,
+                                                         conversation):
+    """A WebSocket response with generate:false neither needs nor takes an answer; what it was given
+    counts for the next one."""
+    asks_for(upstream, call("test_count", path=log.name, text="counted"))
+    place = {"conversation": client.conversations.create().id} if conversation else {}
+    asked = client.responses.create(model="demo", input="go", tools=[TEST], **place)
+    given = [answer(*questions(asked))]
+    ws = WebSocket(server)
+
+    def ask(before, **body):
+        more = place or {"previous_response_id": before}
+        return ws.ask(tools=[TEST], **more, **body)
+    kept = ask(asked.id, generate=False, input=given if early else "Hello?")
+    assert kept["output"] == [] and log.lines() == [] and len(upstream.chats()) == 1
+    done = ask(kept["id"], input=[] if early else given)
+    assert [item["output"] for item in done["output"] if item["type"] == "mcp_call"] == ["counted"]
+    assert log.lines() == ["call_1"]
+    assert ask(done["id"], input="and now?")["status"] == "completed"
+    ws.socket.close()
+
+
+def test_F46_a_compaction_uses_no_answer_up(ask, go_on, http, upstream, log):
+    asked = ask()
+    (question,) = questions(asked)
+    upstream.script({"answer": {"text": "They wait for an answer."}})
+    for given in ([answer(question)], "Shorter, please."):
+        short = http.post("/v1/responses/compact", json={
+            "model": "demo", "previous_response_id": asked.id, "input": given})
+        assert short.status_code == 200, short.text
+    assert http.get(f"/v1/runnel/approvals/{question.id}").json()["status"] == "pending"
+    assert calls_of(go_on(asked, answer(question)))[0].output == "counted"
+    assert log.lines() == ["call_1"]

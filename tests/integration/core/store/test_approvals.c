@@ -11,6 +11,7 @@
 #include "core/base/clock.h"
 #include "core/base/mem.h"
 #include "core/store/approvals.h"
+#include "core/store/runs.h"
 #include "tests/integration/core/store/samples.h"
 #include "tests/support/pg_fixture.h"
 
@@ -133,17 +134,48 @@ static void F46_of_two_at_once_one_takes_it_up(void **state)
                      ERR_TAKEN);
 }
 
-static void what_was_given_back_is_not_lost(void **state)
+static enum err_code make_taking(const char *thread, const char *id, int64_t seen,
+                                 char ret_run[ID_SIZE])
 {
-    char run[ID_SIZE], id[ID_SIZE];
-    bool lost = true;
+    struct run_row run = sample_run(thread, RUN_IN_PROGRESS);
+    struct approval_answer answer = {.id = id, .approve = true};
+    struct run_load load = {0};
+    enum err_code rc;
+
+    run.face = FACE_RESPONSES;
+    memcpy(ret_run, run.id, ID_SIZE);
+    rc = store_run_create(
+        store,
+        &(struct run_creation){
+            .run = &run, .seen_position = seen, .answers = &answer, .answer_count = 1},
+        &load, NULL);
+    run_load_clear(&load);
+    run_row_clear(&run);
+    return rc;
+}
+
+static void F110_an_answer_is_taken_up_with_the_response_that_is_made(void **state)
+{
+    char run[ID_SIZE], id[ID_SIZE], made[ID_SIZE], thread[ID_SIZE];
+    struct approval_row row;
 
     (void)state;
     asked(run, id);
-    assert_int_equal(take(id, true, "resp_not_made", &lost), ERR_OK);
-    assert_int_equal(store_approvals_give_back(store, PROJECT, "resp_not_made", NULL), ERR_OK);
-    assert_int_equal(take(id, true, "resp_made", &lost), ERR_OK);
-    assert_false(lost);
+    sample_thread(thread);
+    assert_int_equal(make_taking(thread, id, 7, made), ERR_CONFLICT);
+    assert_int_equal(store_approval_get(store, PROJECT, id, &row, NULL), ERR_OK);
+    assert_int_equal(row.status, APPROVAL_PENDING);
+    assert_string_equal(row.used_by, "");
+    approval_row_clear(&row);
+    assert_int_equal(make_taking(thread, id, 0, made), ERR_OK);
+    assert_int_equal(store_approval_get(store, PROJECT, id, &row, NULL), ERR_OK);
+    assert_int_equal(row.status, APPROVAL_APPROVED);
+    assert_string_equal(row.used_by, made);
+    approval_row_clear(&row);
+    sample_thread(thread);
+    assert_int_equal(make_taking(thread, id, 0, made), ERR_TAKEN);
+    assert_int_equal(store_run_get(store, PROJECT, NULL, made, &(struct run_row){0}, NULL),
+                     ERR_NOT_FOUND);
 }
 
 static void one_answer_that_does_not_fit_stores_none(void **state)
@@ -214,7 +246,7 @@ int main(void)
         cmocka_unit_test(F46_an_answer_is_taken_up_once),
         cmocka_unit_test(F110_after_a_crash_the_answer_is_lost_and_may_be_given_again),
         cmocka_unit_test(F46_of_two_at_once_one_takes_it_up),
-        cmocka_unit_test(what_was_given_back_is_not_lost),
+        cmocka_unit_test(F110_an_answer_is_taken_up_with_the_response_that_is_made),
         cmocka_unit_test(one_answer_that_does_not_fit_stores_none),
         cmocka_unit_test(F46_deciding_is_not_taking_up),
     };
