@@ -170,6 +170,7 @@ static struct http_connection *connection_opened(struct http *http, struct MHD_C
 
     connection->fd =
         MHD_get_connection_info(from, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+    connection->http = http;
     deadline_init(&connection->deadline);
     lock_acquire(&http->lock);
     if (++http->connections > config->max_connections)
@@ -292,18 +293,24 @@ static void fail(struct request *request, int status, const struct err *err)
         request->close = true;
 }
 
+/* 501 and 505, a method or version that we do not know, are the client's doing. */
+static enum err_code code_of(int status)
+{
+    switch (status) {
+    case 403: return ERR_FORBIDDEN;
+    case 429: return ERR_LIMIT;
+    case 503: return ERR_UPSTREAM;
+    default: return ERR_INVALID;
+    }
+}
+
 /* For who cannot be trusted, or not be heard: nothing that follows is read. */
 static void fail_and_close(struct request *request, int status, const char *text)
 {
     struct err err;
 
     atomic_fetch_add(&request->http->refused, 1);
-    err_set(&err,
-            status == 429   ? ERR_LIMIT
-            : status == 403 ? ERR_FORBIDDEN
-            : status >= 500 ? ERR_UPSTREAM
-                            : ERR_INVALID,
-            "%s", text);
+    err_set(&err, code_of(status), "%s", text);
     fail(request, status, &err);
     request->close = request->at_once = true;
 }
@@ -632,14 +639,67 @@ static enum MHD_Result call_endpoint(struct request *request)
     return send_or_fail(request, rc, &err);
 }
 
+/* With what was known before its body came. */
+static enum MHD_Result finish_unasked(struct request *request)
+{
+    if (request->failure)
+        return answer_failure(request);
+    return request_send(request) ? MHD_YES : MHD_NO;
+}
+
 static enum MHD_Result finish(struct request *request)
 {
     set_deadline(request->http, request->peer, DEADLINE_NONE);
-    if (request->failure)
-        return answer_failure(request);
-    if (request->status)
-        return request_send(request) ? MHD_YES : MHD_NO;
-    return call_endpoint(request);
+    return request->failure || request->status ? finish_unasked(request)
+                                               : call_endpoint(request);
+}
+
+/* ---- What the library could not read ---- */
+
+/* The library tells little about what is wrong, so where it was when it gave up has to say. */
+static const char *unreadable_text(const struct request *request, int status)
+{
+    switch (status) {
+    case 413: return "A chunk of the body is too large.";
+    case 414: return "The request line is too long.";
+    case 431: return "Request line and headers are too large.";
+    case 505: return "This version of HTTP is not supported.";
+    default: break;
+    }
+    if (!request->target[0])
+        return "The request line could not be read.";
+    return request->phase == REQUEST_HEAD ? "A line of the headers has no colon."
+                                          : "The chunks of the body could not be read.";
+}
+
+static enum MHD_Result answer_unreadable(struct request *request, int status)
+{
+    /* 500: no room for a line of the body's encoding, which is the client's doing. */
+    int own_status = status == 500 ? 400 : status;
+
+    if (request->phase > REQUEST_DISCARD)
+        return MHD_NO; /* it is answered, or will be */
+    if (!request->failure && !request->status)
+        fail_and_close(request, own_status, unreadable_text(request, own_status));
+    request->close = true;
+    return finish_unasked(request);
+}
+
+enum MHD_Result http_answer_unreadable(struct http_connection *peer,
+                                       struct MHD_Connection *connection, int status)
+{
+    struct request *request = peer->request;
+    enum MHD_Result taken;
+
+    if (request)
+        return answer_unreadable(request, status);
+    /* It did not get as far as target_seen(), and completed() will not be called. */
+    request = request_new(peer->http, "");
+    request->connection = connection;
+    request->peer = peer;
+    taken = answer_unreadable(request, status);
+    request_free(request);
+    return taken;
 }
 
 /* ---- The library's callbacks ---- */
@@ -651,6 +711,7 @@ static void *target_seen(void *arg, const char *target, struct MHD_Connection *f
 
     request->connection = from;
     request->peer = connection_of(from);
+    request->peer->request = request;
     lock_acquire(&http->lock);
     http->requests++;
     /* The first request's deadline runs since the connection was opened. */
@@ -695,6 +756,7 @@ static void completed(void *arg, struct MHD_Connection *from, void **state,
 
     (void)how;
     *state = NULL;
+    connection->request = NULL;
     lock_acquire(&http->lock);
     http->requests--;
     if (http->stopping)

@@ -1,6 +1,7 @@
 #ifndef RUNNEL_SERVER_HTTP_INTERNAL_H
 #define RUNNEL_SERVER_HTTP_INTERNAL_H
 
+#include <microhttpd.h>
 #include <netinet/in.h>
 #include <stdatomic.h>
 
@@ -21,9 +22,6 @@
  * http_internal.h -- for http.c, request.c and those that suspend connections only.
  */
 
-struct MHD_Connection;
-struct MHD_Daemon;
-struct MHD_Response;
 struct stream;
 struct wait;
 struct websocket;
@@ -67,6 +65,8 @@ struct http {
 
 /* libmicrohttpd's connection, from accept to close. */
 struct http_connection {
+    struct http *http;
+    struct request *request; /* that is under way, or NULL */
     struct deadline deadline;
     int fd;
     struct http_peer *peer; /* NULL: not counted */
@@ -149,5 +149,9 @@ void request_drop_body(struct request *request);
 bool http_may_suspend(struct http *http);
 void http_resumed(struct http *http);
 void http_count_answer(struct http *http, const struct request *request);
+
+/* Answers what libmicrohttpd could not read, in place of the answer that it was about to give. */
+enum MHD_Result http_answer_unreadable(struct http_connection *peer,
+                                       struct MHD_Connection *connection, int status);
 
 #endif

@@ -143,19 +143,31 @@ static bool check_host(struct check *check)
     return true;
 }
 
+static bool is_number(const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        if (text[i] < '0' || text[i] > '9')
+            return false;
+    return length > 0;
+}
+
+bool hygiene_is_length(const char *value, size_t length)
+{
+    return length <= LENGTH_DIGITS && is_number(value, length);
+}
+
 static bool check_length(struct check *check)
 {
     const struct hygiene_header *length = check->once[ONCE_LENGTH];
 
     if (!length)
         return true;
-    if (!length->value_length || length->value_length > LENGTH_DIGITS)
+    if (!is_number(length->value, length->value_length))
         return refuse(check, 400, "Content-Length is not a number.");
-    for (size_t i = 0; i < length->value_length; i++) {
-        if (length->value[i] < '0' || length->value[i] > '9')
-            return refuse(check, 400, "Content-Length is not a number.");
+    if (length->value_length > LENGTH_DIGITS)
+        return refuse(check, 413, "Content-Length is larger than any body may be.");
+    for (size_t i = 0; i < length->value_length; i++)
         check->report.length = check->report.length * 10 + (uint64_t)(length->value[i] - '0');
-    }
     check->report.has_body = check->report.length > 0;
     return true;
 }

@@ -14,8 +14,8 @@
  * looked at here before anything is done with it. Whoever fails is answered and disconnected.
  *
  * Some of it cannot be seen from here with 0.9.75: it has dropped headers without a name, cut
- * values at a NUL, joined folded lines and taken a bare LF for a line's end, and answers heads that
- * it cannot read itself. README.md has the list.
+ * values at a NUL, joined folded lines and taken a bare LF for a line's end. Heads that it cannot
+ * read do not come here at all (mhd_overrides.h). README.md has the list.
  */
 
 #define HYGIENE_HEADER_LIMIT 64
@@ -45,5 +45,8 @@ struct hygiene_report {
 };
 
 struct hygiene_report hygiene_check(const struct hygiene_head *head);
+
+/* Whether a value of Content-Length is one. */
+bool hygiene_is_length(const char *value, size_t length);
 
 #endif

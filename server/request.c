@@ -13,6 +13,7 @@
 #include "server/cors.h"
 #include "server/envelope.h"
 #include "server/http_internal.h"
+#include "server/mhd_overrides.h"
 #include "server/sse.h"
 #include "server/wait.h"
 #include "server/websocket.h"
@@ -285,12 +286,12 @@ static void add(struct MHD_Response *response, const char *name, const char *val
         log_error("cannot answer with the header %s", name);
 }
 
-/* SDKs try again on 409, 429 and 5xx by themselves; a 4xx that will never be different says so. */
+/* SDKs try again on 409, 429 and 5xx by themselves; what will never be different says so. */
 static void add_retry_headers(struct MHD_Response *response, int status)
 {
     if (status == 429 || status == 503)
         add(response, "Retry-After", RETRY_AFTER);
-    else if (status >= 400 && status < 500 && status != 408)
+    else if ((status >= 400 && status < 500 && status != 408) || status == 501 || status == 505)
         add(response, "x-should-retry", "false");
 }
 
@@ -384,7 +385,7 @@ bool request_send(struct request *request)
     if (!response)
         return false;
     add_headers(request, response);
-    taken = MHD_queue_response(request->connection, status, response) == MHD_YES;
+    taken = mhd_queue_answer(request->connection, status, response) == MHD_YES;
     MHD_destroy_response(response);
     request_drop_body(request);
     request->status = (int)status;

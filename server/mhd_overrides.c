@@ -1,0 +1,93 @@
+#include "server/mhd_overrides.h"
+
+#include <assert.h>
+#include <dlfcn.h>
+#include <string.h>
+#include <strings.h>
+
+#include "server/http_internal.h"
+#include "server/hygiene.h"
+
+/* ---- The library's own ---- */
+
+static struct {
+    __typeof__(&MHD_queue_response) queue_response;
+    __typeof__(&MHD_lookup_connection_value_n) lookup;
+    __typeof__(&MHD_set_connection_value_n) set_value;
+} library;
+
+/* Before main(), so that threads find it done. */
+__attribute__((constructor)) static void find_library(void)
+{
+    library.queue_response =
+        (__typeof__(library.queue_response))dlsym(RTLD_NEXT, "MHD_queue_response");
+    library.lookup =
+        (__typeof__(library.lookup))dlsym(RTLD_NEXT, "MHD_lookup_connection_value_n");
+    library.set_value =
+        (__typeof__(library.set_value))dlsym(RTLD_NEXT, "MHD_set_connection_value_n");
+    assert(library.queue_response && library.lookup && library.set_value);
+}
+
+enum MHD_Result mhd_queue_answer(struct MHD_Connection *connection, unsigned status,
+                                 struct MHD_Response *response)
+{
+    return library.queue_response(connection, status, response);
+}
+
+/* ---- In front of it ---- */
+
+/* NULL: of a server that is not http.c's. The others give their connections no context. */
+static struct http_connection *connection_of(struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+    return info ? info->socket_context : NULL;
+}
+
+enum MHD_Result MHD_queue_response(struct MHD_Connection *connection, unsigned status,
+                                   struct MHD_Response *response)
+{
+    struct http_connection *peer = connection_of(connection);
+
+    if (!peer)
+        return library.queue_response(connection, status, response);
+    return http_answer_unreadable(peer, connection, (int)status);
+}
+
+static bool is_header(enum MHD_ValueKind kind, const char *key, size_t length, const char *name)
+{
+    return kind == MHD_HEADER_KIND && key && length == strlen(name) &&
+           strncasecmp(key, name, length) == 0;
+}
+
+enum MHD_Result MHD_lookup_connection_value_n(struct MHD_Connection *connection,
+                                              enum MHD_ValueKind kind, const char *key,
+                                              size_t key_size, const char **value_ptr,
+                                              size_t *value_size_ptr)
+{
+    const char *value = NULL;
+    size_t length = 0;
+
+    if (is_header(kind, key, key_size, MHD_HTTP_HEADER_COOKIE) ||
+        !library.lookup(connection, kind, key, key_size, &value, &length))
+        return MHD_NO;
+    if (is_header(kind, key, key_size, MHD_HTTP_HEADER_CONTENT_LENGTH) &&
+        !hygiene_is_length(value, length))
+        return MHD_NO;
+    if (value_ptr)
+        *value_ptr = value;
+    if (value_size_ptr)
+        *value_size_ptr = length;
+    return MHD_YES;
+}
+
+enum MHD_Result MHD_set_connection_value_n(struct MHD_Connection *connection,
+                                           enum MHD_ValueKind kind, const char *key,
+                                           size_t key_size, const char *value,
+                                           size_t value_size)
+{
+    if (kind == MHD_GET_ARGUMENT_KIND || kind == MHD_COOKIE_KIND)
+        return MHD_YES;
+    return library.set_value(connection, kind, key, key_size, value, value_size);
+}

@@ -1,0 +1,34 @@
+#ifndef RUNNEL_SERVER_MHD_OVERRIDES_H
+#define RUNNEL_SERVER_MHD_OVERRIDES_H
+
+#include <microhttpd.h>
+
+#include "core/base/compiler.h"
+
+/*
+ * mhd_overrides.h -- what libmicrohttpd says to a request that it cannot read.
+ *
+ * It answers such a request by itself, with a page of HTML, and has no option that changes it:
+ * OpenAI's clients expect JSON. But it calls its own public functions by name, as everybody
+ * does, and of two definitions of a name the program's own comes first. So this file defines
+ * three of them, which do what the library's do but for these cases:
+ *
+ *   MHD_queue_response             from whom else than us, on a connection of http.c, is the page of
+ *                                  HTML: our envelope goes out in its place
+ *   MHD_lookup_connection_value_n  there is no Content-Length that is no number, and no Cookie
+ *   MHD_set_connection_value_n     the parameters of the query are not kept, nor cookies
+ *
+ * The last two are there because 0.9.75 forgets that it has answered when a length, a cookie or
+ * a query is at fault, and sends a second head behind the first. The heads with such a length
+ * come to hygiene.c, which refuses them; queries are uri.c's, and nobody reads cookies.
+ *
+ * Where a library is built so that it does not look up its own names (-Bsymbolic), nothing of
+ * this happens, and its pages go out as they are: tests/integration/server/test_http.c says so.
+ * A library that is linked statically cannot be overridden this way, and the linker says so.
+ */
+
+/* As MHD_queue_response(), for the answers that we make. */
+enum MHD_Result mhd_queue_answer(struct MHD_Connection *connection, unsigned status,
+                                 struct MHD_Response *response) MUST_CHECK;
+
+#endif

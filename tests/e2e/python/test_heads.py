@@ -1,0 +1,137 @@
+"""Requests that no HTTP library of a client sends, over plain sockets: each is told what is wrong
+with it as every other is, and its connection ends there."""
+
+import contextlib
+import json
+import socket
+
+import pytest
+
+HOST = "Host: test\r\n"
+GET = "GET /v1/models HTTP/1.1\r\n"
+POST = "POST /v1/responses HTTP/1.1\r\n" + HOST
+CHUNKED = POST + "Transfer-Encoding: chunked\r\n\r\n"
+ALIVE = "GET /healthz HTTP/1.1\r\n" + HOST + "\r\n"
+
+# What is sent, before a well-formed request that must not be answered any more, and the status.
+REFUSED = {
+    # the line
+    "no version": ("GET /v1/models\r\n\r\n", 400),
+    "no number of a version": ("GET /v1/models HTTP/x.y\r\n" + HOST + "\r\n", 400),
+    "version of the future": ("GET /v1/models HTTP/3.0\r\n" + HOST + "\r\n", 505),
+    "version of the past": ("GET /v1/models HTTP/0.9\r\n" + HOST + "\r\n", 505),
+    "unknown minor version": ("GET /v1/models HTTP/1.2\r\n" + HOST + "\r\n", 505),
+    "unknown method": ("BREW /v1/models HTTP/1.1\r\n" + HOST + "\r\n", 501),
+    "method of another port": ("CONNECT test:443 HTTP/1.1\r\n" + HOST + "\r\n", 501),
+    "absolute target": ("GET http://test/v1/models HTTP/1.1\r\n" + HOST + "\r\n", 400),
+    "blank in the target": ("GET /v1/mo dels HTTP/1.1\r\n" + HOST + "\r\n", 400),
+    "NUL in the target": ("GET /v1/mo%00dels HTTP/1.1\r\n" + HOST + "\r\n", 400),
+    "long target": ("GET /" + "p" * 4096 + " HTTP/1.1\r\n" + HOST + "\r\n", 414),
+    "endless target": ("GET /" + "p" * 30000 + " HTTP/1.1\r\n" + HOST + "\r\n", 414),
+    "endless query": ("GET /v1/models?" + "a&" * 3000 + " HTTP/1.1\r\n" + HOST + "\r\n", 414),
+    # headers
+    "no colon": (GET + HOST + "what is this\r\n\r\n", 400),
+    "blank before the colon": (GET + HOST + "X : 1\r\n\r\n", 400),
+    "control character": (GET + HOST + "X: a\x01b\r\n\r\n", 400),
+    "no host": (GET + "\r\n", 400),
+    "two hosts": (GET + HOST + HOST + "\r\n", 400),
+    "no host's name": (GET + "Host: a/b\r\n\r\n", 400),
+    "large head": (GET + HOST + "X: " + "x" * 12300 + "\r\n\r\n", 431),
+    "endless head": (GET + HOST + "X: " + "x" * 30000 + "\r\n\r\n", 431),
+    "65 headers": (GET + HOST + "X: 1\r\n" * 64 + "\r\n", 431),
+    "endless headers": (GET + HOST + "X: 1\r\n" * 3000 + "\r\n", 431),
+    "endless cookie": (GET + HOST + "Cookie: " + "a;" * 7000 + "\r\n\r\n", 431),
+    "unknown expectation": (GET + HOST + "Expect: luck\r\n\r\n", 417),
+    # the body's length
+    "no number": (POST + "Content-Length: two\r\n\r\n{}", 400),
+    "negative": (POST + "Content-Length: -2\r\n\r\n{}", 400),
+    "signed": (POST + "Content-Length: +2\r\n\r\n{}", 400),
+    "a list": (POST + "Content-Length: 2, 2\r\n\r\n{}", 400),
+    "empty length": (POST + "Content-Length:\r\n\r\n{}", 400),
+    "twice": (POST + "Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}", 400),
+    "astronomic": (POST + "Content-Length: " + "9" * 30 + "\r\n\r\n{}", 413),
+    "both": (POST + "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
+    "unknown encoding": (POST + "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 501),
+    "encoding of 1.0": ("POST /v1/responses HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+                        400),
+}
+
+# Who is let in and then sends a body that cannot be read.
+BODIES = {
+    "no size": ("\r\n{}\r\n0\r\n\r\n", 400),
+    "no hexadecimal": ("xyz\r\n{}\r\n0\r\n\r\n", 400),
+    "negative size": ("-2\r\n{}\r\n0\r\n\r\n", 400),
+    "more than its size": ("1\r\n{}\r\n0\r\n\r\n", 400),
+    "astronomic size": ("f" * 17 + "\r\n{}\r\n0\r\n\r\n", 413),
+    "endless extension": ("2;" + "x" * 30000 + "\r\n{}\r\n0\r\n\r\n", 400),
+    "trailer without a colon": ("2\r\n{}\r\n0\r\nwhat is this\r\n\r\n", 400),
+    "endless trailer": ("2\r\n{}\r\n0\r\nX: " + "x" * 30000 + "\r\n\r\n", 431),
+}
+
+
+def exchange(server, *pieces):
+    """All that comes back until the server hangs up."""
+    came = b""
+    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+        # It may have hung up before everything was sent, or with something unread.
+        with contextlib.suppress(ConnectionError):
+            connection.sendall("".join(pieces).encode())
+        with contextlib.suppress(ConnectionError):
+            while piece := connection.recv(65536):
+                came += piece
+    return came
+
+
+def only_answer(came):
+    """(status, headers, envelope) of the one answer that came."""
+    head, _, body = came.partition(b"\r\n\r\n")
+    line, *lines = head.decode().split("\r\n")
+    headers = {name.lower(): value for name, value in (one.split(": ", 1) for one in lines)}
+    assert line.startswith("HTTP/1.1 "), came
+    assert len(body) == int(headers["content-length"]), came
+    return int(line.split()[1]), headers, json.loads(body)["error"]
+
+
+def expect_refusal(server, request, status):
+    got, headers, error = only_answer(exchange(server, request, ALIVE))
+    assert got == status, error
+    assert headers["content-type"] == "application/json"
+    assert headers["connection"] == "close"
+    assert headers["x-request-id"].startswith("req_")
+    assert headers["x-should-retry"] == "false"
+    assert set(error) == {"message", "type", "param", "code"} and error["message"]
+    assert error["type"] == "invalid_request_error"
+
+
+@pytest.mark.threads
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_head_that_cannot_be_read_is_answered_in_the_envelope(server, name):
+    expect_refusal(server, *REFUSED[name])
+
+
+@pytest.mark.threads
+@pytest.mark.parametrize("name", BODIES)
+def test_chunks_that_cannot_be_read_are_answered_in_the_envelope(server, name):
+    body, status = BODIES[name]
+    key = server.settings["api_key"]
+    expect_refusal(server, CHUNKED.replace(HOST, f"{HOST}Authorization: Bearer {key}\r\n") + body,
+                   status)
+
+
+def test_what_came_before_on_the_connection_is_answered(server):
+    came = exchange(server, ALIVE, GET, "what is this\r\n\r\n", ALIVE)
+    first, _, second = came.partition(b'"status":"ok"')
+    assert first.startswith(b"HTTP/1.1 200"), came
+    assert only_answer(second[second.index(b"HTTP/1.1 "):])[0] == 400
+
+
+def test_a_browser_may_read_why(start_server):
+    server = start_server(cors_origins="https://app.example")
+    _, headers, _ = only_answer(exchange(
+        server, GET, HOST, "Origin: https://app.example\r\nwhat is this\r\n\r\n"))
+    assert headers["access-control-allow-origin"] == "https://app.example"
+
+
+@pytest.mark.parametrize("sent", ["hello\r\n\r\n", "\x16\x03\x01\x02\r\n\r\n"])
+def test_what_is_no_request_is_hung_up_on(server, sent):
+    assert exchange(server, sent, ALIVE) == b""
