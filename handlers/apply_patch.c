@@ -66,7 +66,7 @@ static enum err_code announce(const char *name, const char *arguments,
 {
     json_auto_t *object = NULL;
     json_t *operation = NULL;
-    enum err_code rc = tool_arguments_read(name, NULL, arguments, &object, err);
+    enum err_code rc = tool_arguments_read(name, NULL, arguments, NULL, &object, err);
 
     if (!rc)
         rc = make_operation(find_operation(object), &operation, err);

@@ -172,7 +172,7 @@ static enum err_code announce_many(const char *name, const char *arguments,
     json_auto_t *made = json_array();
     size_t i;
     json_t *given;
-    enum err_code rc = tool_arguments_read(name, NULL, arguments, &object, err);
+    enum err_code rc = tool_arguments_read(name, NULL, arguments, NULL, &object, err);
 
     if (rc)
         return rc;
@@ -197,7 +197,7 @@ static enum err_code announce_one(const char *name, const char *arguments,
     json_auto_t *object = NULL;
     json_t *action = NULL;
     const json_t *given;
-    enum err_code rc = tool_arguments_read(name, NULL, arguments, &object, err);
+    enum err_code rc = tool_arguments_read(name, NULL, arguments, NULL, &object, err);
 
     if (rc)
         return rc;

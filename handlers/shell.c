@@ -75,7 +75,7 @@ static enum err_code announce(const char *name, const char *arguments,
 {
     json_auto_t *object = NULL;
     json_t *commands = NULL;
-    enum err_code rc = tool_arguments_read(name, NULL, arguments, &object, err);
+    enum err_code rc = tool_arguments_read(name, NULL, arguments, NULL, &object, err);
 
     if (!rc)
         rc = read_commands(object, &commands, err);

@@ -20,7 +20,7 @@ static enum err_code announce(const char *name, const char *arguments,
 {
     json_t *object = NULL;
     enum err_code rc =
-        tool_arguments_read(name, NULL, *arguments ? arguments : "{}", &object, err);
+        tool_arguments_read(name, NULL, *arguments ? arguments : "{}", NULL, &object, err);
 
     if (rc)
         return rc;

@@ -5,6 +5,8 @@
 
 #include "core/base/ids.h"
 #include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/mcp/mcp_tools.h"
 #include "server/params.h"
 #include "server/response_tools.h"
 
@@ -200,9 +202,15 @@ static const struct input_field code_fields[] = {
     {"code",         KIND_STRING, OPTIONAL, INPUT_TEXT_LIMIT, "null", NULL, NULL},
     {"outputs",      KIND_LIST,   OPTIONAL, LIST_LIMIT, "null", NULL, no_fields},
     {0}};
+static const struct input_field listed_fields[] = {
+    {"name",         KIND_STRING, REQUIRED, MCP_NAME_LIMIT, NULL, NULL, NULL},
+    {"description",  KIND_STRING, OPTIONAL, MCP_DESCRIPTION_LIMIT, "null", NULL, NULL},
+    {"input_schema", KIND_ANY,    REQUIRED, 0, NULL, NULL, NULL},
+    {"annotations",  KIND_ANY,    OPTIONAL, 0, "null", NULL, NULL},
+    {0}};
 static const struct input_field list_tools_fields[] = {
     {"server_label", KIND_STRING, REQUIRED, 0, NULL, NULL, NULL},
-    {"tools",        KIND_LIST,   REQUIRED, LIST_LIMIT, NULL, NULL, no_fields},
+    {"tools",        KIND_LIST,   REQUIRED, MCP_TOOL_LIMIT, NULL, NULL, listed_fields},
     {0}};
 static const struct input_field mcp_fields[] = {
     {"server_label",        KIND_STRING, OPTIONAL, 0, "\"\"", NULL, NULL},
@@ -544,6 +552,45 @@ static enum err_code check_outcomes(const json_t *item, const char *path, struct
     return ERR_OK;
 }
 
+static enum err_code check_listed_tool(const json_t *tool, const char *path, struct err *err)
+{
+    struct param_path name = param_key(path, "name");
+    struct param_path schema = param_key(path, "input_schema");
+
+    if (!mcp_name_is_fit(json_get_string(tool, "name", "")))
+        return err_invalid(err, "invalid_value", name.text,
+                           "Invalid '%s': expected 1 to %zu visible ASCII characters.",
+                           name.text, MCP_NAME_LIMIT);
+    if (mcp_schema_is_fit(json_object_get(tool, "input_schema")))
+        return ERR_OK;
+    return err_invalid(err, "invalid_value", schema.text,
+                       "Invalid '%s': expected a JSON Schema, an object of at most %zu bytes "
+                       "with no more than %d levels.",
+                       schema.text, MCP_SCHEMA_LIMIT, MCP_SCHEMA_DEPTH);
+}
+
+/* Nothing may come in this way that a server could not list. */
+static enum err_code check_listed(const json_t *item, const char *path, struct err *err)
+{
+    struct param_path at = param_key(path, "tools");
+    const json_t *tools = json_object_get(item, "tools");
+    AUTO_FREE char *text = json_text(tools);
+    size_t i;
+    json_t *tool;
+
+    json_array_foreach (tools, i, tool) {
+        enum err_code rc = check_listed_tool(tool, param_index(at.text, i).text, err);
+
+        if (rc)
+            return rc;
+    }
+    if (strlen(text) <= MCP_LIST_LIMIT)
+        return ERR_OK;
+    return err_invalid(err, "invalid_value", at.text,
+                       "Invalid '%s': expected at most %zu bytes of JSON.", at.text,
+                       MCP_LIST_LIMIT);
+}
+
 enum err_code input_item_check(const json_t *item, const struct input_type *type,
                                const char *path, struct err *err)
 {
@@ -551,9 +598,8 @@ enum err_code input_item_check(const json_t *item, const struct input_type *type
         const char *type;
         enum err_code (*check)(const json_t *item, const char *path, struct err *err);
     } more[] = {
-        {"apply_patch_call", check_operation},
-        {"computer_call", check_actions},
-        {"computer_call_output", check_screenshot},
+        {"apply_patch_call", check_operation},      {"computer_call", check_actions},
+        {"computer_call_output", check_screenshot}, {"mcp_list_tools", check_listed},
         {"shell_call_output", check_outcomes},
     };
     enum err_code rc = check_fields(item, path, type->fields, err);

@@ -18,6 +18,9 @@
 uint64_t clock_mono_ns(void);
 int64_t clock_wall_us(void);
 
+/* Processor time of this thread: a busy machine does not make it longer. */
+uint64_t clock_thread_ns(void);
+
 /* Seconds with decimals, as settings have them, in nanoseconds. */
 uint64_t clock_ns_from_seconds(double seconds);
 

@@ -3,7 +3,6 @@
 #include <assert.h>
 #include <stdbool.h>
 #include <string.h>
-#include <time.h>
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
@@ -186,15 +185,6 @@ struct regex_scan {
     pcre2_match_context *context;
 };
 
-/* Processor time, so that a busy machine does not shorten a search. */
-static uint64_t used_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (uint64_t)now.tv_sec * NS_PER_SECOND + (uint64_t)now.tv_nsec;
-}
-
 /* Called before each item of the pattern; an error ends the search. */
 static int charge(pcre2_callout_block *block, void *data)
 {
@@ -208,7 +198,7 @@ static int charge(pcre2_callout_block *block, void *data)
         return PCRE2_ERROR_CALLOUT;
     }
     scan->steps_left -= cost;
-    if (++scan->callouts % CALLOUTS_A_CLOCK == 0 && used_ns() > scan->deadline)
+    if (++scan->callouts % CALLOUTS_A_CLOCK == 0 && clock_thread_ns() > scan->deadline)
         return PCRE2_ERROR_CALLOUT;
     return 0;
 }
@@ -222,7 +212,7 @@ struct regex_scan *regex_scan_new(const struct regex *regex, const char *text, s
     scan->text = text;
     scan->length = length;
     scan->steps_left = steps;
-    scan->deadline = used_ns() + REGEX_TIME_LIMIT_MS * NS_PER_MS;
+    scan->deadline = clock_thread_ns() + REGEX_TIME_LIMIT_MS * NS_PER_MS;
     scan->data = pcre2_match_data_create_from_pattern(regex->code, NULL);
     scan->context = pcre2_match_context_create(NULL);
     pcre2_set_match_limit(scan->context, REGEX_STEP_LIMIT);
@@ -239,6 +229,14 @@ void regex_scan_free(struct regex_scan *scan)
     pcre2_match_context_free(scan->context);
     pcre2_match_data_free(scan->data);
     free(scan);
+}
+
+void regex_scan_hurry(struct regex_scan *scan, uint64_t ns)
+{
+    uint64_t deadline = clock_thread_ns() + ns;
+
+    if (deadline < scan->deadline)
+        scan->deadline = deadline;
 }
 
 /* Where to look on: an empty match is stepped over. */

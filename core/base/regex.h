@@ -61,6 +61,10 @@ struct regex_scan *regex_scan_new(const struct regex *regex, const char *text, s
                                   size_t steps);
 void regex_scan_free(struct regex_scan *scan);
 
+/* From here on it may take no more processor time than that, and never more than
+ * REGEX_TIME_LIMIT_MS. */
+void regex_scan_hurry(struct regex_scan *scan, uint64_t ns);
+
 /* The next match, good until the next call. ERR_NOT_FOUND when there is none left, which has no
  * text; ERR_LIMIT when a limit is reached. */
 enum err_code regex_scan_next(struct regex_scan *scan, struct regex_match *ret_match,

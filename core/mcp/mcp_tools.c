@@ -1,7 +1,6 @@
 #include "core/mcp/mcp_tools.h"
 
 #include <ctype.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -52,8 +51,7 @@ char *mcp_clean_description(const char *text)
     return buf_take(&clean);
 }
 
-/* Whoever shows a name shows all of it. */
-static bool is_name(const char *name)
+bool mcp_name_is_fit(const char *name)
 {
     size_t length = strlen(name);
 
@@ -68,11 +66,33 @@ static bool is_name(const char *name)
 
 /* ---- One tool ---- */
 
-static bool is_schema(const json_t *schema)
+static bool is_flat(const json_t *value, int depth)
 {
-    AUTO_FREE char *text = json_text(schema);
+    const char *key;
+    size_t i;
+    json_t *member;
 
-    return json_is_object(schema) && strlen(text) <= MCP_SCHEMA_LIMIT;
+    if (depth == 0 && (json_is_object(value) || json_is_array(value)))
+        return false;
+    json_object_foreach ((json_t *)(uintptr_t)value, key, member) {
+        if (!is_flat(member, depth - 1))
+            return false;
+    }
+    json_array_foreach (value, i, member) {
+        if (!is_flat(member, depth - 1))
+            return false;
+    }
+    return true;
+}
+
+bool mcp_schema_is_fit(const json_t *schema)
+{
+    AUTO_FREE char *text = NULL;
+
+    if (!json_is_object(schema) || !is_flat(schema, MCP_SCHEMA_DEPTH))
+        return false;
+    text = json_text(schema);
+    return strlen(text) <= MCP_SCHEMA_LIMIT;
 }
 
 /* The hints as they are meant to be: booleans, and a title. */
@@ -120,7 +140,7 @@ static json_t *read_tool(const json_t *given)
         mcp_clean_description(json_get_string(given, "description", ""));
     json_t *schema = json_object_get(given, "inputSchema");
 
-    if (!is_name(name) || !is_schema(schema))
+    if (!mcp_name_is_fit(name) || !mcp_schema_is_fit(schema))
         return NULL;
     return json_build("{s:s, s:s, s:O, s:o}", "name", name, "description", description,
                       "input_schema", schema, "annotations", annotations_of(given));

@@ -2,6 +2,7 @@
 #define RUNNEL_CORE_MCP_MCP_TOOLS_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "core/base/err.h"
@@ -21,12 +22,18 @@
 #define MCP_NAME_LIMIT        ((size_t)128)   /* bytes */
 #define MCP_DESCRIPTION_LIMIT ((size_t)4096)  /* bytes */
 #define MCP_SCHEMA_LIMIT      ((size_t)65536) /* bytes of JSON */
+#define MCP_SCHEMA_DEPTH      32              /* of JSON within JSON */
 #define MCP_LIST_LIMIT        ((size_t)1 << 20) /* bytes of JSON, all tools of a server together */
 
 /* Adds the tools of one page, the result of tools/list, to `tools`: {"name", "description",
  * "input_schema", "annotations"} each, as mcp_list_tools shows them. ERR_UPSTREAM when the page is
  * none, ERR_LIMIT when there are too many. */
 enum err_code mcp_tools_add_page(json_t *tools, const json_t *page, struct err *err) MUST_CHECK;
+
+/* The same limits, for lists that a client brings along. Whoever shows a name shows all of it: 1 to
+ * MCP_NAME_LIMIT visible ASCII characters. */
+bool mcp_name_is_fit(const char *name);
+bool mcp_schema_is_fit(const json_t *schema);
 
 /* A description without what cannot be seen, cut at the limit. The caller frees. */
 char *mcp_clean_description(const char *text);

@@ -22,6 +22,7 @@
 #include "core/store/runs.h"
 #include "core/store/writer.h"
 #include "core/tool/channel.h"
+#include "core/tool/schema.h"
 
 /*
  * run.h -- a run while it is in memory; for core/run and, to look at, for the faces.
@@ -148,7 +149,8 @@ struct run {
     unsigned ended_calls;              /* of those */
     unsigned *final_order;             /* final calls, in the order in which they ended */
     unsigned final_count;
-    int call_turn; /* the turn that asked for these calls */
+    int call_turn;               /* the turn that asked for these calls */
+    struct schema_budget checks; /* of arguments by schemas of strangers, in this turn */
     struct chain chain;
     bool choice_spent;
     bool compacted;     /* since the model was asked last */

@@ -56,7 +56,7 @@ static const char *no_approver(const struct run *run)
 }
 
 /* What cannot run anyhow is not worth a question: the model is told why. */
-static bool needs_answer(const struct run *run, const struct call *call)
+static bool needs_answer(struct run *run, const struct call *call)
 {
     json_auto_t *args = NULL;
     struct err err;
@@ -67,7 +67,7 @@ static bool needs_answer(const struct run *run, const struct call *call)
     if (call->begun && !no_approver(run)) /* was answered, or needed none */
         return false;
     return permission_of(run, call->use).execution != EXECUTION_AUTO &&
-           run_prepare_call(call, &args, &err) == ERR_OK;
+           run_prepare_call(run, call, &args, &err) == ERR_OK;
 }
 
 /* ---- Asking ---- */

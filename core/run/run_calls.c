@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/clock.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/run/run_variables.h"
@@ -51,6 +52,8 @@ struct call *run_add_call(struct run *run, const char *id, const char *name)
     const struct tool_use *use = find_offered(run, name);
     struct call *call;
 
+    if (!run->call_count)
+        run->checks.left_ns = REMOTE_CHECK_MS * NS_PER_MS;
     run->calls = mem_resize(run->calls, run->call_count + 1, sizeof(*run->calls));
     call = &run->calls[run->call_count++];
     memset(call, 0, sizeof(*call));

@@ -33,8 +33,11 @@ void run_note_call(struct run *run, const struct call *call, enum call_state sta
 /* ---- run_tools.c ---- */
 
 /* Whether a call of ours could run, and its arguments (a new reference). What is wrong with it is
- * told to the model. */
-enum err_code run_prepare_call(const struct call *call, json_t **ret_args,
+ * told to the model. Schemas of remote servers are checked here, on the loop, where everybody waits
+ * for them: those of a turn have REMOTE_CHECK_MS together. A call that it does not suffice for is
+ * not made, now or later in the turn. */
+#define REMOTE_CHECK_MS 50
+enum err_code run_prepare_call(struct run *run, const struct call *call, json_t **ret_args,
                                struct err *err) MUST_CHECK;
 
 /* The turn's calls are known: those that are ours begin. */

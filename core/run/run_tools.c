@@ -38,9 +38,11 @@ static void explain_announcement(const struct call *call, struct err *err)
 }
 
 /* Why a call cannot even start: told to the model, which may do better. */
-enum err_code run_prepare_call(const struct call *call, json_t **ret_args, struct err *err)
+enum err_code run_prepare_call(struct run *run, const struct call *call, json_t **ret_args,
+                               struct err *err)
 {
     const char *text = call->arguments.length ? call->arguments.data : "{}";
+    struct schema_budget *budget = call->use && call->use->remote ? &run->checks : NULL;
     json_auto_t *parameters = NULL;
     enum err_code rc;
 
@@ -57,9 +59,9 @@ enum err_code run_prepare_call(const struct call *call, json_t **ret_args, struc
     }
     if (call->resolved) {
         *ret_args = json_deep_copy(call->resolved->args);
-        rc = tool_arguments_complete(call->name, parameters, *ret_args, err);
+        rc = tool_arguments_complete(call->name, parameters, *ret_args, budget, err);
     } else {
-        rc = tool_arguments_read(call->name, parameters, text, ret_args, err);
+        rc = tool_arguments_read(call->name, parameters, text, budget, ret_args, err);
     }
     if (rc && call->use->handler->explain)
         call->use->handler->explain(err);
@@ -145,7 +147,7 @@ static void start_call(struct run *run, struct call *call)
         leave_call(run, call);
         return;
     }
-    if (run_prepare_call(call, &args, &err)) {
+    if (run_prepare_call(run, call, &args, &err)) {
         refuse_call(run, call, &err);
         return;
     }

@@ -283,7 +283,7 @@ static struct remote_tool *new_remote(const json_t *tool, char *name)
     struct remote_tool *remote = mem_new(struct remote_tool);
 
     remote->name = mem_strdup(json_get_string(tool, "name", ""));
-    remote->description = mem_strdup(json_get_string(tool, "description", ""));
+    remote->description = mcp_clean_description(json_get_string(tool, "description", ""));
     remote->parameters = json_text(json_object_get(tool, "input_schema"));
     remote->handler.name = name;
     remote->handler.description = remote->description;

@@ -31,35 +31,37 @@ static void take_reserved(const json_t *parameters, json_t *args)
     }
 }
 
-static enum err_code check(const char *tool, const json_t *parameters, const json_t *args,
-                           struct err *err)
+static enum err_code check(const char *tool, const json_t *parameters, json_t *args,
+                           struct schema_budget *budget, struct err *err)
 {
     AUTO_BUF issues = {0};
 
-    if (schema_fits(parameters, args, &issues))
+    if (!schema_complete(parameters, args, budget))
+        buf_add_text(&issues, "- is too much to check");
+    else if (schema_fits(parameters, args, budget, &issues))
         return ERR_OK;
     return err_set(err, ERR_INVALID, "Invalid %.64s parameters:\n%.*s", tool, WHY_LIMIT,
                    issues.data);
 }
 
 enum err_code tool_arguments_complete(const char *tool, const json_t *parameters, json_t *args,
-                                      struct err *err)
+                                      struct schema_budget *budget, struct err *err)
 {
     if (!parameters)
         return ERR_OK;
     take_reserved(parameters, args);
-    schema_complete(parameters, args);
-    return check(tool, parameters, args, err);
+    return check(tool, parameters, args, budget, err);
 }
 
 enum err_code tool_arguments_read(const char *tool, const json_t *parameters, const char *text,
-                                  json_t **ret_args, struct err *err)
+                                  struct schema_budget *budget, json_t **ret_args,
+                                  struct err *err)
 {
     json_auto_t *args = NULL;
     enum err_code rc = parse(text, &args, err);
 
     if (!rc)
-        rc = tool_arguments_complete(tool, parameters, args, err);
+        rc = tool_arguments_complete(tool, parameters, args, budget, err);
     if (!rc)
         *ret_args = json_incref(args);
     return rc;

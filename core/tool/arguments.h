@@ -4,6 +4,7 @@
 #include <jansson.h>
 
 #include "core/base/err.h"
+#include "core/tool/schema.h"
 
 /*
  * arguments.h -- what a model wrote as the arguments of a call, made fit for the tool.
@@ -18,12 +19,14 @@
  */
 
 /* `parameters` is the tool's JSON Schema; NULL takes any object. The caller owns *ret_args.
+ * `budget` is for schemas of strangers, NULL for our own.
  * ERR_INVALID, with the text for the model. */
 enum err_code tool_arguments_read(const char *tool, const json_t *parameters, const char *text,
-                                  json_t **ret_args, struct err *err) MUST_CHECK;
+                                  struct schema_budget *budget, json_t **ret_args,
+                                  struct err *err) MUST_CHECK;
 
 /* The same of an object that is parsed already, in which references were resolved; it is changed. */
 enum err_code tool_arguments_complete(const char *tool, const json_t *parameters, json_t *args,
-                                      struct err *err) MUST_CHECK;
+                                      struct schema_budget *budget, struct err *err) MUST_CHECK;
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/clock.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/base/regex.h"
@@ -12,8 +13,18 @@
 /* Characters of a value that an issue shows. */
 #define SHOWN_LIMIT 80
 
+/* Schemas between two looks at the clock. */
+#define STEPS_A_CLOCK 16
+
+/* Until when it may go on. */
+struct watch {
+    struct schema_budget *budget; /* NULL: for ever */
+    uint64_t began;
+};
+
 struct check {
     const json_t *root;
+    struct watch watch;
     bool seventh; /* draft 7: $ref hides what stands beside it */
     size_t depth;
     size_t steps;
@@ -24,6 +35,36 @@ struct check {
 };
 
 static bool fits(struct check *check, const json_t *schema, const json_t *value);
+
+/* ---- Time ---- */
+
+static struct watch watch_start(struct schema_budget *budget)
+{
+    return (struct watch){budget, budget ? clock_thread_ns() : 0};
+}
+
+static uint64_t time_left(const struct watch *watch)
+{
+    uint64_t used;
+
+    if (!watch->budget)
+        return UINT64_MAX;
+    used = clock_thread_ns() - watch->began;
+    return used < watch->budget->left_ns ? watch->budget->left_ns - used : 0;
+}
+
+static void watch_stop(const struct watch *watch)
+{
+    if (watch->budget)
+        watch->budget->left_ns = time_left(watch);
+}
+
+/* True, and never again anything else, when there is no more. */
+static bool is_late(struct check *check)
+{
+    check->gave_up = check->gave_up || !time_left(&check->watch);
+    return check->gave_up;
+}
 
 /* ---- Telling ---- */
 
@@ -249,7 +290,7 @@ static bool check_enum(struct check *check, const json_t *wanted, const json_t *
     AUTO_FREE char *text = NULL;
     AUTO_FREE char *seen = NULL;
 
-    for (size_t i = 0; i < json_array_size(wanted); i++) {
+    for (size_t i = 0; i < json_array_size(wanted) && !is_late(check); i++) {
         if (is_equal(json_array_get(wanted, i), value))
             return true;
     }
@@ -473,11 +514,12 @@ static bool matches(struct check *check, const char *pattern, const char *text, 
     struct regex *regex;
     enum err_code rc;
 
-    if (check->gave_up) /* one that was too expensive is enough */
+    if (is_late(check)) /* one that was too expensive is enough */
         return false;
     rc = regex_compile(pattern, strlen(pattern), 0, &regex, NULL);
     if (!rc) {
         scan = regex_scan_new(regex, text, length, REGEX_STEP_LIMIT);
+        regex_scan_hurry(scan, time_left(&check->watch));
         rc = regex_scan_next(scan, &match, NULL);
         regex_scan_free(scan);
         regex_free(regex);
@@ -496,7 +538,8 @@ static bool check_string(struct check *check, const json_t *schema, const json_t
                          "characters");
 
     if (pattern && !matches(check, pattern, text, length))
-        ok = fail(check, "must match %.100s", pattern);
+        ok = check->gave_up ? fail(check, "cannot be checked against %.100s", pattern)
+                            : fail(check, "must match %.100s", pattern);
     return ok;
 }
 
@@ -725,7 +768,8 @@ static bool fits(struct check *check, const json_t *schema, const json_t *value)
         return fail(check, "is not allowed");
     if (!json_is_object(schema))
         return true;
-    if (check->steps++ >= SCHEMA_STEP_LIMIT || check->depth >= SCHEMA_DEPTH_LIMIT) {
+    if (check->steps++ >= SCHEMA_STEP_LIMIT || check->depth >= SCHEMA_DEPTH_LIMIT ||
+        (check->steps % STEPS_A_CLOCK == 1 && is_late(check))) {
         check->gave_up = true;
         return fail(check, "is too much to check");
     }
@@ -740,13 +784,18 @@ static bool is_seventh(const json_t *schema)
     return strstr(json_get_string(schema, "$schema", ""), "draft-07") != NULL;
 }
 
-bool schema_fits(const json_t *schema, const json_t *value, struct buf *ret_issues)
+bool schema_fits(const json_t *schema, const json_t *value, struct schema_budget *budget,
+                 struct buf *ret_issues)
 {
-    struct check check = {.root = schema, .seventh = is_seventh(schema), .out = ret_issues};
+    struct check check = {.root = schema,
+                          .watch = watch_start(budget),
+                          .seventh = is_seventh(schema),
+                          .out = ret_issues};
     bool ok = fits(&check, schema, value);
 
     if (ok && check.gave_up)
         ok = fail(&check, "is too much to check");
+    watch_stop(&check.watch);
     buf_clear(&check.path);
     return ok;
 }
@@ -755,8 +804,10 @@ bool schema_fits(const json_t *schema, const json_t *value, struct buf *ret_issu
 
 struct completion {
     const json_t *root;
+    struct watch watch;
     size_t depth;
     size_t steps;
+    bool late;
 };
 
 static void complete(struct completion *completion, const json_t *schema, json_t *value);
@@ -790,6 +841,12 @@ static void drop_unknown(const json_t *schema, json_t *value)
     }
 }
 
+static bool is_too_late(struct completion *completion)
+{
+    completion->late = completion->late || !time_left(&completion->watch);
+    return completion->late;
+}
+
 static void complete_object(struct completion *completion, const json_t *schema, json_t *value)
 {
     json_t *properties = json_object_get(schema, "properties"), *own;
@@ -800,7 +857,7 @@ static void complete_object(struct completion *completion, const json_t *schema,
     json_object_foreach (properties, name, own) {
         const json_t *preset = json_object_get(own, "default");
 
-        if (preset && !json_object_get(value, name))
+        if (preset && !json_object_get(value, name) && !is_too_late(completion))
             json_set(value, name, json_deep_copy(preset));
         complete(completion, own, json_object_get(value, name));
     }
@@ -824,7 +881,8 @@ static void complete(struct completion *completion, const json_t *schema, json_t
     const json_t *all = json_object_get(schema, "allOf");
 
     if (!value || !json_is_object(schema) || completion->depth >= SCHEMA_DEPTH_LIMIT ||
-        completion->steps++ >= SCHEMA_STEP_LIMIT)
+        completion->steps++ >= SCHEMA_STEP_LIMIT ||
+        (completion->steps % STEPS_A_CLOCK == 1 && is_too_late(completion)))
         return;
     completion->depth++;
     if (ref)
@@ -838,9 +896,11 @@ static void complete(struct completion *completion, const json_t *schema, json_t
     completion->depth--;
 }
 
-void schema_complete(const json_t *schema, json_t *value)
+bool schema_complete(const json_t *schema, json_t *value, struct schema_budget *budget)
 {
-    struct completion completion = {.root = schema};
+    struct completion completion = {.root = schema, .watch = watch_start(budget)};
 
     complete(&completion, schema, value);
+    watch_stop(&completion.watch);
+    return !completion.late;
 }

@@ -3,6 +3,7 @@
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "core/base/buf.h"
 #include "core/base/compiler.h"
@@ -35,13 +36,22 @@
 #define SCHEMA_STEP_LIMIT  1000000 /* schemas applied to values */
 #define SCHEMA_ISSUE_LIMIT 20      /* that are told */
 
+/* Processor time that is left for schemas of strangers, where somebody else would have to wait for
+ * them: a loop. What it does not suffice for does not fit. */
+struct schema_budget {
+    uint64_t left_ns;
+};
+
 /* Fills in the defaults of properties that are missing, and drops the properties that an object's
  * schema does not know: those that "properties" does not list, unless the schema says something
- * about others (additionalProperties, patternProperties, or a schema beside it). */
-void schema_complete(const json_t *schema, json_t *value);
+ * about others (additionalProperties, patternProperties, or a schema beside it). False when the
+ * budget, which may be NULL, was used up over it. */
+bool schema_complete(const json_t *schema, json_t *value,
+                     struct schema_budget *budget) MUST_CHECK;
 
 /* True if it fits. Otherwise adds a line "- path: what is wrong" for each issue, the path's
- * members joined by dots, and without a path for the value itself. ret_issues may be NULL. */
-bool schema_fits(const json_t *schema, const json_t *value, struct buf *ret_issues) MUST_CHECK;
+ * members joined by dots, and without a path for the value itself. ret_issues may be NULL, and so may the budget. */
+bool schema_fits(const json_t *schema, const json_t *value, struct schema_budget *budget,
+                 struct buf *ret_issues) MUST_CHECK;
 
 #endif

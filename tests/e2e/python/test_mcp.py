@@ -365,6 +365,76 @@ def test_what_strangers_write_has_limits(client, mcp, upstream):
     assert offered[2].startswith("stranger__a_dotted_name_")
 
 
+def test_F109_words_that_are_no_utf8_are_shown_as_far_as_they_are(client, mcp, upstream):
+    """An error is cut in the middle of a character, a type is none at all."""
+    mcp.world("cut", ECHO).on("tools/call", refuse(code=-1, message="x" + "\u00e9" * 900))
+    calls_then_says(upstream, ("cut__echo", {"text": "x"}))
+    called = outputs(ask(client, mcp.entry("cut")), "mcp_call")[0].to_dict()
+    assert called["error"]["message"].startswith("answered with error -1: x\u00e9\u00e9")
+    assert len(called["error"]["message"].encode()) < 600
+    assert "\u00e9" in upstream.chats()[-1]["messages"][-1]["content"]
+    mcp.world("typed", ECHO).on("tools/list", lambda h, m: h.plain(200, b"x", "text/\xff\xfe"))
+    listed = outputs(ask(client, mcp.entry("typed")), "mcp_list_tools")[0]
+    assert "answered with 'text/" in listed.error
+
+
+@pytest.mark.threads
+def test_F109_patterns_of_a_server_keep_nobody_waiting(client, mcp, upstream):
+    """Eight calls of a turn whose patterns take seconds each share milliseconds; none is made."""
+    slow = {"type": "object", "properties": {"text": {"type": "string", "pattern": "^(a|a)*$"}}}
+    world = mcp.world("slow-pattern", (tool("match", schema=slow), text("x")))
+    calls_then_says(upstream, *[("slow-pattern__match", {"text": "a" * 40 + "b"})] * 8)
+    response = ask(client, mcp.entry("slow-pattern"))
+    called = outputs(response, "mcp_call")
+    assert [c.status for c in called] == ["failed"] * 8
+    for c in called:
+        why = c.to_dict()["error"]["content"][0]["text"]
+        assert "cannot be checked against ^(a|a)*$" in why or "is too much to check" in why
+    assert not world.messages("tools/call")
+    # Where a person would be asked, it is not asked about either.
+    calls_then_says(upstream, ("slow-pattern__match", {"text": "a" * 40 + "b"}))
+    response = ask(client, mcp.entry("slow-pattern", require_approval="always"))
+    assert outputs(response, "mcp_call")[0].status == "failed"
+    assert not outputs(response, "mcp_approval_request") and not world.messages("tools/call")
+
+
+def nested(depth):
+    return {"items": nested(depth - 1)} if depth else {}
+
+
+def listed_item(*tools):
+    return {"type": "mcp_list_tools", "id": "mcpl_1", "server_label": "x", "tools": list(tools)}
+
+
+@pytest.mark.parametrize("tools, param, code", [
+    ([{"name": f"t{n}", "input_schema": {}} for n in range(257)], "tools", "array_above_max_length"),
+    ([{"name": "n" * 129, "input_schema": {}}], "tools[0].name", "string_above_max_length"),
+    ([{"name": "a b", "input_schema": {}}], "tools[0].name", "invalid_value"),
+    ([{"name": "hid\u202eden", "input_schema": {}}], "tools[0].name", "invalid_value"),
+    ([{"name": "", "input_schema": {}}], "tools[0].name", "empty_string"),
+    ([{"input_schema": {}}], "tools[0].name", "missing_required_parameter"),
+    ([{"name": "a", "input_schema": {}}, {"name": "b", "description": "d" * 4097, "input_schema": {}}],
+     "tools[1].description", "string_above_max_length"),
+    ([{"name": "a"}], "tools[0].input_schema", "missing_required_parameter"),
+    ([{"name": "a", "input_schema": [1]}], "tools[0].input_schema", "invalid_value"),
+    ([{"name": "a", "input_schema": {"x": "y" * 65536}}], "tools[0].input_schema", "invalid_value"),
+    ([{"name": "a", "input_schema": nested(40)}], "tools[0].input_schema", "invalid_value"),
+    ([{"name": f"t{n}", "input_schema": {"x": "y" * 60000}} for n in range(20)], "tools", "invalid_value"),
+], ids=lambda value: value if isinstance(value, str) else "")
+def test_F109_a_list_that_a_client_brings_has_the_limits_of_a_server(client, tools, param, code):
+    with pytest.raises(openai.BadRequestError) as refused:
+        client.responses.create(model="demo", input=[listed_item(*tools), {"role": "user", "content": "x"}])
+    assert (refused.value.param, refused.value.code) == (f"input[0].{param}", code), refused.value
+
+
+def test_F109_what_hides_in_a_list_that_a_client_brings_is_not_told(client, mcp, upstream):
+    mcp.world("x", ECHO)
+    brought = listed_item({"name": "echo", "description": "a\u200bb\u202ec", "input_schema": TEXT_ARGUMENT})
+    client.responses.create(model="demo", input=[brought, {"role": "user", "content": "x"}],
+                            tools=[mcp.entry("x")])
+    assert upstream.chats()[-1]["tools"][0]["function"]["description"] == "abc"
+
+
 # ---- Waiting ----
 
 @pytest.mark.threads
@@ -507,6 +577,19 @@ def test_a_run_that_goes_on_without_its_secrets_says_so(lax, http, mcp, upstream
     assert "cannot be used any more" in said and "are not kept" in said
     assert len(world.messages("tools/list")) == 1 and not world.messages("tools/call")
     assert SECRET not in http.get(f"/v1/threads/{thread.id}/runs/{run.id}").text
+
+
+def test_F109_definitions_in_input_items_keep_no_secrets(client, http, mcp, upstream):
+    entry = mcp.entry("hidden", authorization=SECRET, headers={"X-Key": SECRET})
+    added = {"type": "additional_tools", "role": "developer", "tools": [entry]}
+    searched = {"type": "tool_search_output", "call_id": None, "execution": "client", "tools": [entry]}
+    response = client.responses.create(model="demo", input=[
+        added, searched, {"role": "user", "content": "x"}])
+    for path in (f"/v1/responses/{response.id}", f"/v1/responses/{response.id}/input_items"):
+        assert SECRET not in http.get(path).text
+    kept = client.conversations.create(items=[added])
+    assert SECRET not in http.get(f"/v1/conversations/{kept.id}/items").text
+    assert SECRET not in json.dumps(upstream.requests())
 
 
 def test_a_prompt_template_keeps_no_secrets(client, http, mcp):

@@ -21,7 +21,7 @@ static char *read_text(const char *parameters, const char *text)
     json_auto_t *args = NULL;
     struct err err;
 
-    if (tool_arguments_read("weather", schema, text, &args, &err)) {
+    if (tool_arguments_read("weather", schema, text, NULL, &args, &err)) {
         assert_null(args);
         assert_int_equal(err.code, ERR_INVALID);
         return mem_strdup(err.text);

@@ -6,9 +6,13 @@
 
 #include <cmocka.h>
 
+#include "core/base/clock.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/tool/schema.h"
+
+/* Which no simple pattern matches before a long time. */
+#define SLOW "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab"
 
 static json_t *parse(const char *text)
 {
@@ -26,11 +30,11 @@ static char *issues_of(const char *schema_text, const char *value_text)
     json_auto_t *schema = parse(schema_text);
     json_auto_t *value = parse(value_text);
     struct buf issues = {0};
-    bool ok = schema_fits(schema, value, &issues);
+    bool ok = schema_fits(schema, value, NULL, &issues);
     char *text = buf_take(&issues);
 
     assert_int_equal(ok, *text == '\0');
-    assert_int_equal(ok, schema_fits(schema, value, NULL));
+    assert_int_equal(ok, schema_fits(schema, value, NULL, NULL));
     return text;
 }
 
@@ -48,7 +52,7 @@ static void expect_completed(const char *schema_text, const char *value_text,
     json_auto_t *value = parse(value_text);
     AUTO_FREE char *text = NULL;
 
-    schema_complete(schema, value);
+    assert_true(schema_complete(schema, value, NULL));
     text = json_text(value);
     assert_string_equal(text, wanted);
 }
@@ -120,7 +124,7 @@ static void test_a_schema_cannot_hurt(void **state)
     expect("{\"type\":17,\"enum\":3,\"required\":\"x\",\"allOf\":{},\"properties\":[]}", "{}",
            "- expected one of 17, received object\n- expected one of 3, received {}");
     expect("{\"multipleOf\":0}", "5", "");
-    expect("{\"pattern\":\"(\"}", "\"x\"", "- must match (");
+    expect("{\"pattern\":\"(\"}", "\"x\"", "- cannot be checked against (");
     /* 2 to the 40th ways to look. */
     for (int i = 0; i < 40; i++)
         buf_add_text(&deep, "{\"anyOf\":[false,");
@@ -128,6 +132,77 @@ static void test_a_schema_cannot_hurt(void **state)
     for (int i = 0; i < 40; i++)
         buf_add_text(&deep, "]}");
     expect(deep.data, "1", "- fits none of what is allowed");
+}
+
+/* Each of its patterns would take seconds: the second is not even begun. */
+static void test_one_pattern_that_gives_up_is_the_last(void **state)
+{
+    json_auto_t *schema = parse("{\"properties\":{"
+                                "\"a\":{\"pattern\":\"^(a|a)*$\"},"
+                                "\"b\":{\"pattern\":\"^(a|a)*$\"},"
+                                "\"c\":{\"pattern\":\"^(a|a)*$\"}}}");
+    AUTO_FREE char *text =
+        mem_printf("{\"a\":\"%s\",\"b\":\"%s\",\"c\":\"%s\"}", SLOW, SLOW, SLOW);
+    json_auto_t *value = parse(text);
+    json_auto_t *first = parse("{\"a\":\"" SLOW "\"}");
+    uint64_t began = clock_thread_ns();
+    uint64_t alone;
+
+    (void)state;
+    assert_false(schema_fits(schema, first, NULL, NULL));
+    alone = clock_thread_ns() - began;
+    began = clock_thread_ns();
+    assert_false(schema_fits(schema, value, NULL, NULL));
+    assert_true(clock_thread_ns() - began < 2 * alone);
+}
+
+/* Whoever waits for it gives it little time, for all it checks. */
+static void test_a_budget_is_for_everything(void **state)
+{
+    struct schema_budget budget = {20 * NS_PER_MS};
+    json_auto_t *slow = parse("{\"pattern\":\"^(a|a)*$\"}");
+    json_auto_t *easy = parse("{\"type\":\"integer\"}");
+    json_auto_t *text = parse("\"" SLOW "\"");
+    json_auto_t *number = json_integer(1);
+    struct buf issues = {0};
+    uint64_t began = clock_thread_ns();
+
+    (void)state;
+    assert_true(schema_fits(easy, number, &budget, NULL));
+    assert_true(budget.left_ns > 0);
+    assert_false(schema_fits(slow, text, &budget, NULL));
+    assert_true(clock_thread_ns() - began < 1000 * NS_PER_MS);
+    assert_int_equal(budget.left_ns, 0);
+    assert_false(schema_fits(easy, number, &budget, &issues));
+    assert_string_equal(issues.data, "- is too much to check");
+    buf_clear(&issues);
+}
+
+/* Neither words that are compared nor defaults that are copied are free. */
+static void test_a_budget_is_for_enums_and_defaults_too(void **state)
+{
+    struct schema_budget budget = {10 * NS_PER_MS};
+    json_auto_t *schema = parse("{\"items\":{\"properties\":{}}}");
+    json_auto_t *words = json_array();
+    json_auto_t *array = json_array();
+    json_t *own = json_object();
+
+    (void)state;
+    for (int i = 0; i < 2000; i++)
+        json_array_append_new(words, json_integer(i));
+    for (int i = 0; i < 100000; i++)
+        json_array_append_new(array, json_object());
+    json_object_set(own, "default", words);
+    json_object_set_new(json_object_get(json_object_get(schema, "items"), "properties"), "x",
+                        own);
+    assert_false(schema_complete(schema, array, &budget));
+    assert_int_equal(budget.left_ns, 0);
+
+    budget.left_ns = 10 * NS_PER_MS;
+    json_object_clear(schema);
+    json_object_set(schema, "enum", words);
+    assert_false(schema_fits(schema, array, &budget, NULL));
+    assert_int_equal(budget.left_ns, 0);
 }
 
 static void test_exponential_schemas_end(void **state)
@@ -154,9 +229,9 @@ static void test_many_elements_are_compared_quickly(void **state)
     (void)state;
     for (int i = 0; i < 100000; i++)
         json_array_append_new(array, json_integer(i));
-    assert_true(schema_fits(schema, array, NULL));
+    assert_true(schema_fits(schema, array, NULL, NULL));
     json_array_append_new(array, json_real(7.0));
-    assert_false(schema_fits(schema, array, NULL));
+    assert_false(schema_fits(schema, array, NULL, NULL));
 }
 
 static void test_issues_are_limited(void **state)
@@ -169,7 +244,7 @@ static void test_issues_are_limited(void **state)
     (void)state;
     for (int i = 0; i < 1000; i++)
         json_array_append_new(array, json_integer(i));
-    assert_false(schema_fits(schema, array, &issues));
+    assert_false(schema_fits(schema, array, NULL, &issues));
     for (const char *at = issues.data; (at = strchr(at, '\n')); at++)
         lines++;
     assert_int_equal(lines, SCHEMA_ISSUE_LIMIT);
@@ -214,7 +289,7 @@ static void test_a_circle_of_defaults_ends(void **state)
     json_auto_t *value = json_object();
 
     (void)state;
-    schema_complete(schema, value);
+    assert_true(schema_complete(schema, value, NULL));
     assert_non_null(json_object_get(value, "next"));
 }
 
@@ -225,6 +300,9 @@ int main(void)
         cmocka_unit_test(test_sizes_are_told),
         cmocka_unit_test(test_what_2020_has_beyond_7),
         cmocka_unit_test(test_a_schema_cannot_hurt),
+        cmocka_unit_test(test_one_pattern_that_gives_up_is_the_last),
+        cmocka_unit_test(test_a_budget_is_for_everything),
+        cmocka_unit_test(test_a_budget_is_for_enums_and_defaults_too),
         cmocka_unit_test(test_exponential_schemas_end),
         cmocka_unit_test(test_many_elements_are_compared_quickly),
         cmocka_unit_test(test_issues_are_limited),
