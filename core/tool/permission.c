@@ -156,17 +156,10 @@ struct permission permission_stricter(struct permission a, struct permission b)
 
 /* ---- Checking ---- */
 
-/* Room for the path of a key in a set of declarations. */
-struct path {
-    char text[96];
-};
-
-static struct path path_of(const char *path, const char *key)
+/* A key can be as long as its author likes: only the error's text is cut, between characters. */
+static char *path_of(const char *path, const char *key)
 {
-    struct path longer;
-
-    (void)snprintf(longer.text, sizeof(longer.text), "%s.%s", path, key);
-    return longer;
+    return mem_printf("%s.%s", path, key);
 }
 
 static const struct key *find_key(const char *name)
@@ -204,18 +197,18 @@ enum err_code permission_check(const json_t *declared, const char *path, struct 
                            "Invalid type for '%s': expected an object.", path);
     json_object_foreach ((json_t *)(uintptr_t)declared, name, value) {
         const struct key *key = find_key(name);
-        struct path here = path_of(path, name);
+        AUTO_FREE char *here = path_of(path, name);
         enum err_code rc;
 
         if (!key)
-            return err_invalid(err, "unknown_parameter", here.text, "Unknown parameter: '%s'.",
-                               here.text);
+            return err_invalid(err, "unknown_parameter", here, "Unknown parameter: '%s'.",
+                               here);
         if (key->same && json_object_get(declared, key->name) &&
             json_object_get(declared, key->same))
-            return err_invalid(err, "invalid_value", here.text,
+            return err_invalid(err, "invalid_value", here,
                                "Invalid '%s': '%s' and '%s' are the same.", path, key->name,
                                key->same);
-        rc = check_value(key, value, here.text, err);
+        rc = check_value(key, value, here, err);
         if (rc)
             return rc;
     }
@@ -244,11 +237,11 @@ enum err_code permissions_check(const json_t *set, const char *path, struct err 
         return err_invalid(err, "invalid_type", path,
                            "Invalid type for '%s': expected an object.", path);
     json_object_foreach ((json_t *)(uintptr_t)set, name, value) {
-        struct path here = path_of(path, name);
-        enum err_code rc = permission_check(value, here.text, err);
+        AUTO_FREE char *here = path_of(path, name);
+        enum err_code rc = permission_check(value, here, err);
 
         if (!rc)
-            rc = check_carried_out(value, here.text, err);
+            rc = check_carried_out(value, here, err);
         if (rc)
             return rc;
     }
@@ -341,19 +334,19 @@ enum execution_policy permission_required(const json_t *require, const char *too
 
 static enum err_code check_names(const json_t *list, const char *path, struct err *err)
 {
-    struct path here = path_of(path, "tool_names");
+    AUTO_FREE char *here = path_of(path, "tool_names");
     size_t i;
     json_t *name;
 
     if (json_absent(list))
         return ERR_OK;
     if (!json_is_array(list))
-        return err_invalid(err, "invalid_type", here.text,
-                           "Invalid type for '%s': expected an array of strings.", here.text);
+        return err_invalid(err, "invalid_type", here,
+                           "Invalid type for '%s': expected an array of strings.", here);
     json_array_foreach (list, i, name) {
         if (!json_is_string(name))
-            return err_invalid(err, "invalid_type", here.text,
-                               "Invalid type for '%s[%zu]': expected a string.", here.text, i);
+            return err_invalid(err, "invalid_type", here,
+                               "Invalid type for '%s[%zu]': expected a string.", here, i);
     }
     return ERR_OK;
 }
@@ -370,17 +363,17 @@ static enum err_code check_filter(const json_t *filter, const char *path, struct
         return err_invalid(err, "invalid_type", path,
                            "Invalid type for '%s': expected an object.", path);
     json_object_foreach ((json_t *)(uintptr_t)filter, name, value) {
-        struct path here = path_of(path, name);
+        AUTO_FREE char *here = path_of(path, name);
 
         if (strcmp(name, "tool_names") != 0 && strcmp(name, "read_only") != 0)
-            return err_invalid(err, "unknown_parameter", here.text, "Unknown parameter: '%s'.",
-                               here.text);
+            return err_invalid(err, "unknown_parameter", here, "Unknown parameter: '%s'.",
+                               here);
     }
     if (!json_absent(read_only) && !json_is_boolean(read_only)) {
-        struct path here = path_of(path, "read_only");
+        AUTO_FREE char *here = path_of(path, "read_only");
 
-        return err_invalid(err, "invalid_type", here.text,
-                           "Invalid type for '%s': expected a boolean.", here.text);
+        return err_invalid(err, "invalid_type", here,
+                           "Invalid type for '%s': expected a boolean.", here);
     }
     return check_names(json_object_get(filter, "tool_names"), path, err);
 }
@@ -411,13 +404,13 @@ static enum err_code check_filters(const json_t *require, const char *path, stru
         return err_invalid(err, "invalid_value", path,
                            "Invalid '%s': expected 'always', 'never' or both.", path);
     json_object_foreach ((json_t *)(uintptr_t)require, name, value) {
-        struct path here = path_of(path, name);
+        AUTO_FREE char *here = path_of(path, name);
         enum err_code rc;
 
         if (strcmp(name, "always") != 0 && strcmp(name, "never") != 0)
-            return err_invalid(err, "unknown_parameter", here.text, "Unknown parameter: '%s'.",
-                               here.text);
-        rc = check_filter(value, here.text, err);
+            return err_invalid(err, "unknown_parameter", here, "Unknown parameter: '%s'.",
+                               here);
+        rc = check_filter(value, here, err);
         if (rc)
             return rc;
     }

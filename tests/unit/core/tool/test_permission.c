@@ -205,6 +205,25 @@ static void test_F38_typing_errors_are_refused(void **state)
            "Unsupported value: 'p.a': approvals of results are not available on this server.");
 }
 
+/* The field of the envelope has less room than its sentence; both end with whole characters. */
+static void test_a_long_name_is_told_whole(void **state)
+{
+    char name[3 * 50 + 1] = "";
+    struct err err = {0};
+
+    (void)state;
+    for (size_t i = 0; i < 50; i++)
+        memcpy(name + 3 * i, "€", 4);
+
+    json_auto_t *set = json_build("{s:{s:b}}", "a", name, 1);
+    AUTO_FREE char *text = mem_printf("Unknown parameter: 'pp.a.%s'.", name);
+
+    assert_int_equal(permissions_check(set, "pp", &err), ERR_INVALID);
+    assert_string_equal(err.text, text);
+    assert_int_equal(strlen(err.param), strlen("pp.a.") + 3 * 30);
+    assert_memory_equal(err.param, text + strlen("Unknown parameter: '"), strlen(err.param));
+}
+
 static void test_forms_of_require_approval(void **state)
 {
     (void)state;
@@ -269,6 +288,7 @@ int main(void)
         cmocka_unit_test(test_a_tools_own_line_comes_before_that_of_its_group),
         cmocka_unit_test(test_F38_of_two_sets_the_stricter_counts),
         cmocka_unit_test(test_F38_typing_errors_are_refused),
+        cmocka_unit_test(test_a_long_name_is_told_whole),
         cmocka_unit_test(test_forms_of_require_approval),
         cmocka_unit_test(test_what_require_approval_says_of_a_tool),
     };
