@@ -73,10 +73,11 @@ static json_t *encode_tool(const struct wanted *wanted, const struct tool_handle
         handler->init ? handler->init(&(struct tool_context){.entry = entry}) : NULL;
     json_auto_t *extras = tool_extras(handler);
     json_t *object =
-        json_build("{s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:b, s:s, s:s, s:b}", "object",
+        json_build("{s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:b, s:b, s:s, s:s, s:b}", "object",
                    "runnel.tool", "id", id, "group", handler->group, "name", handler->name,
                    "description", handler->description, "category", "builtin", "enabled", 1,
-                   "auto_execute", permission.execution == EXECUTION_AUTO, "execution_policy",
+                   "group_enabled", tool_registry_is_on(handler->group), "auto_execute",
+                   permission.execution == EXECUTION_AUTO, "execution_policy",
                    execution_policy_name(permission.execution), "result_policy",
                    result_policy_name(permission.result), "final",
                    (int)((handler->flags & TOOL_FINAL) != 0));

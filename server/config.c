@@ -18,8 +18,7 @@
 #include "core/base/clock.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
-#include "core/tool/permission.h"
-#include "core/tool/registry.h"
+#include "server/config_tools.h"
 #include "server/config_yaml.h"
 #include "server/own_address.h"
 
@@ -653,52 +652,15 @@ static enum err_code check_texts(const struct config *config, struct err *err)
     return ERR_OK;
 }
 
-/* ---- tools.permissions ---- */
+/* ---- tools ---- */
 
-/* "group/tool", or "group". */
-static bool is_tool(const char *key)
+static enum err_code check_tools(struct config *config, struct err *err)
 {
-    const char *slash = strchr(key, '/');
-    AUTO_FREE char *group = slash ? mem_strndup(key, (size_t)(slash - key)) : mem_strdup(key);
-
-    return slash ? tool_registry_find(group, slash + 1) != NULL
-                 : tool_registry_has_group(group);
-}
-
-/* Values of the file are words, those of switches too. */
-static void read_switches(json_t *declared)
-{
-    static const char *const switches[] = {"requireExecutionApproval", "requireResultApproval"};
-
-    for (size_t i = 0; i < COUNT_OF(switches); i++) {
-        const char *word = json_get_string(declared, switches[i], "");
-        bool on;
-
-        if (config_switch_parse(word, &on))
-            json_set_bool(declared, switches[i], on);
-    }
-}
-
-static enum err_code check_permissions(struct config *config, struct err *err)
-{
-    json_t *tools = json_object_get(whole_of(config)->file, "tools");
-    json_t *set = json_object_get(tools, "permissions");
-    const char *key;
-    json_t *declared;
-
-    if (json_absent(set))
-        return ERR_OK;
-    json_object_foreach (set, key, declared) {
-        read_switches(declared);
-        if (!is_tool(key))
-            return err_set(
-                err, ERR_INVALID,
-                "tools.permissions: there is no tool '%.128s': expected group/tool, or a "
-                "group",
-                key);
-    }
-    config->permissions = set;
-    return permissions_check(set, "tools.permissions", err);
+    config->tools = json_object_get(whole_of(config)->file, "tools");
+    config->permissions = json_object_get(config->tools, "permissions");
+    if (json_absent(config->permissions))
+        config->permissions = NULL;
+    return config_tools_check(config->tools, err);
 }
 
 static enum err_code check(struct config *config, struct err *err)
@@ -722,7 +684,7 @@ static enum err_code check(struct config *config, struct err *err)
     if (!rc)
         rc = check_context_tokens(config, err);
     if (!rc)
-        rc = check_permissions(config, err);
+        rc = check_tools(config, err);
     if (rc)
         return rc;
     if (config->no_auth && !own_address_is_loopback(host))

@@ -76,6 +76,8 @@ struct config {
 
     /* Where requests may go whose URLs come from clients: section `network`. */
     struct egress_rules egress;
+    /* The section `tools`: config_tools.h. Or NULL. */
+    json_t *tools;
     /* The section tools.permissions, {"group/tool": {...}}: see core/tool/permission.h. Or NULL. */
     json_t *permissions;
 };

@@ -30,6 +30,7 @@
 #include "server/auth.h"
 #include "server/commands.h"
 #include "server/config.h"
+#include "server/config_tools.h"
 #include "server/data_dir.h"
 #include "server/database.h"
 #include "server/faces.h"
@@ -213,6 +214,7 @@ static enum err_code start_executor(struct serving *serving, struct err *err)
         tool_executor_new(serving->config->tool_workers, serving->config->tool_timeout);
     enum err_code rc;
 
+    config_tools_apply(serving->config->tools);
     serving->server.executor = executor;
     rc = tool_executor_start(executor, err);
     serving->executor_started = !rc;

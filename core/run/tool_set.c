@@ -149,6 +149,14 @@ static bool is_turned_off(const struct tool_set *set, const struct tool_handler 
            !json_get_bool(json_object_get(wish, "tools"), handler->name, true);
 }
 
+/* Nobody asked for it, and what was asked for has its name. */
+static bool gives_way(const struct tool_set *set, const struct tool_handler *handler,
+                      size_t index)
+{
+    return index == json_array_size(json_array_get(set->tools, 0)) &&
+           !wish_for(set, handler->group) && tool_set_find(set, handler->name);
+}
+
 static enum err_code add_members(struct tool_set *set, json_t *entry, size_t index,
                                  struct err *err)
 {
@@ -163,7 +171,8 @@ static enum err_code add_members(struct tool_set *set, json_t *entry, size_t ind
                                .handler = handler};
         enum err_code rc;
 
-        if (!allowed(entry, handler->name) || is_turned_off(set, handler))
+        if (!allowed(entry, handler->name) || is_turned_off(set, handler) ||
+            gives_way(set, handler, index))
             continue;
         rc = add_use(set, &use, index, err);
         if (rc)
@@ -489,7 +498,7 @@ static enum err_code add_named_groups(struct tool_set *set, const json_t *tools,
     for (size_t n = 0; (group = tool_registry_group_name(n)); n++) {
         enum err_code rc;
 
-        if (!wish_for(set, group))
+        if (!wish_for(set, group) && !tool_registry_is_on(group))
             continue;
         rc = add_named_group(set, tools, made, group, err);
         if (rc)

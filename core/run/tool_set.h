@@ -21,7 +21,8 @@
  *
  * tool_groups is {"<group>": {"enabled": true, "tools": {"<tool>": true}}}, or true or false for a
  * group. Groups are off until they are named, the tools of a group on until they are named. What it
- * turns off is off, also where an mcp entry would offer it.
+ * turns off is off, also where an mcp entry would offer it. Groups that the operator has turned on are
+ * on until they are named, and a tool of theirs gives way to one of that name that the request brings.
  *
  * A tool with defer_loading waits for the client's tool_search to load it. Without such a search
  * there is nothing to wait for, and it is offered like any other.

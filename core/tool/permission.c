@@ -66,6 +66,7 @@ static const struct key {
     {"permissionLevel",          NULL,        levels},
     {"requireExecutionApproval", NULL,        NULL},
     {"requireResultApproval",    NULL,        NULL},
+    {"autoExecute",              NULL,        NULL},
 };
 /* clang-format on */
 
@@ -93,11 +94,14 @@ static bool old_execution(const json_t *declared, enum execution_policy *ret_pol
 {
     const json_t *level = said(declared, &keys[2]);
     const json_t *required = said(declared, &keys[3]);
+    const json_t *automatic = said(declared, &keys[5]);
 
-    if (!level && !required)
+    if (!level && !required && !automatic)
         return false;
     *ret_policy = level ? place_of(levels, level) : EXECUTION_AUTO;
-    if (json_is_false(required))
+    if (automatic && !json_is_true(automatic) && *ret_policy == EXECUTION_AUTO)
+        *ret_policy = EXECUTION_ASK_ONCE;
+    if (json_is_false(required) && !automatic)
         *ret_policy = EXECUTION_AUTO;
     return true;
 }

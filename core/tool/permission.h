@@ -25,6 +25,7 @@
  *   permissionLevel           "public", "moderate", "sensitive": auto, ask-once, ask-always
  *   requireExecutionApproval  false: auto, whatever the level
  *   requireResultApproval     true: always
+ *   autoExecute               true: auto, false: ask-once; beside another word the stricter counts
  *
  * A word that is none of these is refused where it comes in (permission_check()), and is the
  * strictest of all should it come from elsewhere: a typing error never opens anything.

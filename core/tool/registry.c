@@ -9,6 +9,10 @@
 static const struct tool_handler **all;
 static size_t count;
 
+/* Names that stand in handlers. */
+static const char **on;
+static size_t on_count;
+
 static const struct tool_group *const no_groups[] = {NULL};
 static const struct tool_group *const *described = no_groups;
 
@@ -44,7 +48,8 @@ void tool_registry_set(const struct tool_handler *const *handlers)
     for (size_t i = 0; i < count; i++)
         plain_handler_free(all[i]);
     free(TAKE(all));
-    count = 0;
+    free(TAKE(on));
+    count = on_count = 0;
     for (; handlers && *handlers; handlers++)
         put(*handlers);
 }
@@ -116,6 +121,24 @@ const struct tool_group *tool_registry_group(const char *name)
         if (strcmp(described[i]->name, name) == 0)
             return described[i];
     return NULL;
+}
+
+void tool_registry_turn_on(const char *group)
+{
+    const struct tool_handler *first = tool_registry_member(group, 0);
+
+    if (!first || tool_registry_is_on(group))
+        return;
+    on = mem_resize(on, on_count + 1, sizeof(const char *));
+    on[on_count++] = first->group;
+}
+
+bool tool_registry_is_on(const char *group)
+{
+    for (size_t i = 0; i < on_count; i++)
+        if (strcmp(on[i], group) == 0)
+            return true;
+    return false;
 }
 
 struct permission tool_registry_permission(const struct tool_handler *handler)

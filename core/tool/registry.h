@@ -36,6 +36,10 @@ const struct tool_handler *tool_registry_find(const char *group, const char *nam
 /* True if any handler belongs to the group. */
 bool tool_registry_has_group(const char *group);
 
+/* The operator's word: it is on for requests that say nothing about it. At start. */
+void tool_registry_turn_on(const char *group);
+bool tool_registry_is_on(const char *group);
+
 /* The group's handlers in list order: the n-th, or NULL past the end. */
 const struct tool_handler *tool_registry_member(const char *group, size_t n);
 

@@ -1,4 +1,10 @@
-"""The tools that the server executes, listed."""
+"""The tools that the server executes, listed, and what the operator says of them."""
+
+import subprocess
+
+import pytest
+
+from harness.tools import call
 
 
 def listed(http, query=""):
@@ -62,3 +68,88 @@ def test_a_list_that_makes_no_sense_is_refused(http):
                          ("?level=PUBLIC", "level")]:
         answer = http.get(f"/v1/runnel/tools{query}")
         assert answer.status_code == 400 and answer.json()["error"]["param"] == param
+
+
+# ---- The operator ----
+
+@pytest.fixture
+def configured(start_server, tmp_path, upstream):
+    """A server with this section `tools`, as a client and its plain HTTP."""
+    def configured(text):
+        config = tmp_path / "runnel.yaml"
+        config.write_text("tools:\n" + text)
+        server = start_server(config=config)
+        return server.sdk(), server.http()
+    return configured
+
+
+def offered(request):
+    return [tool["function"]["name"] for tool in request.get("tools", [])
+            if tool["function"]["name"] not in ("ReadVar", "ListVars")]
+
+
+def test_F80_the_operator_turns_groups_on_and_tools_off(configured, upstream):
+    """What is on needs no word of a request, which may turn it off; what is off is not there."""
+    client, http = configured("  groups:\n    basic: {enabled: true, tools: {text: false}}\n"
+                              "    careful: false\n")
+    def ask(runnel=None, **more):
+        client.responses.create(model="demo", input="go", extra_body={"runnel": runnel or {}}, **more)
+        return offered(upstream.chats()[-1])
+
+    assert ask() == ["datetime", "json2interface"]
+    assert ask({"tool_groups": {"basic": {"tools": {"datetime": False}}}}) == ["json2interface"]
+    assert ask({"tool_groups": {"basic": False}}) == []
+    own = {"type": "function", "name": "datetime", "parameters": {"type": "object", "properties": {}},
+           "strict": False}
+    assert ask(tools=[own]) == ["datetime", "json2interface"]
+    shown = {tool["name"]: tool for tool in http.get("/v1/runnel/tools?group=basic").json()["data"]}
+    assert set(shown) == {"datetime", "json2interface"} and shown["datetime"]["group_enabled"] is True
+    for groups, param in [({"basic": {"tools": {"text": True}}}, "runnel.tool_groups.basic.tools.text"),
+                          ({"careful": True}, "runnel.tool_groups.careful")]:
+        answer = http.post("/v1/responses", json={"model": "demo", "input": "go",
+                                                  "runnel": {"tool_groups": groups}})
+        assert answer.status_code == 400 and answer.json()["error"]["param"] == param
+    thread = client.beta.threads.create(messages=[{"role": "user", "content": "go"}])
+    assistant = client.beta.assistants.create(model="demo")
+    client.beta.threads.runs.create_and_poll(thread_id=thread.id, assistant_id=assistant.id,
+                                             poll_interval_ms=50)
+    assert offered(upstream.chats()[-1]) == ["datetime", "json2interface"]
+
+
+def asked_about(client, upstream, tool, **arguments):
+    """The policies by which its call was asked about."""
+    upstream.script({"match": {"tool_results": True}, "answer": {"text": "ok"}},
+                    {"answer": {"tool_calls": [call(tool, 1, **arguments)]}})
+    answer = client.responses.create(model="demo", input="go", extra_body={
+        "runnel": {"tool_groups": {"basic": True, "careful": True}}})
+    return [item.runnel["policy"] for item in answer.output if item.type == "mcp_approval_request"]
+
+
+def test_F80_a_tool_asks_unless_it_or_its_group_runs_by_itself(client, upstream):
+    assert asked_about(client, upstream, "test_careful", text="x") == ["ask-once"]
+    assert asked_about(client, upstream, "datetime") == []
+
+
+def test_F80_settings_beat_the_tool(configured, upstream):
+    """Both ways, and for one tool before its group."""
+    client, http = configured("  permissions:\n    careful: {autoExecute: true}\n"
+                              "    basic: {autoExecute: false}\n    basic/text: {execution: auto}\n")
+    assert asked_about(client, upstream, "test_careful", text="x") == []
+    assert asked_about(client, upstream, "datetime") == ["ask-once"]
+    assert asked_about(client, upstream, "text", input="four", operation="length") == []
+    shown = {tool["name"]: tool["auto_execute"] for tool in http.get("/v1/runnel/tools").json()["data"]
+             if tool["group"] in ("basic", "careful")}
+    assert shown == {"datetime": False, "text": True, "json2interface": False, "test_careful": True}
+
+
+@pytest.mark.parametrize("text, words", [
+    ("{groups: {basics: true}}", "tools.groups: there is no tool group 'basics'"),
+    ("{groups: {basic: {tools: {text: maybe}}}}",
+     "tools.groups.basic.tools.text: expected true or false"),
+    ("{permissions: {basic/texts: {}}}", "tools.permissions: there is no tool 'basic/texts'")])
+def test_F80_a_typing_error_stops_the_start(binary, tmp_path, text, words):
+    config = tmp_path / "runnel.yaml"
+    config.write_text(f"tools: {text}\n")
+    ended = subprocess.run([binary, "serve", "--config", config, "--data-dir", tmp_path / "data"],
+                           capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 2 and words in ended.stderr

@@ -283,13 +283,54 @@ static void sections_of_later_features_are_accepted(void **state)
     struct config *config =
         read_file("embeddings: {upstream: main, model: e}\n"
                   "mcp_servers: []\n"
-                  "tools: {groups: {shell: [a]}, permissions: {}}\n"
+                  "tools: {groups: {}, permissions: {}}\n"
                   "network: {allow_internal_hosts: [\"127.0.0.1:9000\"]}\n"
                   "sandbox: {roots: [{name: shared, path: /srv/shared, writable: false}]}\n");
 
     (void)state;
     assert_non_null(config);
     config_free(config);
+}
+
+/* F80: what the operator says of tools, with an exact word about each typing error. */
+static void F80_tools_are_checked_to_the_last_word(void **state)
+{
+    struct config *config = read_file(
+        "tools:\n"
+        "  groups: {vars: on, basic: {enabled: true, tools: {text: no}}}\n"
+        "  permissions: {basic/text: {execution: auto}, basic: {autoExecute: off}}\n");
+    const json_t *groups;
+
+    (void)state;
+    assert_non_null(config);
+    groups = json_object_get(config->tools, "groups");
+    assert_true(json_is_true(json_object_get(groups, "vars")));
+    assert_true(json_is_false(
+        json_object_get(json_object_get(json_object_get(groups, "basic"), "tools"), "text")));
+    config_free(config);
+    refused(read_file("tools: {groups: {basics: true}}\n"),
+            "tools.groups: there is no tool group 'basics'");
+    refused(read_file("tools: {groups: {basic: yep}}\n"),
+            "tools.groups.basic: expected true or false");
+    refused(read_file("tools: {groups: {basic: [text]}}\n"),
+            "tools.groups.basic: expected true or false");
+    refused(read_file("tools: {groups: [basic]}\n"), "tools.groups: expected keys and values");
+    refused(read_file("tools: {groups: {basic: {enable: true}}}\n"),
+            "unknown key: tools.groups.basic.enable");
+    refused(read_file("tools: {groups: {basic: {enabled: maybe}}}\n"),
+            "tools.groups.basic.enabled: expected true or false");
+    refused(read_file("tools: {groups: {basic: {tools: {texts: false}}}}\n"),
+            "tools.groups.basic.tools: the tool group 'basic' has no tool 'texts'");
+    refused(read_file("tools: {groups: {basic: {tools: {text: 2}}}}\n"),
+            "tools.groups.basic.tools.text: expected true or false");
+    refused(read_file("tools: {groups: {basic: {tools: [text]}}}\n"),
+            "tools.groups.basic.tools: expected keys and values");
+    refused(read_file("tools: {permissions: {basic/texts: {}}}\n"),
+            "tools.permissions: there is no tool 'basic/texts'");
+    refused(read_file("tools: {permissions: {basic/text: {autoExecute: maybe}}}\n"),
+            "tools.permissions.basic/text.autoExecute");
+    refused(read_file("tools: {permissions: {basic/text: {execution: ask}}}\n"),
+            "tools.permissions.basic/text.execution");
 }
 
 static void a_file_that_is_not_one_is_refused_with_its_line(void **state)
@@ -395,6 +436,7 @@ int main(void)
         cmocka_unit_test(an_unknown_key_of_the_file_is_named_with_its_path),
         cmocka_unit_test(internal_hosts_are_exact_pairs),
         cmocka_unit_test(sections_of_later_features_are_accepted),
+        cmocka_unit_test(F80_tools_are_checked_to_the_last_word),
         cmocka_unit_test(a_file_that_is_not_one_is_refused_with_its_line),
         cmocka_unit_test(aliases_do_not_make_an_endless_tree),
         cmocka_unit_test(an_empty_file_sets_nothing),

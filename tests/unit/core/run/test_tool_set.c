@@ -551,6 +551,34 @@ static void F73_a_tool_may_not_be_there_in_a_run(void **state)
     tool_set_clear(&set);
 }
 
+static void F80_a_group_of_the_operators_is_on_until_a_request_turns_it_off(void **state)
+{
+    json_auto_t *off = json_build("{s:{s:b}}", "tool_groups", "g", 0);
+    json_auto_t *fewer = json_build("{s:{s:{s:{s:b}}}}", "tool_groups", "g", "tools", "two", 0);
+    json_auto_t *own = json_build("[{s:s, s:s}]", "type", "function", "name", "one");
+    struct tool_set set;
+
+    (void)state;
+    tool_registry_turn_on("g");
+    assert_int_equal(tool_set_init(&set, NULL, NULL, NULL), ERR_OK);
+    assert_int_equal(set.count, 2);
+    tool_set_clear(&set);
+    assert_int_equal(tool_set_init(&set, NULL, off, NULL), ERR_OK);
+    assert_int_equal(set.count, 0);
+    tool_set_clear(&set);
+    assert_int_equal(tool_set_init(&set, NULL, fewer, NULL), ERR_OK);
+    assert_int_equal(set.count, 1);
+    tool_set_clear(&set);
+
+    /* A tool of the request is not turned away because of it. */
+    assert_int_equal(tool_set_init(&set, own, NULL, NULL), ERR_OK);
+    assert_int_equal(set.count, 2);
+    assert_true(tool_use_is_clients(tool_set_find(&set, "one")));
+    tool_set_clear(&set);
+    assert_int_equal(tool_set_init(&set, own, fewer, NULL), ERR_INVALID);
+    tool_registry_set(all);
+}
+
 static void tool_set_wants_a_label_for_each_server(void **state)
 {
     struct tool_set set;
@@ -621,6 +649,7 @@ int main(void)
         cmocka_unit_test(tool_choice_may_await_a_server),
         cmocka_unit_test(F73_a_tool_is_made_once_for_each_run),
         cmocka_unit_test(F73_a_tool_may_not_be_there_in_a_run),
+        cmocka_unit_test(F80_a_group_of_the_operators_is_on_until_a_request_turns_it_off),
         cmocka_unit_test(tool_set_wants_a_label_for_each_server),
         cmocka_unit_test(servers_do_not_come_with_items),
         cmocka_unit_test(secrets_are_kept_apart_by_place),
