@@ -16,7 +16,9 @@
 
 #include "core/base/clock.h"
 #include "core/base/json.h"
+#include "core/base/log.h"
 #include "core/base/mem.h"
+#include "core/model/mask.h"
 #include "core/model/model.h"
 #include "core/net/http_client.h"
 #include "core/run/engine.h"
@@ -316,25 +318,50 @@ static enum err_code find_upstream(struct request *request,
     return ERR_OK;
 }
 
+/* What goes on: the bytes that came, unless there are masks for the messages. The caller frees. */
+static enum err_code masked_body(struct request *request, char **ret_body, size_t *ret_length,
+                                 struct err *err)
+{
+    const struct masks *masks = request_server(request)->config->masks;
+    const char *body = request_body(request, ret_length);
+    json_auto_t *copy = NULL;
+    struct err why = {0};
+
+    if (masks) {
+        copy = json_deep_copy(request_json(request));
+        if (masks_apply(masks, json_object_get(copy, "messages"), &why)) {
+            log_warn("a chat was not sent: %s", why.text);
+            return err_set(err, ERR_INTERNAL, "the masks could not be applied");
+        }
+    }
+    *ret_body = copy ? json_text(copy) : mem_strndup(body, *ret_length);
+    if (copy)
+        *ret_length = strlen(*ret_body);
+    return ERR_OK;
+}
+
 enum err_code api_chat_completions(struct request *request, struct err *err)
 {
     const struct model_upstream *upstream = NULL;
     struct request_later later = {.go_on = go_on, .drop = dropped};
     bool stream = false;
-    const char *body;
+    char *body = NULL;
+    size_t length = 0;
     struct chat *chat;
     enum err_code rc = find_upstream(request, &upstream, err);
 
     if (!rc)
         rc = param_bool(request_json(request), "", "stream", &stream, err);
+    if (!rc)
+        rc = masked_body(request, &body, &length, err);
     if (rc)
         return rc;
     chat = mem_new(struct chat);
     chat->loop = engine_any_loop(request_server(request)->engine);
     chat->upstream = upstream;
     chat->wants_stream = stream;
-    body = request_body(request, &chat->request_length);
-    chat->request = mem_strndup(body, chat->request_length);
+    chat->request = body;
+    chat->request_length = length;
     chat->start.run = start_chat;
     chat->stream_ready.run = stream_ready;
     chat->request_done.run = request_done;

@@ -18,6 +18,7 @@
 #include "core/base/clock.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/model/mask.h"
 #include "server/config_tools.h"
 #include "server/config_yaml.h"
 #include "server/own_address.h"
@@ -663,6 +664,21 @@ static enum err_code check_tools(struct config *config, struct err *err)
     return config_tools_check(config->tools, err);
 }
 
+/* ---- hooks ---- */
+
+static enum err_code build_masks(struct config *config, struct err *err)
+{
+    const json_t *hooks = json_object_get(whole_of(config)->file, "hooks");
+    const json_t *list = json_object_get(hooks, "before_send");
+    struct err why = {0};
+
+    if (!json_array_size(list))
+        return ERR_OK;
+    if (masks_new(list, &config->masks, &why))
+        return err_set(err, ERR_INVALID, "hooks.before_send%s", why.text);
+    return ERR_OK;
+}
+
 static enum err_code check(struct config *config, struct err *err)
 {
     char host[256];
@@ -685,6 +701,8 @@ static enum err_code check(struct config *config, struct err *err)
         rc = check_context_tokens(config, err);
     if (!rc)
         rc = check_tools(config, err);
+    if (!rc)
+        rc = build_masks(config, err);
     if (rc)
         return rc;
     if (config->no_auth && !own_address_is_loopback(host))
@@ -748,6 +766,7 @@ void config_free(struct config *config)
     free(config->upstreams);
     free(whole_of(config)->patterns);
     free(whole_of(config)->open);
+    masks_free(config->masks);
     json_decref(whole_of(config)->file);
     free(whole_of(config));
 }

@@ -20,11 +20,13 @@
  * over the default.
  *
  * The file may also hold sections, for what does not fit on a line: upstreams, embeddings,
- * mcp_servers, tools, network, sandbox. They are checked to the last key, those of features
+ * mcp_servers, tools, hooks, network, sandbox. They are checked to the last key, those of features
  * that this version does not have too, so that a typing error never passes as a setting.
  *
  * No variable OPENAI_* is ever read: users set those to point at us.
  */
+
+struct masks;
 
 enum unknown_parameters {
     UNKNOWN_IGNORE,
@@ -76,6 +78,8 @@ struct config {
 
     /* Where requests may go whose URLs come from clients: section `network`. */
     struct egress_rules egress;
+    /* The section hooks.before_send: see core/model/mask.h. Or NULL. */
+    struct masks *masks;
     /* The section `tools`: config_tools.h. Or NULL. */
     json_t *tools;
     /* The section tools.permissions, {"group/tool": {...}}: see core/tool/permission.h. Or NULL. */

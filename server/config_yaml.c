@@ -228,6 +228,16 @@ static const struct key tools_keys[] = {
     {"permissions", SHAPE_ANY, false, NULL},
     {0},
 };
+static const struct key mask_keys[] = {
+    {"pattern",     SHAPE_TEXT, true,  NULL},
+    {"replacement", SHAPE_TEXT, false, NULL},
+    {"flags",       SHAPE_TEXT, false, NULL},
+    {0},
+};
+static const struct key hooks_keys[] = {
+    {"before_send", SHAPE_MAPS, false, mask_keys},
+    {0},
+};
 static const struct key network_keys[] = {
     {"allow_internal_hosts", SHAPE_TEXTS, false, NULL},
     {0},
@@ -247,6 +257,7 @@ static const struct key sections[] = {
     {"embeddings",  SHAPE_MAP,  false, embeddings_keys},
     {"mcp_servers", SHAPE_MAPS, false, mcp_server_keys},
     {"tools",       SHAPE_MAP,  false, tools_keys},
+    {"hooks",       SHAPE_MAP,  false, hooks_keys},
     {"network",     SHAPE_MAP,  false, network_keys},
     {"sandbox",     SHAPE_MAP,  false, sandbox_keys},
     {0},

@@ -43,15 +43,30 @@ static json_t *stats(const struct run_row *row)
     return object;
 }
 
+/* Where it went wrong. What could not even be stored is not known by its run. */
+static const char *error_phase(const struct run_row *row, const json_t *notes)
+{
+    if (row->status != RUN_FAILED)
+        return NULL;
+    return json_get_string(notes, "error_phase", chain_phase_name(CHAIN_EXECUTION));
+}
+
 void encode_chain_stats(json_t *object, const struct run_row *row)
 {
     json_auto_t *counted = NULL;
+    json_auto_t *tokens = NULL;
+    const char *phase;
 
     if (!run_status_is_final(row->status) || !row->usage)
         return;
     counted = stats(row);
-    if (json_get_int(counted, "calls", 0))
-        json_set(object, "runnel", json_build("{s:O}", "stats", counted));
+    if (!json_get_int(counted, "calls", 0))
+        return;
+    json_set(object, "runnel", json_build("{s:O}", "stats", counted));
+    tokens = json_parse_own(row->usage);
+    phase = error_phase(row, json_object_get(tokens, "runnel"));
+    if (phase)
+        json_set_string(json_object_get(object, "runnel"), "error_phase", phase);
 }
 
 /* ---- The result ---- */
@@ -95,12 +110,13 @@ static json_t *arguments_of(const struct chain_call *call)
     return args;
 }
 
-static json_t *result_of(const struct chain_call *call)
+static json_t *result_of(const struct chain_call *call, const json_t *notes)
 {
-    return json_build("{s:s, s:s?, s:s?, s:s?, s:s?, s:s?}", "status", call->status, "data",
-                      call->data, "error", call->error, "reject_reason", call->reject_reason,
-                      "cache_var_args", call->args_variable, "cache_var_result",
-                      call->result_variable);
+    return json_build("{s:s, s:s?, s:s?, s:s?, s:s?, s:s?, s:s?}", "status", call->status,
+                      "data", call->data, "error", call->error, "error_phase",
+                      json_get_string(notes, "error_phase", NULL), "reject_reason",
+                      call->reject_reason, "cache_var_args", call->args_variable,
+                      "cache_var_result", call->result_variable);
 }
 
 /* The tokens of the request that told the model the call's result. */
@@ -132,7 +148,7 @@ static void add_call(void *arg, size_t at, const struct chain_call *call)
         history->calls,
         json_build("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "call_id",
                    *item->call_id ? item->call_id : item->id, "tool_name", call->name, "args",
-                   arguments_of(call), "result", result_of(call), "start_time",
+                   arguments_of(call), "result", result_of(call, notes), "start_time",
                    copy_of(notes, "start"), "end_time", copy_of(notes, "end"), "round_index",
                    copy_of(notes, "round"), "llm_usage", usage_of(history, at)));
 }
@@ -152,6 +168,7 @@ json_t *encode_chain(const struct run_row *row, const struct item_row *items, si
         .calls = json_array(), .tokens = tokens, .items = places, .bodies = bodies};
     json_t *object = encode_new(row->id, "runnel.chain", row->created_at);
     CLEANUP(chain_text_clear) struct chain_text text;
+    const char *phase;
 
     for (size_t i = 0; i < count; i++) {
         places[i] = &items[i];
@@ -167,6 +184,9 @@ json_t *encode_chain(const struct run_row *row, const struct item_row *items, si
     json_set(object, "tool_call_history", history.calls);
     json_set(object, "usage", encode_usage(row->usage));
     field_set_own(object, "error", row->error, "null");
+    phase = error_phase(row, json_object_get(tokens, "runnel"));
+    if (phase && json_is_object(json_object_get(object, "error")))
+        json_set_string(json_object_get(object, "error"), "phase", phase);
     json_set(object, "stats", stats(row));
     return object;
 }

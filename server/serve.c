@@ -37,6 +37,7 @@
 #include "server/http.h"
 #include "server/keeper.h"
 #include "server/listen.h"
+#include "server/masking.h"
 #include "server/params.h"
 #include "server/server.h"
 #include "server/sse.h"
@@ -221,6 +222,11 @@ static enum err_code start_executor(struct serving *serving, struct err *err)
     return rc;
 }
 
+static enum err_code start_masking(struct serving *serving, struct err *err)
+{
+    return masking_start(serving->config->masks, &serving->server.masking, err);
+}
+
 static enum err_code start_engine(struct serving *serving, struct err *err)
 {
     const struct config *config = serving->config;
@@ -232,6 +238,7 @@ static enum err_code start_engine(struct serving *serving, struct err *err)
         .responses = &responses_face,
         .permissions = config->permissions,
         .seal = &serving->server.seal,
+        .before_send = masking_hook(serving->server.masking),
         .upstreams = config->upstreams,
         .upstream_count = config->upstream_count,
         .loops = config->run_loops,
@@ -293,9 +300,9 @@ static enum err_code start_keeper(struct serving *serving, struct err *err)
 }
 
 static step_fn *const steps[] = {
-    lock_data_dir, find_identity, find_key,   open_socket,    start_database,
-    start_writers, ensure_key,    start_demo, start_executor, start_engine,
-    start_workers, start_keeper,  start_http,
+    lock_data_dir, find_identity, find_key,     open_socket,    start_database,
+    start_writers, ensure_key,    start_demo,   start_executor, start_masking,
+    start_engine,  start_workers, start_keeper, start_http,
 };
 
 static enum err_code go_up(struct serving *serving, struct err *err)
@@ -341,6 +348,7 @@ static void go_down(struct serving *serving)
         engine_stop(server->engine);
     if (serving->executor_started)
         tool_executor_stop(server->executor, TOOL_PATIENCE_NS);
+    masking_stop(server->masking);
     if (serving->writers_started)
         store_writers_stop(server->store);
     if (server->engine)

@@ -17,6 +17,7 @@
 
 struct engine;
 struct http;
+struct masking;
 struct store;
 struct tool_executor;
 struct workers;
@@ -26,6 +27,7 @@ struct server {
     struct store *store;
     struct engine *engine;
     struct tool_executor *executor;
+    struct masking *masking; /* sees what goes to models; or NULL */
     struct http *http;
     struct workers *workers;       /* for what comes over WebSockets */
     struct seal seal;              /* the same on all servers of the database */

@@ -49,7 +49,7 @@ static void *run_worker(void *arg)
     struct workers *workers = arg;
     struct work *work;
 
-    pthread_setname_np(pthread_self(), "socket-worker");
+    pthread_setname_np(pthread_self(), "worker");
     while ((work = take(workers)))
         work->run(work);
     if (workers->store)

@@ -7,7 +7,8 @@
  * workers.h -- threads that may wait for the store, for those that may not.
  *
  * An HTTP request has a worker of libmicrohttpd's; what comes over a WebSocket arrives on a loop,
- * which must never block. So it is handed over here, and comes back to its loop as a task.
+ * which must never block. So it is handed over here, and comes back to its loop as a task. So is work
+ * that takes a loop too long (masking.h); then there need be no store.
  *
  * A work sits inside whatever it is about and is in line once at a time. How much is in line is
  * limited by who puts it there.

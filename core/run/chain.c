@@ -138,6 +138,20 @@ enum chain_stop chain_reason_parse(const char *reason)
     return CHAIN_GOES_ON;
 }
 
+const char *chain_phase_name(enum chain_phase phase)
+{
+    static const char *const names[] = {
+        [CHAIN_WENT_WELL] = NULL,
+        [CHAIN_PARSE_ARGUMENTS] = "parse_arguments",
+        [CHAIN_TOOL_EXECUTION] = "tool_execution",
+        [CHAIN_LLM_RESPONSE] = "llm_response",
+        [CHAIN_FINAL_RESPONSE] = "final_response",
+        [CHAIN_EXECUTION] = "chain_execution",
+    };
+
+    return names[phase];
+}
+
 char *chain_placeholder(enum chain_stop stop)
 {
     AUTO_FREE char *message =
@@ -188,12 +202,14 @@ void chain_note(const struct chain *chain, json_t *tokens)
     json_t *notes = json_object_get(tokens, "runnel");
     json_t *turns;
 
-    if (!chain->all_calls)
+    if (!chain->all_calls && !chain->failed)
         return;
     if (!notes) {
         notes = json_object();
         json_set(tokens, "runnel", notes);
     }
+    if (chain->failed)
+        json_set_string(notes, "error_phase", chain_phase_name(chain->failed));
     json_set_int(notes, "rounds", chain->all_rounds);
     json_set_int(notes, "calls", chain->all_calls);
     turns = json_array();

@@ -33,6 +33,16 @@ enum chain_stop {
     CHAIN_SILENT, /* the model said nothing */
 };
 
+/* Where something went wrong. */
+enum chain_phase {
+    CHAIN_WENT_WELL,
+    CHAIN_PARSE_ARGUMENTS, /* what the model wrote could not be used: it was told */
+    CHAIN_TOOL_EXECUTION,  /* the tool has failed: so was that */
+    CHAIN_LLM_RESPONSE, /* the model could not be asked, or its answer broke: the run failed */
+    CHAIN_FINAL_RESPONSE, /* so did its last answer, the one without tools */
+    CHAIN_EXECUTION,      /* anything else that ended the run */
+};
+
 /* What a turn of the model took. */
 struct chain_turn {
     int turn;
@@ -41,12 +51,13 @@ struct chain_turn {
 };
 
 struct chain {
-    unsigned max_rounds;  /* 0 until the server's is set */
-    int64_t max_calls;    /* INT64_MAX for no limit */
-    unsigned rounds;      /* in a row */
-    unsigned round_calls; /* executed in the one that goes on */
-    enum chain_stop stop; /* why the next answer is the last, or a call was not executed */
-    bool chinese;         /* what is written for the model */
+    unsigned max_rounds;     /* 0 until the server's is set */
+    int64_t max_calls;       /* INT64_MAX for no limit */
+    unsigned rounds;         /* in a row */
+    unsigned round_calls;    /* executed in the one that goes on */
+    enum chain_stop stop;    /* why the next answer is the last, or a call was not executed */
+    bool chinese;            /* what is written for the model */
+    enum chain_phase failed; /* of the run, when it has */
 
     /* Of the whole run. */
     unsigned all_rounds;
@@ -76,13 +87,17 @@ void chain_add_turn(struct chain *chain, int turn, const struct model_usage *usa
 const char *chain_reason(enum chain_stop stop);
 enum chain_stop chain_reason_parse(const char *reason);
 
+/* "parse_arguments" ...; NULL for none. */
+const char *chain_phase_name(enum chain_phase phase);
+
 /* Instead of the output of a call that was not executed. The caller frees. */
 char *chain_placeholder(enum chain_stop stop);
 
 /* What the model is told last, as a message of the Chat API. New reference. */
 json_t *chain_last_word(const struct chain *chain);
 
-/* Adds to the tokens of the run ({"runnel": {rounds, calls, turns}}) what chain_init() reads. */
+/* Adds to the tokens of the run ({"runnel": {rounds, calls, turns}}) what chain_init() reads, and under
+ * "error_phase" where the run failed. */
 void chain_note(const struct chain *chain, json_t *tokens);
 
 /* The tokens of the request that came after `turn`, from a note; false when none is known. */

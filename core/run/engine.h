@@ -26,6 +26,7 @@
  * outside core/run touches a struct run.
  */
 
+struct before_send;
 struct engine;
 struct log_reader;
 
@@ -44,6 +45,7 @@ struct engine_options {
     const json_t
         *permissions;        /* the operator's `tools.permissions`, only read; NULL for none */
     const struct seal *seal; /* for what clients carry */
+    struct before_send *before_send;        /* sees all requests to models; NULL for none */
     const struct model_upstream *upstreams; /* fixed at start */
     size_t upstream_count;
     unsigned loops;                  /* 0: as many as there are cores */

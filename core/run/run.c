@@ -677,6 +677,8 @@ void run_fail(struct run *run, const char *code, const char *message)
     if (run->life != RUN_ALIVE)
         return;
     log_info("run %s failed: %s: %s", run->row.id, code, message);
+    if (!run->chain.failed)
+        run->chain.failed = CHAIN_EXECUTION;
     free(run->row.error);
     run->row.error = json_text(error);
     cut_short(run, "run_failed", STEP_FAILED);

@@ -71,6 +71,7 @@ struct call {
     bool rejected;   /* a person has: it does not run */
     bool lost;       /* it was approved before, and nobody knows whether it ran */
     bool failed;
+    bool misread;              /* for its arguments */
     json_t *fault;             /* why a remote server gave no result, as its item shows it */
     bool said_text;            /* a final tool has streamed text */
     uint64_t told_ns;          /* when its live metadata was told last; 0: never */
@@ -132,6 +133,7 @@ struct run {
     struct step *step;  /* the open one, or NULL */
 
     /* The turn. */
+    struct sending *sending; /* the next request, while a hook looks at it; or NULL */
     struct model_turn *model;
     const struct model_upstream *upstream; /* that is, or was last, asked */
     struct part *held;                     /* said in the middle of a call: told after it */
@@ -275,8 +277,9 @@ void run_close_item(struct run *run, enum item_status status);
 void run_ask_model(struct run *run);
 /* What the model may see, oldest first; the caller frees the array. */
 const struct item_row **run_gather_items(const struct run *run, size_t *ret_count);
-/* A request as its upstream understands it; takes `chat`. */
-json_t *run_in_dialect(const struct run *run, const json_t *config, json_t *chat);
+/* Asks the upstream, when the operator's hook has seen the request; takes `chat`. */
+void run_send(struct run *run, json_t *config, json_t *chat, const struct model_events *events);
+void run_stop_sending(struct run *run);
 void run_model_failed(struct run *run, const struct err *error);
 void run_stop_model(struct run *run);
 /* The model has said something to the user in this turn. */

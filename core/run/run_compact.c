@@ -238,28 +238,27 @@ static const struct model_events events = {
 };
 
 /* All that there is, as far as the model can read it. */
-static json_t *build_request(struct run *run)
+static json_t *build_request(struct run *run, json_t *config)
 {
     struct context context = context_of(run);
-    json_auto_t *config = json_copy(run->config);
     size_t count;
     AUTO_FREE const struct item_row **items = run_gather_items(run, &count);
     json_t *request;
 
-    json_object_del(config, "max_output_tokens");
-    json_set_string(config, "truncation", "auto");
     context.config = config;
     context_fit(&context, items, &count);
     request = context_request(run->row.id, config, &run->tools, items, count,
                               CONTEXT_LAST_ANSWER | CONTEXT_CHOICE_SPENT);
     compaction_ask(request);
-    return run_in_dialect(run, config, request);
+    return request;
 }
 
 void run_compact(struct run *run)
 {
-    json_auto_t *request = build_request(run);
+    json_auto_t *config = json_copy(run->config);
 
+    json_object_del(config, "max_output_tokens");
+    json_set_string(config, "truncation", "auto");
     buf_reset(&run->summary);
-    run->model = model_turn_start(run->loop, run->upstream, request, &events, run);
+    run_send(run, config, build_request(run, config), &events);
 }

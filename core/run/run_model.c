@@ -13,7 +13,6 @@
 #include "core/base/mem.h"
 #include "core/run/context.h"
 #include "core/run/context_fit.h"
-#include "core/run/context_responses.h"
 
 /* ---- What the model says ---- */
 
@@ -341,6 +340,7 @@ static const char *public_text(const struct err *error)
 void run_model_failed(struct run *run, const struct err *error)
 {
     run->model = NULL;
+    run->chain.failed = run->last_answer ? CHAIN_FINAL_RESPONSE : CHAIN_LLM_RESPONSE;
     log_info("run %s: %s", run->row.id, error->text);
     run_fail(run, error_code(error), public_text(error));
     run_pump(run);
@@ -385,17 +385,6 @@ const struct item_row **run_gather_items(const struct run *run, size_t *ret_coun
     return items;
 }
 
-json_t *run_in_dialect(const struct run *run, const json_t *config, json_t *chat)
-{
-    json_t *request;
-
-    if (run->upstream->dialect != MODEL_DIALECT_RESPONSES)
-        return chat;
-    request = context_responses(chat, config, &run->tools, run->upstream->name);
-    json_decref(chat);
-    return request;
-}
-
 /* The form in which turns that are over are sent. */
 static bool wants_compact(const struct run *run)
 {
@@ -406,11 +395,10 @@ static bool wants_compact(const struct run *run)
 }
 
 /* NULL when there are not enough tokens left for it. */
-static json_t *build_request(struct run *run)
+static json_t *build_request(struct run *run, json_t *config)
 {
     size_t count;
     AUTO_FREE const struct item_row **items = run_gather_items(run, &count);
-    json_auto_t *config = budget_config(&run->budget, run->config);
     const struct context context = {.upstream = run->upstream,
                                     .run_id = run->row.id,
                                     .config = config,
@@ -434,7 +422,7 @@ static json_t *build_request(struct run *run)
     chat = context_request(run->row.id, config, &run->tools, items, count, flags);
     if (run->last_answer)
         json_array_append_new(json_object_get(chat, "messages"), chain_last_word(&run->chain));
-    return run_in_dialect(run, config, chat);
+    return chat;
 }
 
 void run_ask_model(struct run *run)
@@ -444,7 +432,8 @@ void run_ask_model(struct run *run)
     const struct model_upstream *upstream =
         model_upstream_find(options->upstreams, options->upstream_count, model);
     const char *spent = budget_spent(&run->budget);
-    json_auto_t *request = NULL;
+    json_auto_t *config = NULL;
+    json_t *request;
 
     if (run->life != RUN_ALIVE)
         return;
@@ -476,12 +465,13 @@ void run_ask_model(struct run *run)
         return;
     }
     run->last_answer = run->chain.stop != CHAIN_GOES_ON;
-    request = spent ? NULL : build_request(run);
+    config = budget_config(&run->budget, run->config);
+    request = spent ? NULL : build_request(run, config);
     if (!request) {
         run_truncate(run, spent ? spent : "max_prompt_tokens");
         return;
     }
-    run->model = model_turn_start(run->loop, upstream, request, &events, run);
+    run_send(run, config, request, &events);
 }
 
 void run_forget_held(struct run *run)
@@ -494,6 +484,7 @@ void run_forget_held(struct run *run)
 
 void run_stop_model(struct run *run)
 {
+    run_stop_sending(run);
     if (run->model)
         model_turn_cancel(TAKE(run->model));
 }

@@ -275,6 +275,15 @@ static void note_fault(struct item *item, json_t *fault)
     json_object_set(item->fields, "error", fault);
 }
 
+/* Where it went wrong, if it did: a tool that there is not has no such place. */
+static void note_phase(struct item *item, const struct call *call)
+{
+    enum chain_phase phase = call->misread ? CHAIN_PARSE_ARGUMENTS : CHAIN_TOOL_EXECUTION;
+
+    if (call->failed && call->use)
+        item_note(item, "error_phase", chain_phase_name(phase));
+}
+
 /* What the client is told of the result beside its text: in one word how it went, in a few what
  * was done, what the tool notes, and what is no text. */
 static void note_result(struct item *item, const struct call *call,
@@ -286,6 +295,7 @@ static void note_result(struct item *item, const struct call *call,
     if (item->tool_type)
         return;
     item_note(item, "status", !call->failed ? "success" : call->use ? "error" : "not_found");
+    note_phase(item, call);
     if (result->title)
         item_note(item, "title", result->title);
     if (result->metadata)

@@ -148,6 +148,7 @@ static void start_call(struct run *run, struct call *call)
         return;
     }
     if (run_prepare_call(run, call, &args, &err)) {
+        call->misread = call->use;
         refuse_call(run, call, &err);
         return;
     }

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from harness.server import eventually
-from harness.tools import WEATHER, call
+from harness.tools import WEATHER, call, then_says
 
 BASIC = {"type": "mcp", "server_label": "basic", "server_url": "builtin:basic",
          "require_approval": "never"}
@@ -26,12 +26,6 @@ def for_ever(upstream, **last):
     """A model that calls a tool whenever it may, and says `last` when it is told to."""
     upstream.script({"match": {"user": "[SYSTEM]"}, "answer": last or {"text": "So far: {{tool_outputs}}"}},
                     {"answer": {"tool_calls": [slow()], "text": "again"}})
-
-
-def then_says(upstream, *turns, **answer):
-    """Turns of calls, and an answer."""
-    rules = [{"times": 1, "answer": {"tool_calls": calls}} for calls in turns]
-    upstream.script(*rules, {"answer": answer})
 
 
 @pytest.fixture

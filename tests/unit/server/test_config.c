@@ -278,6 +278,24 @@ static void internal_hosts_are_exact_pairs(void **state)
             "network.allow_internal_hosts[1]: expected host:port, not 'localhost'");
 }
 
+static void masks_are_read_with_their_paths(void **state)
+{
+    struct config *config = read_file(
+        "hooks: {before_send: [{pattern: \"a+\", replacement: b, flags: i}, {pattern: c}]}\n");
+
+    (void)state;
+    assert_non_null(config);
+    assert_non_null(config->masks);
+    config_free(config);
+    refused(read_file("hooks: {before_send: [{pattern: a}, {pattern: \"(\"}]}\n"),
+            "hooks.before_send[1].pattern: invalid regular expression");
+    refused(read_file("hooks: {before_send: [{replacement: a}]}\n"),
+            "hooks.before_send[0]: 'pattern' is missing");
+    refused(read_file("hooks: {before_send: [{pattern: a, replace: b}]}\n"),
+            "unknown key: hooks.before_send[0].replace");
+    refused(read_file("hooks: {after_send: []}\n"), "unknown key: hooks.after_send");
+}
+
 static void sections_of_later_features_are_accepted(void **state)
 {
     struct config *config =
@@ -435,6 +453,7 @@ int main(void)
         cmocka_unit_test(upstreams_come_from_the_file_and_the_url_serves_the_rest),
         cmocka_unit_test(an_unknown_key_of_the_file_is_named_with_its_path),
         cmocka_unit_test(internal_hosts_are_exact_pairs),
+        cmocka_unit_test(masks_are_read_with_their_paths),
         cmocka_unit_test(sections_of_later_features_are_accepted),
         cmocka_unit_test(F80_tools_are_checked_to_the_last_word),
         cmocka_unit_test(a_file_that_is_not_one_is_refused_with_its_line),

@@ -30,6 +30,12 @@ def asks_for(upstream, *calls, text="Done: {{tool_output}}"):
                     {"answer": {"tool_calls": list(calls)}})
 
 
+def then_says(upstream, *turns, **answer):
+    """Turns of calls, and an answer."""
+    rules = [{"times": 1, "answer": {"tool_calls": calls}} for calls in turns]
+    upstream.script(*rules, {"answer": answer})
+
+
 PARIS = call(city="Paris")
 
 # The model asks for the weather, then says what it was told.

@@ -1,5 +1,6 @@
 unit_test(core/model/chat_chunk core_model)
 unit_test(core/model/chat_error core_model)
+unit_test(core/model/mask core_model)
 foreach(dialect chat responses)
     unit_test(core/model/${dialect}_answer core_model)
     target_sources(test_core_model_${dialect}_answer

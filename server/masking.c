@@ -1,0 +1,71 @@
+#include "server/masking.h"
+
+#include "core/base/compiler.h"
+#include "core/base/mem.h"
+#include "core/model/mask.h"
+#include "server/workers.h"
+
+#define MASKING_THREADS 4
+
+struct masking {
+    struct before_send hook;
+    const struct masks *masks;
+    struct workers *workers;
+};
+
+/* One request. */
+struct job {
+    struct work work;
+    const struct masks *masks;
+    struct outgoing *outgoing;
+};
+
+static void apply(struct work *work)
+{
+    struct job *job = CONTAINER_OF(work, struct job, work);
+    struct outgoing *outgoing = job->outgoing;
+
+    outgoing->rc = masks_apply(job->masks, outgoing->messages, &outgoing->why);
+    free(job);
+    outgoing->done(outgoing);
+}
+
+static void look(struct before_send *hook, struct outgoing *outgoing)
+{
+    struct masking *masking = CONTAINER_OF(hook, struct masking, hook);
+    struct job *job = mem_new(struct job);
+
+    *job = (struct job){{.run = apply}, masking->masks, outgoing};
+    workers_put(masking->workers, &job->work);
+}
+
+enum err_code masking_start(const struct masks *masks, struct masking **ret_masking,
+                            struct err *err)
+{
+    AUTO_FREE struct masking *masking = NULL;
+    enum err_code rc;
+
+    *ret_masking = NULL;
+    if (!masks)
+        return ERR_OK;
+    masking = mem_new(struct masking);
+    masking->hook.look = look;
+    masking->masks = masks;
+    rc = workers_start(MASKING_THREADS, NULL, &masking->workers, err);
+    if (!rc)
+        *ret_masking = TAKE(masking);
+    return rc;
+}
+
+void masking_stop(struct masking *masking)
+{
+    if (!masking)
+        return;
+    workers_stop(masking->workers);
+    free(masking);
+}
+
+struct before_send *masking_hook(struct masking *masking)
+{
+    return masking ? &masking->hook : NULL;
+}

@@ -1,0 +1,157 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/model/mask.h"
+
+static struct masks *masks_of(const char *list)
+{
+    json_auto_t *parsed = json_parse_own(list);
+    struct masks *masks = NULL;
+    struct err err;
+
+    if (masks_new(parsed, &masks, &err))
+        fail_msg("%s", err.text);
+    return masks;
+}
+
+static void masked(const char *list, const char *messages, const char *wanted)
+{
+    struct masks *masks = masks_of(list);
+    json_auto_t *said = json_parse_own(messages);
+    struct err err;
+    AUTO_FREE char *text = NULL;
+
+    if (masks_apply(masks, said, &err))
+        fail_msg("%s", err.text);
+    text = json_text(said);
+    assert_string_equal(text, wanted);
+    masks_free(masks);
+}
+
+#define MAIL "[{\"pattern\": \"\\\\w+@\\\\w+\", \"replacement\": \"[mail]\"}]"
+
+static void refused(const char *list, const char *why)
+{
+    json_auto_t *parsed = json_parse_own(list);
+    struct masks *masks = NULL;
+    struct err err;
+
+    assert_int_equal(masks_new(parsed, &masks, &err), ERR_INVALID);
+    assert_non_null(strstr(err.text, why));
+    assert_null(masks);
+}
+
+static void F62_every_text_is_masked(void **state)
+{
+    (void)state;
+    masked(MAIL, "[{\"role\":\"user\",\"content\":\"a@b, c@d and e\"}]",
+           "[{\"role\":\"user\",\"content\":\"[mail], [mail] and e\"}]");
+    masked(MAIL,
+           "[{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"a@b\"},"
+           "{\"type\":\"file\",\"file\":{\"filename\":\"a@b\",\"file_id\":\"a@b\"}}]}]",
+           "[{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"[mail]\"},"
+           "{\"type\":\"file\",\"file\":{\"filename\":\"[mail]\",\"file_id\":\"a@b\"}}]}]");
+}
+
+static void what_a_request_is_made_of_stays(void **state)
+{
+    const char *message =
+        "[{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[{\"id\":\"a@b\",\"type\":"
+        "\"function\",\"function\":{\"name\":\"a@b\",\"arguments\":\"{}\"}}]},{\"role\":"
+        "\"tool\",\"tool_call_id\":\"a@b\",\"content\":[{\"type\":\"image_url\",\"image_url\":{"
+        "\"url\":\"data:a@b\"}}]}]";
+
+    (void)state;
+    masked(MAIL, message, message);
+}
+
+static void arguments_stay_json(void **state)
+{
+    (void)state;
+    /* Also the texts under names that mean something in a message. */
+    masked("[{\"pattern\": \"a.*\", \"replacement\": \"\\\"\"}]",
+           "[{\"arguments\":\"{\\\"id\\\":\\\"xab\\\",\\\"n\\\":[\\\"b\\\"]}\"}]",
+           "[{\"arguments\":\"{\\\"id\\\":\\\"x\\\\\\\"\\\",\\\"n\\\":[\\\"b\\\"]}\"}]");
+    /* What is none is a text, and what has nothing to mask keeps its form. */
+    masked(MAIL, "[{\"arguments\":\"{a@b\"}]", "[{\"arguments\":\"{[mail]\"}]");
+    masked(MAIL, "[{\"arguments\":\"{ \\\"a\\\" : 1 }\"}]",
+           "[{\"arguments\":\"{ \\\"a\\\" : 1 }\"}]");
+}
+
+static void masks_follow_one_another(void **state)
+{
+    (void)state;
+    masked("[{\"pattern\": \"A\", \"replacement\": \"bb\", \"flags\": \"i\"},"
+           " {\"pattern\": \"b+\"}, {\"pattern\": \"no\"}]",
+           "[\"xAabx no\"]", "[\"x[masked]x [masked]\"]");
+}
+
+static void nothing_is_not_masked(void **state)
+{
+    (void)state;
+    masked("[{\"pattern\": \"(?=b)|c\"}]", "[\"abc\"]", "[\"ab[masked]\"]");
+}
+
+static void what_is_wrong_is_refused(void **state)
+{
+    (void)state;
+    refused("[{\"pattern\": \"a\"}, {\"pattern\": \"(\"}]", "[1].pattern: invalid regular");
+    refused("[{\"pattern\": \"a*\"}]", "[0].pattern: it matches where there is nothing");
+    refused("[{\"pattern\": \"\"}]", "[0].pattern: it matches where there is nothing");
+    refused("[{\"pattern\": \"a\", \"flags\": \"g\"}]", "[0].flags: expected letters of 'ims'");
+}
+
+static void there_are_limits(void **state)
+{
+    json_auto_t *list = json_array();
+    json_auto_t *messages = json_array();
+    AUTO_FREE char *text = mem_new_array(char, (size_t)1 << 20);
+    char letters[MASK_REPLACEMENT_LIMIT + 2];
+    struct masks *masks = NULL;
+    struct err err;
+
+    (void)state;
+    memset(letters, 'x', sizeof(letters) - 1);
+    letters[sizeof(letters) - 1] = '\0';
+    json_array_append_new(list,
+                          json_build("{s:s, s:s}", "pattern", "a", "replacement", letters));
+    assert_int_equal(masks_new(list, &masks, &err), ERR_INVALID);
+    assert_string_equal(err.text, "[0].replacement: longer than 200 bytes");
+    letters[MASK_REPLACEMENT_LIMIT] = '\0';
+    json_array_clear(list);
+    json_array_append_new(list,
+                          json_build("{s:s, s:s}", "pattern", "a", "replacement", letters));
+    assert_int_equal(masks_new(list, &masks, &err), ERR_OK);
+    memset(text, 'a', ((size_t)1 << 20) - 1);
+    json_array_append_new(messages, json_string_nocheck(text));
+    assert_int_equal(masks_apply(masks, messages, &err), ERR_LIMIT);
+    masks_free(TAKE(masks));
+    json_array_clear(list);
+    for (int i = 0; i <= MASK_LIMIT; i++)
+        json_array_append_new(list, json_build("{s:s}", "pattern", "a"));
+    assert_int_equal(masks_new(list, &masks, &err), ERR_INVALID);
+    assert_string_equal(err.text, "[64]: more than 64 masks");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(F62_every_text_is_masked),
+        cmocka_unit_test(what_a_request_is_made_of_stays),
+        cmocka_unit_test(arguments_stay_json),
+        cmocka_unit_test(masks_follow_one_another),
+        cmocka_unit_test(nothing_is_not_masked),
+        cmocka_unit_test(what_is_wrong_is_refused),
+        cmocka_unit_test(there_are_limits),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
