@@ -731,6 +731,9 @@ enum err_code config_read_some(int argc, char **argv, int *ret_argc, struct conf
         rc = build_egress(config, err);
     }
     if (!rc)
+        rc = config_mcp_read(json_object_get(whole_of(config)->file, "mcp_servers"),
+                             &config->egress, &config->mcp, err);
+    if (!rc)
         rc = check(config, err);
     if (rc) {
         config_free(config);
@@ -767,6 +770,7 @@ void config_free(struct config *config)
     free(whole_of(config)->patterns);
     free(whole_of(config)->open);
     masks_free(config->masks);
+    config_mcp_clear(&config->mcp);
     json_decref(whole_of(config)->file);
     free(whole_of(config));
 }

@@ -10,6 +10,7 @@
 #include "core/base/log.h"
 #include "core/model/model.h"
 #include "core/net/egress.h"
+#include "server/config_mcp.h"
 
 /*
  * config.h -- the settings, read once at start and never changed.
@@ -84,6 +85,8 @@ struct config {
     json_t *tools;
     /* The section tools.permissions, {"group/tool": {...}}: see core/tool/permission.h. Or NULL. */
     json_t *permissions;
+    /* The section mcp_servers. */
+    struct config_mcp mcp;
 };
 
 /* Reads flags (argv without the program's and the subcommand's name), environment and file. Words

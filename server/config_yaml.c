@@ -214,13 +214,17 @@ static const struct key embeddings_keys[] = {
     {0},
 };
 static const struct key mcp_server_keys[] = {
-    {"name",    SHAPE_TEXT, true,  NULL},
-    {"label",   SHAPE_TEXT, false, NULL},
-    {"url",     SHAPE_TEXT, false, NULL},
-    {"command", SHAPE_ANY,  false, NULL},
-    {"env",     SHAPE_ANY,  false, NULL},
-    {"headers", SHAPE_ANY,  false, NULL},
-    {"tools",   SHAPE_ANY,  false, NULL},
+    {"name",              SHAPE_TEXT,   true,  NULL},
+    {"url",               SHAPE_TEXT,   false, NULL},
+    {"description",       SHAPE_TEXT,   false, NULL},
+    {"authorization",     SHAPE_TEXT,   false, NULL},
+    {"authorization_env", SHAPE_TEXT,   false, NULL},
+    {"headers",           SHAPE_ANY,    false, NULL},
+    {"allowed_tools",     SHAPE_ANY,    false, NULL},
+    {"require_approval",  SHAPE_ANY,    false, NULL},
+    {"internal",          SHAPE_SWITCH, false, NULL},
+    {"command",           SHAPE_ANY,    false, NULL}, /* of later features, these two */
+    {"env",               SHAPE_ANY,    false, NULL},
     {0},
 };
 static const struct key tools_keys[] = {

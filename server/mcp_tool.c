@@ -6,6 +6,7 @@
 
 #include "core/base/json.h"
 #include "core/mcp/mcp_session.h"
+#include "core/mcp/mcp_tools.h"
 #include "server/params.h"
 
 #define HEADER_LIMIT  ((size_t)32)
@@ -177,7 +178,8 @@ enum err_code mcp_tool_check(const json_t *tool, const char *path, size_t label_
     if (!rc)
         rc = param_string(tool, path, "connector_id", PARAM_OPTIONAL, 0, &text, err);
     if (!rc)
-        rc = param_string(tool, path, "server_description", PARAM_OPTIONAL, 0, &text, err);
+        rc = param_string(tool, path, "server_description", PARAM_OPTIONAL,
+                          MCP_DESCRIPTION_LIMIT, &text, err);
     if (!rc)
         rc = check_authorization(tool, path, err);
     if (!rc)

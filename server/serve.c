@@ -256,6 +256,7 @@ static enum err_code start_engine(struct serving *serving, struct err *err)
     };
     enum err_code rc;
 
+    mcp_named_set(config->mcp.servers, config->mcp.count);
     serving->server.engine = engine_new(&options);
     rc = engine_start(serving->server.engine, err);
     serving->engine_started = !rc;

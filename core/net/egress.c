@@ -166,7 +166,7 @@ enum err_code egress_url_check(const char *url, struct err *err)
 }
 
 /* "host:port" of a URL, the port filled in. The caller frees; NULL when it makes no sense. */
-static char *pair_of(const char *url)
+char *egress_pair_of(const char *url)
 {
     CURLU *parts = curl_url();
     AUTO_FREE char *host = NULL;
@@ -182,7 +182,7 @@ static char *pair_of(const char *url)
 
 bool egress_is_open(const struct egress_rules *rules, const char *url)
 {
-    AUTO_FREE char *pair = pair_of(url);
+    AUTO_FREE char *pair = egress_pair_of(url);
 
     for (size_t i = 0; pair && i < rules->open_count; i++) {
         if (strcasecmp(rules->open[i], pair) == 0)
@@ -194,7 +194,7 @@ bool egress_is_open(const struct egress_rules *rules, const char *url)
 enum err_code egress_pair_check(const char *pair, struct err *err)
 {
     AUTO_FREE char *url = mem_printf("http://%s", pair);
-    AUTO_FREE char *read = pair_of(url);
+    AUTO_FREE char *read = egress_pair_of(url);
 
     if (egress_url_check(url, NULL) || !read || strcasecmp(read, pair) != 0)
         return err_set(err, ERR_INVALID, "expected host:port, not '%.128s'", pair);

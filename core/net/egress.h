@@ -30,6 +30,9 @@ struct egress_rules {
  * says what is wrong with "the URL". */
 enum err_code egress_url_check(const char *url, struct err *err) MUST_CHECK;
 
+/* "host:port" that the URL names, or NULL. The caller frees. */
+char *egress_pair_of(const char *url);
+
 /* ERR_INVALID unless it is "host:port" or "[v6]:port". */
 enum err_code egress_pair_check(const char *pair, struct err *err) MUST_CHECK;
 

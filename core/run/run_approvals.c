@@ -5,6 +5,7 @@
 #include "core/base/clock.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/mcp/mcp_named.h"
 #include "core/run/approval_answer.h"
 #include "core/run/run_calls.h"
 #include "core/run/run_variables.h"
@@ -13,13 +14,22 @@
 
 /* ---- Who must be asked ---- */
 
+/* What the operator says of a server of theirs, which a request can only tighten; or NULL. */
+static const json_t *operators_word(const struct tool_use *use)
+{
+    return use->named ? use->named->require_approval : NULL;
+}
+
 /* A group of this server goes by its tools' own policies. A remote server is asked about unless the
  * request says otherwise, as OpenAI does it. */
-static enum execution_policy without_word(const struct tool_handler *handler)
+static enum execution_policy without_word(const struct tool_use *use)
 {
+    const struct tool_handler *handler = use->handler;
     bool ours = handler->group && tool_registry_find(handler->group, handler->name) == handler;
+    bool operators =
+        operators_word(use) && json_absent(json_object_get(use->entry, "require_approval"));
 
-    return ours ? EXECUTION_AUTO : EXECUTION_ASK_ALWAYS;
+    return ours || operators ? EXECUTION_AUTO : EXECUTION_ASK_ALWAYS;
 }
 
 static struct permission permission_of(const struct run *run, const struct tool_use *use)
@@ -38,7 +48,11 @@ static struct permission permission_of(const struct run *run, const struct tool_
     permission = permission_stricter(permission, wanted);
     wanted = lax;
     wanted.execution = permission_required(json_object_get(use->entry, "require_approval"),
-                                           use->own, false, without_word(handler));
+                                           use->own, false, without_word(use));
+    permission = permission_stricter(permission, wanted);
+    if (operators_word(use))
+        wanted.execution =
+            permission_required(operators_word(use), use->own, false, EXECUTION_ASK_ALWAYS);
     return permission_stricter(permission, wanted);
 }
 

@@ -6,6 +6,7 @@
 #include "core/base/clock.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/mcp/mcp_named.h"
 #include "core/mcp/mcp_result.h"
 #include "core/mcp/mcp_session.h"
 #include "core/mcp/mcp_tools.h"
@@ -59,19 +60,31 @@ static uint64_t seconds(double count)
 static struct mcp_session *session_of(struct run_server *server)
 {
     const struct engine_options *options = engine_options(server->run->engine);
+    const struct mcp_named *named = server->server->named;
 
     if (!server->session)
         server->session = mcp_session_new(&(struct mcp_session_options){
             .loop = server->run->loop,
             .url = server->server->url,
-            .authorization = json_get_string(server->secrets, "authorization", NULL),
-            .headers = json_object_get(server->secrets, "headers"),
-            .egress = options->egress,
+            .authorization = named ? named->authorization
+                                   : json_get_string(server->secrets, "authorization", NULL),
+            .headers = named ? named->headers : json_object_get(server->secrets, "headers"),
+            .egress = named ? &named->egress : options->egress,
             .connect_ns = seconds(CONNECT_SECONDS),
             .list_ns = seconds(LIST_SECONDS),
             .call_ns = seconds(options->tool_timeout_seconds),
         });
     return server->session;
+}
+
+/* Where a server of the operator's is, is nobody's business: what the network says names it. */
+static const char *fault_text(const struct run_server *server, const struct mcp_answer *answer)
+{
+    static const char unreachable[] = "cannot be reached";
+
+    if (server->server->named && strncmp(answer->text, unreachable, strlen(unreachable)) == 0)
+        return unreachable;
+    return answer->text;
 }
 
 /* ---- What the conversation knows ---- */
@@ -80,9 +93,20 @@ static struct mcp_session *session_of(struct run_server *server)
 static char *mark_of(const struct run_server *server)
 {
     const json_t *allowed = json_object_get(server->server->entry, "allowed_tools");
+    const struct mcp_named *named = server->server->named;
     AUTO_FREE char *text = json_text(allowed);
+    AUTO_FREE char *operators = named ? json_text(named->allowed_tools) : mem_strdup("");
 
-    return mem_printf("%s %s", server->server->url, text);
+    return mem_printf("%s %s%s", server->server->url, text, operators);
+}
+
+/* What the operator lets a request use, and what of that the request wants. New reference. */
+static json_t *allowed_of(const struct run_server *server, const json_t *tools)
+{
+    const struct mcp_named *named = server->server->named;
+    json_auto_t *some = mcp_tools_allowed(tools, named ? named->allowed_tools : NULL);
+
+    return mcp_tools_allowed(some, json_object_get(server->server->entry, "allowed_tools"));
 }
 
 /* A list that the client has brought along has no mark. */
@@ -101,8 +125,7 @@ static bool is_list_of(const struct run_server *server, const struct item_row *i
 
 static void add_tools(struct run_server *server, const json_t *tools)
 {
-    json_auto_t *allowed =
-        mcp_tools_allowed(tools, json_object_get(server->server->entry, "allowed_tools"));
+    json_auto_t *allowed = allowed_of(server, tools);
 
     tool_set_add_remote(&server->run->tools, server->server, allowed);
     server->known = true;
@@ -233,11 +256,9 @@ static void take_list(void *arg, const struct mcp_answer *answer)
     server->listing = NULL;
     if (answer->fault)
         server->error = mem_printf("MCP server '%s' did not list its tools: it %s",
-                                   server->server->label, answer->text);
+                                   server->server->label, fault_text(server, answer));
     else
-        server->tools =
-            mcp_tools_allowed(json_object_get(answer->result, "tools"),
-                              json_object_get(server->server->entry, "allowed_tools"));
+        server->tools = allowed_of(server, json_object_get(answer->result, "tools"));
     show_lists(run);
     run_pump(run);
 }
@@ -279,14 +300,14 @@ static void put_end(struct run *run, const struct call *call, struct tool_output
 }
 
 /* What the item shows as its error, in OpenAI's words. */
-static void note_fault(struct call *call, const struct mcp_answer *answer)
+static void note_fault(struct call *call, const struct mcp_answer *answer, const char *text)
 {
     bool http = answer->fault != MCP_FAULT_PROTOCOL;
 
     json_decref(call->fault);
     call->fault = json_build("{s:s, s:i}", "type", http ? "http_error" : "mcp_protocol_error",
                              "code", answer->code);
-    json_set_string(call->fault, "message", answer->text);
+    json_set_string(call->fault, "message", text);
 }
 
 static void put_answer(struct run *run, struct call *call, const struct mcp_answer *answer)
@@ -296,11 +317,12 @@ static void put_answer(struct run *run, struct call *call, const struct mcp_answ
     struct err why;
 
     if (answer->fault) {
-        note_fault(call, answer);
-        err_set(&output.error, ERR_UPSTREAM, "MCP server '%.64s' %s", call->use->label,
-                answer->text);
+        const char *text = fault_text(server_of(run, call), answer);
+
+        note_fault(call, answer, text);
+        err_set(&output.error, ERR_UPSTREAM, "MCP server '%.64s' %s", call->use->label, text);
     } else if (mcp_result_read(answer->result, &output.result, &failed, &why)) {
-        note_fault(call, &(struct mcp_answer){.fault = MCP_FAULT_PROTOCOL, .text = why.text});
+        note_fault(call, &(struct mcp_answer){.fault = MCP_FAULT_PROTOCOL}, why.text);
         err_set(&output.error, ERR_UPSTREAM, "MCP server '%.64s': %s", call->use->label,
                 why.text);
     } else if (failed) {

@@ -5,6 +5,7 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/mcp/mcp_named.h"
 #include "core/mcp/mcp_tools.h"
 #include "core/net/egress.h"
 #include "core/run/run_approvals.h"
@@ -240,26 +241,87 @@ static const struct tool_server *find_server(const struct tool_set *set, const c
 }
 
 static enum err_code add_server(struct tool_set *set, json_t *entry, size_t index,
-                                struct err *err)
+                                const struct mcp_named *named, struct err *err)
 {
-    const char *url = json_get_string(entry, "server_url", "");
     const char *label = json_get_string(entry, "server_label", "");
-    struct err why;
     char param[64];
 
-    (void)snprintf(param, sizeof(param), "tools[%zu].server_url", index);
-    if (egress_url_check(url, &why))
-        return err_invalid(err, "invalid_value", param,
-                           "Invalid '%s': %s, or be 'builtin:<group>'.", param, why.text);
     (void)snprintf(param, sizeof(param), "tools[%zu].server_label", index);
     if (find_server(set, label))
         return err_invalid(err, "invalid_value", param,
                            "Invalid '%s': there are two MCP servers labelled '%s'.", param,
                            label);
     set->servers = mem_resize(set->servers, set->server_count + 1, sizeof(*set->servers));
-    set->servers[set->server_count++] =
-        (struct tool_server){.label = label, .url = url, .entry = entry, .index = index};
+    set->servers[set->server_count++] = (struct tool_server){
+        .label = label,
+        .url = named ? named->url : json_get_string(entry, "server_url", ""),
+        .named = named,
+        .entry = entry,
+        .index = index};
     return ERR_OK;
+}
+
+static enum err_code add_url(struct tool_set *set, json_t *entry, size_t index, struct err *err)
+{
+    const char *url = json_get_string(entry, "server_url", "");
+    struct err why;
+    char param[64];
+
+    if (!json_absent(json_object_get(entry, "connector_id"))) {
+        (void)snprintf(param, sizeof(param), "tools[%zu].connector_id", index);
+        return err_invalid(err, "invalid_value", param,
+                           "Invalid '%s': a server has a 'server_url' or a 'connector_id', not "
+                           "both.",
+                           param);
+    }
+    if (is_builtin(url))
+        return add_group(set, entry, index, err);
+    (void)snprintf(param, sizeof(param), "tools[%zu].server_url", index);
+    if (egress_url_check(url, &why))
+        return err_invalid(err, "invalid_value", param,
+                           "Invalid '%s': %s, or be 'builtin:<group>'.", param, why.text);
+    return add_server(set, entry, index, NULL, err);
+}
+
+/* What the operator has not said a server of theirs is told is not for requests to say. */
+static enum err_code check_plain(const json_t *entry, size_t index, const char *name,
+                                 struct err *err)
+{
+    static const char *const keys[] = {"authorization", "headers"};
+    char param[64];
+
+    for (size_t i = 0; i < COUNT_OF(keys); i++) {
+        if (json_absent(json_object_get(entry, keys[i])))
+            continue;
+        (void)snprintf(param, sizeof(param), "tools[%zu].%s", index, keys[i]);
+        return err_invalid(err, "invalid_value", param,
+                           "Invalid '%s': what the MCP server '%.64s' is sent is set by the "
+                           "operator of this server.",
+                           param, name);
+    }
+    return ERR_OK;
+}
+
+static enum err_code add_named(struct tool_set *set, json_t *entry, size_t index,
+                               struct err *err)
+{
+    const char *id = json_get_string(entry, "connector_id", NULL);
+    const char *name = id ? id : json_get_string(entry, "server_label", "");
+    const struct mcp_named *named = mcp_named_find(name);
+    char param[64];
+    enum err_code rc;
+
+    (void)snprintf(param, sizeof(param), "tools[%zu].%s", index,
+                   id ? "connector_id" : "server_url");
+    if (!named && !id)
+        return err_invalid(err, "missing_required_parameter", param,
+                           "Missing required parameter: '%s'.", param);
+    if (!named || !named->url)
+        return err_invalid(err, "invalid_value", param,
+                           "Invalid '%s': there is no MCP server '%.64s' on this server.",
+                           param, name);
+    rc = check_plain(entry, index, name, err);
+    return rc ? rc : add_server(set, entry, index, named, err);
 }
 
 static enum err_code add_mcp(struct tool_set *set, json_t *entry, size_t index, struct err *err)
@@ -273,16 +335,11 @@ static enum err_code add_mcp(struct tool_set *set, json_t *entry, size_t index, 
     if (!label || !*label)
         return err_invalid(err, "missing_required_parameter", param,
                            "Missing required parameter: '%s'.", param);
-    (void)snprintf(param, sizeof(param), "tools[%zu].server_url", index);
-    if (!url)
-        return err_invalid(err, "missing_required_parameter", param,
-                           "Missing required parameter: '%s'.", param);
     (void)snprintf(param, sizeof(param), "tools[%zu].require_approval", index);
-    rc = check_approval(url, json_object_get(entry, "require_approval"), param, err);
+    rc = check_approval(url ? url : "", json_object_get(entry, "require_approval"), param, err);
     if (rc)
         return rc;
-    return is_builtin(url) ? add_group(set, entry, index, err)
-                           : add_server(set, entry, index, err);
+    return url ? add_url(set, entry, index, err) : add_named(set, entry, index, err);
 }
 
 /* Whatever the server says of a tool being harmless: a call that may have been executed is never
@@ -307,7 +364,10 @@ void tool_set_add_remote(struct tool_set *set, const struct tool_server *server,
 
     json_array_foreach (tools, i, tool) {
         const char *own = json_get_string(tool, "name", NULL);
-        struct tool_use use = {.type = "mcp", .label = server->label, .entry = server->entry};
+        struct tool_use use = {.type = "mcp",
+                               .label = server->label,
+                               .entry = server->entry,
+                               .named = server->named};
 
         if (!own || !json_is_object(json_object_get(tool, "input_schema")))
             continue;
@@ -531,7 +591,7 @@ static const char **offered_names(const struct tool_set *set, const char *group)
     return names;
 }
 
-static char *make_rules(const struct tool_set *set, enum tool_language language)
+static char *make_group_rules(const struct tool_set *set, enum tool_language language)
 {
     struct rules_group *groups = NULL;
     size_t count = 0;
@@ -555,6 +615,54 @@ static char *make_rules(const struct tool_set *set, enum tool_language language)
     return text;
 }
 
+/* By the request, else by the operator. */
+static const char *description_of(const json_t *entry)
+{
+    const char *own = json_get_string(entry, "server_description", NULL);
+    const char *id = json_get_string(entry, "connector_id", NULL);
+    const struct mcp_named *named = NULL;
+
+    if (own && *own)
+        return own;
+    if (json_absent(json_object_get(entry, "server_url")))
+        named = mcp_named_find(id ? id : json_get_string(entry, "server_label", ""));
+    return named ? named->description : NULL;
+}
+
+/* What servers are for, in the order of the request. The caller frees. */
+static char *describe_servers(const json_t *tools, enum tool_language language)
+{
+    struct rules_server *servers =
+        mem_new_array(struct rules_server, json_array_size(tools) + 1);
+    size_t count = 0;
+    size_t i;
+    json_t *entry;
+    char *text;
+
+    json_array_foreach (tools, i, entry) {
+        const char *description = description_of(entry);
+
+        if (strcmp(json_get_string(entry, "type", ""), "mcp") != 0 || !description)
+            continue;
+        servers[count++] = (struct rules_server){json_get_string(entry, "server_label", ""),
+                                                 mcp_clean_description(description)};
+    }
+    text = tool_rules_servers_text(servers, count, language);
+    while (count > 0)
+        free(servers[--count].description);
+    free(servers);
+    return text;
+}
+
+static char *make_rules(const struct tool_set *set, const json_t *tools,
+                        enum tool_language language)
+{
+    AUTO_FREE char *groups = make_group_rules(set, language);
+    AUTO_FREE char *servers = describe_servers(tools, language);
+
+    return mem_printf("%s%s%s", groups, *groups && *servers ? "\n\n" : "", servers);
+}
+
 enum err_code tool_set_init(struct tool_set *set, json_t *tools, const json_t *runnel,
                             struct err *err)
 {
@@ -569,7 +677,7 @@ enum err_code tool_set_init(struct tool_set *set, json_t *tools, const json_t *r
     if (rc)
         tool_set_clear(set);
     else
-        set->rules = make_rules(set, tool_language_of(runnel));
+        set->rules = make_rules(set, tools, tool_language_of(runnel));
     return rc;
 }
 

@@ -19,6 +19,9 @@
  * The model sees all of them as functions. A member of a namespace is one whose name begins with the
  * namespace's.
  *
+ * An mcp entry without a URL is for a server that the operator has named (mcp_named.h): by its
+ * connector_id, else by its label. What it is told is the operator's to say.
+ *
  * tool_groups is {"<group>": {"enabled": true, "tools": {"<tool>": true}}}, or true or false for a
  * group. Groups are off until they are named, the tools of a group on until they are named. What it
  * turns off is off, also where an mcp entry would offer it. Groups that the operator has turned on are
@@ -40,8 +43,9 @@ struct tool_use {
     json_t *entry;                      /* the entry of `tools`; borrowed from the request */
     const struct tool_handler *handler; /* never NULL */
     char *made_name;                    /* owned: `name`, where it stands in no entry */
-    json_t *made;               /* owned: what init() has made of it; NULL without one */
-    struct remote_tool *remote; /* owned: of a remote server; NULL otherwise */
+    json_t *made;                  /* owned: what init() has made of it; NULL without one */
+    const struct mcp_named *named; /* of a server of the operator's; NULL otherwise */
+    struct remote_tool *remote;    /* owned: of a remote server; NULL otherwise */
     bool deferred;
 };
 
@@ -49,8 +53,9 @@ struct tool_use {
 struct tool_server {
     const char *label;
     const char *url;
-    json_t *entry; /* borrowed from the request */
-    size_t index;  /* of the entry */
+    const struct mcp_named *named; /* the operator's; NULL: the request brought it */
+    json_t *entry;                 /* borrowed from the request */
+    size_t index;                  /* of the entry */
 };
 
 struct tool_set {

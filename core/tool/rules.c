@@ -337,3 +337,32 @@ char *tool_rules_text(const struct rules_group *groups, size_t count,
         add_group(&buf, &groups[i], variables, language);
     return buf_take(&buf);
 }
+
+static const struct wording about_servers = {
+    "The names of their tools begin with the label.",
+    "其工具的名称以该标签开头。",
+};
+
+/* A description is one line: it cannot look like another server's. */
+static void add_line(struct buf *buf, const char *text)
+{
+    for (; *text; text++)
+        buf_add_char(buf, *text == '\n' ? ' ' : *text);
+    buf_add_char(buf, '\n');
+}
+
+char *tool_rules_servers_text(const struct rules_server *servers, size_t count,
+                              enum tool_language language)
+{
+    AUTO_BUF buf = {0};
+
+    if (!count)
+        return mem_strdup("");
+    buf_addf(&buf, "<mcp-servers>\n%s\n\n", wording_in(&about_servers, language));
+    for (size_t i = 0; i < count; i++) {
+        buf_addf(&buf, "- %s: ", servers[i].label);
+        add_line(&buf, servers[i].description);
+    }
+    buf_add_text(&buf, "</mcp-servers>");
+    return buf_take(&buf);
+}

@@ -35,6 +35,16 @@ enum tool_language tool_language_of(const json_t *runnel);
 char *tool_rules_text(const struct rules_group *groups, size_t count,
                       enum tool_language language);
 
+/* A server of the request's, and what whoever offers it says it is for. */
+struct rules_server {
+    const char *label;
+    char *description;
+};
+
+/* "" without servers. Stands behind the text above. The caller frees. */
+char *tool_rules_servers_text(const struct rules_server *servers, size_t count,
+                              enum tool_language language);
+
 /* One skill rule and where it belongs. */
 struct rule_ref {
     const char *group;

@@ -18,6 +18,24 @@ ECHO = (tool("echo", "Says it again.", TEXT_ARGUMENT), lambda a: text("echo: " +
 OTHER = (tool("other", "Says something else."), text("other"))
 
 
+SECRET = "tok-Zq81-never-seen"
+HOUSE = "house-77-never-seen"
+NAMED = f"""
+mcp_servers:
+  - name: library
+    url: "http://localhost:{{port}}/library"
+    internal: true
+    description: Books of the house.
+    authorization_env: LIBRARY_TOKEN
+    headers: {{{{X-House: "{HOUSE}"}}}}
+    allowed_tools: [echo, other]
+    require_approval: {{{{never: {{{{tool_names: [echo]}}}}}}}}
+  - {{{{name: plain-one, url: "http://127.0.0.1:{{port}}/plain-one"}}}}
+  - {{{{name: closed, url: "http://localhost:{{port}}/closed"}}}}
+  - {{{{name: later, command: [x]}}}}
+"""
+
+
 @pytest.fixture(scope="module")
 def mcp():
     servers = McpServers()
@@ -31,9 +49,10 @@ def mcp_process(binary, scratch, upstream_process, recorder, mcp):
     directory.mkdir(mode=0o755)
     config = directory / "runnel.yaml"
     config.write_text(f"network: {{allow_internal_hosts: [\"127.0.0.1:{mcp.port}\", "
-                      f"\"127.0.0.1:{mcp.everything}\"]}}\n")
+                      f"\"127.0.0.1:{mcp.everything}\"]}}\n" + NAMED.format(port=mcp.port))
     server = Server(binary, directory, upstream_process.url, recorder, config=config,
                     tool_timeout=5, tool_workers=2)
+    server.environment = {"LIBRARY_TOKEN": SECRET}
     yield server.start()
     status = server.stop()
     assert not server.process.sanitizer_report()
@@ -532,9 +551,118 @@ def test_a_label_is_given_once(client, mcp):
         ask(client, mcp.entry("x"), mcp.entry("x"))
 
 
-# ---- Secrets ----
+# ---- Servers of the operator ----
 
-SECRET = "tok-Zq81-never-seen"
+LIBRARY = {"type": "mcp", "server_label": "library"}
+
+
+def library(mcp):
+    return mcp.world("library", ECHO, OTHER, (tool("secret"), text("x")))
+
+
+@pytest.mark.parametrize("entry", [LIBRARY, {"type": "mcp", "server_label": "books",
+                                             "connector_id": "library"}], ids=["label", "connector"])
+def test_F102_a_server_of_the_operator_is_used_by_its_name(lax, http, mcp, server, upstream, entry):
+    """What it is told, and where it is, comes from the configuration and is shown to nobody."""
+    world = library(mcp)
+    label = entry["server_label"]
+    calls_then_says(upstream, (f"{label}__echo", {"text": "hi"}))
+    response = ask(lax, entry)
+    assert [t.name for t in outputs(response, "mcp_list_tools")[0].tools] == ["echo", "other"]
+    (called,) = outputs(response, "mcp_call")
+    assert (called.server_label, called.output) == (label, "echo: hi")
+    for headers in world.headers("initialize") + world.headers("tools/call"):
+        assert headers["Authorization"] == f"Bearer {SECRET}" and headers["X-House"] == HOUSE
+    assert f"- {label}: Books of the house." in upstream.chats()[0]["messages"][0]["content"]
+    calls_then_says(upstream, (f"{label}__echo", {"text": "more"}))
+    again = ask(lax, entry, previous_response_id=response.id)
+    assert [i.type for i in again.output] == ["mcp_call", "message"]
+    shown = json.dumps(upstream.requests()) + server.log_path.read_text()
+    for path in (f"/v1/responses/{again.id}", f"/v1/responses/{again.id}/input_items"):
+        shown += http.get(path).text
+    for word in (SECRET, HOUSE, "localhost:"):
+        assert word not in shown
+
+
+def test_F102_a_request_may_use_less_of_a_server_of_the_operator_and_no_more(client, mcp, upstream):
+    library(mcp)
+    listed = outputs(ask(client, {**LIBRARY, "allowed_tools": ["echo", "secret"]}), "mcp_list_tools")
+    assert [t.name for t in listed[0].tools] == ["echo"]
+    for word, name, asked in [(None, "echo", False), (None, "other", True), ("never", "other", True),
+                              ("always", "echo", True), ("never", "echo", False)]:
+        calls_then_says(upstream, (f"library__{name}", {"text": "x"}))
+        response = ask(client, {**LIBRARY, **({"require_approval": word} if word else {})})
+        assert bool(outputs(response, "mcp_approval_request")) == asked, (word, name)
+    mcp.world("plain-one", ECHO)
+    for word, asked in [(None, True), ("never", False)]:
+        calls_then_says(upstream, ("plain-one__echo", {"text": "x"}))
+        response = ask(client, {"type": "mcp", "server_label": "plain-one",
+                                **({"require_approval": word} if word else {})})
+        assert bool(outputs(response, "mcp_approval_request")) == asked
+
+
+@pytest.mark.parametrize("entry, param, code, words", [
+    ({"server_label": "nobody"}, "server_url", "missing_required_parameter", "Missing"),
+    ({"server_label": "x", "connector_id": "nobody"}, "connector_id", "invalid_value",
+     "there is no MCP server 'nobody'"),
+    ({"server_label": "later"}, "server_url", "invalid_value", "there is no MCP server 'later'"),
+    ({"server_label": "x", "connector_id": "library", "server_url": "https://example.com/"},
+     "connector_id", "invalid_value", "not both"),
+    ({"server_label": "library", "authorization": "x"}, "authorization", "invalid_value", "operator"),
+    ({"server_label": "library", "headers": {"X": "y"}}, "headers", "invalid_value", "operator"),
+])
+def test_F102_a_name_that_is_none_is_refused(client, entry, param, code, words):
+    with pytest.raises(openai.BadRequestError, match=words) as refused:
+        ask(client, {"type": "mcp", **entry})
+    assert (refused.value.param, refused.value.code) == (f"tools[0].{param}", code)
+
+
+def test_F109_a_place_within_is_open_to_its_server_alone(client, mcp):
+    """`internal` of one server opens nothing to another, nor to a request that names the URL."""
+    library(mcp)
+    world = mcp.world("closed", ECHO)
+    (listed,) = outputs(ask(client, {"type": "mcp", "server_label": "closed"}), "mcp_list_tools")
+    assert listed.error == "MCP server 'closed' did not list its tools: it cannot be reached"
+    own = {**mcp.entry("library"), "server_url": f"http://localhost:{mcp.port}/library"}
+    assert "not one of the public internet" in outputs(ask(client, own), "mcp_list_tools")[0].error
+    assert world.requests == []
+
+
+def test_F102_an_assistant_keeps_a_server_of_the_operator(lax, http, mcp, upstream):
+    """Unlike secrets of a request, those of the operator are there whenever a run goes on."""
+    library(mcp)
+    calls_then_says(upstream, ("library__echo", {"text": "hi"}))
+    assistant = lax.beta.assistants.create(model="demo", tools=[LIBRARY])
+    thread = lax.beta.threads.create(messages=[{"role": "user", "content": "go"}])
+    run = lax.beta.threads.runs.create_and_poll(thread_id=thread.id, assistant_id=assistant.id,
+                                                   poll_interval_ms=50)
+    assert run.status == "completed", run.last_error
+    said = lax.beta.threads.messages.list(thread.id).data[0].content[0].text.value
+    assert said == "Done: echo: hi"
+    assert SECRET not in http.get(f"/v1/threads/{thread.id}/runs/{run.id}").text
+
+
+# ---- What the model is told of servers ----
+
+def test_F102_a_description_is_told_to_the_model_behind_the_instructions(client, mcp, upstream):
+    mcp.world("told", ECHO)
+    mcp.world("quiet", ECHO)
+    ask(client, mcp.entry("told", server_description="Weather\nof \u202etowns."), mcp.entry("quiet"),
+        instructions="Be brief.")
+    said = upstream.chats()[-1]["messages"][0]["content"]
+    assert said == ("Be brief.\n\n<mcp-servers>\nThe names of their tools begin with the label.\n\n"
+                    "- told: Weather of towns.\n</mcp-servers>")
+    ask(client, mcp.entry("told", server_description="W."), instructions="Be brief.",
+        extra_body={"runnel": {"rules": {"language": "zh"}}})
+    assert "- told: W." in upstream.chats()[-1]["messages"][0]["content"]
+    assert "begin with" not in upstream.chats()[-1]["messages"][0]["content"]
+    with pytest.raises(openai.BadRequestError) as refused:
+        ask(client, mcp.entry("told", server_description="d" * 4097))
+    assert (refused.value.param, refused.value.code) == ("tools[0].server_description",
+                                                         "string_above_max_length")
+
+
+# ---- Secrets ----
 
 
 def test_secrets_go_to_their_server_and_nowhere_else(client, http, mcp, upstream, server):

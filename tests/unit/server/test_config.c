@@ -296,6 +296,50 @@ static void masks_are_read_with_their_paths(void **state)
     refused(read_file("hooks: {after_send: []}\n"), "unknown key: hooks.after_send");
 }
 
+static void servers_of_the_operator_are_checked(void **state)
+{
+    struct config *config = read_file(
+        "mcp_servers:\n"
+        "  - {name: a, url: \"http://tools/mcp\", internal: true, description: A.,\n"
+        "     authorization: t, headers: {X-A: b}, allowed_tools: {read_only: true},\n"
+        "     require_approval: {never: {read_only: true}}}\n"
+        "  - {name: b, url: \"https://b.example:81/mcp\", internal: false}\n"
+        "  - {name: c, command: [x], env: {A: b}}\n");
+    const struct mcp_named *servers;
+
+    (void)state;
+    assert_non_null(config);
+    servers = config->mcp.servers;
+    assert_int_equal(config->mcp.count, 3);
+    assert_string_equal(servers[0].authorization, "t");
+    assert_true(egress_is_open(&servers[0].egress, "http://tools/other"));
+    assert_false(egress_is_open(&config->egress, "http://tools/mcp"));
+    assert_true(json_is_true(json_object_get(servers[0].allowed_tools, "read_only")));
+    assert_false(egress_is_open(&servers[1].egress, servers[1].url));
+    assert_null(servers[2].url);
+    config_free(config);
+
+    refused(read_file("mcp_servers: [{url: \"http://a/\"}]\n"),
+            "mcp_servers[0]: 'name' is missing");
+    refused(read_file("mcp_servers: [{name: a, urls: x}]\n"),
+            "unknown key: mcp_servers[0].urls");
+    refused(read_file("mcp_servers: [{name: a, url: \"ftp://a/\"}]\n"), "mcp_servers[0].url: ");
+    refused(read_file("mcp_servers: [{name: a}, {name: a}]\n"),
+            "mcp_servers[1]: there are two servers named 'a'");
+    refused(
+        read_file("mcp_servers: [{name: a, authorization_env: RUNNEL_NOT_THERE}]\n"),
+        "mcp_servers[0].authorization_env: the environment variable RUNNEL_NOT_THERE is not "
+        "set");
+    refused(read_file("mcp_servers: [{name: a, require_approval: nevr}]\n"),
+            "mcp_servers[0].require_approval");
+    refused(read_file("mcp_servers: [{name: a, allowed_tools: {tool_name: [x]}}]\n"),
+            "mcp_servers[0].allowed_tools.tool_name");
+    refused(read_file("mcp_servers: [{name: a, headers: {Host: x}}]\n"),
+            "'Host' is not a header");
+    refused(read_file("mcp_servers: [{name: a, internal: maybe}]\n"),
+            "mcp_servers[0].internal: expected true or false");
+}
+
 static void sections_of_later_features_are_accepted(void **state)
 {
     struct config *config =
@@ -454,6 +498,7 @@ int main(void)
         cmocka_unit_test(an_unknown_key_of_the_file_is_named_with_its_path),
         cmocka_unit_test(internal_hosts_are_exact_pairs),
         cmocka_unit_test(masks_are_read_with_their_paths),
+        cmocka_unit_test(servers_of_the_operator_are_checked),
         cmocka_unit_test(sections_of_later_features_are_accepted),
         cmocka_unit_test(F80_tools_are_checked_to_the_last_word),
         cmocka_unit_test(a_file_that_is_not_one_is_refused_with_its_line),

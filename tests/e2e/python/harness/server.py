@@ -33,6 +33,7 @@ class Server:
             **({"upstream_url": upstream_url} if upstream_url else {}),
             **settings,
         }
+        self.environment = {}
         self.process = None
         self.clients = []
 
@@ -53,7 +54,8 @@ class Server:
 
     def start(self):
         """Returns when it has said that it is ready."""
-        self.process = Process([self.binary, "serve", *self.flags()], self.log_path)
+        self.process = Process([self.binary, "serve", *self.flags()], self.log_path,
+                               **self.environment)
         self.process.read_until(lambda line: "curl" in line)
         self.process.drain_output()
         return self

@@ -1,0 +1,21 @@
+#include "core/mcp/mcp_named.h"
+
+#include <string.h>
+
+static const struct mcp_named *named;
+static size_t named_count;
+
+void mcp_named_set(const struct mcp_named *servers, size_t count)
+{
+    named = servers;
+    named_count = count;
+}
+
+const struct mcp_named *mcp_named_find(const char *name)
+{
+    for (size_t i = 0; i < named_count; i++) {
+        if (strcmp(named[i].name, name) == 0)
+            return &named[i];
+    }
+    return NULL;
+}

@@ -1,0 +1,161 @@
+#include "server/config_mcp.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/tool/permission.h"
+#include "server/config_yaml.h"
+#include "server/mcp_tool.h"
+
+#define NAME_LIMIT ((size_t)64)
+
+/* Values of the file are words, those of switches too. */
+static void read_switch(json_t *filter)
+{
+    const char *word = json_get_string(filter, "read_only", "");
+    bool on;
+
+    if (config_switch_parse(word, &on))
+        json_set_bool(filter, "read_only", on);
+}
+
+/* The same rules as for what a request says. */
+static enum err_code check_as_tool(json_t *server, const char *token, const char *path,
+                                   struct err *err)
+{
+    static const char *const keys[] = {"headers", "allowed_tools", "require_approval"};
+    json_t *require = json_object_get(server, "require_approval");
+    json_auto_t *tool = json_object();
+    struct err why;
+    enum err_code rc;
+
+    read_switch(json_object_get(server, "allowed_tools"));
+    read_switch(json_object_get(require, "always"));
+    read_switch(json_object_get(require, "never"));
+    json_set_string(tool, "server_label", json_get_string(server, "name", ""));
+    for (size_t i = 0; i < COUNT_OF(keys); i++) {
+        json_t *value = json_object_get(server, keys[i]);
+
+        if (value)
+            json_object_set(tool, keys[i], value);
+    }
+    if (token)
+        json_set_string(tool, "authorization", token);
+    json_set_string(tool, "server_description", json_get_string(server, "description", ""));
+    rc = mcp_tool_check(tool, path, NAME_LIMIT, &why);
+    if (!rc)
+        rc = permission_require_check(require, path, &why);
+    if (!rc)
+        return ERR_OK;
+    return err_set(err, ERR_INVALID, "%s: %s", *why.param ? why.param : path, why.text);
+}
+
+/* Secrets stand in the environment rather than in a file. */
+static enum err_code find_authorization(const json_t *server, const char *path,
+                                        const char **ret_token, struct err *err)
+{
+    const char *variable = json_get_string(server, "authorization_env", NULL);
+    const char *token = json_get_string(server, "authorization", NULL);
+
+    if (!variable) {
+        *ret_token = token;
+        return ERR_OK;
+    }
+    if (token)
+        return err_set(err, ERR_INVALID,
+                       "%s: 'authorization' and 'authorization_env' are two tokens", path);
+    *ret_token = getenv(variable);
+    if (!*ret_token || !**ret_token)
+        return err_set(err, ERR_INVALID,
+                       "%s.authorization_env: the environment variable %.64s is not set", path,
+                       variable);
+    return ERR_OK;
+}
+
+static enum err_code check_url(const char *url, const char *path, struct err *err)
+{
+    struct err why;
+
+    if (!url || egress_url_check(url, &why) == ERR_OK)
+        return ERR_OK;
+    return err_set(err, ERR_INVALID, "%s.url: %s", path, why.text);
+}
+
+/* By the operator's own word it may be within; all others may be where any URL may. */
+static void set_egress(struct config_mcp *mcp, size_t i, const json_t *server,
+                       const struct egress_rules *egress)
+{
+    bool internal = false;
+
+    (void)config_switch_parse(json_get_string(server, "internal", ""), &internal);
+    mcp->servers[i].egress = *egress;
+    if (!internal || !mcp->servers[i].url)
+        return;
+    mcp->pairs[i] = egress_pair_of(mcp->servers[i].url);
+    mcp->opens[i] = mcp->pairs[i];
+    mcp->servers[i].egress = (struct egress_rules){.open = &mcp->opens[i], .open_count = 1};
+}
+
+static enum err_code read_one(struct config_mcp *mcp, size_t i, json_t *server,
+                              const struct egress_rules *egress, struct err *err)
+{
+    char path[64];
+    struct mcp_named named = {
+        .name = json_get_string(server, "name", ""),
+        .url = json_get_string(server, "url", NULL),
+        .headers = json_object_get(server, "headers"),
+        .allowed_tools = json_object_get(server, "allowed_tools"),
+        .require_approval = json_object_get(server, "require_approval"),
+        .description = json_get_string(server, "description", NULL),
+    };
+    enum err_code rc;
+
+    (void)snprintf(path, sizeof(path), "mcp_servers[%zu]", i);
+    for (size_t n = 0; n < i; n++) {
+        if (strcmp(mcp->servers[n].name, named.name) == 0)
+            return err_set(err, ERR_INVALID, "%s: there are two servers named '%.64s'", path,
+                           named.name);
+    }
+    rc = check_url(named.url, path, err);
+    if (!rc)
+        rc = find_authorization(server, path, &named.authorization, err);
+    if (!rc)
+        rc = check_as_tool(server, named.authorization, path, err);
+    if (rc)
+        return rc;
+    mcp->servers[i] = named;
+    set_egress(mcp, i, server, egress);
+    return ERR_OK;
+}
+
+enum err_code config_mcp_read(json_t *list, const struct egress_rules *egress,
+                              struct config_mcp *ret_mcp, struct err *err)
+{
+    size_t count = json_array_size(list);
+    size_t i;
+    json_t *server;
+
+    *ret_mcp = (struct config_mcp){.servers = mem_new_array(struct mcp_named, count + 1),
+                                   .count = count,
+                                   .pairs = mem_new_array(char *, count + 1),
+                                   .opens = mem_new_array(const char *, count + 1)};
+    json_array_foreach (list, i, server) {
+        enum err_code rc = read_one(ret_mcp, i, server, egress, err);
+
+        if (rc)
+            return rc;
+    }
+    return ERR_OK;
+}
+
+void config_mcp_clear(struct config_mcp *mcp)
+{
+    for (size_t i = 0; i < mcp->count; i++)
+        free(mcp->pairs[i]);
+    free(mcp->servers);
+    free(mcp->pairs);
+    free(mcp->opens);
+    *mcp = (struct config_mcp){0};
+}
