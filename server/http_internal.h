@@ -19,7 +19,7 @@
 #include "server/ws_memory.h"
 
 /*
- * http_internal.h -- for http.c, request.c and those that suspend connections only.
+ * http_internal.h -- for http.c, connection.c, request*.c and those that suspend connections only.
  */
 
 struct stream;
@@ -28,6 +28,8 @@ struct websocket;
 
 #define HTTP_HEADER_LIMIT 12 /* that an endpoint may add */
 #define HTTP_PEER_BUCKETS 1024
+/* A body that will not be used is read up to here, for the sake of the answer. */
+#define REQUEST_DISCARD_LIMIT ((uint64_t)1 << 20)
 
 /* How many connections an address has; only of those that have any. */
 struct http_peer {
@@ -142,6 +144,52 @@ enum err_code request_parse_body(struct request *request, struct err *err) MUST_
 
 /* Nobody looks at the body any more, and a stream may live for hours. */
 void request_drop_body(struct request *request);
+
+/* ---- request_head.c ---- */
+
+/* Looks at a head that has just come: what must be said at once is said, the rest noted. */
+enum MHD_Result request_take_head(struct request *request);
+bool request_wants_body(const struct request *request);
+
+/* ---- request_body.c ---- */
+
+/* MHD_NO: it sends without an end, and is hung up on. */
+enum MHD_Result request_take_body(struct request *request, const char *bytes, size_t size);
+
+/* ---- request_end.c ---- */
+
+/* It is there as a whole. */
+enum MHD_Result request_finish(struct request *request);
+/* Its connection was given back by request_wait()'s sink. */
+enum MHD_Result request_end_waiting(struct request *request);
+
+/* ---- request_failure.c ---- */
+
+/* What is answered when the body has been read; status as in request_fail_with(), or 0. */
+void request_note_failure(struct request *request, int status, const struct err *err);
+/* The same of a request that goes no further, and perhaps its connection. */
+void request_failed(struct request *request, int status, const struct err *err);
+/* For who cannot be trusted, or not be heard: nothing that follows is read. */
+void request_refuse(struct request *request, int status, const char *text);
+void request_body_too_large(struct request *request);
+/* Says what was noted. */
+enum MHD_Result request_answer_failure(struct request *request);
+
+/* ---- connection.c ---- */
+
+/* libmicrohttpd's callback for connections that begin and end. */
+void connection_notice(void *http, struct MHD_Connection *from, void **state,
+                       enum MHD_ConnectionNotificationCode what);
+/* NULL: of a server that is not http.c's; others give their connections no context. */
+struct http_connection *connection_of(struct MHD_Connection *from);
+
+void connection_set_deadline(struct http *http, struct http_connection *connection,
+                             enum deadline_kind kind);
+/* Wakes the clock when it sleeps without a time. */
+void connection_set_deadline_locked(struct http *http, struct http_connection *connection,
+                                    enum deadline_kind kind) REQUIRES(http->lock);
+/* A thread, until http->stopping: hangs up on who is late. Takes the struct http. */
+void *connection_run_clock(void *http);
 
 /* ---- http.c ---- */
 

@@ -36,15 +36,6 @@ enum MHD_Result mhd_queue_answer(struct MHD_Connection *connection, unsigned sta
 
 /* ---- In front of it ---- */
 
-/* NULL: of a server that is not http.c's. The others give their connections no context. */
-static struct http_connection *connection_of(struct MHD_Connection *connection)
-{
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-
-    return info ? info->socket_context : NULL;
-}
-
 enum MHD_Result MHD_queue_response(struct MHD_Connection *connection, unsigned status,
                                    struct MHD_Response *response)
 {

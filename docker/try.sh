@@ -1,0 +1,121 @@
+#!/usr/bin/env bash
+#
+# docker/try.sh [--keep] -- builds the image and talks to the server in it, without a Docker engine.
+#
+# For who changes the Dockerfile on a machine that has none, such as a container: buildah with chroot
+# isolation needs no namespaces, only root. Where the registry cannot be reached, debootstrap makes
+# the base image. Needs Debian packages: buildah, debootstrap, postgresql, curl, python3. --keep
+# leaves the images for the next time, in $TMPDIR/runnel-images.
+#
+# What it looks at: the image builds; its server starts as the image's user with the environment of
+# compose.yaml, makes its tables, passes the image's health check, answers, has a key made by hand,
+# and ends well on SIGTERM.
+
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+[ "$(id -u)" -eq 0 ] || { echo "docker/try.sh needs root" >&2; exit 2; }
+scratch=$(mktemp -d)
+images=${TMPDIR:-/tmp}/runnel-images
+chmod 755 "$scratch"
+
+buildah() { command buildah --root "$images/root" --runroot "$images/run" --storage-driver vfs "$@"; }
+in_image() { buildah run --isolation chroot "$@"; }
+free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
+say() { printf '=== %s\n' "$*"; }
+
+container= model= server=
+# The program behind a `buildah run`: the last of the line of its children.
+program_of() {
+    local pid=$1 child
+    while child=$(pgrep -P "$pid" | head -n 1) && [ -n "$child" ]; do pid=$child; done
+    echo "$pid"
+}
+end() { # PID of a `buildah run`: its exit status
+    kill -TERM "$(program_of "$1")"
+    wait "$1"
+}
+clean_up() {
+    local rc=$?
+    [ -z "$server" ] || end "$server" || true
+    [ -z "$model" ] || end "$model" || true
+    [ ! -e "$scratch/database/postmaster.pid" ] || database pg_ctl -D "$scratch/database" -m immediate stop >/dev/null
+    [ $rc -eq 0 ] || [ ! -s "$scratch/server.log" ] || tail -n 20 "$scratch/server.log" >&2
+    [ -z "$container" ] || buildah rm "$container" >/dev/null
+    [ "${keep:-}" ] || buildah rmi --all --force >/dev/null
+    [ "${keep:-}" ] || rm -rf "$images"
+    rm -rf "$scratch"
+    [ $rc -eq 0 ] || echo "docker/try.sh: FAILED" >&2
+}
+keep=
+[ "${1:-}" != --keep ] || keep=yes
+trap clean_up EXIT
+
+base_image() {
+    local name=docker.io/library/debian:12-slim made mount
+    ! buildah inspect --type image "$name" >/dev/null 2>&1 || return 0
+    ! buildah pull -q "$name" 2>/dev/null || return 0
+    say "no registry: debootstrap makes $name"
+    debootstrap --variant=minbase bookworm "$scratch/base" >/dev/null
+    made=$(buildah from scratch)
+    mount=$(buildah mount "$made")
+    cp -a "$scratch/base/." "$mount"
+    rm -rf "$scratch/base"
+    buildah commit -q "$made" "$name" >/dev/null
+    buildah rm "$made" >/dev/null
+}
+
+# A PostgreSQL as compose.yaml has it: one user, with a password, over TCP.
+database() { setpriv --reuid postgres --regid postgres --clear-groups "$(pg_config --bindir)/$1" "${@:2}"; }
+start_database() {
+    install -d -o postgres -m 700 "$scratch/database"
+    install -m 644 /dev/stdin "$scratch/password" <<<"secret"
+    database initdb -D "$scratch/database" -U runnel -A scram-sha-256 --pwfile "$scratch/password" >/dev/null
+    database pg_ctl -D "$scratch/database" -w -l "$scratch/database/log" \
+        -o "-p $1 -h 127.0.0.1 -k $scratch/database" start >/dev/null
+    PGPASSWORD=secret psql -q -h 127.0.0.1 -p "$1" -U runnel -d postgres -c 'CREATE DATABASE runnel'
+}
+
+config() { buildah inspect --type image --format "$1" runnel; }
+words='{{range .}}{{.}} {{end}}'
+
+say "building"
+base_image
+buildah bud --isolation chroot --pull-never --layers --format docker -f docker/Dockerfile -t runnel . >"$scratch/build.log" 2>&1 ||
+    { tail -n 40 "$scratch/build.log" >&2; exit 1; }
+[ "$(config '{{.Docker.Config.User}}')" = runnel ]
+command=$(config "{{with .Docker.Config.Entrypoint}}$words{{end}}{{with .Docker.Config.Cmd}}$words{{end}}")
+health=$(config "{{with .Docker.Config.Healthcheck.Test}}$words{{end}}")
+signal=$(config '{{.Docker.Config.StopSignal}}')
+[ "$signal" = SIGTERM ] && [ "${health%% *}" = CMD ]
+
+say "starting $command"
+database_port=$(free_port) model_port=$(free_port)
+start_database "$database_port"
+container=$(buildah from --pull-never localhost/runnel)
+in_image -v "$PWD/server/demo_script.yaml:/demo.yaml:ro" "$container" -- \
+    runnel upstream --script /demo.yaml --listen "127.0.0.1:$model_port" >"$scratch/model.log" 2>&1 &
+model=$!
+# chroot isolation leaves the network as it is, so the server listens on this machine only.
+in_image --env RUNNEL_LISTEN=127.0.0.1:8080 --env RUNNEL_API_KEY=sk-try-the-image-000000 \
+    --env "RUNNEL_DATABASE_URL=postgresql://runnel:secret@127.0.0.1:$database_port/runnel" \
+    --env "RUNNEL_UPSTREAM_URL=http://127.0.0.1:$model_port/v1" \
+    "$container" -- $command >"$scratch/server.log" 2>&1 &
+server=$!
+
+curl -fsS --retry 100 --retry-delay 1 --retry-connrefused --retry-max-time 60 -o "$scratch/ready" http://127.0.0.1:8080/readyz
+in_image "$container" -- ${health#CMD }
+say "healthy; its user: $(stat -c %U:%u "/proc/$(program_of "$server")" 2>/dev/null), its keys:"
+key=$(in_image --env "RUNNEL_DATABASE_URL=postgresql://runnel:secret@127.0.0.1:$database_port/runnel" \
+    "$container" -- runnel keys create --project tried)
+for one in sk-try-the-image-000000 "$key"; do
+    curl -fsS http://127.0.0.1:8080/v1/responses -H "Authorization: Bearer $one" \
+        -H 'Content-Type: application/json' -d '{"model":"demo","input":"Hello"}' |
+        python3 -c 'import json, sys; made = json.load(sys.stdin); assert made["status"] == "completed", made
+print(made["output"][-1]["content"][0]["text"])'
+done
+
+say "ending"
+pid=$server server=
+end "$pid"
+say "the image works"
