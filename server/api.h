@@ -29,7 +29,9 @@ endpoint_fn api_conversation_create, api_conversation_get; /* api_conversations.
 endpoint_fn api_conversation_modify, api_conversation_delete;
 endpoint_fn api_conversation_item_list, api_conversation_item_create;
 endpoint_fn api_conversation_item_get, api_conversation_item_delete;
-endpoint_fn api_tool_list;                                      /* api_tools.c */
+endpoint_fn api_tool_list;                                   /* api_tools.c */
+endpoint_fn api_skill_create, api_skill_list, api_skill_get; /* api_skills.c */
+endpoint_fn api_skill_content, api_skill_delete;
 endpoint_fn api_prompt_create, api_prompt_list, api_prompt_get; /* api_prompts.c */
 endpoint_fn api_prompt_delete, api_prompt_version_create;
 endpoint_fn api_approval_list, api_approval_get, api_approval_decide;

@@ -64,6 +64,12 @@ const struct route routes[] = {
     {"POST",   "/v1/responses/{response}/cancel",                     api_response_cancel,    "cancelResponse",         ROUTE_BODY_OPTIONAL},
     {"GET",    "/v1/responses/{response}/input_items",                api_response_inputs,    "listInputItems",         0},
 
+    {"GET",    "/v1/skills",                                          api_skill_list,         "listSkills",             0},
+    {"POST",   "/v1/skills",                                          api_skill_create,       "createSkill",            0},
+    {"GET",    "/v1/skills/{skill}",                                  api_skill_get,          "getSkill",               0},
+    {"DELETE", "/v1/skills/{skill}",                                  api_skill_delete,       "deleteSkill",            0},
+    {"GET",    "/v1/skills/{skill}/content",                          api_skill_content,      "getSkillContent",        0},
+
     {"GET",    "/v1/runnel/tools",                                    api_tool_list,          "listTools",              0},
     {"GET",    "/v1/runnel/prompts",                                  api_prompt_list,        "listPrompts",            0},
     {"POST",   "/v1/runnel/prompts",                                  api_prompt_create,      "createPrompt",           0},

@@ -184,6 +184,16 @@ class Tour:
         assert last["content"][0]["text"] == ANSWER
         self.ask("DELETE", base, known=(200, 404))
 
+    def skills(self):
+        """One that was refused may have been made all the same."""
+        made = self.ask("POST", "/skills", {
+            "content": "---\nname: tour\ndescription: Around.\n---\nGo on.\n"})["id"]
+        self.ask("GET", f"/skills/{made}")
+        for order in ("asc", "desc"):
+            page = self.ask("GET", f"/skills?order={order}&limit=1")
+            self.ask("GET", f"/skills?order={order}&after={page['last_id']}")
+        self.ask("DELETE", f"/skills/{made}", known=(200, 404))
+
     def prompts(self):
         """A refused template may have been made all the same, and a version too."""
         base = "/runnel/prompts"
@@ -250,5 +260,6 @@ class Tour:
         self.responses()
         self.conversations()
         self.prompts()
+        self.skills()
         self.approvals()
         self.variables()

@@ -1,0 +1,140 @@
+#include "core/store/skills.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/mem.h"
+#include "core/store/db.h"
+#include "core/store/page.h"
+
+#define SKILL_COLUMNS "id, name, description, created_at"
+
+static enum err_code not_found(const char *id, struct err *err)
+{
+    return err_set(err, ERR_NOT_FOUND, "Skill with id '%.64s' not found.", id);
+}
+
+static void skill_read(const struct db_rows *rows, size_t row, struct skill_row *ret_row)
+{
+    *ret_row = (struct skill_row){
+        .name = db_copy(rows, row, 1),
+        .description = db_copy(rows, row, 2),
+        .created_at = db_int(rows, row, 3),
+    };
+    db_id(rows, row, 0, ret_row->id, sizeof(ret_row->id));
+}
+
+void skill_row_clear(struct skill_row *row)
+{
+    free(row->name);
+    free(row->description);
+    free(row->content);
+    *row = (struct skill_row){0};
+}
+
+void skill_rows_free(struct skill_row *rows, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        skill_row_clear(&rows[i]);
+    free(rows);
+}
+
+enum err_code store_skill_create(struct store *store, const char *project,
+                                 const struct skill_row *row, struct err *err)
+{
+    static const struct db_statement insert = {
+        "store_skill_create",
+        "INSERT INTO skills (project_id, id, name, description, content, prompt_at, created_at)"
+        " VALUES ($1, $2, $3, $4, $5, $6, $7)"};
+    AUTO_DB_ARGS args = {0};
+
+    db_arg_text(&args, project);
+    db_arg_text(&args, row->id);
+    db_arg_text(&args, row->name);
+    db_arg_text(&args, row->description);
+    db_arg_text(&args, row->content);
+    db_arg_int(&args, (int64_t)row->prompt_at);
+    db_arg_int(&args, row->created_at);
+    return db_once(store, &insert, &args, NULL, err);
+}
+
+enum err_code store_skill_get(struct store *store, const char *project, const char *id,
+                              struct skill_row *ret_row, struct err *err)
+{
+    static const struct db_statement select = {
+        "store_skill_get", "SELECT " SKILL_COLUMNS ", content, prompt_at FROM skills"
+                           " WHERE project_id = $1 AND id = $2"};
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    db_arg_text(&args, project);
+    db_arg_text(&args, id);
+    rc = db_once(store, &select, &args, &rows, err);
+    if (rc)
+        return rc;
+    if (db_count(rows) == 0)
+        return not_found(id, err);
+    skill_read(rows, 0, ret_row);
+    ret_row->content = db_copy(rows, 0, 4);
+    ret_row->prompt_at = (size_t)db_int(rows, 0, 5);
+    return ERR_OK;
+}
+
+#define SKILL_LIST(order)                                        \
+    "SELECT " SKILL_COLUMNS " FROM skills WHERE project_id = $1" \
+    " AND id > coalesce($2, '') AND id < coalesce($3, '~') ORDER BY id " order " LIMIT $4"
+
+enum err_code store_skill_list(struct store *store, const char *project,
+                               const struct page *page, struct skill_row **ret_rows,
+                               size_t *ret_count, bool *ret_more, struct err *err)
+{
+    static const struct db_statement list[] = {
+        {"store_skill_list_desc", SKILL_LIST("DESC")},
+        {"store_skill_list_asc", SKILL_LIST("ASC")},
+    };
+    static const struct db_statement cursor = {
+        "store_skill_list_cursor",
+        "SELECT 1 FROM skills WHERE project_id = $1 AND $2::text = '' AND id = $3"};
+    AUTO_DB_ROWS *rows = NULL;
+    struct page_scan scan;
+    size_t count;
+    enum err_code rc = page_read(store, list, &cursor, project, page, &scan, &rows, err);
+
+    if (rc)
+        return rc;
+    count = page_count(&scan, rows, ret_more);
+    *ret_rows = mem_new_array(struct skill_row, count + 1);
+    for (size_t i = 0; i < count; i++)
+        skill_read(rows, page_row(&scan, count, i), &(*ret_rows)[i]);
+    *ret_count = count;
+    return ERR_OK;
+}
+
+enum err_code store_skill_delete(struct store *store, const char *project, const char *id,
+                                 struct err *err)
+{
+    static const struct db_statement delete = {
+        "store_skill_delete", "DELETE FROM skills WHERE project_id = $1 AND id = $2"};
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    db_arg_text(&args, project);
+    db_arg_text(&args, id);
+    rc = db_once(store, &delete, &args, &rows, err);
+    if (rc)
+        return rc;
+    return db_changed(rows) ? ERR_OK : not_found(id, err);
+}
+
+enum err_code store_skill_prompt(struct store *store, const char *project, const char *id,
+                                 char **ret_prompt, struct err *err)
+{
+    CLEANUP(skill_row_clear) struct skill_row row = {0};
+    enum err_code rc = store_skill_get(store, project, id, &row, err);
+
+    if (!rc)
+        *ret_prompt = mem_strdup(row.content + row.prompt_at);
+    return rc;
+}

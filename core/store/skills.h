@@ -1,0 +1,48 @@
+#ifndef RUNNEL_CORE_STORE_SKILLS_H
+#define RUNNEL_CORE_STORE_SKILLS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/err.h"
+#include "core/store/rows.h"
+#include "core/store/store.h"
+
+/*
+ * skills.h -- skills as rows: a name, a description, and a text. A skill is never changed, so that
+ * what a run was told of it stays true; it may be deleted.
+ *
+ * ERR_NOT_FOUND is "Skill with id 'X' not found."
+ */
+
+struct skill_row {
+    char id[ID_SIZE];
+    char *name;
+    char *description;
+    char *content;    /* of SKILL.md; NULL in lists */
+    size_t prompt_at; /* where in it the instructions begin */
+    int64_t created_at;
+};
+void skill_row_clear(struct skill_row *row);
+void skill_rows_free(struct skill_row *rows, size_t count);
+
+enum err_code store_skill_create(struct store *store, const char *project,
+                                 const struct skill_row *row, struct err *err) MUST_CHECK;
+
+enum err_code store_skill_get(struct store *store, const char *project, const char *id,
+                              struct skill_row *ret_row, struct err *err) MUST_CHECK;
+
+/* In the order in which they were made. */
+enum err_code store_skill_list(struct store *store, const char *project,
+                               const struct page *page, struct skill_row **ret_rows,
+                               size_t *ret_count, bool *ret_more, struct err *err) MUST_CHECK;
+
+enum err_code store_skill_delete(struct store *store, const char *project, const char *id,
+                                 struct err *err) MUST_CHECK;
+
+/* Its instructions, without what stands before them. The caller frees *ret_prompt. */
+enum err_code store_skill_prompt(struct store *store, const char *project, const char *id,
+                                 char **ret_prompt, struct err *err) MUST_CHECK;
+
+#endif
