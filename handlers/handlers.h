@@ -45,6 +45,7 @@ extern const struct tool_handler remove_vars_handler;
 /* Group "test", only in builds with RUNNEL_TEST_HANDLERS. */
 extern const struct tool_group test_group;
 extern const struct tool_handler test_slow_handler;
+extern const struct tool_handler test_backwards_handler;
 extern const struct tool_handler test_stream_handler;
 extern const struct tool_handler test_pages_handler;
 extern const struct tool_handler test_short_handler;

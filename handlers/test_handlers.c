@@ -78,6 +78,22 @@ static enum err_code run_slow(struct tool_call *call, struct tool_result *ret_re
     return ERR_OK;
 }
 
+/* What it gives stands nowhere in what it was given. */
+static enum err_code run_backwards(struct tool_call *call, struct tool_result *ret_result,
+                                   struct err *err)
+{
+    const char *text = text_of(call, "");
+    size_t length = strlen(text);
+    AUTO_BUF reversed = {0};
+
+    while (length--)
+        buf_add_char(&reversed, text[length]);
+    if (json_get_bool(tool_call_args(call), "fail", false))
+        return err_set(err, ERR_INVALID, "%s", reversed.data ? reversed.data : "");
+    tool_result_add_text(ret_result, reversed.data ? reversed.data : "");
+    return ERR_OK;
+}
+
 static enum err_code run_stream(struct tool_call *call, struct tool_result *ret_result,
                                 struct err *err)
 {
@@ -333,6 +349,7 @@ static char *cut_page(const char *text, const struct cut_rule *rule, bool *ret_t
 
 /* clang-format off */
 TEST_HANDLER(slow, "Waits args.ms, returns args.text.", PLAIN, run_slow);
+TEST_HANDLER(backwards, "Gives args.text backwards.", PLAIN, run_backwards);
 TEST_HANDLER(stream, "Says args.pieces, args.ms apart.", PLAIN, run_stream);
 TEST_HANDLER(pages, "As test_slow, its text in pages.", .cut = cut_page, run_slow);
 TEST_HANDLER(short, "As test_slow, ten characters of it.", .shown_limit = 10, run_slow);

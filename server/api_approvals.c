@@ -29,6 +29,8 @@ static json_t *encode_approval(const struct approval_row *row)
     json_set_string(object, "name", row->tool);
     json_set_string(object, "arguments", row->arguments);
     json_set_string(object, "policy", row->policy);
+    json_set_string(object, "kind", approval_kind_name(row->kind));
+    json_set(object, "result", row->details ? json_parse_own(row->details) : json_null());
     json_set_string(object, "reason", row->reason);
     json_set_string(object, "used_by", *row->used_by ? row->used_by : NULL);
     field_set_time(object, "decided_at", row->decided_at);

@@ -8,6 +8,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/run/past_calls.h"
+#include "core/run/withheld.h"
 #include "server/encode_chain.h"
 #include "server/encode_field.h"
 #include "server/step_include.h"
@@ -359,7 +360,11 @@ static const json_t *call_member(const json_t *body, const char *key)
 /* What a call gave, from the item of its output or, of server-side calls, from its own body. */
 static char *call_output(const json_t *call, const json_t *output)
 {
-    char *text =
+    char *text;
+
+    if (withheld_waits(call))
+        return NULL; /* the question shows it */
+    text =
         output_text(output ? json_object_get(output, "output") : call_member(call, "output"));
 
     return text ? text : error_text(call_member(call, "error"));

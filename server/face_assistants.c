@@ -11,6 +11,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/run/run.h"
+#include "core/run/withheld.h"
 #include "server/encode.h"
 #include "server/faces.h"
 #include "server/step_include.h"
@@ -121,6 +122,8 @@ static void tell_call_closed(const struct item *item, struct frames *frames)
 {
     const char *output = item->error ? item->error : item->output;
 
+    if (withheld_is_noted(item->metadata))
+        return; /* the question shows it */
     if (output && !is_search(item))
         call_delta(item,
                    json_build("{s:i, s:s, s:{s:s}}", "index", 0, "type", "function", "function",

@@ -6,6 +6,7 @@
 #include "core/base/mem.h"
 #include "core/run/run_approvals.h"
 #include "core/run/tool_set.h"
+#include "core/run/withheld.h"
 #include "core/store/approvals.h"
 
 void response_approvals_clear(struct response_approvals *approvals)
@@ -226,7 +227,8 @@ static enum err_code check_offered(const struct run_load *load,
     for (size_t i = 0; !rc && i < approvals->count; i++) {
         const struct approval_row *row = &approvals->rows[i];
 
-        if (approvals->answers[i].approve && !tool_set_has_server(&tools, row->server_label) &&
+        if (row->kind == APPROVAL_OF_EXECUTION && approvals->answers[i].approve &&
+            !tool_set_has_server(&tools, row->server_label) &&
             !tool_set_find_labelled(&tools, row->server_label, row->tool))
             rc = err_invalid(
                 err, "invalid_value", "tools",
@@ -252,6 +254,45 @@ static json_t *decision(const struct approval_row *row, const struct approval_an
     return made;
 }
 
+static const char *reason_of(const struct approval_row *row,
+                             const struct approval_answer *answer)
+{
+    const char *reason = row->status == APPROVAL_PENDING ? answer->reason : row->reason;
+
+    return reason && *reason ? reason : WITHHELD_REFUSED;
+}
+
+/* The item was read before it was decided. */
+static void tell_result(struct item_row *item, const struct approval_row *row,
+                        const struct approval_answer *answer)
+{
+    json_auto_t *body = json_parse_own(item->body);
+
+    if (!withheld_is(body))
+        return;
+    if (answer->approve) {
+        withheld_deliver(body);
+    } else {
+        withheld_refuse(body, reason_of(row, answer));
+        item->status = ITEM_INCOMPLETE;
+    }
+    free(item->body);
+    item->body = json_text(body);
+    item->tokens = 0;
+}
+
+static void tell_results(struct run_load *load, const struct approval_row *row,
+                         const struct approval_answer *answer)
+{
+    for (size_t i = 0; i < load->item_count; i++) {
+        struct item_row *item = &load->items[i];
+
+        if (!item->input && strcmp(item->run_id, row->run_id) == 0 &&
+            strcmp(item->call_id, row->call_id) == 0)
+            tell_result(item, row, answer);
+    }
+}
+
 void response_approvals_note(const struct response_approvals *approvals, struct run_load *load)
 {
     json_auto_t *config = NULL;
@@ -261,8 +302,12 @@ void response_approvals_note(const struct response_approvals *approvals, struct 
         return;
     config = json_parse_own(load->run.config);
     list = json_array();
-    for (size_t i = 0; i < approvals->count; i++)
-        json_array_append_new(list, decision(&approvals->rows[i], &approvals->answers[i]));
+    for (size_t i = 0; i < approvals->count; i++) {
+        if (approvals->rows[i].kind == APPROVAL_OF_RESULT)
+            tell_results(load, &approvals->rows[i], &approvals->answers[i]);
+        else
+            json_array_append_new(list, decision(&approvals->rows[i], &approvals->answers[i]));
+    }
     json_set(config, RUN_APPROVALS_KEY, list);
     free(load->run.config);
     load->run.config = json_text(config);

@@ -111,6 +111,20 @@ static enum err_code check_permissions(const json_t *runnel, const char *path, s
                             : permissions_check(set, param_key(path, "permissions").text, err);
 }
 
+/* Results are checked where a policy says so; nobody may skip that from outside. */
+static enum err_code check_results(const json_t *runnel, const char *path, struct err *err)
+{
+    const struct param_path here = param_key(path, "check_results");
+    bool check = true;
+    enum err_code rc = param_bool(runnel, path, "check_results", &check, err);
+
+    if (rc || check)
+        return rc;
+    return err_invalid(err, "unsupported_value", here.text,
+                       "Unsupported value: '%s' cannot be false: policies only tighten.",
+                       here.text);
+}
+
 /* Where a member may stand. */
 enum place {
     OF_REQUEST, /* of a run or a response only, and not part of its settings */
@@ -124,6 +138,7 @@ static const struct member {
     enum err_code (*check)(const json_t *runnel, const char *path, struct err *err);
 } members[] = {
     {"approval",    ANYWHERE,   check_approval},
+    {"check_results", ANYWHERE, check_results},
     {"context",     OF_REQUEST, check_context},
     {"history",     ANYWHERE,   check_history},
     {"permissions", ANYWHERE,   check_permissions},

@@ -33,7 +33,27 @@ static const char *const names[APPROVAL_STATUS_COUNT] = {
     [APPROVAL_EXPIRED]     = "expired",
 };
 
+static const char *const kind_names[APPROVAL_KIND_COUNT] = {
+    [APPROVAL_OF_EXECUTION] = "execution",
+    [APPROVAL_OF_RESULT]    = "result",
+};
+
 /* clang-format on */
+
+const char *approval_kind_name(enum approval_kind kind)
+{
+    return kind_names[kind];
+}
+
+/* We have written it. */
+enum approval_kind approval_kind_parse(const char *name)
+{
+    enum approval_kind kind = APPROVAL_OF_EXECUTION;
+
+    while (kind + 1 < APPROVAL_KIND_COUNT && strcmp(name, kind_names[kind]) != 0)
+        kind++;
+    return kind;
+}
 
 enum approval_status approval_status_next(enum approval_status status,
                                           enum approval_event event)

@@ -25,6 +25,15 @@ enum approval_status {
     APPROVAL_STATUS_COUNT
 };
 
+/* What is asked. */
+enum approval_kind {
+    APPROVAL_OF_EXECUTION, /* whether the call is made */
+    APPROVAL_OF_RESULT,    /* whether the model is told what it gave */
+    APPROVAL_KIND_COUNT
+};
+const char *approval_kind_name(enum approval_kind kind);
+enum approval_kind approval_kind_parse(const char *name);
+
 enum approval_event {
     APPROVAL_EV_APPROVE,
     APPROVAL_EV_REJECT,

@@ -8,6 +8,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/run/past_calls.h"
+#include "core/run/withheld.h"
 
 /* Blanks that may stand inside a forged mark. */
 #define BLANKS_LIMIT 8
@@ -398,6 +399,10 @@ static void read_status(struct chain_call *call, const struct item_row *item,
 {
     call->status = item->status == ITEM_FAILED ? "error" : "success";
     read_notes(call, json_object_get(body, "runnel"));
+    if (withheld_is(body)) {
+        call->status = "result_rejected";
+        call->result_variable = NULL;
+    }
     if (strcmp(call->status, "success") == 0)
         call->data = said;
     else if (strcmp(call->status, "error") == 0)

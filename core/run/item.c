@@ -344,6 +344,8 @@ void approval_row_copy(struct approval_row *ret_copy, const struct approval_row 
     ret_copy->tool = mem_strdup(row->tool);
     ret_copy->arguments = mem_strdup(row->arguments);
     ret_copy->policy = mem_strdup(row->policy);
+    ret_copy->details = mem_strdup(row->details);
+    ret_copy->held = mem_strdup(row->held);
     ret_copy->reason = mem_strdup(row->reason);
 }
 

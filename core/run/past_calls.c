@@ -5,6 +5,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/run/tool_set.h"
+#include "core/run/withheld.h"
 
 /* ---- Calls of the client ---- */
 
@@ -216,6 +217,8 @@ const char *past_own_output(const char *type, const json_t *body)
     const json_t *error = json_object_get(body, "error");
     const char *output = json_get_string(body, "output", NULL);
 
+    if (withheld_is(body))
+        return withheld_told(body);
     if (strcmp(type, "mcp_call") != 0) {
         output = json_get_string(hosted, "output", NULL);
         return output ? output : json_get_string(hosted, "error", NULL);

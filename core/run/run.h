@@ -52,8 +52,9 @@ struct call {
     char id[ID_LIMIT + 1];      /* the model's call id */
     const struct tool_use *use; /* NULL when no such tool was offered */
     char *name;
-    char approval_id[ID_LIMIT + 1]; /* of the question about it, or "" */
-    char *reason;                   /* why it was rejected, or NULL */
+    char approval_id[ID_LIMIT + 1];   /* of the question about it, or "" */
+    char *reason;                     /* why it was rejected, or NULL */
+    struct withheld_result *withheld; /* run_results.h; NULL: the model is told its result */
     struct buf arguments;
     struct resolved_call *resolved; /* see run_variables.h; NULL: there are no references */
     struct variable_names *kept;    /* where its result and arguments are; NULL: nowhere */
@@ -62,14 +63,16 @@ struct call {
     bool client;                    /* executed by the client */
     bool hidden;
     bool final;
-    bool ended;      /* its output is known */
-    bool unexecuted; /* for a limit: its output says so */
-    bool truncated;  /* and too long for the model to be shown all of it */
-    bool settled;    /* known and shown before this stay: nothing is left to do */
-    bool begun;      /* was started before this stay */
-    bool asked;      /* set aside until a person has answered */
-    bool rejected;   /* a person has: it does not run */
-    bool lost;       /* it was approved before, and nobody knows whether it ran */
+    bool ended;           /* its output is known */
+    bool unexecuted;      /* for a limit: its output says so */
+    bool truncated;       /* and too long for the model to be shown all of it */
+    bool settled;         /* known and shown before this stay: nothing is left to do */
+    bool begun;           /* was started before this stay */
+    bool asked;           /* set aside until a person has answered */
+    bool rejected;        /* a person has: it does not run */
+    bool lost;            /* it was approved before, and nobody knows whether it ran */
+    bool executed;        /* begun in this stay: what it gives is the tool's */
+    bool result_rejected; /* it ran, and the model is not told what it gave */
     bool failed;
     bool misread;              /* for its arguments */
     json_t *fault;             /* why a remote server gave no result, as its item shows it */

@@ -8,7 +8,9 @@
 #include "core/mcp/mcp_named.h"
 #include "core/run/approval_answer.h"
 #include "core/run/run_calls.h"
+#include "core/run/run_results.h"
 #include "core/run/run_variables.h"
+#include "core/run/withheld.h"
 #include "core/tool/permission.h"
 #include "core/tool/registry.h"
 
@@ -32,7 +34,7 @@ static enum execution_policy without_word(const struct tool_use *use)
     return ours || operators ? EXECUTION_AUTO : EXECUTION_ASK_ALWAYS;
 }
 
-static struct permission permission_of(const struct run *run, const struct tool_use *use)
+struct permission run_permission_of(const struct run *run, const struct tool_use *use)
 {
     const struct tool_handler *handler = use->handler;
     const char *group = handler->group ? handler->group : use->type;
@@ -56,14 +58,14 @@ static struct permission permission_of(const struct run *run, const struct tool_
     return permission_stricter(permission, wanted);
 }
 
-/* Why nobody can be asked; NULL when somebody can. */
-static const char *no_approver(const struct run *run)
+const char *run_no_approver(const struct run *run, enum approval_kind kind)
 {
     const json_t *approval =
         json_object_get(json_object_get(run->config, "runnel"), "approval");
 
     if (strcmp(json_get_string(approval, "channel", ""), "deny") == 0)
-        return "No execution approval callback set";
+        return kind == APPROVAL_OF_RESULT ? "No result approval callback set"
+                                          : "No execution approval callback set";
     if (!(run->row.flags & RUN_STORED))
         return "Nobody can be asked about the calls of a response that is not stored";
     return NULL;
@@ -78,43 +80,71 @@ static bool needs_answer(struct run *run, const struct call *call)
     if (!call_is_ours(call) || *call->approval_id || !call->use ||
         tool_use_is_clients(call->use))
         return false;
-    if (call->begun && !no_approver(run)) /* was answered, or needed none */
+    if (call->begun &&
+        !run_no_approver(run, APPROVAL_OF_EXECUTION)) /* was answered, or needed none */
         return false;
-    return permission_of(run, call->use).execution != EXECUTION_AUTO &&
+    return run_permission_of(run, call->use).execution != EXECUTION_AUTO &&
            run_prepare_call(run, call, &args, &err) == ERR_OK;
 }
 
 /* ---- Asking ---- */
 
-static const struct item_row *find_question(const struct run *run, const char *call_id)
+/* A call has one at a time: before it is executed, or when it has ended. */
+static enum approval_kind kind_of(const struct call *call)
+{
+    return call->withheld ? APPROVAL_OF_RESULT : APPROVAL_OF_EXECUTION;
+}
+
+static const char *question_id(const struct call *call)
+{
+    return call->withheld ? call->withheld->approval_id : call->approval_id;
+}
+
+static bool is_about(const json_t *details, const struct call *call)
+{
+    const char *kind = approval_kind_name(kind_of(call));
+
+    return strcmp(json_get_string(details, "call_id", ""), call->id) == 0 &&
+           strcmp(json_get_string(details, "kind", ""), kind) == 0;
+}
+
+static bool item_is_about(const struct item_row *item, const struct call *call)
+{
+    json_auto_t *body = json_parse_own(item->body);
+
+    return is_about(json_object_get(body, "runnel"), call);
+}
+
+static const struct item_row *find_question(const struct run *run, const struct call *call)
 {
     for (size_t i = run->history_count; i-- > 0;) {
         const struct item_row *item = &run->history[i];
 
         if (strcmp(item->type, "mcp_approval_request") == 0 &&
-            strcmp(item->run_id, run->row.id) == 0 && strcmp(item->call_id, call_id) == 0)
+            strcmp(item->run_id, run->row.id) == 0 && strcmp(item->call_id, call->id) == 0 &&
+            item_is_about(item, call))
             return item;
     }
     return NULL;
 }
 
-static bool asks_about(const char *question, const char *call_id)
+static bool asks_about(const char *question, const struct call *call)
 {
     json_auto_t *details = json_parse_own(question);
 
-    return strcmp(json_get_string(details, "call_id", ""), call_id) == 0;
+    return is_about(details, call);
 }
 
 /* The id under which it was asked before a crash; NULL when it was not. */
 static const char *asked_before(const struct run *run, const struct call *call)
 {
-    const struct item_row *item = find_question(run, call->id);
+    const struct item_row *item = find_question(run, call);
 
     for (unsigned i = 0; i < run->call_count; i++) {
         const struct call *other = &run->calls[i];
 
         if (other->client && strcmp(other->name, RUN_APPROVAL_FUNCTION) == 0 &&
-            asks_about(other->arguments.data, call->id))
+            asks_about(other->arguments.data, call))
             return other->id;
     }
     return item ? item->id : NULL;
@@ -127,20 +157,26 @@ static void refuse(struct call *call, const char *reason)
     call->reason = mem_strdup(reason && *reason ? reason : RUN_APPROVAL_REFUSED);
 }
 
-static void ask(struct run *run, struct call *call)
+void run_ask_about(const struct run *run, const struct call *call, char id[ID_LIMIT + 1])
 {
     const char *asked = asked_before(run, call);
-    const char *none = no_approver(run);
 
-    if (none) {
-        refuse(call, none);
+    if (asked)
+        (void)snprintf(id, ID_LIMIT + 1, "%s", asked);
+    else
+        id_make(id, item_id_prefix("mcp_approval_request"));
+}
+
+static void ask(struct run *run, struct call *call)
+{
+    const char *nobody = run_no_approver(run, APPROVAL_OF_EXECUTION);
+
+    if (nobody) {
+        refuse(call, nobody);
         return;
     }
     call->asked = true;
-    if (asked)
-        (void)snprintf(call->approval_id, sizeof(call->approval_id), "%s", asked);
-    else
-        id_make(call->approval_id, item_id_prefix("mcp_approval_request"));
+    run_ask_about(run, call, call->approval_id);
 }
 
 static const char *label_of(const struct call *call)
@@ -155,11 +191,23 @@ static const char *arguments_of(const struct call *call)
     return call->arguments.length ? call->arguments.data : "{}";
 }
 
+static const char *policy_of(const struct run *run, const struct call *call)
+{
+    struct permission permission = run_permission_of(run, call->use);
+
+    return call->withheld ? result_policy_name(permission.result)
+                          : execution_policy_name(permission.execution);
+}
+
 static json_t *details_of(const struct run *run, const struct call *call)
 {
-    return json_build("{s:s, s:s, s:s, s:s}", "kind", "execution", "call_id", call->id,
-                      "policy", execution_policy_name(permission_of(run, call->use).execution),
-                      "description", tool_use_description(call->use));
+    json_t *details = json_build(
+        "{s:s, s:s, s:s, s:s}", "kind", approval_kind_name(kind_of(call)), "call_id", call->id,
+        "policy", policy_of(run, call), "description", tool_use_description(call->use));
+
+    if (call->withheld)
+        run_describe_result(call, details);
+    return details;
 }
 
 /* The question as a call of the reserved function, which the client answers with its output. */
@@ -173,7 +221,7 @@ static void add_question(struct run *run, unsigned position)
     json_set_string(arguments, "server_label", label_of(asked));
     json_set_string(arguments, "name", asked->use->own);
     json_set_string(arguments, "arguments", arguments_of(asked));
-    memcpy(id, asked->approval_id, sizeof(id));
+    memcpy(id, question_id(asked), sizeof(id));
     question = run_add_call(run, id, RUN_APPROVAL_FUNCTION);
     question->client = true;
     json_add_text(&question->arguments, arguments);
@@ -189,6 +237,19 @@ static bool has_call(const struct run *run, const char *id)
     return false;
 }
 
+static bool is_asked_about(const struct call *call)
+{
+    return call->asked || (call->withheld && *call->withheld->approval_id);
+}
+
+void run_add_questions(struct run *run, unsigned count)
+{
+    for (unsigned i = 0; run_is_assistants(run) && i < count; i++) {
+        if (is_asked_about(&run->calls[i]) && !has_call(run, question_id(&run->calls[i])))
+            add_question(run, i);
+    }
+}
+
 void run_ask_approvals(struct run *run)
 {
     unsigned count = run->call_count;
@@ -199,22 +260,30 @@ void run_ask_approvals(struct run *run)
         ask(run, &run->calls[i]);
         run_note_call(run, &run->calls[i], CALL_WAITING, NULL); /* as it was resolved */
     }
-    for (unsigned i = 0; run_is_assistants(run) && i < count; i++) {
-        if (run->calls[i].asked && !has_call(run, run->calls[i].approval_id))
-            add_question(run, i);
-    }
+    run_add_questions(run, count);
 }
 
 bool run_has_questions(const struct run *run)
 {
     for (unsigned i = 0; i < run->call_count; i++) {
-        if (run->calls[i].asked)
+        if (is_asked_about(&run->calls[i]))
             return true;
     }
     return false;
 }
 
 /* ---- Showing ---- */
+
+/* What a question of this kind shows beside the call. The caller frees; NULL for nothing. */
+static char *shown_details(const struct call *call)
+{
+    json_auto_t *details = json_object();
+
+    if (!call->withheld)
+        return NULL;
+    run_describe_result(call, details);
+    return json_text(details);
+}
 
 static void put_row(struct run *run, const struct call *call, enum approval_status status)
 {
@@ -223,14 +292,17 @@ static void put_row(struct run *run, const struct call *call, enum approval_stat
         .server_label = mem_strdup(label_of(call)),
         .tool = mem_strdup(call->use->own),
         .arguments = mem_strdup(arguments_of(call)),
-        .policy = mem_strdup(execution_policy_name(permission_of(run, call->use).execution)),
+        .policy = mem_strdup(policy_of(run, call)),
+        .kind = kind_of(call),
+        .details = shown_details(call),
+        .held = call->withheld && !decided ? run_held_text(call) : NULL,
         .reason = mem_strdup(call->reason),
         .status = status,
         .created_at = clock_wall_us(),
         .decided_at = decided ? clock_wall_us() : 0,
     };
 
-    memcpy(row.id, call->approval_id, sizeof(row.id));
+    memcpy(row.id, question_id(call), sizeof(row.id));
     memcpy(row.run_id, run->row.id, sizeof(row.run_id));
     memcpy(row.thread_id, run->row.thread_id, sizeof(row.thread_id));
     memcpy(row.call_id, call->id, sizeof(row.call_id));
@@ -244,10 +316,10 @@ static void show_question(struct run *run, const struct call *call)
 {
     struct item *item;
 
-    if (find_question(run, call->id))
+    if (find_question(run, call))
         return;
     item = run_new_item(run, "mcp_approval_request");
-    memcpy(item->row.id, call->approval_id, sizeof(item->row.id));
+    memcpy(item->row.id, question_id(call), sizeof(item->row.id));
     memcpy(item->row.call_id, call->id, sizeof(item->row.call_id));
     item->fields = json_build("{s:s, s:s, s:s, s:o}", "arguments", arguments_of(call), "name",
                               call->use->own, "server_label", label_of(call), "runnel",
@@ -261,7 +333,7 @@ void run_show_approvals(struct run *run)
     for (unsigned i = 0; i < run->call_count; i++) {
         const struct call *call = &run->calls[i];
 
-        if (!call->asked)
+        if (!is_asked_about(call))
             continue;
         if (!run_is_assistants(run))
             show_question(run, call);
@@ -281,12 +353,12 @@ static void decide(struct call *call, const json_t *decision)
 }
 
 /* Whatever tool_choice says of what the model may call now: this was called before. */
-static void use_tool(struct call *call, const struct tool_use *use)
+static void use_tool(const struct run *run, struct call *call, const struct tool_use *use)
 {
     call->use = use;
     call->client = use && tool_use_is_clients(use);
     call->hidden = call->use && call->use->handler->flags & TOOL_HIDDEN;
-    call->final = call->use && call->use->handler->flags & TOOL_FINAL;
+    call->final = run_is_final(run, use);
 }
 
 bool run_take_decisions(struct run *run)
@@ -305,7 +377,7 @@ bool run_take_decisions(struct run *run)
         struct call *call =
             run_add_call(run, json_get_string(decision, "call_id", ""), use ? use->name : name);
 
-        use_tool(call, use);
+        use_tool(run, call, use);
         buf_add_text(&call->arguments, json_get_string(decision, "arguments", "{}"));
         decide(call, decision);
     }
@@ -329,7 +401,7 @@ static void restore_of_response(struct run *run, struct call *call)
     json_array_foreach (decisions, i, decision) {
         if (run->call_turn == 0 &&
             strcmp(json_get_string(decision, "call_id", ""), call->id) == 0) {
-            use_tool(call, tool_set_find(&run->tools, call->name));
+            use_tool(run, call, tool_set_find(&run->tools, call->name));
             decide(call, decision);
         }
     }
@@ -342,9 +414,35 @@ static void restore_of_thread(struct run *run, struct call *call, const struct c
     (void)snprintf(call->approval_id, sizeof(call->approval_id), "%s", row->call_id);
     if (!reply.approve)
         refuse(call, reply.reason);
-    free(reply.reason);
     if (call->use && !call->settled)
         put_row(run, call, reply.approve ? APPROVAL_APPROVED : APPROVAL_REJECTED);
+    free(reply.reason);
+}
+
+/* The tool has run: what it gave is told, or not. */
+static void decide_result(struct run *run, struct call *call, const struct call_row *row)
+{
+    struct approval_reply reply = approval_reply_parse(row->output ? row->output : "");
+
+    (void)snprintf(call->withheld->approval_id, sizeof(call->withheld->approval_id), "%s",
+                   row->call_id);
+    if (!reply.approve) {
+        free(call->reason);
+        call->reason =
+            mem_strdup(reply.reason && *reply.reason ? reply.reason : WITHHELD_REFUSED);
+    }
+    if (call->use)
+        put_row(run, call, reply.approve ? APPROVAL_APPROVED : APPROVAL_REJECTED);
+    run_decide_result(run, call, reply.approve);
+    free(reply.reason);
+}
+
+static void restore_answer(struct run *run, struct call *call, const struct call_row *row)
+{
+    if (call->withheld)
+        decide_result(run, call, row);
+    else
+        restore_of_thread(run, call, row);
 }
 
 void run_restore_decision(struct run *run, struct call *call, const struct call_row *rows,
@@ -358,14 +456,12 @@ void run_restore_decision(struct run *run, struct call *call, const struct call_
     }
     for (size_t i = 0; i < count; i++) {
         if (run_is_question(&rows[i]) && rows[i].state == CALL_DONE &&
-            asks_about(rows[i].arguments, call->id))
-            restore_of_thread(run, call, &rows[i]);
+            asks_about(rows[i].arguments, call))
+            restore_answer(run, call, &rows[i]);
     }
 }
 
 char *run_refusal_text(const struct call *call)
 {
-    json_auto_t *text = json_build("{s:s, s:s}", "status", "rejected", "message", call->reason);
-
-    return json_text(text);
+    return withheld_refusal(call->reason);
 }

@@ -4,6 +4,7 @@
 #include <jansson.h>
 
 #include "core/run/run.h"
+#include "core/tool/permission.h"
 
 /*
  * run_approvals.h -- calls that a person is asked about before they run.
@@ -29,10 +30,22 @@
 
 #define RUN_APPROVAL_REFUSED "Execution rejected by user"
 
+/* What is asked about a tool, whoever says it. */
+struct permission run_permission_of(const struct run *run, const struct tool_use *use);
+
+/* Why nobody can be asked; NULL when somebody can. */
+const char *run_no_approver(const struct run *run, enum approval_kind kind);
+
 /* Sets those of the turn's calls aside that need an answer first, or can get none. */
 void run_ask_approvals(struct run *run);
 
-/* True when calls were set aside. */
+/* The id of the question about a call: a new one, unless it was asked before a crash. */
+void run_ask_about(const struct run *run, const struct call *call, char id[ID_LIMIT + 1]);
+
+/* In a run of a thread, questions about the first `count` calls become calls of the reserved function. */
+void run_add_questions(struct run *run, unsigned count);
+
+/* True when calls were set aside, or their results are withheld. */
 bool run_has_questions(const struct run *run);
 
 /* The questions of a response become items; those of all runs, rows. */

@@ -11,6 +11,7 @@
 #include "core/base/clock.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/run/run_results.h"
 #include "core/run/run_variables.h"
 #include "core/run/tool_choice.h"
 #include "core/tool/registry.h"
@@ -22,6 +23,7 @@ static void clear_call(struct call *call)
     free(call->kept);
     resolved_call_free(call->resolved);
     free(call->reason);
+    withheld_result_free(call->withheld);
     buf_clear(&call->arguments);
     buf_clear(&call->said);
 }
@@ -62,7 +64,7 @@ struct call *run_add_call(struct run *run, const char *id, const char *name)
     call->use = use;
     call->client = use && tool_use_is_clients(use);
     call->hidden = use && use->handler->flags & TOOL_HIDDEN;
-    call->final = use && use->handler->flags & TOOL_FINAL;
+    call->final = run_is_final(run, use);
     return call;
 }
 

@@ -5,7 +5,9 @@
 
 #include "core/run/run_approvals.h"
 #include "core/run/run_calls.h"
+#include "core/run/run_results.h"
 #include "core/run/run_variables.h"
+#include "core/run/withheld.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -194,6 +196,12 @@ static char *kept_text(const char *text)
     return mem_strndup(text, length);
 }
 
+/* The model is told why, instead of what it gave. */
+static bool is_rejected(const struct call *call)
+{
+    return call->rejected || call->result_rejected;
+}
+
 /* Not cut: the client reads it, not the model. */
 static bool is_answer(const struct call *call)
 {
@@ -255,6 +263,7 @@ static void put_result(struct run *run, const struct call *call, const char *tex
 
     if (call->unexecuted)
         json_set_string(output, "reason", chain_reason(run->chain.stop));
+    run_note_withheld(call, output);
     json = json_text(output);
 
     run_note_call(run, call, CALL_DONE, json);
@@ -336,16 +345,19 @@ static void note_variables(struct item *item, const struct call *call)
              json_build("{s:s, s:s}", "result", call->kept->result, "args", call->kept->args));
 }
 
-/* It did not run: neither output nor error, but what the model was told. */
+/* It did not run, or the model is not told what it gave: neither output nor error, but what the model was
+ * told. */
 static void close_rejected(struct run *run, struct call *call, const char *text)
 {
     struct item *item = call->item;
 
     item->output = mem_strdup(text);
     item_set_field(item, "output", json_null());
-    item_note(item, "status", "execution_rejected");
+    item_note(item, "status", call->rejected ? "execution_rejected" : "result_rejected");
     item_note(item, "reject_reason", call->reason);
     item_note(item, "output", text);
+    if (call->result_rejected)
+        note_course(run, item, call);
     run_tell_stage(run, item, "failed", NULL);
     run_close_item(run, ITEM_INCOMPLETE);
 }
@@ -355,7 +367,7 @@ static void close_call(struct run *run, struct call *call, const struct tool_out
 {
     struct item *item = call->item;
 
-    if (call->rejected) {
+    if (is_rejected(call)) {
         close_rejected(run, call, text);
         return;
     }
@@ -376,6 +388,8 @@ static void close_call(struct run *run, struct call *call, const struct tool_out
     note_result(item, call, output);
     if (call->kept)
         note_variables(item, call);
+    if (call->withheld)
+        withheld_mark(item->metadata);
     run_tell_stage(run, item, call->failed ? "failed" : "completed", NULL);
     run_close_item(run, status_of(call));
 }
@@ -391,6 +405,8 @@ static void store_hidden_call(struct run *run, struct call *call, const char *te
     note_course(run, item, call);
     if (call->failed)
         item->error = mem_strdup(text);
+    if (call->withheld)
+        withheld_mark(item->metadata);
     run_store_silently(run, item, status_of(call));
 }
 
@@ -432,8 +448,12 @@ static void take_tool_end(struct run *run, struct call *call, const struct tool_
     run->ended_calls++;
     call->failed = output->rc != ERR_OK && !call->unexecuted;
     call->ended_at = clock_wall_us();
-    whole = call->rejected ? run_refusal_text(call) : output_text(run, call, output);
-    text = is_answer(call) || call->rejected ? kept_text(whole) : shown_text(run, call, whole);
+    run_check_result(run, call);
+    whole = is_rejected(call) ? run_refusal_text(call) : output_text(run, call, output);
+    text =
+        is_answer(call) || is_rejected(call) ? kept_text(whole) : shown_text(run, call, whole);
+    if (call->withheld)
+        run_freeze_result(call, text);
     if (call->hidden)
         store_hidden_call(run, call, text);
     else if (call->final && !call->unexecuted)

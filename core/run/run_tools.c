@@ -12,6 +12,7 @@
 #include "core/base/clock.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/run/run_results.h"
 #include "core/run/run_servers.h"
 #include "core/run/run_variables.h"
 #include "core/tool/arguments.h"
@@ -152,6 +153,7 @@ static void start_call(struct run *run, struct call *call)
         refuse_call(run, call, &err);
         return;
     }
+    call->executed = true;
     if (call->use->remote) {
         run_call_server(run, call, args);
         return;
@@ -311,12 +313,14 @@ static bool answered_by_tools(const struct run *run)
 
 static void after_tools(struct run *run)
 {
-    bool client = waits_for_client(run);
+    bool client;
 
     run_close_item(run, ITEM_COMPLETED);
     run_show_final_calls(run);
     chain_end_round(&run->chain);
+    run_ask_results(run);
     run_show_approvals(run);
+    client = waits_for_client(run);
     if (client && run_is_assistants(run)) {
         run_require_action(run);
         return;
@@ -473,6 +477,7 @@ static struct call *restore_call(struct run *run, const struct call_row *row)
     stored = json_parse_own(row->output ? row->output : "{}");
     call->failed = json_object_get(stored, "error");
     take_reason(run, call, stored);
+    run_restore_withheld(call, stored);
     text = json_get_string(stored, "output", "");
     if (call->final && !call->unexecuted && !find_item(run, call->id))
         run_end_final_call_again(run, call, text);

@@ -7,6 +7,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/run/run_calls.h"
+#include "core/run/run_results.h"
 #include "core/store/variables.h"
 #include "core/tool/cut.h"
 #include "core/tool/rules.h"
@@ -298,8 +299,8 @@ static bool is_kept(const struct run *run, const struct call *call)
            run->row.flags & RUN_STORED;
 }
 
-static void put(struct run *run, const char *name, enum variable_type type, const char *value,
-                const char *description)
+static struct variable new_variable(const char *name, enum variable_type type,
+                                    const char *value, const char *description)
 {
     struct variable variable = {.type = type,
                                 .value = variable_fit(value),
@@ -308,15 +309,30 @@ static void put(struct run *run, const char *name, enum variable_type type, cons
 
     variable.length = (int64_t)variable_length(variable.value);
     (void)snprintf(variable.name, sizeof(variable.name), "%s", name);
-    run_put_variable(run, &variable);
+    return variable;
+}
+
+/* What is withheld from the model is in no variable that it could read. */
+static void put_result(struct run *run, struct call *call, const char *whole,
+                       const char *description)
+{
+    AUTO_VARIABLE variable =
+        new_variable(call->kept->result, VARIABLE_TOOL_CALL_RESULT, whole, description);
+
+    if (call->withheld)
+        run_withhold_variable(call, &variable);
+    else
+        run_put_variable(run, &variable);
 }
 
 static void put_args(struct run *run, const struct call *call, const json_t *args)
 {
     AUTO_FREE char *text = json_dumps(args, JSON_INDENT(ARGS_INDENT) | JSON_PRESERVE_ORDER);
     AUTO_FREE char *description = mem_printf("Arguments for tool call: %s", call->name);
+    struct variable variable;
 
-    put(run, call->kept->args, VARIABLE_TOOL_CALL_ARGS, text, description);
+    variable = new_variable(call->kept->args, VARIABLE_TOOL_CALL_ARGS, text, description);
+    run_put_variable(run, &variable);
 }
 
 /* The arguments as they were executed. New reference. */
@@ -364,7 +380,7 @@ char *run_keep_result(struct run *run, struct call *call, const char *whole, con
     variable_names_make(call->kept, call->name);
     args = executed_args(call);
     description = variable_describe_call(call->name, args);
-    put(run, call->kept->result, VARIABLE_TOOL_CALL_RESULT, whole, description);
+    put_result(run, call, whole, description);
     put_args(run, call, args);
     return hinted(run, call, whole, text, rule);
 }

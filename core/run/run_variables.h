@@ -41,8 +41,8 @@ void run_stop_resolving(struct run *run);
 
 /* The result of a call goes to the model: it is kept in a variable, and its arguments are. `whole` is
  * what the tool gave, `text` what the model would be shown, as `rule` says. Returns what it is shown
- * instead, or NULL when nothing is to be added; the caller frees. What is withheld from the model
- * never comes here. */
+ * instead, or NULL when nothing is to be added; the caller frees. The variable of a
+ * result that is withheld from the model is made with its approval. */
 struct cut_rule;
 char *run_keep_result(struct run *run, struct call *call, const char *whole, const char *text,
                       const struct cut_rule *rule);

@@ -5,6 +5,7 @@
 #include "core/base/clock.h"
 #include "core/base/ids.h"
 #include "core/base/mem.h"
+#include "core/store/approval_results.h"
 #include "core/store/approval_sql.h"
 #include "core/store/batch.h"
 #include "core/store/columns.h"
@@ -148,12 +149,15 @@ static enum err_code put_answers(struct db *db, const char *project, const char 
         " decided_at = coalesce(a.decided_at, $6)"
         " FROM unnest($2::text[], $3::text[], $4::text[]) u (id, status, reason)"
         " WHERE a.project_id = $1 AND a.id = u.id"};
+    AUTO_FREE const char **ids = mem_new_array(const char *, count + 1);
     AUTO_BATCH batch = {0};
     AUTO_DB_ARGS args = {0};
+    enum err_code rc;
 
     if (!count)
         return ERR_OK;
     for (size_t i = 0; i < count; i++) {
+        ids[i] = answers[i].id;
         batch_begin(&batch);
         batch_text(&batch, answers[i].id);
         batch_text(&batch, approval_status_name(
@@ -164,7 +168,8 @@ static enum err_code put_answers(struct db *db, const char *project, const char 
     batch_finish(&batch, &args);
     db_arg_id(&args, used_by);
     db_arg_int(&args, clock_wall_us());
-    return db_exec(db, &put, &args, NULL, err);
+    rc = db_exec(db, &put, &args, NULL, err);
+    return rc ? rc : approval_results_apply(db, project, ids, count, err);
 }
 
 enum err_code approvals_take(struct db *db, const char *project, const char *response_id,

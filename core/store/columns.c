@@ -154,6 +154,8 @@ void approval_read(const struct db_rows *rows, size_t row, struct approval_row *
     NEXT_ID(&c, ret_approval->used_by);
     ret_approval->created_at = next_int64(&c);
     ret_approval->decided_at = next_int64(&c);
+    ret_approval->kind = approval_kind_parse(next_text(&c));
+    ret_approval->details = next_copy(&c);
 }
 
 /* One more than there are, so that an empty answer is an array too. */

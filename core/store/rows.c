@@ -155,6 +155,8 @@ void approval_row_clear(struct approval_row *row)
     free(row->tool);
     free(row->arguments);
     free(row->policy);
+    free(row->details);
+    free(row->held);
     free(row->reason);
     *row = (struct approval_row){0};
 }

@@ -155,7 +155,7 @@ struct call_row {
     int attempts;
 };
 
-/* A question whether a call may be executed. */
+/* A question whether a call may be executed, or the model told what it gave. */
 struct approval_row {
     char id[ID_LIMIT + 1]; /* mcpr_... */
     char run_id[ID_SIZE];
@@ -165,6 +165,9 @@ struct approval_row {
     char *tool;
     char *arguments; /* as they were when it was asked: what is executed */
     char *policy;    /* why it was asked: "ask-once", "ask-always" */
+    enum approval_kind kind;
+    char *details; /* JSON: what the question shows beside the call; or NULL */
+    char *held;    /* JSON: what an approval changes. Only written: NULL in what is read */
     enum approval_status status;
     char *reason;               /* who answered gave it, or NULL */
     char used_by[ID_LIMIT + 1]; /* the response that has taken the answer up, or "" */

@@ -128,8 +128,9 @@ static size_t size_of(const struct run_write *write)
     for (size_t i = 0; i < write->variable_count; i++)
         size += text_size(write->variables[i].value);
     for (size_t i = 0; i < write->approval_count; i++)
-        size +=
-            text_size(write->approvals[i].arguments) + text_size(write->approvals[i].reason);
+        size += text_size(write->approvals[i].arguments) +
+                text_size(write->approvals[i].reason) + text_size(write->approvals[i].details) +
+                text_size(write->approvals[i].held);
     return size;
 }
 

@@ -219,19 +219,6 @@ enum err_code permission_check(const json_t *declared, const char *path, struct 
     return ERR_OK;
 }
 
-/* A policy that nobody carries out would be no policy. */
-static enum err_code check_carried_out(const json_t *declared, const char *path,
-                                       struct err *err)
-{
-    if (permission_resolve(NULL, declared).result == RESULT_NEVER)
-        return ERR_OK;
-    return err_invalid(
-        err, "unsupported_value", path,
-        "Unsupported value: '%s': approvals of results are not available on this "
-        "server.",
-        path);
-}
-
 enum err_code permissions_check(const json_t *set, const char *path, struct err *err)
 {
     const char *name;
@@ -244,8 +231,6 @@ enum err_code permissions_check(const json_t *set, const char *path, struct err 
         AUTO_FREE char *here = path_of(path, name);
         enum err_code rc = permission_check(value, here, err);
 
-        if (!rc)
-            rc = check_carried_out(value, here, err);
         if (rc)
             return rc;
     }

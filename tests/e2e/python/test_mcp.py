@@ -829,3 +829,32 @@ def test_F45_a_remote_tool_is_asked_about_unless_the_request_says_never(client, 
     assert called.approval_request_id == question.id and len(world.messages("tools/call")) == 1
     told = upstream.chats()[-1]["messages"][-1]
     assert told["role"] == "tool" and told["content"] == "echo: hi"
+
+
+@pytest.mark.parametrize("policy, fails", [("always", False), ("always", True),
+                                           ("on-error", True), ("on-error", False)])
+def test_F39_F43_what_a_remote_tool_gave_waits_for_a_person(client, mcp, upstream, policy, fails):
+    """D2: an error of the server is a result, too."""
+    world = mcp.world("guarded", ECHO).on("tools/call", lambda h, m: h.answer(m, {
+        **text("top secret"), "isError": fails}))
+    calls_then_says(upstream, ("guarded__echo", {"text": "hi"}))
+    entry = mcp.entry("guarded")
+    body = {"runnel": {"permissions": {"guarded/echo": {"result": policy}}}}
+    response = ask(client, entry, extra_body=body)
+    (called,) = outputs(response, "mcp_call")
+    waiting = outputs(response, "mcp_approval_request")
+    if policy == "on-error" and not fails:
+        assert not waiting and "model_visible" not in called.runnel
+        return
+    assert called.runnel["model_visible"] is False
+    assert called.status == ("failed" if fails else "completed")
+    assert waiting[0].runnel["output"].startswith("top secret")
+    assert waiting[0].runnel["status"] == ("error" if fails else "success")
+    answer = {"type": "mcp_approval_response", "approval_request_id": waiting[0].id,
+              "approve": False, "reason": "private"}
+    client.responses.create(model="demo", input=[answer], tools=[entry],
+                            previous_response_id=response.id, extra_body=body)
+    told = upstream.chats()[-1]["messages"][-1]
+    assert json.loads(told["content"]) == {"status": "rejected", "message": "private"}
+    assert "top secret" not in json.dumps(upstream.asked())
+    assert len(world.messages("tools/call")) == 1

@@ -248,6 +248,18 @@ class Tour:
             self.ask("POST", "/responses", {"model": "demo", "tools": tools,
                                             "input": [*answer, said], **place}, (200, 409))
 
+    def results(self):
+        """The answer about a result, through the list and with a response."""
+        tools = [{"type": "mcp", "server_label": "basic", "server_url": "builtin:basic"}]
+        more = {"model": "demo", "tools": tools,
+                "runnel": {"permissions": {"basic": {"result": "always"}}}}
+        asked = [self.ask("POST", "/responses", {**more, "input": "the time"}) for _ in range(2)]
+        ids = [response["output"][-1]["id"] for response in asked]
+        self.ask("POST", f"/runnel/approvals/{ids[0]}", {"approve": True})
+        self.ask("POST", "/responses", {**more, "previous_response_id": asked[1]["id"], "input": [{
+            "type": "mcp_approval_response", "approval_request_id": ids[1], "approve": False}]},
+            (200, 409))
+
     def go(self, upstream):
         upstream.script({"match": {"tool_results": True}, "answer": {"text": ANSWER}},
                         {"match": {"user": "the time"}, "answer": {"tool_calls": [
@@ -262,4 +274,5 @@ class Tour:
         self.prompts()
         self.skills()
         self.approvals()
+        self.results()
         self.variables()

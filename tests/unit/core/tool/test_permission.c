@@ -200,9 +200,10 @@ static void test_F38_typing_errors_are_refused(void **state)
     accept(permissions_check,
            "{\"a/b\":{\"permissionLevel\":\"moderate\","
            "\"requireExecutionApproval\":true},\"a\":{\"result\":\"never\"}}");
-    refuse(permissions_check, "{\"a\":{\"requireResultApproval\":true}}", "unsupported_value",
-           "p.a",
-           "Unsupported value: 'p.a': approvals of results are not available on this server.");
+    accept(permissions_check, "{\"a\":{\"requireResultApproval\":true}}");
+    refuse(permissions_check, "{\"a\":{\"result\":\"on-errors\"}}", "invalid_value",
+           "p.a.result",
+           "Invalid value for 'p.a.result': expected one of 'never', 'on-error' and 'always'.");
 }
 
 /* The field of the envelope has less room than its sentence; both end with whole characters. */

@@ -1,0 +1,70 @@
+// F39, F45: a person is asked before a tool of the server runs, and again before the model is told what
+// it gave; answered by an unmodified openai 7, on both faces.
+
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import OpenAI from "openai";
+
+import { options, script, user } from "./support.mjs";
+
+const client = new OpenAI(options);
+const quick = { pollIntervalMs: 20 };
+const basic = { type: "mcp", server_label: "basic", server_url: "builtin:basic" };
+const runnel = { permissions: { "basic/text": { execution: "ask-always", result: "always" } } };
+
+const calling = () => script(
+  { match: { tool_results: true }, answer: { text: "It says: {{tool_output}}" } },
+  { answer: { tool_calls: [{ name: "text", id: "call_1", arguments: { operation: "length", input: "four" } }] } },
+);
+
+const questionsOf = (response) =>
+  response.output.filter((item) => item.type === "mcp_approval_request");
+
+function reply(response, approve) {
+  return questionsOf(response).map((question) => ({
+    type: "mcp_approval_response", approval_request_id: question.id, approve,
+  }));
+}
+
+describe("two questions about one call", () => {
+  for (const approve of [true, false]) {
+    it(`of a response, the second one answered ${approve}, through the strict helper`, async () => {
+      await calling();
+      const ask = (body) => client.responses.stream(
+        { model: "demo", tools: [basic], runnel, ...body }).finalResponse();
+      const first = await ask({ input: "go" });
+      assert.deepEqual(questionsOf(first).map((q) => q.runnel.kind), ["execution"]);
+      const second = await ask({ input: reply(first, true), previous_response_id: first.id });
+      assert.deepEqual(questionsOf(second).map((q) => q.runnel.kind), ["result"]);
+      const called = second.output.find((item) => item.type === "mcp_call");
+      assert.equal(called.runnel.model_visible, false);
+      assert.match(called.output, /^4/);
+      const last = await ask({ input: reply(second, approve), previous_response_id: second.id });
+      assert.match(last.output_text, approve ? /^It says: 4/ : /"status":"rejected"/);
+    });
+
+    it(`of a run, the second one answered ${approve}`, async () => {
+      await calling();
+      const { threads } = client.beta;
+      const assistant = await client.beta.assistants.create({ model: "demo", tools: [basic] });
+      const thread = await threads.create({ messages: [user("go")] });
+      let run = await threads.runs.createAndPoll(
+        thread.id, { assistant_id: assistant.id, runnel }, quick);
+      const kinds = [];
+      while (run.status === "requires_action") {
+        const [question] = run.required_action.submit_tool_outputs.tool_calls;
+        const about = JSON.parse(question.function.arguments);
+        kinds.push(about.kind);
+        const output = JSON.stringify({ approve: about.kind === "execution" || approve });
+        run = await threads.runs.submitToolOutputsAndPoll(run.id, {
+          thread_id: thread.id, tool_outputs: [{ tool_call_id: question.id, output }],
+        }, quick);
+      }
+      assert.deepEqual(kinds, ["execution", "result"]);
+      assert.equal(run.status, "completed");
+      const [said] = (await threads.messages.list(thread.id)).data;
+      assert.match(said.content[0].text.value, approve ? /^It says: 4/ : /"status":"rejected"/);
+    });
+  }
+});

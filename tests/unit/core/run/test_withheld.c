@@ -1,0 +1,103 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/run/past_calls.h"
+#include "core/run/withheld.h"
+
+static json_t *call_body(void)
+{
+    return json_build("{s:s, s:n, s:s, s:s, s:{s:s, s:{s:s, s:s}}}", "name", "t", "error",
+                      "output", "secret", "arguments", "{}", "runnel", "status", "success",
+                      "variables", "result", "r", "args", "a");
+}
+
+static json_t *withheld_body(void)
+{
+    json_t *body = call_body();
+
+    withheld_mark(json_object_get(body, "runnel"));
+    return body;
+}
+
+static void F43_what_waits_is_told_as_a_refusal(void **state)
+{
+    json_auto_t *plain = call_body();
+    json_auto_t *body = withheld_body();
+
+    (void)state;
+    assert_false(withheld_is(plain));
+    assert_string_equal(past_own_output("mcp_call", plain), "secret");
+    assert_true(withheld_is(body) && withheld_waits(body));
+    assert_string_equal(
+        past_own_output("mcp_call", body),
+        "{\"status\":\"rejected\",\"message\":\"Result not approved for LLM\"}");
+}
+
+static void F39_what_is_delivered_is_told(void **state)
+{
+    json_auto_t *body = withheld_body();
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        withheld_deliver(body);
+        assert_string_equal(past_own_output("mcp_call", body), "secret");
+        assert_string_equal(
+            json_get_string(json_object_get(json_object_get(body, "runnel"), "variables"),
+                            "result", ""),
+            "r");
+    }
+    withheld_refuse(body, "too late");
+    assert_string_equal(past_own_output("mcp_call", body), "secret");
+}
+
+static void F42_F43_of_what_is_refused_nothing_is_left(void **state)
+{
+    json_auto_t *body = withheld_body();
+    AUTO_FREE char *text = NULL;
+
+    (void)state;
+    withheld_refuse(body, "\"private\"");
+    withheld_deliver(body);
+    assert_true(withheld_is(body) && !withheld_waits(body));
+    assert_string_equal(past_own_output("mcp_call", body),
+                        "{\"status\":\"rejected\",\"message\":\"\\\"private\\\"\"}");
+    text = json_text(body);
+    assert_null(strstr(text, "secret"));
+    assert_null(strstr(text, "\"result\""));
+    assert_non_null(strstr(text, "\"args\":\"a\""));
+    assert_non_null(strstr(text, "\"result_rejected\""));
+}
+
+static void F43_a_hosted_call_keeps_its_output_elsewhere(void **state)
+{
+    json_auto_t *body = json_build("{s:{s:s, s:s, s:s, s:n}}", "runnel", "name", "t",
+                                   "arguments", "{}", "output", "secret", "error");
+    AUTO_FREE char *text = NULL;
+
+    (void)state;
+    withheld_mark(json_object_get(body, "runnel"));
+    assert_null(strstr(past_own_output("file_search_call", body), "secret"));
+    withheld_refuse(body, "no");
+    text = json_text(body);
+    assert_null(strstr(text, "secret"));
+    assert_non_null(strstr(past_own_output("file_search_call", body), "\"no\""));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(F43_what_waits_is_told_as_a_refusal),
+        cmocka_unit_test(F39_what_is_delivered_is_told),
+        cmocka_unit_test(F42_F43_of_what_is_refused_nothing_is_left),
+        cmocka_unit_test(F43_a_hosted_call_keeps_its_output_elsewhere),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
