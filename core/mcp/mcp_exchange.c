@@ -178,7 +178,7 @@ static void take_head(void *arg, const struct http_head *head)
 
     exchange->status = head->status;
     (void)snprintf(exchange->type, sizeof(exchange->type), "%s", head->content_type);
-    if (head->status != 200)
+    if (head->status != 200 || exchange->ask.elsewhere)
         return;
     note_session(exchange);
     if (type_is(head->content_type, "application/json"))
@@ -247,6 +247,8 @@ static void take_end(void *arg, enum err_code rc, const struct err *error)
     struct mcp_exchange *exchange = arg;
 
     exchange->call = NULL;
+    if (!rc && exchange->ask.elsewhere && exchange->status / 100 == 2)
+        return; /* accepted */
     if (rc)
         set_fault(exchange, MCP_FAULT_HTTP, 0, "cannot be reached: %.*s", MESSAGE_LIMIT,
                   error->text);
@@ -284,4 +286,19 @@ void mcp_exchange_cancel(struct mcp_exchange *exchange)
 {
     if (exchange)
         exchange_free(exchange);
+}
+
+bool mcp_exchange_offer(struct mcp_exchange *exchange, json_t *message)
+{
+    if (mcp_message_kind(message, exchange->ask.id) != MCP_MESSAGE_ANSWER)
+        return false;
+    take_answer(exchange, message);
+    finish(exchange);
+    return true;
+}
+
+void mcp_exchange_fail(struct mcp_exchange *exchange, const struct mcp_answer *why)
+{
+    set_fault(exchange, why->fault, why->code, "%s", why->text);
+    finish(exchange);
 }

@@ -47,6 +47,7 @@ struct mcp_ask {
     char *text;        /* taken */
     bool once;         /* never sent again, whatever happens */
     bool with_session; /* a session's id is among the headers */
+    bool elsewhere;    /* the answer comes by mcp_exchange_offer(), the POST is only accepted */
 
     /* The server asks for something; borrowed. */
     void (*on_request)(void *arg, const json_t *message);
@@ -60,5 +61,10 @@ struct mcp_exchange;
 /* No callback comes before this has returned. */
 struct mcp_exchange *mcp_exchange_start(const struct mcp_ask *ask);
 void mcp_exchange_cancel(struct mcp_exchange *exchange);
+
+/* What came over another stream. False when it is no answer to this. */
+bool mcp_exchange_offer(struct mcp_exchange *exchange, json_t *message);
+/* No answer will come any more. */
+void mcp_exchange_fail(struct mcp_exchange *exchange, const struct mcp_answer *why);
 
 #endif

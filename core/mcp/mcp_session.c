@@ -4,6 +4,10 @@
  * A question waits until the session is open. Opening it is a request of its own (initialize) and
  * a notification (initialized), whose acceptance is waited for: servers refuse what comes before.
  *
+ * A server that does not take the POST of initialize (400, 404, 405) may be one of the older
+ * transport: then a GET opens a stream that names the place for questions, and all answers come
+ * over it. Everything else stays as it is.
+ *
  * What needs no answer is sent and forgotten: it belongs to nobody, and the loop ends it.
  */
 
@@ -17,6 +21,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/mcp/mcp_message.h"
+#include "core/mcp/mcp_stream.h"
 #include "core/mcp/mcp_tools.h"
 
 /* For what is only told to the server. */
@@ -58,6 +63,11 @@ struct mcp_session {
     unsigned generation;
     json_int_t last_id;
     struct mcp_exchange *opening;
+    bool older;                 /* it speaks the transport of 2024-11-05 */
+    struct mcp_stream *stream;  /* its, for all answers */
+    char *endpoint;             /* and where questions are posted to it */
+    unsigned requests;          /* of the server's, over the stream */
+    int refused;                /* what it has said to the newer one's POST */
     struct http_call *greeting; /* initialized, on its way */
     struct mcp_question *questions;
     bool *closed; /* for whoever tells several: set when one of them closes the session */
@@ -142,6 +152,11 @@ static void make_headers(const struct mcp_session *session, struct headers *head
     add_given(session, headers);
 }
 
+static const char *place_of(const struct mcp_session *session)
+{
+    return session->endpoint ? session->endpoint : session->options.url;
+}
+
 /* ---- What needs no answer ---- */
 
 static void forget(void *arg, enum err_code rc, const struct err *error)
@@ -164,7 +179,7 @@ static struct http_call *send_request(struct mcp_session *session, const char *m
         session->options.loop,
         &(struct http_request){
             .method = method,
-            .url = session->options.url,
+            .url = place_of(session),
             .headers = lines_of(&headers),
             .body = body,
             .timeouts = {.connect = session->options.connect_ns, .total = TELL_NS},
@@ -201,6 +216,7 @@ static void tell_cancelled(struct mcp_question *question)
 
 static void ask(struct mcp_question *question);
 static void open_session(struct mcp_session *session);
+static void open_stream(struct mcp_session *session);
 
 static void forget_question(struct mcp_question *question)
 {
@@ -236,11 +252,18 @@ static bool is_asked(const struct mcp_question *question)
     return question->exchange && question->kind == QUESTION_CALL;
 }
 
+static void close_stream(struct mcp_session *session)
+{
+    mcp_stream_cancel(TAKE(session->stream));
+    free(TAKE(session->endpoint));
+}
+
 static void stop_opening(struct mcp_session *session)
 {
     mcp_exchange_cancel(TAKE(session->opening));
     if (session->greeting)
         http_call_cancel(TAKE(session->greeting));
+    close_stream(session);
     session->state = SESSION_CLOSED;
 }
 
@@ -338,7 +361,8 @@ static struct mcp_exchange *send_ask(struct mcp_session *session, struct mcp_ask
 
     make_headers(session, &headers);
     what->loop = session->options.loop;
-    what->url = session->options.url;
+    what->url = place_of(session);
+    what->elsewhere = session->stream;
     what->headers = lines_of(&headers);
     what->egress = session->options.egress;
     what->connect_ns = session->options.connect_ns;
@@ -397,12 +421,12 @@ static void ask_all(struct mcp_session *session)
 static void fail_all(struct mcp_session *session, const struct mcp_answer *why)
 {
     struct mcp_question *question;
-    bool closed = false;
+    AUTO_FREE bool *closed = mem_new(bool);
 
-    session->closed = &closed;
-    while (!closed && session->state == SESSION_CLOSED && (question = find_waiting(session)))
+    session->closed = closed;
+    while (!*closed && session->state == SESSION_CLOSED && (question = find_waiting(session)))
         answer(question, why);
-    if (!closed)
+    if (!*closed)
         session->closed = NULL;
 }
 
@@ -424,6 +448,20 @@ static void greet(struct mcp_session *session)
                      take_greeted);
 }
 
+/* It may be one of the older transport. What it has said to the POST counts when it is not. */
+static bool may_be_older(const struct mcp_session *session, const struct mcp_answer *given)
+{
+    return !session->older && given->fault == MCP_FAULT_HTTP &&
+           (given->code == 400 || given->code == 404 || given->code == 405);
+}
+
+static void fail_opening(struct mcp_session *session, const struct mcp_answer *why)
+{
+    close_stream(session);
+    session->state = SESSION_CLOSED;
+    fail_all(session, why);
+}
+
 static void take_opened(void *arg, const struct mcp_answer *given)
 {
     struct mcp_session *session = arg;
@@ -432,9 +470,13 @@ static void take_opened(void *arg, const struct mcp_answer *given)
                                  .text = "speaks no version of the protocol that we know"};
 
     session->opening = NULL;
+    if (may_be_older(session, given)) {
+        session->refused = given->code;
+        open_stream(session);
+        return;
+    }
     if (given->fault || !mcp_version_is_known(version)) {
-        session->state = SESSION_CLOSED;
-        fail_all(session, given->fault ? given : &refused);
+        fail_opening(session, given->fault ? given : &refused);
         return;
     }
     session->generation++;
@@ -449,13 +491,11 @@ static void reply_opening(void *arg, const json_t *request)
     tell(arg, "POST", mcp_reply_text(request));
 }
 
-static void open_session(struct mcp_session *session)
+static void initialize(struct mcp_session *session)
 {
     json_auto_t *params = mcp_initialize_params();
     json_int_t id = ++session->last_id;
 
-    session->state = SESSION_OPENING;
-    session->id[0] = session->version[0] = '\0';
     session->opening = send_ask(session, &(struct mcp_ask){
                                              .id = id,
                                              .text = mcp_request_text(id, "initialize", params),
@@ -463,6 +503,116 @@ static void open_session(struct mcp_session *session)
                                              .on_done = take_opened,
                                              .arg = session,
                                          });
+}
+
+static void open_session(struct mcp_session *session)
+{
+    session->state = SESSION_OPENING;
+    session->id[0] = session->version[0] = '\0';
+    if (session->older)
+        open_stream(session);
+    else
+        initialize(session);
+}
+
+/* ---- The older transport ---- */
+
+static void take_endpoint(void *arg, const char *url)
+{
+    struct mcp_session *session = arg;
+
+    session->older = true;
+    session->endpoint = mem_strdup(url);
+    initialize(session);
+}
+
+static struct mcp_question *find_asked(const struct mcp_session *session, const json_t *message)
+{
+    struct mcp_question *question = session->questions;
+
+    while (question && (!question->exchange ||
+                        mcp_message_kind(message, question->id) != MCP_MESSAGE_ANSWER))
+        question = question->next;
+    return question;
+}
+
+static void take_request(struct mcp_session *session, const json_t *message)
+{
+    if (++session->requests <= MCP_ASKED_LIMIT)
+        tell(session, "POST", mcp_reply_text(message));
+}
+
+static void take_message(void *arg, json_t *message)
+{
+    struct mcp_session *session = arg;
+    struct mcp_question *question = find_asked(session, message);
+
+    if (mcp_message_kind(message, -1) == MCP_MESSAGE_REQUEST && session->endpoint)
+        take_request(session, message);
+    else if (question)
+        (void)mcp_exchange_offer(question->exchange, message);
+    else if (session->opening)
+        (void)mcp_exchange_offer(session->opening, message);
+}
+
+static struct mcp_question *find_stranded(const struct mcp_session *session,
+                                          unsigned generation)
+{
+    struct mcp_question *question = session->questions;
+
+    while (question && (!question->exchange || question->generation != generation))
+        question = question->next;
+    return question;
+}
+
+/* What was asked may have been done: it is not asked again. What waits finds a new stream. */
+static void fail_asked(struct mcp_session *session, const struct mcp_answer *why)
+{
+    unsigned gone = session->generation;
+    struct mcp_question *question;
+    AUTO_FREE bool *closed = mem_new(bool);
+
+    session->closed = closed;
+    while (!*closed && (question = find_stranded(session, gone)))
+        mcp_exchange_fail(question->exchange, why);
+    if (!*closed)
+        session->closed = NULL;
+}
+
+static void take_stream_end(void *arg, const struct mcp_answer *why)
+{
+    struct mcp_session *session = arg;
+    struct mcp_answer first = {.fault = MCP_FAULT_HTTP, .code = session->refused};
+    AUTO_FREE char *text = mem_printf("answered with HTTP status %d", session->refused);
+    bool opening = session->state == SESSION_OPENING;
+
+    session->stream = NULL;
+    first.text = text;
+    stop_opening(session);
+    if (opening)
+        fail_all(session, session->older || why->fault == MCP_FAULT_PROTOCOL ? why : &first);
+    else
+        fail_asked(session, why);
+}
+
+static void open_stream(struct mcp_session *session)
+{
+    struct headers headers = {0};
+
+    session->requests = 0;
+    add_header(&headers, mem_strdup("Accept: text/event-stream"));
+    add_given(session, &headers);
+    session->stream =
+        mcp_stream_start(&(struct mcp_stream_options){.loop = session->options.loop,
+                                                      .url = session->options.url,
+                                                      .headers = lines_of(&headers),
+                                                      .egress = session->options.egress,
+                                                      .connect_ns = session->options.connect_ns,
+                                                      .on_endpoint = take_endpoint,
+                                                      .on_message = take_message,
+                                                      .on_end = take_stream_end,
+                                                      .arg = session});
+    free_headers(&headers);
 }
 
 /* ---- Entry points ---- */

@@ -166,6 +166,37 @@ enum err_code egress_url_check(const char *url, struct err *err)
 }
 
 /* "host:port" of a URL, the port filled in. The caller frees; NULL when it makes no sense. */
+/* "https://host:443", the port always named. The caller frees. */
+static char *origin_of(CURLU *url)
+{
+    AUTO_FREE char *scheme = url_part(url, CURLUPART_SCHEME, 0);
+    AUTO_FREE char *host = url_part(url, CURLUPART_HOST, 0);
+    AUTO_FREE char *port = url_part(url, CURLUPART_PORT, CURLU_DEFAULT_PORT);
+
+    return mem_printf("%s://%s:%s", scheme ? scheme : "", host ? host : "", port ? port : "");
+}
+
+char *egress_url_join(const char *base, const char *reference)
+{
+    CURLU *url = curl_url();
+    AUTO_FREE char *before = NULL;
+    AUTO_FREE char *after = NULL;
+    char *joined = NULL;
+
+    if (curl_url_set(url, CURLUPART_URL, base, 0) == CURLUE_OK) {
+        before = origin_of(url);
+        if (curl_url_set(url, CURLUPART_URL, reference, 0) == CURLUE_OK) {
+            after = origin_of(url);
+            joined = url_part(url, CURLUPART_URL, 0);
+        }
+    }
+    if (!joined || strcasecmp(before, after) != 0 || has_user(url) ||
+        egress_url_check(joined, NULL))
+        free(TAKE(joined));
+    curl_url_cleanup(url);
+    return joined;
+}
+
 char *egress_pair_of(const char *url)
 {
     CURLU *parts = curl_url();

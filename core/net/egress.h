@@ -33,6 +33,10 @@ enum err_code egress_url_check(const char *url, struct err *err) MUST_CHECK;
 /* "host:port" that the URL names, or NULL. The caller frees. */
 char *egress_pair_of(const char *url);
 
+/* What a page at `base` means by a reference; NULL when it makes no sense, or is of another origin:
+ * scheme, host or port. The caller frees. */
+char *egress_url_join(const char *base, const char *reference);
+
 /* ERR_INVALID unless it is "host:port" or "[v6]:port". */
 enum err_code egress_pair_check(const char *pair, struct err *err) MUST_CHECK;
 

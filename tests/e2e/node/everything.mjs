@@ -1,4 +1,5 @@
 // The reference server of the Model Context Protocol on loopback only: PORT says where. Says "ready".
+// "sse" as its argument: over the transport of 2024-11-05.
 
 import net from "node:net";
 
@@ -10,4 +11,5 @@ net.Server.prototype.listen = function (port, ready) {
   });
 };
 
-await import("@modelcontextprotocol/server-everything/dist/transports/streamableHttp.js");
+const transport = process.argv[2] === "sse" ? "sse" : "streamableHttp";
+await import(`@modelcontextprotocol/server-everything/dist/transports/${transport}.js`);

@@ -49,7 +49,8 @@ def mcp_process(binary, scratch, upstream_process, recorder, mcp):
     directory.mkdir(mode=0o755)
     config = directory / "runnel.yaml"
     config.write_text(f"network: {{allow_internal_hosts: [\"127.0.0.1:{mcp.port}\", "
-                      f"\"127.0.0.1:{mcp.everything}\"]}}\n" + NAMED.format(port=mcp.port))
+                      f"\"127.0.0.1:{mcp.everything}\", "
+                      f"\"127.0.0.1:{mcp.everything_older}\"]}}\n" + NAMED.format(port=mcp.port))
     server = Server(binary, directory, upstream_process.url, recorder, config=config,
                     tool_timeout=5, tool_workers=2)
     server.environment = {"LIBRARY_TOKEN": SECRET}
@@ -232,6 +233,86 @@ def test_an_assistant_uses_it_too(lax, mcp, upstream):
     messages = lax.beta.threads.messages.list(thread.id).data
     assert messages[0].content[0].text.value == "Done: echo: hi"
     assert len(messages) == 2 and len(world.messages("tools/list")) == 1
+
+
+# ---- The transport of 2024-11-05 ----
+
+OLDER = "/{path}?session={{session}}"
+
+
+def older(mcp, path, *tools, endpoint=None):
+    return mcp.world(path, *tools, version="2024-11-05", older=endpoint or OLDER.format(path=path))
+
+
+@pytest.mark.threads
+def test_F102_the_older_transport_is_spoken_where_the_newer_is_not(client, mcp, upstream):
+    """A POST is answered with 404, a GET opens the stream that all answers come over."""
+    world = older(mcp, "older", ECHO, OTHER)
+    calls_then_says(upstream, ("older__echo", {"text": "hi"}), ("older__other", {}))
+    response = ask(client, mcp.entry("older", authorization="tok"))
+    assert [t.name for t in outputs(response, "mcp_list_tools")[0].tools] == ["echo", "other"]
+    assert sorted(c.output for c in outputs(response, "mcp_call")) == ["echo: hi", "other"]
+    assert [m["method"] for _, _, m in world.requests if m][:3] == [
+        "initialize", "notifications/initialized", "tools/list"]
+    assert [method for method, _, _ in world.requests].count("GET") == 1
+    assert all(h["Authorization"] == "Bearer tok" for _, h, _ in world.requests)
+    assert all(h.get("MCP-Protocol-Version") == "2024-11-05" for h in world.headers("tools/call"))
+
+
+@pytest.mark.parametrize("endpoint", ["http://127.0.0.1:{other}/x?session={{session}}",
+                                      "http://localhost:{mine}/x?session={{session}}",
+                                      "https://127.0.0.1:{mine}/x?session={{session}}",
+                                      "//169.254.169.254/x", "file:///etc/passwd"])
+def test_F109_an_endpoint_of_another_origin_gets_nothing(client, mcp, endpoint):
+    world = older(mcp, "astray", ECHO, endpoint=endpoint.format(mine=mcp.port, other=mcp.everything))
+    (listed,) = outputs(ask(client, mcp.entry("astray", authorization="tok")), "mcp_list_tools")
+    assert "to another origin than its own" in listed.error
+    assert world.messages("initialize") == []
+
+
+def test_F102_an_older_server_that_cuts_its_stream_is_not_asked_again(client, mcp, upstream):
+    """The call may have been made. What comes next finds a new stream."""
+    world = older(mcp, "cutting", ECHO, OTHER)
+
+    def cut(handler, message):
+        handler.plain(202)
+        del world.overrides["tools/call"]
+        for said in world.streams.values():
+            said.put(None)
+    world.on("tools/call", cut)
+    upstream.script({"match": {"tool_results": {"min": 2}}, "answer": {"text": "{{tool_outputs}}"}},
+                    {"match": {"tool_results": True},
+                     "answer": {"tool_calls": [call("cutting__other", 2)]}},
+                    {"answer": {"tool_calls": [call("cutting__echo", 1, text="x")]}})
+    first, second = outputs(ask(client, mcp.entry("cutting")), "mcp_call")
+    assert first.to_dict()["error"]["message"] == "ended its stream without answering"
+    assert second.output == "other"
+    assert len(world.messages("tools/call")) == 2 and len(world.messages("initialize")) == 2
+
+
+def test_F102_an_older_server_asks_and_is_told_of_a_call_given_up(client, mcp, upstream):
+    world = older(mcp, "asking", ECHO)
+
+    def stay(handler, message):
+        handler.plain(202)
+        for said in world.streams.values():
+            said.put({"jsonrpc": "2.0", "id": "p", "method": "ping"})
+            said.put({"jsonrpc": "2.0", "id": "s", "method": "sampling/createMessage"})
+    world.on("tools/call", stay)
+    calls_then_says(upstream, ("asking__echo", {"text": "x"}))
+    called = outputs(ask(client, mcp.entry("asking")), "mcp_call")[0].to_dict()
+    assert called["error"]["message"] == "did not answer within 5 s"
+    world.wait(lambda w: w.messages("notifications/cancelled"))
+    replies = {m["id"]: m for _, _, m in world.requests if m and "method" not in m}
+    assert replies["p"]["result"] == {} and replies["s"]["error"]["code"] == -32601
+
+
+@pytest.mark.parametrize("version", ["2025-06-18", "2025-03-26", "2024-11-05"])
+def test_F102_a_server_chooses_the_version(client, mcp, upstream, version):
+    world = mcp.world("version", ECHO, version=version)
+    calls_then_says(upstream, ("version__echo", {"text": "hi"}))
+    assert outputs(ask(client, mcp.entry("version")), "mcp_call")[0].output == "echo: hi"
+    assert [h["MCP-Protocol-Version"] for h in world.headers("tools/call")] == [version]
 
 
 # ---- What goes wrong ----
@@ -758,6 +839,23 @@ def everything(mcp, scratch):
     yield f"http://127.0.0.1:{mcp.everything}/mcp"
     process.child.kill()
     process.child.wait()
+
+
+@pytest.fixture
+def everything_older(mcp, scratch):
+    """The same over the transport of 2024-11-05."""
+    process = Process([NODE / "node_modules/.bin/node", NODE / "everything.mjs", "sse"],
+                      scratch / "everything-older.log", PORT=str(mcp.everything_older))
+    process.read_until(lambda line: line.strip() == "ready")
+    process.drain_output()
+    yield f"http://127.0.0.1:{mcp.everything_older}/sse"
+    process.child.kill()
+    process.child.wait()
+
+
+@pytest.mark.timeout(180)
+def test_F102_the_reference_server_works_over_the_older_transport(server, everything_older):
+    run_node(server, "mcp", EVERYTHING=everything_older)
 
 
 @pytest.mark.timeout(180)

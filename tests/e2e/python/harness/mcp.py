@@ -2,6 +2,7 @@
 
 import http.server
 import json
+import queue
 import threading
 import uuid
 
@@ -24,7 +25,10 @@ class World:
     """One MCP server. `tools` maps a tool to what it gives: a result, or a function of the arguments.
     `on(method, function)` takes a request over: function(handler, message) writes its own answer."""
 
-    def __init__(self, tools=(), sessions=True, version=VERSION, stream=False, page=None):
+    def __init__(self, tools=(), sessions=True, version=VERSION, stream=False, page=None, older=None):
+        """`older`: what a stream of the transport of 2024-11-05 names as its endpoint, {session} in it."""
+        self.older, self.streams = older, {}
+        sessions = sessions and not older
         self.tools = {t["name"]: (t, gives) for t, gives in tools}
         self.sessions, self.version, self.stream, self.page = sessions, version, stream, page
         self.overrides = {}
@@ -80,7 +84,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     @property
     def world(self):
-        return self.server.worlds.get(self.path)
+        return self.server.worlds.get(self.path.partition("?")[0])
 
     def plain(self, status, body=b"", kind="application/json", **headers):
         self.send_response(status)
@@ -118,6 +122,38 @@ class Handler(http.server.BaseHTTPRequestHandler):
         except OSError:
             pass
 
+    def do_GET(self):
+        """The stream of the older transport: it says what is put into its queue, and ends with None."""
+        world = self.world
+        if world is None or not world.older:
+            self.plain(405)
+            return
+        session, said = uuid.uuid4().hex, queue.Queue()
+        world.streams[session] = said
+        world.note("GET", dict(self.headers), None)
+        self.events()
+        try:
+            self.wfile.write(f"event: endpoint\ndata: {world.older.format(session=session)}\n\n".encode())
+            while (message := said.get()) is not None:
+                self.wfile.write(f"event: message\ndata: {json.dumps(message)}\n\n".encode())
+        except OSError:
+            pass
+
+    def take_older(self, message):
+        """An answer goes over the stream, the question is only accepted."""
+        world = self.world
+        said = world.streams.get(self.path.partition("session=")[2])
+        if said is None:
+            self.plain(404)
+            return
+        world.note("POST", dict(self.headers), message)
+        if message.get("method") in world.overrides:
+            world.overrides[message["method"]](self, message)
+            return
+        self.plain(202)
+        if "id" in message and "method" in message:
+            said.put({"jsonrpc": "2.0", "id": message["id"], "result": world.result(message)})
+
     def do_DELETE(self):
         self.world.open.discard(self.headers.get("Mcp-Session-Id"))
         self.world.note("DELETE", dict(self.headers), None)
@@ -128,6 +164,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         world, message = self.world, json.loads(body)
         if world is None:
             self.plain(404)
+            return
+        if world.older:
+            self.take_older(message)
             return
         world.note("POST", dict(self.headers), message)
         method = message.get("method")
@@ -152,6 +191,7 @@ class McpServers:
     def __init__(self):
         self.port = free_port()
         self.everything = free_port()  # for the reference server
+        self.everything_older = free_port()  # for the same, over the older transport
         self.http = http.server.ThreadingHTTPServer(("127.0.0.1", self.port), Handler)
         self.http.daemon_threads = True
         self.http.worlds = {}

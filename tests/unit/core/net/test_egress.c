@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/base/compiler.h"
+#include "core/base/mem.h"
 #include "core/net/egress.h"
 #include "core/net/http_client.h"
 
@@ -176,9 +177,38 @@ static int end_all(void **state)
     return 0;
 }
 
+static void a_reference_stays_within_its_origin(void **state)
+{
+    static const struct {
+        const char *base, *reference, *wanted;
+    } cases[] = {
+        {"http://a:81/sse", "/messages?id=1", "http://a:81/messages?id=1"},
+        {"http://a:81/x/sse", "messages", "http://a:81/x/messages"},
+        {"https://a/sse", "https://A:443/m", "https://A:443/m"},
+        {"http://a:81/sse", "http://a:82/m", NULL},
+        {"http://a/sse", "https://a/m", NULL},
+        {"http://a/sse", "//b/m", NULL},
+        {"http://a/sse", "http://a@b/m", NULL},
+        {"http://a/sse", "http://u:p@a/m", NULL},
+        {"http://a/sse", "file:///etc/passwd", NULL},
+        {"http://a/sse", "http://a:99999/", NULL},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        AUTO_FREE char *joined = egress_url_join(cases[i].base, cases[i].reference);
+
+        if (cases[i].wanted)
+            assert_string_equal(joined, cases[i].wanted);
+        else
+            assert_null(joined);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_reference_stays_within_its_origin),
         cmocka_unit_test(addresses_within_are_closed),
         cmocka_unit_test(addresses_of_the_internet_are_open),
         cmocka_unit_test(what_is_no_address_is_closed),
