@@ -493,7 +493,10 @@ static void resume_call(struct run *run, struct call *call)
         start_call(run, call);
         return;
     }
-    chain_count_call(&run->chain);
+    if (!chain_admit(&run->chain)) {
+        leave_call(run, call); /* it had not begun, because it may not */
+        return;
+    }
     err_set(&err, ERR_INTERNAL, "%s", interrupted);
     refuse_call(run, call, &err);
 }

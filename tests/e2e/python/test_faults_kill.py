@@ -1,4 +1,4 @@
-"""The server is killed at every point of every kind of run, and started again."""
+"""The server is killed at every point of every kind of run, and started again (F110)."""
 
 import pytest
 
@@ -9,7 +9,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 
 SHAPES = [shapes.Text, shapes.Client, shapes.ClientStreamed, shapes.ServerTools, shapes.Mixed,
           shapes.Hidden, shapes.Final, shapes.Background, shapes.BackgroundQuiet,
-          shapes.BackgroundTools, shapes.InConversation, shapes.Foreground]
+          shapes.BackgroundTools, shapes.InConversation, shapes.Foreground, shapes.Limit,
+          shapes.BackgroundLimit]
 
 # What a run visits on its way; those of the tools are no use where there are none.
 RUN_POINTS = ["run.write", "run.committed", "run.ask", "run.turn_done", "model.start",
@@ -89,7 +90,7 @@ def test_killed_while_taking_up(fault_server, upstream, database, statement, tmp
 
 
 WITH_TOOLS = [shapes.ServerTools, shapes.Mixed, shapes.Hidden, shapes.Final,
-              shapes.BackgroundTools]
+              shapes.BackgroundTools, shapes.Limit, shapes.BackgroundLimit]
 
 
 @pytest.mark.parametrize("shape", WITH_TOOLS, ids=lambda shape: shape.__name__)

@@ -297,6 +297,45 @@ class Final(AssistantsRun):
         assert all(step["status"] in ("completed", "failed") for step in steps)
 
 
+def limit_rules(path, answer):
+    """One round, a call beyond the limit, and the last answer."""
+    return [{"match": {"user": "[SYSTEM]"}, "answer": {"text": answer, "piece_delay_ms": 5}},
+            {"match": {"tool_results": True}, "answer": {"tool_calls": [count_call(path, 2)]}},
+            {"answer": {"tool_calls": [count_call(path, 1, ms=40)]}}]
+
+
+def check_limit(shape, log):
+    """What is beyond the limit never runs, and our word to the model stays between us."""
+    lines = shape.counted()
+    assert lines.count("call_1") <= getattr(shape, "attempts", 1) and "call_2" not in lines, lines
+    last = shape.upstream.chats()[-1]
+    assert last["tool_choice"] == "none" and last["messages"][-1]["content"].startswith("[SYSTEM]")
+    told = {m["tool_call_id"]: m["content"] for m in last["messages"] if m["role"] == "tool"}
+    assert told["call_1"] == "done" or "restarted" in told["call_1"], told
+    assert json.loads(told["call_2"])["reason"] == "max_rounds_reached"
+    assert "[SYSTEM]" not in log.text
+
+
+class Limit(AssistantsRun):
+    """Its rounds are used up: the last answer is demanded."""
+    tools = [TEST_TOOLS]
+
+    def rules(self):
+        return limit_rules(self.path, self.answer)
+
+    def beginning(self):
+        path, body = super().beginning()
+        return path, {**body, "runnel": {"rounds": {"max": 1}}}
+
+    def shown_calls(self):
+        return ["call_1", "call_2"]
+
+    def check(self, database, url):
+        super().check(database, url)
+        assert self.run["runnel"]["stats"]["rounds"] == self.run["runnel"]["stats"]["calls"] == 1
+        check_limit(self, self.log(database, url))
+
+
 # ---- Responses ----
 
 
@@ -413,6 +452,20 @@ class BackgroundTools(Background):
         lines = self.counted()
         assert lines.count("call_1") <= self.attempts
         assert 1 <= lines.count("call_2") <= self.attempts + 1
+
+
+class BackgroundLimit(Background):
+    tools = [TEST_TOOLS]
+    body = {"background": True, "runnel": {"rounds": {"max": 1}}}
+
+    def rules(self):
+        return limit_rules(self.path, self.answer)
+
+    def check(self, database, url):
+        super().check(database, url)
+        calls = [item for item in self.run["output"] if item["type"] == "mcp_call"]
+        assert calls[-1]["status"] == "incomplete" and calls[0]["status"] in ("completed", "failed")
+        check_limit(self, self.log(database, url))
 
 
 class Foreground(ResponsesRun):

@@ -1,0 +1,103 @@
+"""F110: the server is killed at every step of the life of a call that it executes. What may have had an
+effect is not done again, unless the tool says that this does no harm."""
+
+import pytest
+
+from harness.server import eventually
+from harness.shapes import TEST_TOOLS, check_database
+from harness.tools import call
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+
+FINAL = ("completed", "failed", "incomplete", "cancelled", "expired")
+LOST = "The server restarted while this tool ran; it may or may not have taken effect."
+
+
+class Response:
+    def __init__(self, server):
+        self.server = server
+        answer = server.api().post("/responses", json={
+            "model": "demo", "input": "go", "tools": [TEST_TOOLS], "background": True})
+        self.id = answer.json()["id"]
+
+    def get(self):
+        return self.server.api().get(f"/responses/{self.id}").json()
+
+    def call(self):
+        """Status and output of the call, as they are shown."""
+        calls = [i for i in self.get()["output"] if i["type"] == "mcp_call"]
+        if not calls:
+            return None
+        error = calls[0]["error"]
+        return calls[0]["status"], error["content"][0]["text"] if error else calls[0]["output"]
+
+
+class Run:
+    def __init__(self, server):
+        self.server = server
+        assistant = server.api().post("/assistants", json={"model": "demo"}).json()["id"]
+        answer = server.api().post("/threads/runs", json={
+            "assistant_id": assistant, "tools": [TEST_TOOLS],
+            "thread": {"messages": [{"role": "user", "content": "go"}]}}).json()
+        self.path = f"/threads/{answer['thread_id']}/runs/{answer['id']}"
+
+    def get(self):
+        return self.server.api().get(self.path).json()
+
+    def call(self):
+        steps = self.server.api().get(f"{self.path}/steps").json()["data"]
+        calls = [c for s in steps if s["type"] == "tool_calls" for c in s["step_details"]["tool_calls"]]
+        if not calls or calls[0]["function"]["output"] is None:
+            return None
+        output = calls[0]["function"]["output"]
+        return "failed" if output == LOST else "completed", output
+
+
+def before(server, made, log):
+    """Nothing was done yet, but it is known that something was to be."""
+    assert server.process.child.wait(20) < 0 and log.lines() == []
+
+
+def during(server, made, log):
+    eventually(log.lines, lambda lines: lines == ["call_1"])
+    server.kill()
+
+
+def stored(server, made, log):
+    """The result is in the store, and the model is being told."""
+    eventually(made.call, lambda call: call == ("completed", "done"))
+    server.kill()
+
+
+# moment, the fault that makes it, lines of a tool that must not run again, its result; lines of one
+# that may
+MOMENTS = [(before, "tool.before_run:1:kill", [], LOST, 1),
+           (during, None, ["call_1"], LOST, 2),
+           (stored, None, ["call_1"], "done", 1)]
+
+
+@pytest.mark.parametrize("face", [Response, Run])
+@pytest.mark.parametrize("tool", ["test_count", "test_count_idempotent"])
+@pytest.mark.parametrize("moment, fault, lines, result, again", MOMENTS)
+def test_F110_killed_at_a_step_of_a_call(fault_server, upstream, database, log, face, tool, moment,
+                                         fault, lines, result, again):
+    upstream.script(
+        {"match": {"tool_results": True}, "answer": {"text": "{{tool_output}}", "delay_ms": 1500}},
+        {"answer": {"tool_calls": [call(tool, 1, path=log.name, ms=2500 if moment is during else 0)]}})
+    if fault:
+        fault_server.arm(fault)
+    made = face(fault_server)
+    moment(fault_server, made, log)
+    fault_server.arm()
+    fault_server.start()
+    done = eventually(made.get, lambda run: run["status"] in FINAL, seconds=60)
+    assert done["status"] == "completed", done
+    if tool == "test_count":
+        assert log.lines() == lines
+        assert made.call() == ("failed" if result == LOST else "completed", result)
+    else:
+        assert log.lines() == ["call_1"] * again
+        assert made.call() == ("completed", "done")
+    told = [m["content"] for m in upstream.chats()[-1]["messages"] if m["role"] == "tool"]
+    assert told == [made.call()[1]]
+    check_database(database, fault_server.settings["database_url"])
