@@ -107,10 +107,17 @@ static void take_answer(struct mcp_exchange *exchange, json_t *message)
     exchange->over = true;
 }
 
+static void tell_progress(const struct mcp_exchange *exchange, const json_t *message)
+{
+    if (exchange->ask.on_progress)
+        exchange->ask.on_progress(exchange->ask.arg, json_object_get(message, "params"));
+}
+
 static void take_message(struct mcp_exchange *exchange, json_t *message)
 {
     switch (mcp_message_kind(message, exchange->ask.id)) {
     case MCP_MESSAGE_OTHER: break;
+    case MCP_MESSAGE_PROGRESS: tell_progress(exchange, message); break;
     case MCP_MESSAGE_ANSWER: take_answer(exchange, message); break;
     case MCP_MESSAGE_REQUEST:
         if (++exchange->asked > MCP_ASKED_LIMIT)
@@ -290,8 +297,12 @@ void mcp_exchange_cancel(struct mcp_exchange *exchange)
 
 bool mcp_exchange_offer(struct mcp_exchange *exchange, json_t *message)
 {
-    if (mcp_message_kind(message, exchange->ask.id) != MCP_MESSAGE_ANSWER)
-        return false;
+    enum mcp_message_kind kind = mcp_message_kind(message, exchange->ask.id);
+
+    if (kind == MCP_MESSAGE_PROGRESS)
+        tell_progress(exchange, message);
+    if (kind != MCP_MESSAGE_ANSWER)
+        return kind == MCP_MESSAGE_PROGRESS;
     take_answer(exchange, message);
     finish(exchange);
     return true;

@@ -51,6 +51,8 @@ struct mcp_ask {
 
     /* The server asks for something; borrowed. */
     void (*on_request)(void *arg, const json_t *message);
+    /* It says how far it has come: the parameters, borrowed. NULL where nobody wants to know. */
+    void (*on_progress)(void *arg, const json_t *params);
     /* Last, once unless cancelled. The exchange is gone when this is called. */
     void (*on_done)(void *arg, const struct mcp_answer *answer);
     void *arg;
@@ -62,7 +64,7 @@ struct mcp_exchange;
 struct mcp_exchange *mcp_exchange_start(const struct mcp_ask *ask);
 void mcp_exchange_cancel(struct mcp_exchange *exchange);
 
-/* What came over another stream. False when it is no answer to this. */
+/* What came over another stream. False when it is neither an answer to this nor of its progress. */
 bool mcp_exchange_offer(struct mcp_exchange *exchange, json_t *message);
 /* No answer will come any more. */
 void mcp_exchange_fail(struct mcp_exchange *exchange, const struct mcp_answer *why);

@@ -60,12 +60,21 @@ json_t *mcp_initialize_params(void)
                       RUNNEL_VERSION);
 }
 
+static bool is_progress_of(const json_t *message, json_int_t id)
+{
+    const json_t *params = json_object_get(message, "params");
+    const json_t *token = json_object_get(params, "progressToken");
+
+    return strcmp(json_get_string(message, "method", ""), "notifications/progress") == 0 &&
+           json_is_integer(token) && json_integer_value(token) == id;
+}
+
 enum mcp_message_kind mcp_message_kind(const json_t *message, json_int_t id)
 {
     const json_t *message_id = json_object_get(message, "id");
 
     if (json_absent(message_id))
-        return MCP_MESSAGE_OTHER;
+        return is_progress_of(message, id) ? MCP_MESSAGE_PROGRESS : MCP_MESSAGE_OTHER;
     if (json_get_string(message, "method", NULL))
         return MCP_MESSAGE_REQUEST;
     return json_is_integer(message_id) && json_integer_value(message_id) == id

@@ -26,9 +26,10 @@ json_t *mcp_initialize_params(void);
 
 /* What a message of the server is. */
 enum mcp_message_kind {
-    MCP_MESSAGE_OTHER,   /* a notification, an answer to something else, or nothing at all */
-    MCP_MESSAGE_ANSWER,  /* to the request `id` */
-    MCP_MESSAGE_REQUEST, /* the server wants something */
+    MCP_MESSAGE_OTHER,    /* a notification, an answer to something else, or nothing at all */
+    MCP_MESSAGE_ANSWER,   /* to the request `id` */
+    MCP_MESSAGE_REQUEST,  /* the server wants something */
+    MCP_MESSAGE_PROGRESS, /* of the request `id`, which is its token */
 };
 enum mcp_message_kind mcp_message_kind(const json_t *message, json_int_t id);
 

@@ -52,6 +52,7 @@ struct mcp_question {
     bool repeated;
     struct loop_timer deadline;
     mcp_answered *answered;
+    mcp_progressed *progressed; /* or NULL */
     void *arg;
 };
 
@@ -354,6 +355,13 @@ static void take_answer(void *arg, const struct mcp_answer *given)
         answer(question, given);
 }
 
+static void take_progress(void *arg, const json_t *params)
+{
+    const struct mcp_question *question = arg;
+
+    question->progressed(question->arg, params);
+}
+
 static struct mcp_exchange *send_ask(struct mcp_session *session, struct mcp_ask *what)
 {
     struct headers headers = {0};
@@ -385,6 +393,8 @@ static void ask(struct mcp_question *question)
     json_auto_t *params = call ? json_incref(question->params) : list_params(question);
 
     question->id = ++session->last_id;
+    if (question->progressed)
+        json_set(params, "_meta", json_build("{s:I}", "progressToken", question->id));
     question->generation = session->generation;
     question->exchange = send_ask(
         session,
@@ -393,6 +403,7 @@ static void ask(struct mcp_question *question)
             .text = mcp_request_text(question->id, call ? "tools/call" : "tools/list", params),
             .once = call,
             .on_request = reply,
+            .on_progress = question->progressed ? take_progress : NULL,
             .on_done = take_answer,
             .arg = question,
         });
@@ -526,12 +537,18 @@ static void take_endpoint(void *arg, const char *url)
     initialize(session);
 }
 
+static bool is_about(const json_t *message, json_int_t id)
+{
+    enum mcp_message_kind kind = mcp_message_kind(message, id);
+
+    return kind == MCP_MESSAGE_ANSWER || kind == MCP_MESSAGE_PROGRESS;
+}
+
 static struct mcp_question *find_asked(const struct mcp_session *session, const json_t *message)
 {
     struct mcp_question *question = session->questions;
 
-    while (question && (!question->exchange ||
-                        mcp_message_kind(message, question->id) != MCP_MESSAGE_ANSWER))
+    while (question && (!question->exchange || !is_about(message, question->id)))
         question = question->next;
     return question;
 }
@@ -688,11 +705,12 @@ struct mcp_question *mcp_session_list(struct mcp_session *session, mcp_answered 
 }
 
 struct mcp_question *mcp_session_call(struct mcp_session *session, const char *tool,
-                                      const json_t *arguments, mcp_answered *answered,
-                                      void *arg)
+                                      const json_t *arguments, mcp_progressed *progressed,
+                                      mcp_answered *answered, void *arg)
 {
     struct mcp_question *question = put_question(session, QUESTION_CALL, answered, arg);
 
+    question->progressed = progressed;
     question->params =
         json_build("{s:s, s:o}", "name", tool, "arguments", json_deep_copy(arguments));
     put_forward(question);

@@ -47,10 +47,14 @@ typedef void mcp_answered(void *arg, const struct mcp_answer *answer);
 /* All of the server's tools: the result is {"tools": [...]}, as mcp_tools.h makes them. */
 struct mcp_question *mcp_session_list(struct mcp_session *session, mcp_answered *answered,
                                       void *arg);
-/* One call. `arguments` is an object, copied. The result is that of tools/call. */
+
+/* How far a call has come: {"progress", "total", "message"} as the server says it, borrowed. */
+typedef void mcp_progressed(void *arg, const json_t *params);
+/* One call. `arguments` is an object, copied. The result is that of tools/call. `progressed` may be
+ * NULL. */
 struct mcp_question *mcp_session_call(struct mcp_session *session, const char *tool,
-                                      const json_t *arguments, mcp_answered *answered,
-                                      void *arg);
+                                      const json_t *arguments, mcp_progressed *progressed,
+                                      mcp_answered *answered, void *arg);
 
 /* Nobody wants the answer any more; the server is told. */
 void mcp_question_cancel(struct mcp_question *question);

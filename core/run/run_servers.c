@@ -350,6 +350,32 @@ static void take_result(void *arg, const struct mcp_answer *answer)
     forget_call(call);
 }
 
+static void add_number(json_t *metadata, const json_t *params, const char *key)
+{
+    json_t *value = json_object_get(params, key);
+
+    if (json_is_number(value))
+        json_set(metadata, key, json_copy(value));
+}
+
+/* Live, like what a handler of ours notes while it works. */
+static void take_progress(void *arg, const json_t *params)
+{
+    const struct server_call *call = arg;
+    const char *message = json_get_string(params, "message", NULL);
+    AUTO_FREE char *title = message ? mcp_clean_description(message) : NULL;
+    struct tool_output output = {.kind = TOOL_OUTPUT_METADATA,
+                                 .text = title,
+                                 .length = title ? strlen(title) : 0,
+                                 .fields = json_object()};
+
+    (void)TAKE(title);
+    add_number(output.fields, params, "progress");
+    add_number(output.fields, params, "total");
+    (void)!tool_channel_put(call->run->channel, call->run->calls[call->index].channel_position,
+                            &output);
+}
+
 void run_call_server(struct run *run, struct call *call, const json_t *args)
 {
     struct run_server *server = server_of(run, call);
@@ -367,8 +393,8 @@ void run_call_server(struct run *run, struct call *call, const json_t *args)
     *open = (struct server_call){
         .next = run->server_calls_open, .run = run, .index = (unsigned)(call - run->calls)};
     run->server_calls_open = open;
-    open->question =
-        mcp_session_call(session_of(server), call->use->own, args, take_result, open);
+    open->question = mcp_session_call(session_of(server), call->use->own, args, take_progress,
+                                      take_result, open);
 }
 
 /* ---- The end ---- */

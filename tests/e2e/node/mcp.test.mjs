@@ -6,7 +6,9 @@ import { describe, it } from "node:test";
 
 import OpenAI from "openai";
 
-import { collapsed, options, script } from "./support.mjs";
+import { ResponsesWS } from "openai/resources/responses/ws";
+
+import { collapsed, options, script, user } from "./support.mjs";
 
 const client = new OpenAI(options);
 const everything = {
@@ -85,3 +87,73 @@ describe("the reference server", () => {
     assert.ok(!second.output.some((item) => item.type === "mcp_list_tools"));
   });
 });
+
+// F45: an unmodified SDK answers for the tools of a remote server, on every face.
+const guarded = { ...everything, require_approval: "always" };
+
+const answers = (response, approve) => response.output
+  .filter((item) => item.type === "mcp_approval_request")
+  .map((item) => ({ type: "mcp_approval_response", approval_request_id: item.id, approve }));
+
+function overSocket() {
+  const socket = new ResponsesWS(client);
+  const last = /^(error|response\.(completed|failed|incomplete))$/;
+  const ask = (body) => new Promise((resolve, reject) => {
+    const listen = (event) => {
+      if (!last.test(event.type)) return;
+      socket.off("event", listen);
+      event.response ? resolve(event.response) : reject(new Error(JSON.stringify(event)));
+    };
+    socket.on("event", listen);
+    socket.send({ type: "response.create", ...body });
+  });
+  return { ask, close: () => socket.close() };
+}
+
+const faces = {
+  "the strict helper": () => ({
+    ask: (body) => client.responses.stream(body).finalResponse(), close() {},
+  }),
+  "a WebSocket": overSocket,
+};
+
+for (const [name, open] of Object.entries(faces)) {
+  for (const approve of [true, false]) {
+    it(`F45: a call of the reference server is answered ${approve} through ${name}`, async () => {
+      const { ask, close } = open();
+      try {
+        await calling("echo", { message: "hi" });
+        const body = { model: "demo", tools: [guarded] };
+        const first = await ask({ ...body, input: "go" });
+        const [answer] = answers(first, approve);
+        assert.ok(answer && !called(first));
+        const second = await ask({ ...body, input: [answer], previous_response_id: first.id });
+        assert.equal(called(second).approval_request_id, answer.approval_request_id);
+        assert.equal(called(second).output, approve ? "Echo: hi" : null);
+      } finally {
+        close();
+      }
+    });
+  }
+}
+
+for (const approve of [true, false]) {
+  it(`F45: a call of the reference server is answered ${approve} in a run`, async () => {
+    await calling("echo", { message: "hi" });
+    const { threads } = client.beta;
+    const assistant = await client.beta.assistants.create({ model: "demo", tools: [guarded] });
+    const thread = await threads.create({ messages: [user("go")] });
+    let run = await threads.runs.createAndPoll(thread.id, { assistant_id: assistant.id },
+      { pollIntervalMs: 20 });
+    assert.equal(run.status, "requires_action");
+    const [question] = run.required_action.submit_tool_outputs.tool_calls;
+    assert.equal(question.function.name, "runnel_approval");
+    run = await threads.runs.submitToolOutputsAndPoll(run.id, {
+      thread_id: thread.id,
+      tool_outputs: [{ tool_call_id: question.id, output: JSON.stringify({ approve }) }],
+    }, { pollIntervalMs: 20 });
+    assert.equal(run.status, "completed");
+    const [message] = (await threads.messages.list(thread.id)).data;
+    assert.equal(/Echo: hi/.test(message.content[0].text.value), approve);
+  });
+}

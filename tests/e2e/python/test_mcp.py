@@ -11,6 +11,7 @@ from harness.mcp import McpServers, TEXT_ARGUMENT, text, tool
 from harness.process import Process
 from harness.server import Server, eventually
 from harness.tools import WEATHER, call
+from harness.websocket import WebSocket
 from test_node import run_node
 from test_tools import LISTED, calls_then_says, check_places, items, names, parse_events
 
@@ -632,6 +633,39 @@ def test_a_label_is_given_once(client, mcp):
         ask(client, mcp.entry("x"), mcp.entry("x"))
 
 
+# ---- Progress ----
+
+def progress(asked, **params):
+    token = asked["params"]["_meta"]["progressToken"]
+    return {"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": token, **params}}
+
+
+@pytest.mark.parametrize("transport", ["newer", "older"])
+def test_F102_progress_of_a_call_is_live_metadata(stream, mcp, upstream, transport):
+    """It is shown while the call goes on; what another call's token says, or no number, is not."""
+    def work(handler, message):
+        messages = [progress(message, progress=1, total=4, message="Reading\u200b."),
+                    {**progress(message, progress=9), "params": {"progressToken": 99, "progress": 9}},
+                    progress(message, progress="all", total=4)]
+        end = {"jsonrpc": "2.0", "id": message["id"], "result": text("read")}
+        if transport == "newer":
+            handler.events(*messages, end)
+            return
+        handler.plain(202)
+        for said in [*messages, end]:
+            next(iter(handler.world.streams.values())).put(said)
+    make = mcp.world if transport == "newer" else lambda *a: older(mcp, *a)
+    make(f"works-{transport}", ECHO).on("tools/call", work)
+    calls_then_says(upstream, (f"works-{transport}__echo", {"text": "x"}))
+    events = stream([mcp.entry(f"works-{transport}")])
+    noted = [e for e in events if e["type"] == "response.mcp_call.in_progress" and "runnel" in e]
+    assert noted and noted[0]["runnel"]["metadata"] == {"progress": 1, "total": 4}
+    assert noted[0]["runnel"]["title"] == "Reading."
+    (done,) = items(events, "mcp_call")
+    assert done["output"] == "read"
+    assert done["runnel"]["metadata"] == {"progress": 1, "total": 4}
+
+
 # ---- Servers of the operator ----
 
 LIBRARY = {"type": "mcp", "server_label": "library"}
@@ -956,3 +990,46 @@ def test_F39_F43_what_a_remote_tool_gave_waits_for_a_person(client, mcp, upstrea
     assert json.loads(told["content"]) == {"status": "rejected", "message": "private"}
     assert "top secret" not in json.dumps(upstream.asked())
     assert len(world.messages("tools/call")) == 1
+
+
+@pytest.mark.parametrize("approve", [True, False])
+def test_F45_a_remote_tool_is_asked_about_over_a_websocket(server, mcp, upstream, approve):
+    world = mcp.world("socket", ECHO)
+    calls_then_says(upstream, ("socket__echo", {"text": "hi"}))
+    entry = mcp.entry("socket", require_approval="always")
+    with WebSocket(server) as ws:
+        first = ws.ask(input="go", tools=[entry])
+        question = first["output"][-1]
+        assert (question["type"], question["server_label"], question["name"]) == (
+            "mcp_approval_request", "socket", "echo")
+        assert json.loads(question["arguments"]) == {"text": "hi"}
+        assert first["status"] == "completed" and not world.messages("tools/call")
+        done = ws.ask(tools=[entry], previous_response_id=first["id"], input=[
+            {"type": "mcp_approval_response", "approval_request_id": question["id"],
+             "approve": approve}])
+    (called,) = [item for item in done["output"] if item["type"] == "mcp_call"]
+    assert called["approval_request_id"] == question["id"]
+    assert called["output"] == ("echo: hi" if approve else None)
+    assert len(world.messages("tools/call")) == approve
+    assert len(world.messages("tools/list")) == 1
+
+
+@pytest.mark.parametrize("approve", [True, False])
+def test_F45_a_remote_tool_is_asked_about_in_a_run(lax, mcp, upstream, approve):
+    world = mcp.world("manned", ECHO)
+    calls_then_says(upstream, ("manned__echo", {"text": "hi"}))
+    assistant = lax.beta.assistants.create(model="demo")
+    thread = lax.beta.threads.create(messages=[{"role": "user", "content": "go"}])
+    run = lax.beta.threads.runs.create_and_poll(
+        thread_id=thread.id, assistant_id=assistant.id, poll_interval_ms=50,
+        tools=[mcp.entry("manned", require_approval="always")])
+    assert run.status == "requires_action" and not world.messages("tools/call")
+    (question,) = run.required_action.submit_tool_outputs.tool_calls
+    asked = json.loads(question.function.arguments)
+    assert question.function.name == "runnel_approval" and asked["kind"] == "execution"
+    run = lax.beta.threads.runs.submit_tool_outputs_and_poll(
+        run_id=run.id, thread_id=thread.id, poll_interval_ms=50, tool_outputs=[
+            {"tool_call_id": question.id, "output": json.dumps({"approve": approve})}])
+    assert run.status == "completed", run.last_error
+    said = lax.beta.threads.messages.list(thread.id).data[0].content[0].text.value
+    assert ("echo: hi" in said) == approve and len(world.messages("tools/call")) == approve

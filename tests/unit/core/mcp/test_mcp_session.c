@@ -154,8 +154,8 @@ static void call(void *arg)
     struct fixture *fixture = arg;
     json_auto_t *arguments = json_object();
 
-    fixture->question =
-        mcp_session_call(fixture->session, fixture->tool, arguments, take_answer, fixture);
+    fixture->question = mcp_session_call(fixture->session, fixture->tool, arguments, NULL,
+                                         take_answer, fixture);
 }
 
 static void cancel(void *arg)
