@@ -23,6 +23,7 @@ const struct tool_handler *const all_handlers[] = {
 #ifdef RUNNEL_TEST_HANDLERS
     &test_slow_handler,
     &test_stream_handler,
+    &test_outside_handler,
     &test_backwards_handler,
     &test_pages_handler,
     &test_short_handler,

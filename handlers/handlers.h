@@ -46,6 +46,7 @@ extern const struct tool_handler remove_vars_handler;
 extern const struct tool_group test_group;
 extern const struct tool_handler test_slow_handler;
 extern const struct tool_handler test_backwards_handler;
+extern const struct tool_handler test_outside_handler;
 extern const struct tool_handler test_stream_handler;
 extern const struct tool_handler test_pages_handler;
 extern const struct tool_handler test_short_handler;

@@ -266,6 +266,39 @@ static enum err_code run_count(struct tool_call *call, struct tool_result *ret_r
     return run_slow(call, ret_result, err);
 }
 
+/* args.paths beginning with "shared:" lie outside: their directories must be allowed. */
+static enum err_code plan_outside(struct tool_call *call, struct err *err)
+{
+    json_t *paths = json_object_get(tool_call_args(call), "paths");
+    char *patterns[TOOL_PATTERNS_LIMIT + 2] = {NULL};
+    const char *borrowed[TOOL_PATTERNS_LIMIT + 2] = {NULL};
+    size_t count = 0, i;
+    enum err_code rc = ERR_OK;
+    json_t *path;
+
+    json_array_foreach (paths, i, path) {
+        const char *text = json_is_string(path) ? json_string_value(path) : "";
+        const char *slash = strrchr(text, '/');
+
+        if (!*text)
+            rc = err_set(err, ERR_INVALID, "A path is empty.");
+        if (strncmp(text, "shared:", 7) == 0 && slash && count <= TOOL_PATTERNS_LIMIT)
+            patterns[count++] = mem_printf("%.*s/*", (int)(slash - text), text);
+    }
+    memcpy(borrowed, patterns, sizeof(patterns));
+    if (!rc && count)
+        rc = tool_call_ask(
+            call,
+            &(struct tool_permission){.type = "external_directory",
+                                      .patterns = borrowed,
+                                      .title = "Read outside",
+                                      .metadata = json_build("{s:O}", "paths", paths)},
+            err);
+    while (count)
+        free(patterns[--count]);
+    return rc;
+}
+
 static enum err_code run_data(struct tool_call *call, struct tool_result *ret_result,
                               struct err *err)
 {
@@ -385,6 +418,7 @@ const struct tool_handler test_number_handler = {.name = "test_number",
                                                  .parameters = NUMBER,
                                                  .run = run_slow,
                                                  .explain = explain_number};
+TEST_HANDLER(outside, "As test_count, and asks for args.paths.", .plan = plan_outside, run_count);
 TEST_HANDLER(count, "Appends a line to args.path.", PLAIN, run_count);
 TEST_HANDLER(count_idempotent, "As test_count, and may run again.", .flags = TOOL_IDEMPOTENT,
              run_count);

@@ -17,6 +17,15 @@
 
 #define REASON_LIMIT ((size_t)4096)
 
+/* What a question of that kind shows beside the call. */
+static void set_details(json_t *object, const struct approval_row *row, const char *key,
+                        enum approval_kind kind)
+{
+    bool shown = row->kind == kind && row->details;
+
+    json_set(object, key, shown ? json_parse_own(row->details) : json_null());
+}
+
 static json_t *encode_approval(const struct approval_row *row)
 {
     json_t *object = encode_new(row->id, "approval", row->created_at);
@@ -30,7 +39,8 @@ static json_t *encode_approval(const struct approval_row *row)
     json_set_string(object, "arguments", row->arguments);
     json_set_string(object, "policy", row->policy);
     json_set_string(object, "kind", approval_kind_name(row->kind));
-    json_set(object, "result", row->details ? json_parse_own(row->details) : json_null());
+    set_details(object, row, "result", APPROVAL_OF_RESULT);
+    set_details(object, row, "permission", APPROVAL_OF_PERMISSION);
     json_set_string(object, "reason", row->reason);
     json_set_string(object, "used_by", *row->used_by ? row->used_by : NULL);
     field_set_time(object, "decided_at", row->decided_at);

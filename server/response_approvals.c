@@ -227,7 +227,7 @@ static enum err_code check_offered(const struct run_load *load,
     for (size_t i = 0; !rc && i < approvals->count; i++) {
         const struct approval_row *row = &approvals->rows[i];
 
-        if (row->kind == APPROVAL_OF_EXECUTION && approvals->answers[i].approve &&
+        if (row->kind != APPROVAL_OF_RESULT && approvals->answers[i].approve &&
             !tool_set_has_server(&tools, row->server_label) &&
             !tool_set_find_labelled(&tools, row->server_label, row->tool))
             rc = err_invalid(
@@ -249,6 +249,7 @@ static json_t *decision(const struct approval_row *row, const struct approval_an
                    row->call_id, "name", row->tool, "label", row->server_label, "arguments",
                    row->arguments, "approve", answer->approve, "lost", answer->lost);
 
+    json_set_string(made, "kind", approval_kind_name(row->kind));
     json_set_string(made, "reason",
                     row->status == APPROVAL_PENDING ? answer->reason : row->reason);
     return made;

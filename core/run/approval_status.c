@@ -36,6 +36,7 @@ static const char *const names[APPROVAL_STATUS_COUNT] = {
 static const char *const kind_names[APPROVAL_KIND_COUNT] = {
     [APPROVAL_OF_EXECUTION] = "execution",
     [APPROVAL_OF_RESULT]    = "result",
+    [APPROVAL_OF_PERMISSION] = "permission",
 };
 
 /* clang-format on */

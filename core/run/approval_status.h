@@ -27,8 +27,9 @@ enum approval_status {
 
 /* What is asked. */
 enum approval_kind {
-    APPROVAL_OF_EXECUTION, /* whether the call is made */
-    APPROVAL_OF_RESULT,    /* whether the model is told what it gave */
+    APPROVAL_OF_EXECUTION,  /* whether the call is made */
+    APPROVAL_OF_RESULT,     /* whether the model is told what it gave */
+    APPROVAL_OF_PERMISSION, /* whether it is made, and may do what its tool has planned */
     APPROVAL_KIND_COUNT
 };
 const char *approval_kind_name(enum approval_kind kind);

@@ -54,6 +54,7 @@ struct call {
     char *name;
     char approval_id[ID_LIMIT + 1];   /* of the question about it, or "" */
     char *reason;                     /* why it was rejected, or NULL */
+    struct call_plan *plan;           /* run_plan.h; NULL: there is none */
     struct withheld_result *withheld; /* run_results.h; NULL: the model is told its result */
     struct buf arguments;
     struct resolved_call *resolved; /* see run_variables.h; NULL: there are no references */
@@ -149,10 +150,12 @@ struct run {
     struct tool_channel
         *resolving; /* references of the calls; NULL when there is nothing to wait for */
     void (*resolved)(struct run *run); /* what to do then */
-    unsigned server_calls;             /* of the turn, by channel position */
-    unsigned started_calls;            /* of them */
-    unsigned ended_calls;              /* of those */
-    unsigned *final_order;             /* final calls, in the order in which they ended */
+    struct tool_channel *planning;     /* the same, for their plans */
+    void (*planned)(struct run *run);
+    unsigned server_calls;  /* of the turn, by channel position */
+    unsigned started_calls; /* of them */
+    unsigned ended_calls;   /* of those */
+    unsigned *final_order;  /* final calls, in the order in which they ended */
     unsigned final_count;
     int call_turn;               /* the turn that asked for these calls */
     struct schema_budget checks; /* of arguments by schemas of strangers, in this turn */

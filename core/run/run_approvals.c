@@ -8,6 +8,7 @@
 #include "core/mcp/mcp_named.h"
 #include "core/run/approval_answer.h"
 #include "core/run/run_calls.h"
+#include "core/run/run_plan.h"
 #include "core/run/run_results.h"
 #include "core/run/run_variables.h"
 #include "core/run/withheld.h"
@@ -83,7 +84,10 @@ static bool needs_answer(struct run *run, const struct call *call)
     if (call->begun &&
         !run_no_approver(run, APPROVAL_OF_EXECUTION)) /* was answered, or needed none */
         return false;
-    return run_permission_of(run, call->use).execution != EXECUTION_AUTO &&
+    if (call->plan && call->plan->error)
+        return false;
+    return (call_permission(call) ||
+            run_permission_of(run, call->use).execution != EXECUTION_AUTO) &&
            run_prepare_call(run, call, &args, &err) == ERR_OK;
 }
 
@@ -92,7 +96,9 @@ static bool needs_answer(struct run *run, const struct call *call)
 /* A call has one at a time: before it is executed, or when it has ended. */
 static enum approval_kind kind_of(const struct call *call)
 {
-    return call->withheld ? APPROVAL_OF_RESULT : APPROVAL_OF_EXECUTION;
+    if (call->withheld)
+        return APPROVAL_OF_RESULT;
+    return call_permission(call) ? APPROVAL_OF_PERMISSION : APPROVAL_OF_EXECUTION;
 }
 
 static const char *question_id(const struct call *call)
@@ -102,10 +108,11 @@ static const char *question_id(const struct call *call)
 
 static bool is_about(const json_t *details, const struct call *call)
 {
-    const char *kind = approval_kind_name(kind_of(call));
+    const char *result = approval_kind_name(APPROVAL_OF_RESULT);
+    bool after = strcmp(json_get_string(details, "kind", ""), result) == 0;
 
     return strcmp(json_get_string(details, "call_id", ""), call->id) == 0 &&
-           strcmp(json_get_string(details, "kind", ""), kind) == 0;
+           after == (call->withheld != NULL);
 }
 
 static bool item_is_about(const struct item_row *item, const struct call *call)
@@ -207,6 +214,8 @@ static json_t *details_of(const struct run *run, const struct call *call)
 
     if (call->withheld)
         run_describe_result(call, details);
+    else if (call_permission(call))
+        json_object_update(details, (json_t *)(uintptr_t)call_permission(call));
     return details;
 }
 
@@ -280,7 +289,7 @@ static char *shown_details(const struct call *call)
     json_auto_t *details = json_object();
 
     if (!call->withheld)
-        return NULL;
+        return call_permission(call) ? json_text(call_permission(call)) : NULL;
     run_describe_result(call, details);
     return json_text(details);
 }
@@ -341,6 +350,17 @@ void run_show_approvals(struct run *run)
     }
 }
 
+/* Why, in the words of the kind when whoever refused has none. */
+static const char *reason_of(const json_t *asked, const char *reason)
+{
+    const char *permission = approval_kind_name(APPROVAL_OF_PERMISSION);
+
+    if (reason && *reason)
+        return reason;
+    return strcmp(json_get_string(asked, "kind", ""), permission) == 0 ? RUN_PERMISSION_REFUSED
+                                                                       : RUN_APPROVAL_REFUSED;
+}
+
 /* ---- Answers of a response ---- */
 
 static void decide(struct call *call, const json_t *decision)
@@ -349,7 +369,7 @@ static void decide(struct call *call, const json_t *decision)
                    json_get_string(decision, "id", ""));
     call->lost = json_get_bool(decision, "lost", false);
     if (!json_get_bool(decision, "approve", false))
-        refuse(call, json_get_string(decision, "reason", NULL));
+        refuse(call, reason_of(decision, json_get_string(decision, "reason", NULL)));
 }
 
 /* Whatever tool_choice says of what the model may call now: this was called before. */
@@ -410,10 +430,11 @@ static void restore_of_response(struct run *run, struct call *call)
 static void restore_of_thread(struct run *run, struct call *call, const struct call_row *row)
 {
     struct approval_reply reply = approval_reply_parse(row->output ? row->output : "");
+    json_auto_t *asked = json_parse_own(row->arguments);
 
     (void)snprintf(call->approval_id, sizeof(call->approval_id), "%s", row->call_id);
     if (!reply.approve)
-        refuse(call, reply.reason);
+        refuse(call, reason_of(asked, reply.reason));
     if (call->use && !call->settled)
         put_row(run, call, reply.approve ? APPROVAL_APPROVED : APPROVAL_REJECTED);
     free(reply.reason);

@@ -29,6 +29,9 @@
 #define RUN_APPROVAL_FUNCTION "runnel_approval"
 
 #define RUN_APPROVAL_REFUSED "Execution rejected by user"
+#define RUN_PERMISSION_REFUSED                            \
+    "The user rejected permission to use this tool. You " \
+    "may try again with different parameters."
 
 /* What is asked about a tool, whoever says it. */
 struct permission run_permission_of(const struct run *run, const struct tool_use *use);

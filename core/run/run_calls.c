@@ -11,6 +11,7 @@
 #include "core/base/clock.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/run/run_plan.h"
 #include "core/run/run_results.h"
 #include "core/run/run_variables.h"
 #include "core/run/tool_choice.h"
@@ -24,6 +25,7 @@ static void clear_call(struct call *call)
     resolved_call_free(call->resolved);
     free(call->reason);
     withheld_result_free(call->withheld);
+    call_plan_free(call->plan);
     buf_clear(&call->arguments);
     buf_clear(&call->said);
 }

@@ -12,6 +12,7 @@
 #include "core/base/clock.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/run/run_plan.h"
 #include "core/run/run_results.h"
 #include "core/run/run_servers.h"
 #include "core/run/run_variables.h"
@@ -127,6 +128,8 @@ static bool is_stopped(const struct call *call, struct err *err)
 {
     if (call->rejected)
         err_set(err, ERR_FORBIDDEN, "Execution not approved");
+    else if (call->plan && call->plan->error)
+        *err = *call->plan->error;
     else if (call->lost && !may_repeat(call))
         err_set(err, ERR_INTERNAL, "%s", interrupted);
     else
@@ -270,12 +273,17 @@ static void dispatch_resolved(struct run *run)
         after_tools(run);
 }
 
+static void plan_resolved(struct run *run)
+{
+    run_plan_calls(run, dispatch_resolved);
+}
+
 void run_start_calls(struct run *run)
 {
     run->choice_spent = true;
     for (unsigned i = 0; i < run->call_count; i++)
         run_note_call(run, &run->calls[i], CALL_WAITING, NULL);
-    run_resolve_calls(run, dispatch_resolved);
+    run_resolve_calls(run, plan_resolved);
 }
 
 void run_dispatch_tools(struct run *run)
@@ -293,6 +301,7 @@ void run_stop_tools(struct run *run)
     engine_hang_up(run);
     run_stop_server_calls(run);
     run_stop_resolving(run);
+    run_stop_planning(run);
     if (!run->channel)
         return;
     tool_channel_close(run->channel);
@@ -348,6 +357,7 @@ void run_collect_output(struct run *run)
     struct tool_output output;
 
     run_collect_resolved(run);
+    run_collect_plans(run);
     while (run->channel && tool_channel_take(run->channel, &output)) {
         run_take_output(run, &output);
         if (output.kind == TOOL_OUTPUT_END)
@@ -518,6 +528,11 @@ static void resume_resolved(struct run *run)
     run_collect_output(run);
 }
 
+static void plan_resumed(struct run *run)
+{
+    run_plan_calls(run, resume_resolved);
+}
+
 /* Goes on with a turn whose calls were asked for before this server had the run. */
 void run_resume_calls(struct run *run, const struct call_row *rows, size_t count)
 {
@@ -525,5 +540,5 @@ void run_resume_calls(struct run *run, const struct call_row *rows, size_t count
     run->choice_spent = true;
     for (size_t i = 0; i < count; i++)
         run_restore_decision(run, restore_call(run, &rows[i]), rows, count);
-    run_resolve_calls(run, resume_resolved);
+    run_resolve_calls(run, plan_resumed);
 }

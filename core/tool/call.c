@@ -36,6 +36,7 @@ struct tool_call *tool_call_new(const struct tool_call_spec *spec)
     call->variables = spec->variables;
     call->variables.scope = call->scope;
     call->resolved = spec->resolved;
+    call->planning = spec->planning;
     call->args = copy(spec->args, "{}");
     call->config = copy(spec->config, "{}");
     call->files = copy(spec->files, "[]");
@@ -47,6 +48,7 @@ void tool_call_free(struct tool_call *call)
 {
     if (!call)
         return;
+    json_decref(call->permission);
     json_decref(call->args);
     json_decref(call->config);
     json_decref(call->files);
@@ -240,13 +242,68 @@ static void explain(const struct tool_call *call, enum err_code rc, struct err *
         error->code = rc;
 }
 
+/* Patterns as JSON, each within its limit. New reference; NULL when they are not. */
+static json_t *patterns_of(const struct tool_permission *permission)
+{
+    json_t *patterns = json_array();
+
+    for (size_t i = 0; permission->patterns && permission->patterns[i]; i++) {
+        if (i == TOOL_PATTERNS_LIMIT || strlen(permission->patterns[i]) > TOOL_PATTERN_LIMIT) {
+            json_decref(patterns);
+            return NULL;
+        }
+        json_array_append_new(patterns, json_string_nocheck(permission->patterns[i]));
+    }
+    return patterns;
+}
+
+/* Metadata that is too large is left out, as that of a call is. */
+static json_t *metadata_of(const struct tool_permission *permission)
+{
+    bool fits = permission->metadata &&
+                json_dumpb(permission->metadata, NULL, 0, JSON_COMPACT) <= TOOL_METADATA_LIMIT;
+
+    if (fits)
+        return permission->metadata;
+    json_decref(permission->metadata);
+    return json_object();
+}
+
+enum err_code tool_call_ask(struct tool_call *call, const struct tool_permission *permission,
+                            struct err *err)
+{
+    json_t *metadata = metadata_of(permission);
+    json_t *patterns = patterns_of(permission);
+
+    if (!patterns) {
+        json_decref(metadata);
+        return err_set(err, ERR_LIMIT, "%s would need too many permissions at once",
+                       call->handler->name);
+    }
+    json_decref(call->permission);
+    call->permission =
+        json_build("{s:s, s:o, s:s, s:o}", "type", permission->type, "patterns", patterns,
+                   "title", permission->title ? permission->title : "", "metadata", metadata);
+    return ERR_OK;
+}
+
+static enum err_code run_plan(struct tool_call *call, struct err *err)
+{
+    enum err_code rc = call->handler->plan(call, err);
+
+    if (rc || !call->permission)
+        return rc;
+    return tool_call_emit_stage(call, "planned", TAKE(call->permission));
+}
+
 void tool_call_execute(struct tool_call *call)
 {
     struct tool_output end = {.kind = TOOL_OUTPUT_END};
 
     if (tool_channel_call_over(call->channel, call->position))
         return;
-    end.rc = run_handler(call, &end.result, &end.error);
+    end.rc = call->planning ? run_plan(call, &end.error)
+                            : run_handler(call, &end.result, &end.error);
     if (end.rc) {
         tool_result_clear(&end.result);
         explain(call, end.rc, &end.error);

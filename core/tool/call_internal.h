@@ -25,6 +25,8 @@ struct tool_call {
     char *scope; /* of variables; "": none */
     struct variable_access variables;
     bool resolved;
+    bool planning;
+    json_t *permission; /* that its plan asks for; or NULL */
     json_t *args;
     json_t *config;
     json_t *files;

@@ -63,6 +63,7 @@ struct tool_call_spec {
     struct variable_access
         variables; /* scope NULL or "": none. The rest outlives the executor */
     bool resolved; /* there were references in the arguments */
+    bool planning; /* only plan(); what it asks for comes as a stage */
 };
 
 /* Any thread. Never blocks. */

@@ -151,7 +151,13 @@ struct tool_handler {
 
     double timeout_seconds; /* wall clock of one call; 0 means the setting's default */
 
-    /* One call, on a tool worker. */
+    /* What the call is about to do, looked at before anybody is asked anything: on a tool worker, with
+     * the arguments that run() will get, and without any effect. What somebody has to allow is asked for
+     * with tool_call_ask(). An error is told to the model, and nothing runs. NULL: there is nothing to
+     * plan. */
+    enum err_code (*plan)(struct tool_call *call, struct err *err);
+
+    /* One call, on a tool worker. What plan() asked for has been allowed. */
     enum err_code (*run)(struct tool_call *call, struct tool_result *ret_result,
                          struct err *err);
 
@@ -200,6 +206,24 @@ enum err_code tool_call_variables(const struct tool_call *call,
 
 /* Arguments that were written with references hold the text of strangers. */
 bool tool_call_is_resolved(const struct tool_call *call);
+
+/* Patterns that one call may ask for, and bytes of each. */
+#define TOOL_PATTERNS_LIMIT ((size_t)32)
+#define TOOL_PATTERN_LIMIT  ((size_t)4096)
+
+/* What somebody has to allow. Borrowed, but for the metadata. */
+struct tool_permission {
+    const char *type; /* "external_directory", "bash" ...: patterns are of one type */
+    const char *const
+        *patterns;     /* what it covers, ends with NULL: a last `*` stands for any rest, so
+                                  * a directory's files are its name, a slash and a star */
+    const char *title; /* for whoever is asked, in a few words */
+    json_t *metadata;  /* for them, too: what it is about; taken, may be NULL */
+};
+
+/* In plan(), once: run() comes when it was allowed. ERR_LIMIT when it is too much. */
+enum err_code tool_call_ask(struct tool_call *call, const struct tool_permission *permission,
+                            struct err *err) MUST_CHECK;
 
 /* True when nobody will read this call's result any more: cancelled, expired, timed out, or the
  * server stops. */
