@@ -19,8 +19,12 @@ enum answer_form {
 };
 
 struct mcp_exchange {
-    struct mcp_ask ask; /* its text, URL and headers have gone with the call */
+    struct mcp_ask ask; /* its text has gone with the call */
+    char *url;
+    char **headers; /* ends with NULL; and has room for one more */
     struct http_call *call;
+    unsigned resumed;
+    char last_id[SSE_ID_LIMIT + 1]; /* after which it went on last */
     enum answer_form form;
     int status;
     char type[64];
@@ -29,6 +33,7 @@ struct mcp_exchange {
     unsigned asked;
     struct buf body;
     struct sse_parser events;
+    bool answered;
     bool over; /* inside the parser: the answer has been found, or there is none */
     struct mcp_answer answer;
     json_t *message; /* that has the answer in it */
@@ -42,6 +47,10 @@ static void exchange_free(struct mcp_exchange *exchange)
     buf_clear(&exchange->body);
     sse_parser_clear(&exchange->events);
     json_decref(exchange->message);
+    for (size_t i = 0; exchange->headers[i]; i++)
+        free(exchange->headers[i]);
+    free(exchange->headers);
+    free(exchange->url);
     free(exchange);
 }
 
@@ -94,6 +103,7 @@ static void take_answer(struct mcp_exchange *exchange, json_t *message)
     json_t *result = json_object_get(message, "result");
     const json_t *error = json_object_get(message, "error");
 
+    exchange->answered = true;
     if (json_is_object(error)) {
         take_error(exchange, error);
         return;
@@ -184,6 +194,7 @@ static void take_head(void *arg, const struct http_head *head)
     struct mcp_exchange *exchange = arg;
 
     exchange->status = head->status;
+    exchange->form = FORM_NONE;
     (void)snprintf(exchange->type, sizeof(exchange->type), "%s", head->content_type);
     if (head->status != 200 || exchange->ask.elsewhere)
         return;
@@ -219,7 +230,9 @@ static void explain_status(struct mcp_exchange *exchange)
 {
     int status = exchange->status;
 
-    if (status == 404 && exchange->ask.with_session)
+    if (exchange->resumed)
+        set_fault(exchange, MCP_FAULT_PROTOCOL, 0, "ended its answer without answering");
+    else if (status == 404 && exchange->ask.with_session)
         set_fault(exchange, MCP_FAULT_SESSION, status, "has ended the session");
     else if (status >= 300 && status < 400)
         set_fault(exchange, MCP_FAULT_HTTP, status,
@@ -249,6 +262,63 @@ static void read_rest(struct mcp_exchange *exchange)
         set_fault(exchange, MCP_FAULT_PROTOCOL, 0, "ended its answer without answering");
 }
 
+/* ---- Going on ---- */
+
+/* What makes no way any more is not worth asking for. */
+static bool can_resume(const struct mcp_exchange *exchange)
+{
+    const struct buf *id = &exchange->events.id;
+
+    return exchange->form == FORM_EVENTS && !exchange->answered && id->length &&
+           exchange->resumed < MCP_RESUME_LIMIT && strcmp(id->data, exchange->last_id) != 0;
+}
+
+static void take_end(void *arg, enum err_code rc, const struct err *error);
+
+static void resume(struct mcp_exchange *exchange)
+{
+    size_t count = 0;
+
+    (void)snprintf(exchange->last_id, sizeof(exchange->last_id), "%s",
+                   exchange->events.id.data);
+    sse_parser_clear(&exchange->events);
+    exchange->events.limit = MCP_ANSWER_LIMIT;
+    while (exchange->headers[count] &&
+           strncmp(exchange->headers[count], "Last-Event-ID:", 14) != 0)
+        count++;
+    free(exchange->headers[count]);
+    exchange->headers[count] = mem_printf("Last-Event-ID: %s", exchange->last_id);
+    exchange->resumed++;
+    exchange->over = false;
+    exchange->answer = (struct mcp_answer){0};
+    exchange->call = http_call_start(exchange->ask.loop,
+                                     &(struct http_request){
+                                         .method = "GET",
+                                         .url = exchange->url,
+                                         .headers = (const char *const *)exchange->headers,
+                                         .timeouts = {.connect = exchange->ask.connect_ns},
+                                         .egress = exchange->ask.egress,
+                                         .on_head = take_head,
+                                         .on_data = take_data,
+                                         .on_done = take_end,
+                                         .arg = exchange,
+                                     });
+}
+
+/* An event that was cut is no answer: it comes again. */
+static void end_stream(struct mcp_exchange *exchange, enum err_code rc, const struct err *error)
+{
+    if (rc)
+        set_fault(exchange, MCP_FAULT_HTTP, 0, "cannot be reached: %.*s", MESSAGE_LIMIT,
+                  error->text);
+    else
+        read_rest(exchange);
+    if (can_resume(exchange))
+        resume(exchange);
+    else
+        finish(exchange);
+}
+
 static void take_end(void *arg, enum err_code rc, const struct err *error)
 {
     struct mcp_exchange *exchange = arg;
@@ -256,12 +326,21 @@ static void take_end(void *arg, enum err_code rc, const struct err *error)
     exchange->call = NULL;
     if (!rc && exchange->ask.elsewhere && exchange->status / 100 == 2)
         return; /* accepted */
-    if (rc)
-        set_fault(exchange, MCP_FAULT_HTTP, 0, "cannot be reached: %.*s", MESSAGE_LIMIT,
-                  error->text);
-    else
-        read_rest(exchange);
-    finish(exchange);
+    end_stream(exchange, rc, error);
+}
+
+/* A copy, with room for one more. */
+static char **copy_lines(const char *const *lines)
+{
+    size_t count = 0;
+    char **copy;
+
+    while (lines && lines[count])
+        count++;
+    copy = mem_new_array(char *, count + 2);
+    for (size_t i = 0; i < count; i++)
+        copy[i] = mem_strdup(lines[i]);
+    return copy;
 }
 
 struct mcp_exchange *mcp_exchange_start(const struct mcp_ask *ask)
@@ -271,6 +350,8 @@ struct mcp_exchange *mcp_exchange_start(const struct mcp_ask *ask)
 
     exchange->ask = *ask;
     exchange->ask.text = NULL;
+    exchange->url = mem_strdup(ask->url);
+    exchange->headers = copy_lines(ask->headers);
     exchange->events.limit = MCP_ANSWER_LIMIT;
     exchange->call = http_call_start(ask->loop, &(struct http_request){
                                                     .method = "POST",

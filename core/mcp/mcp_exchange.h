@@ -10,7 +10,8 @@
 
 /*
  * mcp_exchange.h -- one request to an MCP server and its answer: a POST, answered with JSON or with
- * a stream of events that has the answer in it.
+ * a stream of events that has the answer in it. A stream that is cut is asked for where it was,
+ * with a GET, when its events have ids: the request itself is not sent again.
  *
  * Everything here is called on the loop's thread, and so are the callbacks.
  */
@@ -18,6 +19,7 @@
 #define MCP_ANSWER_LIMIT \
     ((size_t)4 << 20)                   /* bytes of one answer, with all that comes beside it */
 #define MCP_SESSION_LIMIT ((size_t)256) /* bytes of a session's id */
+#define MCP_RESUME_LIMIT  16            /* times that a cut stream is gone on with */
 #define MCP_ASKED_LIMIT   64            /* requests of the server within one answer */
 
 /* Whose fault it is that there is no result. */

@@ -54,6 +54,15 @@ static void forget_event(struct sse_parser *parser)
     parser->view = NULL;
 }
 
+static void keep_id(struct sse_parser *parser)
+{
+    if (!parser->coming.length)
+        return;
+    buf_reset(&parser->id);
+    buf_add(&parser->id, parser->coming.data, parser->coming.length);
+    buf_reset(&parser->coming);
+}
+
 /* After "stop" the parser is not touched any more: it may be gone. */
 static enum err_code dispatch(struct sse_parser *parser, const struct emitter *to)
 {
@@ -88,6 +97,10 @@ static enum err_code take_field(struct sse_parser *parser, const char *line, siz
     if (field_is(line, name_length, "event")) {
         buf_reset(&parser->event);
         buf_add(&parser->event, value, value_length);
+    } else if (field_is(line, name_length, "id")) {
+        buf_reset(&parser->coming);
+        if (value_length <= SSE_ID_LIMIT && !memchr(value, '\0', value_length))
+            buf_add(&parser->coming, value, value_length);
     }
     return ERR_OK;
 }
@@ -105,7 +118,10 @@ static enum err_code take_line(struct sse_parser *parser, const char *line, size
             length -= 3;
         }
     }
-    return length ? take_field(parser, line, length) : dispatch(parser, to);
+    if (length)
+        return take_field(parser, line, length);
+    keep_id(parser);
+    return dispatch(parser, to);
 }
 
 /* The line that began in an earlier piece ends with the `length` bytes at `rest`. */
@@ -187,5 +203,7 @@ void sse_parser_clear(struct sse_parser *parser)
     buf_clear(&parser->line);
     buf_clear(&parser->data);
     buf_clear(&parser->event);
+    buf_clear(&parser->coming);
+    buf_clear(&parser->id);
     *parser = (struct sse_parser){0};
 }

@@ -20,12 +20,16 @@
 
 #define SSE_EVENT_LIMIT ((size_t)4 << 20)
 
+#define SSE_ID_LIMIT ((size_t)256) /* a longer id is none */
+
 struct sse_parser {
     struct buf line; /* a line whose end has not come yet */
     struct buf
         data; /* data of the open event, when it does not stand in the piece as a whole */
-    struct buf event; /* its name */
-    const char *view; /* else where it stands; NULL between pieces */
+    struct buf event;  /* its name */
+    struct buf coming; /* its id */
+    struct buf id;     /* of the last event that is whole and had one: where to go on */
+    const char *view;  /* else where it stands; NULL between pieces */
     size_t view_length;
     bool has_data;
     bool after_cr; /* a CR was the last byte: an LF that follows belongs to it */

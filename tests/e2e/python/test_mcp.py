@@ -633,6 +633,47 @@ def test_a_label_is_given_once(client, mcp):
         ask(client, mcp.entry("x"), mcp.entry("x"))
 
 
+# ---- Streams that are cut ----
+
+NOTE = {"jsonrpc": "2.0", "method": "notifications/x"}
+
+
+def test_F102_a_stream_that_is_cut_is_gone_on_with_where_it_was(client, mcp, upstream):
+    """With a GET and Last-Event-ID, as often as it makes way; the call is made once."""
+    world = mcp.world("cutoff", ECHO)
+
+    def begin(handler, message):
+        world.asked = message["id"]
+        handler.events(("e1", NOTE))
+        handler.wfile.write(b"id: e9\ndata: {\"half")
+
+    def go_on(handler):
+        if handler.headers["Last-Event-ID"] == "e1":
+            handler.events(("e2", NOTE))
+        else:
+            handler.events({"jsonrpc": "2.0", "id": world.asked, "result": text("after all")})
+    world.on("tools/call", begin).on("GET", go_on)
+    calls_then_says(upstream, ("cutoff__echo", {"text": "x"}))
+    assert outputs(ask(client, mcp.entry("cutoff", authorization="tok")), "mcp_call")[0].output == "after all"
+    gets = [h for method, h, _ in world.requests if method == "GET"]
+    assert [h["Last-Event-ID"] for h in gets] == ["e1", "e2"]
+    assert all(h["Mcp-Session-Id"] and h["Authorization"] == "Bearer tok" for h in gets)
+    assert len(world.messages("tools/call")) == 1
+
+
+@pytest.mark.parametrize("then", [lambda h: h.plain(405), lambda h: h.plain(404), lambda h: h.events(),
+                                  lambda h: h.events(("e1", NOTE)), lambda h: h.plain(200, b"{}")],
+                         ids=["405", "404", "nothing", "the-same", "no-stream"])
+def test_F102_a_stream_that_cannot_be_gone_on_with_fails_its_call(client, mcp, upstream, then):
+    world = mcp.world("lost-stream", ECHO).on("tools/call", lambda h, m: h.events(("e1", NOTE)))
+    world.on("GET", then)
+    calls_then_says(upstream, ("lost-stream__echo", {"text": "x"}))
+    called = outputs(ask(client, mcp.entry("lost-stream")), "mcp_call")[0].to_dict()
+    assert called["error"]["message"] == "ended its answer without answering"
+    assert len(world.messages("tools/call")) == 1
+    assert [method for method, _, _ in world.requests].count("GET") == 1
+
+
 # ---- Progress ----
 
 def progress(asked, **params):

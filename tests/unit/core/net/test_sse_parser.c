@@ -204,6 +204,35 @@ static enum err_code feed_large(size_t size, size_t line_size)
     return rc;
 }
 
+static bool count_event(void *arg, const char *name, const char *data, size_t length)
+{
+    (void)name, (void)data, (void)length;
+    ++*(int *)arg;
+    return true;
+}
+
+/* It is where to go on: an event that is not whole has not been there. */
+static void the_id_is_that_of_the_last_whole_event(void **state)
+{
+    static const char text[] = "id: a\n\nid:b\ndata: 1\n\ndata: 2\n\nid: c\ndata: 3";
+
+    (void)state;
+    for (size_t cut = 0; cut < sizeof(text) - 1; cut++) {
+        struct sse_parser parser = {0};
+        int count = 0;
+
+        assert_int_equal(sse_parser_feed(&parser, text, cut, count_event, &count), ERR_OK);
+        assert_int_equal(
+            sse_parser_feed(&parser, text + cut, sizeof(text) - 1 - cut, count_event, &count),
+            ERR_OK);
+        assert_string_equal(parser.id.data, "b");
+        assert_int_equal(sse_parser_end(&parser, count_event, &count), ERR_OK);
+        assert_string_equal(parser.id.data, "b");
+        assert_int_equal(count, 3);
+        sse_parser_clear(&parser);
+    }
+}
+
 static void an_event_may_not_outgrow_its_limit(void **state)
 {
     (void)state;
@@ -216,6 +245,7 @@ static void an_event_may_not_outgrow_its_limit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_id_is_that_of_the_last_whole_event),
         cmocka_unit_test(events_are_what_the_standard_says_however_they_are_cut),
         cmocka_unit_test(empty_pieces_change_nothing),
         cmocka_unit_test(a_whole_event_is_passed_on_without_copying),
