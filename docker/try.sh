@@ -8,8 +8,8 @@
 # leaves the images for the next time, in $TMPDIR/runnel-images.
 #
 # What it looks at: the image builds; its server starts as the image's user with the environment of
-# compose.yaml, makes its tables, passes the image's health check, answers, has a key made by hand,
-# and ends well on SIGTERM.
+# compose.yaml, makes its tables and its first key, passes the image's health check, answers by this
+# key and by one made by hand, and ends well on SIGTERM.
 
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -81,7 +81,7 @@ words='{{range .}}{{.}} {{end}}'
 
 say "building"
 base_image
-buildah bud --isolation chroot --pull-never --layers --format docker -f docker/Dockerfile -t runnel . >"$scratch/build.log" 2>&1 ||
+buildah bud --isolation chroot --pull-never --format docker -f docker/Dockerfile -t runnel . >"$scratch/build.log" 2>&1 ||
     { tail -n 40 "$scratch/build.log" >&2; exit 1; }
 [ "$(config '{{.Docker.Config.User}}')" = runnel ]
 command=$(config "{{with .Docker.Config.Entrypoint}}$words{{end}}{{with .Docker.Config.Cmd}}$words{{end}}")
@@ -93,23 +93,29 @@ say "starting $command"
 database_port=$(free_port) model_port=$(free_port)
 start_database "$database_port"
 container=$(buildah from --pull-never localhost/runnel)
+user=$(in_image "$container" -- id -u)
+[ "$user" != 0 ]
+install -d -o "$user" -m 700 "$scratch/data"
+with_data=(-v "$scratch/data:/var/lib/runnel"
+    --env "RUNNEL_DATABASE_URL=postgresql://runnel:secret@127.0.0.1:$database_port/runnel")
 in_image -v "$PWD/server/demo_script.yaml:/demo.yaml:ro" "$container" -- \
     runnel upstream --script /demo.yaml --listen "127.0.0.1:$model_port" >"$scratch/model.log" 2>&1 &
 model=$!
 # chroot isolation leaves the network as it is, so the server listens on this machine only.
-in_image --env RUNNEL_LISTEN=127.0.0.1:8080 --env RUNNEL_API_KEY=sk-try-the-image-000000 \
-    --env "RUNNEL_DATABASE_URL=postgresql://runnel:secret@127.0.0.1:$database_port/runnel" \
-    --env "RUNNEL_UPSTREAM_URL=http://127.0.0.1:$model_port/v1" \
+in_image "${with_data[@]}" --env RUNNEL_LISTEN=127.0.0.1:8080 --env RUNNEL_API_KEY= \
+    --env "RUNNEL_UPSTREAM_URL=http://127.0.0.1:$model_port/v1" --env RUNNEL_UPSTREAM_API_KEY= \
     "$container" -- $command >"$scratch/server.log" 2>&1 &
 server=$!
 
-curl -fsS --retry 100 --retry-delay 1 --retry-connrefused --retry-max-time 60 -o "$scratch/ready" http://127.0.0.1:8080/readyz
+curl -fs --retry 60 --retry-delay 1 --retry-connrefused --max-time 60 -o "$scratch/ready" http://127.0.0.1:8080/readyz
 in_image "$container" -- ${health#CMD }
-say "healthy; its user: $(stat -c %U:%u "/proc/$(program_of "$server")" 2>/dev/null), its keys:"
-key=$(in_image --env "RUNNEL_DATABASE_URL=postgresql://runnel:secret@127.0.0.1:$database_port/runnel" \
-    "$container" -- runnel keys create --project tried)
-for one in sk-try-the-image-000000 "$key"; do
-    curl -fsS http://127.0.0.1:8080/v1/responses -H "Authorization: Bearer $one" \
+[ "$(stat -c %u "/proc/$(program_of "$server")")" = "$user" ]
+say "ready, healthy, and run by user $user"
+
+first=$(in_image "${with_data[@]}" "$container" -- cat /var/lib/runnel/api_key)
+other=$(in_image "${with_data[@]}" "$container" -- runnel keys create --project tried)
+for key in "$first" "$other"; do
+    curl -fsS http://127.0.0.1:8080/v1/responses -H "Authorization: Bearer $key" \
         -H 'Content-Type: application/json' -d '{"model":"demo","input":"Hello"}' |
         python3 -c 'import json, sys; made = json.load(sys.stdin); assert made["status"] == "completed", made
 print(made["output"][-1]["content"][0]["text"])'
