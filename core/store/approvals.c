@@ -224,17 +224,6 @@ enum err_code store_approval_get(struct store *store, const char *project, const
     return ERR_OK;
 }
 
-static void read_page(const struct db_rows *rows, const struct page_scan *scan,
-                      struct approval_row **ret_rows, size_t *ret_count, bool *ret_more)
-{
-    size_t count = page_count(scan, rows, ret_more);
-
-    *ret_rows = mem_new_array(struct approval_row, count + 1);
-    for (size_t i = 0; i < count; i++)
-        approval_read(rows, page_row(scan, count, i), &(*ret_rows)[i]);
-    *ret_count = count;
-}
-
 #define APPROVAL_LIST(order)                               \
     "SELECT " APPROVAL_COLUMNS " FROM approvals a"         \
     " WHERE a.project_id = $1 AND a.id > coalesce($2, '')" \
@@ -253,10 +242,10 @@ enum err_code store_approval_list(struct store *store, const char *project,
         "SELECT 1 FROM approvals WHERE project_id = $1 AND $2::text = '' AND id = $3"};
     AUTO_DB_ROWS *rows = NULL;
     struct page_scan scan;
-    enum err_code rc = page_read(store, list, &cursor, project, page, &scan, &rows, err);
+    enum err_code rc = page_read(store, list, &cursor, project, NULL, page, &scan, &rows, err);
 
     if (!rc)
-        read_page(rows, &scan, ret_rows, ret_count, ret_more);
+        page_unroll(&scan, rows, approval_read, ret_rows, ret_count, ret_more);
     return rc;
 }
 

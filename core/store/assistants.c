@@ -166,21 +166,14 @@ enum err_code store_assistant_list(struct store *store, const char *project,
                                    size_t *ret_count, bool *ret_more, struct err *err)
 {
     struct page_scan scan = page_scan(page);
-    struct assistant_row *list;
     AUTO_DB_ROWS *rows = NULL;
-    size_t count;
     enum err_code rc;
 
     rc = select_page(store, project, page, &rows, err);
     if (rc)
         return rc;
 
-    count = page_count(&scan, rows, ret_more);
-    list = mem_new_array(struct assistant_row, count);
-    for (size_t i = 0; i < count; i++)
-        assistant_read(rows, page_row(&scan, count, i), &list[i]);
-    *ret_rows = list;
-    *ret_count = count;
+    page_unroll(&scan, rows, assistant_read, ret_rows, ret_count, ret_more);
     return ERR_OK;
 }
 

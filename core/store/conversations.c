@@ -189,7 +189,6 @@ enum err_code store_conversation_items(struct store *store, const char *project,
 {
     struct page_scan scan = page_scan(page);
     AUTO_DB_ROWS *rows = NULL;
-    size_t count;
     enum err_code rc;
 
     rc = check_cursors(store, project, thread_id, page, err);
@@ -200,11 +199,7 @@ enum err_code store_conversation_items(struct store *store, const char *project,
     if (rc)
         return rc;
 
-    count = page_count(&scan, rows, ret_more);
-    *ret_items = mem_new_array(struct item_row, count + 1);
-    for (size_t i = 0; i < count; i++)
-        item_read(rows, page_row(&scan, count, i), &(*ret_items)[i]);
-    *ret_count = count;
+    page_unroll(&scan, rows, item_read, ret_items, ret_count, ret_more);
     return ERR_OK;
 }
 

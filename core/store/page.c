@@ -63,16 +63,19 @@ enum err_code page_cursors_check(struct store *store, const struct db_statement 
 
 enum err_code page_read(struct store *store, const struct db_statement lists[2],
                         const struct db_statement *exists, const char *project,
-                        const struct page *page, struct page_scan *ret_scan,
+                        const char *owner, const struct page *page, struct page_scan *ret_scan,
                         struct db_rows **ret_rows, struct err *err)
 {
     const struct page_scan scan = page_scan(page);
     AUTO_DB_ARGS args = {0};
-    enum err_code rc = page_cursors_check(store, exists, project, "", page, err);
+    enum err_code rc =
+        page_cursors_check(store, exists, project, owner ? owner : "", page, err);
 
     if (rc)
         return rc;
     db_arg_text(&args, project);
+    if (owner)
+        db_arg_text(&args, owner);
     db_arg_id(&args, scan.low);
     db_arg_id(&args, scan.high);
     db_arg_int(&args, scan.limit);

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "core/base/mem.h"
 #include "core/store/db.h"
 #include "core/store/rows.h"
 
@@ -35,12 +36,25 @@ enum err_code page_cursors_check(struct store *store, const struct db_statement 
                                  const char *project, const char *owner,
                                  const struct page *page, struct err *err) MUST_CHECK;
 
-/* A page of a project's own list, by id: its cursors checked, the project as $1, both ends as $2 and
- * $3, the limit as $4. `lists` are the falling and the rising statement. */
+/* A page of a list, by id: its cursors checked, the project as $1, the list's owner as $2, both ends as
+ * $3 and $4, the limit as $5. Of a project's own list the owner is NULL, and not among these. `lists`
+ * are the falling and the rising statement. */
 enum err_code page_read(struct store *store, const struct db_statement lists[2],
                         const struct db_statement *exists, const char *project,
-                        const struct page *page, struct page_scan *ret_scan,
+                        const char *owner, const struct page *page, struct page_scan *ret_scan,
                         struct db_rows **ret_rows, struct err *err) MUST_CHECK;
+
+/* The page's rows, in its order, as an array that the caller frees: `read(rows, row, element)` fills
+ * in each. A macro, because elements have types. */
+#define page_unroll(scan, rows, read, ret_array, ret_count, ret_more)                       \
+    do {                                                                                    \
+        size_t page_count_ = page_count((scan), (rows), (ret_more));                        \
+                                                                                            \
+        *(ret_array) = mem_zeroed(page_count_ + 1, sizeof(**(ret_array)));                  \
+        for (size_t page_i_ = 0; page_i_ < page_count_; page_i_++)                          \
+            read((rows), page_row((scan), page_count_, page_i_), &(*(ret_array))[page_i_]); \
+        *(ret_count) = page_count_;                                                         \
+    } while (0)
 
 /* ERR_INVALID for a cursor that names nothing of the list; `param` is "after" or "before". */
 enum err_code page_cursor_unknown(const char *param, const char *id, struct err *err);

@@ -175,17 +175,6 @@ enum err_code store_prompt_delete(struct store *store, const char *project, cons
 
 /* ---- Lists ---- */
 
-static void read_page(const struct db_rows *rows, const struct page_scan *scan,
-                      struct prompt_row **ret_rows, size_t *ret_count, bool *ret_more)
-{
-    size_t count = page_count(scan, rows, ret_more);
-
-    *ret_rows = mem_new_array(struct prompt_row, count + 1);
-    for (size_t i = 0; i < count; i++)
-        prompt_read(rows, page_row(scan, count, i), &(*ret_rows)[i]);
-    *ret_count = count;
-}
-
 #define PROMPT_LIST(order)                                   \
     "SELECT " PROMPT_COLUMNS PROMPT_TABLES                   \
     " AND v.version = p.version AND p.id > coalesce($2, '')" \
@@ -204,10 +193,10 @@ enum err_code store_prompt_list(struct store *store, const char *project,
         "SELECT 1 FROM prompts WHERE project_id = $1 AND $2::text = '' AND id = $3"};
     AUTO_DB_ROWS *rows = NULL;
     struct page_scan scan;
-    enum err_code rc = page_read(store, list, &cursor, project, page, &scan, &rows, err);
+    enum err_code rc = page_read(store, list, &cursor, project, NULL, page, &scan, &rows, err);
 
     if (!rc)
-        read_page(rows, &scan, ret_rows, ret_count, ret_more);
+        page_unroll(&scan, rows, prompt_read, ret_rows, ret_count, ret_more);
     return rc;
 }
 
@@ -227,25 +216,16 @@ enum err_code store_prompt_versions(struct store *store, const char *project, co
     static const struct db_statement cursor = {
         "store_prompt_versions_cursor", "SELECT 1 FROM prompt_versions WHERE project_id = $1"
                                         " AND prompt_id = $2 AND version::text = $3"};
-    struct page_scan scan = page_scan(page);
     AUTO_DB_ROWS *rows = NULL;
-    AUTO_DB_ARGS args = {0};
     struct prompt_row newest;
+    struct page_scan scan;
     enum err_code rc = store_prompt_get(store, project, id, PROMPT_NEWEST, &newest, err);
 
     if (rc)
         return rc;
     prompt_row_clear(&newest);
-    rc = page_cursors_check(store, &cursor, project, id, page, err);
-    if (rc)
-        return rc;
-    db_arg_text(&args, project);
-    db_arg_text(&args, id);
-    db_arg_id(&args, scan.low);
-    db_arg_id(&args, scan.high);
-    db_arg_int(&args, scan.limit);
-    rc = db_once(store, &list[scan.ascending], &args, &rows, err);
+    rc = page_read(store, list, &cursor, project, id, page, &scan, &rows, err);
     if (!rc)
-        read_page(rows, &scan, ret_rows, ret_count, ret_more);
+        page_unroll(&scan, rows, prompt_read, ret_rows, ret_count, ret_more);
     return rc;
 }

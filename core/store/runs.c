@@ -338,7 +338,6 @@ enum err_code store_run_items(struct store *store, const char *project, const ch
     AUTO_DB_ROWS *rows = NULL;
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
-    size_t count;
 
     rc = page_cursors_check(store, &cursor, project, run_id, page, err);
     if (rc)
@@ -352,11 +351,7 @@ enum err_code store_run_items(struct store *store, const char *project, const ch
     rc = db_once(store, &list[scan.ascending], &args, &rows, err);
     if (rc)
         return rc;
-    count = page_count(&scan, rows, ret_more);
-    *ret_items = mem_new_array(struct item_row, count + 1);
-    for (size_t i = 0; i < count; i++)
-        item_read(rows, page_row(&scan, count, i), &(*ret_items)[i]);
-    *ret_count = count;
+    page_unroll(&scan, rows, item_read, ret_items, ret_count, ret_more);
     return ERR_OK;
 }
 
@@ -377,29 +372,14 @@ enum err_code store_run_list(struct store *store, const char *project, const cha
     static const struct db_statement cursor = {
         "store_run_list_cursor",
         "SELECT 1 FROM runs WHERE project_id = $1 AND thread_id = $2 AND id = $3"};
-    struct page_scan scan = page_scan(page);
     AUTO_DB_ROWS *rows = NULL;
-    AUTO_DB_ARGS args = {0};
-    enum err_code rc;
-    size_t count;
+    struct page_scan scan;
+    enum err_code rc =
+        page_read(store, list, &cursor, project, thread_id, page, &scan, &rows, err);
 
-    rc = page_cursors_check(store, &cursor, project, thread_id, page, err);
-    if (rc)
-        return rc;
-    db_arg_text(&args, project);
-    db_arg_text(&args, thread_id);
-    db_arg_id(&args, scan.low);
-    db_arg_id(&args, scan.high);
-    db_arg_int(&args, scan.limit);
-    rc = db_once(store, &list[scan.ascending], &args, &rows, err);
-    if (rc)
-        return rc;
-    count = page_count(&scan, rows, ret_more);
-    *ret_runs = mem_new_array(struct run_row, count + 1);
-    for (size_t i = 0; i < count; i++)
-        run_read(rows, page_row(&scan, count, i), &(*ret_runs)[i]);
-    *ret_count = count;
-    return ERR_OK;
+    if (!rc)
+        page_unroll(&scan, rows, run_read, ret_runs, ret_count, ret_more);
+    return rc;
 }
 
 /* ---- Changing ---- */

@@ -98,17 +98,11 @@ enum err_code store_skill_list(struct store *store, const char *project,
         "SELECT 1 FROM skills WHERE project_id = $1 AND $2::text = '' AND id = $3"};
     AUTO_DB_ROWS *rows = NULL;
     struct page_scan scan;
-    size_t count;
-    enum err_code rc = page_read(store, list, &cursor, project, page, &scan, &rows, err);
+    enum err_code rc = page_read(store, list, &cursor, project, NULL, page, &scan, &rows, err);
 
-    if (rc)
-        return rc;
-    count = page_count(&scan, rows, ret_more);
-    *ret_rows = mem_new_array(struct skill_row, count + 1);
-    for (size_t i = 0; i < count; i++)
-        skill_read(rows, page_row(&scan, count, i), &(*ret_rows)[i]);
-    *ret_count = count;
-    return ERR_OK;
+    if (!rc)
+        page_unroll(&scan, rows, skill_read, ret_rows, ret_count, ret_more);
+    return rc;
 }
 
 enum err_code store_skill_delete(struct store *store, const char *project, const char *id,

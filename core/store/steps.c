@@ -90,6 +90,12 @@ static enum err_code check_run(struct db *db, const char *project, const char *t
     " AND s.id > coalesce($3, '') AND s.id < coalesce($4, '~') ORDER BY s.id " order     \
     " LIMIT $5"
 
+/* Its calls come later. */
+static void read_load(const struct db_rows *rows, size_t row, struct step_load *ret_load)
+{
+    step_read(rows, row, &ret_load->step);
+}
+
 static enum err_code read_steps(struct db *db, const char *project, const char *run_id,
                                 const struct page *page, struct step_load **ret_loads,
                                 size_t *ret_count, bool *ret_more, struct err *err)
@@ -102,7 +108,6 @@ static enum err_code read_steps(struct db *db, const char *project, const char *
     AUTO_DB_ROWS *rows = NULL;
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
-    size_t count;
 
     db_arg_text(&args, project);
     db_arg_text(&args, run_id);
@@ -112,11 +117,7 @@ static enum err_code read_steps(struct db *db, const char *project, const char *
     rc = db_exec(db, &list[scan.ascending], &args, &rows, err);
     if (rc)
         return rc;
-    count = page_count(&scan, rows, ret_more);
-    *ret_loads = mem_new_array(struct step_load, count + 1);
-    for (size_t i = 0; i < count; i++)
-        step_read(rows, page_row(&scan, count, i), &(*ret_loads)[i].step);
-    *ret_count = count;
+    page_unroll(&scan, rows, read_load, ret_loads, ret_count, ret_more);
     return ERR_OK;
 }
 

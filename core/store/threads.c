@@ -442,9 +442,7 @@ enum err_code store_message_list(struct store *store, const char *project,
                                  size_t *ret_count, bool *ret_more, struct err *err)
 {
     struct page_scan scan = page_scan(page);
-    struct item_row *list;
     AUTO_DB_ROWS *rows = NULL;
-    size_t count;
     enum err_code rc;
 
     rc = select_page(store, project, thread_id, run_id, page, &rows, err);
@@ -453,12 +451,7 @@ enum err_code store_message_list(struct store *store, const char *project,
     if (rc)
         return rc;
 
-    count = page_count(&scan, rows, ret_more);
-    list = mem_new_array(struct item_row, count);
-    for (size_t i = 0; i < count; i++)
-        item_read(rows, page_row(&scan, count, i), &list[i]);
-    *ret_rows = list;
-    *ret_count = count;
+    page_unroll(&scan, rows, item_read, ret_rows, ret_count, ret_more);
     return ERR_OK;
 }
 
