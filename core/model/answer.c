@@ -58,6 +58,33 @@ enum err_code answer_pass_annotation(struct answer *answer, const json_t *annota
     return sink->stopped ? ERR_CANCELLED : ERR_OK;
 }
 
+/* A server that counts below zero has not counted. */
+static int64_t token_count(const json_t *object, const char *key)
+{
+    json_int_t count = json_get_int(object, key, 0);
+
+    return count > 0 ? count : 0;
+}
+
+static const json_t *details_of(const json_t *usage, const char *word)
+{
+    AUTO_FREE char *key = mem_printf("%s_details", word);
+
+    return json_object_get(usage, key);
+}
+
+void answer_read_usage(struct answer *answer, const json_t *usage, const char *input,
+                       const char *output)
+{
+    if (!json_is_object(usage))
+        return;
+    answer->usage.known = true;
+    answer->usage.input = token_count(usage, input);
+    answer->usage.output = token_count(usage, output);
+    answer->usage.cached = token_count(details_of(usage, input), "cached_tokens");
+    answer->usage.reasoning = token_count(details_of(usage, output), "reasoning_tokens");
+}
+
 enum err_code answer_pass_logprobs(struct answer *answer, const json_t *tokens)
 {
     struct chat_sink *sink = &answer->sink;

@@ -110,6 +110,10 @@ enum err_code answer_pass_string(struct answer *answer, answer_piece_fn *piece,
 enum err_code answer_pass_annotation(struct answer *answer, const json_t *annotation);
 /* `tokens` as the server wrote them; nothing when there are none. */
 enum err_code answer_pass_logprobs(struct answer *answer, const json_t *tokens);
+/* What an upstream counted: `input` and `output` are its words for the tokens of both, and begin
+ * those for their details. Nothing when it is no object. */
+void answer_read_usage(struct answer *answer, const json_t *usage, const char *input,
+                       const char *output);
 /* Makes room for so many more bytes of the answer, or fails. */
 enum err_code answer_count(struct answer *answer, size_t size);
 

@@ -152,26 +152,6 @@ static enum err_code read_finish(struct answer *answer, const char *word)
     return ERR_OK;
 }
 
-static int64_t token_count(const json_t *object, const char *key)
-{
-    json_int_t count = json_get_int(object, key, 0);
-
-    return count > 0 ? count : 0;
-}
-
-static void read_usage(struct model_usage *usage, const json_t *value)
-{
-    if (!json_is_object(value))
-        return;
-    usage->known = true;
-    usage->input = token_count(value, "prompt_tokens");
-    usage->output = token_count(value, "completion_tokens");
-    usage->cached =
-        token_count(json_object_get(value, "prompt_tokens_details"), "cached_tokens");
-    usage->reasoning =
-        token_count(json_object_get(value, "completion_tokens_details"), "reasoning_tokens");
-}
-
 /* We ask for one choice; whatever else a server sends is not ours to show. */
 static const json_t *first_choice(const json_t *answer)
 {
@@ -212,7 +192,8 @@ static enum err_code read_chunk(struct answer *answer, const json_t *chunk)
     rc = chat_error_in(chunk, answer->failure);
     if (rc)
         return rc;
-    read_usage(&answer->usage, json_object_get(chunk, "usage"));
+    answer_read_usage(answer, json_object_get(chunk, "usage"), "prompt_tokens",
+                      "completion_tokens");
     return choice ? read_choice(answer, choice) : ERR_OK;
 }
 

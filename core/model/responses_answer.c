@@ -504,26 +504,6 @@ static enum err_code grow(struct answer *answer, const struct growing *growing,
 
 /* ---- The end ---- */
 
-static int64_t token_count(const json_t *object, const char *key)
-{
-    json_int_t count = json_get_int(object, key, 0);
-
-    return count > 0 ? count : 0;
-}
-
-static void read_usage(struct model_usage *usage, const json_t *value)
-{
-    if (!json_is_object(value))
-        return;
-    usage->known = true;
-    usage->input = token_count(value, "input_tokens");
-    usage->output = token_count(value, "output_tokens");
-    usage->cached =
-        token_count(json_object_get(value, "input_tokens_details"), "cached_tokens");
-    usage->reasoning =
-        token_count(json_object_get(value, "output_tokens_details"), "reasoning_tokens");
-}
-
 static enum model_finish finish_of(const json_t *response)
 {
     const char *reason =
@@ -561,7 +541,8 @@ static enum err_code response_ended(struct answer *answer, const json_t *respons
 
     if (rc)
         return rc;
-    read_usage(&answer->usage, json_object_get(response, "usage"));
+    answer_read_usage(answer, json_object_get(response, "usage"), "input_tokens",
+                      "output_tokens");
     answer->finish = finish_of(response);
     answer->finish_seen = answer->done_seen = true;
     return ERR_OK;
