@@ -1,4 +1,5 @@
 import atexit
+import functools
 import pathlib
 import shutil
 import subprocess
@@ -8,6 +9,7 @@ import pytest
 
 from harness.recorder import Recorder
 from harness.server import Server, with_native_model
+from harness.stream import events_of
 from harness.upstream import Upstream
 
 pytest_plugins = ["harness.fault_fixtures"]
@@ -128,6 +130,12 @@ def model(request):
 @pytest.fixture
 def client(server):
     return server.sdk()
+
+
+@pytest.fixture
+def stream(http):
+    """stream(tools, **body) -> events of a streamed response, its numbers and places checked."""
+    return functools.partial(events_of, http)
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,6 @@ import json
 import openai
 import pytest
 
-from harness.recorder import parse_events
 from harness.tools import WEATHER_FLAT, call
 
 SHELL = {"type": "shell", "environment": {"type": "local"}}
@@ -37,18 +36,6 @@ def asks(upstream, *calls, text="Done."):
                     {"answer": {"tool_calls": [
                         {"name": name, "id": f"call_{n + 1}", "arguments": arguments}
                         for n, (name, arguments) in enumerate(calls)]}})
-
-
-@pytest.fixture
-def stream(http):
-    def stream(tools, **body):
-        answer = http.post("/v1/responses", json={"model": "demo", "input": "go", "tools": tools,
-                                                  "stream": True, **body})
-        assert answer.status_code == 200, answer.text
-        events = [json.loads(data) for _, data in parse_events(answer.text) if data != "[DONE]"]
-        assert [e["sequence_number"] for e in events] == list(range(len(events)))
-        return events
-    return stream
 
 
 def types(events):

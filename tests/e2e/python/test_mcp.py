@@ -13,7 +13,7 @@ from harness.server import Server, eventually
 from harness.tools import WEATHER, call
 from harness.websocket import WebSocket
 from test_node import run_node
-from test_tools import LISTED, calls_then_says, check_places, items, names, parse_events
+from test_tools import LISTED, calls_then_says, items, names
 
 ECHO = (tool("echo", "Says it again.", TEXT_ARGUMENT), lambda a: text("echo: " + a["text"]))
 OTHER = (tool("other", "Says something else."), text("other"))
@@ -72,20 +72,6 @@ def lax(client):
     """The SDK as applications use it: its types know no mcp tools of assistants."""
     return openai.OpenAI(base_url=client.base_url, api_key=client.api_key, max_retries=0,
                          http_client=client._client)
-
-
-@pytest.fixture
-def stream(http):
-    """Events of a streamed response, its numbers and places checked."""
-    def stream(tools, **body):
-        answer = http.post("/v1/responses", json={"model": "demo", "input": "go", "tools": tools,
-                                                  "stream": True, **body})
-        assert answer.status_code == 200, answer.text
-        events = [json.loads(data) for _, data in parse_events(answer.text) if data != "[DONE]"]
-        assert [e["sequence_number"] for e in events] == list(range(len(events)))
-        check_places(events)
-        return events
-    return stream
 
 
 def outputs(response, kind):
