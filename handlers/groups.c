@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/buf.h"
+#include "core/tool/skill.h"
 #include "handlers/handlers.h"
 
 static bool has(const char *const *tools, const char *name)
@@ -55,6 +56,17 @@ static char *say_basic(const char *const *tools, enum tool_language language)
 
 const struct tool_group basic_group = {
     .name = "basic", .auto_execute = true, .make_prompt = say_basic};
+
+const struct tool_group skills_group = {
+    .name = SKILL_GROUP,
+    .enabled_by = SKILLS_KEY,
+    .auto_execute = true,
+    .prompt =
+        {"Skills are instructions for particular kinds of tasks. Before you begin such a task, "
+         "read its skill with `skill`, then do as it says.",
+         "技能是针对特定任务的说明。开始此类任务前，先用 `skill` "
+         "阅读对应的技能，再按其要求执行。"},
+};
 
 /* What there is to say of variables, rules.c says for all groups. */
 const struct tool_group vars_group = {.name = "vars", .auto_execute = true};

@@ -19,6 +19,7 @@ const struct tool_handler *const all_handlers[] = {
     &read_var_handler,
     &write_var_handler,
     &remove_vars_handler,
+    &skill_handler,
 
 #ifdef RUNNEL_TEST_HANDLERS
     &test_slow_handler,
@@ -59,6 +60,7 @@ const struct plain_tool *const all_plain_tools[] = {
 const struct tool_group *const all_groups[] = {
     &basic_group,
     &vars_group,
+    &skills_group,
 #ifdef RUNNEL_TEST_HANDLERS
     &test_group,
 #endif

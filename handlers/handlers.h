@@ -31,9 +31,10 @@ extern const struct tool_handler computer_handler;
 extern const struct tool_handler computer_use_preview_handler;
 extern const struct tool_handler tool_search_handler;
 
-/* Groups "basic" and "vars". */
+/* Groups "basic", "vars" and "skills". */
 extern const struct tool_group basic_group;
 extern const struct tool_group vars_group;
+extern const struct tool_group skills_group;
 extern const struct tool_handler datetime_handler;
 extern const struct tool_handler text_handler;
 extern const struct plain_tool json2interface_tool;
@@ -41,6 +42,7 @@ extern const struct tool_handler list_vars_handler;
 extern const struct tool_handler read_var_handler;
 extern const struct tool_handler write_var_handler;
 extern const struct tool_handler remove_vars_handler;
+extern const struct tool_handler skill_handler;
 
 /* Group "test", only in builds with RUNNEL_TEST_HANDLERS. */
 extern const struct tool_group test_group;

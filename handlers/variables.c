@@ -12,6 +12,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/tool/rules.h"
+#include "core/tool/skill.h"
 #include "handlers/handlers.h"
 
 #define PAGE_DEFAULT 25
@@ -176,6 +177,16 @@ static void add_listing(struct buf *text, const json_t *args, const struct listi
         add_next_call(text, args, listing);
 }
 
+static void list_rule(struct listing *listing, struct variable *rule)
+{
+    if (!rule_matches(rule, &listing->query))
+        return;
+    if (listing->total++ >= listing->query.skip && (int64_t)listing->count < listing->size) {
+        listing->variables[listing->count++] = *rule;
+        *rule = (struct variable){0};
+    }
+}
+
 /* They come behind what is stored, however long that is. */
 static void add_rules(struct listing *listing, const struct variable_access *access)
 {
@@ -187,14 +198,48 @@ static void add_rules(struct listing *listing, const struct variable_access *acc
         AUTO_VARIABLE rule = {0};
 
         make_rule(&ref, access, &rule);
-        if (!rule_matches(&rule, &listing->query))
-            continue;
-        if (listing->total++ >= listing->query.skip &&
-            (int64_t)listing->count < listing->size) {
-            listing->variables[listing->count++] = rule;
-            rule = (struct variable){0};
-        }
+        list_rule(listing, &rule);
     }
+}
+
+/* How long their texts are nobody knows before they are read. */
+static void add_skills(struct listing *listing, const json_t *skills)
+{
+    size_t i;
+    json_t *skill;
+
+    json_array_foreach (skills, i, skill) {
+        AUTO_VARIABLE rule = {.type = VARIABLE_RULE,
+                              .keep = true,
+                              .description =
+                                  mem_strdup(json_get_string(skill, "description", ""))};
+
+        (void)snprintf(rule.name, sizeof(rule.name), SKILL_VARIABLE_PREFIX "%s",
+                       json_get_string(skill, "name", ""));
+        list_rule(listing, &rule);
+    }
+}
+
+static bool is_skill(const char *name)
+{
+    return strncmp(name, SKILL_VARIABLE_PREFIX, strlen(SKILL_VARIABLE_PREFIX)) == 0;
+}
+
+/* One that a person is to be asked about is read by the tool that asks. */
+static enum err_code read_skill(const struct tool_call *call, const char *name,
+                                struct variable *ret_variable, struct err *err)
+{
+    const char *own = name + strlen(SKILL_VARIABLE_PREFIX);
+    const json_t *skill = skill_find(tool_call_skills(call), own);
+
+    if (!skill)
+        return err_set(err, ERR_NOT_FOUND, "Variable '%.128s' not found.", name);
+    if (json_get_bool(skill, "ask", false))
+        return err_set(err, ERR_FORBIDDEN,
+                       "Somebody has to agree before this skill is read: call "
+                       "skill({\"name\": \"%.64s\"}).",
+                       own);
+    return tool_call_read_skill(call, skill, &ret_variable->value, err);
 }
 
 static enum err_code list_vars(struct tool_call *call, struct tool_result *ret_result,
@@ -224,6 +269,7 @@ static enum err_code list_vars(struct tool_call *call, struct tool_result *ret_r
     if (rc)
         return rc;
     add_rules(&listing, &access);
+    add_skills(&listing, tool_call_skills(call));
     add_listing(&text, args, &listing);
     variables_free(listing.variables, listing.count);
     tool_result_add_bytes(ret_result, text.data, text.length);
@@ -247,6 +293,8 @@ static enum err_code read_var(struct tool_call *call, struct tool_result *ret_re
 
     if (!rc && tool_rule_find(name, &rule))
         make_rule(&rule, &access, &variable);
+    else if (!rc && is_skill(name))
+        rc = read_skill(call, name, &variable, err);
     else if (!rc)
         rc = access.ops->get(access.store, tool_call_project(call), access.scope, name,
                              VARIABLE_READ, &variable, err);

@@ -25,6 +25,7 @@
 #include "server/request_key.h"
 #include "server/runnel_params.h"
 #include "server/server.h"
+#include "server/skill_params.h"
 #include "server/step_include.h"
 
 /* Outputs of one submission; a turn cannot ask for more calls than this. */
@@ -169,6 +170,7 @@ static enum err_code create(struct request *request, const struct thread_row *ne
     CLEANUP(assistant_row_clear) struct assistant_row assistant = {0};
     CLEANUP(run_row_clear) struct run_row run = {0};
     json_auto_t *config = NULL;
+    json_auto_t *skilled = NULL;
     AUTO_FREE char *settings = NULL;
     unsigned include = 0;
     struct run_start start = {.arrival = ARRIVAL_NEW, .new_thread = new_thread};
@@ -187,6 +189,9 @@ static enum err_code create(struct request *request, const struct thread_row *ne
         return rc;
     config = make_config(&assistant, new_thread ? new_thread->settings : settings, body);
     step_include_keep(config, include);
+    rc = skill_params_resolve(server->store, request_project(request), config, &skilled, err);
+    if (rc)
+        return rc;
     rc = check_model(config, request, err);
     if (rc)
         return rc;
@@ -194,7 +199,7 @@ static enum err_code create(struct request *request, const struct thread_row *ne
     if (rc)
         return rc;
 
-    make_row(request, &assistant, thread_id, config, &run);
+    make_row(request, &assistant, thread_id, skilled ? skilled : config, &run);
     rc = store_run_create(
         server->store,
         &(struct run_creation){

@@ -23,6 +23,7 @@
 #include "server/response_input.h"
 #include "server/response_params.h"
 #include "server/runnel_params.h"
+#include "server/skill_params.h"
 
 static unsigned flags_of(const json_t *body)
 {
@@ -415,6 +416,7 @@ enum err_code response_create_prepare(const struct response_create *create,
     struct response_create filled = *create;
     json_auto_t *body = NULL;
     json_auto_t *rest = NULL;
+    json_auto_t *skilled = NULL;
     enum err_code rc = take_trigger(create->body, &rest, err);
 
     if (rest) {
@@ -429,5 +431,11 @@ enum err_code response_create_prepare(const struct response_create *create,
         return rc;
     if (body)
         filled.body = body;
+    rc = skill_params_resolve(create->server->store, create->project, filled.body, &skilled,
+                              err);
+    if (rc)
+        return rc;
+    if (skilled)
+        filled.body = skilled;
     return prepare(&filled, ret_start, err);
 }

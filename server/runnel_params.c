@@ -8,8 +8,10 @@
 #include "core/run/chain.h"
 #include "core/tool/cut.h"
 #include "core/tool/permission.h"
+#include "core/tool/skill.h"
 #include "server/group_params.h"
 #include "server/params.h"
+#include "server/skill_params.h"
 
 /* Tool calls that a request may ask for at most. */
 #define CALLS_LIMIT 1000000000
@@ -144,6 +146,8 @@ static const struct member {
     {"permissions", ANYWHERE,   check_permissions},
     {"rounds",      ANYWHERE,   check_rounds},
     {"rules",       ANYWHERE,   check_rules},
+    {"skill_permissions", ANYWHERE, skill_permissions_check},
+    {"skills",      ANYWHERE,   skill_params_check},
     {"tool_groups", ANYWHERE,   group_params_check},
     {"truncation",  ANYWHERE,   check_truncation},
 };
@@ -214,6 +218,8 @@ json_t *runnel_settings_merge(const json_t *wide, const json_t *narrow)
                                         json_object_get(narrow, "tool_groups"));
     json_t *permissions = permissions_merge(json_object_get(wide, "permissions"),
                                             json_object_get(narrow, "permissions"));
+    json_t *skills = skill_permissions_merge(json_object_get(wide, SKILL_PERMISSIONS_KEY),
+                                             json_object_get(narrow, SKILL_PERMISSIONS_KEY));
     json_t *both = json_is_object(wide) ? json_deep_copy(wide) : json_object();
     bool denies = denies_approvals(wide);
 
@@ -223,6 +229,8 @@ json_t *runnel_settings_merge(const json_t *wide, const json_t *narrow)
         json_set(both, "tool_groups", groups);
     if (permissions)
         json_set(both, "permissions", permissions);
+    if (skills)
+        json_set(both, SKILL_PERMISSIONS_KEY, skills);
     if (denies)
         json_set(both, "approval", json_build("{s:s}", "channel", "deny"));
     return both;

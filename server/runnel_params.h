@@ -20,6 +20,8 @@
  *   runnel.tool_groups          which groups of tools are on (group_params.h)
  *   runnel.rules.language       "en" or "zh": of what is written for the model
  *   runnel.approval.channel     "suspend": calls that need an approval wait for one; "deny": they are refused
+ *   runnel.skills               skills that the model may read, by id (skill_params.h)
+ *   runnel.skill_permissions    which of them: a list of which the last that fits counts, and only tightens
  *   runnel.permissions          policies by tool, which only tighten: {"label/tool": {"execution": "ask-always"}}
  *
  * Assistants and threads may have one, too, without a context: what it says counts for their runs,

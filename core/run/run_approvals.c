@@ -59,6 +59,27 @@ struct permission run_permission_of(const struct run *run, const struct tool_use
     return permission_stricter(permission, wanted);
 }
 
+/* What the tool says of these arguments counts, too, where it is stricter. */
+static enum execution_policy execution_of(const struct run *run, const struct call *call)
+{
+    const struct tool_handler *handler = call->use->handler;
+    enum execution_policy policy = run_permission_of(run, call->use).execution;
+    const struct tool_context context = {.entry = call->use->entry,
+                                         .runnel = json_object_get(run->config, "runnel")};
+    json_auto_t *args = NULL;
+    enum execution_policy asks;
+
+    if (!handler->asks)
+        return policy;
+    if (call->resolved)
+        args = json_incref(call->resolved->args);
+    else if (!call->arguments.length ||
+             json_parse(call->arguments.data, call->arguments.length, &args, NULL))
+        return policy; /* it does not run */
+    asks = handler->asks(&context, args);
+    return asks > policy ? asks : policy;
+}
+
 const char *run_no_approver(const struct run *run, enum approval_kind kind)
 {
     const json_t *approval =
@@ -86,8 +107,7 @@ static bool needs_answer(struct run *run, const struct call *call)
         return false;
     if (call->plan && call->plan->error)
         return false;
-    return (call_permission(call) ||
-            run_permission_of(run, call->use).execution != EXECUTION_AUTO) &&
+    return (call_permission(call) || execution_of(run, call) != EXECUTION_AUTO) &&
            run_prepare_call(run, call, &args, &err) == ERR_OK;
 }
 
@@ -200,10 +220,8 @@ static const char *arguments_of(const struct call *call)
 
 static const char *policy_of(const struct run *run, const struct call *call)
 {
-    struct permission permission = run_permission_of(run, call->use);
-
-    return call->withheld ? result_policy_name(permission.result)
-                          : execution_policy_name(permission.execution);
+    return call->withheld ? result_policy_name(run_permission_of(run, call->use).result)
+                          : execution_policy_name(execution_of(run, call));
 }
 
 static json_t *details_of(const struct run *run, const struct call *call)

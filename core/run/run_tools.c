@@ -19,6 +19,7 @@
 #include "core/tool/arguments.h"
 #include "core/tool/files_view.h"
 #include "core/tool/registry.h"
+#include "core/tool/skill.h"
 
 /* Outputs that one call may be ahead of its loop. */
 #define CHANNEL_CAPACITY 64
@@ -161,24 +162,26 @@ static void start_call(struct run *run, struct call *call)
         run_call_server(run, call, args);
         return;
     }
-    tool_executor_submit(engine_options(run->engine)->executor,
-                         &(struct tool_call_spec){
-                             .handler = call->use->handler,
-                             .channel = run->channel,
-                             .position = call->channel_position,
-                             .call_id = call->id,
-                             .project = run->row.project,
-                             .run = run->row.id,
-                             .thread = run->row.thread_id,
-                             .user = json_get_string(run->config, "user", ""),
-                             .args = args,
-                             .config = call->use->entry,
-                             .files = visible_files(run, call->use),
-                             .context = run->context,
-                             .variables = run_variable_access(run),
-                             /* What was approved is what references had become. */
-                             .resolved = call->resolved || *call->approval_id,
-                         });
+    tool_executor_submit(
+        engine_options(run->engine)->executor,
+        &(struct tool_call_spec){
+            .handler = call->use->handler,
+            .channel = run->channel,
+            .position = call->channel_position,
+            .call_id = call->id,
+            .project = run->row.project,
+            .run = run->row.id,
+            .thread = run->row.thread_id,
+            .user = json_get_string(run->config, "user", ""),
+            .args = args,
+            .config = call->use->entry,
+            .files = visible_files(run, call->use),
+            .context = run->context,
+            .skills = json_object_get(json_object_get(run->config, "runnel"), SKILLS_KEY),
+            .variables = run_variable_access(run),
+            /* What was approved is what references had become. */
+            .resolved = call->resolved || *call->approval_id,
+        });
 }
 
 static bool is_parallel(const struct run *run)

@@ -8,6 +8,7 @@
 #include "core/base/mem.h"
 #include "core/run/run_calls.h"
 #include "core/run/run_results.h"
+#include "core/store/skills.h"
 #include "core/store/variables.h"
 #include "core/tool/cut.h"
 #include "core/tool/rules.h"
@@ -26,6 +27,7 @@ static const struct variable_ops ops = {
     .list = store_variable_list,
     .put = store_variable_put,
     .remove = store_variables_remove,
+    .skill = store_skill_prompt,
 };
 
 const char *run_variable_scope(const struct run *run)

@@ -13,6 +13,7 @@
 #include "core/store/rows.h"
 #include "core/tool/registry.h"
 #include "core/tool/rules.h"
+#include "core/tool/skill.h"
 
 #define BUILTIN "builtin:"
 
@@ -546,6 +547,16 @@ static enum err_code add_named_group(struct tool_set *set, const json_t *tools, 
     return add_members(set, entry, json_array_size(tools), err);
 }
 
+/* A wish may still be one that turns it off, which its members know. */
+static bool is_on(const struct tool_set *set, const char *name)
+{
+    const struct tool_group *group = tool_registry_group(name);
+    const char *key = group ? group->enabled_by : NULL;
+
+    return wish_for(set, name) || tool_registry_is_on(name) ||
+           (key && json_array_size(json_object_get(set->runnel, key)));
+}
+
 /* In the registry's order, whatever the order of the names: equal wishes, equal requests. A name
  * that is not there any more offers nothing. */
 static enum err_code add_named_groups(struct tool_set *set, const json_t *tools,
@@ -558,7 +569,7 @@ static enum err_code add_named_groups(struct tool_set *set, const json_t *tools,
     for (size_t n = 0; (group = tool_registry_group_name(n)); n++) {
         enum err_code rc;
 
-        if (!wish_for(set, group) && !tool_registry_is_on(group))
+        if (!is_on(set, group))
             continue;
         rc = add_named_group(set, tools, made, group, err);
         if (rc)
@@ -575,6 +586,11 @@ static bool offers(const struct tool_set *set, const struct tool_handler *handle
         if (set->uses[i].handler == handler)
             return true;
     return false;
+}
+
+static const json_t *skills_of(const struct tool_set *set, const char *group)
+{
+    return strcmp(group, SKILL_GROUP) == 0 ? json_object_get(set->runnel, SKILLS_KEY) : NULL;
 }
 
 /* The names of a group's tools that are offered, ends with NULL; the caller frees the array. */
@@ -606,7 +622,8 @@ static char *make_group_rules(const struct tool_set *set, enum tool_language lan
             continue;
         }
         groups = mem_resize(groups, count + 1, sizeof(*groups));
-        groups[count++] = (struct rules_group){.name = name, .tools = tools};
+        groups[count++] =
+            (struct rules_group){.name = name, .tools = tools, .skills = skills_of(set, name)};
     }
     text = tool_rules_text(groups, count, language);
     for (size_t i = 0; i < count; i++)

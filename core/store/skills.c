@@ -105,6 +105,30 @@ enum err_code store_skill_list(struct store *store, const char *project,
     return rc;
 }
 
+enum err_code store_skills_named(struct store *store, const char *project,
+                                 const char *const *ids, size_t count,
+                                 struct skill_row **ret_rows, size_t *ret_count,
+                                 struct err *err)
+{
+    static const struct db_statement select = {
+        "store_skills_named",
+        "SELECT " SKILL_COLUMNS " FROM skills WHERE project_id = $1 AND id = ANY($2::text[])"};
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    db_arg_text(&args, project);
+    db_arg_texts(&args, ids, count);
+    rc = db_once(store, &select, &args, &rows, err);
+    if (rc)
+        return rc;
+    *ret_count = db_count(rows);
+    *ret_rows = mem_new_array(struct skill_row, *ret_count + 1);
+    for (size_t i = 0; i < *ret_count; i++)
+        skill_read(rows, i, &(*ret_rows)[i]);
+    return ERR_OK;
+}
+
 enum err_code store_skill_delete(struct store *store, const char *project, const char *id,
                                  struct err *err)
 {

@@ -41,6 +41,12 @@ enum err_code store_skill_list(struct store *store, const char *project,
 enum err_code store_skill_delete(struct store *store, const char *project, const char *id,
                                  struct err *err) MUST_CHECK;
 
+/* Those of these ids that there are, in no order, without their texts. The caller frees *ret_rows. */
+enum err_code store_skills_named(struct store *store, const char *project,
+                                 const char *const *ids, size_t count,
+                                 struct skill_row **ret_rows, size_t *ret_count,
+                                 struct err *err) MUST_CHECK;
+
 /* Its instructions, without what stands before them. The caller frees *ret_prompt. */
 enum err_code store_skill_prompt(struct store *store, const char *project, const char *id,
                                  char **ret_prompt, struct err *err) MUST_CHECK;

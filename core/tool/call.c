@@ -41,6 +41,7 @@ struct tool_call *tool_call_new(const struct tool_call_spec *spec)
     call->config = copy(spec->config, "{}");
     call->files = copy(spec->files, "[]");
     call->context = copy(spec->context, "{}");
+    call->skills = copy(spec->skills, "[]");
     return call;
 }
 
@@ -53,6 +54,7 @@ void tool_call_free(struct tool_call *call)
     json_decref(call->config);
     json_decref(call->files);
     json_decref(call->context);
+    json_decref(call->skills);
     free(call->id);
     free(call->project);
     free(call->run);
@@ -116,6 +118,18 @@ enum err_code tool_call_variables(const struct tool_call *call,
                        "There are no variables here, because this response is not stored.");
     *ret_access = call->variables;
     return ERR_OK;
+}
+
+const json_t *tool_call_skills(const struct tool_call *call)
+{
+    return call->skills;
+}
+
+enum err_code tool_call_read_skill(const struct tool_call *call, const json_t *skill,
+                                   char **ret_prompt, struct err *err)
+{
+    return call->variables.ops->skill(call->variables.store, call->project,
+                                      json_get_string(skill, "id", ""), ret_prompt, err);
 }
 
 bool tool_call_is_resolved(const struct tool_call *call)

@@ -31,6 +31,7 @@ struct tool_call {
     json_t *config;
     json_t *files;
     json_t *context;
+    json_t *skills;
 };
 
 struct tool_call *tool_call_new(const struct tool_call_spec *spec);

@@ -60,6 +60,7 @@ struct tool_call_spec {
     const json_t *config;  /* object */
     const json_t *files;   /* array of strings */
     const json_t *context; /* object */
+    const json_t *skills;  /* array: skill.h */
     struct variable_access
         variables; /* scope NULL or "": none. The rest outlives the executor */
     bool resolved; /* there were references in the arguments */

@@ -38,6 +38,9 @@ struct skill_rule {
 struct tool_group {
     const char *name;
 
+    /* A member of a run's `runnel` object that turns it on by not being empty; NULL: none. */
+    const char *enabled_by;
+
     /* Its tools run without a question, but for those whose own policy asks. Whoever forgets to say
      * so has every call of them approved. */
     bool auto_execute;

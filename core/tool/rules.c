@@ -6,6 +6,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/tool/registry.h"
+#include "core/tool/skill.h"
 #include "core/tool/variable.h"
 
 const char *wording_in(const struct wording *wording, enum tool_language language)
@@ -224,6 +225,7 @@ static const struct wording index_title = {
     "**On-Demand Documentation (Stored as Variables):**",
     "**按需文档（保存为变量）：**",
 };
+static const struct wording skills_title = {"**Skills:**", "**技能：**"};
 static const struct wording as_needed = {"As needed", "按需"};
 
 static const char blanks[] = " \t\r\n";
@@ -293,6 +295,34 @@ static void add_index(struct buf *buf, const struct tool_group *group,
     buf_add_text(buf, "\n*Access via: ReadVar({\"name\": \"<VarName>\"})*\n");
 }
 
+/* Strangers' words in a table: nothing ends the cell. */
+static void add_cell(struct buf *buf, const char *text)
+{
+    for (; *text; text++)
+        buf_addf(buf, *text == '|' ? "\\%c" : "%c", *text);
+}
+
+static void add_skills(struct buf *buf, const json_t *skills, bool variables,
+                       enum tool_language language)
+{
+    size_t i;
+    json_t *skill;
+
+    if (!json_array_size(skills))
+        return;
+    buf_addf(buf, "\n%s\n\n| Skill | Description |\n| --- | --- |\n",
+             wording_in(&skills_title, language));
+    json_array_foreach (skills, i, skill) {
+        buf_addf(buf, "| `%s` | ", json_get_string(skill, "name", ""));
+        add_cell(buf, json_get_string(skill, "description", ""));
+        buf_add_text(buf, " |\n");
+    }
+    buf_add_text(buf, "\n*Access via: skill({\"name\": \"<Skill>\"})");
+    if (variables)
+        buf_add_text(buf, " / ReadVar({\"name\": \"" SKILL_VARIABLE_PREFIX "<Skill>\"})");
+    buf_add_text(buf, "*\n");
+}
+
 static char *prompt_of(const struct tool_group *group, const struct rules_group *enabled,
                        enum tool_language language)
 {
@@ -321,6 +351,7 @@ static void add_group(struct buf *buf, const struct rules_group *enabled, bool v
     add_pinned(buf, group, language);
     if (variables)
         add_index(buf, group, language);
+    add_skills(buf, enabled->skills, variables, language);
     buf_add_text(buf, "</tool-group-rule>");
 }
 

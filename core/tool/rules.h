@@ -26,6 +26,7 @@
 struct rules_group {
     const char *name;
     const char *const *tools; /* the enabled ones, ends with NULL */
+    const json_t *skills;     /* that its tools read: skill.h; NULL: none */
 };
 
 /* "runnel.rules.language" of a request's `runnel` object, which may be NULL. */

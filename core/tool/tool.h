@@ -149,6 +149,10 @@ struct tool_handler {
      * says nothing is asked about once, unless its group runs by itself (group.h). */
     struct permission permission;
 
+    /* The same where it depends on the arguments: what is stricter counts. On the run's loop, quick. May
+     * be NULL. */
+    enum execution_policy (*asks)(const struct tool_context *context, const json_t *args);
+
     double timeout_seconds; /* wall clock of one call; 0 means the setting's default */
 
     /* What the call is about to do, looked at before anybody is asked anything: on a tool worker, with
@@ -203,6 +207,12 @@ json_t *tool_call_context(const struct tool_call *call);
 enum err_code tool_call_variables(const struct tool_call *call,
                                   struct variable_access *ret_access,
                                   struct err *err) MUST_CHECK;
+
+/* The skills of the run, as skill.h has them. Borrowed; never NULL. */
+const json_t *tool_call_skills(const struct tool_call *call);
+/* The instructions of one of them. Blocks. The caller frees *ret_prompt. */
+enum err_code tool_call_read_skill(const struct tool_call *call, const json_t *skill,
+                                   char **ret_prompt, struct err *err) MUST_CHECK;
 
 /* Arguments that were written with references hold the text of strangers. */
 bool tool_call_is_resolved(const struct tool_call *call);

@@ -157,6 +157,9 @@ struct variable_ops {
     enum err_code (*put)(struct store *store, const char *project, const char *scope,
                          const struct variable_change *change, enum variable_put how,
                          bool *ret_created, struct err *err);
+    /* Not a variable, but read like one. */
+    enum err_code (*skill)(struct store *store, const char *project, const char *id,
+                           char **ret_prompt, struct err *err);
     enum err_code (*remove)(struct store *store, const char *project, const char *scope,
                             const char *const *names, size_t count, const char *type,
                             json_t **ret_removed, struct err *err);

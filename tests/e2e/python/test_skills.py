@@ -3,6 +3,8 @@
 import openai
 import pytest
 
+from harness.tools import call
+
 UNKNOWN = "skill_000000000000000000000000"
 
 
@@ -92,3 +94,189 @@ def test_a_skill_that_makes_no_sense_is_refused(http):
                         ({"content": skill_file(text="a" * 131072)}, "content")]:
         answer = http.post("/v1/skills", json=body)
         assert answer.status_code == 400 and answer.json()["error"]["param"] == param
+
+
+# ---- Attached ----
+
+TEXT = "Begin with what breaks.\n"
+
+
+def system_text(request):
+    return "\n".join(message["content"] for message in request["messages"]
+                     if message["role"] == "system")
+
+
+def skill_tool(request):
+    """The words of the tool that reads skills; None when it was not offered."""
+    for tool in request.get("tools", []):
+        if tool["function"]["name"] == "skill":
+            return tool["function"]["parameters"]["properties"]["name"]["enum"]
+    return None
+
+
+@pytest.fixture
+def ask(client, upstream):
+    """A response whose model reads a skill of that name, or calls what is given."""
+    def ask(runnel, read=None, tool="skill", **more):
+        if read:
+            upstream.script({"match": {"tool_results": True}, "answer": {"text": "ok"}},
+                            {"answer": {"tool_calls": [{**call(tool), "arguments": {"name": read}}]}})
+        return client.responses.create(model="demo", input="go", extra_body={"runnel": runnel}, **more)
+    return ask
+
+
+def only_call(response):
+    called, = (item for item in response.output if item.type == "mcp_call")
+    return called
+
+
+def test_F107_a_run_is_told_of_its_skills_and_reads_one(ask, make, upstream):
+    """The index stands in the rules, the text is read when the model wants it."""
+    notes, mail = make(), make(name="mail", description="Mail | and how.", text="Be kind.")
+    answer = ask({"skills": [notes, mail]}, read="release-notes")
+    told = upstream.chats()[0]
+    assert skill_tool(told) == ["release-notes", "mail"]
+    rules = system_text(told)
+    assert '<tool-group-rule group="skills">' in rules
+    assert "| `release-notes` | How release notes are written here. |\n" in rules
+    assert "| `mail` | Mail \\| and how. |\n" in rules
+    assert '*Access via: skill({"name": "<Skill>"})' in rules and TEXT not in rules
+    expected = f"# Skill: release-notes\n\nHow release notes are written here.\n\n{TEXT}"
+    assert only_call(answer).output == expected
+    assert upstream.chats()[-1]["messages"][-1]["content"] == expected
+
+
+def test_F107_without_skills_there_is_no_tool(ask, make, upstream):
+    ask({"tool_groups": {"skills": True, "basic": True}})
+    assert skill_tool(upstream.chats()[-1]) is None
+    ask({"skills": [make()], "tool_groups": {"skills": False}})
+    assert "tools" not in upstream.chats()[-1]
+
+
+def test_F73_F107_another_run_has_other_skills(ask, make, upstream):
+    notes, mail = make(), make(name="mail")
+    ask({"skills": [notes]})
+    ask({"skills": [mail, mail]})
+    assert [skill_tool(request) for request in upstream.chats()] == [["release-notes"], ["mail"]]
+
+
+def test_F107_skills_are_read_as_variables(ask, make):
+    groups = {"vars": True}
+    answer = ask({"skills": [make()], "tool_groups": groups}, read="Rule/skills/release-notes",
+                 tool="ReadVar")
+    assert only_call(answer).output == TEXT
+    answer = ask({"skills": [make()], "tool_groups": groups}, read="Rule/skills/mail", tool="ReadVar")
+    assert only_call(answer).status == "failed"
+    listed = ask({"skills": [make()], "tool_groups": groups}, read="x", tool="ListVars")
+    assert "- Rule/skills/release-notes\n" in only_call(listed).output
+
+
+def test_F107_a_skill_is_read_by_a_response_that_is_not_stored(ask, make):
+    assert only_call(ask({"skills": [make()]}, read="release-notes", store=False)).status == "completed"
+
+
+def test_F107_a_skill_that_was_deleted_meanwhile_is_not_read(client, http, make, upstream):
+    """Attached to an assistant, whose runs say so; a run that has begun hears it from the tool."""
+    made = make()
+    assistant = client.beta.assistants.create(model="demo", extra_body={"runnel": {"skills": [made]}})
+    thread = client.beta.threads.create(messages=[{"role": "user", "content": "go"}])
+    client.beta.threads.runs.create_and_poll(thread_id=thread.id, assistant_id=assistant.id,
+                                             poll_interval_ms=50)
+    assert skill_tool(upstream.chats()[-1]) == ["release-notes"]
+    client.skills.delete(made)
+    refused = http.post(f"/v1/threads/{thread.id}/runs", json={"assistant_id": assistant.id})
+    assert refused.status_code == 400
+    assert refused.json()["error"]["message"] == f"Skill with id '{made}' not found."
+
+
+def test_F107_the_last_line_that_fits_counts(ask, make, upstream):
+    skills = [make(name=name) for name in ("mail", "internal-mail", "internal-notes")]
+    def offered(*lines):
+        ask({"skills": skills, "skill_permissions": [
+            {"skill": skill, "permission": permission} for skill, permission in lines]})
+        return skill_tool(upstream.chats()[-1])
+
+    assert offered(("internal-*", "deny")) == ["mail"]
+    assert offered(("*", "deny"), ("internal-*", "allow")) == ["internal-mail", "internal-notes"]
+    assert offered(("internal-*", "allow"), ("*", "deny")) is None
+    assert "internal-mail" not in system_text(upstream.chats()[0])
+
+
+def test_F107_what_is_denied_is_not_loaded(ask, make):
+    runnel = {"skills": [make(), make(name="mail")], "tool_groups": {"vars": True},
+              "skill_permissions": [{"skill": "mail", "permission": "deny"}]}
+    assert only_call(ask(runnel, read="mail")).status == "failed"
+    assert only_call(ask(runnel, read="Rule/skills/mail", tool="ReadVar")).status == "failed"
+
+
+def test_F107_permissions_only_tighten_from_assistant_to_run(client, make, upstream):
+    skills = [make(), make(name="mail")]
+    assistant = client.beta.assistants.create(model="demo", extra_body={"runnel": {
+        "skills": skills, "skill_permissions": [{"skill": "mail", "permission": "deny"}]}})
+    thread = client.beta.threads.create(messages=[{"role": "user", "content": "go"}])
+    for lines, expected in [([], ["release-notes"]),
+                            ([{"skill": "*", "permission": "allow"}], ["release-notes"]),
+                            ([{"skill": "release-*", "permission": "deny"}], None)]:
+        client.beta.threads.runs.create_and_poll(
+            thread_id=thread.id, assistant_id=assistant.id, poll_interval_ms=50,
+            extra_body={"runnel": {"skill_permissions": lines}})
+        assert skill_tool(upstream.chats()[-1]) == expected
+
+
+def test_F107_a_skill_may_need_an_approval(client, ask, make, upstream):
+    """Only that skill, and there is no way around the question."""
+    runnel = {"skills": [make(), make(name="mail", text="Be kind.")], "tool_groups": {"vars": True},
+              "skill_permissions": [{"skill": "mail", "permission": "ask"}]}
+    assert only_call(ask(runnel, read="release-notes")).status == "completed"
+    around = only_call(ask(runnel, read="Rule/skills/mail", tool="ReadVar"))
+    assert around.status == "failed" and "Somebody has to agree" in str(around.error)
+    asked = ask(runnel, read="mail")
+    question, = (item for item in asked.output if item.type == "mcp_approval_request")
+    assert question.name == "skill" and question.runnel["policy"] == "ask-once"
+    assert not [item for item in asked.output if item.type == "mcp_call"]
+    done = client.responses.create(
+        model="demo", previous_response_id=asked.id, extra_body={"runnel": runnel},
+        input=[{"type": "mcp_approval_response", "approval_request_id": question.id, "approve": True}])
+    assert "Be kind." in only_call(done).output
+
+
+@pytest.mark.parametrize("runnel, param", [
+    ({"skills": "skill_1"}, "runnel.skills"),
+    ({"skills": [7]}, "runnel.skills[0]"),
+    ({"skills": [{"id": UNKNOWN, "name": "a"}]}, "runnel.skills[0]"),
+    ({"skills": ["asst_1"]}, "runnel.skills[0]"),
+    ({"skills": [UNKNOWN]}, "runnel.skills"),
+    ({"skills": [UNKNOWN] * 33}, "runnel.skills"),
+    ({"skill": []}, "runnel.skill"),
+    ({"skill_permissions": {"*": "deny"}}, "runnel.skill_permissions"),
+    ({"skill_permissions": [["*", "deny"]]}, "runnel.skill_permissions[0]"),
+    ({"skill_permissions": [{"skill": "*"}]}, "runnel.skill_permissions[0].permission"),
+    ({"skill_permissions": [{"permission": "deny"}]}, "runnel.skill_permissions[0].skill"),
+    ({"skill_permissions": [{"skill": "*", "permission": "Deny"}]},
+     "runnel.skill_permissions[0].permission"),
+    ({"skill_permissions": [{"skill": "*", "permission": "deny", "x": 1}]},
+     "runnel.skill_permissions[0].x"),
+])
+def test_F107_typing_errors_are_refused(http, runnel, param):
+    for path in ("/v1/responses", "/v1/responses/input_tokens"):
+        answer = http.post(path, json={"model": "demo", "input": "go", "runnel": runnel})
+        assert answer.status_code == 400, path
+        assert answer.json()["error"]["param"] == param
+
+
+def test_F107_two_skills_of_one_name_and_those_of_others_are_refused(http, server, stranger_key, make):
+    answer = http.post("/v1/responses", json={"model": "demo", "input": "go",
+                                              "runnel": {"skills": [make(), make()]}})
+    assert answer.status_code == 400
+    assert "two skills named 'release-notes'" in answer.json()["error"]["message"]
+    stranger = openai.OpenAI(base_url=f"{server.url}/v1", api_key=stranger_key, max_retries=0)
+    with pytest.raises(openai.BadRequestError, match="not found"):
+        stranger.responses.create(model="demo", input="go", extra_body={"runnel": {"skills": [make()]}})
+
+
+def test_F107_skills_cost_tokens(http, make):
+    body = {"model": "demo", "input": "go"}
+    plain = http.post("/v1/responses/input_tokens", json=body).json()["input_tokens"]
+    told = http.post("/v1/responses/input_tokens",
+                     json={**body, "runnel": {"skills": [make()]}}).json()["input_tokens"]
+    assert told > plain

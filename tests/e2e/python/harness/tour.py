@@ -192,6 +192,7 @@ class Tour:
         for order in ("asc", "desc"):
             page = self.ask("GET", f"/skills?order={order}&limit=1")
             self.ask("GET", f"/skills?order={order}&after={page['last_id']}")
+        self.ask("POST", "/responses", {"model": "demo", "input": "Hi", "runnel": {"skills": [made]}})
         self.ask("DELETE", f"/skills/{made}", known=(200, 404))
 
     def prompts(self):

@@ -76,7 +76,8 @@ static void rules_F17_are_empty_without_groups(void **state)
 
 static void rules_F17_begin_with_the_fixed_block_and_go_on_with_groups(void **state)
 {
-    const struct rules_group enabled[] = {{"a", one_two}, {"b", three}, {"vars", reader}};
+    const struct rules_group enabled[] = {
+        {"a", one_two, NULL}, {"b", three, NULL}, {"vars", reader, NULL}};
     AUTO_FREE char *text = tool_rules_text(enabled, 3, TOOL_ENGLISH);
     static const char expected[] = "</tool-rules>\n\n"
                                    "<tool-group-rule group=\"a\">\n\n"
@@ -104,7 +105,8 @@ static void rules_F17_begin_with_the_fixed_block_and_go_on_with_groups(void **st
 /* F18. */
 static void rules_F18_are_the_same_bytes_every_time(void **state)
 {
-    const struct rules_group enabled[] = {{"a", one_two}, {"b", three}, {"vars", reader}};
+    const struct rules_group enabled[] = {
+        {"a", one_two, NULL}, {"b", three, NULL}, {"vars", reader, NULL}};
     AUTO_FREE char *first = tool_rules_text(enabled, 3, TOOL_CHINESE);
     AUTO_FREE char *second = tool_rules_text(enabled, 3, TOOL_CHINESE);
 
@@ -119,7 +121,7 @@ static void rules_F18_are_the_same_bytes_every_time(void **state)
 
 static void rules_F16_name_only_tools_that_are_enabled(void **state)
 {
-    const struct rules_group enabled[] = {{"a", one}};
+    const struct rules_group enabled[] = {{"a", one, NULL}};
     AUTO_FREE char *text = tool_rules_text(enabled, 1, TOOL_ENGLISH);
 
     (void)state;
@@ -129,7 +131,7 @@ static void rules_F16_name_only_tools_that_are_enabled(void **state)
 
 static void rules_F16_of_a_group_with_nothing_to_say_are_left_out(void **state)
 {
-    const struct rules_group enabled[] = {{"a", one}};
+    const struct rules_group enabled[] = {{"a", one, NULL}};
     AUTO_FREE char *text = NULL;
 
     (void)state;
@@ -143,7 +145,7 @@ static void rules_F16_of_a_group_with_nothing_to_say_are_left_out(void **state)
 
 static void rules_F20_pinned_ones_are_not_in_the_table(void **state)
 {
-    const struct rules_group enabled[] = {{"a", one}};
+    const struct rules_group enabled[] = {{"a", one, NULL}};
     AUTO_FREE char *text = tool_rules_text(enabled, 1, TOOL_ENGLISH);
 
     (void)state;
@@ -154,7 +156,7 @@ static void rules_F20_pinned_ones_are_not_in_the_table(void **state)
 
 static void rules_speak_of_variables_where_they_can_be_read(void **state)
 {
-    const struct rules_group enabled[] = {{"a", one}, {"vars", reader}};
+    const struct rules_group enabled[] = {{"a", one, NULL}, {"vars", reader, NULL}};
     AUTO_FREE char *without = tool_rules_text(enabled, 1, TOOL_ENGLISH);
     AUTO_FREE char *with = tool_rules_text(enabled, 2, TOOL_ENGLISH);
 

@@ -14,6 +14,7 @@ target_compile_definitions(test_core_tool_permission PRIVATE
 unit_test(core/tool/registry core_tool)
 unit_test(core/tool/result core_tool)
 unit_test(core/tool/rules core_tool)
+unit_test(core/tool/skill core_tool)
 unit_test(core/tool/schema core_tool)
 unit_test(core/tool/schema_suite core_tool)
 unit_test(core/tool/var_ref core_tool)

@@ -1,0 +1,88 @@
+#include "core/tool/skill.h"
+
+#include <fnmatch.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "core/base/json.h"
+
+const char *const skill_permission_names[] = {"allow", "ask", "deny", NULL};
+
+static enum skill_permission parse(const char *word)
+{
+    for (int i = SKILL_ALLOW; i < SKILL_DENY; i++)
+        if (strcmp(skill_permission_names[i], word) == 0)
+            return (enum skill_permission)i;
+    return SKILL_DENY;
+}
+
+static enum skill_permission last_match(const json_t *list, const char *name)
+{
+    enum skill_permission permission = SKILL_ALLOW;
+    size_t i;
+    json_t *line;
+
+    json_array_foreach (list, i, line) {
+        if (fnmatch(json_get_string(line, "skill", "*"), name, 0) == 0)
+            permission = parse(json_get_string(line, "permission", ""));
+    }
+    return permission;
+}
+
+/* Of one place: its lines are objects. */
+static bool is_flat(const json_t *permissions)
+{
+    return !json_is_array(json_array_get(permissions, 0));
+}
+
+enum skill_permission skill_permission_of(const json_t *permissions, const char *name)
+{
+    enum skill_permission strictest = SKILL_ALLOW;
+    size_t i;
+    json_t *list;
+
+    if (is_flat(permissions))
+        return last_match(permissions, name);
+    json_array_foreach (permissions, i, list) {
+        enum skill_permission permission = last_match(list, name);
+
+        if (permission > strictest)
+            strictest = permission;
+    }
+    return strictest;
+}
+
+static void add_places(json_t *places, const json_t *permissions)
+{
+    if (!json_array_size(permissions))
+        return;
+    if (is_flat(permissions))
+        json_array_append_new(places, json_deep_copy(permissions));
+    else
+        json_array_extend(places, (json_t *)(uintptr_t)permissions);
+}
+
+json_t *skill_permissions_merge(const json_t *wide, const json_t *narrow)
+{
+    json_t *places;
+
+    if (!json_array_size(wide) && !json_array_size(narrow))
+        return NULL;
+    places = json_array();
+    add_places(places, wide);
+    add_places(places, narrow);
+    return places;
+}
+
+const json_t *skill_find(const json_t *skills, const char *name)
+{
+    size_t i;
+    json_t *skill;
+
+    json_array_foreach (skills, i, skill) {
+        if (strcmp(json_get_string(skill, "name", ""), name) == 0)
+            return skill;
+    }
+    return NULL;
+}

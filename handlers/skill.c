@@ -1,0 +1,82 @@
+/*
+ * skill -- reads one of the run's skills. Which there are, and whether it is there at all, depends on
+ * the run.
+ */
+
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/tool/skill.h"
+#include "handlers/handlers.h"
+
+static const char parameters[] =
+    "{\"type\": \"object\", \"additionalProperties\": false, \"required\": [\"name\"],"
+    " \"properties\": {\"name\": {\"type\": \"string\","
+    "  \"description\": \"The name of the skill.\"}}}";
+
+/* Its words are the names of the run's skills. */
+static json_t *init(const struct tool_context *context)
+{
+    json_t *names = json_array();
+    size_t i;
+    json_t *skill;
+
+    json_array_foreach (json_object_get(context->runnel, SKILLS_KEY), i, skill) {
+        const char *name = json_get_string(skill, "name", NULL);
+
+        if (name)
+            json_array_append_new(names, json_string(name));
+    }
+    if (!json_array_size(names)) {
+        json_decref(names);
+        return NULL;
+    }
+    return json_build("{s:{s:s, s:b, s:[s], s:{s:{s:s, s:s, s:o}}}}", "parameters", "type",
+                      "object", "additionalProperties", 0, "required", "name", "properties",
+                      "name", "type", "string", "description", "The name of the skill.", "enum",
+                      names);
+}
+
+static enum execution_policy asks(const struct tool_context *context, const json_t *args)
+{
+    const json_t *skill = skill_find(json_object_get(context->runnel, SKILLS_KEY),
+                                     json_get_string(args, "name", ""));
+
+    return json_get_bool(skill, "ask", false) ? EXECUTION_ASK_ONCE : EXECUTION_AUTO;
+}
+
+static enum err_code run(struct tool_call *call, struct tool_result *ret_result,
+                         struct err *err)
+{
+    const char *name = json_get_string(tool_call_args(call), "name", "");
+    const json_t *skill = skill_find(tool_call_skills(call), name);
+    AUTO_FREE char *prompt = NULL;
+    AUTO_FREE char *text = NULL;
+    enum err_code rc;
+
+    if (!skill)
+        return err_set(err, ERR_NOT_FOUND, "There is no skill '%.64s' here.", name);
+    rc = tool_call_read_skill(call, skill, &prompt, err);
+    if (rc)
+        return rc;
+    text = mem_printf("# Skill: %s\n\n%s\n\n%s", name,
+                      json_get_string(skill, "description", ""), prompt);
+    tool_result_add_text(ret_result, text);
+    return ERR_OK;
+}
+
+const struct tool_handler skill_handler = {
+    .name = "skill",
+    .group = SKILL_GROUP,
+    .description = "Reads a skill: instructions for one kind of task. The skills are listed in "
+                   "the rules of the group.",
+    .parameters = parameters,
+    .flags = TOOL_IDEMPOTENT | TOOL_NOT_KEPT,
+    .shown_limit = CUT_NO_LIMIT,
+    .run = run,
+    .init = init,
+    .asks = asks,
+    .returns = {"string", "the instructions, as Markdown"},
+};

@@ -1,0 +1,81 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "core/base/json.h"
+#include "core/tool/skill.h"
+
+static json_t *lines(const char *text)
+{
+    json_t *list = json_loads(text, 0, NULL);
+
+    assert_non_null(list);
+    return list;
+}
+
+static void F107_the_last_line_that_fits_counts(void **state)
+{
+    json_auto_t *list = lines("[{\"skill\":\"*\",\"permission\":\"deny\"},"
+                              "{\"skill\":\"mail-?\",\"permission\":\"ask\"},"
+                              "{\"skill\":\"mail-a\",\"permission\":\"allow\"}]");
+
+    (void)state;
+    assert_int_equal(skill_permission_of(list, "notes"), SKILL_DENY);
+    assert_int_equal(skill_permission_of(list, "mail"), SKILL_DENY);
+    assert_int_equal(skill_permission_of(list, "mail-b"), SKILL_ASK);
+    assert_int_equal(skill_permission_of(list, "mail-a"), SKILL_ALLOW);
+    assert_int_equal(skill_permission_of(NULL, "mail"), SKILL_ALLOW);
+}
+
+static void F107_a_word_that_there_is_not_is_a_refusal(void **state)
+{
+    json_auto_t *list = lines("[{\"skill\":\"a\",\"permission\":\"Allow\"},{\"skill\":\"b\"}]");
+
+    (void)state;
+    assert_int_equal(skill_permission_of(list, "a"), SKILL_DENY);
+    assert_int_equal(skill_permission_of(list, "b"), SKILL_DENY);
+}
+
+/* A narrow place cannot open what a wide one has closed, however many there are. */
+static void F107_of_several_places_the_strictest_counts(void **state)
+{
+    json_auto_t *assistant = lines("[{\"skill\":\"a\",\"permission\":\"deny\"}]");
+    json_auto_t *thread = lines("[{\"skill\":\"b\",\"permission\":\"ask\"}]");
+    json_auto_t *run = lines("[{\"skill\":\"*\",\"permission\":\"allow\"}]");
+    json_auto_t *two = skill_permissions_merge(assistant, thread);
+    json_auto_t *three = skill_permissions_merge(two, run);
+    json_auto_t *alone = skill_permissions_merge(NULL, thread);
+    json_auto_t *empty = json_array();
+
+    (void)state;
+    assert_int_equal(skill_permission_of(three, "a"), SKILL_DENY);
+    assert_int_equal(skill_permission_of(three, "b"), SKILL_ASK);
+    assert_int_equal(skill_permission_of(three, "c"), SKILL_ALLOW);
+    assert_int_equal(skill_permission_of(alone, "b"), SKILL_ASK);
+    assert_null(skill_permissions_merge(NULL, empty));
+}
+
+static void a_skill_is_found_by_its_name(void **state)
+{
+    json_auto_t *skills = lines("[\"skill_1\",{\"name\":\"a\"},{\"name\":\"b\"}]");
+
+    (void)state;
+    assert_ptr_equal(skill_find(skills, "b"), json_array_get(skills, 2));
+    assert_null(skill_find(skills, "skill_1"));
+    assert_null(skill_find(NULL, "a"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(F107_the_last_line_that_fits_counts),
+        cmocka_unit_test(F107_a_word_that_there_is_not_is_a_refusal),
+        cmocka_unit_test(F107_of_several_places_the_strictest_counts),
+        cmocka_unit_test(a_skill_is_found_by_its_name),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
