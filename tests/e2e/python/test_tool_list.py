@@ -153,3 +153,38 @@ def test_F80_a_typing_error_stops_the_start(binary, tmp_path, text, words):
     ended = subprocess.run([binary, "serve", "--config", config, "--data-dir", tmp_path / "data"],
                            capture_output=True, text=True, timeout=60)
     assert ended.returncode == 2 and words in ended.stderr
+
+
+# ---- What a run gets together ----
+
+def test_F49_each_run_has_its_own_tools_in_one_order(configured, upstream):
+    """Built-in groups in the order of the registry, whatever the order of the words; on and off by the
+    operator's defaults first and the words of assistant, thread and run after them; and variables of
+    its own conversation."""
+    client, http = configured("  groups: {basic: true, vars: true}\n")
+    settings = {"tool_groups": {"careful": True, "test": {"tools": {"test_slow": False}}}}
+    assistant = client.beta.assistants.create(model="demo", extra_body={"runnel": settings})
+
+    def run(thread_settings, run_settings):
+        thread = client.beta.threads.create(messages=[{"role": "user", "content": "go"}],
+                                            extra_body={"runnel": thread_settings})
+        upstream.script({"match": {"tool_results": True}, "answer": {"text": "ok"}},
+                        {"answer": {"tool_calls": [call("text", 1, input="four", operation="length")]}})
+        client.beta.threads.runs.create_and_poll(
+            thread_id=thread.id, assistant_id=assistant.id, poll_interval_ms=50,
+            extra_body={"runnel": run_settings})
+        return thread.id, offered(upstream.chats()[-1])
+
+    listed = [(tool["group"], tool["name"]) for tool in http.get("/v1/runnel/tools").json()["data"]]
+    names = [name for group, name in listed if group in ("basic", "vars", "careful", "test")
+             and name not in ("ReadVar", "ListVars")]
+    first, tools = run({}, {})
+    assert tools == [name for name in names if name != "test_slow"]
+    second, tools = run({"tool_groups": {"test": False, "basic": {"tools": {"datetime": False}}}},
+                        {"tool_groups": {"basic": {"tools": {"datetime": True}}, "careful": False}})
+    assert tools == ["datetime", "text", "json2interface", "WriteVar", "RemoveVars"]
+
+    def variables(thread):
+        return {entry["name"] for entry in http.get(f"/v1/runnel/threads/{thread}/variables").json()["data"]}
+    assert len(variables(first)) == len(variables(second)) == 2
+    assert not variables(first) & variables(second)
