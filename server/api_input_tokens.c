@@ -31,20 +31,24 @@ static enum err_code find_upstream(const struct config *config, const json_t *bo
 }
 
 static int64_t count(const struct model_upstream *upstream, const struct tool_set *tools,
-                     const struct run_load *load)
+                     enum run_history history, const struct run_load *load)
 {
     json_auto_t *config = json_parse_own(load->run.config);
     json_auto_t *asked = NULL;
     AUTO_FREE const struct item_row **items =
         mem_new_array(const struct item_row *, load->item_count + 1);
-    const struct context context = {
-        .upstream = upstream, .run_id = load->run.id, .config = config, .tools = tools};
+    const struct context context = {.upstream = upstream,
+                                    .run_id = load->run.id,
+                                    .config = config,
+                                    .tools = tools,
+                                    .compact = context_is_compact(config, history)};
     size_t shown = load->item_count;
 
     for (size_t i = 0; i < shown; i++)
         items[i] = &load->items[i];
     context_fit(&context, items, &shown);
-    asked = context_request(load->run.id, config, tools, items, shown, 0);
+    asked = context_request(load->run.id, config, tools, items, shown,
+                            context.compact ? CONTEXT_COMPACT : 0);
     return tokenizer_count_request(upstream ? upstream->tokenizer : NULL, asked);
 }
 
@@ -57,6 +61,7 @@ enum err_code api_response_input_tokens(struct request *request, struct err *err
     struct tool_set tools = {0};
     struct run_load load = {0};
     int64_t position = 0;
+    enum run_history history = (enum run_history)request_server(request)->config->history;
     enum err_code rc = response_count_params_check(body, err);
 
     if (!rc)
@@ -79,7 +84,8 @@ enum err_code api_response_input_tokens(struct request *request, struct err *err
     if (!rc)
         request_answer(request, 200,
                        json_build("{s:s, s:I}", "object", "response.input_tokens",
-                                  "input_tokens", (json_int_t)count(upstream, &tools, &load)));
+                                  "input_tokens",
+                                  (json_int_t)count(upstream, &tools, history, &load)));
     run_load_clear(&load);
     tool_set_clear(&tools);
     return rc;

@@ -300,8 +300,8 @@ static enum err_code check_size(const struct context *context, const struct item
     context_fit(context, items, &count);
     if (context_total(context, items, count) <= upstream->context_tokens)
         return ERR_OK;
-    request =
-        context_request(context->run_id, context->config, context->tools, items, count, 0);
+    request = context_request(context->run_id, context->config, context->tools, items, count,
+                              context->compact ? CONTEXT_COMPACT : 0);
     return tokenizer_count_request(upstream->tokenizer, request) > upstream->context_tokens
                ? too_long(err)
                : ERR_OK;
@@ -320,7 +320,8 @@ static enum err_code count_context(const struct response_create *create, struct 
                                         json_get_string(config, "model", "")),
         .run_id = load->run.id,
         .config = config,
-        .tools = &tools};
+        .tools = &tools,
+        .compact = context_is_compact(config, (enum run_history)settings->history)};
     AUTO_FREE const struct item_row **items = NULL;
     bool shortened =
         create->compact || !json_absent(json_object_get(config, "context_management"));

@@ -364,14 +364,18 @@ static bool is_users(const struct item_row *item)
     return type_is(item, "message") && strcmp(item->role, "user") == 0;
 }
 
-/* Behind the last message of the user everything is sent as it is. */
-static size_t past_end(const struct story *story)
+size_t context_past(const struct item_row *const *items, size_t count)
 {
-    size_t end = story->flags & CONTEXT_COMPACT ? story->count : 0;
+    while (count && !is_users(items[count - 1]))
+        count--;
+    return count;
+}
 
-    while (end && !is_users(story->items[end - 1]))
-        end--;
-    return end;
+size_t context_stretch(const struct item_row *const *items, size_t first, size_t past)
+{
+    while (first < past && !is_divide(items[first]))
+        first++;
+    return first;
 }
 
 /* What was made between two messages, in one. Returns the index after it; or `first`, when it is
@@ -459,6 +463,25 @@ static void read_items(struct story *story, const struct item_row *const *items,
     }
 }
 
+/* Up to `past` items are told as turns that are over. */
+static void tell_all(struct story *story, size_t past)
+{
+    for (size_t i = 0; i < story->count;)
+        i = add_next(story, i, past);
+}
+
+json_t *context_past_messages(const struct item_row *const *items, size_t count)
+{
+    AUTO_FREE const struct item_row **kept = mem_zeroed(count, sizeof(*kept));
+    json_auto_t *bodies = json_array();
+    struct story story = {
+        .messages = json_array(), .bodies = bodies, .items = kept, .flags = CONTEXT_COMPACT};
+
+    read_items(&story, items, count, kept);
+    tell_all(&story, story.count);
+    return story.messages;
+}
+
 static json_t *make_messages(const char *instructions, const struct item_row *const *items,
                              size_t count, unsigned flags)
 {
@@ -466,14 +489,11 @@ static json_t *make_messages(const char *instructions, const struct item_row *co
     json_auto_t *bodies = json_array();
     struct story story = {
         .messages = json_array(), .bodies = bodies, .items = kept, .flags = flags};
-    size_t past;
 
     if (instructions && *instructions)
         add_message(&story, "system", json_string_nocheck(instructions));
     read_items(&story, items, count, kept);
-    past = past_end(&story);
-    for (size_t i = 0; i < story.count;)
-        i = add_next(&story, i, past);
+    tell_all(&story, flags & CONTEXT_COMPACT ? context_past(kept, story.count) : 0);
     return story.messages;
 }
 
@@ -551,6 +571,13 @@ static json_t *chat_format(const json_t *config)
         return json_build("{s:s, s:o}", "type", "json_schema", "json_schema", schema);
     }
     return json_deep_copy(format);
+}
+
+bool context_is_compact(const json_t *config, enum run_history fallback)
+{
+    const char *form = json_get_string(json_object_get(config, "runnel"), "history", NULL);
+
+    return form ? strcmp(form, "compact") == 0 : fallback == RUN_HISTORY_COMPACT;
 }
 
 bool context_includes(const json_t *config, const char *what)

@@ -21,6 +21,12 @@
  * it is; and nobody's text but ours has the marks of a log.
  */
 
+/* How turns that are over are sent to the model. */
+enum run_history {
+    RUN_HISTORY_NATIVE,  /* calls as calls */
+    RUN_HISTORY_COMPACT, /* calls as text */
+};
+
 enum context_flags {
     CONTEXT_LAST_ANSWER = 1 << 0, /* no more tools: the limit of rounds was reached */
     CONTEXT_CHOICE_SPENT =
@@ -39,6 +45,13 @@ json_t *context_request(const char *run_id, const json_t *config, const struct t
 json_t *context_messages(const char *instructions, const struct item_row *const *items,
                          size_t count);
 
+/* In compact form: how many items come before the end of the user's last message, where turns are over;
+ * and where a stretch of them ends that is told as one message (`first`, where none begins). */
+size_t context_past(const struct item_row *const *items, size_t count);
+size_t context_stretch(const struct item_row *const *items, size_t first, size_t past);
+/* What such a stretch is told as. New reference. */
+json_t *context_past_messages(const struct item_row *const *items, size_t count);
+
 /* The content of an item as that of a message: text, or parts. New reference. */
 json_t *context_content(const json_t *content);
 /* The output of a call, as an item of its own. */
@@ -48,6 +61,9 @@ bool context_is_output(const struct item_row *item);
  * item to send. 0: all. */
 size_t context_start(const struct item_row *const *items, size_t count, int last_messages,
                      const char *run_id);
+
+/* Whether a request wants compact form: `fallback` is the server's, where it says nothing. */
+bool context_is_compact(const json_t *config, enum run_history fallback);
 
 /* Whether the request's `include` has this. */
 bool context_includes(const json_t *config, const char *what);

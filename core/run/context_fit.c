@@ -58,14 +58,48 @@ static int64_t cost_of_frame(const struct context *context)
     return tokenizer_count_request(context->upstream->tokenizer, request);
 }
 
-int64_t context_total(const struct context *context, const struct item_row *const *items,
-                      size_t count)
+static int64_t cost_of_stretch(const struct tokenizer *tokenizer,
+                               const struct item_row *const *items, size_t count)
+{
+    json_auto_t *messages = context_past_messages(items, count);
+
+    return tokenizer_count_messages(tokenizer, messages);
+}
+
+/* What each item costs. In compact form the first of a stretch costs what the stretch does: none of it
+ * stays without the others. The caller frees. */
+static int64_t *costs_of(const struct context *context, const struct item_row *const *items,
+                         size_t count)
+{
+    const struct tokenizer *tokenizer = context->upstream->tokenizer;
+    size_t past = context->compact ? context_past(items, count) : 0;
+    int64_t *costs = mem_new_array(int64_t, count + 1);
+
+    for (size_t i = 0; i < count;) {
+        size_t end = context_stretch(items, i, past);
+
+        costs[i] = end > i ? cost_of_stretch(tokenizer, items + i, end - i)
+                           : context_cost(tokenizer, items[i]);
+        i = end > i ? end : i + 1;
+    }
+    return costs;
+}
+
+static int64_t total_of(const struct context *context, const int64_t *costs, size_t count)
 {
     int64_t total = cost_of_frame(context);
 
     for (size_t i = 0; i < count; i++)
-        total += context_cost(context->upstream->tokenizer, items[i]);
+        total += costs[i];
     return total;
+}
+
+int64_t context_total(const struct context *context, const struct item_row *const *items,
+                      size_t count)
+{
+    AUTO_FREE int64_t *costs = costs_of(context, items, count);
+
+    return total_of(context, costs, count);
 }
 
 /* ---- The window ---- */
@@ -163,6 +197,7 @@ struct fitting {
     size_t *partner; /* of a call: its output; of an output: its call */
     bool *stays;
     bool *goes;
+    const int64_t *costs;
     int64_t excess;
 };
 
@@ -206,22 +241,22 @@ static void find_staying(struct fitting *fitting, const char *run_id)
     }
 }
 
-static void let_go(struct fitting *fitting, const struct tokenizer *tokenizer, size_t i)
+static void let_go(struct fitting *fitting, size_t i)
 {
     fitting->goes[i] = true;
-    fitting->excess -= context_cost(tokenizer, fitting->items[i]);
+    fitting->excess -= fitting->costs[i];
 }
 
-static void choose(struct fitting *fitting, const struct tokenizer *tokenizer)
+static void choose(struct fitting *fitting)
 {
     for (size_t i = 0; i < fitting->count; i++) {
         if (fitting->stays[i] || fitting->goes[i])
             continue;
         if (fitting->excess <= 0 && strcmp(fitting->items[i]->role, "user") == 0)
             return;
-        let_go(fitting, tokenizer, i);
+        let_go(fitting, i);
         if (fitting->partner[i] != NO_PARTNER && fitting->partner[i] > i)
-            let_go(fitting, tokenizer, fitting->partner[i]);
+            let_go(fitting, fitting->partner[i]);
     }
 }
 
@@ -249,11 +284,13 @@ static int64_t room_for(const struct context *context)
 void context_fit(const struct context *context, const struct item_row **items, size_t *count)
 {
     struct fitting fitting = {.items = items};
+    AUTO_FREE int64_t *costs = NULL;
 
     leave_out(items, count, context_window(items, *count));
     if (!is_truncated(context->upstream, context->config))
         return;
-    fitting.excess = context_total(context, items, *count) - room_for(context);
+    fitting.costs = costs = costs_of(context, items, *count);
+    fitting.excess = total_of(context, costs, *count) - room_for(context);
     if (fitting.excess <= 0)
         return;
     fitting.count = *count;
@@ -262,7 +299,7 @@ void context_fit(const struct context *context, const struct item_row **items, s
     fitting.goes = mem_new_array(bool, *count + 1);
     find_partners(&fitting);
     find_staying(&fitting, context->run_id);
-    choose(&fitting, context->upstream->tokenizer);
+    choose(&fitting);
     keep_the_rest(&fitting, count);
     free(fitting.partner);
     free(fitting.stays);

@@ -16,7 +16,8 @@
  *
  * What an item costs in tokens is counted once and noted in its row (item_row.tokens), by whoever
  * may take the time for it. A sum over items is a little too large: what stands between them is
- * counted for each, as if it were a message of its own.
+ * counted for each, as if it were a message of its own. In compact history all of a turn that is over
+ * costs what its log does, however much its calls have given.
  */
 
 /* The part of a context's tokens that is left for the answer, where the request says nothing. */
@@ -36,6 +37,7 @@ struct context {
     const char *run_id;
     const json_t *config; /* the request as accepted */
     const struct tool_set *tools;
+    bool compact; /* turns that are over are sent in compact form */
 };
 int64_t context_total(const struct context *context, const struct item_row *const *items,
                       size_t count);

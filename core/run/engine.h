@@ -12,6 +12,7 @@
 #include "core/model/model.h"
 #include "core/net/egress.h"
 #include "core/net/loop.h"
+#include "core/run/context.h"
 #include "core/run/face.h"
 #include "core/run/slots.h"
 #include "core/store/runs.h"
@@ -29,12 +30,6 @@
 struct before_send;
 struct engine;
 struct log_reader;
-
-/* How turns that are over are sent to the model. */
-enum run_history {
-    RUN_HISTORY_NATIVE,  /* calls as calls */
-    RUN_HISTORY_COMPACT, /* calls as text, see context.h */
-};
 
 struct engine_options {
     struct store *store;

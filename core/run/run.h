@@ -296,6 +296,8 @@ void run_forget_held(struct run *run);
 
 bool run_must_compact(struct run *run);
 void run_compact(struct run *run);
+/* Turns that are over are told in compact form. */
+bool run_is_compact(const struct run *run);
 /* Notes what the items cost, where it is not known yet. */
 void run_count_items(struct run *run);
 

@@ -48,7 +48,13 @@ static struct context context_of(const struct run *run)
     return (struct context){.upstream = run->upstream,
                             .run_id = run->row.id,
                             .config = run->config,
-                            .tools = &run->tools};
+                            .tools = &run->tools,
+                            .compact = run_is_compact(run)};
+}
+
+bool run_is_compact(const struct run *run)
+{
+    return context_is_compact(run->config, engine_options(run->engine)->history);
 }
 
 void run_count_items(struct run *run)
@@ -246,6 +252,7 @@ static json_t *build_request(struct run *run, json_t *config)
     json_t *request;
 
     context.config = config;
+    context.compact = false; /* a summary is made of what was said, not of logs */
     context_fit(&context, items, &count);
     request = context_request(run->row.id, config, &run->tools, items, count,
                               CONTEXT_LAST_ANSWER | CONTEXT_CHOICE_SPENT);

@@ -385,15 +385,6 @@ const struct item_row **run_gather_items(const struct run *run, size_t *ret_coun
     return items;
 }
 
-/* The form in which turns that are over are sent. */
-static bool wants_compact(const struct run *run)
-{
-    const char *form = json_get_string(json_object_get(run->config, "runnel"), "history", NULL);
-
-    return form ? strcmp(form, "compact") == 0
-                : engine_options(run->engine)->history == RUN_HISTORY_COMPACT;
-}
-
 /* NULL when there are not enough tokens left for it. */
 static json_t *build_request(struct run *run, json_t *config)
 {
@@ -402,7 +393,8 @@ static json_t *build_request(struct run *run, json_t *config)
     const struct context context = {.upstream = run->upstream,
                                     .run_id = run->row.id,
                                     .config = config,
-                                    .tools = &run->tools};
+                                    .tools = &run->tools,
+                                    .compact = run_is_compact(run)};
     unsigned flags = 0;
     json_t *chat;
 
@@ -417,7 +409,7 @@ static json_t *build_request(struct run *run, json_t *config)
         flags |= CONTEXT_CHOICE_SPENT;
     if (run->upstream->dialect == MODEL_DIALECT_RESPONSES)
         flags |= CONTEXT_REASONING;
-    if (wants_compact(run))
+    if (context.compact)
         flags |= CONTEXT_COMPACT;
     chat = context_request(run->row.id, config, &run->tools, items, count, flags);
     if (run->last_answer)

@@ -492,3 +492,33 @@ def test_F62_every_phase_of_a_chain_is_an_event(client, upstream):
                     {"answer": {"tool_calls": [slow()]}})
     last = events()[-1]
     assert last.type == "response.failed" and last.response.error.message
+
+
+def test_F68_truncation_counts_what_is_sent(start_server, tmp_path, upstream):
+    """A result that is far too long for the model is no reason to leave out a turn of which it is
+    only told the log."""
+    config = tmp_path / "runnel.yaml"
+    config.write_text(f"upstreams:\n  - {{name: a, url: '{upstream.url}', context_tokens: 3000}}\n")
+    client = start_server(config=config).sdk()
+    long = "word " * 1500 * 2
+    then_says(upstream, [slow(1, long), slow(2, long)], text="done")
+    first = client.responses.create(model="demo", input="go", tools=[TEST],
+                                    extra_body={"runnel": {"truncation": {"limit": 30000}}})
+    for form, wanted in (("native", ["user"]), ("compact", ["user", "assistant", "user"])):
+        upstream.forget()
+        client.responses.create(model="demo", input="and?", previous_response_id=first.id,
+                                truncation="auto", extra_body={"runnel": {"history": form}})
+        assert roles(upstream.chats()[-1]) == wanted
+
+
+def test_F66_D8_ids_and_paths_are_not_shortened(ask, upstream):
+    """D8: of the arguments in a log, `id` and `path` stay as they are, up to 200 characters."""
+    upstream.script({"times": 1, "answer": {"tool_calls": [
+        call("test_slow", 1, path="p" * 150, other="o" * 150, id="i" * 300)]}},
+        {"answer": {"text": "Done."}})
+    first = ask()
+    upstream.forget()
+    ask(previous_response_id=first.id, input="and?", extra_body=COMPACT)
+    (text,) = assistant_text(upstream.chats()[-1])
+    assert "p" * 150 in text and "o" * 51 not in text and "o" * 50 + "..." in text
+    assert "i" * 201 not in text and "i" * 200 in text

@@ -92,6 +92,46 @@ static void fits_as(int64_t context_tokens, const char *truncation, const char *
     assert_string_equal(got.data ? got.data : "", expected);
 }
 
+/* ---- Compact history ---- */
+
+static void a_turn_that_is_over_costs_what_its_log_does(void **state)
+{
+    struct model_upstream upstream = {.context_tokens = 1000};
+    json_auto_t *config =
+        json_build("{s:s, s:i}", "truncation", "auto", "max_output_tokens", 0);
+    struct tool_set tools = {0};
+    struct context context = {
+        .upstream = &upstream, .run_id = "now", .config = config, .tools = &tools};
+    const struct item_row *shown[ITEMS_LIMIT];
+    AUTO_FREE char *text = mem_new_array(char, 20000);
+    AUTO_FREE char *body = NULL;
+    size_t left;
+
+    (void)state;
+    memset(text, 'x', 19999);
+    body = mem_printf("{\"name\":\"a\",\"arguments\":\"{}\",\"output\":\"%s\"}", text);
+    say("user", "before", "a");
+    made(add("mcp_call", "", "call_1", "before", body), 1);
+    rows[count - 1].tokens = 0;
+    rows[count - 1].status = ITEM_COMPLETED;
+    say("user", "now", "c");
+    memcpy(shown, items, sizeof(shown));
+    left = count;
+    assert_true(context_total(&context, shown, left) > 5000);
+    context_fit(&context, shown, &left);
+    assert_int_equal(left, 1);
+    context.compact = true;
+    memcpy(shown, items, sizeof(shown));
+    left = count;
+    assert_in_range(context_total(&context, shown, left), 50, 600);
+    context_fit(&context, shown, &left);
+    assert_int_equal(left, 3);
+    /* What goes on is sent as it is. */
+    made(add("mcp_call", "", "call_2", "now", body), 1);
+    rows[count - 1].tokens = 0;
+    assert_true(context_total(&context, items, count) > 5000);
+}
+
 /* ---- Fitting ---- */
 
 static void what_fits_is_left_alone(void **state)
@@ -296,6 +336,7 @@ static int make_key(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        promise(a_turn_that_is_over_costs_what_its_log_does),
         promise(what_fits_is_left_alone),
         promise(the_oldest_go_and_the_rest_begins_with_the_user),
         promise(calls_and_outputs_go_together),
