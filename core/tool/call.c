@@ -271,16 +271,17 @@ static json_t *patterns_of(const struct tool_permission *permission)
     return patterns;
 }
 
-/* Metadata that is too large is left out, as that of a call is. */
+/* A copy, because it goes to another thread, and may be part of the arguments. What is too large is left
+ * out, as it is of a call. */
 static json_t *metadata_of(const struct tool_permission *permission)
 {
     bool fits = permission->metadata &&
                 json_dumpb(permission->metadata, NULL, 0, JSON_COMPACT) <= TOOL_METADATA_LIMIT;
 
-    if (fits)
-        return permission->metadata;
+    json_t *metadata = fits ? json_deep_copy(permission->metadata) : json_object();
+
     json_decref(permission->metadata);
-    return json_object();
+    return metadata;
 }
 
 enum err_code tool_call_ask(struct tool_call *call, const struct tool_permission *permission,
