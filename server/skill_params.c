@@ -140,16 +140,17 @@ enum err_code skill_params_resolve(struct store *store, const char *project, con
     const char *wanted[SKILLS_LIMIT];
     struct skill_row *rows = NULL;
     size_t count = json_array_size(ids);
+    size_t found = 0;
     enum err_code rc;
 
     if (!count)
         return ERR_OK;
     for (size_t i = 0; i < count; i++)
         wanted[i] = json_string_value(json_array_get(ids, i));
-    rc = store_skills_named(store, project, wanted, count, &rows, &count, err);
+    rc = store_skills_named(store, project, wanted, count, &rows, &found, err);
     if (!rc)
-        rc = describe(runnel, rows, count, skills, err);
-    skill_rows_free(rows, count);
+        rc = describe(runnel, rows, found, skills, err);
+    skill_rows_free(rows, found);
     if (!rc)
         *ret_body = with_skills(body, skills);
     return rc;
