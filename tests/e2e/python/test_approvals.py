@@ -342,6 +342,7 @@ def test_F36_F38_the_operator_decides_about_a_tool(start_server, tmp_path, upstr
 # ---- Those who answer for others ----
 
 def test_F44_F46_decided_through_the_list(ask, go_on, http, log):
+    """F71: with the list, any program is a channel for approvals."""
     asked = ask()
     (question,) = questions(asked)
     path = f"/v1/runnel/approvals/{question.id}"

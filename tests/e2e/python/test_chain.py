@@ -511,7 +511,7 @@ def test_F68_truncation_counts_what_is_sent(start_server, tmp_path, upstream):
         assert roles(upstream.chats()[-1]) == wanted
 
 
-def test_F66_D8_ids_and_paths_are_not_shortened(ask, upstream):
+def test_F08_F66_D8_ids_and_paths_are_not_shortened(ask, upstream):
     """D8: of the arguments in a log, `id` and `path` stay as they are, up to 200 characters."""
     upstream.script({"times": 1, "answer": {"tool_calls": [
         call("test_slow", 1, path="p" * 150, other="o" * 150, id="i" * 300)]}},

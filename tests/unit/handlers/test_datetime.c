@@ -3,7 +3,8 @@
 #include <stdio.h>
 #include <time.h>
 
-/* The formats are the test's own. */
+/* F50: the tools of the group `basic`, here and in the two files beside. The formats are the test's
+ * own. */
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 
 /* What the tool should say for this second or one of the next. */
