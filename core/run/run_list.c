@@ -31,8 +31,8 @@ static void list_groups(struct run *run)
         const char *label = run->tools.uses[i].label;
         struct item *item;
 
-        if (!label || run->tools.uses[i].remote || (last && strcmp(last, label) == 0) ||
-            was_listed(run, label))
+        if (!label || run->tools.uses[i].remote || run->tools.uses[i].implied ||
+            (last && strcmp(last, label) == 0) || was_listed(run, label))
             continue;
         last = label;
         item = run_new_item(run, "mcp_list_tools");

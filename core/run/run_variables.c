@@ -350,9 +350,12 @@ static json_t *executed_args(const struct call *call)
     return args;
 }
 
+/* To a whole result nothing is added for a reader that only came along: applications that know
+ * nothing of variables read it, too. */
 static char *hinted(const struct run *run, const struct call *call, const char *whole,
                     const char *text, const struct cut_rule *rule)
 {
+    const struct tool_use *reader = tool_set_find(&run->tools, "ReadVar");
     bool own_cut = call->use->handler->cut;
     struct variable_hint hint = {.name = call->kept->result,
                                  .length = variable_length(whole),
@@ -360,7 +363,7 @@ static char *hinted(const struct run *run, const struct call *call, const char *
                                  .chinese = rule->chinese};
     AUTO_FREE char *said = NULL;
 
-    if (!tool_set_find(&run->tools, "ReadVar"))
+    if (!reader || (reader->implied && !call->truncated))
         return NULL;
     hint.shown = own_cut ? variable_length(text) : rule->limit;
     hint.start = own_cut           ? rule->begin + hint.shown

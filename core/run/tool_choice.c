@@ -69,9 +69,26 @@ static bool is_allowed(const json_t *choice, const struct tool_use *use)
     return false;
 }
 
+/* With any of those that it comes along with, unless the model has to call one of some. */
+static bool comes_along(const struct tool_set *set, const json_t *choice)
+{
+    if (is_any_of_server(choice) ||
+        strcmp(json_get_string(choice, "mode", "auto"), "auto") != 0)
+        return false;
+    for (size_t i = 0; i < set->count; i++) {
+        const struct tool_use *use = &set->uses[i];
+
+        if (use->label && !use->implied && tool_choice_offers(set, choice, use))
+            return true;
+    }
+    return false;
+}
+
 bool tool_choice_offers(const struct tool_set *set, const json_t *choice,
                         const struct tool_use *use)
 {
+    if (use->implied)
+        return comes_along(set, choice);
     if (use->deferred && set->searched)
         return false;
     if (json_is_string(choice))

@@ -88,12 +88,25 @@ static bool init_use(const struct tool_set *set, struct tool_use *use)
     return use->made != NULL;
 }
 
+/* Whoever names a tool that has come along is told nothing of that. */
+static void make_way(struct tool_set *set, const char *name)
+{
+    for (size_t i = 0; i < set->count; i++) {
+        if (!set->uses[i].implied || strcmp(set->uses[i].name, name) != 0)
+            continue;
+        free_use(&set->uses[i]);
+        memmove(&set->uses[i], &set->uses[i + 1], (--set->count - i) * sizeof(*set->uses));
+        return;
+    }
+}
+
 /* One that is refused stays the caller's. */
 static enum err_code add_use(struct tool_set *set, struct tool_use *use, size_t index,
                              struct err *err)
 {
     char param[128];
 
+    make_way(set, use->name);
     name_place(set, use, index, param, sizeof(param));
     if (tool_set_find(set, use->name))
         return err_invalid(err, "invalid_value", param,
@@ -578,6 +591,39 @@ static enum err_code add_named_groups(struct tool_set *set, const json_t *tools,
     return ERR_OK;
 }
 
+/* ---- What comes along with the server's tools ---- */
+
+static bool has_server_side(const struct tool_set *set)
+{
+    for (size_t i = 0; i < set->count; i++)
+        if (set->uses[i].label && !set->uses[i].implied)
+            return true;
+    return set->server_count > 0;
+}
+
+/* What tools gave is kept in variables, so whoever has tools can read them, unless they are turned
+ * off or there is no room. */
+static void add_readers(struct tool_set *set)
+{
+    static const char *const readers[] = {"ReadVar", "ListVars"};
+
+    if (!has_server_side(set))
+        return;
+    for (size_t i = 0; i < COUNT_OF(readers); i++) {
+        const struct tool_handler *handler = tool_registry_find("vars", readers[i]);
+        struct tool_use use = {.name = readers[i],
+                               .type = "mcp",
+                               .label = "vars",
+                               .handler = handler,
+                               .implied = true};
+
+        if (!handler || is_turned_off(set, handler) || tool_set_find(set, readers[i]))
+            continue;
+        if (add_use(set, &use, 0, NULL))
+            return;
+    }
+}
+
 /* ---- What the model is told of groups ---- */
 
 static bool offers(const struct tool_set *set, const struct tool_handler *handler)
@@ -607,6 +653,14 @@ static const char **offered_names(const struct tool_set *set, const char *group)
     return names;
 }
 
+static bool has_groups(const struct tool_set *set)
+{
+    for (size_t i = 0; i < set->count; i++)
+        if (set->uses[i].handler->group && !set->uses[i].implied)
+            return true;
+    return false;
+}
+
 static char *make_group_rules(const struct tool_set *set, enum tool_language language)
 {
     struct rules_group *groups = NULL;
@@ -614,6 +668,8 @@ static char *make_group_rules(const struct tool_set *set, enum tool_language lan
     const char *name;
     char *text;
 
+    if (!has_groups(set))
+        return mem_strdup("");
     for (size_t n = 0; (name = tool_registry_group_name(n)); n++) {
         const char **tools = offered_names(set, name);
 
@@ -691,11 +747,13 @@ enum err_code tool_set_init(struct tool_set *set, json_t *tools, const json_t *r
     rc = add_entries(set, tools, err);
     if (!rc)
         rc = add_named_groups(set, tools, err);
-    if (rc)
+    if (rc) {
         tool_set_clear(set);
-    else
-        set->rules = make_rules(set, tools, tool_language_of(runnel));
-    return rc;
+        return rc;
+    }
+    add_readers(set);
+    set->rules = make_rules(set, tools, tool_language_of(runnel));
+    return ERR_OK;
 }
 
 void tool_set_clear(struct tool_set *set)
@@ -873,6 +931,7 @@ void tool_set_load_items(struct tool_set *set, const struct item_row *items, siz
         json_array_foreach (tools, n, entry)
             replace_entry(set, entry);
     }
+    add_readers(set);
 }
 
 /* ---- Asking ---- */
@@ -971,13 +1030,17 @@ static json_t *offer_one(const struct tool_use *use)
 json_t *tool_set_offer(const struct tool_set *set, const json_t *choice)
 {
     json_t *offered = json_array();
+    json_auto_t *along = json_array();
 
     if (json_is_string(choice))
         choice = NULL;
     for (size_t i = 0; i < set->count; i++) {
-        if (tool_choice_offers(set, choice, &set->uses[i]))
-            json_array_append_new(offered, offer_one(&set->uses[i]));
+        const struct tool_use *use = &set->uses[i];
+
+        if (tool_choice_offers(set, choice, use))
+            json_array_append_new(use->implied ? along : offered, offer_one(use));
     }
+    json_array_extend(offered, along);
     if (json_array_size(offered))
         return offered;
     json_decref(offered);

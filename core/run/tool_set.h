@@ -27,6 +27,10 @@
  * turns off is off, also where an mcp entry would offer it. Groups that the operator has turned on are
  * on until they are named, and a tool of theirs gives way to one of that name that the request brings.
  *
+ * ReadVar and ListVars come along with any tool that is executed here or by a remote server: results
+ * are kept in variables. They are offered as soon as one of those is, and not with the client's alone,
+ * whose requests stay what they would be elsewhere.
+ *
  * A tool with defer_loading waits for the client's tool_search to load it. Without such a search
  * there is nothing to wait for, and it is offered like any other.
  */
@@ -40,13 +44,14 @@ struct tool_use {
     const char *space;                  /* the namespace, or NULL */
     const char *type;                   /* of the entry: "function", "custom", "mcp" ... */
     const char *label;                  /* server_label of an mcp entry, or NULL */
-    json_t *entry;                      /* the entry of `tools`; borrowed from the request */
+    json_t *entry;                      /* of `tools`; borrowed from the request; or NULL */
     const struct tool_handler *handler; /* never NULL */
     char *made_name;                    /* owned: `name`, where it stands in no entry */
     json_t *made;                  /* owned: what init() has made of it; NULL without one */
     const struct mcp_named *named; /* of a server of the operator's; NULL otherwise */
     struct remote_tool *remote;    /* owned: of a remote server; NULL otherwise */
     bool deferred;
+    bool implied; /* comes along with others: no entry, and not listed */
 };
 
 /* A remote MCP server of the request. */

@@ -240,7 +240,8 @@ def test_bella_C4_F38_a_wrong_word_about_approvals_is_refused(http, upstream, ap
 def test_bella_C5_only_allowed_tools_are_offered(client, upstream, allowed):
     client.responses.create(model="demo", input="x", tools=[
         {**GROUP, "require_approval": "never", "allowed_tools": allowed}])
-    assert [t["function"]["name"] for t in upstream.chats()[0]["tools"]] == ["test_slow"]
+    assert [t["function"]["name"] for t in upstream.chats()[0]["tools"]] == [
+        "test_slow", "ReadVar", "ListVars"]
 
 
 def test_bella_C6_secrets_of_tools_are_not_shown_again(http):

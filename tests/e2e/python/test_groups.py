@@ -5,17 +5,11 @@ import json
 import pytest
 
 from harness.recorder import parse_events
-from harness.tools import WEATHER, call
+from harness.tools import READERS, WEATHER, call, offered_names
 
 BASIC = {"type": "mcp", "server_label": "basic", "server_url": "builtin:basic",
          "require_approval": "never"}
 BASIC_TOOLS = ["datetime", "text", "json2interface"]
-
-
-def names(request):
-    """What was offered but for the tools that read variables, which come with any other."""
-    return [tool["function"]["name"] for tool in request.get("tools", [])
-            if tool["function"]["name"] not in ("ReadVar", "ListVars")]
 
 
 def system_text(request):
@@ -57,32 +51,86 @@ def test_F12_groups_are_off_and_their_tools_on(ask, upstream):
     """A group that nobody names is not there; one that is named is there with all of its tools."""
     assert "tools" not in ask()
     assert "tools" not in ask({"tool_groups": {}})
-    assert names(ask({"tool_groups": {"basic": True}})) == BASIC_TOOLS
-    assert names(ask({"tool_groups": {"basic": {}}})) == BASIC_TOOLS
+    assert offered_names(ask({"tool_groups": {"basic": True}})) == BASIC_TOOLS
+    assert offered_names(ask({"tool_groups": {"basic": {}}})) == BASIC_TOOLS
     assert "tools" not in ask({"tool_groups": {"basic": False}})
     assert "tools" not in ask({"tool_groups": {"basic": {"enabled": False}}})
 
 
+def all_names(request):
+    return [tool["function"]["name"] for tool in request.get("tools", [])]
+
+
+def test_F14_variables_can_be_read_as_soon_as_there_is_a_tool(ask, run):
+    """Although their group is off; nothing comes with nothing, or with functions of the client, and
+    what is turned off stays off."""
+    assert all_names(ask({"tool_groups": {"basic": True}})) == [*BASIC_TOOLS, *READERS]
+    assert all_names(ask(tools=[{**BASIC, "allowed_tools": ["text"]}])) == ["text", *READERS]
+    assert all_names(run({"tool_groups": {"basic": True}}, tools=[WEATHER])) == [
+        "get_weather", *BASIC_TOOLS, *READERS]
+    assert all_names(run(tools=[WEATHER])) == ["get_weather"]
+    assert all_names(ask(tools=[{"type": "custom", "name": "own"}])) == ["own"]
+    assert "tools" not in ask() and "tools" not in ask({"tool_groups": {"basic": False}})
+    assert "tools" not in ask({"tool_groups": {"basic": {
+        "tools": dict.fromkeys(BASIC_TOOLS, False)}}})
+    assert all_names(ask({"tool_groups": {"basic": True, "vars": False}})) == BASIC_TOOLS
+    assert all_names(ask({"tool_groups": {
+        "basic": True, "vars": {"tools": {"ListVars": False}}}})) == [
+            *BASIC_TOOLS, "ReadVar", "WriteVar", "RemoveVars"]
+
+
+def test_F14_a_choice_among_tools_takes_them_along_or_not(ask):
+    """With those of the server that may be called; not where one of some has to be."""
+    mine = {"type": "function", "name": "mine", "parameters": {}}
+    only = {"type": "allowed_tools", "mode": "auto"}
+    basic = {"type": "mcp", "server_label": "basic"}
+    assert all_names(ask(tools=[BASIC, mine], tool_choice={**only, "tools": [basic]})) == [
+        *BASIC_TOOLS, *READERS]
+    assert all_names(ask(tools=[BASIC, mine], tool_choice={
+        **only, "tools": [{"type": "function", "name": "mine"}]})) == ["mine"]
+    assert all_names(ask(tools=[BASIC, mine], tool_choice={
+        **only, "mode": "required", "tools": [basic]})) == BASIC_TOOLS
+    assert all_names(ask(tools=[BASIC, mine], tool_choice=basic)) == BASIC_TOOLS
+
+
+def test_F14_F19_F22_what_comes_along_can_be_called(http, upstream):
+    """Not listed, but there: a rule on demand is read through it, and nobody is asked."""
+    upstream.script({"match": {"tool_results": True}, "answer": {"text": "ok"}},
+                    {"answer": {"tool_calls": [
+                        {"name": "ReadVar", "id": f"call_{n}", "arguments": {"name": name}}
+                        for n, name in enumerate(("Rule/test/slow-tools", "Rule/Agent/TODO"))]}})
+    output = http.post("/v1/responses", json={
+        "model": "demo", "input": "go",
+        "runnel": {"tool_groups": {"basic": True}}}).json()["output"]
+    assert [item["server_label"] for item in output if item["type"] == "mcp_list_tools"] == [
+        "basic"]
+    called = [item for item in output if item["type"] == "mcp_call"]
+    todo, slow = sorted(called, key=lambda item: "slow" in item["arguments"])
+    assert slow["server_label"] == "vars" and slow["output"] == "Be patient with test_slow."
+    assert todo["output"].startswith("# To-do list") and "`PENDING`" in todo["output"]
+
+
 def test_F13_single_tools_are_off_in_a_group_that_is_on(ask):
-    assert names(ask({"tool_groups": {"basic": {"tools": {"text": False}}}})) == [
+    assert offered_names(ask({"tool_groups": {"basic": {"tools": {"text": False}}}})) == [
         "datetime", "json2interface"]
-    assert names(ask({"tool_groups": {"basic": {"tools": {"text": False}}}}, tools=[BASIC])) == [
+    assert offered_names(ask({"tool_groups": {"basic": {"tools": {"text": False}}}},
+                             tools=[BASIC])) == [
         "datetime", "json2interface"]
     assert "tools" not in ask({"tool_groups": {"basic": False}}, tools=[BASIC])
 
 
 def test_F13_an_entry_narrows_what_a_group_would_offer(ask):
-    assert names(ask({"tool_groups": {"basic": True}},
+    assert offered_names(ask({"tool_groups": {"basic": True}},
                      tools=[{**BASIC, "allowed_tools": ["text"]}])) == ["text"]
 
 
 def test_F13_the_run_speaks_before_the_assistant(run):
-    assert names(run({"tool_groups": {"basic": True}})) == BASIC_TOOLS
+    assert offered_names(run({"tool_groups": {"basic": True}})) == BASIC_TOOLS
     assert "tools" not in run({"tool_groups": {"basic": True}}, {"tool_groups": {"basic": False}})
-    assert names(run({"tool_groups": {"basic": {"tools": {"text": False}}}},
+    assert offered_names(run({"tool_groups": {"basic": {"tools": {"text": False}}}},
                      {"tool_groups": {"basic": {"tools": {"datetime": False}}}})) == [
                          "json2interface"]
-    assert names(run({"tool_groups": {"basic": {"tools": {"text": False}}}},
+    assert offered_names(run({"tool_groups": {"basic": {"tools": {"text": False}}}},
                      {"tool_groups": {"basic": {"tools": {"text": True}}}})) == BASIC_TOOLS
     # Who only narrows a group does not turn it on again.
     assert "tools" not in run({"tool_groups": {"basic": False}},
@@ -92,10 +140,10 @@ def test_F13_the_run_speaks_before_the_assistant(run):
 def test_F13_the_thread_speaks_between_them(run):
     basic = {"tool_groups": {"basic": True}}
     without_text = {"tool_groups": {"basic": {"tools": {"text": False}}}}
-    assert names(run(thread=basic)) == BASIC_TOOLS
-    assert names(run(basic, thread=without_text)) == ["datetime", "json2interface"]
+    assert offered_names(run(thread=basic)) == BASIC_TOOLS
+    assert offered_names(run(basic, thread=without_text)) == ["datetime", "json2interface"]
     assert "tools" not in run(basic, thread={"tool_groups": {"basic": False}})
-    assert names(run(None, {"tool_groups": {"basic": {"tools": {"text": True}}}},
+    assert offered_names(run(None, {"tool_groups": {"basic": {"tools": {"text": True}}}},
                      thread=without_text)) == BASIC_TOOLS
 
 
@@ -115,11 +163,12 @@ def test_F13_a_thread_shows_changes_and_hands_on_its_settings(http, upstream):
             "messages": [{"role": "user", "content": "go"}], "runnel": settings}})
     created = json.loads(parse_events(run.text)[0][1])
     assert created["object"] == "thread" and created["runnel"] == settings
-    assert names(upstream.chats()[-1]) == ["datetime", "json2interface"]
+    assert offered_names(upstream.chats()[-1]) == ["datetime", "json2interface"]
 
 
 def test_F13_groups_stand_beside_the_tools_of_the_client(run):
-    assert names(run({"tool_groups": {"basic": {"tools": {"text": False}}}}, tools=[WEATHER])) == [
+    assert offered_names(run({"tool_groups": {"basic": {"tools": {"text": False}}}},
+                             tools=[WEATHER])) == [
         "get_weather", "datetime", "json2interface"]
 
 
@@ -323,7 +372,7 @@ def test_F19_F20_skill_rules_are_listed_or_pinned(ask):
 
 
 def test_F19_what_cannot_be_read_is_not_listed(ask):
-    told = system_text(ask({"tool_groups": {"test": True}}))
+    told = system_text(ask({"tool_groups": {"test": True, "vars": False}}))
     assert "**Pinned Rules:**" in told and "Rule/" not in told and "ReadVar" not in told
 
 

@@ -10,7 +10,7 @@ import pytest
 from harness.mcp import McpServers, TEXT_ARGUMENT, text, tool
 from harness.process import Process
 from harness.server import Server, eventually
-from harness.tools import WEATHER, call
+from harness.tools import READERS, WEATHER, call, offered_names
 from harness.websocket import WebSocket
 from test_node import run_node
 from test_tools import LISTED, calls_then_says, items, names
@@ -105,7 +105,7 @@ def test_a_response_lists_calls_and_answers(client, mcp, upstream):
         assert headers["MCP-Protocol-Version"] == "2025-06-18" and headers["Mcp-Session-Id"]
         assert headers["Accept"] == "application/json, text/event-stream"
     offered = upstream.chats()[0]["tools"]
-    assert [t["function"]["name"] for t in offered] == ["plain__echo"]
+    assert [t["function"]["name"] for t in offered] == ["plain__echo", *READERS]  # F14
     assert offered[0]["function"]["parameters"] == TEXT_ARGUMENT
 
 
@@ -177,8 +177,7 @@ def test_only_allowed_tools_are_offered(client, mcp, upstream):
         listed = outputs(ask(client, mcp.entry("allowed", allowed_tools=allowed)),
                          "mcp_list_tools")[0]
         assert [t.name for t in listed.tools] == wanted
-        offered = upstream.chats()[0].get("tools", [])
-        assert [t["function"]["name"] for t in offered] == [f"allowed__{n}" for n in wanted]
+        assert offered_names(upstream.chats()[0]) == [f"allowed__{n}" for n in wanted]
 
 
 def test_a_choice_may_name_a_server_and_its_tool(client, mcp, upstream):
@@ -391,7 +390,7 @@ def test_a_server_that_lists_nothing_is_left_out(client, stream, mcp, upstream, 
     assert [t["name"] for t in found["tools"]] == ["echo"]
     assert names(events)[2:6] == [n.replace("completed", "failed") for n in LISTED]
     assert events[-1]["type"] == "response.completed"
-    assert [t["function"]["name"] for t in upstream.chats()[-1]["tools"]] == ["found__echo"]
+    assert offered_names(upstream.chats()[-1]) == ["found__echo"]
 
 
 def test_an_assistant_without_its_server_fails(lax, mcp):

@@ -92,10 +92,22 @@ def test_F28_a_whole_result_says_so(ask, upstream):
 
 
 def test_F28_nobody_is_pointed_to_what_is_not_offered(ask, upstream):
-    response = ask(("test_slow", {"text": "short"}), tools=[TEST])
-    assert outputs(response) == told(upstream) == ["short"]
+    without = {"runnel": {"tool_groups": {"vars": False}}}
+    response = ask(("test_short", {"text": LONG}), tools=[TEST], extra_body=without)
+    (output,) = outputs(response)
+    assert told(upstream) == [output] and output.startswith("01234") and output.endswith("bcdef")
     assert outputs(ask(("ReadVar", {"name": names_of(response)["result"]}),
-                       previous_response_id=response.id)) == ["short"]
+                       previous_response_id=response.id)) == [LONG]
+
+
+def test_F14_F28_readers_that_came_along_are_named_behind_what_was_cut_only(ask, upstream):
+    """An application that knows nothing of variables gets whole results as they are."""
+    response = ask(("test_slow", {"text": "short"}), ("test_short", {"text": LONG}), tools=[TEST])
+    whole, cut = outputs(response)
+    assert told(upstream) == [whole, cut] and whole == "short"
+    assert f'`ReadVar` with {{"name":"{names_of(response, 1)["result"]}"' in cut
+    assert outputs(ask(("ReadVar", {"name": names_of(response, 1)["result"], "start": 5}),
+                       previous_response_id=response.id, tools=[TEST])) == ["56789abcdef"]
 
 
 def test_F07_F27_F29_what_is_not_kept(ask):

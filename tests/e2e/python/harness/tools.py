@@ -19,6 +19,16 @@ WEATHER_FLAT = {"type": "function", "name": "get_weather", "description": "The w
 GRAMMAR = {"type": "custom", "name": "run_sql", "description": "Runs SQL."}
 
 
+# What comes along with any tool of the server.
+READERS = ["ReadVar", "ListVars"]
+
+
+def offered_names(chat):
+    """What the model was offered, without what came along."""
+    return [tool["function"]["name"] for tool in chat.get("tools", [])
+            if tool["function"]["name"] not in READERS]
+
+
 def call(name="get_weather", number=1, **arguments):
     """A call in a script."""
     return {"name": name, "id": f"call_{number}", "arguments": arguments}
