@@ -16,7 +16,6 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 WANTED = [*range(1, 51), *range(56, 81), *range(83, 86), *range(104, 109), 110]
 # What is not there yet.
 NOT_YET = {
-    14,  # ReadVar and ListVars beside any tool: they are offered with the group `vars`
     37,  # answers that are remembered for a tool
     47,  # and those that are listed and taken back
 }
