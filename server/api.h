@@ -35,6 +35,7 @@ endpoint_fn api_skill_content, api_skill_delete;
 endpoint_fn api_prompt_create, api_prompt_list, api_prompt_get; /* api_prompts.c */
 endpoint_fn api_prompt_delete, api_prompt_version_create;
 endpoint_fn api_approval_list, api_approval_get, api_approval_decide;
+endpoint_fn api_grant_list, api_grant_get, api_grant_delete;
 endpoint_fn api_prompt_version_list, api_prompt_version_get;
 endpoint_fn api_variable_list, api_variable_create, api_variable_clear; /* api_variables.c */
 endpoint_fn api_variable_stats, api_variable_get, api_variable_modify, api_variable_delete;

@@ -8,6 +8,7 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/run/grant.h"
 #include "core/store/approvals.h"
 #include "server/api.h"
 #include "server/encode.h"
@@ -41,6 +42,7 @@ static json_t *encode_approval(const struct approval_row *row)
     json_set_string(object, "kind", approval_kind_name(row->kind));
     set_details(object, row, "result", APPROVAL_OF_RESULT);
     set_details(object, row, "permission", APPROVAL_OF_PERMISSION);
+    json_set_string(object, "definition", row->definition);
     json_set_string(object, "reason", row->reason);
     json_set_string(object, "used_by", *row->used_by ? row->used_by : NULL);
     field_set_time(object, "decided_at", row->decided_at);
@@ -98,7 +100,8 @@ enum err_code api_approval_get(struct request *request, struct err *err)
 static enum err_code read_answer(const json_t *body, struct approval_answer *ret_answer,
                                  struct err *err)
 {
-    static const char *const known[] = {"approve", "reason", NULL};
+    static const char *const known[] = {"approve", "reason", "remember", "persistDecision",
+                                        NULL};
     enum err_code rc = param_unknown(body, "", known, err);
 
     if (!rc && json_absent(json_object_get(body, "approve")))
@@ -111,8 +114,35 @@ static enum err_code read_answer(const json_t *body, struct approval_answer *ret
     return rc;
 }
 
+/* What of the answer is remembered. One that was decided before has its grant, unless this says
+ * more. */
+static enum err_code read_grants(struct request *request, const struct approval_answer *given,
+                                 struct approval_grants *ret_grants, struct err *err)
+{
+    const json_t *body = request_json(request);
+    bool said = !json_absent(json_object_get(body, "remember")) ||
+                !json_absent(json_object_get(body, "persistDecision"));
+    struct approval_row row;
+    enum err_code rc = store_approval_get(request_server(request)->store,
+                                          request_project(request), given->id, &row, err);
+
+    if (rc)
+        return rc;
+    if (said || row.status == APPROVAL_PENDING)
+        rc = grants_make(body, "",
+                         &(struct grant_answer){.approval_id = row.id,
+                                                .memory = row.memory,
+                                                .definition = row.definition,
+                                                .approve = given->approve,
+                                                .reason = given->reason},
+                         &ret_grants->rows, &ret_grants->count, err);
+    approval_row_clear(&row);
+    return rc;
+}
+
 enum err_code api_approval_decide(struct request *request, struct err *err)
 {
+    struct approval_grants grants = {0};
     struct approval_answer given = {0};
     struct approval_row row;
     enum err_code rc = approval_id(request, &given.id, err);
@@ -120,7 +150,10 @@ enum err_code api_approval_decide(struct request *request, struct err *err)
     if (!rc)
         rc = read_answer(request_json(request), &given, err);
     if (!rc)
+        rc = read_grants(request, &given, &grants, err);
+    if (!rc)
         rc = store_approval_decide(request_server(request)->store, request_project(request),
-                                   &given, &row, err);
+                                   &given, &grants, &row, err);
+    grant_rows_free(grants.rows, grants.count);
     return rc ? rc : answer(request, &row);
 }

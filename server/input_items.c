@@ -229,6 +229,7 @@ static const struct input_field approval_fields[] = {
     {"approval_request_id", KIND_STRING, REQUIRED, ID_LIMIT, NULL, NULL, NULL},
     {"approve",             KIND_BOOL,   REQUIRED, 0, NULL, NULL, NULL},
     {"reason",              KIND_STRING, OPTIONAL, INPUT_TEXT_LIMIT, NULL, NULL, NULL},
+    {"runnel",              KIND_ANY,    OPTIONAL, 0, NULL, NULL, NULL},
     {0}};
 static const struct input_field program_fields[] = {
     {"call_id",     KIND_STRING, REQUIRED, ID_LIMIT, NULL, NULL, NULL},

@@ -4,6 +4,7 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/run/grant.h"
 #include "core/run/run_approvals.h"
 #include "core/run/tool_set.h"
 #include "core/run/withheld.h"
@@ -15,6 +16,7 @@ void response_approvals_clear(struct response_approvals *approvals)
     json_decref(approvals->given);
     json_decref(approvals->earlier);
     free(approvals->answers);
+    grant_rows_free(approvals->grants.rows, approvals->grants.count);
     *approvals = (struct response_approvals){0};
 }
 
@@ -51,6 +53,15 @@ static json_t *ids_of_calls(const struct run_load *load)
     return ids;
 }
 
+/* Where in the request it stands, for complaints about what it wants remembered. */
+static void note_place(const struct run_load *load, size_t i, json_t *body)
+{
+    size_t first = load->item_count - (size_t)load->next_position;
+    AUTO_FREE char *place = mem_printf("input[%zu].runnel", i - first);
+
+    json_set_string(body, "place", place);
+}
+
 static enum err_code read_given(const struct run_load *load, json_t *given, struct err *err)
 {
     json_auto_t *old = NULL;
@@ -66,6 +77,7 @@ static enum err_code read_given(const struct run_load *load, json_t *given, stru
             old = ids_of_calls(load);
         body = json_parse_own(item->body);
         id = json_get_string(body, "approval_request_id", "");
+        note_place(load, i, body);
         if (json_object_get(old, id))
             continue;
         if (json_object_get(given, id))
@@ -204,13 +216,42 @@ static enum err_code check_all_known(const struct response_approvals *approvals,
     return ERR_OK;
 }
 
-static enum err_code answer_all(struct response_approvals *approvals, struct err *err)
+/* One that was decided before has its grant, unless this says more. */
+static enum err_code remember(const struct run_load *load, struct response_approvals *approvals,
+                              size_t i, struct err *err)
+{
+    const struct approval_row *row = &approvals->rows[i];
+    const struct approval_answer *answer = &approvals->answers[i];
+    const json_t *given = json_object_get(approvals->given, row->id);
+    const json_t *said;
+
+    if (!given)
+        given = json_object_get(approvals->earlier, row->id);
+    said = json_object_get(given, "runnel");
+    if (row->status != APPROVAL_PENDING && json_absent(said))
+        return ERR_OK;
+    return grants_make(said, json_get_string(given, "place", "input"),
+                       &(struct grant_answer){.approval_id = row->id,
+                                              .memory = row->memory,
+                                              .definition = row->definition,
+                                              .approve = answer->approve,
+                                              .reason = answer->reason,
+                                              .run = load->run.id,
+                                              .forgets = !(load->run.flags & RUN_STORED)},
+                       &approvals->grants.rows, &approvals->grants.count, err);
+}
+
+static enum err_code answer_all(const struct run_load *load,
+                                struct response_approvals *approvals, struct err *err)
 {
     enum err_code rc = ERR_OK;
 
     approvals->answers = mem_new_array(struct approval_answer, approvals->count + 1);
-    for (size_t i = 0; !rc && i < approvals->count; i++)
+    for (size_t i = 0; !rc && i < approvals->count; i++) {
         rc = answer_one(approvals, i, err);
+        if (!rc)
+            rc = remember(load, approvals, i, err);
+    }
     return rc;
 }
 
@@ -250,6 +291,7 @@ static json_t *decision(const struct approval_row *row, const struct approval_an
                    row->arguments, "approve", answer->approve, "lost", answer->lost);
 
     json_set_string(made, "kind", approval_kind_name(row->kind));
+    json_set_string(made, "definition", row->definition);
     json_set_string(made, "reason",
                     row->status == APPROVAL_PENDING ? answer->reason : row->reason);
     return made;
@@ -334,7 +376,7 @@ enum err_code response_approvals_look(struct store *store, const struct run_load
 enum err_code response_approvals_settle(const struct run_load *load,
                                         struct response_approvals *approvals, struct err *err)
 {
-    enum err_code rc = answer_all(approvals, err);
+    enum err_code rc = answer_all(load, approvals, err);
 
     return rc || !approvals->count ? rc : check_offered(load, approvals, err);
 }

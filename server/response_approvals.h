@@ -27,6 +27,7 @@ struct response_approvals {
     struct approval_row *rows;
     size_t count;
     struct approval_answer *answers; /* to each of the rows, once they are settled */
+    struct approval_grants grants;   /* what is remembered of them */
     json_t *given;                   /* by the ids of questions: the bodies of their answers */
     json_t *earlier;                 /* those of responses that only kept them */
 };

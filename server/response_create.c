@@ -206,7 +206,8 @@ static enum err_code take_conversation(const struct response_create *create,
                                .message_count = input_count,
                                .seen_position = position,
                                .answers = approvals->answers,
-                               .answer_count = approvals->count},
+                               .answer_count = approvals->count,
+                               .grants = &approvals->grants},
         &made, err);
     load->fence = made.fence;
     run_load_clear(&made);
@@ -360,7 +361,7 @@ static enum err_code take_answers(const struct response_create *create, struct r
         return take_conversation(create, load, approvals, position, err);
     }
     rc = store_approvals_take(create->server->store, load->run.project, load->run.id,
-                              approvals->answers, approvals->count, err);
+                              approvals->answers, approvals->count, &approvals->grants, err);
     if (!rc)
         response_approvals_note(approvals, load);
     return rc;

@@ -9,6 +9,7 @@
 #include "core/run/item.h"
 #include "server/input_items.h"
 #include "server/params.h"
+#include "server/remember_params.h"
 
 /* A string is short for one text part. New reference. */
 static json_t *full_content(json_t *content, const char *role)
@@ -158,6 +159,8 @@ static enum err_code check_item(const json_t *item, const char *path,
         rc = input_item_check(item, type, path, err);
     if (!rc && strcmp(type->type, "message") == 0)
         rc = check_message(item, path, err);
+    if (!rc && strcmp(type->type, "mcp_approval_response") == 0)
+        rc = remember_params_check(item, path, err);
     if (!rc)
         *ret_type = type;
     return rc;

@@ -85,6 +85,9 @@ const struct route routes[] = {
     {"GET",    "/v1/runnel/approvals",                                api_approval_list,      "listApprovals",          0},
     {"GET",    "/v1/runnel/approvals/{approval}",                     api_approval_get,       "getApproval",            0},
     {"POST",   "/v1/runnel/approvals/{approval}",                     api_approval_decide,    "decideApproval",         0},
+    {"GET",    "/v1/runnel/approval_grants",                          api_grant_list,         "listApprovalGrants",     0},
+    {"GET",    "/v1/runnel/approval_grants/{grant}",                  api_grant_get,          "getApprovalGrant",       0},
+    {"DELETE", "/v1/runnel/approval_grants/{grant}",                  api_grant_delete,       "deleteApprovalGrant",    0},
 
     {"POST",   "/v1/runnel/threads/{thread}/fork",                    api_thread_fork,        "forkThread",             ROUTE_BODY_OPTIONAL},
     {"POST",   "/v1/runnel/threads/{from}/copy_to/{to}",              api_thread_copy,        "copyThread",             ROUTE_BODY_OPTIONAL},

@@ -6,6 +6,7 @@
 
 #include "core/base/json.h"
 #include "core/run/chain.h"
+#include "core/run/grant.h"
 #include "core/tool/cut.h"
 #include "core/tool/permission.h"
 #include "core/tool/skill.h"
@@ -90,19 +91,22 @@ static enum err_code check_rounds(const json_t *runnel, const char *path, struct
 
 static enum err_code check_approval(const json_t *runnel, const char *path, struct err *err)
 {
-    static const char *const known[] = {"channel", NULL};
+    static const char *const known[] = {"channel", "remember_default", NULL};
     static const char *const channels[] = {"suspend", "deny", NULL};
     const struct param_path here = param_key(path, "approval");
     json_t *approval = NULL;
-    const char *channel;
+    const char *channel, *scope;
     enum err_code rc = param_object(runnel, path, "approval", PARAM_OPTIONAL, &approval, err);
 
     if (rc || !approval)
         return rc;
     rc = param_unknown(approval, here.text, known, err);
+    if (!rc)
+        rc =
+            param_enum(approval, here.text, "channel", PARAM_OPTIONAL, channels, &channel, err);
     return rc ? rc
-              : param_enum(approval, here.text, "channel", PARAM_OPTIONAL, channels, &channel,
-                           err);
+              : param_enum(approval, here.text, "remember_default", PARAM_OPTIONAL,
+                           grant_scopes, &scope, err);
 }
 
 static enum err_code check_permissions(const json_t *runnel, const char *path, struct err *err)
@@ -211,6 +215,34 @@ static bool denies_approvals(const json_t *settings)
     return strcmp(json_get_string(approval, "channel", ""), "deny") == 0;
 }
 
+/* Scopes stand in order, the narrowest first; nothing said is the thread's. */
+static size_t width_of(const json_t *settings)
+{
+    const json_t *approval = json_object_get(settings, "approval");
+    const char *scope = json_get_string(approval, "remember_default", "thread");
+    size_t width = 0;
+
+    while (grant_scopes[width] && strcmp(grant_scopes[width], scope) != 0)
+        width++;
+    return width;
+}
+
+static bool says_scope(const json_t *settings)
+{
+    return json_get_string(json_object_get(settings, "approval"), "remember_default", NULL);
+}
+
+static void set_narrower(json_t *both, const json_t *wide, const json_t *narrow)
+{
+    size_t width = width_of(wide);
+
+    if (!says_scope(wide) || !says_scope(narrow))
+        return;
+    if (width_of(narrow) < width)
+        width = width_of(narrow);
+    json_set_string(json_object_get(both, "approval"), "remember_default", grant_scopes[width]);
+}
+
 /* What is about security is the stricter of both. */
 json_t *runnel_settings_merge(const json_t *wide, const json_t *narrow)
 {
@@ -231,6 +263,7 @@ json_t *runnel_settings_merge(const json_t *wide, const json_t *narrow)
         json_set(both, "permissions", permissions);
     if (skills)
         json_set(both, SKILL_PERMISSIONS_KEY, skills);
+    set_narrower(both, wide, narrow);
     if (denies)
         json_set(both, "approval", json_build("{s:s}", "channel", "deny"));
     return both;

@@ -1,16 +1,24 @@
 #include "core/run/approval_answer.h"
 
-#include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/run/grant.h"
 
 static const char unreadable[] = "The answer to the approval request could not be read.";
 
 static struct approval_reply refusal(const char *reason)
 {
-    return (struct approval_reply){.reason = mem_strdup(reason)};
+    return (struct approval_reply){.reason = mem_strdup(reason), .unreadable = true};
+}
+
+void approval_reply_clear(struct approval_reply *reply)
+{
+    free(reply->reason);
+    json_decref(reply->said);
+    *reply = (struct approval_reply){0};
 }
 
 static bool says(const char *text, const char *word)
@@ -21,15 +29,19 @@ static bool says(const char *text, const char *word)
     return strncmp(text, word, length) == 0 && !text[length + strspn(text + length, " \t\r\n")];
 }
 
-static struct approval_reply from_object(const json_t *object)
+static struct approval_reply from_object(json_t *object)
 {
     const json_t *approve = json_object_get(object, "approve");
+    struct err err;
 
     if (!json_is_boolean(approve))
         return refusal(unreadable);
+    if (grant_words_check(object, "", &err))
+        return refusal(err.text);
     return (struct approval_reply){
         .approve = json_is_true(approve),
         .reason = mem_strdup(json_get_string(object, "reason", NULL)),
+        .said = json_incref(object),
     };
 }
 

@@ -1,21 +1,25 @@
 #ifndef RUNNEL_CORE_RUN_APPROVAL_ANSWER_H
 #define RUNNEL_CORE_RUN_APPROVAL_ANSWER_H
 
+#include <jansson.h>
 #include <stdbool.h>
 
 /*
  * approval_answer.h -- what a client says to a question, as the output of a function.
  *
- * {"approve": true, "reason": "..."}, or true, false, approve, reject as they are. Anything else is
- * a refusal: never an approval.
+ * {"approve": true, "reason": "...", "remember": {...}}, or true, false, approve, reject as they are;
+ * grant.h says what may be remembered. Anything else is a refusal: never an approval.
  */
 
 struct approval_reply {
     bool approve;
-    char *reason; /* owned; NULL for none */
+    bool unreadable; /* a refusal that nobody has meant: it is not remembered */
+    char *reason;    /* owned; NULL for none */
+    json_t *said;    /* owned: the object; or NULL */
 };
 
-/* Pure. The caller frees the reason. */
+/* Pure. */
 struct approval_reply approval_reply_parse(const char *text);
+void approval_reply_clear(struct approval_reply *reply);
 
 #endif

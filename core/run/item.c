@@ -346,6 +346,8 @@ void approval_row_copy(struct approval_row *ret_copy, const struct approval_row 
     ret_copy->policy = mem_strdup(row->policy);
     ret_copy->details = mem_strdup(row->details);
     ret_copy->held = mem_strdup(row->held);
+    ret_copy->definition = mem_strdup(row->definition);
+    ret_copy->memory = mem_strdup(row->memory);
     ret_copy->reason = mem_strdup(row->reason);
 }
 

@@ -55,6 +55,7 @@ struct call {
     char approval_id[ID_LIMIT + 1];   /* of the question about it, or "" */
     char *reason;                     /* why it was rejected, or NULL */
     struct call_plan *plan;           /* run_plan.h; NULL: there is none */
+    struct recall *recall;            /* what is remembered of it: run_grants.h; or NULL */
     struct withheld_result *withheld; /* run_results.h; NULL: the model is told its result */
     struct buf arguments;
     struct resolved_call *resolved; /* see run_variables.h; NULL: there are no references */
@@ -71,6 +72,7 @@ struct call {
     bool begun;           /* was started before this stay */
     bool asked;           /* set aside until a person has answered */
     bool rejected;        /* a person has: it does not run */
+    bool changed;         /* the tool is not the one that was approved: it is asked anew */
     bool lost;            /* it was approved before, and nobody knows whether it ran */
     bool executed;        /* begun in this stay: what it gives is the tool's */
     bool result_rejected; /* it ran, and the model is not told what it gave */
@@ -150,6 +152,8 @@ struct run {
     struct tool_channel
         *resolving; /* references of the calls; NULL when there is nothing to wait for */
     void (*resolved)(struct run *run); /* what to do then */
+    struct tool_channel *recalling;    /* for what is remembered of them */
+    void (*recalled)(struct run *run); /* what to do then */
     struct tool_channel *planning;     /* the same, for their plans */
     void (*planned)(struct run *run);
     unsigned server_calls;  /* of the turn, by channel position */
@@ -188,6 +192,8 @@ struct run {
     size_t dirty_variable_count;
     struct approval_row *dirty_approvals;
     size_t dirty_approval_count;
+    struct grant_row *dirty_grants;
+    size_t dirty_grant_count;
     bool urgent;                   /* do not wait for the flush timer */
     bool barrier;                  /* frames from here on wait for the next write */
     bool release, ready;           /* give up the lease with the next write */
@@ -339,6 +345,7 @@ void run_put_step(struct run *run, const struct step_row *row);
 void run_put_call(struct run *run, const struct call_row *row);
 void run_put_variable(struct run *run, struct variable *variable); /* takes what it owns */
 void run_put_approval(struct run *run, const struct approval_row *row);
+void run_put_grant(struct run *run, struct grant_row *grant); /* takes what it owns */
 /* What is told from here on waits for the next write. */
 void run_raise_barrier(struct run *run);
 /* Once everything so far is committed: `then`. At once for runs that are not stored. */

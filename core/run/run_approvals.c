@@ -7,7 +7,9 @@
 #include "core/base/mem.h"
 #include "core/mcp/mcp_named.h"
 #include "core/run/approval_answer.h"
+#include "core/run/grant.h"
 #include "core/run/run_calls.h"
+#include "core/run/run_grants.h"
 #include "core/run/run_plan.h"
 #include "core/run/run_results.h"
 #include "core/run/run_variables.h"
@@ -35,7 +37,9 @@ static enum execution_policy without_word(const struct tool_use *use)
     return ours || operators ? EXECUTION_AUTO : EXECUTION_ASK_ALWAYS;
 }
 
-struct permission run_permission_of(const struct run *run, const struct tool_use *use)
+/* Of tool, operator and `runnel.permissions`. */
+static struct permission declared(const struct run *run, const struct tool_use *use,
+                                  struct permission *ret_wanted)
 {
     const struct tool_handler *handler = use->handler;
     const char *group = handler->group ? handler->group : use->type;
@@ -45,18 +49,44 @@ struct permission run_permission_of(const struct run *run, const struct tool_use
     struct permission lax = {EXECUTION_AUTO, RESULT_NEVER};
     struct permission permission = permission_override(
         tool_registry_permission(handler), permissions_find(operators, group, use->own));
-    struct permission wanted = permission_override(
-        lax, permissions_find(requests, use->label ? use->label : group, use->own));
 
-    permission = permission_stricter(permission, wanted);
-    wanted = lax;
-    wanted.execution = permission_required(json_object_get(use->entry, "require_approval"),
-                                           use->own, false, without_word(use));
-    permission = permission_stricter(permission, wanted);
+    *ret_wanted = permission_override(
+        lax, permissions_find(requests, use->label ? use->label : group, use->own));
+    permission = permission_stricter(permission, *ret_wanted);
     if (operators_word(use))
-        wanted.execution =
+        lax.execution =
             permission_required(operators_word(use), use->own, false, EXECUTION_ASK_ALWAYS);
-    return permission_stricter(permission, wanted);
+    return permission_stricter(permission, lax);
+}
+
+static bool is_required(const struct tool_use *use)
+{
+    return permission_required(json_object_get(use->entry, "require_approval"), use->own, false,
+                               without_word(use)) != EXECUTION_AUTO;
+}
+
+struct permission run_permission_of(const struct run *run, const struct tool_use *use)
+{
+    struct permission wanted;
+    struct permission permission = declared(run, use, &wanted);
+
+    if (is_required(use) && permission.execution == EXECUTION_AUTO)
+        permission.execution = EXECUTION_ASK_ALWAYS;
+    return permission;
+}
+
+/* require_approval insists, so nothing is remembered that nobody asked for; unless the request has
+ * the finer word itself, which other servers read as "always". */
+enum memory_policy run_memory_policy(const struct run *run, const struct tool_use *use)
+{
+    struct permission wanted;
+    struct permission permission = declared(run, use, &wanted);
+
+    if (permission.execution == EXECUTION_ASK_ALWAYS)
+        return MEMORY_NONE;
+    if (is_required(use) && wanted.execution != EXECUTION_ASK_ONCE)
+        return MEMORY_SAID;
+    return permission.execution == EXECUTION_ASK_ONCE ? MEMORY_KEPT : MEMORY_NONE;
 }
 
 /* What the tool says of these arguments counts, too, where it is stricter. */
@@ -93,6 +123,19 @@ const char *run_no_approver(const struct run *run, enum approval_kind kind)
     return NULL;
 }
 
+static bool may_repeat(const struct call *call)
+{
+    return call->use->handler->flags & TOOL_IDEMPOTENT;
+}
+
+/* What was started before was answered, or needed none; but of what was remembered then, or of
+ * another tool, nobody knows whether it may be started again. */
+static bool is_cleared(const struct run *run, const struct call *call)
+{
+    return call->begun && !run_no_approver(run, APPROVAL_OF_EXECUTION) &&
+           !((call->recall || call->changed) && may_repeat(call));
+}
+
 /* What cannot run anyhow is not worth a question: the model is told why. */
 static bool needs_answer(struct run *run, const struct call *call)
 {
@@ -102,12 +145,12 @@ static bool needs_answer(struct run *run, const struct call *call)
     if (!call_is_ours(call) || *call->approval_id || !call->use ||
         tool_use_is_clients(call->use))
         return false;
-    if (call->begun &&
-        !run_no_approver(run, APPROVAL_OF_EXECUTION)) /* was answered, or needed none */
+    if (is_cleared(run, call))
         return false;
     if (call->plan && call->plan->error)
         return false;
-    return (call_permission(call) || execution_of(run, call) != EXECUTION_AUTO) &&
+    return (call->changed || call_permission(call) ||
+            execution_of(run, call) != EXECUTION_AUTO) &&
            run_prepare_call(run, call, &args, &err) == ERR_OK;
 }
 
@@ -186,7 +229,7 @@ static void refuse(struct call *call, const char *reason)
 
 void run_ask_about(const struct run *run, const struct call *call, char id[ID_LIMIT + 1])
 {
-    const char *asked = asked_before(run, call);
+    const char *asked = call->changed ? NULL : asked_before(run, call);
 
     if (asked)
         (void)snprintf(id, ID_LIMIT + 1, "%s", asked);
@@ -204,6 +247,23 @@ static void ask(struct run *run, struct call *call)
     }
     call->asked = true;
     run_ask_about(run, call, call->approval_id);
+}
+
+/* True when somebody has answered this before, which is remembered. */
+static bool was_decided(struct call *call)
+{
+    const struct recall *recall = call->recall;
+    AUTO_FREE char *reason = NULL;
+
+    if (!recall || !*recall->grant_id)
+        return false;
+    if (recall->approve)
+        return true;
+    reason = recall->reason && *recall->reason
+                 ? mem_printf(RUN_APPROVAL_REMEMBERED ": %s", recall->reason)
+                 : mem_strdup(RUN_APPROVAL_REMEMBERED);
+    refuse(call, reason);
+    return true;
 }
 
 static const char *label_of(const struct call *call)
@@ -224,16 +284,40 @@ static const char *policy_of(const struct run *run, const struct call *call)
                           : execution_policy_name(execution_of(run, call));
 }
 
+/* How an answer may be remembered. */
+static void add_choices(json_t *details, const struct run *run, const struct call *call)
+{
+    json_t *scopes;
+
+    if (!call->recall)
+        return;
+    scopes = json_build("[s, s]", "run", "thread");
+    if (*run->row.assistant_id)
+        json_array_append_new(scopes, json_string("assistant"));
+    if (*json_get_string(run->config, "user", ""))
+        json_array_append_new(scopes, json_string("user"));
+    json_set(details, "remember", json_build("[s, s]", "exact", "tool"));
+    json_set(details, "scopes", scopes);
+}
+
 static json_t *details_of(const struct run *run, const struct call *call)
 {
+    char definition[PERMISSION_KEY_SIZE];
     json_t *details = json_build(
         "{s:s, s:s, s:s, s:s}", "kind", approval_kind_name(kind_of(call)), "call_id", call->id,
         "policy", policy_of(run, call), "description", tool_use_description(call->use));
 
-    if (call->withheld)
+    if (call->withheld) {
         run_describe_result(call, details);
-    else if (call_permission(call))
+        return details;
+    }
+    if (call_permission(call))
         json_object_update(details, (json_t *)(uintptr_t)call_permission(call));
+    tool_use_definition(call->use, definition);
+    json_set_string(details, "definition", definition);
+    if (call->changed)
+        json_set_bool(details, "changed", true);
+    add_choices(details, run, call);
     return details;
 }
 
@@ -282,6 +366,8 @@ void run_ask_approvals(struct run *run)
     unsigned count = run->call_count;
 
     for (unsigned i = 0; i < count; i++) {
+        if (call_is_ours(&run->calls[i]) && was_decided(&run->calls[i]))
+            continue;
         if (!needs_answer(run, &run->calls[i]))
             continue;
         ask(run, &run->calls[i]);
@@ -315,6 +401,7 @@ static char *shown_details(const struct call *call)
 static void put_row(struct run *run, const struct call *call, enum approval_status status)
 {
     bool decided = status != APPROVAL_PENDING;
+    char definition[PERMISSION_KEY_SIZE];
     struct approval_row row = {
         .server_label = mem_strdup(label_of(call)),
         .tool = mem_strdup(call->use->own),
@@ -333,6 +420,11 @@ static void put_row(struct run *run, const struct call *call, enum approval_stat
     memcpy(row.run_id, run->row.id, sizeof(row.run_id));
     memcpy(row.thread_id, run->row.thread_id, sizeof(row.thread_id));
     memcpy(row.call_id, call->id, sizeof(row.call_id));
+    if (!call->withheld) {
+        tool_use_definition(call->use, definition);
+        row.definition = mem_strdup(definition);
+        row.memory = run_grant_memory(run, call);
+    }
     if (decided)
         (void)snprintf(row.used_by, sizeof(row.used_by), "%s", run->row.id);
     run_put_approval(run, &row);
@@ -381,8 +473,24 @@ static const char *reason_of(const json_t *asked, const char *reason)
 
 /* ---- Answers of a response ---- */
 
+/* What was approved is this tool, as it was shown, and no other of its name. */
+static bool is_another(const struct call *call, const char *definition)
+{
+    char now[PERMISSION_KEY_SIZE];
+
+    if (!call->use || !definition)
+        return false;
+    tool_use_definition(call->use, now);
+    return strcmp(now, definition) != 0;
+}
+
 static void decide(struct call *call, const json_t *decision)
 {
+    if (json_get_bool(decision, "approve", false) &&
+        is_another(call, json_get_string(decision, "definition", NULL))) {
+        call->changed = true;
+        return;
+    }
     (void)snprintf(call->approval_id, sizeof(call->approval_id), "%s",
                    json_get_string(decision, "id", ""));
     call->lost = json_get_bool(decision, "lost", false);
@@ -445,17 +553,61 @@ static void restore_of_response(struct run *run, struct call *call)
     }
 }
 
+static bool asked_about_another(const struct call *call, const char *question)
+{
+    json_auto_t *details = json_parse_own(question);
+
+    return is_another(call, json_get_string(details, "definition", NULL));
+}
+
+/* Once, before the call begins: what was revoked since does not come back. An answer that asks for
+ * what cannot be is none. */
+static void remember(struct run *run, const struct call *call, struct approval_reply *reply)
+{
+    AUTO_FREE char *memory = call->withheld ? NULL : run_grant_memory(run, call);
+    struct grant_row *grants = NULL;
+    size_t count = 0;
+    struct err err;
+
+    if (reply->unreadable)
+        return;
+    if (grants_make(
+            reply->said, "",
+            &(struct grant_answer){.approval_id = call->approval_id,
+                                   .memory = memory,
+                                   .definition = call->recall ? call->recall->definition : NULL,
+                                   .approve = reply->approve,
+                                   .reason = reply->reason,
+                                   .run = run->row.id},
+            &grants, &count, &err)) {
+        reply->approve = false;
+        free(reply->reason);
+        reply->reason = mem_strdup(err.text);
+    }
+    for (size_t i = 0; !call->begun && i < count; i++)
+        run_put_grant(run, &grants[i]);
+    grant_rows_free(grants, count);
+}
+
 static void restore_of_thread(struct run *run, struct call *call, const struct call_row *row)
 {
     struct approval_reply reply = approval_reply_parse(row->output ? row->output : "");
     json_auto_t *asked = json_parse_own(row->arguments);
+    bool open = call->use && !call->settled;
 
-    (void)snprintf(call->approval_id, sizeof(call->approval_id), "%s", row->call_id);
+    call->changed = reply.approve && asked_about_another(call, row->arguments);
+    if (!call->changed)
+        (void)snprintf(call->approval_id, sizeof(call->approval_id), "%s", row->call_id);
+    if (open && !call->changed) {
+        if (strcmp(json_get_string(asked, "kind", ""), "execution") == 0)
+            run_note_recall(run, call);
+        remember(run, call, &reply);
+    }
     if (!reply.approve)
         refuse(call, reason_of(asked, reply.reason));
-    if (call->use && !call->settled)
+    if (open && !call->changed)
         put_row(run, call, reply.approve ? APPROVAL_APPROVED : APPROVAL_REJECTED);
-    free(reply.reason);
+    approval_reply_clear(&reply);
 }
 
 /* The tool has run: what it gave is told, or not. */
@@ -465,6 +617,7 @@ static void decide_result(struct run *run, struct call *call, const struct call_
 
     (void)snprintf(call->withheld->approval_id, sizeof(call->withheld->approval_id), "%s",
                    row->call_id);
+    remember(run, call, &reply);
     if (!reply.approve) {
         free(call->reason);
         call->reason =
@@ -473,7 +626,7 @@ static void decide_result(struct run *run, struct call *call, const struct call_
     if (call->use)
         put_row(run, call, reply.approve ? APPROVAL_APPROVED : APPROVAL_REJECTED);
     run_decide_result(run, call, reply.approve);
-    free(reply.reason);
+    approval_reply_clear(&reply);
 }
 
 static void restore_answer(struct run *run, struct call *call, const struct call_row *row)

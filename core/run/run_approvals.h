@@ -16,13 +16,15 @@
  *
  * The answers come to a response in the configuration of the next one (RUN_APPROVALS_KEY), and to a
  * run as outputs of the reserved function. An approved call is executed before the model is asked
- * again; of a refused one the model is told why.
+ * again; of a refused one the model is told why. An approval counts for the tool as it was shown: of
+ * one that has changed since, it is asked anew. What was answered and is remembered (run_grants.h) is
+ * not asked at all.
  *
  * On the run's loop.
  */
 
 /* In the configuration of a response: a list of {"id", "call_id", "name", "label", "arguments",
- * "approve", "reason", "lost"}, all of them calls of the response before. Ours: no request can say it. */
+ * "approve", "reason", "lost", "definition"}, all of them calls of the response before. Ours: no request can say it. */
 #define RUN_APPROVALS_KEY "runnel_approvals"
 
 /* What a run of a thread calls to ask. No tool may have this name. */
@@ -32,6 +34,15 @@
 #define RUN_PERMISSION_REFUSED                            \
     "The user rejected permission to use this tool. You " \
     "may try again with different parameters."
+#define RUN_APPROVAL_REMEMBERED "Previously rejected by user"
+
+/* Which answers about it are remembered. */
+enum memory_policy {
+    MEMORY_NONE, /* it is always asked */
+    MEMORY_SAID, /* those that ask for it */
+    MEMORY_KEPT, /* all */
+};
+enum memory_policy run_memory_policy(const struct run *run, const struct tool_use *use);
 
 /* What is asked about a tool, whoever says it. */
 struct permission run_permission_of(const struct run *run, const struct tool_use *use);

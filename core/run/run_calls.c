@@ -11,6 +11,7 @@
 #include "core/base/clock.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/run/run_grants.h"
 #include "core/run/run_plan.h"
 #include "core/run/run_results.h"
 #include "core/run/run_variables.h"
@@ -24,6 +25,7 @@ static void clear_call(struct call *call)
     free(call->kept);
     resolved_call_free(call->resolved);
     free(call->reason);
+    recall_free(call->recall);
     withheld_result_free(call->withheld);
     call_plan_free(call->plan);
     buf_clear(&call->arguments);
@@ -104,6 +106,11 @@ struct item *run_new_call_item(struct run *run, struct call *call, const char *t
         item->fields = json_build("{s:s}", "namespace", call->use->space);
     if (!call->client && *call->approval_id)
         item_set_field(item, "approval_request_id", json_string_nocheck(call->approval_id));
+    if (call->recall && *call->recall->grant_id) {
+        if (!item->metadata)
+            item->metadata = json_object();
+        json_set(item->metadata, "approval", recall_note(call->recall));
+    }
     call->item = item;
     return item;
 }

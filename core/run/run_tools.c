@@ -12,6 +12,7 @@
 #include "core/base/clock.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/run/run_grants.h"
 #include "core/run/run_plan.h"
 #include "core/run/run_results.h"
 #include "core/run/run_servers.h"
@@ -266,7 +267,7 @@ static void end_without_calls(struct run *run)
         run_truncate(run, "max_output_tokens");
 }
 
-static void dispatch_resolved(struct run *run)
+static void dispatch_recalled(struct run *run)
 {
     run_ask_approvals(run);
     open_channel(run);
@@ -274,6 +275,11 @@ static void dispatch_resolved(struct run *run)
         start_next_calls(run);
     else
         after_tools(run);
+}
+
+static void dispatch_resolved(struct run *run)
+{
+    run_recall_grants(run, dispatch_recalled);
 }
 
 static void plan_resolved(struct run *run)
@@ -305,6 +311,7 @@ void run_stop_tools(struct run *run)
     run_stop_server_calls(run);
     run_stop_resolving(run);
     run_stop_planning(run);
+    run_stop_recalling(run);
     if (!run->channel)
         return;
     tool_channel_close(run->channel);
@@ -361,6 +368,7 @@ void run_collect_output(struct run *run)
 
     run_collect_resolved(run);
     run_collect_plans(run);
+    run_collect_recalled(run);
     while (run->channel && tool_channel_take(run->channel, &output)) {
         run_take_output(run, &output);
         if (output.kind == TOOL_OUTPUT_END)
@@ -514,7 +522,7 @@ static void resume_call(struct run *run, struct call *call)
     refuse_call(run, call, &err);
 }
 
-static void resume_resolved(struct run *run)
+static void resume_recalled(struct run *run)
 {
     run_ask_approvals(run);
     open_channel(run);
@@ -529,6 +537,11 @@ static void resume_resolved(struct run *run)
     if (!run->started_calls)
         start_next_calls(run);
     run_collect_output(run);
+}
+
+static void resume_resolved(struct run *run)
+{
+    run_recall_grants(run, resume_recalled);
 }
 
 static void plan_resumed(struct run *run)

@@ -11,6 +11,6 @@
 /* store_approvals_take(), as a part of something bigger: of none, nothing. */
 enum err_code approvals_take(struct db *db, const char *project, const char *response_id,
                              struct approval_answer *answers, size_t count,
-                             struct err *err) MUST_CHECK;
+                             const struct approval_grants *grants, struct err *err) MUST_CHECK;
 
 #endif

@@ -10,6 +10,7 @@
 #include "core/store/batch.h"
 #include "core/store/columns.h"
 #include "core/store/db.h"
+#include "core/store/grant_sql.h"
 #include "core/store/page.h"
 
 static enum err_code not_found(const char *id, struct err *err)
@@ -172,8 +173,24 @@ static enum err_code put_answers(struct db *db, const char *project, const char 
     return rc ? rc : approval_results_apply(db, project, ids, count, err);
 }
 
+static enum err_code put_grants(struct db *db, const char *project,
+                                const struct approval_grants *grants, struct err *err)
+{
+    const struct put_owner owner = {.project = project, .run_id = ""};
+    AUTO_BATCH batch = {0};
+    AUTO_DB_ARGS args = {0};
+
+    if (!grants || !grants->count)
+        return ERR_OK;
+    for (size_t i = 0; i < grants->count; i++)
+        grant_add(&batch, &owner, &grants->rows[i]);
+    batch_finish(&batch, &args);
+    return db_exec(db, &grants_put, &args, NULL, err);
+}
+
 enum err_code approvals_take(struct db *db, const char *project, const char *response_id,
-                             struct approval_answer *answers, size_t count, struct err *err)
+                             struct approval_answer *answers, size_t count,
+                             const struct approval_grants *grants, struct err *err)
 {
     AUTO_FREE const char **ids = mem_new_array(const char *, count + 1);
     AUTO_DB_ROWS *rows = NULL;
@@ -186,18 +203,21 @@ enum err_code approvals_take(struct db *db, const char *project, const char *res
     rc = lock_answered(db, project, ids, count, &rows, err);
     if (!rc)
         rc = check_locked(rows, answers, count, err);
-    return rc ? rc : put_answers(db, project, response_id, answers, count, err);
+    if (!rc)
+        rc = put_answers(db, project, response_id, answers, count, err);
+    return rc ? rc : put_grants(db, project, grants, err);
 }
 
 enum err_code store_approvals_take(struct store *store, const char *project,
                                    const char *response_id, struct approval_answer *answers,
-                                   size_t count, struct err *err)
+                                   size_t count, const struct approval_grants *grants,
+                                   struct err *err)
 {
     AUTO_DB *db = NULL;
     enum err_code rc = db_begin(store, &db, err);
 
     if (!rc)
-        rc = approvals_take(db, project, response_id, answers, count, err);
+        rc = approvals_take(db, project, response_id, answers, count, grants, err);
     return rc ? rc : db_commit(db, err);
 }
 
@@ -252,7 +272,8 @@ enum err_code store_approval_list(struct store *store, const char *project,
 /* ---- Deciding ---- */
 
 static enum err_code decide(struct store *store, const char *project,
-                            const struct approval_answer *answer, struct err *err)
+                            const struct approval_answer *answer,
+                            const struct approval_grants *grants, struct err *err)
 {
     AUTO_DB_ROWS *rows = NULL;
     AUTO_DB *db = NULL;
@@ -267,11 +288,14 @@ static enum err_code decide(struct store *store, const char *project,
             check_decision(answer->id, approval_status_parse(db_text(rows, 0, 1)), answer, err);
     if (!rc)
         rc = put_answers(db, project, "", answer, 1, err);
+    if (!rc)
+        rc = put_grants(db, project, grants, err);
     return rc ? rc : db_commit(db, err);
 }
 
 enum err_code store_approval_decide(struct store *store, const char *project,
                                     const struct approval_answer *answer,
+                                    const struct approval_grants *grants,
                                     struct approval_row *ret_row, struct err *err)
 {
     struct approval_row row;
@@ -286,6 +310,6 @@ enum err_code store_approval_decide(struct store *store, const char *project,
                      row.id, row.run_id);
     approval_row_clear(&row);
     if (!rc)
-        rc = decide(store, project, answer, err);
+        rc = decide(store, project, answer, grants, err);
     return rc ? rc : store_approval_get(store, project, answer->id, ret_row, err);
 }

@@ -39,12 +39,19 @@ struct approval_answer {
         seen_used; /* it had been taken up when the question was read; otherwise a race is lost */
 };
 
+/* What is remembered of answers, with them. */
+struct approval_grants {
+    struct grant_row *rows;
+    size_t count;
+};
+
 /* Gives the answers and has the response take them up, in one transaction. ERR_TAKEN also when
  * another response has done that. A response in a conversation takes them up where it is made: see
  * store_run_create(). */
 enum err_code store_approvals_take(struct store *store, const char *project,
                                    const char *response_id, struct approval_answer *answers,
-                                   size_t count, struct err *err) MUST_CHECK;
+                                   size_t count, const struct approval_grants *grants,
+                                   struct err *err) MUST_CHECK;
 
 enum err_code store_approval_get(struct store *store, const char *project, const char *id,
                                  struct approval_row *ret_row, struct err *err) MUST_CHECK;
@@ -57,6 +64,7 @@ enum err_code store_approval_list(struct store *store, const char *project,
  * a thread, which waits for submit_tool_outputs. */
 enum err_code store_approval_decide(struct store *store, const char *project,
                                     const struct approval_answer *answer,
+                                    const struct approval_grants *grants,
                                     struct approval_row *ret_row, struct err *err) MUST_CHECK;
 
 #endif

@@ -156,6 +156,8 @@ void approval_read(const struct db_rows *rows, size_t row, struct approval_row *
     ret_approval->decided_at = next_int64(&c);
     ret_approval->kind = approval_kind_parse(next_text(&c));
     ret_approval->details = next_copy(&c);
+    ret_approval->definition = next_copy(&c);
+    ret_approval->memory = next_copy(&c);
 }
 
 /* One more than there are, so that an empty answer is an array too. */

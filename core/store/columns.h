@@ -48,7 +48,8 @@
     " ELSE a.status END"
 #define APPROVAL_COLUMNS \
     "a.id, a.run_id, a.thread_id, a.call_id, a.server_label, a.tool, a.arguments, a.policy, " \
-    APPROVAL_STATUS ", a.reason, a.used_by, a.created_at, a.decided_at, a.kind, a.details"
+    APPROVAL_STATUS ", a.reason, a.used_by, a.created_at, a.decided_at, a.kind, a.details," \
+    " a.definition, a.memory"
 
 /* clang-format on */
 

@@ -5,6 +5,7 @@
 #include "core/base/clock.h"
 #include "core/base/ids.h"
 #include "core/store/db.h"
+#include "core/store/grant_sql.h"
 #include "core/store/load.h"
 #include "core/store/variable_sql.h"
 
@@ -29,6 +30,7 @@ static enum err_code mark_run(struct db *db, const char *project, const char *ru
         "   AND EXISTS (SELECT FROM marked)),"
         " q AS (DELETE FROM approvals WHERE project_id = $1 AND run_id = $2"
         "   AND EXISTS (SELECT FROM marked)),"
+        " g AS (" GRANTS_DELETE "   AND EXISTS (SELECT FROM marked)),"
         " e AS (DELETE FROM run_events WHERE project_id = $1 AND run_id = $2"
         "   AND EXISTS (SELECT FROM marked))"
         " SELECT id FROM marked"};
@@ -65,6 +67,7 @@ static enum err_code delete_active(struct db *db, const char *project, const cha
         "   AND EXISTS (SELECT FROM gone)),"
         " q AS (DELETE FROM approvals WHERE project_id = $1 AND run_id = $2"
         "   AND EXISTS (SELECT FROM gone)),"
+        " g AS (" GRANTS_DELETE "   AND EXISTS (SELECT FROM gone)),"
         " e AS (DELETE FROM run_events WHERE project_id = $1 AND run_id = $2"
         "   AND EXISTS (SELECT FROM gone)),"
         " v AS (DELETE FROM variables WHERE project_id = $1 AND scope_id = $2"

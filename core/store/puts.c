@@ -122,15 +122,18 @@ const struct db_statement calls_put = {
 const struct db_statement approvals_put = {
     "approvals_put",
     "INSERT INTO approvals AS a (project_id, run_id, id, thread_id, call_id, server_label, tool,"
-    " arguments, policy, status, reason, used_by, created_at, decided_at, kind, details, held)"
+    " arguments, policy, status, reason, used_by, created_at, decided_at, kind, details, held,"
+    " definition, memory)"
     " SELECT u.project_id, u.owner_run, u.id, u.thread_id, u.call_id, u.server_label, u.tool,"
     "  u.arguments, u.policy, u.status, u.reason, u.used_by, u.created_at, u.decided_at,"
-    "  u.kind, u.details, u.held"
+    "  u.kind, u.details, u.held, u.definition, u.memory"
     " FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::text[],"
     "  $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[],"
-    "  $14::bigint[], $15::bigint[], $16::text[], $17::text[], $18::text[])"
+    "  $14::bigint[], $15::bigint[], $16::text[], $17::text[], $18::text[],"
+    "  $19::text[], $20::text[])"
     "  u (project_id, owner_run, fence, id, thread_id, call_id, server_label, tool, arguments,"
-    "     policy, status, reason, used_by, created_at, decided_at, kind, details, held)"
+    "     policy, status, reason, used_by, created_at, decided_at, kind, details, held,"
+    "     definition, memory)"
     " WHERE " FENCE_HOLDS
     " ON CONFLICT (project_id, id) DO UPDATE SET status = excluded.status,"
     "  reason = excluded.reason, used_by = excluded.used_by, decided_at = excluded.decided_at,"
@@ -287,6 +290,8 @@ void approval_add(struct batch *batch, const struct put_owner *owner,
     batch_text(batch, approval_kind_name(approval->kind));
     batch_text(batch, approval->details);
     batch_text(batch, approval->held);
+    batch_text(batch, approval->definition);
+    batch_text(batch, approval->memory);
 }
 
 void event_add(struct batch *batch, const struct put_owner *owner,

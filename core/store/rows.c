@@ -157,8 +157,30 @@ void approval_row_clear(struct approval_row *row)
     free(row->policy);
     free(row->details);
     free(row->held);
+    free(row->definition);
+    free(row->memory);
     free(row->reason);
     *row = (struct approval_row){0};
+}
+
+void grant_row_clear(struct grant_row *row)
+{
+    free(row->scope);
+    free(row->scope_id);
+    free(row->tool);
+    free(row->match);
+    free(row->match_key);
+    free(row->type);
+    free(row->definition);
+    free(row->reason);
+    *row = (struct grant_row){0};
+}
+
+void grant_rows_free(struct grant_row *rows, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        grant_row_clear(&rows[i]);
+    free(rows);
 }
 
 void approval_rows_free(struct approval_row *rows, size_t count)

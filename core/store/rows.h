@@ -169,10 +169,30 @@ struct approval_row {
     char *details; /* JSON: what the question shows beside the call; or NULL */
     char *held;    /* JSON: what an approval changes. Only written: NULL in what is read */
     enum approval_status status;
-    char *reason;               /* who answered gave it, or NULL */
+    char *definition; /* hash of the tool's, when it was asked; or NULL */
+    char *memory; /* JSON: what an answer may be remembered by, see core/run/grant.h; or NULL */
+    char *reason; /* who answered gave it, or NULL */
     char used_by[ID_LIMIT + 1]; /* the response that has taken the answer up, or "" */
     int64_t created_at;
     int64_t decided_at;
+};
+
+/* An answer that is remembered. Words are those of the API. */
+struct grant_row {
+    char id[ID_LIMIT + 1]; /* grant_... */
+    char *scope;           /* "run", "thread", "assistant", "user" */
+    char *scope_id;
+    char *tool;      /* "group/tool", or "server label/tool" */
+    char *match;     /* "exact", "tool", "pattern" */
+    char *match_key; /* hash of the arguments, "", the pattern */
+    char *type;      /* of permission, for a pattern; else "" */
+    char *definition;
+    bool approve;
+    bool said; /* whoever answered asked for it; false: it goes without saying */
+    char *reason;
+    char approval_id[ID_LIMIT + 1];
+    int64_t created_at;
+    int64_t expires_at;
 };
 
 struct thread_row {
@@ -195,6 +215,8 @@ void item_row_clear(struct item_row *row);
 void step_row_clear(struct step_row *row);
 void call_row_clear(struct call_row *row);
 void approval_row_clear(struct approval_row *row);
+void grant_row_clear(struct grant_row *row);
+void grant_rows_free(struct grant_row *rows, size_t count);
 void thread_row_clear(struct thread_row *row);
 void assistant_row_clear(struct assistant_row *row);
 void item_rows_free(struct item_row *rows, size_t count);

@@ -227,7 +227,7 @@ static enum err_code create_in(struct db *db, const struct run_creation *creatio
     if (rc)
         return rc;
     rc = approvals_take(db, creation->run->project, creation->run->id, creation->answers,
-                        creation->answer_count, err);
+                        creation->answer_count, creation->grants, err);
     if (rc)
         return rc;
     run_row_copy(&load->run, creation->run);

@@ -42,6 +42,7 @@ struct run_load {
 void run_load_clear(struct run_load *load);
 
 struct approval_answer;
+struct approval_grants;
 
 /* What makes a run of a thread. Everything is borrowed but for `run`, which is filled in
  * (id, config, created_at ...) by the caller and copied.
@@ -62,6 +63,7 @@ struct run_creation {
                             * conversation has grown since */
     struct approval_answer *answers; /* that the response takes up; as store_approvals_take() */
     size_t answer_count;
+    const struct approval_grants *grants; /* what is remembered of them; or NULL */
 };
 
 /* Makes a run, leased to this node (fence 1), together with its messages and, if asked for, its

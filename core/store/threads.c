@@ -7,6 +7,7 @@
 #include "core/store/columns.h"
 #include "core/store/db.h"
 #include "core/store/deleted.h"
+#include "core/store/grant_sql.h"
 #include "core/store/page.h"
 #include "core/store/thread_guard.h"
 #include "core/store/variable_sql.h"
@@ -207,6 +208,7 @@ enum err_code store_thread_delete(struct store *store, const char *project, cons
         {"store_thread_delete_steps", "DELETE FROM run_steps WHERE " OF_ITS_RUNS},
         {"store_thread_delete_calls", "DELETE FROM tool_calls WHERE " OF_ITS_RUNS},
         {"store_thread_delete_approvals", "DELETE FROM approvals WHERE " OF_ITS_RUNS},
+        {"store_thread_delete_grants", GRANTS_DELETE},
         {"store_thread_delete_events", "DELETE FROM run_events WHERE " OF_ITS_RUNS},
         {"store_thread_delete_own_items",
          "DELETE FROM items WHERE thread_id IS NULL AND " OF_ITS_RUNS},

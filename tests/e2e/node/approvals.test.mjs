@@ -68,3 +68,31 @@ describe("two questions about one call", () => {
     });
   }
 });
+
+describe("an answer that is remembered", () => {
+  const once = { permissions: { "basic/text": { execution: "ask-once" } } };
+
+  it("F35, F45: lets the same call of the thread run without a question", async () => {
+    await calling();
+    const ask = (body) => client.responses.stream({
+      model: "demo", tools: [{ ...basic, require_approval: "always" }], runnel: once, ...body,
+    }).finalResponse();
+    const first = await ask({ input: "go" });
+    const [answer] = reply(first, true);
+    const second = await ask({
+      previous_response_id: first.id,
+      input: [{ ...answer, runnel: { remember: { scope: "thread", match: "exact" } } }],
+    });
+    assert.match(second.output_text, /^It says: 4/);
+    const third = await ask({ input: "again", previous_response_id: second.id });
+    assert.deepEqual(questionsOf(third), []);
+    const called = third.output.find((item) => item.type === "mcp_call");
+    assert.equal(called.runnel.approval.remembered, true);
+    assert.match(called.output, /^4/);
+    const grant = await client.get(`/runnel/approval_grants/${called.runnel.approval.grant_id}`);
+    assert.equal(grant.tool, "basic/text");
+    await client.delete(`/runnel/approval_grants/${grant.id}`);
+    const fourth = await ask({ input: "again", previous_response_id: third.id });
+    assert.equal(questionsOf(fourth).length, 1);
+  });
+});

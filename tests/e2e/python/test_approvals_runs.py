@@ -195,3 +195,66 @@ def test_F110_an_approved_call_that_was_cut_is_not_repeated(start_server, upstre
     run = settled(server.sdk(strict=False), run)
     assert run.status == "completed" and log.lines() == ["call_1"]
     assert "may or may not have taken effect" in told(upstream.chats()[-1])["call_1"]
+
+
+# ---- Answers that are remembered ----
+
+ONCE = {"type": "mcp", "server_label": "test", "server_url": "builtin:test"}
+ASKED_ONCE = {"runnel": {"permissions": {"test": {"permissionLevel": "moderate"}}}}
+
+
+def run_again(client, run, **more):
+    client.beta.threads.messages.create(run.thread_id, role="user", content="go")
+    again = client.beta.threads.runs.create(run.thread_id, assistant_id=run.assistant_id,
+                                            extra_body=ASKED_ONCE, **more)
+    return settled(client, again)
+
+
+def test_F35_F37_a_run_remembers_for_its_thread(client, http, upstream, log):
+    asks_for(upstream, call("test_count", path=log.name, text="counted"), text="Well.")
+    run = begin(client, [ONCE], extra_body=ASKED_ONCE)
+    (question,) = asked(run)
+    about = json.loads(question.function.arguments)
+    assert about["policy"] == "ask-once" and about["scopes"] == ["run", "thread", "assistant"]
+    run = submit(client, run, {question.id: json.dumps({"approve": True})})
+    assert run.status == "completed" and log.lines() == ["call_1"]
+    assert run_again(client, run).status == "completed"
+    assert log.lines() == ["call_1", "call_1"]
+    asks_for(upstream, call("test_count", path=log.name, text="other"), text="Well.")
+    again = run_again(client, run)
+    (question,) = asked(again)
+    submit(client, again, {question.id: '{"approve":false,"reason":"no","persistDecision":true}'})
+    asks_for(upstream, call("test_count", path=log.name, text="third"), text="Well.")
+    assert run_again(client, run).status == "completed"
+    assert json.loads(told(upstream.chats()[-1])["call_1"])["message"] == (
+        "Previously rejected by user: no")
+    grants = http.get(f"/v1/runnel/approval_grants?scope_id={run.thread_id}").json()["data"]
+    assert sorted((g["match"], g["approve"]) for g in grants) == [("exact", True), ("tool", False)]
+    client.beta.threads.delete(run.thread_id)
+    assert http.get(f"/v1/runnel/approval_grants?scope_id={run.thread_id}").json()["data"] == []
+
+
+def test_F35_a_run_remembers_for_its_assistant(client, upstream, log):
+    asks_for(upstream, call("test_count", path=log.name, text="counted"), text="Well.")
+    run = begin(client, [ONCE], extra_body=ASKED_ONCE)
+    said = {"approve": True, "remember": {"scope": "assistant", "match": "tool"}}
+    submit(client, run, {asked(run)[0].id: json.dumps(said)})
+    elsewhere = client.beta.threads.create_and_run(
+        assistant_id=run.assistant_id, extra_body=ASKED_ONCE,
+        thread={"messages": [{"role": "user", "content": "go"}]})
+    assert settled(client, elsewhere).status == "completed"
+    assert log.lines() == ["call_1", "call_1"]
+    assert begin(client, [ONCE], extra_body=ASKED_ONCE).status == "requires_action"
+
+
+@pytest.mark.parametrize("said, why", [
+    ({"remember": {"scope": "all"}}, "Invalid value for 'remember.scope'"),
+    ({"remember": {"scope": "user"}}, "names no 'user'"),
+], ids=str)
+def test_F35_F44_what_cannot_be_remembered_is_a_refusal(client, http, upstream, log, said, why):
+    asks_for(upstream, call("test_count", path=log.name, text="counted"), text="Well.")
+    run = begin(client, [ONCE], extra_body=ASKED_ONCE)
+    run = submit(client, run, {asked(run)[0].id: json.dumps({"approve": True, **said})})
+    assert run.status == "completed" and log.lines() == []
+    assert why in told(upstream.chats()[-1])["call_1"]
+    assert http.get(f"/v1/runnel/approval_grants?scope_id={run.thread_id}").json()["data"] == []

@@ -20,7 +20,7 @@ STORE = pathlib.Path(__file__).resolve().parents[3] / "core/store"
 # sends with others (its faults are writer.*).
 ELSEWHERE = re.compile(r"group_|writer_|migrate|ensure_|put_key|store_key_(list|revoke|ensure)|"
                        r"begin|commit|rollback|events_|drop_lease|store_schema|submit_is_repeat|"
-                       r"calls_put|steps_put|approvals_put|store_approvals_give_back|runs_put|leases_put|key_opens|idempotency_forget|"
+                       r"calls_put|steps_put|approvals_put|runs_put|leases_put|key_opens|idempotency_forget|"
                        r"thread_message_count|conversation_item_count|items_append|import_|store_secret_|"
                        r"variables_put")
 

@@ -224,6 +224,15 @@ class Tour:
         self.ask("DELETE", f"{base}/a", known=(200, 404))
         self.ask("DELETE", f"/threads/{thread}", known=(200, 404))
 
+    def grants(self, approval):
+        base = "/runnel/approval_grants"
+        for order in ("asc", "desc"):
+            page = self.ask("GET", f"{base}?order={order}&limit=1")
+            self.ask("GET", f"{base}?order={order}&after={page['last_id']}")
+        grant = self.ask("GET", f"{base}/{page['last_id']}")
+        assert grant["approval_id"] == approval, grant
+        self.ask("DELETE", f"{base}/{page['last_id']}", known=(200, 404))
+
     def approvals(self):
         """An answer that was refused may have been taken all the same: then it is another's."""
         tools = [{"type": "mcp", "server_label": "basic", "server_url": "builtin:basic",
@@ -238,10 +247,11 @@ class Tour:
         for order in ("asc", "desc"):
             page = self.ask("GET", f"{base}?order={order}&limit=1")
             self.ask("GET", f"{base}?order={order}&after={page['last_id']}")
-        decided = self.ask("POST", f"{base}/{ids[0]}", {"approve": True})
+        decided = self.ask("POST", f"{base}/{ids[0]}", {"approve": True, "remember": {}})
         assert decided["status"] == "approved", decided
         answers = [[], *([{"type": "mcp_approval_response", "approval_request_id": id,
                            "approve": False}] for id in ids[1:])]
+        self.grants(ids[0])
         said = {"role": "user", "content": "go on"}
         for response, answer in zip(asked, answers):
             place = {"conversation": conversation} if response is asked[-1] else \

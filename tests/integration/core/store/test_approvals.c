@@ -62,7 +62,7 @@ static enum err_code take(const char *id, bool approve, const char *by, bool *re
 {
     struct approval_answer answer = {
         .id = id, .approve = approve, .reason = "because", .seen_used = true};
-    enum err_code rc = store_approvals_take(store, PROJECT, by, &answer, 1, NULL);
+    enum err_code rc = store_approvals_take(store, PROJECT, by, &answer, 1, NULL, NULL);
 
     *ret_lost = answer.lost;
     return rc;
@@ -130,7 +130,7 @@ static void F46_of_two_at_once_one_takes_it_up(void **state)
     asked(run, id);
     late.id = id;
     assert_int_equal(take(id, true, "resp_first", &lost), ERR_OK);
-    assert_int_equal(store_approvals_take(store, PROJECT, "resp_second", &late, 1, NULL),
+    assert_int_equal(store_approvals_take(store, PROJECT, "resp_second", &late, 1, NULL, NULL),
                      ERR_TAKEN);
 }
 
@@ -191,7 +191,7 @@ static void one_answer_that_does_not_fit_stores_none(void **state)
     assert_int_equal(take(second, false, "resp_gone", &lost), ERR_OK);
     answers[0] = (struct approval_answer){.id = first, .approve = true};
     answers[1] = (struct approval_answer){.id = second, .approve = true};
-    assert_int_equal(store_approvals_take(store, PROJECT, "resp_next", answers, 2, NULL),
+    assert_int_equal(store_approvals_take(store, PROJECT, "resp_next", answers, 2, NULL, NULL),
                      ERR_TAKEN);
     assert_int_equal(store_approval_get(store, PROJECT, first, &row, NULL), ERR_OK);
     assert_int_equal(row.status, APPROVAL_PENDING);
@@ -209,13 +209,14 @@ static void F46_deciding_is_not_taking_up(void **state)
     (void)state;
     asked(run, id);
     answer.id = id;
-    assert_int_equal(store_approval_decide(store, PROJECT, &answer, &row, NULL), ERR_OK);
+    assert_int_equal(store_approval_decide(store, PROJECT, &answer, NULL, &row, NULL), ERR_OK);
     assert_int_equal(row.status, APPROVAL_APPROVED);
     assert_string_equal(row.reason, "fine");
     assert_string_equal(row.used_by, "");
     approval_row_clear(&row);
     answer.approve = false;
-    assert_int_equal(store_approval_decide(store, PROJECT, &answer, &row, NULL), ERR_TAKEN);
+    assert_int_equal(store_approval_decide(store, PROJECT, &answer, NULL, &row, NULL),
+                     ERR_TAKEN);
     assert_int_equal(take(id, true, "resp_next", &lost), ERR_OK);
     assert_false(lost);
 }

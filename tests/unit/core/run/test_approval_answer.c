@@ -16,7 +16,7 @@ static void expect(const char *text, int approve, const char *reason)
         assert_string_equal(reply.reason, reason);
     else
         assert_null(reply.reason);
-    free(reply.reason);
+    approval_reply_clear(&reply);
 }
 
 static void test_F44_answers_of_every_form(void **state)
@@ -52,11 +52,28 @@ static void test_F44_what_cannot_be_read_is_no_approval(void **state)
         expect(bad[i], 0, "The answer to the approval request could not be read.");
 }
 
+/* Nobody has meant it: it is not remembered. */
+static void test_F35_F44_a_misspelt_memory_is_no_approval(void **state)
+{
+    struct approval_reply reply =
+        approval_reply_parse("{\"approve\":true,\"remember\":{\"scope\":\"all\"}}");
+
+    (void)state;
+    assert_false(reply.approve);
+    assert_true(reply.unreadable);
+    approval_reply_clear(&reply);
+    reply = approval_reply_parse("{\"approve\":false,\"remember\":{\"match\":\"tool\"}}");
+    assert_false(reply.unreadable);
+    assert_non_null(json_object_get(reply.said, "remember"));
+    approval_reply_clear(&reply);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_F44_answers_of_every_form),
         cmocka_unit_test(test_F44_what_cannot_be_read_is_no_approval),
+        cmocka_unit_test(test_F35_F44_a_misspelt_memory_is_no_approval),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

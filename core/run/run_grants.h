@@ -1,0 +1,50 @@
+#ifndef RUNNEL_CORE_RUN_RUN_GRANTS_H
+#define RUNNEL_CORE_RUN_RUN_GRANTS_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "core/run/run.h"
+#include "core/store/rows.h"
+#include "core/tool/permission.h"
+
+/*
+ * run_grants.h -- answers that are remembered, and the calls of a turn; on the run's loop.
+ *
+ * A loop does not wait for the store: which calls somebody has answered for before is looked up by a
+ * tool worker, for all calls of the turn at once, after their arguments are known and before anybody
+ * is asked. When it cannot be looked up, nothing is remembered and the question is asked.
+ */
+
+/* A call whose answer may be remembered (run_memory_policy()). */
+struct recall {
+    char tool[2 * ID_LIMIT + 160];        /* "group/tool" or "server label/tool" */
+    char key[PERMISSION_KEY_SIZE];        /* of the arguments */
+    char definition[PERMISSION_KEY_SIZE]; /* of the tool */
+    bool said;                            /* only what somebody asked to be remembered counts */
+    char grant_id[ID_LIMIT + 1];          /* of what is remembered, or "" */
+    bool approve;
+    char *reason;
+};
+void recall_free(struct recall *recall);
+
+/* SHA-256 over what a tool is: its name, description and schema; of a remote server's also where that
+ * is. An approval counts for no other. */
+void tool_use_definition(const struct tool_use *use, char ret_hash[PERMISSION_KEY_SIZE]);
+
+/* Looks up what is remembered of our calls of the turn; then: `then`, which may be at once. */
+void run_recall_grants(struct run *run, void (*then)(struct run *run));
+/* The workers' bell. */
+void run_collect_recalled(struct run *run);
+void run_stop_recalling(struct run *run);
+
+/* The same without looking up: for a call whose answer has come. */
+void run_note_recall(struct run *run, struct call *call);
+
+/* What an answer about the call may be remembered by (grant.h), as JSON; NULL for nothing. */
+char *run_grant_memory(const struct run *run, const struct call *call);
+
+/* What its item says when an answer was remembered; NULL when none was. New reference. */
+json_t *recall_note(const struct recall *recall);
+
+#endif

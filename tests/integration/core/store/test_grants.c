@@ -1,0 +1,184 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka needs the four above. */
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/mem.h"
+#include "core/store/grants.h"
+#include "tests/integration/core/store/samples.h"
+#include "tests/support/pg_fixture.h"
+
+static struct store *store;
+
+/* One that a run's write carries; its id. */
+static void put(const char *scope, const char *scope_id, const char *match, const char *key,
+                bool approve, char ret_id[ID_SIZE])
+{
+    struct run_row run = sample_run("", RUN_COMPLETED);
+    struct run_write *write = sample_write(&run, 0);
+    struct grant_row grant = {
+        .scope = mem_strdup(scope),
+        .scope_id = mem_strdup(scope_id),
+        .tool = mem_strdup("a/b"),
+        .match = mem_strdup(match),
+        .match_key = mem_strdup(key),
+        .type = mem_strdup(strcmp(match, "pattern") == 0 ? "bash" : ""),
+        .definition = mem_strdup("now"),
+        .approve = approve,
+        .created_at = clock_wall_us(),
+    };
+
+    id_make(ret_id, "grant_");
+    memcpy(grant.id, ret_id, ID_SIZE);
+    (void)snprintf(grant.approval_id, sizeof(grant.approval_id), "mcpr_1");
+    write->create = true;
+    write->grants = mem_new(struct grant_row);
+    *write->grants = grant;
+    write->grant_count = 1;
+    assert_int_equal(sample_put(store, write), ERR_OK);
+    run_row_clear(&run);
+}
+
+static const struct grant_place here = {.project = PROJECT,
+                                        .run = "run_here",
+                                        .thread = "thread_here",
+                                        .parent = "",
+                                        .assistant = "asst_here",
+                                        .user = "ada"};
+
+/* The grant that counts, or "". */
+static const char *find_at(const struct grant_place *place, struct grant_question question)
+{
+    static char id[ID_LIMIT + 1];
+    struct grant_row *grants;
+
+    assert_int_equal(store_grants_find(store, place, &question, 1, &grants, NULL), ERR_OK);
+    memcpy(id, grants[0].id, sizeof(id));
+    grant_rows_free(grants, 1);
+    return id;
+}
+
+static const char *find(const char *tool, const char *key, const char *definition)
+{
+    return find_at(&here,
+                   (struct grant_question){.tool = tool, .key = key, .definition = definition});
+}
+
+static void F47_a_grant_is_for_one_definition_of_one_tool(void **state)
+{
+    char id[ID_SIZE];
+
+    (void)state;
+    put("thread", "thread_here", "exact", "k1", true, id);
+    assert_string_equal(find("a/b", "k1", "now"), id);
+    assert_string_equal(find("a/b", "k1", "changed"), "");
+    assert_string_equal(find("a/c", "k1", "now"), "");
+    assert_string_equal(find("a/b", "k2", "now"), "");
+}
+
+static void F35_the_narrowest_word_counts(void **state)
+{
+    char wide[ID_SIZE], near[ID_SIZE], tool[ID_SIZE];
+
+    (void)state;
+    put("run", "run_here", "tool", "", false, tool);
+    put("user", "ada", "exact", "k3", true, wide);
+    assert_string_equal(find("a/b", "k3", "now"), wide);
+    put("assistant", "asst_here", "exact", "k3", false, near);
+    assert_string_equal(find("a/b", "k3", "now"), near);
+    assert_string_equal(find("a/b", "k4", "now"), tool);
+    assert_int_equal(store_grant_delete(store, PROJECT, tool, NULL), ERR_OK);
+    assert_string_equal(find("a/b", "k4", "now"), "");
+}
+
+static void F35_the_same_answer_again_takes_its_place(void **state)
+{
+    char first[ID_SIZE], second[ID_SIZE];
+    struct grant_row row;
+
+    (void)state;
+    put("thread", "thread_here", "exact", "k5", true, first);
+    put("thread", "thread_here", "exact", "k5", false, second);
+    assert_string_equal(find("a/b", "k5", "now"), second);
+    assert_int_equal(store_grant_get(store, PROJECT, first, &row, NULL), ERR_NOT_FOUND);
+}
+
+static void F47_a_pattern_ends_in_a_star_or_is_the_text(void **state)
+{
+    struct grant_question question = {
+        .tool = "a/b", .key = "", .definition = "now", .type = "bash"};
+    char star[ID_SIZE], plain[ID_SIZE];
+
+    (void)state;
+    put("thread", "thread_here", "pattern", "git *", true, star);
+    put("thread", "thread_here", "pattern", "l_%", true, plain);
+    question.text = "git push";
+    assert_string_equal(find_at(&here, question), star);
+    question.text = "gitx";
+    assert_string_equal(find_at(&here, question), "");
+    question.text = "l_%";
+    assert_string_equal(find_at(&here, question), plain);
+    question.text = "lsx";
+    assert_string_equal(find_at(&here, question), "");
+    question.type = "files";
+    question.text = "git push";
+    assert_string_equal(find_at(&here, question), "");
+}
+
+static void F46_other_projects_and_places_see_nothing(void **state)
+{
+    struct grant_question question = {.tool = "a/b", .key = "k6", .definition = "now"};
+    struct grant_place place = here;
+    char id[ID_SIZE];
+    struct grant_row row;
+
+    (void)state;
+    put("thread", "thread_here", "exact", "k6", true, id);
+    place.thread = "thread_there";
+    assert_string_equal(find_at(&place, question), "");
+    place = here;
+    place.project = "proj_other";
+    assert_string_equal(find_at(&place, question), "");
+    assert_int_equal(store_grant_get(store, "proj_other", id, &row, NULL), ERR_NOT_FOUND);
+    assert_int_equal(store_grant_delete(store, "proj_other", id, NULL), ERR_NOT_FOUND);
+    question.said = true; /* nobody has asked for it to be remembered */
+    assert_string_equal(find_at(&here, question), "");
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    store = pg_fixture_store();
+    if (!store)
+        return -1;
+    samples_start();
+    return store_writers_start(store, NULL) ? -1 : 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    store_writers_stop(store);
+    samples_stop();
+    pg_fixture_end(store);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(F47_a_grant_is_for_one_definition_of_one_tool),
+        cmocka_unit_test(F35_the_narrowest_word_counts),
+        cmocka_unit_test(F35_the_same_answer_again_takes_its_place),
+        cmocka_unit_test(F47_a_pattern_ends_in_a_star_or_is_the_text),
+        cmocka_unit_test(F46_other_projects_and_places_see_nothing),
+    };
+
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

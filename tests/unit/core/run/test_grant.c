@@ -1,0 +1,106 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka needs the four above. */
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/run/grant.h"
+
+#define MEMORY(more)                                                                     \
+    "{\"tool\":\"a/b\",\"key\":\"k\",\"scopes\":{\"thread\":\"thread_1\",\"assistant\":" \
+    "\"asst_1\"}" more "}"
+#define ONCE  MEMORY(",\"default\":\"thread\"")
+#define CHAIN "{\"tool\":\"a/b\",\"key\":\"k\",\"scopes\":{\"thread\":\"resp_1\"}}"
+
+/* "scope scope_id match match_key type" of each, or the place of the complaint. */
+static void expect(const char *said, const char *memory, const char *run, const char *wanted)
+{
+    json_auto_t *object = json_parse_own(said);
+    struct grant_answer answer = {.approval_id = "mcpr_1",
+                                  .memory = memory,
+                                  .definition = "d",
+                                  .approve = true,
+                                  .run = run};
+    struct grant_row *grants = NULL;
+    size_t count = 0;
+    AUTO_BUF got = {0};
+    struct err err;
+
+    if (grants_make(object, "x", &answer, &grants, &count, &err)) {
+        buf_addf(&got, "! %s", err.param);
+        assert_int_equal(count, 0);
+    }
+    for (size_t i = 0; i < count; i++)
+        buf_addf(&got, "%s%s %s %s %s %s", i ? ", " : "", grants[i].scope, grants[i].scope_id,
+                 grants[i].match, grants[i].match_key, grants[i].type);
+    assert_string_equal(got.length ? got.data : "", wanted);
+    grant_rows_free(grants, count);
+}
+
+static void F35_an_answer_goes_where_it_says(void **state)
+{
+    (void)state;
+    expect(NULL, ONCE, "run_1", "thread thread_1 exact k ");
+    expect("{\"remember\":{}}", MEMORY(""), "run_1", "thread thread_1 exact k ");
+    expect("{\"remember\":{\"scope\":\"run\"}}", ONCE, "run_1", "run run_1 exact k ");
+    expect("{\"remember\":{\"scope\":\"assistant\",\"match\":\"tool\"}}", ONCE, NULL,
+           "assistant asst_1 tool  ");
+    expect("{\"remember\":{}}", CHAIN, "resp_2", "thread resp_2 exact k ");
+    expect("{\"remember\":{}}", CHAIN, NULL, "thread resp_1 exact k ");
+}
+
+static void F37_older_words(void **state)
+{
+    (void)state;
+    expect("{\"persistDecision\":true}", ONCE, "run_1", "thread thread_1 tool  ");
+    expect("{\"persistDecision\":false}", ONCE, "run_1", "");
+    expect("{\"persistDecision\":true,\"remember\":{}}", ONCE, "run_1", "! x.persistDecision");
+}
+
+static void F35_nothing_is_remembered_that_nobody_asked_for(void **state)
+{
+    (void)state;
+    expect(NULL, MEMORY(""), "run_1", "");
+    expect(NULL, NULL, "run_1", "");
+    expect("{}", NULL, "run_1", "");
+}
+
+static void F35_what_cannot_be_remembered_is_refused(void **state)
+{
+    (void)state;
+    expect("{\"remember\":{}}", NULL, "run_1", "! x.remember");
+    expect("{\"persistDecision\":true}", NULL, "run_1", "! x.persistDecision");
+    expect("{\"remember\":{\"scope\":\"run\"}}", ONCE, NULL, "! x.remember");
+    expect("{\"remember\":{\"scope\":\"user\"}}", ONCE, "run_1", "! x.remember");
+    expect("{\"remember\":{\"match\":\"pattern\"}}", ONCE, "run_1", "! x.remember");
+    expect("{\"remember\":{\"match\":\"all\"}}", ONCE, "run_1", "! x.remember.match");
+    expect("{\"remember\":{\"ttl_s\":1.5}}", ONCE, "run_1", "! x.remember.ttl_s");
+    expect("{\"remember\":{\"ttl_s\":315360001}}", ONCE, "run_1", "! x.remember.ttl_s");
+    expect("{\"remember\":{\"until\":1}}", ONCE, "run_1", "! x.remember.until");
+    expect("{\"remember\":[]}", ONCE, "run_1", "! x.remember");
+}
+
+static void F47_patterns_are_those_of_the_question(void **state)
+{
+    (void)state;
+    expect("{\"remember\":{\"match\":\"pattern\"}}",
+           MEMORY(",\"type\":\"bash\",\"patterns\":[\"git *\",\"ls\"]"), "run_1",
+           "thread thread_1 pattern git * bash, thread thread_1 pattern ls bash");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(F35_an_answer_goes_where_it_says),
+        cmocka_unit_test(F37_older_words),
+        cmocka_unit_test(F35_nothing_is_remembered_that_nobody_asked_for),
+        cmocka_unit_test(F35_what_cannot_be_remembered_is_refused),
+        cmocka_unit_test(F47_patterns_are_those_of_the_question),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
