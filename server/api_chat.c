@@ -18,11 +18,12 @@
 #include "core/base/json.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
-#include "core/model/mask.h"
 #include "core/model/model.h"
 #include "core/net/http_client.h"
+#include "core/run/before_send.h"
 #include "core/run/engine.h"
 #include "server/api.h"
+#include "server/masking.h"
 #include "server/params.h"
 #include "server/server.h"
 #include "server/upstream_call.h"
@@ -34,10 +35,16 @@
 struct chat {
     struct loop *loop;
     const struct model_upstream *upstream;
-    struct loop_task start, stream_ready, request_done;
-    char *request;
+    struct loop_task start, stream_ready, request_done, looked;
+    char *request; /* the bytes that came; NULL where a hook has to see them first */
     size_t request_length;
     bool wants_stream;
+
+    /* For the operator's hook. */
+    struct before_send *hook;
+    json_t *asked_for; /* the request, its messages being with the hook */
+    struct outgoing outgoing;
+    bool looking;
 
     /* The loop's; go_on() may read them, because the loop waits for it meanwhile. */
     struct http_call *call; /* NULL once it is over */
@@ -56,9 +63,11 @@ struct chat {
 
 static void free_if_over(struct chat *chat)
 {
-    if (chat->call || chat->sink || !chat->request_is_done)
+    if (chat->call || chat->sink || chat->looking || !chat->request_is_done)
         return;
     free(chat->request);
+    json_decref(chat->asked_for);
+    json_decref(chat->outgoing.messages);
     buf_clear(&chat->body);
     free(chat);
 }
@@ -277,9 +286,8 @@ static void on_done(void *arg, enum err_code rc, const struct err *error)
     free_if_over(chat);
 }
 
-static void start_chat(struct loop_task *task)
+static void call_upstream(struct chat *chat)
 {
-    struct chat *chat = CONTAINER_OF(task, struct chat, start);
     struct upstream_call call = {
         .upstream = chat->upstream,
         .method = "POST",
@@ -293,9 +301,55 @@ static void start_chat(struct loop_task *task)
         .arg = chat,
     };
 
+    chat->call = upstream_call_start(chat->loop, &call);
+}
+
+/* Any thread. */
+static void hook_is_done(struct outgoing *outgoing)
+{
+    struct chat *chat = CONTAINER_OF(outgoing, struct chat, outgoing);
+
+    loop_post(chat->loop, &chat->looked);
+}
+
+static void fail_looking(struct chat *chat)
+{
+    log_warn("a chat was not sent: %s", chat->outgoing.why.text);
+    chat->failed = true;
+    err_set(&chat->why, ERR_INTERNAL, "The request could not be prepared for the model.");
+    let_go_on(chat);
+}
+
+static void looked(struct loop_task *task)
+{
+    struct chat *chat = CONTAINER_OF(task, struct chat, looked);
+
+    chat->looking = false;
+    if (chat->outgoing.rc) {
+        fail_looking(chat);
+    } else if (chat->sink) {
+        json_object_set(chat->asked_for, "messages", chat->outgoing.messages);
+        chat->request = json_text(chat->asked_for);
+        chat->request_length = strlen(chat->request);
+        call_upstream(chat);
+    }
+    free_if_over(chat);
+}
+
+static void start_chat(struct loop_task *task)
+{
+    struct chat *chat = CONTAINER_OF(task, struct chat, start);
+
     chat->sink->gone = client_gone;
     chat->sink->gone_arg = chat;
-    chat->call = upstream_call_start(chat->loop, &call);
+    if (!chat->asked_for) {
+        call_upstream(chat);
+        return;
+    }
+    chat->looking = true;
+    chat->outgoing.messages = json_incref(json_object_get(chat->asked_for, "messages"));
+    json_object_del(chat->asked_for, "messages"); /* nobody else holds a part of it */
+    chat->hook->look(chat->hook, &chat->outgoing);
 }
 
 /* ---- The endpoint ---- */
@@ -318,26 +372,17 @@ static enum err_code find_upstream(struct request *request,
     return ERR_OK;
 }
 
-/* What goes on: the bytes that came, unless there are masks for the messages. The caller frees. */
-static enum err_code masked_body(struct request *request, char **ret_body, size_t *ret_length,
-                                 struct err *err)
+/* What goes on: the bytes that came, unless somebody has to see the messages. */
+static void take_request(struct chat *chat, struct request *request)
 {
-    const struct masks *masks = request_server(request)->config->masks;
-    const char *body = request_body(request, ret_length);
-    json_auto_t *copy = NULL;
-    struct err why = {0};
+    const char *body = request_body(request, &chat->request_length);
 
-    if (masks) {
-        copy = json_deep_copy(request_json(request));
-        if (masks_apply(masks, json_object_get(copy, "messages"), &why)) {
-            log_warn("a chat was not sent: %s", why.text);
-            return err_set(err, ERR_INTERNAL, "the masks could not be applied");
-        }
-    }
-    *ret_body = copy ? json_text(copy) : mem_strndup(body, *ret_length);
-    if (copy)
-        *ret_length = strlen(*ret_body);
-    return ERR_OK;
+    chat->hook = masking_hook(request_server(request)->masking);
+    if (chat->hook && json_object_get(request_json(request), "messages"))
+        chat->asked_for = json_deep_copy(request_json(request));
+    else
+        chat->request = mem_strndup(body, chat->request_length);
+    chat->outgoing.done = hook_is_done;
 }
 
 enum err_code api_chat_completions(struct request *request, struct err *err)
@@ -345,24 +390,20 @@ enum err_code api_chat_completions(struct request *request, struct err *err)
     const struct model_upstream *upstream = NULL;
     struct request_later later = {.go_on = go_on, .drop = dropped};
     bool stream = false;
-    char *body = NULL;
-    size_t length = 0;
     struct chat *chat;
     enum err_code rc = find_upstream(request, &upstream, err);
 
     if (!rc)
         rc = param_bool(request_json(request), "", "stream", &stream, err);
-    if (!rc)
-        rc = masked_body(request, &body, &length, err);
     if (rc)
         return rc;
     chat = mem_new(struct chat);
     chat->loop = engine_any_loop(request_server(request)->engine);
     chat->upstream = upstream;
     chat->wants_stream = stream;
-    chat->request = body;
-    chat->request_length = length;
+    take_request(chat, request);
     chat->start.run = start_chat;
+    chat->looked.run = looked;
     chat->stream_ready.run = stream_ready;
     chat->request_done.run = request_done;
     later.arg = chat;

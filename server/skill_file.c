@@ -106,6 +106,8 @@ enum err_code skill_file_parse(const char *content, const char *param,
                      err);
     if (!prompt[strspn(prompt, " \t\r\n")])
         return wrong(param, "there are no instructions behind the front matter", err);
+    if ((size_t)(end - matter) > SKILL_MATTER_LIMIT) /* reading YAML takes the square of it */
+        return wrong(param, "the front matter is longer than 8192 bytes", err);
     rc = read_matter(matter, (size_t)(end - matter), param, ret_row, err);
     if (rc)
         return rc;

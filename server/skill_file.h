@@ -18,6 +18,7 @@
  */
 
 #define SKILL_FILE_LIMIT        ((size_t)128 << 10) /* bytes */
+#define SKILL_MATTER_LIMIT      ((size_t)8 << 10)   /* of them, the front matter */
 #define SKILL_NAME_LIMIT        ((size_t)64)        /* a to z, digits, and - between them */
 #define SKILL_DESCRIPTION_LIMIT ((size_t)1024)      /* characters; one line */
 

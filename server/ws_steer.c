@@ -170,8 +170,10 @@ static bool is_answered(const struct item_row *const *items, size_t count,
 static json_t *required_stub(const struct stub *stub, const struct item_row *item)
 {
     json_t *required = json_build("{s:s}", "type", stub->output);
+    bool is_question = strcmp(stub->key, "approval_request_id") == 0;
 
-    json_set_string(required, stub->key, *item->call_id ? item->call_id : item->id);
+    json_set_string(required, stub->key,
+                    is_question || !*item->call_id ? item->id : item->call_id);
     if (strcmp(item->type, "function_call") == 0) {
         json_auto_t *body = json_parse_own(item->body);
 

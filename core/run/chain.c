@@ -85,6 +85,11 @@ void chain_clear(struct chain *chain)
 
 /* ---- Going on ---- */
 
+bool chain_has_room(const struct chain *chain)
+{
+    return chain->rounds < chain->max_rounds && chain->all_calls < chain->max_calls;
+}
+
 bool chain_admit(struct chain *chain)
 {
     if (chain->rounds >= chain->max_rounds)

@@ -59,9 +59,9 @@ void run_check_result(const struct run *run, struct call *call)
 void run_withhold_variable(struct call *call, const struct variable *variable)
 {
     json_decref(call->withheld->variable);
-    call->withheld->variable =
-        json_build("{s:s, s:s, s:s}", "name", variable->name, "value", variable->value,
-                   "description", variable->description);
+    call->withheld->variable = json_build(
+        "{s:s, s:s, s:s, s:I}", "name", variable->name, "value", variable->value, "description",
+        variable->description, "created_at", (json_int_t)variable->created_at);
 }
 
 void run_freeze_result(struct call *call, const char *text)
@@ -182,7 +182,7 @@ static void make_variable(struct run *run, const json_t *held)
         .type = VARIABLE_TOOL_CALL_RESULT,
         .value = mem_strdup(json_get_string(held, "value", "")),
         .description = mem_strdup(json_get_string(held, "description", NULL)),
-        .created_at = clock_wall_us(),
+        .created_at = json_get_int(held, "created_at", clock_wall_us()),
     };
 
     variable.length = (int64_t)variable_length(variable.value);

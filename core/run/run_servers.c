@@ -109,7 +109,8 @@ static json_t *allowed_of(const struct run_server *server, const json_t *tools)
     return mcp_tools_allowed(some, json_object_get(server->server->entry, "allowed_tools"));
 }
 
-/* A list that the client has brought along has no mark. */
+/* A list that the client has brought along has no mark; it does not count where the operator says what
+ * may be used, because that may depend on what a list says of its tools. */
 static bool is_list_of(const struct run_server *server, const struct item_row *item,
                        const json_t *body, const char *mark)
 {
@@ -117,7 +118,7 @@ static bool is_list_of(const struct run_server *server, const struct item_row *i
     const char *its = json_get_string(json_object_get(body, "runnel"), "server", NULL);
 
     if (strcmp(label, server->server->label) != 0 ||
-        (its ? strcmp(its, mark) != 0 : !item->input))
+        (its ? strcmp(its, mark) != 0 : server->server->named || !item->input))
         return false;
     return json_absent(json_object_get(body, "error")) && item->status != ITEM_INCOMPLETE &&
            item->status != ITEM_IN_PROGRESS;

@@ -119,10 +119,14 @@ static const json_t *visible_files(struct run *run, const struct tool_use *use)
 static const char interrupted[] =
     "The server restarted while this tool ran; it may or may not have taken effect.";
 
-/* A call that may have run already is run again only if that can do no harm. */
+/* A call that may have run already is run again only if that can do no harm; and if it was planned,
+ * only if it is known that somebody has allowed what its plan asked for. */
 static bool may_repeat(const struct call *call)
 {
-    return !call->use || call->use->handler->flags & TOOL_IDEMPOTENT;
+    if (!call->use)
+        return true;
+    return call->use->handler->flags & TOOL_IDEMPOTENT &&
+           (!call->use->handler->plan || *call->approval_id);
 }
 
 /* Why a call that was asked about does not run. */
@@ -514,10 +518,11 @@ static void resume_call(struct run *run, struct call *call)
         start_call(run, call);
         return;
     }
-    if (!chain_admit(&run->chain)) {
+    if (!chain_has_room(&run->chain)) {
         leave_call(run, call); /* it had not begun, because it may not */
         return;
     }
+    chain_count_call(&run->chain);
     err_set(&err, ERR_INTERNAL, "%s", interrupted);
     refuse_call(run, call, &err);
 }

@@ -83,7 +83,8 @@ static enum err_code make_variable(struct db *db, const char *project,
         .type = VARIABLE_TOOL_CALL_RESULT,
         .value = mem_strdup(json_get_string(held, "value", "")),
         .description = mem_strdup(json_get_string(held, "description", NULL)),
-        .created_at = clock_wall_us(),
+        /* Not the time of the answer: whoever goes on from the run sees what it had when it ended. */
+        .created_at = json_get_int(held, "created_at", clock_wall_us()),
     };
     AUTO_BATCH batch = {0};
     AUTO_DB_ARGS args = {0};
@@ -94,7 +95,9 @@ static enum err_code make_variable(struct db *db, const char *project,
                    json_get_string(held, "name", ""));
     variable_add(&batch, &owner, scope, &variable);
     batch_finish(&batch, &args);
-    rc = db_exec(db, &variables_put, &args, NULL, err);
+    rc = variables_lock_scope(db, project, scope, err);
+    if (!rc)
+        rc = db_exec(db, &variables_put, &args, NULL, err);
     return rc ? rc : evict(db, project, scope, err);
 }
 
@@ -132,9 +135,9 @@ enum err_code approval_results_apply(struct db *db, const char *project, const c
 {
     static const struct db_statement select = {
         "approvals_held",
-        "SELECT a.id, a.status, a.reason, a.run_id, coalesce(a.thread_id, a.run_id), a.held, "
-        "i.body"
-        " FROM approvals a LEFT JOIN items i ON i.project_id = a.project_id"
+        "SELECT a.id, a.status, a.reason, a.run_id, coalesce(t.id, a.run_id), a.held, i.body"
+        " FROM approvals a LEFT JOIN threads t ON t.project_id = a.project_id"
+        "  AND t.id = a.thread_id LEFT JOIN items i ON i.project_id = a.project_id"
         "  AND i.id = a.held::json ->> 'item'"
         " WHERE a.project_id = $1 AND a.id = ANY ($2::text[]) AND a.held IS NOT NULL"
         " ORDER BY a.id"};

@@ -101,3 +101,25 @@ def test_F110_killed_at_a_step_of_a_call(fault_server, upstream, database, log, 
     told = [m["content"] for m in upstream.chats()[-1]["messages"] if m["role"] == "tool"]
     assert told == [made.call()[1]]
     check_database(database, fault_server.settings["database_url"])
+
+
+def test_F110_a_call_that_ran_is_not_said_to_be_beyond_the_limit(fault_server, upstream, log):
+    """The one beside it was: its refusal is in the store when the server is killed."""
+    upstream.script(
+        {"match": {"user": "[SYSTEM]"}, "answer": {"text": "Enough."}},
+        {"answer": {"tool_calls": [call("test_count", 1, path=log.name, ms=2500),
+                                   call("test_count", 2, path=log.name)]}})
+    answer = fault_server.api().post("/responses", json={
+        "model": "demo", "input": "go", "tools": [TEST_TOOLS], "background": True, "max_tool_calls": 1})
+    path = f"/responses/{answer.json()['id']}"
+    eventually(log.lines, lambda lines: lines == ["call_1"])
+    eventually(lambda: fault_server.api().get(path).json()["output"],
+               lambda items: any(i["type"] == "mcp_call" and i["status"] == "incomplete" for i in items))
+    fault_server.kill()
+    fault_server.start()
+    done = eventually(lambda: fault_server.api().get(path).json(),
+                      lambda run: run["status"] in FINAL, seconds=60)
+    assert done["status"] == "completed" and log.lines() == ["call_1"]
+    told = {m["tool_call_id"]: m["content"] for m in upstream.chats()[-1]["messages"]
+            if m["role"] == "tool"}
+    assert told["call_1"] == LOST and "max_calls_reached" in told["call_2"], told

@@ -75,6 +75,7 @@ def test_F107_a_skill_is_its_projects_own(server, stranger_key, make):
     (skill_file(description="a" * 1025), "needs a 'description'"),
     (skill_file(more="name: b\n"), "SKILL.md:3: 'name' is given twice"),
     (skill_file(more="x: [\n"), "SKILL.md:"),
+    (skill_file(more="x: " + "[" * 100000 + "\n"), "longer than 8192 bytes"),
 ])
 def test_F107_what_is_no_skill_is_refused(http, content, words):
     answer = http.post("/v1/skills", json={"content": content})

@@ -117,6 +117,22 @@ def test_input_waits_for_what_the_client_must_answer(ws, upstream, lane):
     assert [message["content"] for message in told[-3:]] == ["sunny", "one", "two"]
 
 
+def test_input_waits_for_an_approval(ws, upstream):
+    """It is asked for by the id of its question, which the answer has to name."""
+    upstream.script({"match": {"tool_results": True}, "answer": {"text": "Well."}},
+                    {"answer": {"tool_calls": [call("test_slow", 1, text="fact")], "delay_ms": 500}})
+    first = begin(ws, tools=[{**TEST, "require_approval": "always"}])
+    steer(ws, first, "one")
+    events = ws.until("response.steer.pending")
+    (question,) = (i for e in events if e["type"] == "response.completed" for i in e["response"]["output"]
+                   if i["type"] == "mcp_approval_request")
+    (required,) = events[-1]["required_input"]
+    assert required == {"type": "mcp_approval_response", "approval_request_id": question["id"]}
+    said = ws.ask(input=[{**required, "approve": True}], previous_response_id=first,
+                  tools=[{**TEST, "require_approval": "always"}])
+    assert text_of(said) == "Well."
+
+
 def failed(ws):
     event = ws.until("response.steer.failed")[-1]
     return event["error"]["code"], event["steer"]
