@@ -44,6 +44,7 @@ const struct tool_handler *const all_handlers[] = {
     &test_careful_handler,
     &test_data_handler,
     &test_lines_handler,
+    &test_brief_handler,
     &test_notes_handler,
     &test_number_handler,
     &test_count_handler,

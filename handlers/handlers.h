@@ -47,6 +47,7 @@ extern const struct tool_handler skill_handler;
 /* Group "test", only in builds with RUNNEL_TEST_HANDLERS. */
 extern const struct tool_group test_group;
 extern const struct tool_handler test_slow_handler;
+extern const struct tool_handler test_brief_handler;
 extern const struct tool_handler test_backwards_handler;
 extern const struct tool_handler test_outside_handler;
 extern const struct tool_handler test_stream_handler;

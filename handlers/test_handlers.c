@@ -326,6 +326,19 @@ static char *format_lines(const json_t *data, const json_t *args, struct err *er
     return buf_take(&text);
 }
 
+/* How many pieces it was given, and how long its text is; of none, nobody has more to say. */
+static char *compress_pieces(const json_t *args)
+{
+    const json_t *pieces = json_object_get(args, "pieces");
+
+    return json_is_array(pieces) ? mem_printf("%zu\npieces", json_array_size(pieces)) : NULL;
+}
+
+static char *compress_text(const char *text)
+{
+    return *text ? mem_printf("%zu bytes", strlen(text)) : NULL;
+}
+
 /* args.notes, args.ms apart, then a title, the number of notes, and a picture. */
 static enum err_code run_notes(struct tool_call *call, struct tool_result *ret_result,
                                struct err *err)
@@ -411,6 +424,13 @@ const struct tool_handler test_careful_handler = {.name = "test_careful",
                                                   .run = run_slow};
 TEST_HANDLER(data, "Gives args.data.", PLAIN, run_data);
 TEST_HANDLER(lines, "Gives args.data, as lines.", .format = format_lines, run_data);
+const struct tool_handler test_brief_handler = {.name = "test_brief",
+                                                .group = "test",
+                                                .description = "As test_slow, in few words where it is logged.",
+                                                .parameters = ANY,
+                                                .run = run_slow,
+                                                .compress_args = compress_pieces,
+                                                .compress_result = compress_text};
 TEST_HANDLER(notes, "Shows args.notes, args.ms apart.", PLAIN, run_notes);
 const struct tool_handler test_number_handler = {.name = "test_number",
                                                  .group = "test",

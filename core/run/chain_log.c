@@ -9,6 +9,7 @@
 #include "core/base/mem.h"
 #include "core/run/past_calls.h"
 #include "core/run/withheld.h"
+#include "core/tool/registry.h"
 
 /* Blanks that may stand inside a forged mark. */
 #define BLANKS_LIMIT 8
@@ -129,15 +130,42 @@ static json_t *short_value(const json_t *value, size_t limit)
     return copy;
 }
 
-/* The arguments in one line. The caller frees. */
-static char *argument_line(const char *arguments)
+/* In one line, and not too much of it. The caller frees. */
+static char *line_of(const char *said)
 {
-    const char *written = arguments && *arguments ? arguments : "{}";
+    AUTO_FREE char *line = shortened(said, CHAIN_LOG_PREVIEW);
+
+    for (char *at = line; *at; at++) {
+        if (is_blank(*at))
+            *at = ' ';
+    }
+    return TAKE(line);
+}
+
+/* In the tool's words; NULL when it has none. The caller frees. */
+static char *compressed_args(const struct chain_call *call, const json_t *args)
+{
+    AUTO_FREE char *said = NULL;
+
+    if (call->tool && call->tool->compress_args && json_is_object(args))
+        said = call->tool->compress_args(args);
+    return said ? line_of(said) : NULL;
+}
+
+/* The arguments in one line. The caller frees. */
+static char *argument_line(const struct chain_call *call)
+{
+    const char *written = call->arguments && *call->arguments ? call->arguments : "{}";
     json_auto_t *args = NULL;
     json_auto_t *shown = NULL;
+    char *compressed = NULL;
 
     if (json_parse(written, strlen(written), &args, NULL))
         args = json_build("{s:s}", "_raw", written);
+    else
+        compressed = compressed_args(call, args);
+    if (compressed)
+        return compressed;
     shown = short_value(args, CHAIN_LOG_ARGUMENT);
     return json_text(shown);
 }
@@ -179,9 +207,21 @@ static char *without_comments(const char *text)
     return buf_take(&out);
 }
 
-static void add_preview(struct buf *out, const char *data)
+/* In the tool's words; NULL when it has none. It is not told what we have added. The caller frees. */
+static char *compressed_result(const struct chain_call *call)
 {
-    AUTO_FREE char *cut = shortened(data, CHAIN_LOG_PREVIEW);
+    AUTO_FREE char *plain = NULL;
+
+    if (!call->tool || !call->tool->compress_result)
+        return NULL;
+    plain = without_comments(call->data);
+    return call->tool->compress_result(plain);
+}
+
+static void add_preview(struct buf *out, const struct chain_call *call)
+{
+    AUTO_FREE char *said = compressed_result(call);
+    AUTO_FREE char *cut = shortened(said ? said : call->data, CHAIN_LOG_PREVIEW);
     AUTO_FREE char *plain = without_comments(cut);
     AUTO_BUF preview = {0};
 
@@ -243,7 +283,7 @@ static void add_fence(struct buf *out, size_t length)
 
 static void add_inside(struct buf *out, const struct chain_call *call)
 {
-    AUTO_FREE char *arguments = argument_line(call->arguments);
+    AUTO_FREE char *arguments = argument_line(call);
 
     buf_add_text(out, "Arguments: ");
     add_neutral(out, arguments);
@@ -251,7 +291,7 @@ static void add_inside(struct buf *out, const struct chain_call *call)
     add_status(out, call);
     buf_add_char(out, '\n');
     if (strcmp(call->status, "success") == 0 && call->data)
-        add_preview(out, call->data);
+        add_preview(out, call);
     if (call->reject_reason) {
         buf_add_text(out, "\nReject reason: ");
         add_neutral(out, call->reject_reason);
@@ -412,6 +452,14 @@ static void read_status(struct chain_call *call, const struct item_row *item,
     call->error = default_error(call);
 }
 
+/* Only whoever executed the call writes its group down. */
+static const struct tool_handler *tool_of(const struct chain_call *call, const json_t *body)
+{
+    const char *group = json_get_string(json_object_get(body, "runnel"), "group", NULL);
+
+    return group ? tool_registry_find(group, call->name) : NULL;
+}
+
 bool chain_past_read(struct chain_past *past, const struct item_row *item, const json_t *body,
                      const struct item_row *output, const json_t *output_body)
 {
@@ -428,6 +476,7 @@ bool chain_past_read(struct chain_past *past, const struct item_row *item, const
     past->texts[2] = client ? answered_text(output, output_body) : NULL;
     call->name = past->texts[0];
     call->arguments = past->texts[1];
+    call->tool = tool_of(call, body);
     if (client ? !past->texts[2]
                : item->status != ITEM_COMPLETED && item->status != ITEM_FAILED &&
                      !is_status(noted))

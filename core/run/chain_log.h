@@ -6,6 +6,7 @@
 
 #include "core/base/buf.h"
 #include "core/store/rows.h"
+#include "core/tool/tool.h"
 
 /*
  * chain_log.h -- a chain of tool calls as text: what compact history tells the model of turns that are
@@ -25,10 +26,12 @@
  * These marks are ours alone. Where a model, a user or a result writes them, chain_log_neutral() takes
  * their meaning away; and the fence of a block is longer than any inside of it.
  *
- * Computed from items, never stored. Pure functions: any thread.
+ * Computed from items, never stored. What a tool of ours says of its calls in fewer words (compress_args,
+ * compress_result) stands in place of arguments and result. Any thread.
  */
 
-/* Characters of a text argument, and of a result, that a block shows. */
+/* Characters of a text argument, and of a result, that a block shows; and of what a tool says itself of
+ * either, the latter. */
 #define CHAIN_LOG_ARGUMENT 50
 #define CHAIN_LOG_PREVIEW  200
 
@@ -42,6 +45,7 @@ struct chain_call {
     const char *reject_reason;
     const char *args_variable; /* names */
     const char *result_variable;
+    const struct tool_handler *tool; /* of this server; NULL: somebody else's, or it is gone */
 };
 
 /* Adds the block of a call. */

@@ -274,6 +274,7 @@ void item_hide_notes(json_t *object)
     json_object_del(ours, "cut");
     json_object_del(ours, "incomplete_reason");
     json_object_del(ours, "function");
+    json_object_del(ours, "group");
     json_object_del(ours, "server");
     json_object_del(ours, "upstream");
     json_object_del(ours, "upstream_id");

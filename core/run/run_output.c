@@ -362,11 +362,21 @@ static void close_rejected(struct run *run, struct call *call, const char *text)
     run_close_item(run, ITEM_INCOMPLETE);
 }
 
+/* Whose words a log of the call takes: see chain_log.h. */
+static void note_group(struct item *item, const struct call *call)
+{
+    const struct tool_handler *handler = call->use ? call->use->handler : NULL;
+
+    if (handler && (handler->compress_args || handler->compress_result))
+        item_note(item, "group", handler->group);
+}
+
 static void close_call(struct run *run, struct call *call, const struct tool_output *output,
                        const char *text)
 {
     struct item *item = call->item;
 
+    note_group(item, call);
     if (is_rejected(call)) {
         close_rejected(run, call, text);
         return;
@@ -402,6 +412,7 @@ static void store_hidden_call(struct run *run, struct call *call, const char *te
     if (call->arguments.length)
         buf_add(&item->arguments, call->arguments.data, call->arguments.length);
     item->output = mem_strdup(text);
+    note_group(item, call);
     note_course(run, item, call);
     if (call->failed)
         item->error = mem_strdup(text);

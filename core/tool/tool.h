@@ -133,6 +133,15 @@ struct tool_handler {
      * alone. */
     char *(*format)(const json_t *data, const json_t *args, struct err *err);
 
+    /* The call in few words, where it is logged: in compact history and in the result of a chain. Given
+     * are the arguments as the model wrote them, an object that fits no schema yet, and of a success
+     * the text that the model was told. Called on any thread, any time later, again and again; must be
+     * quick, and may use nothing but its arguments. The caller frees what it returns, and shows 200
+     * characters of it. NULL, for the function or from it: the arguments are JSON with its strings cut,
+     * and of the text it is the beginning. */
+    char *(*compress_args)(const json_t *args);
+    char *(*compress_result)(const char *text);
+
     /* Better words for arguments that do not fit the schema: err->text says what is wrong, one line
      * for each issue. May be NULL. */
     void (*explain)(struct err *err);

@@ -511,7 +511,7 @@ def test_F68_truncation_counts_what_is_sent(start_server, tmp_path, upstream):
         assert roles(upstream.chats()[-1]) == wanted
 
 
-def test_F08_F66_D8_ids_and_paths_are_not_shortened(ask, upstream):
+def test_F66_D8_ids_and_paths_are_not_shortened(ask, upstream):
     """D8: of the arguments in a log, `id` and `path` stay as they are, up to 200 characters."""
     upstream.script({"times": 1, "answer": {"tool_calls": [
         call("test_slow", 1, path="p" * 150, other="o" * 150, id="i" * 300)]}},
@@ -522,3 +522,23 @@ def test_F08_F66_D8_ids_and_paths_are_not_shortened(ask, upstream):
     (text,) = assistant_text(upstream.chats()[-1])
     assert "p" * 150 in text and "o" * 51 not in text and "o" * 50 + "..." in text
     assert "i" * 201 not in text and "i" * 200 in text
+
+
+def test_F08_a_tool_says_in_few_words_what_it_did(ask, upstream, http):
+    """In compact history and in the chain, under whatever label; elsewhere everything is as it was."""
+    mine = {**TEST, "server_label": "mine", "allowed_tools": ["test_brief", "test_slow"]}
+    pieces = [f"piece {i}" for i in range(30)]
+    then_says(upstream, [call("test_brief", 1, pieces=pieces, text="t" * 300), slow(2, "as it is")], text="Done.")
+    first = ask(tools=[mine])
+    ran, _ = calls_of(first)
+    assert ran.output.startswith("t" * 300) and json.loads(ran.arguments)["pieces"] == pieces
+    assert "group" not in ran.runnel
+    upstream.forget()
+    ask(previous_response_id=first.id, input="and?", tools=[mine], extra_body=COMPACT)
+    (text,) = assistant_text(upstream.chats()[-1])
+    chain = http.get(f"/v1/runnel/responses/{first.id}/chain").json()
+    for log in (text, chain["response_content"]):
+        assert "Arguments: 30 pieces\nStatus: ✓ Success\n\n300 bytes\n" in log, log
+        assert 'Arguments: {"ms":0,"text":"as it is"}\nStatus: ✓ Success\n\nas it is\n' in log
+        assert "piece 1" not in log and "ttt" not in log
+    assert chain["tool_call_history"][0]["args"]["pieces"] == pieces
