@@ -124,7 +124,10 @@ static struct wish wish_of(const json_t *said, const char *path, const json_t *m
     wish.scope = json_get_string(remember, "scope", json_get_string(memory, "default", NULL));
     if (!wish.scope && wish.said)
         wish.scope = "thread";
-    wish.match = json_get_string(remember, "match", persist ? "tool" : "exact");
+    wish.match = json_get_string(remember, "match",
+                                 persist                          ? "tool"
+                                 : json_object_get(memory, "key") ? "exact"
+                                                                  : "pattern");
     wish.ttl_s = json_integer_value(json_object_get(remember, "ttl_s"));
     return wish;
 }
@@ -233,6 +236,8 @@ enum err_code grants_make(const json_t *said, const char *path,
         return cannot(&wish, why_no_scope(&wish), err);
     if (strcmp(wish.match, "pattern") == 0)
         return add_patterns(&wish, answer, memory, scope_id, grants, count, err);
+    if (!json_object_get(memory, "key"))
+        return refuse(&wish, "of a permission only the patterns can be remembered.", err);
     exact = strcmp(wish.match, "exact") == 0;
     add(&wish, answer, memory, scope_id, exact ? json_get_string(memory, "key", "") : "",
         grants, count);

@@ -14,11 +14,13 @@
  * A question carries a memory: what an answer to it may be remembered by.
  *
  *   tool      "group/tool", or "server label/tool"
- *   key       permission_key() of the tool and its arguments
+ *   key       permission_key() of the tool and its arguments; not of a permission, whose answer says
+ *             nothing of other calls of the tool
  *   scopes    {"thread": id, "assistant": id, "user": name}: those that there are. Outside
  *             conversations the thread is the response that asks
  *   default   the scope of an answer that says nothing; absent: then nothing is remembered
- *   type, patterns   of a permission: what match "pattern" remembers
+ *   type, patterns   of a permission: what match "pattern" remembers. There it is the match of an answer
+ *             that names none
  *
  * An answer may say `remember`: {"scope": "run" | "thread" | "assistant" | "user", "match": "exact" |
  * "tool" | "pattern", "ttl_s": seconds}, all of them optional, or in older words `persistDecision`: true

@@ -255,7 +255,7 @@ static bool was_decided(struct call *call)
     const struct recall *recall = call->recall;
     AUTO_FREE char *reason = NULL;
 
-    if (!recall || !*recall->grant_id)
+    if (!recall || !recall->decided)
         return false;
     if (recall->approve)
         return true;
@@ -287,16 +287,17 @@ static const char *policy_of(const struct run *run, const struct call *call)
 /* How an answer may be remembered. */
 static void add_choices(json_t *details, const struct run *run, const struct call *call)
 {
+    json_t *matches = recall_matches(call->recall);
     json_t *scopes;
 
-    if (!call->recall)
+    if (!matches)
         return;
     scopes = json_build("[s, s]", "run", "thread");
     if (*run->row.assistant_id)
         json_array_append_new(scopes, json_string("assistant"));
     if (*json_get_string(run->config, "user", ""))
         json_array_append_new(scopes, json_string("user"));
-    json_set(details, "remember", json_build("[s, s]", "exact", "tool"));
+    json_set(details, "remember", matches);
     json_set(details, "scopes", scopes);
 }
 
@@ -460,15 +461,19 @@ void run_show_approvals(struct run *run)
     }
 }
 
-/* Why, in the words of the kind when whoever refused has none. */
-static const char *reason_of(const json_t *asked, const char *reason)
+static bool is_permission(const json_t *asked)
 {
     const char *permission = approval_kind_name(APPROVAL_OF_PERMISSION);
 
+    return strcmp(json_get_string(asked, "kind", ""), permission) == 0;
+}
+
+/* Why, in the words of the kind when whoever refused has none. */
+static const char *reason_of(const json_t *asked, const char *reason)
+{
     if (reason && *reason)
         return reason;
-    return strcmp(json_get_string(asked, "kind", ""), permission) == 0 ? RUN_PERMISSION_REFUSED
-                                                                       : RUN_APPROVAL_REFUSED;
+    return is_permission(asked) ? RUN_PERMISSION_REFUSED : RUN_APPROVAL_REFUSED;
 }
 
 /* ---- Answers of a response ---- */
@@ -599,8 +604,7 @@ static void restore_of_thread(struct run *run, struct call *call, const struct c
     if (!call->changed)
         (void)snprintf(call->approval_id, sizeof(call->approval_id), "%s", row->call_id);
     if (open && !call->changed) {
-        if (strcmp(json_get_string(asked, "kind", ""), "execution") == 0)
-            run_note_recall(run, call);
+        run_note_recall(run, call, is_permission(asked) ? asked : NULL);
         remember(run, call, &reply);
     }
     if (!reply.approve)

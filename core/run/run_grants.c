@@ -16,8 +16,10 @@
 
 void recall_free(struct recall *recall)
 {
-    if (recall)
-        free(recall->reason);
+    if (!recall)
+        return;
+    json_decref(recall->permission);
+    free(recall->reason);
     free(recall);
 }
 
@@ -61,19 +63,50 @@ static struct recall *new_recall(struct run *run, const struct call *call)
     return recall;
 }
 
-/* Nothing is remembered for, or by, a response that is not stored; and what a tool finds in its
- * arguments, or says of them, is asked about whatever was said of the tool. */
-static bool may_be_remembered(const struct run *run, const struct call *call)
+/* Nothing is remembered for, or by, a response that is not stored. */
+static bool has_memory(const struct run *run, const struct call *call)
 {
     return run->row.flags & RUN_STORED && call_is_ours(call) && call->use &&
-           !tool_use_is_clients(call->use) && !call->use->handler->asks &&
-           !call_permission(call) && run_memory_policy(run, call->use) != MEMORY_NONE;
+           !tool_use_is_clients(call->use);
 }
 
-void run_note_recall(struct run *run, struct call *call)
+/* What a tool says of its arguments is asked about whatever was said of the tool. */
+static bool is_remembered_itself(const struct run *run, const struct call *call)
 {
-    if (!call->recall && may_be_remembered(run, call))
-        call->recall = new_recall(run, call);
+    return !call->use->handler->asks && run_memory_policy(run, call->use) != MEMORY_NONE;
+}
+
+/* What is asked for without saying what for is never covered by what was allowed. */
+static bool has_patterns(const json_t *permission)
+{
+    const json_t *patterns = json_object_get(permission, "patterns");
+    size_t i;
+    json_t *pattern;
+
+    json_array_foreach (patterns, i, pattern) {
+        if (!json_string_length(pattern))
+            return false;
+    }
+    return json_array_size(patterns) && *json_get_string(permission, "type", "");
+}
+
+void run_note_recall(struct run *run, struct call *call, const json_t *permission)
+{
+    bool itself;
+
+    if (call->recall || !has_memory(run, call))
+        return;
+    itself = is_remembered_itself(run, call);
+    if (permission ? !has_patterns(permission) : !itself)
+        return;
+    call->recall = new_recall(run, call);
+    if (!call->recall)
+        return;
+    call->recall->itself = itself;
+    if (permission)
+        call->recall->permission =
+            json_build("{s:s, s:O}", "type", json_get_string(permission, "type", ""),
+                       "patterns", json_object_get(permission, "patterns"));
 }
 
 static const char *user_of(const struct run *run)
@@ -97,20 +130,32 @@ static const char *default_scope(const struct run *run, const json_t *scopes)
     return json_object_get(scopes, scope) || strcmp(scope, "run") == 0 ? scope : "thread";
 }
 
+json_t *recall_matches(const struct recall *recall)
+{
+    if (recall && recall->permission)
+        return json_build("[s]", "pattern");
+    return recall && recall->itself ? json_build("[s, s]", "exact", "tool") : NULL;
+}
+
 char *run_grant_memory(const struct run *run, const struct call *call)
 {
+    const struct recall *recall = call->recall;
     json_auto_t *memory = NULL;
     json_t *scopes;
 
-    if (!call->recall)
+    if (!recall || (!recall->permission && !recall->itself))
         return NULL;
     scopes = json_object();
     set_scope(scopes, "thread", *run->row.thread_id ? run->row.thread_id : run->row.id);
     set_scope(scopes, "assistant", run->row.assistant_id);
     set_scope(scopes, "user", user_of(run));
-    memory = json_build("{s:s, s:s, s:o}", "tool", call->recall->tool, "key", call->recall->key,
-                        "scopes", scopes);
-    if (!call->recall->said)
+    memory = json_build("{s:s, s:o}", "tool", recall->tool, "scopes", scopes);
+    if (recall->permission) {
+        json_object_update(memory, recall->permission);
+        return json_text(memory);
+    }
+    json_set_string(memory, "key", recall->key);
+    if (!recall->said)
         json_set_string(memory, "default", default_scope(run, scopes));
     return json_text(memory);
 }
@@ -136,6 +181,8 @@ static struct grant_question *read_questions(const json_t *list)
         questions[i].key = json_get_string(one, "key", "");
         questions[i].definition = json_get_string(one, "definition", "");
         questions[i].said = json_get_bool(one, "said", false);
+        questions[i].type = json_get_string(one, "type", NULL);
+        questions[i].text = json_get_string(one, "text", NULL);
     }
     return questions;
 }
@@ -190,18 +237,41 @@ static const struct tool_handler recaller = {
 
 /* ---- To the worker, and back ---- */
 
+static json_t *question_of(const struct recall *recall)
+{
+    return json_build("{s:s, s:s, s:s, s:b}", "tool", recall->tool, "key", recall->key,
+                      "definition", recall->definition, "said", recall->said);
+}
+
+static const json_t *patterns_of(const struct recall *recall)
+{
+    return json_object_get(recall->permission, "patterns");
+}
+
+/* About the call itself, and then about each pattern: take_grants_of() reads the answers. */
+static void add_questions_of(const struct recall *recall, json_t *questions)
+{
+    size_t i;
+    json_t *pattern;
+
+    if (recall->itself)
+        json_array_append_new(questions, question_of(recall));
+    json_array_foreach (patterns_of(recall), i, pattern) {
+        json_t *question = question_of(recall);
+
+        json_set_string(question, "type", json_get_string(recall->permission, "type", ""));
+        json_set_string(question, "text", json_string_value(pattern));
+        json_array_append_new(questions, question);
+    }
+}
+
 static json_t *questions_of(const struct run *run)
 {
     json_t *questions = json_array();
 
     for (unsigned i = 0; i < run->call_count; i++) {
-        const struct recall *recall = run->calls[i].recall;
-
-        if (recall)
-            json_array_append_new(questions,
-                                  json_build("{s:s, s:s, s:s, s:b}", "tool", recall->tool,
-                                             "key", recall->key, "definition",
-                                             recall->definition, "said", recall->said));
+        if (run->calls[i].recall)
+            add_questions_of(run->calls[i].recall, questions);
     }
     return questions;
 }
@@ -240,7 +310,7 @@ void run_recall_grants(struct run *run, void (*then)(struct run *run))
         struct call *call = &run->calls[i];
 
         if (!*call->approval_id)
-            run_note_recall(run, call);
+            run_note_recall(run, call, call_permission(call));
         wanted = wanted || call->recall;
     }
     if (!wanted) {
@@ -251,22 +321,76 @@ void run_recall_grants(struct run *run, void (*then)(struct run *run))
     run_after_write(run, start_recalling);
 }
 
+static bool allows(const json_t *grant)
+{
+    return json_get_bool(grant, "approve", false);
+}
+
+static bool refuses(const json_t *grant)
+{
+    return json_is_object(grant) && !allows(grant);
+}
+
+static void note_grant(struct recall *recall, const json_t *grant)
+{
+    (void)snprintf(recall->grant_id, sizeof(recall->grant_id), "%s",
+                   json_get_string(grant, "id", ""));
+    recall->approve = allows(grant);
+    free(recall->reason);
+    recall->reason = mem_strdup(json_get_string(grant, "reason", NULL));
+}
+
+/* What the grants of all patterns come to: a refusal, when there is one; nothing, when one is
+ * missing. */
+static const json_t *grant_of_all(const json_t *grants, size_t first, size_t count)
+{
+    const json_t *all = json_array_get(grants, first);
+
+    for (size_t i = first; i < first + count; i++) {
+        const json_t *grant = json_array_get(grants, i);
+
+        if (refuses(grant))
+            return grant;
+        if (!allows(grant))
+            all = NULL;
+    }
+    return all;
+}
+
+/* The call itself may be asked about all the same, by its policy. */
+static void drop_permission(struct call *call)
+{
+    json_decref(TAKE(call->recall->permission));
+    if (call->plan)
+        json_decref(TAKE(call->plan->permission));
+}
+
+static void take_grants_of(struct call *call, const json_t *grants, size_t *next)
+{
+    struct recall *recall = call->recall;
+    const json_t *itself = recall->itself ? json_array_get(grants, (*next)++) : NULL;
+    size_t count = json_array_size(patterns_of(recall));
+    const json_t *all = grant_of_all(grants, *next, count);
+
+    *next += count;
+    if (refuses(itself) || !count) {
+        note_grant(recall, itself);
+    } else if (refuses(all)) {
+        note_grant(recall, all);
+    } else if (allows(all)) {
+        note_grant(recall, allows(itself) ? itself : all);
+        drop_permission(call);
+    }
+    recall->decided = *recall->grant_id && (!recall->approve || allows(itself));
+}
+
 static void take_grants(struct run *run, const json_t *grants)
 {
     size_t next = 0;
 
     for (unsigned i = 0; i < run->call_count; i++) {
-        struct recall *recall = run->calls[i].recall;
-        const json_t *grant;
-
-        if (!recall)
-            continue;
-        grant = json_array_get(grants, next++);
-        (void)snprintf(recall->grant_id, sizeof(recall->grant_id), "%s",
-                       json_get_string(grant, "id", ""));
-        recall->approve = json_get_bool(grant, "approve", false);
-        free(recall->reason);
-        recall->reason = mem_strdup(json_get_string(grant, "reason", NULL));
+        if (run->calls[i].recall)
+            take_grants_of(&run->calls[i], grants, &next);
     }
 }
 

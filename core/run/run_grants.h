@@ -16,13 +16,16 @@
  * is asked. When it cannot be looked up, nothing is remembered and the question is asked.
  */
 
-/* A call whose answer may be remembered (run_memory_policy()). */
+/* A call whose answer may be remembered (run_memory_policy()), or what its plan asks for. */
 struct recall {
     char tool[2 * ID_LIMIT + 160];        /* "group/tool" or "server label/tool" */
     char key[PERMISSION_KEY_SIZE];        /* of the arguments */
     char definition[PERMISSION_KEY_SIZE]; /* of the tool */
-    bool said;                            /* only what somebody asked to be remembered counts */
-    char grant_id[ID_LIMIT + 1];          /* of what is remembered, or "" */
+    bool itself;                          /* answers about the call itself are remembered */
+    bool said;                            /* of those only what somebody asked for counts */
+    json_t *permission;          /* {"type", "patterns"} that nobody has allowed yet; or NULL */
+    char grant_id[ID_LIMIT + 1]; /* of what is remembered, or "" */
+    bool decided;                /* nobody is asked any more */
     bool approve;
     char *reason;
 };
@@ -32,14 +35,19 @@ void recall_free(struct recall *recall);
  * is. An approval counts for no other. */
 void tool_use_definition(const struct tool_use *use, char ret_hash[PERMISSION_KEY_SIZE]);
 
-/* Looks up what is remembered of our calls of the turn; then: `then`, which may be at once. */
+/* Looks up what is remembered of our calls of the turn; then: `then`, which may be at once. What a
+ * plan asks for is no longer asked for (call_permission()) when every pattern of it was allowed. */
 void run_recall_grants(struct run *run, void (*then)(struct run *run));
 /* The workers' bell. */
 void run_collect_recalled(struct run *run);
 void run_stop_recalling(struct run *run);
 
-/* The same without looking up: for a call whose answer has come. */
-void run_note_recall(struct run *run, struct call *call);
+/* The same without looking up: for a call whose answer has come. `permission` is what was asked for
+ * with it, {"type", "patterns", ...}; or NULL. */
+void run_note_recall(struct run *run, struct call *call, const json_t *permission);
+
+/* By which matches an answer about the call may be remembered; NULL for none. New reference. */
+json_t *recall_matches(const struct recall *recall);
 
 /* What an answer about the call may be remembered by (grant.h), as JSON; NULL for nothing. */
 char *run_grant_memory(const struct run *run, const struct call *call);

@@ -27,7 +27,7 @@ void run_plan_calls(struct run *run, void (*then)(struct run *run));
 void run_collect_plans(struct run *run);
 void run_stop_planning(struct run *run);
 
-/* What a call asks for; NULL for nothing. */
+/* What a call asks for that nobody has allowed; NULL for nothing. */
 const json_t *call_permission(const struct call *call);
 
 #endif

@@ -20,9 +20,10 @@
 /* What is asked about. Borrowed. */
 struct grant_question {
     const char *tool;
-    const char *key;        /* of the arguments: permission_key() */
+    const char *key;        /* of the arguments: permission_key(). Not with a type */
     const char *definition; /* as it is now */
-    const char *type;       /* of permission, with the text that a pattern must fit; or NULL */
+    const char *type;       /* of permission, with the text that a pattern must fit: then only
+                             * patterns count; or NULL */
     const char *text;
     bool said; /* only what somebody asked to be remembered */
 };
@@ -37,7 +38,7 @@ struct grant_place {
     const char *user;
 };
 
-/* For each question the grant that says most about it: exact before pattern before tool, then the
+/* For each question the grant that says most about it: exact before tool, then the
  * nearest. An id of "" where there is none. The caller frees. */
 enum err_code store_grants_find(struct store *store, const struct grant_place *place,
                                 const struct grant_question *questions, size_t count,

@@ -8,7 +8,7 @@ import pytest
 from harness.server import eventually
 from harness.tools import asks_for, call
 from test_approvals import answer, calls_of, questions, told
-from test_approvals_runs import asked, begin, submit
+from test_approvals_runs import asked, begin, settled, submit
 
 TEST = {"type": "mcp", "server_label": "test", "server_url": "builtin:test"}
 ALWAYS = {**TEST, "require_approval": "always"}
@@ -126,6 +126,121 @@ def test_F41_without_an_approver_nothing_is_allowed(create, outside, upstream, l
     assert log.lines() == []
 
 
+# ---- Always ----
+
+GRANTS = "/v1/runnel/approval_grants"
+
+
+def always(question, approve=True, reason=None, **what):
+    """003's "always": what the question's patterns cover is not asked about again."""
+    more = {"reason": reason} if reason else {}
+    return answer(question, approve, runnel={"remember": {"match": "pattern", **what}}, **more)
+
+
+@pytest.fixture
+def allowed(create, outside):
+    """A response after which a directory is allowed."""
+    def allowed(path, answer=always, **more):
+        outside(path)
+        first = create(**more)
+        (question,) = questions(first)
+        assert question.runnel["remember"] == ["pattern"]
+        return create(input=[answer(question)], previous_response_id=first.id, **more)
+    return allowed
+
+
+def test_F84_always_covers_what_the_patterns_cover(create, outside, allowed, log):
+    done = allowed("shared:/docs/a.txt")
+    outside("shared:/docs/b.txt", "shared:/docs/deep/c.txt", "inside.txt")
+    again = create(previous_response_id=done.id)
+    (called,) = calls_of(again)
+    assert not questions(again) and log.lines() == ["call_1"] * 2
+    assert called.runnel["approval"]["remembered"] is True and not called.approval_request_id
+    for paths in (["shared:/docsx/a.txt"], ["shared:/docs/b.txt", "shared:/secrets/a.txt"]):
+        outside(*paths)
+        (question,) = questions(create(previous_response_id=again.id))
+        assert question.runnel["kind"] == "permission"
+        assert len(question.runnel["patterns"]) == len(paths)  # all of them, or it is asked
+    outside("shared:/docs/b.txt")
+    assert questions(create())  # elsewhere nothing was said
+    assert log.lines() == ["call_1"] * 2
+
+
+def test_F84_two_answers_together_cover_a_call(create, outside, allowed, log):
+    done = allowed("shared:/docs/a.txt")
+    outside("shared:/docs/b.txt", "shared:/more/c.txt")
+    asks = create(previous_response_id=done.id)
+    done = create(input=[always(*questions(asks))], previous_response_id=asks.id)
+    outside("shared:/more/d.txt", "shared:/docs/e.txt", "shared:/more/f.txt")
+    assert not questions(create(previous_response_id=done.id)) and len(log.lines()) == 3
+
+
+def test_F84_a_no_for_always(create, outside, allowed, upstream, log):
+    done = allowed("shared:/docs/a.txt", lambda q: always(q, approve=False, reason="private"))
+    outside("shared:/docs/b.txt", "shared:/more/c.txt")
+    again = create(previous_response_id=done.id)
+    assert not questions(again) and log.lines() == []
+    assert json.loads(told(upstream.chats()[-1])["call_1"]) == {
+        "status": "rejected", "message": "Previously rejected by user: private"}
+
+
+def test_F84_a_stricter_policy_is_asked_about_all_the_same(create, outside, allowed, log):
+    done = allowed("shared:/docs/a.txt")
+    outside("shared:/docs/b.txt")
+    asks = create(tool=ALWAYS, previous_response_id=done.id)
+    (question,) = questions(asks)
+    assert question.runnel["kind"] == "execution" and "patterns" not in question.runnel
+    assert question.runnel["remember"] == ["exact", "tool"] and len(log.lines()) == 1
+    done = create(tool=ALWAYS, previous_response_id=asks.id,
+                  input=[answer(question, runnel={"remember": {"match": "tool"}})])
+    outside("shared:/docs/c.txt")
+    assert not questions(create(tool=ALWAYS, previous_response_id=done.id))
+    assert len(log.lines()) == 3
+
+
+def test_F84_what_is_said_of_the_tool_allows_no_place(create, outside, log):
+    outside("inside.txt")
+    asks = create(tool=ALWAYS)
+    done = create(tool=ALWAYS, previous_response_id=asks.id,
+                  input=[answer(*questions(asks), runnel={"remember": {"match": "tool"}})])
+    outside("shared:/docs/a.txt")
+    (question,) = questions(create(tool=ALWAYS, previous_response_id=done.id))
+    assert question.runnel["kind"] == "permission" and log.lines() == ["call_1"]
+
+
+@pytest.mark.parametrize("said", [{"remember": {"match": "exact"}}, {"remember": {"match": "tool"}},
+                                  {"persistDecision": True}])
+def test_F84_only_patterns_are_remembered_of_a_permission(create, outside, http, log, said):
+    outside("shared:/docs/a.txt")
+    first = create()
+    (question,) = questions(first)
+    with pytest.raises(openai.BadRequestError) as refused:
+        create(input=[answer(question, runnel=said)], previous_response_id=first.id)
+    assert refused.value.param == "input[0].runnel." + next(iter(said))
+    rest = http.post(f"/v1/runnel/approvals/{question.id}", json={"approve": True, **said})
+    assert rest.status_code == 400 and log.lines() == []
+
+
+def test_F84_through_the_list_until_it_is_revoked(create, outside, http, log):
+    outside("shared:/docs/a.txt", "shared:/docs/b.txt", "shared:/more/c.txt")
+    first = create(user="ada")
+    (question,) = questions(first)
+    http.post(f"/v1/runnel/approvals/{question.id}",
+              json={"approve": True, "remember": {"scope": "user"}}).raise_for_status()
+    grants = [one for one in http.get(GRANTS + "?scope=user&scope_id=ada").json()["data"]
+              if one["approval_id"] == question.id]
+    assert {(one["match"], one["type"], one["pattern"]) for one in grants} == {
+        ("pattern", "external_directory", "shared:/docs/*"),
+        ("pattern", "external_directory", "shared:/more/*")}
+    assert len(grants) == 2
+    outside("shared:/docs/d.txt", "shared:/more/e.txt")
+    assert not questions(create(user="ada")) and log.lines() == ["call_1"]
+    assert questions(create(user="bob"))
+    http.delete(f"{GRANTS}/{grants[0]['id']}").raise_for_status()
+    assert questions(create(user="ada")) and log.lines() == ["call_1"]
+    http.delete(f"{GRANTS}/{grants[1]['id']}").raise_for_status()
+
+
 # ---- Runs of threads ----
 
 @pytest.fixture
@@ -142,6 +257,32 @@ def test_F83_F106_in_a_run(lax, outside, upstream, log):
     assert about["type"] == "external_directory" and log.lines() == []
     run = submit(lax, run, {question.id: "true"})
     assert run.status == "completed" and log.lines() == ["call_1"]
+
+
+def test_F84_always_in_a_run(lax, outside, log):
+    outside("shared:/docs/a.txt")
+    run = begin(lax, [TEST])
+    (question,) = asked(run)
+    assert json.loads(question.function.arguments)["remember"] == ["pattern"]
+    always = json.dumps({"approve": True, "remember": {"match": "pattern"}})
+    assert submit(lax, run, {question.id: always}).status == "completed"
+    for path, status in (("shared:/docs/b.txt", "completed"),
+                         ("shared:/more/c.txt", "requires_action")):
+        outside(path)
+        run = settled(lax, lax.beta.threads.runs.create(
+            run.thread_id, assistant_id=run.assistant_id,
+            additional_messages=[{"role": "user", "content": "again"}]))
+        assert run.status == status and log.lines() == ["call_1"] * 2
+    lax.beta.threads.runs.cancel(run.id, thread_id=run.thread_id)
+
+
+@pytest.mark.parametrize("said", [{"match": "tool"}, {"match": "patterns"}])
+def test_F84_always_that_cannot_be_is_a_no_in_a_run(lax, outside, log, said):
+    outside("shared:/docs/a.txt", text="Well.")
+    run = begin(lax, [TEST])
+    wrong = json.dumps({"approve": True, "remember": said})
+    run = submit(lax, run, {asked(run)[0].id: wrong})
+    assert run.status == "completed" and log.lines() == []
 
 
 def test_F84_a_rejection_in_a_run(lax, outside, upstream, log):

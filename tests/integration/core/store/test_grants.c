@@ -17,15 +17,15 @@
 static struct store *store;
 
 /* One that a run's write carries; its id. */
-static void put(const char *scope, const char *scope_id, const char *match, const char *key,
-                bool approve, char ret_id[ID_SIZE])
+static void put_of(const char *tool, const char *scope, const char *scope_id, const char *match,
+                   const char *key, bool approve, char ret_id[ID_SIZE])
 {
     struct run_row run = sample_run("", RUN_COMPLETED);
     struct run_write *write = sample_write(&run, 0);
     struct grant_row grant = {
         .scope = mem_strdup(scope),
         .scope_id = mem_strdup(scope_id),
-        .tool = mem_strdup("a/b"),
+        .tool = mem_strdup(tool),
         .match = mem_strdup(match),
         .match_key = mem_strdup(key),
         .type = mem_strdup(strcmp(match, "pattern") == 0 ? "bash" : ""),
@@ -43,6 +43,12 @@ static void put(const char *scope, const char *scope_id, const char *match, cons
     write->grant_count = 1;
     assert_int_equal(sample_put(store, write), ERR_OK);
     run_row_clear(&run);
+}
+
+static void put(const char *scope, const char *scope_id, const char *match, const char *key,
+                bool approve, char ret_id[ID_SIZE])
+{
+    put_of("a/b", scope, scope_id, match, key, approve, ret_id);
 }
 
 static const struct grant_place here = {.project = PROJECT,
@@ -131,6 +137,23 @@ static void F47_a_pattern_ends_in_a_star_or_is_the_text(void **state)
     assert_string_equal(find_at(&here, question), "");
 }
 
+static void F84_a_permission_is_covered_by_patterns_and_not_by_the_tool(void **state)
+{
+    struct grant_question question = {
+        .tool = "a/any", .key = "", .definition = "now", .type = "bash", .text = "ls"};
+    char id[ID_SIZE];
+
+    (void)state;
+    put_of("a/any", "thread", "thread_here", "tool", "", true, id);
+    assert_string_equal(find_at(&here, question), "");
+    put_of("a/any", "thread", "thread_here", "pattern", "*", true, id);
+    assert_string_equal(find_at(&here, question), id);
+    question.text = ""; /* an empty key is never covered */
+    assert_string_equal(find_at(&here, question), "");
+    question.text = NULL;
+    assert_string_equal(find_at(&here, question), "");
+}
+
 static void F46_other_projects_and_places_see_nothing(void **state)
 {
     struct grant_question question = {.tool = "a/b", .key = "k6", .definition = "now"};
@@ -177,6 +200,7 @@ int main(void)
         cmocka_unit_test(F35_the_narrowest_word_counts),
         cmocka_unit_test(F35_the_same_answer_again_takes_its_place),
         cmocka_unit_test(F47_a_pattern_ends_in_a_star_or_is_the_text),
+        cmocka_unit_test(F84_a_permission_is_covered_by_patterns_and_not_by_the_tool),
         cmocka_unit_test(F46_other_projects_and_places_see_nothing),
     };
 

@@ -92,6 +92,22 @@ static void F47_patterns_are_those_of_the_question(void **state)
            "thread thread_1 pattern git * bash, thread thread_1 pattern ls bash");
 }
 
+/* "always" of seed 003. */
+static void F84_of_a_permission_only_patterns_are_remembered(void **state)
+{
+    static const char asked[] = "{\"tool\":\"a/b\",\"scopes\":{\"thread\":\"thread_1\"},"
+                                "\"type\":\"bash\",\"patterns\":[\"ls\"]}";
+
+    (void)state;
+    expect("{\"remember\":{\"match\":\"pattern\"}}", asked, "run_1",
+           "thread thread_1 pattern ls bash");
+    expect("{\"remember\":{}}", asked, "run_1", "thread thread_1 pattern ls bash");
+    expect(NULL, asked, "run_1", "");
+    expect("{\"remember\":{\"match\":\"exact\"}}", asked, "run_1", "! x.remember");
+    expect("{\"remember\":{\"match\":\"tool\"}}", asked, "run_1", "! x.remember");
+    expect("{\"persistDecision\":true}", asked, "run_1", "! x.persistDecision");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -100,6 +116,7 @@ int main(void)
         cmocka_unit_test(F35_nothing_is_remembered_that_nobody_asked_for),
         cmocka_unit_test(F35_what_cannot_be_remembered_is_refused),
         cmocka_unit_test(F47_patterns_are_those_of_the_question),
+        cmocka_unit_test(F84_of_a_permission_only_patterns_are_remembered),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
