@@ -14,6 +14,7 @@ void call_plan_free(struct call_plan *plan)
     if (!plan)
         return;
     json_decref(plan->permission);
+    json_decref(plan->args);
     free(plan->error);
     free(plan);
 }
@@ -40,11 +41,8 @@ static json_t *args_to_plan(struct run *run, const struct call *call)
 
 static void submit(struct run *run, const struct call *call)
 {
-    json_auto_t *args = NULL;
-    struct err err;
+    json_auto_t *args = TAKE(call->plan->args);
 
-    if (run_prepare_call(run, call, &args, &err))
-        return;
     tool_executor_submit(engine_options(run->engine)->executor,
                          &(struct tool_call_spec){
                              .handler = call->use->handler,
@@ -82,11 +80,12 @@ void run_plan_calls(struct run *run, void (*then)(struct run *run))
 
     for (unsigned i = 0; i < run->call_count; i++) {
         struct call *call = &run->calls[i];
-        json_auto_t *args = args_to_plan(run, call);
+        json_t *args = args_to_plan(run, call);
 
         if (!args)
             continue;
         call->plan = mem_new(struct call_plan);
+        call->plan->args = args;
         call->plan->waiting = true;
         call->plan->position = count++;
     }

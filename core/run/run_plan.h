@@ -16,6 +16,7 @@ struct call_plan {
     json_t
         *permission; /* {"type", "patterns", "title", "metadata"}; NULL: nothing is asked for */
     struct err *error; /* why the call is not made: told to the model; or NULL */
+    json_t *args;      /* as they were checked; until the worker has them */
     bool waiting;      /* for its worker */
     unsigned position; /* in the channel, meanwhile */
 };
