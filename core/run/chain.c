@@ -85,21 +85,22 @@ void chain_clear(struct chain *chain)
 
 /* ---- Going on ---- */
 
-bool chain_has_room(const struct chain *chain)
-{
-    return chain->rounds < chain->max_rounds && chain->all_calls < chain->max_calls;
-}
-
-bool chain_admit(struct chain *chain)
+bool chain_admit_begun(struct chain *chain)
 {
     if (chain->rounds >= chain->max_rounds)
         chain->stop = CHAIN_ROUNDS;
     else if (chain->all_calls >= chain->max_calls)
         chain->stop = CHAIN_CALLS;
-    if (chain->stop)
-        return false;
-    chain_count_call(chain);
-    return true;
+    else {
+        chain_count_call(chain);
+        return true;
+    }
+    return false;
+}
+
+bool chain_admit(struct chain *chain)
+{
+    return !chain->stop && chain_admit_begun(chain);
 }
 
 void chain_count_call(struct chain *chain)

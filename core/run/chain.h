@@ -74,8 +74,8 @@ void chain_clear(struct chain *chain);
 
 /* Another call would be executed: counts it, or notes why it is not. */
 bool chain_admit(struct chain *chain);
-/* Whether it would be, whatever was refused before. */
-bool chain_has_room(const struct chain *chain);
+/* One that may have begun before this stay: the same, whatever was refused beside it. */
+bool chain_admit_begun(struct chain *chain);
 /* One that was executed before this stay, in the turn that goes on. */
 void chain_count_call(struct chain *chain);
 

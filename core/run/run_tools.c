@@ -518,11 +518,10 @@ static void resume_call(struct run *run, struct call *call)
         start_call(run, call);
         return;
     }
-    if (!chain_has_room(&run->chain)) {
+    if (!chain_admit_begun(&run->chain)) {
         leave_call(run, call); /* it had not begun, because it may not */
         return;
     }
-    chain_count_call(&run->chain);
     err_set(&err, ERR_INTERNAL, "%s", interrupted);
     refuse_call(run, call, &err);
 }
