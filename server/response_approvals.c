@@ -172,23 +172,41 @@ static enum err_code load_open(struct store *store, const struct run_load *load,
 
 /* ---- Together ---- */
 
+static const json_t *answer_to(const struct response_approvals *approvals, size_t i)
+{
+    const json_t *given = json_object_get(approvals->given, approvals->rows[i].id);
+
+    return given ? given : json_object_get(approvals->earlier, approvals->rows[i].id);
+}
+
+/* By what the other answers allow. */
+static bool is_covered(const struct response_approvals *approvals, size_t i)
+{
+    const struct approval_row *row = &approvals->rows[i];
+
+    return row->status == APPROVAL_PENDING && row->kind == APPROVAL_OF_PERMISSION &&
+           !*row->used_by &&
+           grants_cover(approvals->grants.rows, approvals->grants.count, row->memory,
+                        row->definition);
+}
+
 static enum err_code answer_one(struct response_approvals *approvals, size_t i, struct err *err)
 {
     const struct approval_row *row = &approvals->rows[i];
-    const json_t *given = json_object_get(approvals->given, row->id);
+    const json_t *given = answer_to(approvals, i);
     struct approval_answer *answer = &approvals->answers[i];
 
     /* Whoever takes it up while it is seen unused takes it from nobody. */
     *answer = (struct approval_answer){
         .id = row->id, .seen_used = *row->used_by, .lost = *row->used_by};
-    if (!given)
-        given = json_object_get(approvals->earlier, row->id);
     if (given) {
         answer->approve = json_get_bool(given, "approve", false);
         answer->reason = json_get_string(given, "reason", NULL);
     } else if (row->status != APPROVAL_PENDING && !*row->used_by) {
         answer->approve = row->status == APPROVAL_APPROVED;
         answer->reason = row->reason;
+    } else if (is_covered(approvals, i)) {
+        answer->approve = true;
     } else {
         return err_set_api(err, ERR_INVALID, NULL, "input",
                            "No approval response found for approval request %.64s.", row->id);
@@ -222,12 +240,9 @@ static enum err_code remember(const struct run_load *load, struct response_appro
 {
     const struct approval_row *row = &approvals->rows[i];
     const struct approval_answer *answer = &approvals->answers[i];
-    const json_t *given = json_object_get(approvals->given, row->id);
-    const json_t *said;
+    const json_t *given = answer_to(approvals, i);
+    const json_t *said = json_object_get(given, "runnel");
 
-    if (!given)
-        given = json_object_get(approvals->earlier, row->id);
-    said = json_object_get(given, "runnel");
     if (row->status != APPROVAL_PENDING && json_absent(said))
         return ERR_OK;
     return grants_make(said, json_get_string(given, "place", "input"),
@@ -241,6 +256,7 @@ static enum err_code remember(const struct run_load *load, struct response_appro
                        &approvals->grants.rows, &approvals->grants.count, err);
 }
 
+/* Those that something was said about come first: they may answer the others. */
 static enum err_code answer_all(const struct run_load *load,
                                 struct response_approvals *approvals, struct err *err)
 {
@@ -248,9 +264,15 @@ static enum err_code answer_all(const struct run_load *load,
 
     approvals->answers = mem_new_array(struct approval_answer, approvals->count + 1);
     for (size_t i = 0; !rc && i < approvals->count; i++) {
+        if (!answer_to(approvals, i))
+            continue;
         rc = answer_one(approvals, i, err);
         if (!rc)
             rc = remember(load, approvals, i, err);
+    }
+    for (size_t i = 0; !rc && i < approvals->count; i++) {
+        if (!answer_to(approvals, i))
+            rc = answer_one(approvals, i, err);
     }
     return rc;
 }

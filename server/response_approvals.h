@@ -13,7 +13,8 @@
  * response_approvals.h -- the answers that a response brings to what the one before has asked.
  *
  * Every open question of the parent, or of the conversation, is answered by an mcp_approval_response of
- * the input, or was answered through /v1/runnel/approvals before; only then does anything go on. The
+ * the input, or was answered through /v1/runnel/approvals before, or is covered by what one of those allows
+ * by its patterns; only then does anything go on. The
  * answers are stored, and go with the configuration of the new run, whose loop executes the calls.
  *
  * A response that only keeps its input, or is nothing but a compaction, executes nothing: it takes no

@@ -243,3 +243,57 @@ enum err_code grants_make(const json_t *said, const char *path,
         grants, count);
     return ERR_OK;
 }
+
+/* ---- What it covers ---- */
+
+/* The run's own, and those of what it goes on from, are for all of its questions. */
+static bool is_for(const struct grant_row *grant, const json_t *memory, const char *definition)
+{
+    const json_t *scopes = json_object_get(memory, "scopes");
+    bool own = strcmp(grant->scope, "run") == 0 || strcmp(grant->scope, "thread") == 0;
+
+    return strcmp(grant->match, "pattern") == 0 && strcmp(grant->definition, definition) == 0 &&
+           strcmp(grant->tool, json_get_string(memory, "tool", "")) == 0 &&
+           strcmp(grant->type, json_get_string(memory, "type", "")) == 0 &&
+           (own || strcmp(grant->scope_id, json_get_string(scopes, grant->scope, "")) == 0);
+}
+
+static bool covers(const char *pattern, const char *text)
+{
+    size_t length = strlen(pattern);
+
+    if (length && pattern[length - 1] == '*')
+        return strncmp(text, pattern, length - 1) == 0;
+    return strcmp(text, pattern) == 0;
+}
+
+/* By one at least, and refused by none. */
+static bool is_allowed(const struct grant_row *grants, size_t count, const json_t *memory,
+                       const char *definition, const char *text)
+{
+    bool allowed = false;
+
+    for (size_t i = 0; *text && i < count; i++) {
+        if (!is_for(&grants[i], memory, definition) || !covers(grants[i].match_key, text))
+            continue;
+        if (!grants[i].approve)
+            return false;
+        allowed = true;
+    }
+    return allowed;
+}
+
+bool grants_cover(const struct grant_row *grants, size_t count, const char *memory,
+                  const char *definition)
+{
+    json_auto_t *object = json_parse_own(memory);
+    const json_t *patterns = json_object_get(object, "patterns");
+    size_t i;
+    json_t *pattern;
+
+    json_array_foreach (patterns, i, pattern) {
+        if (!is_allowed(grants, count, object, definition, json_string_value(pattern)))
+            return false;
+    }
+    return definition && json_array_size(patterns);
+}

@@ -56,4 +56,9 @@ enum err_code grants_make(const json_t *said, const char *path,
                           const struct grant_answer *answer, struct grant_row **grants,
                           size_t *count, struct err *err) MUST_CHECK;
 
+/* Whether the patterns among `grants`, which were made for one run, allow all that a question asks for
+ * that waits for the same run; it has that memory and definition. */
+bool grants_cover(const struct grant_row *grants, size_t count, const char *memory,
+                  const char *definition);
+
 #endif

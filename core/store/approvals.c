@@ -173,9 +173,49 @@ static enum err_code put_answers(struct db *db, const char *project, const char 
     return rc ? rc : approval_results_apply(db, project, ids, count, err);
 }
 
+/* clang-format off */
+
+#define IS_FOR_QUESTION \
+    "g.project_id = $1 AND g.match = 'pattern' AND g.definition = w.definition" \
+    " AND g.tool = w.memory::json ->> 'tool' AND g.type = w.memory::json ->> 'type'" \
+    " AND g.scope_id = w.memory::json -> 'scopes' ->> g.scope"
+
+/* clang-format on */
+
+/* What waits for nothing but what is allowed now need not be asked any more. One that somebody else
+ * has locked is being decided. */
+static enum err_code cover_pending(struct db *db, const char *project,
+                                   const struct approval_grants *grants, struct err *err)
+{
+    static const struct db_statement cover = {
+        "approvals_cover",
+        "UPDATE approvals a SET status = 'approved', decided_at = $3"
+        " WHERE a.project_id = $1 AND a.id = ANY (ARRAY("
+        "  SELECT w.id FROM approvals w WHERE w.project_id = $1 AND w.status = 'pending'"
+        "   AND w.kind = 'permission' AND w.run_id LIKE 'resp%' AND w.used_by IS NULL"
+        "   AND EXISTS (SELECT FROM approval_grants g WHERE g.id = ANY ($2::text[])"
+        "    AND g.approve AND " IS_FOR_QUESTION ")"
+        "   AND NOT EXISTS (SELECT FROM"
+        "    json_array_elements_text(w.memory::json -> 'patterns') p (words)"
+        "    WHERE NOT coalesce((SELECT bool_and(g.approve) FROM approval_grants g"
+        "     WHERE " IS_FOR_QUESTION " AND (g.expires_at IS NULL OR g.expires_at > $3)"
+        "     AND " GRANT_COVERS("p.words") "), false))"
+                                            "  FOR UPDATE OF w SKIP LOCKED))"};
+    AUTO_FREE const char **ids = mem_new_array(const char *, grants->count + 1);
+    AUTO_DB_ARGS args = {0};
+
+    for (size_t i = 0; i < grants->count; i++)
+        ids[i] = grants->rows[i].id;
+    db_arg_text(&args, project);
+    db_arg_texts(&args, ids, grants->count);
+    db_arg_int(&args, clock_wall_us());
+    return db_exec(db, &cover, &args, NULL, err);
+}
+
 static enum err_code put_grants(struct db *db, const char *project,
                                 const struct approval_grants *grants, struct err *err)
 {
+    enum err_code rc;
     const struct put_owner owner = {.project = project, .run_id = ""};
     AUTO_BATCH batch = {0};
     AUTO_DB_ARGS args = {0};
@@ -185,7 +225,8 @@ static enum err_code put_grants(struct db *db, const char *project,
     for (size_t i = 0; i < grants->count; i++)
         grant_add(&batch, &owner, &grants->rows[i]);
     batch_finish(&batch, &args);
-    return db_exec(db, &grants_put, &args, NULL, err);
+    rc = db_exec(db, &grants_put, &args, NULL, err);
+    return rc ? rc : cover_pending(db, project, grants, err);
 }
 
 enum err_code approvals_take(struct db *db, const char *project, const char *response_id,

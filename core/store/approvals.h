@@ -39,7 +39,8 @@ struct approval_answer {
         seen_used; /* it had been taken up when the question was read; otherwise a race is lost */
 };
 
-/* What is remembered of answers, with them. */
+/* What is remembered of answers, with them. What it covers of other questions of responses that wait for
+ * a permission is approved in the same transaction. */
 struct approval_grants {
     struct grant_row *rows;
     size_t count;

@@ -106,12 +106,10 @@ static void grant_read(const struct db_rows *rows, size_t row, int first,
     " UNION ALL SELECT 'assistant', $5::text COLLATE \"C\", NULL, 1000000 WHERE $5 IS NOT NULL" \
     " UNION ALL SELECT 'user', $6::text COLLATE \"C\", NULL, 1000001 WHERE $6 IS NOT NULL)"
 
-/* What was said of a tool allows nothing of what its plans ask for, and no text is never covered. */
+/* What was said of a tool allows nothing of what its plans ask for. */
 #define FITS \
     "CASE WHEN q.type IS NULL THEN g.match = 'tool' OR (g.match = 'exact' AND g.match_key = q.key)" \
-    " ELSE g.match = 'pattern' AND g.type = q.type AND q.words <> '' AND" \
-    "  CASE WHEN right(g.match_key, 1) = '*'" \
-    "   THEN starts_with(q.words, left(g.match_key, -1)) ELSE g.match_key = q.words END END"
+    " ELSE g.match = 'pattern' AND g.type = q.type AND " GRANT_COVERS("q.words") " END"
 
 static const struct db_statement find_statement = {
     "store_grants_find",

@@ -1,6 +1,7 @@
 """Tools that find in their arguments what somebody has to allow, and ask before they do anything."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import openai
 import pytest
@@ -239,6 +240,89 @@ def test_F84_through_the_list_until_it_is_revoked(create, outside, http, log):
     http.delete(f"{GRANTS}/{grants[0]['id']}").raise_for_status()
     assert questions(create(user="ada")) and log.lines() == ["call_1"]
     http.delete(f"{GRANTS}/{grants[1]['id']}").raise_for_status()
+
+
+# ---- Always, and what waits ----
+
+@pytest.fixture
+def both(upstream, log, create):
+    """A response that asks about a call for each list of paths."""
+    def both(*lists, **more):
+        asks_for(upstream, *[call("test_outside", i, path=log.name, paths=paths, text="r")
+                             for i, paths in enumerate(lists)])
+        return create(**more)
+    return both
+
+
+def status_of(http, *asked):
+    return [http.get(f"/v1/runnel/approvals/{one.id}").json()["status"] for one in asked]
+
+
+def test_F84_always_answers_what_waits_beside_it(both, create, http, log):
+    first = both(["shared:/docs/b.txt", "shared:/more/c.txt"], ["shared:/docs/a.txt"],
+                 ["shared:/more/a.txt"])
+    covered, one, two = questions(first)
+    with pytest.raises(openai.BadRequestError) as missing:  # one of the two is not enough for it
+        create(input=[always(one), answer(two)], previous_response_id=first.id)
+    assert covered.id in missing.value.message and log.lines() == []
+    assert status_of(http, covered, one, two) == ["pending"] * 3
+    done = create(input=[always(one), always(two)], previous_response_id=first.id)
+    assert not questions(done) and sorted(log.lines()) == ["call_0", "call_1", "call_2"]
+    assert {one.approval_request_id for one in calls_of(done)} == {q.id for q in questions(first)}
+    assert status_of(http, covered, one, two) == ["approved"] * 3
+
+
+def test_F84_a_no_answers_nothing_else(both, create, log):
+    first = both(["shared:/docs/b.txt"], ["shared:/docs/a.txt"])
+    with pytest.raises(openai.BadRequestError):
+        create(input=[always(questions(first)[0], approve=False)], previous_response_id=first.id)
+    assert log.lines() == []
+
+
+def test_F84_through_the_list_always_answers_what_waits(both, create, http, log):
+    first = both(["shared:/docs/a.txt"], ["shared:/docs/b.txt"], ["shared:/docsx/c.txt"])
+    one, covered, other = questions(first)
+    http.post(f"/v1/runnel/approvals/{one.id}",
+              json={"approve": True, "remember": {"match": "pattern"}}).raise_for_status()
+    assert status_of(http, one, covered, other) == ["approved", "approved", "pending"]
+    shown = http.get(f"/v1/runnel/approvals/{covered.id}").json()
+    assert shown["decided_at"] and shown["used_by"] is None
+    again = http.post(f"/v1/runnel/approvals/{covered.id}", json={"approve": False})
+    assert again.status_code == 409  # it was decided, once
+    done = create(input=[answer(other, approve=False)], previous_response_id=first.id)
+    assert not questions(done) and sorted(log.lines()) == ["call_0", "call_1"]
+
+
+@pytest.mark.parametrize("by_rest", [True, False])
+def test_F84_always_for_a_user_answers_what_waits_elsewhere(both, create, http, log, by_rest):
+    user = f"ada-{by_rest}"
+    first, second = (both(["shared:/docs/a.txt"], user=user) for _ in range(2))
+    others = [both(["shared:/docs/a.txt"], user="bob"), both(["shared:/docs/a.txt"]),
+              both(["shared:/secrets/a.txt"], user=user),
+              both(["shared:/docs/a.txt", "shared:/secrets/a.txt"], user=user)]
+    asks, covered, *rest = [questions(one)[0] for one in (first, second, *others)]
+    if by_rest:
+        http.post(f"/v1/runnel/approvals/{asks.id}", json={
+            "approve": True, "remember": {"scope": "user"}}).raise_for_status()
+    else:
+        create(input=[always(asks, scope="user")], previous_response_id=first.id, user=user)
+    assert status_of(http, asks, covered, *rest) == ["approved"] * 2 + ["pending"] * 4
+    before = len(log.lines())
+    done = create(input=[], previous_response_id=second.id, user=user)
+    assert calls_of(done)[0].approval_request_id == covered.id
+    assert len(log.lines()) == before + 1
+
+
+def test_F84_two_that_answer_each_other_are_decided_once(both, http):
+    """Neither waits for the other for ever, whoever comes first."""
+    for n in range(5):
+        asks = [questions(both(["shared:/docs/a.txt"], user=f"eve-{n}"))[0] for _ in range(4)]
+        said = {"approve": True, "remember": {"scope": "user"}}
+        with ThreadPoolExecutor(len(asks)) as pool:
+            answers = list(pool.map(
+                lambda one: http.post(f"/v1/runnel/approvals/{one.id}", json=said), asks))
+        assert [one.status_code for one in answers] == [200] * len(asks)
+        assert status_of(http, *asks) == ["approved"] * len(asks)
 
 
 # ---- Runs of threads ----

@@ -108,6 +108,49 @@ static void F84_of_a_permission_only_patterns_are_remembered(void **state)
     expect("{\"persistDecision\":true}", asked, "run_1", "! x.persistDecision");
 }
 
+/* The patterns as "type pattern" of docs, refused with a leading '!'. */
+static bool covered(const char *const *patterns, const char *memory)
+{
+    struct grant_row grants[4];
+    size_t count = 0;
+
+    for (; patterns[count]; count++) {
+        bool approve = patterns[count][0] != '!';
+
+        grants[count] =
+            (struct grant_row){.scope = (char *)(uintptr_t) "user",
+                               .scope_id = (char *)(uintptr_t) "ada",
+                               .tool = (char *)(uintptr_t) "a/b",
+                               .match = (char *)(uintptr_t) "pattern",
+                               .match_key = (char *)(uintptr_t)(patterns[count] + !approve),
+                               .type = (char *)(uintptr_t) "bash",
+                               .definition = (char *)(uintptr_t) "d",
+                               .approve = approve};
+    }
+    return grants_cover(grants, count, memory, "d");
+}
+
+#define ASKED(user, type, patterns)                                               \
+    "{\"tool\":\"a/b\",\"scopes\":{\"user\":\"" user "\"},\"type\":\"" type "\"," \
+    "\"patterns\":" patterns "}"
+
+static void F84_what_is_covered(void **state)
+{
+    static const char *const two[] = {"git *", "ls", NULL};
+    static const char *const no[] = {"*", "!git push*", NULL};
+
+    (void)state;
+    assert_true(covered(two, ASKED("ada", "bash", "[\"git pull\",\"ls\"]")));
+    assert_false(covered(two, ASKED("ada", "bash", "[\"git pull\",\"lsx\"]")));
+    assert_false(covered(two, ASKED("bob", "bash", "[\"ls\"]")));
+    assert_false(covered(two, ASKED("ada", "files", "[\"ls\"]")));
+    assert_true(covered(no, ASKED("ada", "bash", "[\"git pull\"]")));
+    assert_false(covered(no, ASKED("ada", "bash", "[\"git push -f\"]")));
+    assert_false(covered(no, ASKED("ada", "bash", "[\"\"]")));
+    assert_false(covered(no, ASKED("ada", "bash", "[]")));
+    assert_false(covered(no, NULL));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -116,6 +159,7 @@ int main(void)
         cmocka_unit_test(F35_nothing_is_remembered_that_nobody_asked_for),
         cmocka_unit_test(F35_what_cannot_be_remembered_is_refused),
         cmocka_unit_test(F47_patterns_are_those_of_the_question),
+        cmocka_unit_test(F84_what_is_covered),
         cmocka_unit_test(F84_of_a_permission_only_patterns_are_remembered),
     };
 
