@@ -313,6 +313,15 @@ def test_F84_always_for_a_user_answers_what_waits_elsewhere(both, create, http, 
     assert len(log.lines()) == before + 1
 
 
+def test_F84_what_was_refused_is_not_answered_by_a_wider_yes(both, http):
+    waits, no, yes = (questions(both([path], user="kim"))[0] for path in
+                      ("shared:/docs/x/a.txt", "shared:/docs/x/b.txt", "shared:/docs/a.txt"))
+    for one, approve in ((no, False), (yes, True)):
+        http.post(f"/v1/runnel/approvals/{one.id}", json={
+            "approve": approve, "remember": {"scope": "user"}}).raise_for_status()
+    assert status_of(http, waits, no, yes) == ["pending", "rejected", "approved"]
+
+
 def test_F84_two_that_answer_each_other_are_decided_once(both, http):
     """Neither waits for the other for ever, whoever comes first."""
     for n in range(5):
