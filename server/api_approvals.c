@@ -6,10 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/ids.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/base/sha256.h"
+#include "core/run/engine.h"
 #include "core/run/grant.h"
 #include "core/store/approvals.h"
+#include "core/store/runs.h"
 #include "server/api.h"
 #include "server/encode.h"
 #include "server/encode_field.h"
@@ -97,6 +101,11 @@ enum err_code api_approval_get(struct request *request, struct err *err)
     return rc ? rc : answer(request, &row);
 }
 
+static bool is_of_run(const struct approval_row *row)
+{
+    return id_has_prefix(row->run_id, "run_");
+}
+
 static enum err_code read_answer(const json_t *body, struct approval_answer *ret_answer,
                                  struct err *err)
 {
@@ -116,44 +125,121 @@ static enum err_code read_answer(const json_t *body, struct approval_answer *ret
 
 /* What of the answer is remembered. One that was decided before has its grant, unless this says
  * more. */
-static enum err_code read_grants(struct request *request, const struct approval_answer *given,
+static enum err_code read_grants(const struct request *request, const struct approval_row *row,
+                                 const struct approval_answer *given,
                                  struct approval_grants *ret_grants, struct err *err)
 {
     const json_t *body = request_json(request);
     bool said = !json_absent(json_object_get(body, "remember")) ||
                 !json_absent(json_object_get(body, "persistDecision"));
-    struct approval_row row;
-    enum err_code rc = store_approval_get(request_server(request)->store,
-                                          request_project(request), given->id, &row, err);
 
+    if (!said && row->status != APPROVAL_PENDING)
+        return ERR_OK;
+    return grants_make(body, "",
+                       &(struct grant_answer){.approval_id = row->id,
+                                              .memory = row->memory,
+                                              .definition = row->definition,
+                                              .approve = given->approve,
+                                              .reason = given->reason,
+                                              .run = is_of_run(row) ? row->run_id : NULL},
+                       &ret_grants->rows, &ret_grants->count, err);
+}
+
+/* ---- The question of a run of a thread ---- */
+
+/* As the client would say it by submit_tool_outputs. The caller frees. */
+static char *output_of(const json_t *body)
+{
+    static const char *const said[] = {"approve", "reason", "remember", "persistDecision"};
+    json_auto_t *output = json_object();
+
+    for (size_t i = 0; i < COUNT_OF(said); i++) {
+        if (!json_absent(json_object_get(body, said[i])))
+            json_object_set(output, said[i], json_object_get(body, said[i]));
+    }
+    return json_text(output);
+}
+
+/* Nobody listens here: those who follow the run hear of it. */
+static void go_on(struct server *server, struct run_start *start)
+{
+    start->load.run.flags &= ~(unsigned)RUN_STREAMED;
+    engine_run(server->engine, start);
+}
+
+/* The run remembers what is to be remembered, when it goes on. */
+static enum err_code decide_of_run(struct server *server, const char *project,
+                                   const struct approval_row *row, const json_t *body,
+                                   const struct approval_answer *given, struct err *err)
+{
+    struct run_start start = {.arrival = ARRIVAL_SUBMITTED};
+    AUTO_FREE char *output = output_of(body);
+    const struct tool_answer answer = {.call_id = row->id,
+                                       .output = output,
+                                       .approve = given->approve,
+                                       .reason = given->reason};
+    unsigned char hash[32];
+    bool goes_on = false;
+    enum err_code rc = engine_admit(server->engine, err);
+
+    sha256_text(output, hash);
+    if (!rc)
+        rc = store_run_decide(server->store,
+                              &(struct submission){
+                                  .project = project,
+                                  .thread_id = row->thread_id,
+                                  .run_id = row->run_id,
+                                  .answers = &answer,
+                                  .count = 1,
+                                  .hash = hash,
+                                  .context_limit = engine_context_limit(server->engine),
+                              },
+                              &start.load, &goes_on, err);
     if (rc)
         return rc;
-    if (said || row.status == APPROVAL_PENDING)
-        rc = grants_make(body, "",
-                         &(struct grant_answer){.approval_id = row.id,
-                                                .memory = row.memory,
-                                                .definition = row.definition,
-                                                .approve = given->approve,
-                                                .reason = given->reason},
-                         &ret_grants->rows, &ret_grants->count, err);
-    approval_row_clear(&row);
+    if (goes_on)
+        go_on(server, &start);
+    else
+        run_load_clear(&start.load);
+    return ERR_OK;
+}
+
+/* ---- Both ---- */
+
+static enum err_code decide(struct request *request, const struct approval_row *asked,
+                            const struct approval_answer *given, struct approval_row *ret_row,
+                            struct err *err)
+{
+    struct server *server = request_server(request);
+    const char *project = request_project(request);
+    struct approval_grants grants = {0};
+    enum err_code rc = read_grants(request, asked, given, &grants, err);
+
+    if (!rc && is_of_run(asked)) {
+        rc = decide_of_run(server, project, asked, request_json(request), given, err);
+        if (!rc)
+            rc = store_approval_get(server->store, project, given->id, ret_row, err);
+    } else if (!rc) {
+        rc = store_approval_decide(server->store, project, given, &grants, ret_row, err);
+    }
+    grant_rows_free(grants.rows, grants.count);
     return rc;
 }
 
 enum err_code api_approval_decide(struct request *request, struct err *err)
 {
-    struct approval_grants grants = {0};
     struct approval_answer given = {0};
-    struct approval_row row;
+    struct approval_row asked, row;
     enum err_code rc = approval_id(request, &given.id, err);
 
     if (!rc)
         rc = read_answer(request_json(request), &given, err);
     if (!rc)
-        rc = read_grants(request, &given, &grants, err);
-    if (!rc)
-        rc = store_approval_decide(request_server(request)->store, request_project(request),
-                                   &given, &grants, &row, err);
-    grant_rows_free(grants.rows, grants.count);
+        rc = store_approval_get(request_server(request)->store, request_project(request),
+                                given.id, &asked, err);
+    if (rc)
+        return rc;
+    rc = decide(request, &asked, &given, &row, err);
+    approval_row_clear(&asked);
     return rc ? rc : answer(request, &row);
 }

@@ -9,6 +9,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/base/sha256.h"
+#include "core/run/approval_answer.h"
 #include "core/run/engine.h"
 #include "core/run/follow.h"
 #include "core/run/recover.h"
@@ -510,6 +511,7 @@ static enum err_code decode_answer(const json_t *entry, size_t index,
                                    struct tool_answer *answer, struct err *err)
 {
     struct param_path path = param_index("tool_outputs", index);
+    struct approval_reply reply;
     enum err_code rc;
 
     if (!json_is_object(entry))
@@ -519,8 +521,14 @@ static enum err_code decode_answer(const json_t *entry, size_t index,
     if (rc)
         return rc;
     answer->output = "";
-    return param_string(entry, path.text, "output", PARAM_OPTIONAL, SIZE_MAX, &answer->output,
-                        err);
+    rc = param_string(entry, path.text, "output", PARAM_OPTIONAL, SIZE_MAX, &answer->output,
+                      err);
+    if (rc || !id_has_prefix(answer->call_id, "mcpr_"))
+        return rc;
+    reply = approval_reply_parse(answer->output);
+    answer->approve = reply.approve;
+    approval_reply_clear(&reply);
+    return ERR_OK;
 }
 
 static enum err_code decode_answers(const json_t *body, struct tool_answer **ret_answers,

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "core/base/clock.h"
-#include "core/base/ids.h"
 #include "core/base/mem.h"
 #include "core/store/approval_results.h"
 #include "core/store/approval_sql.h"
@@ -106,14 +105,14 @@ static enum err_code lock_answered(struct db *db, const char *project, const cha
     return db_exec(db, &lock, &args, ret_rows, err);
 }
 
-static struct approval_answer *find_answer(struct approval_answer *answers, size_t count,
-                                           const char *id)
+/* Among these it is: the statement asked for no other. */
+static size_t place_of(const struct approval_answer *answers, size_t count, const char *id)
 {
-    for (size_t i = 0; i < count; i++) {
-        if (strcmp(answers[i].id, id) == 0)
-            return &answers[i];
-    }
-    return NULL;
+    size_t at = 0;
+
+    while (at + 1 < count && strcmp(answers[at].id, id) != 0)
+        at++;
+    return at;
 }
 
 static enum err_code check_locked(const struct db_rows *rows, struct approval_answer *answers,
@@ -123,7 +122,7 @@ static enum err_code check_locked(const struct db_rows *rows, struct approval_an
         return not_found(answers[0].id, err);
     for (size_t row = 0; row < count; row++) {
         const char *id = db_text(rows, row, 0);
-        struct approval_answer *answer = find_answer(answers, count, id);
+        struct approval_answer *answer = &answers[place_of(answers, count, id)];
         enum err_code rc =
             check_decision(id, approval_status_parse(db_text(rows, row, 1)), answer, err);
 
@@ -312,21 +311,31 @@ enum err_code store_approval_list(struct store *store, const char *project,
 
 /* ---- Deciding ---- */
 
+static enum err_code lock_one(struct db *db, const char *project,
+                              const struct approval_answer *answer,
+                              enum approval_status *ret_status, struct err *err)
+{
+    AUTO_DB_ROWS *rows = NULL;
+    enum err_code rc = lock_answered(db, project, &answer->id, 1, &rows, err);
+
+    if (rc)
+        return rc;
+    if (db_count(rows) == 0)
+        return not_found(answer->id, err);
+    *ret_status = approval_status_parse(db_text(rows, 0, 1));
+    return check_decision(answer->id, *ret_status, answer, err);
+}
+
 static enum err_code decide(struct store *store, const char *project,
                             const struct approval_answer *answer,
                             const struct approval_grants *grants, struct err *err)
 {
-    AUTO_DB_ROWS *rows = NULL;
+    enum approval_status status;
     AUTO_DB *db = NULL;
     enum err_code rc = db_begin(store, &db, err);
 
     if (!rc)
-        rc = lock_answered(db, project, &answer->id, 1, &rows, err);
-    if (!rc && db_count(rows) == 0)
-        rc = not_found(answer->id, err);
-    if (!rc)
-        rc =
-            check_decision(answer->id, approval_status_parse(db_text(rows, 0, 1)), answer, err);
+        rc = lock_one(db, project, answer, &status, err);
     if (!rc)
         rc = put_answers(db, project, "", answer, 1, err);
     if (!rc)
@@ -339,18 +348,53 @@ enum err_code store_approval_decide(struct store *store, const char *project,
                                     const struct approval_grants *grants,
                                     struct approval_row *ret_row, struct err *err)
 {
-    struct approval_row row;
-    enum err_code rc = store_approval_get(store, project, answer->id, &row, err);
+    enum err_code rc = decide(store, project, answer, grants, err);
+
+    return rc ? rc : store_approval_get(store, project, answer->id, ret_row, err);
+}
+
+enum err_code approval_decide_of_run(struct db *db, const char *project, const char *run_id,
+                                     const struct approval_answer *answer, bool *ret_first,
+                                     struct err *err)
+{
+    enum approval_status status;
+    enum err_code rc = lock_one(db, project, answer, &status, err);
 
     if (rc)
         return rc;
-    if (id_has_prefix(row.run_id, "run_"))
-        rc = err_set(err, ERR_CONFLICT,
-                     "Approval request '%.64s' is a question of run '%s', which waits for "
-                     "submit_tool_outputs.",
-                     row.id, row.run_id);
-    approval_row_clear(&row);
-    if (!rc)
-        rc = decide(store, project, answer, grants, err);
-    return rc ? rc : store_approval_get(store, project, answer->id, ret_row, err);
+    *ret_first = status == APPROVAL_PENDING;
+    return *ret_first ? put_answers(db, project, run_id, answer, 1, err) : ERR_OK;
+}
+
+static enum err_code check_repeat(const struct db_rows *rows,
+                                  const struct approval_answer *answers, size_t count,
+                                  bool *ret_decided, struct err *err)
+{
+    *ret_decided = db_count(rows) == count;
+    for (size_t row = 0; row < db_count(rows); row++) {
+        const char *id = db_text(rows, row, 0);
+        enum approval_status status = approval_status_parse(db_text(rows, row, 1));
+        enum err_code rc =
+            check_decision(id, status, &answers[place_of(answers, count, id)], err);
+
+        if (rc)
+            return rc;
+        if (status == APPROVAL_PENDING)
+            *ret_decided = false;
+    }
+    return ERR_OK;
+}
+
+enum err_code approvals_repeat(struct db *db, const char *project,
+                               const struct approval_answer *answers, size_t count,
+                               bool *ret_decided, struct err *err)
+{
+    AUTO_FREE const char **ids = mem_new_array(const char *, count + 1);
+    AUTO_DB_ROWS *rows = NULL;
+    enum err_code rc;
+
+    for (size_t i = 0; i < count; i++)
+        ids[i] = answers[i].id;
+    rc = lock_answered(db, project, ids, count, &rows, err);
+    return rc ? rc : check_repeat(rows, answers, count, ret_decided, err);
 }

@@ -61,8 +61,8 @@ enum err_code store_approval_list(struct store *store, const char *project,
                                   size_t *ret_count, bool *ret_more,
                                   struct err *err) MUST_CHECK;
 
-/* Answers without taking up: the next response does that. ERR_CONFLICT for the question of a run of
- * a thread, which waits for submit_tool_outputs. */
+/* Answers the question of a response without taking up: the next one does that. Those of a run of a
+ * thread are answered by store_run_decide(). */
 enum err_code store_approval_decide(struct store *store, const char *project,
                                     const struct approval_answer *answer,
                                     const struct approval_grants *grants,

@@ -2,7 +2,9 @@
 
 #include "core/base/buf.h"
 #include "core/base/clock.h"
+#include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/store/approval_sql.h"
 #include "core/store/columns.h"
 #include "core/store/commit.h"
 #include "core/store/load.h"
@@ -85,20 +87,42 @@ static size_t count_answers(const struct submission *submission, const char *cal
     return found;
 }
 
-/* As many answers as wanted calls, and one for each: then they are the same ids. */
-static bool answers_fit(const struct submission *submission, const struct call_row *calls,
-                        size_t call_count)
+static const struct tool_answer *find_answer(const struct submission *submission,
+                                             const char *call_id)
 {
-    size_t wanted = 0;
+    for (size_t i = 0; i < submission->count; i++) {
+        if (strcmp(submission->answers[i].call_id, call_id) == 0)
+            return &submission->answers[i];
+    }
+    return NULL;
+}
+
+static struct approval_answer as_decision(const struct tool_answer *answer)
+{
+    return (struct approval_answer){
+        .id = answer->call_id, .approve = answer->approve, .reason = answer->reason};
+}
+
+/* One answer for each wanted call, and no other but to calls that the client has answered before: these
+ * are filled in. Then they are the same ids. */
+static bool answers_fit(const struct submission *submission, const struct call_row *calls,
+                        size_t call_count, struct approval_answer *ret_before,
+                        size_t *ret_count)
+{
+    size_t wanted = 0, before = 0;
 
     for (size_t i = 0; i < call_count; i++) {
-        if (!is_wanted(&calls[i]))
-            continue;
-        wanted++;
-        if (count_answers(submission, calls[i].call_id) != 1)
+        size_t answers = calls[i].client ? count_answers(submission, calls[i].call_id) : 0;
+
+        if (answers > 1 || (is_wanted(&calls[i]) && !answers))
             return false;
+        if (is_wanted(&calls[i]))
+            wanted++;
+        else if (answers)
+            ret_before[before++] = as_decision(find_answer(submission, calls[i].call_id));
     }
-    return wanted == submission->count;
+    *ret_count = before;
+    return wanted + before == submission->count;
 }
 
 static void add_listed(struct buf *buf, const char *id)
@@ -125,6 +149,21 @@ static enum err_code fail_unfit(const struct submission *submission,
                    expected.data ? expected.data : "", got.data ? got.data : "");
 }
 
+static enum err_code check_loaded(struct db *db, const struct submission *submission,
+                                  const struct call_row *calls, size_t call_count,
+                                  struct err *err)
+{
+    AUTO_FREE struct approval_answer *before =
+        mem_new_array(struct approval_answer, call_count + 1);
+    size_t count = 0;
+    bool fits = answers_fit(submission, calls, call_count, before, &count);
+    enum err_code rc = ERR_OK;
+
+    if (fits && count)
+        rc = approvals_repeat(db, submission->project, before, count, &fits, err);
+    return rc || fits ? rc : fail_unfit(submission, calls, call_count, err);
+}
+
 /* Unless the ids are exactly those that the run waits for. */
 static enum err_code check_answers(struct db *db, const struct submission *submission,
                                    struct err *err)
@@ -136,8 +175,7 @@ static enum err_code check_answers(struct db *db, const struct submission *submi
     rc = load_calls(db, submission->project, submission->run_id, &calls, &count, err);
     if (rc)
         return rc;
-    if (!answers_fit(submission, calls, count))
-        rc = fail_unfit(submission, calls, count, err);
+    rc = check_loaded(db, submission, calls, count, err);
     call_rows_free(calls, count);
     return rc;
 }
@@ -276,6 +314,103 @@ enum err_code store_run_submit(struct store *store, const struct submission *sub
     if (rc)
         return rc;
     rc = submit_in(db, submission, &load, ret_repeated, err);
+    if (rc)
+        run_load_clear(&load);
+    else
+        *ret_load = load;
+    return rc;
+}
+
+/* ---- Deciding one question ---- */
+
+/* Whether the run waits for anything but this answer. */
+static enum err_code waits_for_others(struct db *db, const struct submission *submission,
+                                      bool *ret_waits, struct err *err)
+{
+    struct call_row *calls;
+    size_t count;
+    enum err_code rc =
+        load_calls(db, submission->project, submission->run_id, &calls, &count, err);
+
+    if (rc)
+        return rc;
+    *ret_waits = false;
+    for (size_t i = 0; i < count; i++)
+        *ret_waits = *ret_waits ||
+                     (is_wanted(&calls[i]) && count_answers(submission, calls[i].call_id) == 0);
+    call_rows_free(calls, count);
+    return ERR_OK;
+}
+
+/* The run as it is shown requires what is still open. The caller frees. */
+static char *action_without(const struct run_row *run, const struct submission *submission)
+{
+    json_auto_t *action = json_parse_own(run->required_action);
+    json_t *calls =
+        json_object_get(json_object_get(action, "submit_tool_outputs"), "tool_calls");
+
+    for (size_t i = json_array_size(calls); i-- > 0;) {
+        const json_t *call = json_array_get(calls, i);
+
+        if (count_answers(submission, json_get_string(call, "id", "")))
+            json_array_remove(calls, i);
+    }
+    return json_text(action);
+}
+
+static enum err_code require_others(struct db *db, const struct submission *submission,
+                                    const struct run_row *run, struct err *err)
+{
+    static const struct db_statement put = {
+        "decide_require_others",
+        "UPDATE runs SET required_action = $3 WHERE project_id = $1 AND id = $2"};
+    AUTO_FREE char *action = action_without(run, submission);
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc = store_answers(db, submission, err);
+
+    if (rc)
+        return rc;
+    db_arg_text(&args, submission->project);
+    db_arg_text(&args, submission->run_id);
+    db_arg_text(&args, action);
+    rc = db_exec(db, &put, &args, NULL, err);
+    return rc ? rc : db_commit(db, err);
+}
+
+static enum err_code decide_in(struct db *db, const struct submission *submission,
+                               struct run_load *load, bool *ret_goes_on, struct err *err)
+{
+    struct approval_answer answer = as_decision(submission->answers);
+    bool first = false, others = false;
+    struct lease_row lease;
+    enum err_code rc = lock_and_find(db, submission->project, submission->thread_id,
+                                     submission->run_id, &lease, load, err);
+
+    *ret_goes_on = false;
+    if (!rc)
+        rc = approval_decide_of_run(db, submission->project, submission->run_id, &answer,
+                                    &first, err);
+    if (rc || !first)
+        return rc;
+    rc = check_status(&load->run, err);
+    if (!rc)
+        rc = waits_for_others(db, submission, &others, err);
+    if (rc)
+        return rc;
+    *ret_goes_on = !others;
+    return others ? require_others(db, submission, &load->run, err)
+                  : accept(db, submission, load, err);
+}
+
+enum err_code store_run_decide(struct store *store, const struct submission *submission,
+                               struct run_load *ret_load, bool *ret_goes_on, struct err *err)
+{
+    struct run_load load = {0};
+    AUTO_DB *db = NULL;
+    enum err_code rc = db_begin(store, &db, err);
+
+    if (!rc)
+        rc = decide_in(db, submission, &load, ret_goes_on, err);
     if (rc)
         run_load_clear(&load);
     else

@@ -107,6 +107,8 @@ enum err_code store_run_modify(struct store *store, const char *project, const c
 struct tool_answer {
     const char *call_id;
     const char *output;
+    bool approve;       /* what the output says to a question */
+    const char *reason; /* and why; of store_run_decide() only, NULL for none */
 };
 
 struct submission {
@@ -126,9 +128,18 @@ struct submission {
  * ret_load->run and next_seq filled in: the first event that came of the submission.
  * ERR_CONFLICT: "Runs in status "X" do not accept tool outputs.";
  * ERR_INVALID: "Expected tool outputs for call_ids ['a', 'b'], got ['a']" unless the ids are exactly
- * the required ones (order does not matter); nothing is stored then. */
+ * the required ones (order does not matter); nothing is stored then. A question that was decided before
+ * may be among them with the same answer; ERR_TAKEN with another. */
 enum err_code store_run_submit(struct store *store, const struct submission *submission,
                                struct run_load *ret_load, bool *ret_repeated,
+                               struct err *err) MUST_CHECK;
+
+/* Decides one question of a run in requires_action, as the only answer of a submission. When nothing
+ * else is required, the run is moved and loaded as by store_run_submit(), and *ret_goes_on set;
+ * otherwise the answer waits for the others, and only ret_load->run is filled in. The same answer
+ * again changes nothing; another one is ERR_TAKEN. */
+enum err_code store_run_decide(struct store *store, const struct submission *submission,
+                               struct run_load *ret_load, bool *ret_goes_on,
                                struct err *err) MUST_CHECK;
 
 /* Where a cancelled run is now. */

@@ -149,11 +149,115 @@ def test_F44_the_question_is_in_the_list(client, http, upstream, log):
     path = f"/v1/runnel/approvals/{question.id}"
     shown = http.get(path).json()
     assert shown["status"] == "pending" and shown["run_id"] == run.id
-    answer = http.post(path, json={"approve": True})
-    assert answer.status_code == 400 and "submit_tool_outputs" in answer.json()["error"]["message"]
     submit(client, run, {question.id: "true"})
     shown = http.get(path).json()
     assert shown["status"] == "approved" and shown["used_by"] == run.id
+
+
+def decide(http, id, **answer):
+    return http.post(f"/v1/runnel/approvals/{id}", json=answer)
+
+
+@pytest.mark.parametrize("approve", [True, False])
+def test_F44_an_answer_through_the_list_goes_on_with_the_run(client, http, upstream, log, approve):
+    """As if it had been submitted: once, the same again changes nothing, another one is a conflict."""
+    asks_for(upstream, call("test_count", path=log.name, text="counted"), text="Well.")
+    run = begin(client, [TEST])
+    (question,) = asked(run)
+    shown = decide(http, question.id, approve=approve, reason="as I say")
+    assert shown.status_code == 200, shown.text
+    assert shown.json()["status"] == ("approved" if approve else "rejected")
+    assert shown.json()["used_by"] == run.id and shown.json()["reason"] == "as I say"
+    for _ in range(2):
+        assert decide(http, question.id, approve=approve).status_code == 200
+        other = decide(http, question.id, approve=not approve)
+        assert other.status_code == 409
+        assert other.json()["error"]["code"] == "approval_already_decided"
+        run = settled(client, run)
+    assert run.status == "completed" and run.required_action is None
+    assert log.lines() == (["call_1"] if approve else [])
+    answer = told(upstream.chats()[-1])["call_1"]
+    assert answer == "counted" if approve else json.loads(answer)["message"] == "as I say"
+    assert http.get(f"/v1/runnel/approvals/{question.id}").json() == shown.json()
+
+
+def test_F44_an_answer_through_the_list_waits_for_the_others(start_server, upstream, log):
+    """What is decided is no more required, also after a crash; and may be repeated, but not changed."""
+    server = start_server()
+    client, http = server.sdk(strict=False), server.http()
+    asks_for(upstream, call("get_weather", 1, city="Bern"),
+             call("test_count", 2, path=log.name, text="counted"), text="All.")
+    run = begin(client, [WEATHER, TEST])
+    weather, question = asked(run)
+    assert decide(http, question.id, approve=True).json()["status"] == "approved"
+    server.kill()
+    server.start()
+    client, http = server.sdk(strict=False), server.http()
+    run = client.beta.threads.runs.retrieve(run.id, thread_id=run.thread_id)
+    assert [one.id for one in asked(run)] == [weather.id] and log.lines() == []
+    assert http.get(f"/v1/runnel/approvals/{question.id}").json()["status"] == "approved"
+    with pytest.raises(openai.ConflictError) as refused:
+        submit(client, run, {weather.id: "sunny", question.id: "false"})
+    assert refused.value.body["code"] == "approval_already_decided"
+    for wrong in ({question.id: "true"}, {weather.id: "sunny", "call_2": "true"}):
+        with pytest.raises(openai.BadRequestError):
+            submit(client, run, wrong)
+    assert asked(client.beta.threads.runs.retrieve(run.id, thread_id=run.thread_id)) == asked(run)
+    run = submit(client, run, {weather.id: "sunny", question.id: "true"})
+    assert run.status == "completed" and log.lines() == ["call_2"]
+    assert told(upstream.chats()[-1]) == {"call_1": "sunny", "call_2": "counted"}
+
+
+def test_F44_answers_through_the_list_one_by_one(client, http, upstream):
+    asks_for(upstream, *(call("test_slow", n, text=f"t{n}") for n in range(1, 4)), text="All.")
+    run = begin(client, [TEST])
+    ids = [question.id for question in asked(run)]
+    for n, id in enumerate(ids):
+        run = client.beta.threads.runs.retrieve(run.id, thread_id=run.thread_id)
+        assert [one.id for one in asked(run)] == ids[n:]
+        assert decide(http, id, approve=n != 1).status_code == 200
+    assert settled(client, run).status == "completed"
+    seen = told(upstream.chats()[-1])
+    assert seen["call_1"] == "t1" and "rejected" in seen["call_2"] and seen["call_3"] == "t3"
+
+
+def test_F44_an_answer_through_the_list_leaves_functions_to_submit(client, http, upstream, log):
+    asks_for(upstream, call("get_weather", 1, city="Bern"),
+             call("test_count", 2, path=log.name, text="counted"), text="All.")
+    run = begin(client, [WEATHER, TEST])
+    weather, question = asked(run)
+    assert decide(http, question.id, approve=False).status_code == 200
+    run = submit(client, run, {weather.id: "sunny"})
+    assert run.status == "completed" and log.lines() == []
+    assert "rejected" in told(upstream.chats()[-1])["call_2"]
+
+
+def test_F46_what_was_decided_does_not_run_when_the_run_is_cancelled(client, http, upstream, log):
+    asks_for(upstream, call("get_weather", 1, city="Bern"), call("test_count", 2, path=log.name))
+    run = begin(client, [WEATHER, TEST])
+    assert decide(http, asked(run)[1].id, approve=True).status_code == 200
+    client.beta.threads.runs.cancel(run.id, thread_id=run.thread_id)
+    assert settled(client, run).status == "cancelled" and log.lines() == []
+
+
+def test_F43_F44_a_result_is_answered_through_the_list(client, http, upstream):
+    asks_for(upstream, call("test_slow", 1, text="the secret"), text="Well.")
+    run = begin(client, [ONCE], extra_body={"runnel": {"permissions": {"test": {"result": "always"}}}})
+    (question,) = asked(run)
+    assert decide(http, question.id, approve=True).status_code == 200
+    assert settled(client, run).status == "completed"
+    assert told(upstream.chats()[-1])["call_1"].startswith("the secret")
+
+
+def test_F35_an_answer_through_the_list_is_remembered(client, http, upstream, log):
+    asks_for(upstream, call("test_count", path=log.name, text="counted"))
+    run = begin(client, [ONCE], extra_body=ASKED_ONCE)
+    (question,) = asked(run)
+    wrong = decide(http, question.id, approve=True, remember={"scope": "user"})
+    assert wrong.status_code == 400, wrong.text
+    assert decide(http, question.id, approve=True, remember={"match": "tool"}).status_code == 200
+    assert settled(client, run).status == "completed"
+    assert run_again(client, run).status == "completed" and log.lines() == ["call_1"] * 2
 
 
 def test_F46_a_cancelled_run_asks_no_more(client, http, upstream, log):
@@ -163,6 +267,7 @@ def test_F46_a_cancelled_run_asks_no_more(client, http, upstream, log):
     client.beta.threads.runs.cancel(run.id, thread_id=run.thread_id)
     settled(client, run)
     assert http.get(f"/v1/runnel/approvals/{question.id}").json()["status"] == "expired"
+    assert decide(http, question.id, approve=True).status_code == 409
     client.beta.threads.delete(run.thread_id)
     assert http.get(f"/v1/runnel/approvals/{question.id}").status_code == 404
     assert log.lines() == []

@@ -259,6 +259,19 @@ class Tour:
             self.ask("POST", "/responses", {"model": "demo", "tools": tools,
                                             "input": [*answer, said], **place}, (200, 409))
 
+    def decided_run(self):
+        """Two questions of a run: the first answer waits for the second."""
+        tools = [{"type": "mcp", "server_label": "basic", "server_url": "builtin:basic",
+                  "require_approval": "always"}]
+        assistant = self.ask("POST", "/assistants", {"model": "demo", "tools": tools})["id"]
+        run = self.ask("POST", "/threads/runs", {"assistant_id": assistant, "thread": {
+            "messages": [{"role": "user", "content": "the time twice"}]}})
+        path = f"/threads/{run['thread_id']}/runs/{run['id']}"
+        action = self.settle(path, "requires_action", *FINAL)["required_action"]
+        for call in action["submit_tool_outputs"]["tool_calls"] if action else ():
+            self.ask("POST", f"/runnel/approvals/{call['id']}", {"approve": False})
+        assert self.settle(path, *FINAL)["status"] in ("completed", "failed")
+
     def results(self):
         """The answer about a result, through the list and with a response."""
         tools = [{"type": "mcp", "server_label": "basic", "server_url": "builtin:basic"}]
@@ -273,6 +286,8 @@ class Tour:
 
     def go(self, upstream):
         upstream.script({"match": {"tool_results": True}, "answer": {"text": ANSWER}},
+                        {"match": {"user": "the time twice"}, "answer": {"tool_calls": [
+                            {"name": "datetime", "id": f"call_{n}", "arguments": {}} for n in (1, 2)]}},
                         {"match": {"user": "the time"}, "answer": {"tool_calls": [
                             {"name": "datetime", "id": "call_1", "arguments": {}}]}},
                         *WEATHER_RULES[:1], {"match": {"tool": "get_weather"},
@@ -287,3 +302,4 @@ class Tour:
         self.approvals()
         self.results()
         self.variables()
+        self.decided_run()
