@@ -288,9 +288,22 @@ static enum err_code run_initdb(const struct embedded *embedded, const char *dir
                                 struct err *err)
 {
     char initdb[PATH_MAX];
-    const char *const argv[] = {initdb,  "--pgdata",   directory, "--auth",
-                                "trust", "--locale",   "C",       "--encoding",
-                                "UTF8",  "--username", "runnel",  "--no-instructions",
+    /* Small segments of the WAL: a new one is written full of zeros while every commit waits for it.
+     * That takes 50 to 100 ms and more for the 16 MB that are usual, and streams of thousands need one each
+     * second or two until the first are used again. */
+    const char *const argv[] = {initdb,
+                                "--pgdata",
+                                directory,
+                                "--auth",
+                                "trust",
+                                "--locale",
+                                "C",
+                                "--encoding",
+                                "UTF8",
+                                "--username",
+                                "runnel",
+                                "--no-instructions",
+                                "--wal-segsize=1",
                                 NULL};
     enum err_code rc;
 
@@ -503,6 +516,9 @@ static enum err_code start_postmaster(struct embedded *embedded, int log, int *r
         "-c", "max_wal_senders=0",
         "-c", "max_logical_replication_workers=0",
         "-c", "checkpoint_timeout=15min",
+        /* As usual; initdb counts them in segments. */
+        "-c", "min_wal_size=80MB",
+        "-c", "max_wal_size=1GB",
         "-c", "jit=off",
         "-c", "max_parallel_workers_per_gather=0",
         /* A statement whose client has gone ends. */
