@@ -179,13 +179,13 @@ static const json_t *answer_to(const struct response_approvals *approvals, size_
     return given ? given : json_object_get(approvals->earlier, approvals->rows[i].id);
 }
 
-/* By what the other answers allow. */
+/* By what the other answers allow, when its policy would not ask all the same. */
 static bool is_covered(const struct response_approvals *approvals, size_t i)
 {
     const struct approval_row *row = &approvals->rows[i];
 
     return row->status == APPROVAL_PENDING && row->kind == APPROVAL_OF_PERMISSION &&
-           !*row->used_by &&
+           !*row->used_by && strcmp(row->policy, execution_policy_name(EXECUTION_AUTO)) == 0 &&
            grants_cover(approvals->grants.rows, approvals->grants.count, row->memory,
                         row->definition);
 }
@@ -202,7 +202,8 @@ static enum err_code answer_one(struct response_approvals *approvals, size_t i, 
     if (given) {
         answer->approve = json_get_bool(given, "approve", false);
         answer->reason = json_get_string(given, "reason", NULL);
-    } else if (row->status != APPROVAL_PENDING && !*row->used_by) {
+    } else if (row->status !=
+               APPROVAL_PENDING) { /* whoever has it now: store_approvals_take() */
         answer->approve = row->status == APPROVAL_APPROVED;
         answer->reason = row->reason;
     } else if (is_covered(approvals, i)) {

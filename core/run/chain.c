@@ -13,10 +13,10 @@ static const struct {
     const char *reason; /* as clients and the model see it */
     const char *what;
 } stops[] = {
-    [CHAIN_GOES_ON] = {NULL,                 NULL},
-    [CHAIN_ROUNDS]  = {"max_rounds_reached", "max rounds limit"},
-    [CHAIN_CALLS]   = {"max_calls_reached",  "max calls limit"},
-    [CHAIN_SILENT]  = {NULL,                 NULL},
+    [CHAIN_GOES_ON] = {NULL,                     NULL},
+    [CHAIN_ROUNDS]  = {"max_rounds_reached",     "max rounds limit"},
+    [CHAIN_CALLS]   = {"max_calls_reached",      "max calls limit"},
+    [CHAIN_SILENT]  = {"final_answer_requested", "the request for a final answer"},
 };
 /* clang-format on */
 

@@ -265,12 +265,18 @@ static void add_questions_of(const struct recall *recall, json_t *questions)
     }
 }
 
+/* What somebody has answered is not looked for: the answer counts, whatever was said beside it. */
+static bool is_looked_for(const struct call *call)
+{
+    return call->recall && !*call->approval_id;
+}
+
 static json_t *questions_of(const struct run *run)
 {
     json_t *questions = json_array();
 
     for (unsigned i = 0; i < run->call_count; i++) {
-        if (run->calls[i].recall)
+        if (is_looked_for(&run->calls[i]))
             add_questions_of(run->calls[i].recall, questions);
     }
     return questions;
@@ -311,7 +317,7 @@ void run_recall_grants(struct run *run, void (*then)(struct run *run))
 
         if (!*call->approval_id)
             run_note_recall(run, call, call_permission(call));
-        wanted = wanted || call->recall;
+        wanted = wanted || is_looked_for(call);
     }
     if (!wanted) {
         then(run);
@@ -389,7 +395,7 @@ static void take_grants(struct run *run, const json_t *grants)
     size_t next = 0;
 
     for (unsigned i = 0; i < run->call_count; i++) {
-        if (run->calls[i].recall)
+        if (is_looked_for(&run->calls[i]))
             take_grants_of(&run->calls[i], grants, &next);
     }
 }

@@ -153,7 +153,7 @@ static void start_call(struct run *run, struct call *call)
         refuse_call(run, call, &err);
         return;
     }
-    if (!chain_admit(&run->chain)) {
+    if (!(call->begun ? chain_admit_begun(&run->chain) : chain_admit(&run->chain))) {
         leave_call(run, call);
         return;
     }

@@ -1082,7 +1082,7 @@ json_t *tool_set_listing(const struct tool_set *set, const char *label)
         const struct tool_use *use = &set->uses[i];
         json_t *tool;
 
-        if (!use->label || strcmp(use->label, label) != 0 ||
+        if (!use->label || strcmp(use->label, label) != 0 || use->implied ||
             (use->handler->flags & TOOL_HIDDEN))
             continue;
         tool = json_build("{s:s, s:s, s:n}", "name", use->name, "description",

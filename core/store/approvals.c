@@ -181,7 +181,8 @@ static enum err_code put_answers(struct db *db, const char *project, const char 
 
 /* clang-format on */
 
-/* What waits for nothing but what is allowed now need not be asked any more. One that somebody else
+/* What waits for nothing but what is allowed now need not be asked any more; a call that its policy asks
+ * about waits for more. One that somebody else
  * has locked is being decided. */
 static enum err_code cover_pending(struct db *db, const char *project,
                                    const struct approval_grants *grants, struct err *err)
@@ -191,7 +192,8 @@ static enum err_code cover_pending(struct db *db, const char *project,
         "UPDATE approvals a SET status = 'approved', decided_at = $3"
         " WHERE a.project_id = $1 AND a.id = ANY (ARRAY("
         "  SELECT w.id FROM approvals w WHERE w.project_id = $1 AND w.status = 'pending'"
-        "   AND w.kind = 'permission' AND w.run_id LIKE 'resp%' AND w.used_by IS NULL"
+        "   AND w.kind = 'permission' AND w.policy = 'auto' AND w.run_id LIKE 'resp%' AND "
+        "w.used_by IS NULL"
         "   AND EXISTS (SELECT FROM approval_grants g WHERE g.id = ANY ($2::text[])"
         "    AND g.approve AND " IS_FOR_QUESTION ")"
         "   AND NOT EXISTS (SELECT FROM"

@@ -164,7 +164,7 @@ struct approval_row {
     char *server_label;
     char *tool;
     char *arguments; /* as they were when it was asked: what is executed */
-    char *policy;    /* why it was asked: "ask-once", "ask-always" */
+    char *policy;    /* why it was asked: "ask-once", "ask-always"; "auto": for its kind */
     enum approval_kind kind;
     char *details; /* JSON: what the question shows beside the call; or NULL */
     char *held;    /* JSON: what an approval changes. Only written: NULL in what is read */

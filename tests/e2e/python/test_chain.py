@@ -217,6 +217,18 @@ def test_F60_whoever_stays_silent_is_incomplete(ask, run, upstream):
     assert run().status == "incomplete"
 
 
+def test_F59_F60_tools_that_are_called_instead_of_speaking_are_not_executed(run, upstream):
+    """Beside a call of the client's, which is the client's own, so that the run goes on."""
+    weather = call("get_weather", 9, city="Rome")
+    upstream.script({"match": {"user": "[SYSTEM]"}, "answer": {"tool_calls": [slow(2), weather]}},
+                    {"match": {"tool_results": True}, "answer": {"text": " "}},
+                    {"answer": {"tool_calls": [slow(1)]}})
+    ended = run([TEST, WEATHER])
+    assert ended.status == "requires_action"
+    (asked,) = ended.required_action.submit_tool_outputs.tool_calls
+    assert asked.id == "call_9"
+
+
 def test_F60_silence_without_tools_is_an_answer(ask, upstream):
     upstream.answer(text="")
     assert ask(input="hi").status == "completed" and len(upstream.chats()) == 1
@@ -530,7 +542,7 @@ def test_F08_a_tool_says_in_few_words_what_it_did(ask, upstream, http):
     pieces = [f"piece {i}" for i in range(30)]
     then_says(upstream, [call("test_brief", 1, pieces=pieces, text="t" * 300), slow(2, "as it is")], text="Done.")
     first = ask(tools=[mine])
-    ran, _ = calls_of(first)
+    (ran,) = (one for one in calls_of(first) if one.name == "test_brief")
     assert ran.output.startswith("t" * 300) and json.loads(ran.arguments)["pieces"] == pieces
     assert "group" not in ran.runnel
     upstream.forget()
@@ -541,4 +553,4 @@ def test_F08_a_tool_says_in_few_words_what_it_did(ask, upstream, http):
         assert "Arguments: 30 pieces\nStatus: ✓ Success\n\n300 bytes\n" in log, log
         assert 'Arguments: {"ms":0,"text":"as it is"}\nStatus: ✓ Success\n\nas it is\n' in log
         assert "piece 1" not in log and "ttt" not in log
-    assert chain["tool_call_history"][0]["args"]["pieces"] == pieces
+    assert pieces in [one["args"].get("pieces") for one in chain["tool_call_history"]]

@@ -103,12 +103,15 @@ def test_F110_killed_at_a_step_of_a_call(fault_server, upstream, database, log, 
     check_database(database, fault_server.settings["database_url"])
 
 
-def test_F110_a_call_that_ran_is_not_said_to_be_beyond_the_limit(fault_server, upstream, log):
+@pytest.mark.parametrize("tool, lines, result", [("test_count", ["call_1"], LOST),
+                                                 ("test_count_idempotent", ["call_1"] * 2, "done")])
+def test_F110_a_call_that_ran_is_not_said_to_be_beyond_the_limit(fault_server, upstream, log, tool, lines,
+                                                                 result):
     """The one beside it was: its refusal is in the store when the server is killed."""
     upstream.script(
         {"match": {"user": "[SYSTEM]"}, "answer": {"text": "Enough."}},
-        {"answer": {"tool_calls": [call("test_count", 1, path=log.name, ms=2500),
-                                   call("test_count", 2, path=log.name)]}})
+        {"answer": {"tool_calls": [call(tool, 1, path=log.name, ms=2500),
+                                   call(tool, 2, path=log.name)]}})
     answer = fault_server.api().post("/responses", json={
         "model": "demo", "input": "go", "tools": [TEST_TOOLS], "background": True, "max_tool_calls": 1})
     path = f"/responses/{answer.json()['id']}"
@@ -119,7 +122,7 @@ def test_F110_a_call_that_ran_is_not_said_to_be_beyond_the_limit(fault_server, u
     fault_server.start()
     done = eventually(lambda: fault_server.api().get(path).json(),
                       lambda run: run["status"] in FINAL, seconds=60)
-    assert done["status"] == "completed" and log.lines() == ["call_1"]
+    assert done["status"] == "completed" and log.lines() == lines
     told = {m["tool_call_id"]: m["content"] for m in upstream.chats()[-1]["messages"]
             if m["role"] == "tool"}
-    assert told["call_1"] == LOST and "max_calls_reached" in told["call_2"], told
+    assert told["call_1"] == result and "max_calls_reached" in told["call_2"], told

@@ -272,6 +272,22 @@ def test_F84_always_answers_what_waits_beside_it(both, create, http, log):
     assert status_of(http, covered, one, two) == ["approved"] * 3
 
 
+def test_F84_always_does_not_answer_what_its_policy_asks_about(both, create, http, log):
+    """That waits for more than for the place: it would be asked about all the same."""
+    waits = both(["shared:/docs/b.txt"], user="eve", tool=ALWAYS)
+    first = both(["shared:/docs/a.txt"], ["shared:/docs/c.txt"], user="eve", tool=ALWAYS)
+    one, beside = questions(first)
+    said = always(one)
+    said["runnel"]["remember"]["scope"] = "user"
+    with pytest.raises(openai.BadRequestError) as missing:
+        create(input=[said], previous_response_id=first.id, user="eve", tool=ALWAYS)
+    assert beside.id in missing.value.message
+    create(input=[said, answer(beside, approve=False)], previous_response_id=first.id, user="eve",
+           tool=ALWAYS)
+    assert status_of(http, one, *questions(waits)) == ["approved", "pending"]
+    assert log.lines() == ["call_0"]
+
+
 def test_F84_a_no_answers_nothing_else(both, create, log):
     first = both(["shared:/docs/b.txt"], ["shared:/docs/a.txt"])
     with pytest.raises(openai.BadRequestError):
