@@ -29,7 +29,7 @@ def begin(client, tools, **more):
 
 def settled(client, run):
     return eventually(lambda: client.beta.threads.runs.retrieve(run.id, thread_id=run.thread_id),
-                      lambda r: r.status not in ("queued", "in_progress"), seconds=40)
+                      lambda r: r.status not in ("queued", "in_progress", "cancelling"), seconds=40)
 
 
 def asked(run):
