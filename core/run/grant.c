@@ -1,6 +1,7 @@
 #include "core/run/grant.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/clock.h"
@@ -12,16 +13,10 @@ const char *const grant_matches[] = {"exact", "tool", "pattern", NULL};
 
 /* ---- Words ---- */
 
-struct place {
-    char text[160];
-};
-
-static struct place at(const char *path, const char *key)
+/* The caller frees. */
+static char *at(const char *path, const char *key)
 {
-    struct place place;
-
-    (void)snprintf(place.text, sizeof(place.text), "%s%s%s", path, *path ? "." : "", key);
-    return place;
+    return mem_printf("%s%s%s", path, *path ? "." : "", key);
 }
 
 static bool in_list(const char *const *list, const char *word)
@@ -37,7 +32,7 @@ static enum err_code check_word(const json_t *remember, const char *path, const 
                                 const char *const *words, struct err *err)
 {
     const json_t *value = json_object_get(remember, key);
-    const struct place here = at(path, key);
+    AUTO_FREE char *here = at(path, key);
     AUTO_BUF list = {0};
 
     if (json_absent(value) ||
@@ -45,20 +40,20 @@ static enum err_code check_word(const json_t *remember, const char *path, const 
         return ERR_OK;
     for (size_t i = 0; words[i]; i++)
         buf_addf(&list, "%s'%s'", !i ? "" : words[i + 1] ? ", " : " and ", words[i]);
-    return err_invalid(err, "invalid_value", here.text,
-                       "Invalid value for '%s': expected one of %s.", here.text, list.data);
+    return err_invalid(err, "invalid_value", here,
+                       "Invalid value for '%s': expected one of %s.", here, list.data);
 }
 
 static enum err_code check_ttl(const json_t *remember, const char *path, struct err *err)
 {
     const json_t *value = json_object_get(remember, "ttl_s");
-    const struct place here = at(path, "ttl_s");
+    AUTO_FREE char *here = at(path, "ttl_s");
 
     if (json_absent(value) || (json_is_integer(value) && json_integer_value(value) >= 1 &&
                                json_integer_value(value) <= GRANT_TTL_LIMIT))
         return ERR_OK;
-    return err_invalid(err, "invalid_value", here.text,
-                       "Invalid '%s': expected an integer from 1 to %d.", here.text,
+    return err_invalid(err, "invalid_value", here,
+                       "Invalid '%s': expected an integer from 1 to %d.", here,
                        GRANT_TTL_LIMIT);
 }
 
@@ -73,11 +68,11 @@ static enum err_code check_remember(const json_t *remember, const char *path, st
         return err_invalid(err, "invalid_type", path,
                            "Invalid type for '%s': expected an object.", path);
     json_object_foreach ((json_t *)(uintptr_t)remember, key, value) {
-        const struct place here = at(path, key);
+        AUTO_FREE char *here = at(path, key);
 
         if (!in_list(known, key))
-            return err_invalid(err, "unknown_parameter", here.text, "Unknown parameter: '%s'.",
-                               here.text);
+            return err_invalid(err, "unknown_parameter", here, "Unknown parameter: '%s'.",
+                               here);
     }
     rc = check_word(remember, path, "scope", grant_scopes, err);
     if (!rc)
@@ -89,17 +84,19 @@ enum err_code grant_words_check(const json_t *said, const char *path, struct err
 {
     const json_t *remember = json_object_get(said, "remember");
     const json_t *persist = json_object_get(said, "persistDecision");
-    const struct place here = at(path, "persistDecision");
+    AUTO_FREE char *here = at(path, "persistDecision");
 
     if (!json_absent(persist) && !json_is_boolean(persist))
-        return err_invalid(err, "invalid_type", here.text,
-                           "Invalid type for '%s': expected a boolean.", here.text);
+        return err_invalid(err, "invalid_type", here,
+                           "Invalid type for '%s': expected a boolean.", here);
     if (json_absent(remember))
         return ERR_OK;
     if (!json_absent(persist))
-        return err_invalid(err, "invalid_value", here.text,
-                           "Invalid '%s': it says the same as 'remember'.", here.text);
-    return check_remember(remember, at(path, "remember").text, err);
+        return err_invalid(err, "invalid_value", here,
+                           "Invalid '%s': it says the same as 'remember'.", here);
+    free(here);
+    here = at(path, "remember");
+    return check_remember(remember, here, err);
 }
 
 /* ---- What is remembered ---- */
@@ -118,9 +115,9 @@ static struct wish wish_of(const json_t *said, const char *path, const json_t *m
     const json_t *remember = json_object_get(said, "remember");
     bool persist = json_get_bool(said, "persistDecision", false);
     struct wish wish = {.said = persist || json_is_object(remember)};
-    const struct place here = at(path, persist ? "persistDecision" : "remember");
+    AUTO_FREE char *here = at(path, persist ? "persistDecision" : "remember");
 
-    memcpy(wish.path, here.text, sizeof(wish.path));
+    (void)snprintf(wish.path, sizeof(wish.path), "%.*s", (int)sizeof(wish.path) - 1, here);
     wish.scope = json_get_string(remember, "scope", json_get_string(memory, "default", NULL));
     if (!wish.scope && wish.said)
         wish.scope = "thread";
