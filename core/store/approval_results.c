@@ -60,18 +60,6 @@ static enum err_code change_item(struct db *db, const char *project,
 
 /* ---- The variable ---- */
 
-static enum err_code evict(struct db *db, const char *project, const char *scope,
-                           struct err *err)
-{
-    AUTO_DB_ARGS args = {0};
-
-    db_arg_texts(&args, &project, 1);
-    db_arg_texts(&args, &scope, 1);
-    db_arg_int(&args, VARIABLE_COUNT_LIMIT);
-    db_arg_int(&args, VARIABLE_BYTES_LIMIT);
-    return db_exec(db, &variables_evict, &args, NULL, err);
-}
-
 /* As the run that called the tool would have written it. */
 static enum err_code make_variable(struct db *db, const char *project,
                                    const struct answered *answered, struct err *err)
@@ -98,7 +86,7 @@ static enum err_code make_variable(struct db *db, const char *project,
     rc = variables_lock_scope(db, project, scope, err);
     if (!rc)
         rc = db_exec(db, &variables_put, &args, NULL, err);
-    return rc ? rc : evict(db, project, scope, err);
+    return rc ? rc : variables_evict_scope(db, project, scope, err);
 }
 
 /* ---- Both ---- */

@@ -25,6 +25,9 @@ void variable_add(struct batch *batch, const struct put_owner *owner, const char
 /* After it, or after any other change: what is beyond the limits of the scopes $2, of projects $1,
  * goes. Then $3 is VARIABLE_COUNT_LIMIT and $4 VARIABLE_BYTES_LIMIT. */
 extern const struct db_statement variables_evict;
+/* The same for one scope. */
+enum err_code variables_evict_scope(struct db *db, const char *project, const char *scope,
+                                    struct err *err) MUST_CHECK;
 
 /* All that the scope itself has. Locks it. */
 enum err_code variables_forget(struct db *db, const char *project, const char *scope,

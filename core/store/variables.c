@@ -298,8 +298,8 @@ enum err_code variables_lock_scope(struct db *db, const char *project, const cha
     return db_exec(db, &variables_lock, &args, NULL, err);
 }
 
-static enum err_code evict(struct db *db, const char *project, const char *scope,
-                           struct err *err)
+enum err_code variables_evict_scope(struct db *db, const char *project, const char *scope,
+                                    struct err *err)
 {
     AUTO_DB_ARGS args = {0};
 
@@ -399,7 +399,7 @@ enum err_code store_variable_put(struct store *store, const char *project, const
     if (!rc && change->keep && *change->keep)
         rc = check_kept(db, project, scope, err);
     if (!rc)
-        rc = evict(db, project, scope, err);
+        rc = variables_evict_scope(db, project, scope, err);
     if (!rc)
         rc = db_commit(db, err);
     if (!rc)
@@ -478,7 +478,7 @@ enum err_code variables_merge(struct db *db, const char *project, const char *to
 
     if (!rc)
         rc = merge(db, project, to, from, err);
-    return rc ? rc : evict(db, project, to, err);
+    return rc ? rc : variables_evict_scope(db, project, to, err);
 }
 
 enum err_code variables_forget(struct db *db, const char *project, const char *scope,
