@@ -27,6 +27,7 @@ static void take_notes(struct chain *chain, const json_t *notes)
 
     chain->all_rounds = (unsigned)json_get_int(notes, "rounds", 0);
     chain->all_calls = (unsigned)json_get_int(notes, "calls", 0);
+    chain->paused_calls = (unsigned)json_get_int(notes, "paused_calls", 0);
     json_array_foreach (json_object_get(notes, "turns"), i, turn) {
         struct model_usage usage = {
             .input = json_integer_value(json_array_get(turn, 1)),
@@ -107,6 +108,12 @@ void chain_count_call(struct chain *chain)
 {
     chain->all_calls++;
     chain->round_calls++;
+}
+
+void chain_reopen_round(struct chain *chain)
+{
+    chain->all_calls -= chain->paused_calls;
+    chain->paused_calls = 0;
 }
 
 /* Of a round in which nothing was executed nothing is counted. */
@@ -218,6 +225,8 @@ void chain_note(const struct chain *chain, json_t *tokens)
         json_set_string(notes, "error_phase", chain_phase_name(chain->failed));
     json_set_int(notes, "rounds", chain->all_rounds);
     json_set_int(notes, "calls", chain->all_calls);
+    if (chain->round_calls + chain->paused_calls)
+        json_set_int(notes, "paused_calls", chain->round_calls + chain->paused_calls);
     turns = json_array();
     for (size_t i = 0; i < chain->turn_count; i++)
         json_array_append_new(turns, json_build("[i, I, I]", chain->turns[i].turn,

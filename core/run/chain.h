@@ -55,6 +55,7 @@ struct chain {
     int64_t max_calls;       /* INT64_MAX for no limit */
     unsigned rounds;         /* in a row */
     unsigned round_calls;    /* executed in the one that goes on */
+    unsigned paused_calls;   /* of all_calls: of a round that waits for its client */
     enum chain_stop stop;    /* why the next answer is the last, or a call was not executed */
     bool chinese;            /* what is written for the model */
     enum chain_phase failed; /* of the run, when it has */
@@ -78,6 +79,10 @@ bool chain_admit(struct chain *chain);
 bool chain_admit_begun(struct chain *chain);
 /* One that was executed before this stay, in the turn that goes on. */
 void chain_count_call(struct chain *chain);
+
+/* The calls of a round that had waited for its client are about to be counted anew, each with
+ * chain_count_call(). Of a run that ends while it waits they count as they are. */
+void chain_reopen_round(struct chain *chain);
 
 /* All calls of the turn that are executed here have ended. */
 void chain_end_round(struct chain *chain);

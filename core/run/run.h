@@ -66,6 +66,7 @@ struct call {
     bool hidden;
     bool final;
     bool ended;           /* its output is known */
+    bool counted;         /* among those that were executed, since this stay began */
     bool unexecuted;      /* for a limit: its output says so */
     bool truncated;       /* and too long for the model to be shown all of it */
     bool settled;         /* known and shown before this stay: nothing is left to do */

@@ -255,7 +255,7 @@ static void fill_hosted(struct item *item, const struct call *call,
     }
 }
 
-/* A result in the store: {"output":...} or {"error":...}. */
+/* A result in the store: {"output":...} or {"error":...}, and why it was not executed. */
 static void put_result(struct run *run, const struct call *call, const char *text)
 {
     json_auto_t *output = json_build("{s:s}", call->failed ? "error" : "output", text);
@@ -263,6 +263,8 @@ static void put_result(struct run *run, const struct call *call, const char *tex
 
     if (call->unexecuted)
         json_set_string(output, "reason", chain_reason(run->chain.stop));
+    else if (!call->counted)
+        json_set_bool(output, "refused", true);
     run_note_withheld(call, output);
     json = json_text(output);
 

@@ -157,6 +157,7 @@ static void start_call(struct run *run, struct call *call)
         leave_call(run, call);
         return;
     }
+    call->counted = true;
     if (run_prepare_call(run, call, &args, &err)) {
         call->misread = call->use;
         refuse_call(run, call, &err);
@@ -334,20 +335,29 @@ static bool answered_by_tools(const struct run *run)
     return run->call_count > 0;
 }
 
+/* A turn that goes on with the answers to its questions is the same round: its calls are restored
+ * then, and counted. */
+static void pause(struct run *run)
+{
+    if (!run_has_questions(run))
+        chain_end_round(&run->chain);
+    run_require_action(run);
+}
+
 static void after_tools(struct run *run)
 {
     bool client;
 
     run_close_item(run, ITEM_COMPLETED);
     run_show_final_calls(run);
-    chain_end_round(&run->chain);
     run_ask_results(run);
     run_show_approvals(run);
     client = waits_for_client(run);
     if (client && run_is_assistants(run)) {
-        run_require_action(run);
+        pause(run);
         return;
     }
+    chain_end_round(&run->chain);
     run_close_step(run, STEP_COMPLETED);
     if (client || run_has_questions(run) || answered_by_tools(run)) {
         run_finish(run);
@@ -468,7 +478,7 @@ void run_take_answers(struct run *run, const struct call_row *rows, size_t count
     run_end_turn(run);
 }
 
-/* One that a limit has stopped says so; any other was executed. */
+/* One that a limit has stopped says so, and so does one that was refused; any other was executed. */
 static void take_reason(struct run *run, struct call *call, const json_t *stored)
 {
     enum chain_stop stop = chain_reason_parse(json_get_string(stored, "reason", NULL));
@@ -476,7 +486,7 @@ static void take_reason(struct run *run, struct call *call, const json_t *stored
     call->unexecuted = stop != CHAIN_GOES_ON;
     if (call->unexecuted)
         run->chain.stop = stop;
-    else
+    else if (!json_get_bool(stored, "refused", false))
         chain_count_call(&run->chain);
 }
 
@@ -522,6 +532,7 @@ static void resume_call(struct run *run, struct call *call)
         leave_call(run, call); /* it had not begun, because it may not */
         return;
     }
+    call->counted = true;
     err_set(&err, ERR_INTERNAL, "%s", interrupted);
     refuse_call(run, call, &err);
 }
@@ -557,6 +568,7 @@ static void plan_resumed(struct run *run)
 void run_resume_calls(struct run *run, const struct call_row *rows, size_t count)
 {
     run_clear_calls(run);
+    chain_reopen_round(&run->chain);
     run->choice_spent = true;
     for (size_t i = 0; i < count; i++)
         run_restore_decision(run, restore_call(run, &rows[i]), rows, count);

@@ -95,6 +95,38 @@ static void F63_what_was_counted_outlives_the_run_in_memory(void **state)
     chain_clear(&chain);
 }
 
+static struct chain noted(const struct chain *chain, const char *config)
+{
+    json_auto_t *tokens = json_object();
+    AUTO_FREE char *text = NULL;
+
+    chain_note(chain, tokens);
+    text = json_text(tokens);
+    return made(config, text);
+}
+
+static void F58_F63_calls_of_a_round_that_waited_count_once(void **state)
+{
+    const char *config = "{\"max_tool_calls\":3}";
+    struct chain chain = made(config, NULL);
+
+    (void)state;
+    assert_true(chain_admit(&chain));
+    for (int pauses = 0; pauses < 3; pauses++) {
+        chain = noted(&chain, config);
+        assert_int_equal(chain.all_calls, 1); /* so many, should it end now */
+        chain = noted(&chain, config);        /* taken up, and given away before it went on */
+        chain_reopen_round(&chain);
+        assert_int_equal(chain.all_calls, 0);
+        chain_count_call(&chain);
+    }
+    chain_end_round(&chain);
+    chain = noted(&chain, config);
+    chain_reopen_round(&chain); /* nothing was open */
+    assert_int_equal(chain.all_rounds, 1);
+    assert_int_equal(chain.all_calls, 1);
+}
+
 static void F63_tokens_of_endless_runs_are_not_kept_for_ever(void **state)
 {
     struct chain chain = made("{}", NULL);
@@ -113,6 +145,7 @@ int main(void)
         cmocka_unit_test(F58_a_call_beyond_the_last_round_is_not_executed),
         cmocka_unit_test(F59_placeholders_say_why),
         cmocka_unit_test(F63_what_was_counted_outlives_the_run_in_memory),
+        cmocka_unit_test(F58_F63_calls_of_a_round_that_waited_count_once),
         cmocka_unit_test(F63_tokens_of_endless_runs_are_not_kept_for_ever),
     };
 

@@ -1,0 +1,122 @@
+"""What counts against a limit, and in `runnel.stats`, when a turn waits for answers: each call once."""
+
+import pytest
+
+from harness.server import eventually
+from harness.tools import asks_for, call, then_says
+from test_approvals import answer, questions
+from test_approvals_runs import WEATHER, asked, begin, settled, submit, told
+
+TEST = {"type": "mcp", "server_label": "test", "server_url": "builtin:test",
+        "require_approval": {"always": {"tool_names": ["test_count", "test_count_idempotent"]}}}
+THREE = {"runnel": {"rounds": {"max_calls": 3}}}
+
+
+def slow(number):
+    return call("test_slow", number, ms=0, text=f"t{number}")
+
+
+def stats_of(server, run):
+    shown = server.http().get(f"/v1/threads/{run.thread_id}/runs/{run.id}").json()
+    return {key: shown["runnel"]["stats"][key] for key in ("rounds", "calls")}
+
+
+@pytest.mark.parametrize("killed", [None, "waiting", "approved"])
+def test_F58_F63_F110_counted_once(start_server, upstream, log, killed):
+    """Three calls are allowed, and three run: one beside a question, the one that is asked about, and one
+    of the next turn."""
+    server = start_server(lease_ttl=1)
+    ms = 2500 if killed == "approved" else 0
+    then_says(upstream, [slow(1), call("test_count_idempotent", 2, path=log.name, ms=ms)],
+              [slow(3)], text="Well.")
+    run = begin(server.sdk(strict=False), [TEST], extra_body=THREE)
+    (question,) = asked(run)
+    if killed == "waiting":
+        server.kill()
+        server.start()
+    if killed == "approved":
+        server.http().post(f"/v1/threads/{run.thread_id}/runs/{run.id}/submit_tool_outputs", json={
+            "tool_outputs": [{"tool_call_id": question.id, "output": "true"}]})
+        eventually(log.lines, lambda lines: lines == ["call_2"])
+        server.kill()
+        server.start()
+        run = settled(server.sdk(strict=False), run)
+    else:
+        run = submit(server.sdk(strict=False), run, {question.id: "true"})
+    assert run.status == "completed", run
+    assert told(upstream.chats()[-1])["call_3"] == "t3"
+    assert stats_of(server, run) == {"rounds": 2, "calls": 3}
+
+
+def test_F58_F63_two_pauses_of_a_turn_are_one_round(server, upstream, log):
+    """The approved call's result is asked about, too, beside a function of the client's."""
+    client = server.sdk(strict=False)
+    permissions = {"test/test_count": {"execution": "ask-always", "result": "always"}}
+    then_says(upstream, [slow(1), call("test_count", 2, path=log.name), call("get_weather", 3, city="Bern")],
+              [slow(4)], text="Well.")
+    run = begin(client, [WEATHER, TEST], extra_body={"runnel": {
+        "permissions": permissions, **THREE["runnel"]}})
+    weather, question = sorted(asked(run), key=lambda one: one.function.name)
+    run = submit(client, run, {weather.id: "sunny", question.id: "true"})
+    (question,) = asked(run)
+    run = submit(client, run, {question.id: "true"})
+    assert run.status == "completed" and told(upstream.chats()[-1])["call_4"] == "t4"
+    assert stats_of(server, run) == {"rounds": 2, "calls": 3}
+
+
+def test_F63_what_ran_counts_when_the_run_is_cancelled_while_it_waits(server, upstream, log):
+    client = server.sdk(strict=False)
+    asks_for(upstream, slow(1), call("test_count", 2, path=log.name))
+    run = begin(client, [TEST])
+    asked(run)
+    client.beta.threads.runs.cancel(run.id, thread_id=run.thread_id)
+    assert settled(client, run).status == "cancelled"
+    assert stats_of(server, run)["calls"] == 1
+
+
+def test_F58_F63_a_refused_call_does_not_count(server, upstream, log):
+    """Also when the turn waits for another answer after it: it was a stay ago."""
+    client = server.sdk(strict=False)
+    permissions = {"test/test_slow": {"result": "always"}}
+    then_says(upstream, [call("test_count", 1, path=log.name), slow(2)], [slow(3)], text="Well.")
+    run = begin(client, [TEST], extra_body={"runnel": {
+        "permissions": permissions, "rounds": {"max_calls": 2}}})
+    while run.status == "requires_action":
+        run = submit(client, run, {one.id: "false" for one in asked(run)})
+    assert run.status == "completed" and log.lines() == []
+    assert "max_calls_reached" not in told(upstream.chats()[-1])["call_3"]
+    assert stats_of(server, run) == {"rounds": 2, "calls": 2}
+
+
+def test_F58_F63_responses_count_what_each_has_run(server, client, upstream, log):
+    """The question ends a response, and the answer begins another with limits of its own."""
+    body = {"model": "demo", "tools": [TEST], "max_tool_calls": 2}
+    then_says(upstream, [slow(1), call("test_count", 2, path=log.name, text="counted")], [slow(3)],
+              text="Well.")
+    first = client.responses.create(input="go", **body)
+    second = client.responses.create(input=[answer(*questions(first))],
+                                     previous_response_id=first.id, **body)
+    outputs = [item.output for item in second.output if item.type == "mcp_call"]
+    assert outputs == ["counted", "t3"] and log.lines() == ["call_2"]
+    for response, counted in ((first, (1, 1)), (second, (2, 2))):
+        stats = server.http().get(f"/v1/responses/{response.id}").json()["runnel"]["stats"]
+        assert (stats["rounds"], stats["calls"]) == counted
+
+
+def test_F58_F63_F110_counted_once_by_a_response(start_server, upstream, log):
+    server = start_server(lease_ttl=1)
+    body = {"model": "demo", "tools": [TEST], "max_tool_calls": 2}
+    then_says(upstream, [call("test_count_idempotent", 1, path=log.name, ms=2500)], [slow(2)], text="Well.")
+    client = server.sdk(strict=False)
+    first = client.responses.create(input="go", **body)
+    second = client.responses.create(input=[answer(*questions(first))], background=True,
+                                     previous_response_id=first.id, **body)
+    eventually(log.lines, lambda lines: lines == ["call_1"])
+    server.kill()
+    server.start()
+    path = f"/v1/responses/{second.id}"
+    done = eventually(lambda: server.http().get(path).json(),
+                      lambda shown: shown["status"] not in ("queued", "in_progress"), seconds=40)
+    assert done["status"] == "completed", done
+    assert told(upstream.chats()[-1])["call_2"] == "t2"
+    assert (done["runnel"]["stats"]["rounds"], done["runnel"]["stats"]["calls"]) == (2, 2)
