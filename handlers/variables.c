@@ -263,9 +263,8 @@ static enum err_code list_vars(struct tool_call *call, struct tool_result *ret_r
     listing.query.limit = listing.size;
     listing.query.skip = (listing.page - 1) * listing.size;
     if (!rc)
-        rc = access.ops->list(access.store, tool_call_project(call), access.scope,
-                              &listing.query, &listing.variables, &listing.count,
-                              &listing.total, err);
+        rc = access.ops->list(&access, tool_call_project(call), &listing.query,
+                              &listing.variables, &listing.count, &listing.total, err);
     if (rc)
         return rc;
     add_rules(&listing, &access);
@@ -296,8 +295,8 @@ static enum err_code read_var(struct tool_call *call, struct tool_result *ret_re
     else if (!rc && is_skill(name))
         rc = read_skill(call, name, &variable, err);
     else if (!rc)
-        rc = access.ops->get(access.store, tool_call_project(call), access.scope, name,
-                             VARIABLE_READ, &variable, err);
+        rc = access.ops->get(&access, tool_call_project(call), name, VARIABLE_READ, &variable,
+                             err);
     if (rc)
         return rc;
     part = variable_slice(variable.value, start, length ? length : SIZE_MAX);
@@ -343,8 +342,8 @@ static enum err_code write_var(struct tool_call *call, struct tool_result *ret_r
     if (!rc)
         rc = check_write(&change, err);
     if (!rc)
-        rc = access.ops->put(access.store, tool_call_project(call), access.scope, &change,
-                             VARIABLE_PUT, &created, err);
+        rc = access.ops->put(&access, tool_call_project(call), &change, VARIABLE_PUT, &created,
+                             err);
     if (rc)
         return rc;
     said = mem_printf("Variable '%s' %s successfully.", change.name,
@@ -401,8 +400,7 @@ static enum err_code remove_vars(struct tool_call *call, struct tool_result *ret
     for (size_t i = 0; !rc && i < count; i++)
         list[i] = json_string_value(json_array_get(names, i));
     if (!rc)
-        rc = access.ops->remove(access.store, tool_call_project(call), access.scope, list,
-                                count, NULL, &removed, err);
+        rc = access.ops->remove(&access, tool_call_project(call), list, count, &removed, err);
     if (rc)
         return rc;
     said = removal_text(names, removed);

@@ -29,6 +29,7 @@ enum lock_rank {
     LOCK_ENGINE,       /* core/run/engine.c: which runs are live here */
     LOCK_TOOL_POOL,    /* core/tool/executor.c: calls waiting for a thread */
     LOCK_TOOL_CHANNEL, /* core/tool/channel.c: one turn's tool output */
+    LOCK_VARIABLES,    /* core/tool/variable_memory.c: what a response that is not stored has */
     LOCK_STORE_QUEUE,  /* core/store/writer.c: writes waiting for a writer */
     LOCK_STORE_POOL,   /* core/store: connections, state of the database */
     LOCK_LOOP_INBOX,   /* core/net/loop.c: messages to a loop */

@@ -19,6 +19,8 @@
 #include "core/run/past_calls.h"
 #include "core/run/run_approvals.h"
 #include "core/run/run_servers.h"
+#include "core/run/run_variables.h"
+#include "core/tool/variable_memory.h"
 
 bool run_is_resumable(const struct run *run)
 {
@@ -174,6 +176,7 @@ struct run *run_new(struct engine_loop *home, struct run_start *start)
     run->without_model = start->without_model;
     run->context = start->context ? TAKE(start->context) : json_object();
     run->secrets = TAKE(start->secrets);
+    run_open_variables(run);
     run->expiry.fire = expiry_fired;
     run->flush.fire = flush_fired;
     return run;
@@ -222,6 +225,7 @@ void run_free(struct run *run)
     json_decref(run->context);
     json_decref(run->files);
     json_decref(run->logprobs);
+    variable_memory_release(run->variables);
     free(run);
 }
 

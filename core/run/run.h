@@ -121,6 +121,7 @@ struct run {
     size_t server_count;
     struct server_call *server_calls_open;
     void (*after_listing)(struct run *run); /* what waits for their lists */
+    struct variable_memory *variables;      /* held; NULL: what it has is in the store */
     json_t *files; /* which tool type may see which; NULL until a tool runs */
     enum run_arrival arrival;
 
@@ -344,7 +345,8 @@ void run_pump(struct run *run);
 void run_put_item(struct run *run, const struct item_row *row);
 void run_put_step(struct run *run, const struct step_row *row);
 void run_put_call(struct run *run, const struct call_row *row);
-void run_put_variable(struct run *run, struct variable *variable); /* takes what it owns */
+/* Takes what it owns. Of a run that is not stored it is in its memory at once. */
+void run_put_variable(struct run *run, struct variable *variable);
 void run_put_approval(struct run *run, const struct approval_row *row);
 void run_put_grant(struct run *run, struct grant_row *grant); /* takes what it owns */
 /* What is told from here on waits for the next write. */

@@ -339,8 +339,11 @@ static void note_course(const struct run *run, struct item *item, const struct c
     json_set_int(item->metadata, "end", call->ended_at / 1000);
 }
 
-static void note_variables(struct item *item, const struct call *call)
+/* Of a response that is not stored they are gone when somebody could read this. */
+static void note_variables(const struct run *run, struct item *item, const struct call *call)
 {
+    if (run->variables)
+        return;
     if (!item->metadata)
         item->metadata = json_object();
     json_set(item->metadata, "variables",
@@ -399,7 +402,7 @@ static void close_call(struct run *run, struct call *call, const struct tool_out
         note_fault(item, call->fault);
     note_result(item, call, output);
     if (call->kept)
-        note_variables(item, call);
+        note_variables(run, item, call);
     if (call->withheld)
         withheld_mark(item->metadata);
     run_tell_stage(run, item, call->failed ? "failed" : "completed", NULL);

@@ -13,6 +13,7 @@
 #include "core/tool/cut.h"
 #include "core/tool/rules.h"
 #include "core/tool/var_ref.h"
+#include "core/tool/variable_memory.h"
 
 /* Names that a model is told when there is no variable of the name it wrote. */
 #define AVAILABLE_LIMIT 40
@@ -22,17 +23,74 @@
 
 #define CHANNEL_CAPACITY 2 /* outputs of one resolver */
 
-static const struct variable_ops ops = {
-    .get = store_variable_get,
-    .list = store_variable_list,
-    .put = store_variable_put,
-    .remove = store_variables_remove,
-    .skill = store_skill_prompt,
+/* ---- Where they are ---- */
+
+static enum err_code stored_get(const struct variable_access *access, const char *project,
+                                const char *name, enum variable_reading reading,
+                                struct variable *ret_variable, struct err *err)
+{
+    return store_variable_get(access->store, project, access->scope, name, reading,
+                              ret_variable, err);
+}
+
+static enum err_code stored_list(const struct variable_access *access, const char *project,
+                                 const struct variable_query *query,
+                                 struct variable **ret_variables, size_t *ret_count,
+                                 int64_t *ret_total, struct err *err)
+{
+    return store_variable_list(access->store, project, access->scope, query, ret_variables,
+                               ret_count, ret_total, err);
+}
+
+static enum err_code stored_put(const struct variable_access *access, const char *project,
+                                const struct variable_change *change, enum variable_put how,
+                                bool *ret_created, struct err *err)
+{
+    return store_variable_put(access->store, project, access->scope, change, how, ret_created,
+                              err);
+}
+
+static enum err_code stored_remove(const struct variable_access *access, const char *project,
+                                   const char *const *names, size_t count, json_t **ret_removed,
+                                   struct err *err)
+{
+    return store_variables_remove(access->store, project, access->scope, names, count, NULL,
+                                  ret_removed, err);
+}
+
+static enum err_code read_skill(const struct variable_access *access, const char *project,
+                                const char *id, char **ret_prompt, struct err *err)
+{
+    return store_skill_prompt(access->store, project, id, ret_prompt, err);
+}
+
+static const struct variable_ops stored_ops = {
+    .get = stored_get,
+    .list = stored_list,
+    .put = stored_put,
+    .remove = stored_remove,
+    .skill = read_skill,
 };
+static const struct variable_ops memory_ops = {
+    .get = variable_memory_get,
+    .list = variable_memory_list,
+    .put = variable_memory_put,
+    .remove = variable_memory_remove,
+    .skill = read_skill,
+};
+
+/* Of all responses that are not stored. It outlives workers that nobody waits for any more. */
+static struct variable_budget budget = {.limit = VARIABLE_MEMORY_LIMIT};
+
+void run_open_variables(struct run *run)
+{
+    if (!(run->row.flags & RUN_STORED))
+        run->variables = variable_memory_new(&budget);
+}
 
 const char *run_variable_scope(const struct run *run)
 {
-    if (!(run->row.flags & RUN_STORED))
+    if (run->variables)
         return "";
     return *run->row.thread_id ? run->row.thread_id : run->row.id;
 }
@@ -41,8 +99,9 @@ struct variable_access run_variable_access(const struct run *run)
 {
     const json_t *runnel = json_object_get(run->config, "runnel");
 
-    return (struct variable_access){.ops = &ops,
+    return (struct variable_access){.ops = run->variables ? &memory_ops : &stored_ops,
                                     .store = engine_options(run->engine)->store,
+                                    .memory = run->variables,
                                     .scope = run_variable_scope(run),
                                     .chinese = tool_language_of(runnel) == TOOL_CHINESE};
 }
@@ -83,8 +142,8 @@ static void add_available(const struct tool_call *call, const struct variable_ac
     int64_t total = 0;
     size_t count = 0;
 
-    if (access->ops->list(access->store, tool_call_project(call), access->scope, &query,
-                          &variables, &count, &total, NULL))
+    if (access->ops->list(access, tool_call_project(call), &query, &variables, &count, &total,
+                          NULL))
         return;
     for (size_t i = 0; i < count; i++)
         buf_addf(&names, "%s%s", i ? ", " : "", variables[i].name);
@@ -109,8 +168,8 @@ static enum err_code find_variable(void *arg, const char *name, struct variable 
         return rc;
     if (tool_call_cancelled(call))
         return err_set(err, ERR_CANCELLED, "cancelled");
-    rc = access.ops->get(access.store, tool_call_project(call), access.scope, name,
-                         VARIABLE_READ, ret_variable, err);
+    rc = access.ops->get(&access, tool_call_project(call), name, VARIABLE_READ, ret_variable,
+                         err);
     if (rc == ERR_NOT_FOUND)
         add_available(call, &access, err);
     return rc;
@@ -294,11 +353,10 @@ void run_stop_resolving(struct run *run)
 /* ---- Results ---- */
 
 /* Groups are what is ours to tell of; what is hidden stays so, and an answer is a message. */
-static bool is_kept(const struct run *run, const struct call *call)
+static bool is_kept(const struct call *call)
 {
     return call->use && call->use->label && call->item && !call->failed && !call->unexecuted &&
-           !call->hidden && !call->final && !(call->use->handler->flags & TOOL_NOT_KEPT) &&
-           run->row.flags & RUN_STORED;
+           !call->hidden && !call->final && !(call->use->handler->flags & TOOL_NOT_KEPT);
 }
 
 static struct variable new_variable(const char *name, enum variable_type type,
@@ -379,7 +437,7 @@ char *run_keep_result(struct run *run, struct call *call, const char *whole, con
     json_auto_t *args = NULL;
     AUTO_FREE char *description = NULL;
 
-    if (!is_kept(run, call))
+    if (!is_kept(call))
         return NULL;
     call->kept = mem_new(struct variable_names);
     variable_names_make(call->kept, call->name);

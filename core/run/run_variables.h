@@ -26,7 +26,10 @@ void resolved_call_free(struct resolved_call *resolved);
 /* As they were stored. */
 struct resolved_call *resolved_call_restore(const char *text);
 
-/* Where the run's variables are: its thread, or itself. "" when nothing of it is stored. */
+/* Of a run that is not stored: they are in its memory, and nowhere else. */
+void run_open_variables(struct run *run);
+
+/* Where the run's variables are: its thread, or itself. "" when they are in its memory. */
 const char *run_variable_scope(const struct run *run);
 
 /* What its handlers get. */

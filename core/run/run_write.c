@@ -16,6 +16,7 @@
 #include "core/base/fault.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
+#include "core/tool/variable_memory.h"
 
 /* The log of a resumable run is flushed so often at most; sooner when this much waits. */
 #define FLUSH_EVERY_NS     (25 * NS_PER_MS)
@@ -88,6 +89,10 @@ void run_put_call(struct run *run, const struct call_row *row)
 
 void run_put_variable(struct run *run, struct variable *variable)
 {
+    if (run->variables) {
+        variable_memory_add(run->variables, variable);
+        return;
+    }
     run->dirty_variables = mem_resize(run->dirty_variables, run->dirty_variable_count + 1,
                                       sizeof(*run->dirty_variables));
     run->dirty_variables[run->dirty_variable_count++] = *variable;

@@ -149,11 +149,6 @@ void variable_add(struct batch *batch, const struct put_owner *owner, const char
     batch_int(batch, variable->created_at);
 }
 
-static enum err_code not_found(const char *name, struct err *err)
-{
-    return err_set(err, ERR_NOT_FOUND, "Variable '%.128s' not found.", name);
-}
-
 /* `column` is where the columns begin. */
 static void variable_read(const struct db_rows *rows, size_t row, int column,
                           struct variable *ret_variable)
@@ -206,7 +201,7 @@ enum err_code store_variable_get(struct store *store, const char *project, const
     if (rc)
         return rc;
     if (db_count(rows) == 0)
-        return not_found(name, err);
+        return variable_not_found(name, err);
     variable_read(rows, 0, 0, ret_variable);
     return ERR_OK;
 }
@@ -364,22 +359,8 @@ static enum err_code check_kept(struct db *db, const char *project, const char *
     arg_scope(&args, project, scope);
     rc = db_exec(db, &count, &args, &rows, err);
     if (!rc && db_int(rows, 0, 0) > VARIABLE_KEEP_LIMIT)
-        return err_invalid(err, "invalid_value", "keep",
-                           "Invalid 'keep': at most %d variables can be kept.",
-                           VARIABLE_KEEP_LIMIT);
+        return variable_keeps_too_many(err);
     return rc;
-}
-
-static enum err_code explain_nothing(const struct variable_change *change,
-                                     enum variable_put how, struct err *err)
-{
-    if (how == VARIABLE_CREATE && change->value)
-        return err_set(err, ERR_CONFLICT, "Variable '%.128s' exists already.", change->name);
-    if (how == VARIABLE_UPDATE)
-        return not_found(change->name, err);
-    return err_invalid(err, "missing_required_parameter", "value",
-                       "Variable '%.128s' does not exist; a new one needs a value.",
-                       change->name);
 }
 
 enum err_code store_variable_put(struct store *store, const char *project, const char *scope,
@@ -395,7 +376,7 @@ enum err_code store_variable_put(struct store *store, const char *project, const
     if (!rc)
         rc = upsert(db, project, scope, change, how, &rows, err);
     if (!rc && db_count(rows) == 0)
-        rc = explain_nothing(change, how, err);
+        rc = variable_not_put(change, how, err);
     if (!rc && change->keep && *change->keep)
         rc = check_kept(db, project, scope, err);
     if (!rc)

@@ -7,6 +7,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/tool/channel_internal.h"
+#include "core/tool/variable_memory.h"
 
 /*
  * What a handler is lent, and how its call begins and ends.
@@ -35,6 +36,7 @@ struct tool_call *tool_call_new(const struct tool_call_spec *spec)
     call->scope = mem_strdup(spec->variables.scope ? spec->variables.scope : "");
     call->variables = spec->variables;
     call->variables.scope = call->scope;
+    call->variables.memory = variable_memory_hold(spec->variables.memory);
     call->resolved = spec->resolved;
     call->planning = spec->planning;
     call->args = copy(spec->args, "{}");
@@ -61,6 +63,7 @@ void tool_call_free(struct tool_call *call)
     free(call->thread);
     free(call->user);
     free(call->scope);
+    variable_memory_release(call->variables.memory);
     tool_channel_release(call->channel);
     free(call);
 }
@@ -113,9 +116,8 @@ json_t *tool_call_context(const struct tool_call *call)
 enum err_code tool_call_variables(const struct tool_call *call,
                                   struct variable_access *ret_access, struct err *err)
 {
-    if (!*call->scope)
-        return err_set(err, ERR_INVALID,
-                       "There are no variables here, because this response is not stored.");
+    if (!*call->scope && !call->variables.memory)
+        return err_set(err, ERR_INVALID, "There are no variables here.");
     *ret_access = call->variables;
     return ERR_OK;
 }
@@ -128,7 +130,7 @@ const json_t *tool_call_skills(const struct tool_call *call)
 enum err_code tool_call_read_skill(const struct tool_call *call, const json_t *skill,
                                    char **ret_prompt, struct err *err)
 {
-    return call->variables.ops->skill(call->variables.store, call->project,
+    return call->variables.ops->skill(&call->variables, call->project,
                                       json_get_string(skill, "id", ""), ret_prompt, err);
 }
 

@@ -62,7 +62,7 @@ struct tool_call_spec {
     const json_t *context; /* object */
     const json_t *skills;  /* array: skill.h */
     struct variable_access
-        variables; /* scope NULL or "": none. The rest outlives the executor */
+        variables; /* neither scope nor memory: none. Memory is held, the store outlives the executor */
     bool resolved; /* there were references in the arguments */
     bool planning; /* only plan(); what it asks for comes as a stage */
 };

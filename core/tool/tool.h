@@ -212,7 +212,7 @@ json_t *tool_call_files(const struct tool_call *call);
  * for this request; borrowed, only to be read; never NULL. */
 json_t *tool_call_context(const struct tool_call *call);
 
-/* The variables of the conversation. ERR_INVALID when it has none, because nothing of it is stored. */
+/* The variables of the conversation, or of a response that is not stored. ERR_INVALID when there are none. */
 enum err_code tool_call_variables(const struct tool_call *call,
                                   struct variable_access *ret_access,
                                   struct err *err) MUST_CHECK;

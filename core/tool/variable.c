@@ -117,6 +117,32 @@ char *variable_fit(const char *text)
     return fitting;
 }
 
+/* ---- Why not ---- */
+
+enum err_code variable_not_found(const char *name, struct err *err)
+{
+    return err_set(err, ERR_NOT_FOUND, "Variable '%.128s' not found.", name);
+}
+
+enum err_code variable_not_put(const struct variable_change *change, enum variable_put how,
+                               struct err *err)
+{
+    if (how == VARIABLE_CREATE && change->value)
+        return err_set(err, ERR_CONFLICT, "Variable '%.128s' exists already.", change->name);
+    if (how == VARIABLE_UPDATE)
+        return variable_not_found(change->name, err);
+    return err_invalid(err, "missing_required_parameter", "value",
+                       "Variable '%.128s' does not exist; a new one needs a value.",
+                       change->name);
+}
+
+enum err_code variable_keeps_too_many(struct err *err)
+{
+    return err_invalid(err, "invalid_value", "keep",
+                       "Invalid 'keep': at most %d variables can be kept.",
+                       VARIABLE_KEEP_LIMIT);
+}
+
 /* ---- Results and arguments of tools ---- */
 
 /* Tools of others may have names that nobody could refer to. */

@@ -18,6 +18,8 @@
  * as far up its chain as VARIABLE_CHAIN_LIMIT and VARIABLE_ROWS_LIMIT go: what was written before that
  * is there for nearer responses, and for this one as if it had been evicted.
  *
+ * A response that is not stored has variables of its own in memory, and no others: they end with it.
+ *
  * Text is counted in Unicode characters, limits in bytes. Pure functions.
  */
 
@@ -144,33 +146,45 @@ struct variable_change {
     const json_t *tags;
     const bool *keep;
 };
-/* What the store offers, for those that may not know it: see core/store/variables.h. Every function
- * blocks for as long as the database takes. */
+
+/* Why there was nothing to put: a change that makes what is there, changes what is not, or makes
+ * something of no value. */
+enum err_code variable_not_put(const struct variable_change *change, enum variable_put how,
+                               struct err *err);
+enum err_code variable_not_found(const char *name, struct err *err);
+enum err_code variable_keeps_too_many(struct err *err);
+
 struct store;
-struct variable_ops {
-    enum err_code (*get)(struct store *store, const char *project, const char *scope,
-                         const char *name, enum variable_reading reading,
-                         struct variable *ret_variable, struct err *err);
-    enum err_code (*list)(struct store *store, const char *project, const char *scope,
-                          const struct variable_query *query, struct variable **ret_variables,
-                          size_t *ret_count, int64_t *ret_total, struct err *err);
-    enum err_code (*put)(struct store *store, const char *project, const char *scope,
-                         const struct variable_change *change, enum variable_put how,
-                         bool *ret_created, struct err *err);
-    /* Not a variable, but read like one. */
-    enum err_code (*skill)(struct store *store, const char *project, const char *id,
-                           char **ret_prompt, struct err *err);
-    enum err_code (*remove)(struct store *store, const char *project, const char *scope,
-                            const char *const *names, size_t count, const char *type,
-                            json_t **ret_removed, struct err *err);
-};
+struct variable_memory;
+struct variable_ops;
 
 /* The variables that one call may use; borrowed, all of it. */
 struct variable_access {
     const struct variable_ops *ops;
     struct store *store;
-    const char *scope;
-    bool chinese; /* which language rules are read in */
+    struct variable_memory *memory; /* of a response that is not stored; or NULL */
+    const char *scope;              /* of one that is; else "" */
+    bool chinese;                   /* which language rules are read in */
+};
+
+/* What every place offers where variables are: the store (core/store/variables.h says what each does,
+ * and it blocks for as long as the database takes) or memory (variable_memory.h). */
+struct variable_ops {
+    enum err_code (*get)(const struct variable_access *access, const char *project,
+                         const char *name, enum variable_reading reading,
+                         struct variable *ret_variable, struct err *err);
+    enum err_code (*list)(const struct variable_access *access, const char *project,
+                          const struct variable_query *query, struct variable **ret_variables,
+                          size_t *ret_count, int64_t *ret_total, struct err *err);
+    enum err_code (*put)(const struct variable_access *access, const char *project,
+                         const struct variable_change *change, enum variable_put how,
+                         bool *ret_created, struct err *err);
+    enum err_code (*remove)(const struct variable_access *access, const char *project,
+                            const char *const *names, size_t count, json_t **ret_removed,
+                            struct err *err);
+    /* Not a variable, but read like one. */
+    enum err_code (*skill)(const struct variable_access *access, const char *project,
+                           const char *id, char **ret_prompt, struct err *err);
 };
 
 #endif

@@ -2,9 +2,11 @@
 
 import json
 import re
+import subprocess
 
 import pytest
 
+from harness.raw_model import RawModel
 from harness.server import eventually
 from harness.tools import call
 
@@ -259,13 +261,101 @@ def test_F32_a_conversation_and_its_thread_are_one(ask, client, upstream, http):
     assert output.startswith("<1>\n<!--ToolCallLog")
 
 
-def test_F32_nothing_is_kept_of_what_is_not_stored(ask):
-    response = ask(("test_slow", {"text": "x"}), ("WriteVar", {"name": "v", "value": "1"}),
-                   ("test_slow", {"text": "$VAR_REF{{v}}"}), store=False)
-    nothing = "There are no variables here, because this response is not stored."
-    assert outputs(response) == ["x", nothing, nothing]
+# ---- Of responses that are not stored ----
+
+def calls(*asked):
+    """What a model streams that calls functions."""
+    return [{"tool_calls": [{"index": n, "id": f"call_{name}_{n}", "type": "function",
+                             "function": {"name": name, "arguments": json.dumps(arguments)}}
+                            for n, (name, arguments) in enumerate(asked)]}]
+
+
+def told_by(chat):
+    return [m["content"] for m in chat["messages"] if m["role"] == "tool"]
+
+
+def name_in(text):
+    return re.search(r"kept in the variable `([^`]+)`", text)[1]
+
+
+@pytest.fixture
+def mind(start_server, database):
+    """A model that remembers names: its answers are functions of what it was told."""
+    model = RawModel()
+    yield model, start_server(upstream_url=model.url, database_url=database.new())
+    model.close()
+
+
+@pytest.mark.slow
+def test_F23_F27_F28_F32_what_is_not_stored_remembers_until_it_ends(mind, database):
+    """In memory: the same names, texts and references, and nothing of it in the database."""
+    model, server = mind
+    client, secret = server.sdk(), "never-to-be-written-anywhere"
+    whole = {"text": secret}
+    model.answers = [
+        calls(("test_short", whole)),
+        lambda chat: calls(("ReadVar", {"name": name_in(told_by(chat)[0])}),
+                           ("ReadVar", {"name": name_in(told_by(chat)[0]).replace("_result",
+                                                                                  "_args")})),
+        lambda chat: calls(("test_short", {"text": "$VAR_REF{{%s:0:9}}" % name_in(told_by(chat)[0]),
+                                           "limit": 0}),
+                           ("WriteVar", {"name": "v", "value": "one"}),
+                           ("test_slow", {"text": "<$VAR_REF{{none}}>"})),
+        calls(("ListVars", {"filter": {"type": "LLMAdd"}})),
+        calls(("RemoveVars", {"names": ["v", "none"]})),
+        calls(("ReadVar", {"name": "v"})),
+        [{"content": "Done."}]]
+    response = client.responses.create(model="demo", input="go", tools=[TEST, VARS], store=False)
+    assert response.status == "completed", response
+    cut, read, args, resolved, written, missing, listed, removed, gone = told_by(model.chats[-1])
+    name = name_in(cut)
+    assert re.fullmatch(NAME + "_result", name)
+    assert f"The full result ({len(secret)} characters) is kept" in cut and read == secret
+    assert args == json.dumps(whole, indent=2)
+    assert resolved.startswith(secret[:9] + "\n<!--ToolCallLog:Begin-->")
+    assert written == "Variable 'v' created successfully."
+    assert missing.startswith("Variable 'none' not found. Available variables: ") and name in missing
+    assert listed.startswith("Available Variables (filtered: type=LLMAdd):\n- v\n")
+    assert removed == "Removed 1 variable(s). Failed to remove 1 variable(s): none."
+    assert gone == "Variable 'v' not found."
     assert not any("variables" in (getattr(item, "runnel", None) or {})
                    for item in calls_of(response))
+    url = server.settings["database_url"]
+    dump = subprocess.run([database.bin / "pg_dump", "-a", url], capture_output=True, check=True)
+    assert dump.stdout and secret.encode() not in dump.stdout
+    model.answers = [calls(("ReadVar", {"name": name}), ("ListVars", {"filter": {
+        "type": "ToolCallResult"}})), [{"content": "Done."}]]
+    client.responses.create(model="demo", input="go", tools=[TEST, VARS], store=False)
+    assert told_by(model.chats[-1]) == [
+        f"Variable '{name}' not found.",
+        "Available Variables (filtered: type=ToolCallResult):\nPage 1/1 (total: 0)."]
+
+
+def test_F26_F32_in_memory_text_of_tools_pulls_nothing_in(ask, upstream):
+    """The same rules of trust, and the readers come along."""
+    response = ask(("WriteVar", {"name": "inner", "value": "deep"}),
+                   ("WriteVar", {"name": "outer", "value": "[$VAR_REF"}),
+                   ("WriteVar", {"name": "outer", "value": "[$VAR_REF{{inner}}]"}),
+                   ("ReadVar", {"name": "outer"}),
+                   ("test_slow", {"text": "$VAR_REF{{outer}}"}), store=False)
+    # A value with a reference that was resolved when it was written is text of others ever after.
+    assert outputs(response)[3] == "[deep]"
+    assert outputs(response)[4].startswith("[deep]\n<!--ToolCallLog:Begin-->")
+    assert ask(("ReadVar", {"name": "Rule/Agent/VarRef"}), store=False,
+               tools=[TEST]).output[1].error is None
+
+
+def test_F32_not_stored_in_a_conversation_sees_nothing_and_leaves_nothing(ask, client, http):
+    conversation = client.conversations.create()
+    base = f"/v1/runnel/conversations/{conversation.id}/variables"
+    accepted(http.post(base, json={"name": "v", "value": "1"}))
+    response = ask(("ReadVar", {"name": "v"}), ("WriteVar", {"name": "w", "value": "2"}),
+                   ("test_slow", {"text": "$VAR_REF{{w}}"}), conversation=conversation.id,
+                   store=False)
+    assert outputs(response)[:2] == ["Variable 'v' not found.",
+                                     "Variable 'w' created successfully."]
+    assert outputs(response)[2].startswith("2\n")
+    assert [v["name"] for v in accepted(http.get(base))["data"]] == ["v"]
 
 
 @pytest.mark.slow

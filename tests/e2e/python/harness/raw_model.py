@@ -8,7 +8,8 @@ from .process import free_port
 
 
 class RawModel:
-    """Sends the deltas of its list, one answer after another, whatever is asked."""
+    """Sends the deltas of its list, one answer after another, whatever is asked; one that is a function
+    is given the request."""
 
     def __init__(self):
         self.answers, self.chats = [], []
@@ -21,6 +22,8 @@ class RawModel:
                 body = self.rfile.read(int(self.headers["content-length"]))
                 model.chats.append(json.loads(body))
                 deltas = model.answers.pop(0)
+                if callable(deltas):
+                    deltas = deltas(model.chats[-1])
                 lines = [{"choices": [{"index": 0, "delta": d, "finish_reason": None}]}
                          for d in deltas]
                 lines.append({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})

@@ -21,3 +21,4 @@ unit_test(core/tool/var_ref core_tool)
 target_compile_definitions(test_core_tool_var_ref PRIVATE
     VECTORS="${CMAKE_SOURCE_DIR}/tests/unit/vectors")
 unit_test(core/tool/variable core_tool)
+unit_test(core/tool/variable_memory core_tool)

@@ -1,0 +1,398 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka needs the four above. */
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/tool/variable_memory.h"
+
+static struct variable_budget budget;
+static struct variable_access access;
+
+static int open_memory(void **state)
+{
+    (void)state;
+    budget = (struct variable_budget){.limit = VARIABLE_MEMORY_LIMIT};
+    access = (struct variable_access){.memory = variable_memory_new(&budget)};
+    return 0;
+}
+
+/* Whatever a test did: what was counted is counted out again. */
+static int close_memory(void **state)
+{
+    (void)state;
+    variable_memory_release(access.memory);
+    assert_int_equal(budget.used, 0);
+    return 0;
+}
+
+static enum err_code change(const struct variable_change *change, enum variable_put how,
+                            struct err *err)
+{
+    bool created;
+
+    return variable_memory_put(&access, "", change, how, &created, err);
+}
+
+static void put(const char *name, const char *value)
+{
+    assert_int_equal(
+        change(
+            &(struct variable_change){.name = name, .type = VARIABLE_LLM_ADD, .value = value},
+            VARIABLE_PUT, NULL),
+        ERR_OK);
+}
+
+static void keep(const char *name)
+{
+    const bool yes = true;
+
+    assert_int_equal(
+        change(&(struct variable_change){.name = name, .keep = &yes}, VARIABLE_UPDATE, NULL),
+        ERR_OK);
+}
+
+static void add_result(const char *name, const char *value)
+{
+    struct variable variable = {.type = VARIABLE_TOOL_CALL_RESULT,
+                                .value = mem_strdup(value),
+                                .length = (int64_t)variable_length(value),
+                                .created_at = 1};
+
+    (void)snprintf(variable.name, sizeof(variable.name), "%s", name);
+    variable_memory_add(access.memory, &variable);
+    assert_null(variable.value);
+}
+
+/* NULL: it is not there. */
+static void expect_is(const char *name, const char *value)
+{
+    AUTO_VARIABLE variable = {0};
+    struct err err;
+    enum err_code rc = variable_memory_get(&access, "", name, VARIABLE_LOOK, &variable, &err);
+
+    if (!value) {
+        AUTO_FREE char *text = mem_printf("Variable '%s' not found.", name);
+
+        assert_int_equal(rc, ERR_NOT_FOUND);
+        assert_string_equal(err.text, text);
+        return;
+    }
+    assert_int_equal(rc, ERR_OK);
+    assert_string_equal(variable.value, value);
+}
+
+static void expect_names(const struct variable_query *query, int64_t total, const char *names)
+{
+    struct variable_query asked = *query;
+    struct variable *variables = NULL;
+    AUTO_BUF joined = {0};
+    int64_t seen = -1;
+    size_t count = 0;
+
+    if (!asked.limit)
+        asked.limit = 2000;
+    assert_int_equal(variable_memory_list(&access, "", &asked, &variables, &count, &seen, NULL),
+                     ERR_OK);
+    buf_add_text(&joined, "");
+    for (size_t i = 0; i < count; i++) {
+        assert_null(variables[i].value);
+        buf_addf(&joined, "%s%s", i ? " " : "", variables[i].name);
+    }
+    variables_free(variables, count);
+    if (names)
+        assert_string_equal(joined.data ? joined.data : "", names);
+    assert_int_equal(seen, total);
+}
+
+/* One after another, and all long ago. */
+static void fill(int count)
+{
+    for (int i = 1; i <= count; i++) {
+        struct variable variable = {
+            .type = VARIABLE_LLM_ADD, .value = mem_strdup("x"), .length = 1, .created_at = i};
+
+        (void)snprintf(variable.name, sizeof(variable.name), "v%d", i);
+        variable_memory_add(access.memory, &variable);
+    }
+}
+
+/* ---- Putting and reading ---- */
+
+static void test_F30_fields_that_are_not_given_stay(void **state)
+{
+    json_auto_t *tags = json_parse_own("[\"x\",\"y\"]");
+    AUTO_VARIABLE seen = {0};
+    bool created = false;
+
+    (void)state;
+    assert_int_equal(variable_memory_put(&access, "",
+                                         &(struct variable_change){.name = "a",
+                                                                   .type = VARIABLE_LLM_ADD,
+                                                                   .value = "v\xC3\xA4",
+                                                                   .plain = true,
+                                                                   .description = "d",
+                                                                   .tags = tags},
+                                         VARIABLE_PUT, &created, NULL),
+                     ERR_OK);
+    assert_true(created);
+    assert_int_equal(variable_memory_put(&access, "",
+                                         &(struct variable_change){.name = "a",
+                                                                   .type = VARIABLE_USER_ADD,
+                                                                   .description = "other"},
+                                         VARIABLE_PUT, &created, NULL),
+                     ERR_OK);
+    assert_false(created);
+    assert_int_equal(variable_memory_get(&access, "", "a", VARIABLE_READ, &seen, NULL), ERR_OK);
+    assert_int_equal(seen.type, VARIABLE_LLM_ADD);
+    assert_true(seen.plain);
+    assert_string_equal(seen.value, "v\xC3\xA4");
+    assert_string_equal(seen.description, "other");
+    assert_int_equal(json_array_size(seen.tags), 2);
+    assert_int_equal(seen.length, 2);
+    assert_int_equal(seen.bytes, 3);
+    assert_int_equal(seen.reads, 0);
+}
+
+static void test_what_cannot_be_put_says_why(void **state)
+{
+    struct variable_change wrong = {.name = "a", .type = VARIABLE_USER_ADD};
+    struct err err;
+
+    (void)state;
+    assert_int_equal(change(&wrong, VARIABLE_PUT, &err), ERR_INVALID);
+    assert_string_equal(err.text, "Variable 'a' does not exist; a new one needs a value.");
+    assert_int_equal(change(&wrong, VARIABLE_UPDATE, &err), ERR_NOT_FOUND);
+    wrong.value = "";
+    assert_int_equal(change(&wrong, VARIABLE_PUT, &err), ERR_INVALID);
+    put("a", "1");
+    wrong.value = "2";
+    assert_int_equal(change(&wrong, VARIABLE_CREATE, &err), ERR_CONFLICT);
+    assert_string_equal(err.text, "Variable 'a' exists already.");
+    expect_is("a", "1");
+    assert_int_equal(change(&wrong, VARIABLE_UPDATE, &err), ERR_OK);
+    expect_is("a", "2");
+}
+
+static void test_F27_a_result_takes_the_place_of_what_had_its_name(void **state)
+{
+    AUTO_VARIABLE seen = {0};
+
+    (void)state;
+    put("t_result", "mine");
+    add_result("t_result", "its");
+    assert_int_equal(variable_memory_get(&access, "", "t_result", VARIABLE_LOOK, &seen, NULL),
+                     ERR_OK);
+    assert_string_equal(seen.value, "its");
+    assert_int_equal(seen.type, VARIABLE_TOOL_CALL_RESULT);
+    assert_int_equal(seen.bytes, 3);
+    expect_names(&(struct variable_query){0}, 1, "t_result");
+}
+
+static void test_F30_lists_are_filtered_and_paged(void **state)
+{
+    json_auto_t *tags = json_parse_own("[\"x%\"]");
+
+    (void)state;
+    put("b_100", "1");
+    put("c", "1");
+    put("a", "1");
+    assert_int_equal(change(&(struct variable_change){.name = "d",
+                                                      .type = VARIABLE_USER_ADD,
+                                                      .value = "1",
+                                                      .description = "The B in it",
+                                                      .tags = tags},
+                            VARIABLE_PUT, NULL),
+                     ERR_OK);
+    expect_names(&(struct variable_query){0}, 4, "a b_100 c d");
+    expect_names(&(struct variable_query){.type = "USER_ADD"}, 1, "d");
+    expect_names(&(struct variable_query){.search = "b"}, 2, "b_100 d");
+    expect_names(&(struct variable_query){.tag = "x%"}, 1, "d");
+    expect_names(&(struct variable_query){.tag = "x"}, 0, "");
+    expect_names(&(struct variable_query){.limit = 2, .skip = 2}, 4, "c d");
+    expect_names(&(struct variable_query){.limit = 2, .skip = 9}, 4, "");
+    expect_names(&(struct variable_query){.limit = 2, .after = "a"}, 4, "b_100 c");
+    expect_names(&(struct variable_query){.limit = 2, .after = "d", .descending = true}, 4,
+                 "c b_100");
+}
+
+static void test_F30_removing(void **state)
+{
+    static const char *const names[] = {"a", "kept", "none"};
+    json_auto_t *removed = NULL;
+
+    (void)state;
+    put("a", "1");
+    put("b", "1");
+    put("kept", "1");
+    keep("kept");
+    assert_int_equal(variable_memory_remove(&access, "", names, 3, &removed, NULL), ERR_OK);
+    assert_int_equal(json_array_size(removed), 1);
+    assert_string_equal(json_string_value(json_array_get(removed, 0)), "a");
+    expect_names(&(struct variable_query){0}, 2, "b kept");
+}
+
+/* ---- Limits ---- */
+
+static void test_F31_the_longest_unused_goes(void **state)
+{
+    AUTO_VARIABLE read = {0};
+
+    (void)state;
+    fill(VARIABLE_COUNT_LIMIT);
+    keep("v2");
+    put("v3", "y"); /* changing one of a full scope drops none */
+    expect_is("v1", "x");
+    assert_int_equal(variable_memory_get(&access, "", "v1", VARIABLE_READ, &read, NULL),
+                     ERR_OK);
+    put("new", "1");
+    expect_is("v4", NULL); /* v1 was read, v2 is kept, v3 was changed */
+    expect_is("v1", "x");
+    expect_is("v2", "x");
+    expect_is("v3", "y");
+    expect_is("v5", "x");
+    add_result("old", "made before all that is left: it goes itself");
+    expect_is("old", NULL);
+    expect_is("v5", "x");
+}
+
+static char *mebibyte(void)
+{
+    char *text = mem_new_array(char, VARIABLE_VALUE_LIMIT + 1);
+
+    memset(text, 'x', VARIABLE_VALUE_LIMIT);
+    text[VARIABLE_VALUE_LIMIT] = '\0';
+    return text;
+}
+
+static void test_F31_the_same_for_bytes(void **state)
+{
+    AUTO_FREE char *much = mebibyte();
+    char name[16];
+
+    (void)state;
+    fill(64);
+    for (int i = 1; i <= 64; i++) {
+        (void)snprintf(name, sizeof(name), "m%02d", i);
+        put(name, much);
+    }
+    expect_names(&(struct variable_query){.search = "v"}, 0, "");
+    expect_is("m01", much);
+    put("new", "1");
+    expect_names(&(struct variable_query){.search = "m"}, 63, NULL);
+    expect_is("new", "1");
+}
+
+static void test_F31_few_can_be_kept(void **state)
+{
+    const bool yes = true;
+    struct err err;
+    char name[16];
+
+    (void)state;
+    fill(VARIABLE_KEEP_LIMIT + 1);
+    for (int i = 1; i <= VARIABLE_KEEP_LIMIT; i++) {
+        (void)snprintf(name, sizeof(name), "v%d", i);
+        keep(name);
+    }
+    keep("v1"); /* it is already */
+    (void)snprintf(name, sizeof(name), "v%d", VARIABLE_KEEP_LIMIT + 1);
+    assert_int_equal(
+        change(&(struct variable_change){.name = name, .keep = &yes}, VARIABLE_UPDATE, &err),
+        ERR_INVALID);
+    assert_string_equal(err.text, "Invalid 'keep': at most 32 variables can be kept.");
+}
+
+/* What all of a node's responses have together is bounded, too; everybody pays with his own. */
+static void test_F31_who_goes_beyond_the_budget_evicts_his_own(void **state)
+{
+    AUTO_FREE char *much = mebibyte();
+    struct variable_memory *mine = access.memory;
+    struct variable_memory *theirs = variable_memory_new(&budget);
+
+    (void)state;
+    budget.limit = 3 * VARIABLE_VALUE_LIMIT;
+    put("a", much);
+    access.memory = theirs;
+    put("b", much);
+    put("c", much);
+    expect_names(&(struct variable_query){0}, 1,
+                 NULL); /* that, or that: in the same microsecond */
+    access.memory = mine;
+    expect_is("a", much);
+    assert_true(budget.used <= budget.limit);
+    variable_memory_release(theirs);
+}
+
+/* ---- Several at once ---- */
+
+#define WRITERS 4
+#define WRITES  300
+
+static void *write_many(void *arg)
+{
+    const char *who = arg;
+    char name[32];
+
+    for (int i = 0; i < WRITES; i++) {
+        AUTO_VARIABLE seen = {0};
+
+        (void)snprintf(name, sizeof(name), "%s%d", who, i);
+        put(name, name);
+        if (!variable_memory_get(&access, "", name, VARIABLE_READ, &seen, NULL))
+            assert_string_equal(seen.value, name);
+    }
+    variable_memory_release(access.memory);
+    return NULL;
+}
+
+/* Workers that nobody waits for hold what they use. */
+static void test_workers_use_it_at_the_same_time(void **state)
+{
+    static char names[WRITERS][2] = {"a", "b", "c", "d"};
+    pthread_t threads[WRITERS];
+    int64_t total = 0;
+    size_t count = 0;
+    struct variable *variables = NULL;
+
+    (void)state;
+    for (int i = 0; i < WRITERS; i++) {
+        variable_memory_hold(access.memory);
+        assert_int_equal(pthread_create(&threads[i], NULL, write_many, names[i]), 0);
+    }
+    for (int i = 0; i < WRITERS; i++)
+        pthread_join(threads[i], NULL);
+    assert_int_equal(variable_memory_list(&access, "", &(struct variable_query){.limit = 1},
+                                          &variables, &count, &total, NULL),
+                     ERR_OK);
+    variables_free(variables, count);
+    assert_int_equal(total, VARIABLE_COUNT_LIMIT);
+}
+
+#define MEMORY_TEST(name) cmocka_unit_test_setup_teardown(name, open_memory, close_memory)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        MEMORY_TEST(test_F30_fields_that_are_not_given_stay),
+        MEMORY_TEST(test_what_cannot_be_put_says_why),
+        MEMORY_TEST(test_F27_a_result_takes_the_place_of_what_had_its_name),
+        MEMORY_TEST(test_F30_lists_are_filtered_and_paged),
+        MEMORY_TEST(test_F30_removing),
+        MEMORY_TEST(test_F31_the_longest_unused_goes),
+        MEMORY_TEST(test_F31_the_same_for_bytes),
+        MEMORY_TEST(test_F31_few_can_be_kept),
+        MEMORY_TEST(test_F31_who_goes_beyond_the_budget_evicts_his_own),
+        MEMORY_TEST(test_workers_use_it_at_the_same_time),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
