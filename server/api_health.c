@@ -10,6 +10,7 @@
 #include "core/base/json.h"
 #include "core/run/engine.h"
 #include "core/store/store.h"
+#include "core/store/wakeups.h"
 #include "server/api.h"
 #include "server/http.h"
 #include "server/server.h"
@@ -137,6 +138,8 @@ enum err_code api_metrics(struct request *request, struct err *err)
     add_engine(&text, server->engine);
     figure(&text, "store_up", "gauge", "Whether the database is reachable.",
            store_is_up(server->store));
+    figure(&text, "other_nodes", "gauge", "Whether other servers share the database.",
+           store_has_peers(server->store));
     figure(&text, "draining", "gauge", "Whether the server is going down.",
            atomic_load(&server->draining));
     figure(&text, "resident_memory_bytes", "gauge", "Memory in use.", resident_bytes());

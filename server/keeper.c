@@ -16,6 +16,7 @@
 #include "core/store/deleted.h"
 #include "core/store/runs.h"
 #include "core/store/store.h"
+#include "core/store/wakeups.h"
 #include "server/faces.h"
 #include "server/server.h"
 
@@ -29,7 +30,8 @@ struct duty {
     uint64_t due_ns;
 };
 
-enum { DUTY_COUNT = 6 };
+/* The first of them may be wanted before they are due. */
+enum { DUTY_RENEW, DUTY_CLAIM, DUTY_COUNT = 6 };
 
 struct keeper {
     struct server *server;
@@ -46,7 +48,8 @@ struct keeper {
 
     struct lock lock;
     pthread_cond_t changed;
-    bool stopping; /* guarded by lock */
+    bool stopping;           /* guarded by lock */
+    bool wanted[DUTY_COUNT]; /* guarded by lock: is due now */
 };
 
 /* ---- Duties ---- */
@@ -354,13 +357,29 @@ static uint64_t next_due(const struct keeper *keeper)
     return next;
 }
 
+/* True if anything was. */
+static bool hasten_wanted_locked(struct keeper *keeper) REQUIRES(keeper->lock)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < DUTY_COUNT; i++) {
+        if (!keeper->wanted[i])
+            continue;
+        keeper->wanted[i] = false;
+        keeper->duties[i].due_ns = 0;
+        any = true;
+    }
+    return any;
+}
+
 static bool wait_for_next(struct keeper *keeper)
 {
     uint64_t next = next_due(keeper);
     bool stopping;
 
     lock_acquire(&keeper->lock);
-    while (!keeper->stopping && lock_wait_until(&keeper->lock, &keeper->changed, next))
+    while (!keeper->stopping && !hasten_wanted_locked(keeper) &&
+           lock_wait_until(&keeper->lock, &keeper->changed, next))
         continue;
     stopping = keeper->stopping;
     lock_release(&keeper->lock);
@@ -379,13 +398,38 @@ static void *run_keeper(void *arg)
     return NULL;
 }
 
+/* ---- What other nodes say ---- */
+
+static void want(struct keeper *keeper, size_t duty)
+{
+    lock_acquire(&keeper->lock);
+    keeper->wanted[duty] = true;
+    pthread_cond_broadcast(&keeper->changed);
+    lock_release(&keeper->lock);
+}
+
+static void hear(void *arg, const struct wakeup *wakeup)
+{
+    struct keeper *keeper = arg;
+
+    switch (wakeup->kind) {
+    case WAKEUP_HELLO: break;
+    case WAKEUP_MISSED:
+        want(keeper, DUTY_RENEW);
+        want(keeper, DUTY_CLAIM);
+        break;
+    case WAKEUP_CLAIM: want(keeper, DUTY_CLAIM); break;
+    case WAKEUP_CANCEL: engine_cancel(keeper->server->engine, wakeup->run_id); break;
+    }
+}
+
 enum err_code keeper_start(struct server *server, struct keeper **ret_keeper, struct err *err)
 {
     struct keeper *keeper = mem_new(struct keeper);
     double lease = server->config->lease_ttl;
     const struct duty duties[DUTY_COUNT] = {
-        {.perform = renew_leases, .every_seconds = lease / 3},
-        {.perform = claim_runs, .every_seconds = lease / 15},
+        [DUTY_RENEW] = {.perform = renew_leases, .every_seconds = lease / 3},
+        [DUTY_CLAIM] = {.perform = claim_runs, .every_seconds = lease / 15},
         {.perform = end_stalled, .every_seconds = lease},
         {.perform = fail_foreground, .every_seconds = lease},
         {.perform = maintain_events, .every_seconds = 3600},
@@ -406,7 +450,7 @@ enum err_code keeper_start(struct server *server, struct keeper **ret_keeper, st
         return err_set(err, ERR_INTERNAL, "cannot start the keeper's thread");
     }
     *ret_keeper = keeper;
-    return ERR_OK;
+    return store_wakeups_start(server->store, hear, keeper, err);
 }
 
 void keeper_drain(struct keeper *keeper)
@@ -418,6 +462,7 @@ void keeper_stop(struct keeper *keeper)
 {
     if (!keeper)
         return;
+    store_wakeups_stop(keeper->server->store);
     lock_acquire(&keeper->lock);
     keeper->stopping = true;
     pthread_cond_broadcast(&keeper->changed);

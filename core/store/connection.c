@@ -121,9 +121,16 @@ static enum err_code finish_connecting(struct connection *connection, uint64_t d
 enum err_code connection_open(const char *url, uint64_t deadline_ns,
                               struct connection **ret_connection, struct err *err)
 {
-    const char *const names[] = {"dbname", "fallback_application_name", "client_encoding",
+    /* Whose server has vanished without a word, and only listens, would never learn of it. What
+     * the URL says counts. */
+    const char *const names[] = {"keepalives_idle",
+                                 "keepalives_interval",
+                                 "keepalives_count",
+                                 "dbname",
+                                 "fallback_application_name",
+                                 "client_encoding",
                                  NULL};
-    const char *const values[] = {url, "runnel", "UTF8", NULL};
+    const char *const values[] = {"30", "10", "3", url, "runnel", "UTF8", NULL};
     struct connection *connection = mem_new(struct connection);
     enum err_code rc;
 
@@ -185,6 +192,26 @@ bool connection_is_swollen(const struct connection *connection)
 bool connection_missed_deadline(const struct connection *connection)
 {
     return connection->missed_deadline;
+}
+
+/* ---- What the server says unasked ---- */
+
+int connection_socket(const struct connection *connection)
+{
+    return PQsocket(connection->pg);
+}
+
+char *connection_take_notice(struct connection *connection)
+{
+    PGnotify *notify;
+    char *payload = NULL;
+
+    while (!payload && (notify = PQnotifies(connection->pg))) {
+        if (notify->be_pid != PQbackendPID(connection->pg))
+            payload = mem_strdup(notify->extra);
+        PQfreemem(notify);
+    }
+    return payload;
 }
 
 /* ---- Sending ---- */

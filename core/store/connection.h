@@ -53,6 +53,13 @@ bool connection_is_swollen(const struct connection *connection);
 /* True if it broke because a deadline passed. */
 bool connection_missed_deadline(const struct connection *connection);
 
+/* To be watched for what the server says unasked; connection_usable() takes it in. */
+int connection_socket(const struct connection *connection);
+
+/* What another session has told a channel that this one listens to, the next of what was taken in.
+ * NULL when there is nothing; the caller frees. */
+char *connection_take_notice(struct connection *connection);
+
 /* Queues a statement. Nothing of `args` is needed afterwards; NULL for no parameters. */
 void connection_queue(struct connection *connection, const struct db_statement *statement,
                       const struct db_args *args);

@@ -8,6 +8,7 @@
 #include "core/store/load.h"
 #include "core/store/runs.h"
 #include "core/store/state.h"
+#include "core/store/wakeups.h"
 
 /*
  * leases.c -- who may act for a run, for how long, and what happens when nobody does.
@@ -18,22 +19,31 @@
 
 /* ---- Renewing ---- */
 
-static enum err_code note_node(struct db *db, struct err *err)
+/* Others are there if they have been seen within two leases. */
+static enum err_code note_node(struct db *db, enum wakeup_peers *ret_peers, struct err *err)
 {
     static const struct db_statement note = {
         "note_node",
         "INSERT INTO nodes (id, boot, started_at, seen_at) VALUES ($1, $2, $3, $3)"
         " ON CONFLICT (id) DO UPDATE SET boot = excluded.boot, seen_at = excluded.seen_at,"
         "  started_at = CASE WHEN nodes.boot = excluded.boot THEN nodes.started_at"
-        "   ELSE excluded.started_at END"};
+        "   ELSE excluded.started_at END"
+        " RETURNING EXISTS (SELECT FROM nodes o WHERE o.id <> $1 AND o.seen_at > $3 - "
+        "$4::bigint)"};
     const char *id = db->store->node_id;
     AUTO_FREE char *node = node_of(id);
+    AUTO_DB_ROWS *rows = NULL;
     AUTO_DB_ARGS args = {0};
+    enum err_code rc;
 
     db_arg_text(&args, node);
     db_arg_text(&args, id[strlen(node)] ? id + strlen(node) + 1 : "");
     db_arg_int(&args, clock_wall_us());
-    return db_exec(db, &note, &args, NULL, err);
+    db_arg_int(&args, 2 * db->store->lease_us);
+    rc = db_exec(db, &note, &args, &rows, err);
+    if (!rc)
+        *ret_peers = db_bool(rows, 0, 0) ? PEERS_THERE : PEERS_NONE;
+    return rc;
 }
 
 /* LATERAL and OFFSET 0 make it one look-up by key for each lease, whatever the planner thinks of
@@ -79,19 +89,23 @@ enum err_code store_leases_renew(struct store *store, const char *const *run_ids
 {
     AUTO_DB *db = NULL;
     AUTO_DB_ROWS *rows = NULL;
+    enum wakeup_peers peers;
     enum err_code rc;
 
     rc = db_begin(store, &db, err);
     if (rc)
         return rc;
-    rc = note_node(db, err);
+    rc = note_node(db, &peers, err);
     if (!rc && count > 0)
         rc = renew(db, run_ids, fences, count, &rows, err);
     if (!rc)
         rc = db_commit(db, err);
-    if (!rc && count > 0)
+    if (rc)
+        return rc;
+    store_note_peers(store, peers);
+    if (count > 0)
         read_states(rows, count, ret_states);
-    return rc;
+    return ERR_OK;
 }
 
 /* Ours are those that call themselves as we do. One that waits for its client in the middle of a

@@ -10,6 +10,7 @@
 #include "core/store/load.h"
 #include "core/store/runs.h"
 #include "core/store/state.h"
+#include "core/store/wakeups.h"
 
 /*
  * run_moves.c -- what clients do to a run that is going on: answering its calls, cancelling it.
@@ -482,7 +483,10 @@ static enum err_code cancel_in(struct db *db, const char *project, const char *t
             return rc;
     }
     *ret_outcome = outcome;
-    return commit_move(db, load, err);
+    rc = commit_move(db, load, err);
+    if (!rc && outcome == CANCEL_OWNED_AWAY)
+        store_wake_node(db->store, lease.owner, WAKEUP_CANCEL, run_id);
+    return rc;
 }
 
 enum err_code store_run_cancel(struct store *store, const char *project, const char *thread_id,

@@ -14,6 +14,7 @@
  * state.h -- what a struct store is, for core/store only.
  */
 
+struct wakeups;
 struct writer;
 
 struct db {
@@ -42,6 +43,7 @@ struct store {
     struct lock lock;
     struct db *dbs; /* of all threads; guarded by lock */
 
+    struct wakeups *wakeups; /* as long as the store */
     struct writer *writers;
     unsigned writer_count;
 };

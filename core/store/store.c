@@ -7,6 +7,7 @@
 #include "core/store/db.h"
 #include "core/store/migrations.h"
 #include "core/store/state.h"
+#include "core/store/wakeups.h"
 
 #define DEADLINE_DEFAULT 10.0
 #define LEASE_DEFAULT    15.0
@@ -74,6 +75,7 @@ enum err_code store_open(const struct store_options *options, struct store **ret
     store->writer_count = options->writers ? options->writers : WRITERS_DEFAULT;
     atomic_store(&store->up, true);
     lock_init(&store->lock, LOCK_STORE_POOL);
+    store->wakeups = wakeups_new(store);
     if (pthread_key_create(&store->thread_db, thread_has_ended) != 0)
         abort();
 
@@ -95,6 +97,7 @@ void store_free(struct store *store)
     pthread_key_delete(store->thread_db);
     while (store->dbs)
         db_free(store->dbs);
+    wakeups_free(store->wakeups);
     lock_destroy(&store->lock);
     free(store->url);
     free(store->direct_url);

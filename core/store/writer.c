@@ -11,6 +11,7 @@
 #include "core/base/mem.h"
 #include "core/store/group.h"
 #include "core/store/state.h"
+#include "core/store/wakeups.h"
 
 /* How long a writer waits for company, once there is some traffic. */
 #define GATHER_NS NS_PER_MS
@@ -474,6 +475,13 @@ static int by_run_id(const void *a, const void *b)
     return strcmp((*left)->run_id, (*right)->run_id);
 }
 
+/* Others need not wait until they look for it. */
+static void offer(struct store *store, const struct run_write *write)
+{
+    if (!write->rc && write->release && write->ready)
+        store_wake_others(store, WAKEUP_CLAIM, NULL);
+}
+
 static void *writer_thread(void *arg)
 {
     struct writer *writer = arg;
@@ -482,8 +490,10 @@ static void *writer_thread(void *arg)
     while (take_group(writer, &group)) {
         qsort(group.writes, group.count, sizeof(group.writes[0]), by_run_id);
         write_group(writer, &group, GROUP_FIRST);
-        for (size_t i = 0; i < group.count; i++)
+        for (size_t i = 0; i < group.count; i++) {
+            offer(writer->store, group.writes[i]);
             loop_post(group.writes[i]->loop, &group.writes[i]->done);
+        }
         if (writer->connection && connection_is_swollen(writer->connection))
             drop_connection(writer);
     }

@@ -25,6 +25,7 @@ store_test(runs ${CMAKE_CURRENT_LIST_DIR}/samples.c)
 store_test(secrets)
 store_test(threads)
 store_test(variables ${CMAKE_CURRENT_LIST_DIR}/samples.c)
+store_test(wakeups ${CMAKE_CURRENT_LIST_DIR}/samples.c)
 store_test(writer ${CMAKE_CURRENT_LIST_DIR}/samples.c)
 # It compares the store's variables with those in memory.
 target_link_libraries(test_store_variables PRIVATE core_tool)

@@ -1,0 +1,538 @@
+#include "core/store/wakeups.h"
+
+#include <assert.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "core/base/buf.h"
+#include "core/base/clock.h"
+#include "core/base/fault.h"
+#include "core/base/log.h"
+#include "core/base/mem.h"
+#include "core/store/batch.h"
+#include "core/store/load.h"
+#include "core/store/state.h"
+
+/* What comes sooner after the last one waits, and goes together. */
+#define SEND_EVERY_NS (20 * NS_PER_MS)
+
+/* When the connection is lost. */
+#define BACKOFF_FIRST_NS (100 * NS_PER_MS)
+#define BACKOFF_LIMIT_NS (2 * NS_PER_SECOND)
+
+/* Hints that wait to be told: beyond, they are dropped. */
+#define WAITING_LIMIT ((size_t)10000)
+
+/* PostgreSQL refuses 8000 bytes and more. */
+#define PAYLOAD_LIMIT ((size_t)7800)
+
+/* PostgreSQL's names have no more. */
+#define CHANNEL_SIZE ((size_t)64)
+#define EVERYBODY    "runnel"
+
+struct hint {
+    char channel[CHANNEL_SIZE];
+    struct wakeup wakeup;
+    struct hint *next;
+};
+
+struct wakeups {
+    struct store *store;
+    wakeup_heard *heard;
+    void *arg;
+    pthread_t thread;
+    int bell;          /* an eventfd: something is to be told, or it is to stop */
+    atomic_bool peers; /* there are other nodes */
+
+    struct lock lock;
+    struct hint *first, **last; /* guarded by lock, as all below */
+    size_t waiting;
+    bool started, stopping;
+
+    /* The thread's own. */
+    struct connection *connection;
+    bool complained;   /* that it cannot listen; to say so once */
+    uint64_t retry_ns; /* when to connect again */
+    uint64_t delay_ns;
+    uint64_t send_ns; /* when the next may be told */
+};
+
+/* ---- Words ---- */
+
+static const char *const words[] = {
+    [WAKEUP_HELLO] = "hello",
+    [WAKEUP_MISSED] = "missed",
+    [WAKEUP_CLAIM] = "claim",
+    [WAKEUP_CANCEL] = "cancel",
+};
+
+/* "cancel run_abc", without its newline. False for what a newer version may say. */
+static bool read_line(const char *line, size_t length, struct wakeup *ret_wakeup)
+{
+    size_t word = strcspn(line, " \n");
+
+    *ret_wakeup = (struct wakeup){0};
+    if (word > length)
+        word = length;
+    if (length - word > sizeof(ret_wakeup->run_id))
+        return false;
+    if (length > word)
+        memcpy(ret_wakeup->run_id, line + word + 1, length - word - 1);
+    for (size_t i = 0; i < COUNT_OF(words); i++) {
+        if (strlen(words[i]) == word && memcmp(words[i], line, word) == 0) {
+            ret_wakeup->kind = (enum wakeup_kind)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void add_line(struct buf *payload, const struct wakeup *wakeup)
+{
+    buf_add_text(payload, words[wakeup->kind]);
+    if (*wakeup->run_id) {
+        buf_add_char(payload, ' ');
+        buf_add_text(payload, wakeup->run_id);
+    }
+    buf_add_char(payload, '\n');
+}
+
+static void name_channel(const char *owner, char ret_channel[CHANNEL_SIZE])
+{
+    AUTO_FREE char *node = node_of(owner);
+
+    (void)snprintf(ret_channel, CHANNEL_SIZE, EVERYBODY "_%s", node);
+}
+
+/* ---- What is to be told ---- */
+
+static void ring(struct wakeups *wakeups)
+{
+    /* Full is as good as rung. */
+    (void)!write(wakeups->bell, &(uint64_t){1}, sizeof(uint64_t));
+}
+
+static void put_hint(struct wakeups *wakeups, struct hint *hint)
+{
+    bool first;
+
+    lock_acquire(&wakeups->lock);
+    first = !wakeups->first;
+    if (wakeups->started && wakeups->waiting < WAITING_LIMIT) {
+        *wakeups->last = hint;
+        wakeups->last = &hint->next;
+        wakeups->waiting++;
+        hint = NULL;
+    }
+    lock_release(&wakeups->lock);
+    if (first)
+        ring(wakeups);
+    free(hint);
+}
+
+static void tell(struct wakeups *wakeups, const char *channel, enum wakeup_kind kind,
+                 const char *run_id)
+{
+    struct hint *hint = mem_new(struct hint);
+
+    hint->wakeup.kind = kind;
+    (void)snprintf(hint->channel, sizeof(hint->channel), "%s", channel);
+    (void)snprintf(hint->wakeup.run_id, sizeof(hint->wakeup.run_id), "%s",
+                   run_id ? run_id : "");
+    put_hint(wakeups, hint);
+}
+
+void store_wake_node(struct store *store, const char *owner, enum wakeup_kind kind,
+                     const char *run_id)
+{
+    char channel[CHANNEL_SIZE];
+
+    name_channel(owner, channel);
+    tell(store->wakeups, channel, kind, run_id);
+}
+
+bool store_has_peers(const struct store *store)
+{
+    return atomic_load(&store->wakeups->peers);
+}
+
+void store_wake_others(struct store *store, enum wakeup_kind kind, const char *run_id)
+{
+    if (store_has_peers(store))
+        tell(store->wakeups, EVERYBODY, kind, run_id);
+}
+
+/* Those who were here before see us at their next renewal, or now. */
+void store_note_peers(struct store *store, enum wakeup_peers peers)
+{
+    bool there = peers == PEERS_THERE;
+
+    if (atomic_exchange(&store->wakeups->peers, there) != there)
+        store_wake_others(store, WAKEUP_HELLO, NULL);
+}
+
+static struct hint *take_hints(struct wakeups *wakeups)
+{
+    struct hint *hints;
+
+    lock_acquire(&wakeups->lock);
+    hints = wakeups->first;
+    wakeups->first = NULL;
+    wakeups->last = &wakeups->first;
+    wakeups->waiting = 0;
+    lock_release(&wakeups->lock);
+    return hints;
+}
+
+static bool has_hints(struct wakeups *wakeups)
+{
+    bool waiting;
+
+    lock_acquire(&wakeups->lock);
+    waiting = wakeups->first;
+    lock_release(&wakeups->lock);
+    return waiting;
+}
+
+static bool is_stopping(struct wakeups *wakeups)
+{
+    bool stopping;
+
+    lock_acquire(&wakeups->lock);
+    stopping = wakeups->stopping;
+    lock_release(&wakeups->lock);
+    return stopping;
+}
+
+static void free_hints(struct hint *hints)
+{
+    while (hints) {
+        struct hint *hint = hints;
+
+        hints = hint->next;
+        free(hint);
+    }
+}
+
+/* ---- The connection ---- */
+
+static uint64_t deadline_of(const struct wakeups *wakeups)
+{
+    return clock_mono_ns() + wakeups->store->deadline_ns;
+}
+
+static void hang_up(struct wakeups *wakeups)
+{
+    connection_free(wakeups->connection);
+    wakeups->connection = NULL;
+    wakeups->delay_ns = wakeups->delay_ns ? wakeups->delay_ns * 2 : BACKOFF_FIRST_NS;
+    if (wakeups->delay_ns > BACKOFF_LIMIT_NS)
+        wakeups->delay_ns = BACKOFF_LIMIT_NS;
+    wakeups->retry_ns = clock_mono_ns() + wakeups->delay_ns;
+}
+
+static enum err_code run_statement(struct wakeups *wakeups,
+                                   const struct db_statement *statement, struct db_args *args,
+                                   struct err *err)
+{
+    if (FAULT(statement->name))
+        return err_set(err, ERR_STORE, "the database connection broke (fault)");
+    connection_queue(wakeups->connection, statement, args);
+    return connection_run(wakeups->connection, deadline_of(wakeups), NULL, NULL, err);
+}
+
+static enum err_code listen_to(struct wakeups *wakeups, const char *channel, struct err *err)
+{
+    AUTO_BUF sql = {0};
+    struct db_statement statement = {.name = NULL};
+
+    if (FAULT("wakeups.listen"))
+        return err_set(err, ERR_STORE, "the database connection broke (fault)");
+    buf_add_text(&sql, "LISTEN \"");
+    for (; *channel; channel++) {
+        if (*channel == '"')
+            buf_add_char(&sql, '"');
+        buf_add_char(&sql, *channel);
+    }
+    buf_add_char(&sql, '"');
+    statement.sql = sql.data;
+    connection_queue(wakeups->connection, &statement, NULL);
+    return connection_run(wakeups->connection, deadline_of(wakeups), NULL, NULL, err);
+}
+
+/* Through a pooler nothing is heard, though LISTEN succeeds there; what we tell arrives. */
+static enum err_code begin_to_listen(struct wakeups *wakeups, struct err *err)
+{
+    char channel[CHANNEL_SIZE];
+    bool pooled = false;
+    enum err_code rc =
+        connection_detect_pooler(wakeups->connection, deadline_of(wakeups), &pooled, err);
+
+    if (rc)
+        return rc;
+    if (pooled) {
+        connection_set_pooled(wakeups->connection);
+        if (!wakeups->complained)
+            log_warn("the database is behind a pooler, where other nodes cannot wake this one: "
+                     "set database_direct_url");
+        wakeups->complained = true;
+        return ERR_OK;
+    }
+    name_channel(wakeups->store->node_id, channel);
+    rc = listen_to(wakeups, EVERYBODY, err);
+    return rc ? rc : listen_to(wakeups, channel, err);
+}
+
+static enum err_code open_connection(struct wakeups *wakeups, struct err *err)
+{
+    enum err_code rc;
+
+    if (FAULT("wakeups.connect"))
+        return err_set(err, ERR_STORE, "the database is away (fault)");
+    rc = connection_open(wakeups->store->direct_url, deadline_of(wakeups), &wakeups->connection,
+                         err);
+    return rc ? rc : begin_to_listen(wakeups, err);
+}
+
+/* While the database is away only the keeper tries to reach it. */
+static void connect_if_due(struct wakeups *wakeups)
+{
+    const struct wakeup missed = {.kind = WAKEUP_MISSED};
+    struct err err;
+
+    if (wakeups->connection || clock_mono_ns() < wakeups->retry_ns)
+        return;
+    if (!store_is_up(wakeups->store)) {
+        hang_up(wakeups);
+        return;
+    }
+    if (open_connection(wakeups, &err)) {
+        if (!wakeups->complained)
+            log_warn("other nodes cannot wake this one: %s", err.text);
+        wakeups->complained = true;
+        hang_up(wakeups);
+        return;
+    }
+    wakeups->delay_ns = 0;
+    wakeups->send_ns = 0;
+    if (atomic_load(&wakeups->peers))
+        wakeups->heard(wakeups->arg, &missed);
+}
+
+/* ---- Hearing ---- */
+
+static void hear_line(struct wakeups *wakeups, const char *line, size_t length)
+{
+    struct wakeup wakeup;
+
+    if (!read_line(line, length, &wakeup))
+        return;
+    atomic_store(&wakeups->peers, true);
+    if (wakeup.kind != WAKEUP_HELLO)
+        wakeups->heard(wakeups->arg, &wakeup);
+}
+
+static void hear(struct wakeups *wakeups)
+{
+    char *payload;
+
+    if (!wakeups->connection)
+        return;
+    if (!connection_usable(wakeups->connection)) {
+        log_debug("the connection on which other nodes wake this one was lost");
+        hang_up(wakeups);
+        return;
+    }
+    while ((payload = connection_take_notice(wakeups->connection))) {
+        for (const char *line = payload; *line;) {
+            size_t length = strcspn(line, "\n");
+
+            hear_line(wakeups, line, length);
+            line += length + (line[length] == '\n');
+        }
+        free(payload);
+    }
+}
+
+/* ---- Telling ---- */
+
+static int by_channel(const void *a, const void *b)
+{
+    struct hint *const *left = a, *const *right = b;
+
+    return strcmp((*left)->channel, (*right)->channel);
+}
+
+static struct hint **sort_hints(struct hint *hints, size_t *ret_count)
+{
+    struct hint **list;
+    size_t count = 0;
+
+    for (struct hint *hint = hints; hint; hint = hint->next)
+        count++;
+    list = mem_new_array(struct hint *, count + 1);
+    count = 0;
+    for (struct hint *hint = hints; hint; hint = hint->next)
+        list[count++] = hint;
+    qsort(list, count, sizeof(*list), by_channel);
+    *ret_count = count;
+    return list;
+}
+
+/* One notification for all that a channel is told, unless it is too long. */
+static void add_notices(struct batch *batch, struct hint *const *hints, size_t count)
+{
+    AUTO_BUF payload = {0};
+
+    for (size_t i = 0; i < count; i++) {
+        add_line(&payload, &hints[i]->wakeup);
+        if (i + 1 < count && by_channel(&hints[i], &hints[i + 1]) == 0 &&
+            payload.length < PAYLOAD_LIMIT - 2 * sizeof(struct wakeup))
+            continue;
+        batch_begin(batch);
+        batch_text(batch, hints[i]->channel);
+        batch_text(batch, payload.data);
+        buf_reset(&payload);
+    }
+}
+
+static enum err_code send_hints(struct wakeups *wakeups, struct hint *hints, struct err *err)
+{
+    static const struct db_statement notify = {
+        "wakeups_send", "SELECT pg_notify(u.channel, u.payload)"
+                        " FROM unnest($1::text[], $2::text[]) u (channel, payload)"};
+    AUTO_FREE struct hint **list = NULL;
+    AUTO_BATCH batch = {0};
+    AUTO_DB_ARGS args = {0};
+    size_t count;
+
+    list = sort_hints(hints, &count);
+    add_notices(&batch, list, count);
+    batch_finish(&batch, &args);
+    return run_statement(wakeups, &notify, &args, err);
+}
+
+/* What could not be told is dropped: whoever was to hear it looks for it in time. */
+static void send_if_due(struct wakeups *wakeups)
+{
+    struct hint *hints;
+    struct err err;
+
+    if (!wakeups->connection || clock_mono_ns() < wakeups->send_ns)
+        return;
+    hints = take_hints(wakeups);
+    if (!hints)
+        return;
+    if (send_hints(wakeups, hints, &err)) {
+        log_warn("other nodes were not woken: %s", err.text);
+        hang_up(wakeups);
+    }
+    wakeups->send_ns = clock_mono_ns() + SEND_EVERY_NS;
+    free_hints(hints);
+}
+
+/* ---- The thread ---- */
+
+static int ms_until(uint64_t moment_ns)
+{
+    uint64_t now = clock_mono_ns();
+
+    return moment_ns > now ? (int)((moment_ns - now + NS_PER_MS - 1) / NS_PER_MS) : 0;
+}
+
+static int patience(struct wakeups *wakeups)
+{
+    if (!wakeups->connection)
+        return ms_until(wakeups->retry_ns);
+    return has_hints(wakeups) ? ms_until(wakeups->send_ns) : -1;
+}
+
+static void await_something(struct wakeups *wakeups)
+{
+    struct pollfd watched[] = {
+        {.fd = wakeups->bell, .events = POLLIN},
+        {.fd = wakeups->connection ? connection_socket(wakeups->connection) : -1,
+         .events = POLLIN},
+    };
+    uint64_t rung;
+
+    (void)poll(watched, COUNT_OF(watched), patience(wakeups));
+    (void)!read(wakeups->bell, &rung, sizeof(rung));
+}
+
+static void *run_wakeups(void *arg)
+{
+    struct wakeups *wakeups = arg;
+
+    pthread_setname_np(pthread_self(), "wakeups");
+    while (!is_stopping(wakeups)) {
+        connect_if_due(wakeups);
+        hear(wakeups);
+        send_if_due(wakeups);
+        hear(wakeups); /* what came while we spoke */
+        await_something(wakeups);
+    }
+    wakeups->send_ns = 0;
+    send_if_due(wakeups);
+    connection_free(TAKE(wakeups->connection));
+    return NULL;
+}
+
+struct wakeups *wakeups_new(struct store *store)
+{
+    struct wakeups *wakeups = mem_new(struct wakeups);
+
+    wakeups->store = store;
+    wakeups->last = &wakeups->first;
+    lock_init(&wakeups->lock, LOCK_STORE_QUEUE);
+    wakeups->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (wakeups->bell < 0)
+        abort();
+    return wakeups;
+}
+
+void wakeups_free(struct wakeups *wakeups)
+{
+    free_hints(take_hints(wakeups));
+    close(wakeups->bell);
+    lock_destroy(&wakeups->lock);
+    free(wakeups);
+}
+
+enum err_code store_wakeups_start(struct store *store, wakeup_heard *heard, void *arg,
+                                  struct err *err)
+{
+    struct wakeups *wakeups = store->wakeups;
+
+    wakeups->heard = heard;
+    wakeups->arg = arg;
+    wakeups->stopping = false;
+    wakeups->retry_ns = wakeups->delay_ns = 0;
+    if (pthread_create(&wakeups->thread, NULL, run_wakeups, wakeups) != 0)
+        return err_set(err, ERR_INTERNAL, "cannot start the thread that wakes other nodes");
+    lock_acquire(&wakeups->lock);
+    wakeups->started = true;
+    lock_release(&wakeups->lock);
+    return ERR_OK;
+}
+
+void store_wakeups_stop(struct store *store)
+{
+    struct wakeups *wakeups = store->wakeups;
+
+    bool started;
+
+    lock_acquire(&wakeups->lock);
+    started = wakeups->started;
+    wakeups->started = false;
+    wakeups->stopping = true;
+    lock_release(&wakeups->lock);
+    if (!started)
+        return;
+    ring(wakeups);
+    pthread_join(wakeups->thread, NULL);
+}

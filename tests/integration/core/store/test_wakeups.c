@@ -1,0 +1,400 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka needs the four above. */
+#include <cmocka.h>
+
+#include <libpq-fe.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/fault.h"
+#include "core/base/lock.h"
+#include "core/base/mem.h"
+#include "core/store/wakeups.h"
+#include "tests/integration/core/store/samples.h"
+#include "tests/support/pg_fixture.h"
+
+/* For what should come at once. */
+#define PATIENCE_NS (60 * NS_PER_SECOND)
+
+#define HEARD_LIMIT 64
+
+/* A node with open ears. */
+struct node {
+    struct store *store;
+    const char *channel;
+    struct lock lock;
+    pthread_cond_t changed;
+    struct wakeup heard[HEARD_LIMIT]; /* guarded by lock, as all below; not taken yet */
+    size_t count;
+};
+
+static struct node first, second;
+
+static void hear(void *arg, const struct wakeup *wakeup)
+{
+    struct node *node = arg;
+
+    lock_acquire(&node->lock);
+    assert_true(node->count < HEARD_LIMIT);
+    node->heard[node->count++] = *wakeup;
+    pthread_cond_broadcast(&node->changed);
+    lock_release(&node->lock);
+}
+
+static bool take_heard_locked(struct node *node, enum wakeup_kind kind, const char *run_id)
+    REQUIRES(node->lock)
+{
+    for (size_t i = 0; i < node->count; i++) {
+        if (node->heard[i].kind != kind || strcmp(node->heard[i].run_id, run_id) != 0)
+            continue;
+        node->heard[i] = node->heard[--node->count];
+        return true;
+    }
+    return false;
+}
+
+/* Waits for it; it is forgotten then. */
+static bool hears(struct node *node, enum wakeup_kind kind, const char *run_id)
+{
+    uint64_t deadline = clock_mono_ns() + PATIENCE_NS;
+    bool found;
+
+    lock_acquire(&node->lock);
+    while (!(found = take_heard_locked(node, kind, run_id)) &&
+           lock_wait_until(&node->lock, &node->changed, deadline))
+        continue;
+    lock_release(&node->lock);
+    return found;
+}
+
+static size_t unheard_of(struct node *node)
+{
+    size_t count;
+
+    lock_acquire(&node->lock);
+    count = node->count;
+    lock_release(&node->lock);
+    return count;
+}
+
+static void forget_heard(struct node *node)
+{
+    lock_acquire(&node->lock);
+    node->count = 0;
+    lock_release(&node->lock);
+}
+
+/* The last that its connection has said. */
+static long listeners(const struct node *node)
+{
+    return pg_fixture_count("SELECT count(*) FROM pg_stat_activity WHERE state = 'idle'"
+                            " AND query = 'LISTEN \"%s\"'",
+                            node->channel);
+}
+
+static void start(struct node *node)
+{
+    assert_int_equal(store_wakeups_start(node->store, hear, node, NULL), ERR_OK);
+}
+
+/* Connections of before may still be shown for a moment; what they say is the same. */
+static void await_listening(const struct node *node)
+{
+    while (!listeners(node))
+        continue;
+}
+
+static void renew(struct node *node)
+{
+    assert_int_equal(store_leases_renew(node->store, NULL, NULL, 0, NULL, NULL), ERR_OK);
+}
+
+static void open_node(struct node *node, const char *node_id, const char *channel)
+{
+    const struct store_options options = {.node_id = node_id};
+
+    node->store = pg_fixture_store_with(&options);
+    node->channel = channel;
+    lock_init(&node->lock, LOCK_KEEPER);
+    lock_cond_init(&node->changed);
+}
+
+static void close_node(struct node *node)
+{
+    store_wakeups_stop(node->store);
+    pthread_cond_destroy(&node->changed);
+    lock_destroy(&node->lock);
+}
+
+/* ---- One node alone ---- */
+
+/* Somebody who hears what all nodes hear. */
+static PGconn *eavesdrop(void)
+{
+    PGconn *connection = PQconnectdb(pg_fixture_url());
+
+    PQclear(PQexec(connection, "LISTEN runnel; LISTEN runnel_test"));
+    return connection;
+}
+
+/* The channel and the text of the next; the caller frees. */
+static char *overhear(PGconn *connection)
+{
+    struct pollfd socket = {.fd = PQsocket(connection), .events = POLLIN};
+    PGnotify *notice;
+    char *text;
+
+    while (!(notice = PQnotifies(connection))) {
+        assert_int_equal(poll(&socket, 1, (int)(PATIENCE_NS / NS_PER_MS)), 1);
+        assert_int_equal(PQconsumeInput(connection), 1);
+    }
+    text = mem_printf("%s: %s", notice->relname, notice->extra);
+    PQfreemem(notice);
+    return text;
+}
+
+static void assert_overheard(PGconn *connection, const char *expected)
+{
+    AUTO_FREE char *text = overhear(connection);
+
+    assert_string_equal(text, expected);
+}
+
+/* It is alone: what is for all is told nobody. The second renewal finds another node. */
+static void a_node_that_is_alone_tells_nobody(void **state)
+{
+    PGconn *connection = eavesdrop();
+
+    (void)state;
+    start(&first);
+    await_listening(&first);
+    renew(&first);
+    store_wake_others(first.store, WAKEUP_CLAIM, NULL);
+    store_wake_node(first.store, "test/boot_9", WAKEUP_CANCEL, "run_x");
+    assert_overheard(connection, "runnel_test: cancel run_x\n");
+
+    renew(&second);
+    renew(&first);
+    assert_overheard(connection, "runnel: hello\n");
+    store_wake_others(first.store, WAKEUP_CLAIM, NULL);
+    assert_overheard(connection, "runnel: claim\n");
+    PQfinish(connection);
+}
+
+/* The first has not renewed its leases since: it is greeted, and answers no greeting. */
+static void who_comes_greets_those_who_are_there(void **state)
+{
+    PGconn *connection = eavesdrop();
+
+    (void)state;
+    store_note_peers(first.store, PEERS_NONE);
+    start(&second); /* its renewal was before */
+    await_listening(&second);
+    store_note_peers(second.store, PEERS_NONE);
+    renew(&second);
+    assert_overheard(connection, "runnel: hello\n");
+    store_wake_node(second.store, "node_first", WAKEUP_CANCEL, "run_known");
+    assert_true(hears(&first, WAKEUP_CANCEL, "run_known"));
+    store_wake_others(first.store, WAKEUP_CLAIM, NULL);
+    assert_overheard(connection, "runnel: claim\n");
+    assert_true(hears(&second, WAKEUP_CLAIM, ""));
+    PQfinish(connection);
+}
+
+/* ---- Two ---- */
+
+static void what_is_told_together_is_one_notice(void **state)
+{
+    PGconn *connection = eavesdrop();
+    AUTO_FREE char *text = NULL;
+
+    (void)state;
+    /* Unless the thread takes the first of them away before the others are there. */
+    do {
+        free(text);
+        store_wake_node(first.store, "test", WAKEUP_CANCEL, "run_a");
+        store_wake_node(first.store, "node_second", WAKEUP_CANCEL, "run_c");
+        store_wake_node(first.store, "test", WAKEUP_CANCEL, "run_b");
+        text = overhear(connection);
+        assert_true(hears(&second, WAKEUP_CANCEL, "run_c"));
+    } while (strcmp(text, "runnel_test: cancel run_a\ncancel run_b\n") != 0);
+    PQfinish(connection);
+}
+
+static void much_is_told_in_pieces(void **state)
+{
+    PGconn *connection = eavesdrop();
+    size_t heard = 0, length = 0;
+
+    (void)state;
+    for (unsigned i = 0; i < 1000; i++) {
+        AUTO_FREE char *run_id = mem_printf("run_%060u", i);
+
+        store_wake_node(first.store, "test", WAKEUP_CANCEL, run_id);
+    }
+    while (heard < 1000) {
+        AUTO_FREE char *text = overhear(connection);
+
+        length = strlen(text);
+        assert_true(length < 8000);
+        for (const char *at = text; (at = strchr(at, '\n')); at++)
+            heard++;
+    }
+    assert_int_equal(heard, 1000);
+    PQfinish(connection);
+}
+
+static void the_owner_hears_of_a_cancel(void **state)
+{
+    enum cancel_outcome outcome;
+    struct run_load owned, load;
+    char thread[ID_SIZE];
+
+    (void)state;
+    sample_thread(thread);
+    owned = sample_created(first.store, thread);
+    assert_int_equal(store_run_cancel(second.store, PROJECT, thread, owned.run.id, CONTEXT,
+                                      &outcome, &load, NULL),
+                     ERR_OK);
+    assert_int_equal(outcome, CANCEL_OWNED_AWAY);
+    assert_true(hears(&first, WAKEUP_CANCEL, owned.run.id));
+    run_load_clear(&load);
+    run_load_clear(&owned);
+}
+
+static void what_nobody_understands_is_passed_over(void **state)
+{
+    AUTO_FREE char *long_id = mem_printf("%0200d", 1);
+
+    (void)state;
+    pg_fixture_ask("SELECT pg_notify('runnel_node_first', E'\\n \\ndance run_1\\ncancel %s\\n"
+                   "cancel\\ncancel run_2')",
+                   long_id);
+    assert_true(hears(&first, WAKEUP_CANCEL, ""));
+    assert_true(hears(&first, WAKEUP_CANCEL, "run_2"));
+    assert_int_equal(unheard_of(&first), 0);
+}
+
+/* ---- When the connection is lost ---- */
+
+static void hang_up(const struct node *node)
+{
+    while (!pg_fixture_count("SELECT count(pg_terminate_backend(pid, 5000))"
+                             " FROM pg_stat_activity WHERE query = 'LISTEN \"%s\"'",
+                             node->channel))
+        continue;
+}
+
+static void a_lost_connection_comes_back(void **state)
+{
+    (void)state;
+    store_wakeups_stop(first.store);
+    start(&first);
+    assert_true(hears(&first, WAKEUP_MISSED, "")); /* it listens, and there are others */
+    for (unsigned i = 0; i < 3; i++) {
+        hang_up(&first);
+        assert_true(hears(&first, WAKEUP_MISSED, ""));
+        store_wake_node(second.store, "node_first/boot_1", WAKEUP_CANCEL, "run_after");
+        assert_true(hears(&first, WAKEUP_CANCEL, "run_after"));
+    }
+}
+
+#ifdef RUNNEL_FAULTS
+
+static void it_is_made_until_it_can_be(const char *point, unsigned visit)
+{
+    store_wakeups_stop(first.store);
+    fault_arm(point, visit);
+    start(&first);
+    assert_true(hears(&first, WAKEUP_MISSED, ""));
+    assert_true(fault_fired());
+    fault_disarm();
+    store_wake_node(second.store, "node_first", WAKEUP_CANCEL, "run_after");
+    assert_true(hears(&first, WAKEUP_CANCEL, "run_after"));
+}
+
+static void a_connection_that_is_not_made_is_tried_again(void **state)
+{
+    (void)state;
+    it_is_made_until_it_can_be("wakeups.connect", 1);
+    it_is_made_until_it_can_be("wakeups.listen", 1);
+    it_is_made_until_it_can_be("wakeups.listen", 2);
+}
+
+static void what_could_not_be_told_is_dropped(void **state)
+{
+    (void)state;
+    forget_heard(&second);
+    fault_arm("wakeups_send", 1);
+    store_wake_node(second.store, "node_first", WAKEUP_CANCEL, "run_lost");
+    assert_true(hears(&second, WAKEUP_MISSED, "")); /* its connection broke */
+    assert_true(fault_fired());
+    fault_disarm();
+    store_wake_node(second.store, "node_first", WAKEUP_CANCEL, "run_told");
+    assert_true(hears(&first, WAKEUP_CANCEL, "run_told"));
+    assert_int_equal(unheard_of(&first), 0);
+}
+
+#endif
+
+static void what_is_still_to_be_told_is_told_at_the_end(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 5; i++) {
+        AUTO_FREE char *run_id = mem_printf("run_last_%u", i);
+
+        store_wake_node(second.store, "node_first", WAKEUP_CANCEL, run_id);
+    }
+    store_wakeups_stop(second.store);
+    for (unsigned i = 0; i < 5; i++) {
+        AUTO_FREE char *run_id = mem_printf("run_last_%u", i);
+
+        assert_true(hears(&first, WAKEUP_CANCEL, run_id));
+    }
+    store_wake_node(second.store, "node_first", WAKEUP_CANCEL, "run_too_late");
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    open_node(&first, "node_first/boot_1", "runnel_node_first");
+    open_node(&second, "node_second/boot_1", "runnel_node_second");
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    close_node(&first);
+    close_node(&second);
+    store_free(second.store);
+    pg_fixture_end(first.store);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_node_that_is_alone_tells_nobody),
+        cmocka_unit_test(who_comes_greets_those_who_are_there),
+        cmocka_unit_test(what_is_told_together_is_one_notice),
+        cmocka_unit_test(much_is_told_in_pieces),
+        cmocka_unit_test(the_owner_hears_of_a_cancel),
+        cmocka_unit_test(what_nobody_understands_is_passed_over),
+        cmocka_unit_test(a_lost_connection_comes_back),
+#ifdef RUNNEL_FAULTS
+        cmocka_unit_test(a_connection_that_is_not_made_is_tried_again),
+        cmocka_unit_test(what_could_not_be_told_is_dropped),
+#endif
+        cmocka_unit_test(what_is_still_to_be_told_is_told_at_the_end),
+    };
+
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
