@@ -84,13 +84,6 @@ static size_t unheard_of(struct node *node)
     return count;
 }
 
-static void forget_heard(struct node *node)
-{
-    lock_acquire(&node->lock);
-    node->count = 0;
-    lock_release(&node->lock);
-}
-
 /* The last that its connection has said. */
 static long listeners(const struct node *node)
 {
@@ -307,6 +300,13 @@ static void a_lost_connection_comes_back(void **state)
 }
 
 #ifdef RUNNEL_FAULTS
+
+static void forget_heard(struct node *node)
+{
+    lock_acquire(&node->lock);
+    node->count = 0;
+    lock_release(&node->lock);
+}
 
 static void it_is_made_until_it_can_be(const char *point, unsigned visit)
 {
