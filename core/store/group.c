@@ -26,9 +26,10 @@ static const struct db_statement by_key = {
     " set_config('enable_mergejoin', 'off', true)"};
 
 /* The leases of the group, with the fences that their writers have, locked in the order of run
- * ids as everywhere. From here to the end of the transaction no lease changes hands. */
+ * ids as everywhere. From here to the end of the transaction no lease changes hands. That somebody
+ * wants a run to stop is read from its lease as well: most groups need not look at runs at all. */
 #define MINE \
-    "SELECT u.n, l.project_id, l.run_id, u.last_seq, u.has_state" \
+    "SELECT u.n, l.project_id, l.run_id, l.stopping, u.last_seq, u.has_state" \
     " FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bool[])" \
     "  u (n, project_id, run_id, fence, last_seq, has_state)" \
     " JOIN run_leases l ON l.project_id = u.project_id AND l.run_id = u.run_id" \
@@ -37,9 +38,7 @@ static const struct db_statement by_key = {
 
 static const struct db_statement leases_lock = {
     "group_leases_lock",
-    "WITH mine AS MATERIALIZED (" MINE ")"
-    " SELECT m.n, r.status = 'cancelling' FROM mine m"
-    " LEFT JOIN runs r ON r.project_id = m.project_id AND r.id = m.run_id"};
+    "WITH mine AS MATERIALIZED (" MINE ") SELECT m.n, m.stopping FROM mine m"};
 
 /* Where nobody gives a lease back, locking and counting events is one statement. */
 static const struct db_statement leases_touch = {
@@ -49,15 +48,14 @@ static const struct db_statement leases_touch = {
     "   state_seq = CASE WHEN m.has_state THEN greatest(" LEASE_LAST_SEQ ", m.last_seq)"
     "    ELSE l.state_seq END"
     "  FROM mine m WHERE l.project_id = m.project_id AND l.run_id = m.run_id)"
-    " SELECT m.n, r.status = 'cancelling' FROM mine m"
-    " LEFT JOIN runs r ON r.project_id = m.project_id AND r.id = m.run_id"};
+    " SELECT m.n, m.stopping FROM mine m"};
 
 /* Frames and nothing else: most groups are this, when many streams are open. Their leases are locked
  * as well, but not written: see LEASE_LAST_SEQ. */
 static const struct db_statement frames_insert = {
     "group_frames_insert",
     "WITH mine AS MATERIALIZED ("
-    " SELECT u.n, l.project_id, l.run_id, l.queued_at, u.first_seq, u.last_seq, u.bytes"
+    " SELECT u.n, l.project_id, l.run_id, l.stopping, l.queued_at, u.first_seq, u.last_seq, u.bytes"
     " FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[],"
     "  $7::bytea[]) u (n, project_id, run_id, fence, first_seq, last_seq, bytes)"
     " JOIN run_leases l ON l.project_id = u.project_id AND l.run_id = u.run_id"
@@ -66,8 +64,7 @@ static const struct db_statement frames_insert = {
     " told AS (INSERT INTO run_events (project_id, run_id, first_seq, last_seq, run_created_at,"
     "   bytes)"
     "  SELECT m.project_id, m.run_id, m.first_seq, m.last_seq, m.queued_at, m.bytes FROM mine m)"
-    " SELECT m.n, r.status = 'cancelling' FROM mine m"
-    " LEFT JOIN runs r ON r.project_id = m.project_id AND r.id = m.run_id"};
+    " SELECT m.n, m.stopping FROM mine m"};
 
 /* The owner does not know yet that somebody wants the run to stop: cancelling stays until the run
  * has ended one way or another. What has ended stays as it is. A run that has come a turn further

@@ -46,23 +46,19 @@ static enum err_code note_node(struct db *db, enum wakeup_peers *ret_peers, stru
     return rc;
 }
 
-/* LATERAL and OFFSET 0 make it one look-up by key for each lease, whatever the planner thinks of
- * tables that were small when the statement was prepared. */
 static enum err_code renew(struct db *db, const char *const *run_ids, const int64_t *fences,
                            size_t count, struct db_rows **ret_rows, struct err *err)
 {
     static const struct db_statement statement = {
         "store_leases_renew",
-        "WITH held AS MATERIALIZED (SELECT u.n, l.project_id, l.run_id"
+        "WITH held AS MATERIALIZED (SELECT u.n, l.project_id, l.run_id, l.stopping"
         "  FROM unnest($1::text[], $2::bigint[]) WITH ORDINALITY u (run_id, fence, n)"
         "  JOIN run_leases l ON l.owner = $3 AND l.run_id = u.run_id AND l.fence = u.fence"
         "  ORDER BY l.run_id FOR UPDATE OF l),"
         " renewed AS (UPDATE run_leases l"
         "  SET lease_until = clock_timestamp() + $4::bigint * interval '1 microsecond'"
         "  FROM held h WHERE l.project_id = h.project_id AND l.run_id = h.run_id)"
-        " SELECT h.n, coalesce(r.stopping, false) FROM held h"
-        "  LEFT JOIN LATERAL (SELECT r.status = 'cancelling' AS stopping FROM runs r"
-        "   WHERE r.project_id = h.project_id AND r.id = h.run_id OFFSET 0) r ON true"};
+        " SELECT h.n, h.stopping FROM held h"};
     AUTO_DB_ARGS args = {0};
 
     db_arg_texts(&args, run_ids, count);

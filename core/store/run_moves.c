@@ -432,7 +432,9 @@ static enum err_code check_cancellable(const struct run_row *run, struct err *er
 static enum err_code note_cancelling(struct db *db, struct run_row *run, struct err *err)
 {
     static const struct db_statement note = {
-        "cancel_note", "UPDATE runs r SET status = 'cancelling', cancel_requested = true,"
+        "cancel_note", "WITH told AS (UPDATE run_leases SET stopping = true"
+                       "  WHERE project_id = $1 AND run_id = $2)"
+                       " UPDATE runs r SET status = 'cancelling', cancel_requested = true,"
                        "  required_action = NULL"
                        " WHERE r.project_id = $1 AND r.id = $2 RETURNING " RUN_COLUMNS};
     AUTO_DB_ROWS *rows = NULL;

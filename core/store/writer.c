@@ -13,8 +13,12 @@
 #include "core/store/state.h"
 #include "core/store/wakeups.h"
 
-/* How long a writer waits for company, once there is some traffic. */
-#define GATHER_NS NS_PER_MS
+/* How long a writer waits for company, once there is some traffic: a commit costs the database as
+ * much as dozens of rows, and where many streams are logged a few milliseconds halve the commits. */
+#define GATHER_NS        NS_PER_MS
+#define GATHER_LONGER_NS (4 * NS_PER_MS)
+#define MANY_WRITES      48 /* in the last group */
+#define ENOUGH_WRITES    128
 
 /* While the database is away. */
 #define BACKOFF_FIRST_NS (20 * NS_PER_MS)
@@ -22,6 +26,9 @@
 
 /* What a group has for each MiB on top of the store's deadline. */
 #define NS_PER_MIB NS_PER_SECOND
+
+/* Of the table of the runs in a group, so large that look-ups hardly ever meet. */
+#define SLOTS ((size_t)4 * WRITER_GROUP_LIMIT)
 
 /* Writes that are looked at for a group: behind many of the same run others may stand. */
 #define LOOK_AHEAD (4 * WRITER_GROUP_LIMIT)
@@ -39,8 +46,10 @@ struct writer {
 
     /* The thread's own. */
     struct connection *connection;
-    bool busy_times; /* the last group had more than one write */
-    bool gave_up;    /* it is to stop, and the database is away */
+    size_t last_count; /* writes of the last group */
+    /* The group that is being gathered, by hash: 1 + the index; 0 where there is none. */
+    uint16_t slots[SLOTS];
+    bool gave_up; /* it is to stop, and the database is away */
 };
 
 struct run_write *run_write_new(void)
@@ -151,19 +160,23 @@ void store_write(struct store *store, struct run_write *write)
     *writer->end = write;
     writer->end = &write->next;
     writer->waiting++;
-    wake = writer->idle && (writer->waiting == 1 || writer->waiting >= WRITER_GROUP_LIMIT);
+    wake = writer->idle && (writer->waiting == 1 || writer->waiting == ENOUGH_WRITES);
     lock_release(&writer->lock);
     if (wake)
         pthread_cond_signal(&writer->changed);
 }
 
 /* Two runs with the same hash do not meet in a group; that does no harm. */
-static bool group_has(const struct group *group, const struct run_write *write)
+static bool group_has(const struct writer *writer, const struct group *group, uint32_t hash,
+                      size_t *ret_slot)
 {
-    for (size_t i = 0; i < group->count; i++) {
-        if (group->writes[i]->hash == write->hash)
+    size_t slot = hash / 2 % SLOTS; /* all that come to one of two writers are even, or odd */
+
+    for (; writer->slots[slot] > 0; slot = (slot + 1) % SLOTS) {
+        if (group->writes[writer->slots[slot] - 1]->hash == hash)
             return true;
     }
+    *ret_slot = slot;
     return false;
 }
 
@@ -183,10 +196,12 @@ static void take_queued_locked(struct writer *writer, struct group *ret_group)
     size_t bytes = 0;
 
     ret_group->count = 0;
+    memset(writer->slots, 0, sizeof(writer->slots));
     for (size_t seen = 0; *link && seen < LOOK_AHEAD; seen++) {
         struct run_write *write = *link;
+        size_t slot;
 
-        if (group_has(ret_group, write)) {
+        if (group_has(writer, ret_group, write->hash, &slot)) {
             link = &write->next;
             continue;
         }
@@ -199,6 +214,7 @@ static void take_queued_locked(struct writer *writer, struct group *ret_group)
         write->next = NULL;
         writer->waiting--;
         ret_group->writes[ret_group->count++] = write;
+        writer->slots[slot] = (uint16_t)ret_group->count;
     }
 }
 
@@ -209,8 +225,9 @@ static void await_work_locked(struct writer *writer) REQUIRES(writer->lock)
     writer->idle = true;
     while (!writer->first && !writer->stopping)
         lock_wait(&writer->lock, &writer->changed);
-    deadline = clock_mono_ns() + GATHER_NS;
-    while (writer->busy_times && writer->waiting < WRITER_GROUP_LIMIT && !writer->stopping) {
+    deadline =
+        clock_mono_ns() + (writer->last_count >= MANY_WRITES ? GATHER_LONGER_NS : GATHER_NS);
+    while (writer->last_count > 1 && writer->waiting < ENOUGH_WRITES && !writer->stopping) {
         if (!lock_wait_until(&writer->lock, &writer->changed, deadline))
             break;
     }
@@ -224,7 +241,7 @@ static bool take_group(struct writer *writer, struct group *ret_group)
     await_work_locked(writer);
     take_queued_locked(writer, ret_group);
     lock_release(&writer->lock);
-    writer->busy_times = ret_group->count > 1;
+    writer->last_count = ret_group->count;
     return ret_group->count > 0;
 }
 

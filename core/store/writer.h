@@ -15,9 +15,10 @@
  * writer.h -- what run loops write, in groups, without ever waiting.
  *
  * A loop fills in a run_write and hands it over; a writer thread takes what has come together
- * (at most WRITER_GROUP_LIMIT runs and WRITER_GROUP_BYTES, or what came within 1 ms), sends it all
- * through a pipeline with one Sync, and posts each write back to its loop once it is committed. Writes of one run
- * are carried out in the order in which they were handed over: a run always uses the same writer.
+ * (at most WRITER_GROUP_LIMIT runs and WRITER_GROUP_BYTES, or what came within 1 ms; within 4 ms
+ * where many write), sends it all through a pipeline with one Sync, and posts each write back to its
+ * loop once it is committed. Writes of one run are carried out in the order in which they were handed
+ * over: a run always uses the same writer.
  *
  * Every statement carries the run's fence. A run that was taken over by another node yields no
  * rows: its write comes back as ERR_CONFLICT and leaves the group unharmed. An SQL error makes
@@ -29,8 +30,9 @@
  * database did not manage in time is repeated in halves.
  */
 
-/* A flush of the log costs the database two thirds of what it costs in groups of 32. */
-#define WRITER_GROUP_LIMIT 128
+/* A flush of the log costs the database two thirds of what it costs in groups of 32; after a moment
+ * in which nothing was committed, what has gathered goes in few groups. */
+#define WRITER_GROUP_LIMIT 256
 /* A group is in memory several times while it is sent. A write of more than this goes alone. */
 #define WRITER_GROUP_BYTES ((size_t)8 << 20)
 
