@@ -28,6 +28,7 @@
 #include "server/server.h"
 #include "server/skill_params.h"
 #include "server/step_include.h"
+#include "server/variable_params.h"
 
 /* Outputs of one submission; a turn cannot ask for more calls than this. */
 #define TOOL_OUTPUT_LIMIT ((size_t)128)
@@ -173,6 +174,8 @@ static enum err_code create(struct request *request, const struct thread_row *ne
     json_auto_t *config = NULL;
     json_auto_t *skilled = NULL;
     AUTO_FREE char *settings = NULL;
+    struct variable *variables = NULL;
+    size_t variable_count = 0;
     unsigned include = 0;
     struct run_start start = {.arrival = ARRIVAL_NEW, .new_thread = new_thread};
     const char *assistant_id = json_get_string(body, "assistant_id", "");
@@ -201,10 +204,13 @@ static enum err_code create(struct request *request, const struct thread_row *ne
         return rc;
 
     make_row(request, &assistant, thread_id, skilled ? skilled : config, &run);
+    variables_in_read(body, &variables, &variable_count);
     rc = store_run_create(
         server->store,
         &(struct run_creation){
             .run = &run,
+            .variables = variables,
+            .variable_count = variable_count,
             .thread = new_thread,
             .messages = messages,
             .message_count = count,
@@ -214,6 +220,7 @@ static enum err_code create(struct request *request, const struct thread_row *ne
             .idempotency = &idempotency,
         },
         &start.load, err);
+    variables_free(variables, variable_count);
     if (rc)
         return rc;
     if (start.load.fence) {

@@ -16,8 +16,7 @@
 #include "server/encode.h"
 #include "server/params.h"
 #include "server/server.h"
-
-#define STATS_NAME "stats" /* a path of its own */
+#include "server/variable_params.h"
 
 /* ---- Whose variables the path names ---- */
 
@@ -103,65 +102,17 @@ static enum err_code query_type(const struct request *request, const char **ret_
     return ERR_OK;
 }
 
-static enum err_code check_name(const char *name, struct err *err)
-{
-    if (strcmp(name, STATS_NAME) == 0)
-        return err_invalid(err, "invalid_value", "name",
-                           "Invalid 'name': 'stats' is the name of something else here.");
-    if (!variable_name_fits(name))
-        return err_invalid(err, "invalid_value", "name",
-                           "Invalid 'name': '%.128s'. Expected at most %zu letters, digits, "
-                           "underscores and hyphens.",
-                           name, VARIABLE_NAME_LIMIT);
-    return ERR_OK;
-}
-
-static enum err_code check_tags(const json_t *body, const json_t **ret_tags, struct err *err)
-{
-    json_t *tags = NULL, *tag;
-    size_t i;
-    enum err_code rc =
-        param_array(body, "", "tags", PARAM_OPTIONAL, VARIABLE_TAG_LIMIT, &tags, err);
-
-    if (rc)
-        return rc;
-    json_array_foreach (tags, i, tag) {
-        struct param_path path = param_index("tags", i);
-
-        if (!json_is_string(tag))
-            return param_wrong_type(err, path.text, "a string", tag);
-        rc = param_length(json_string_value(tag), path.text, VARIABLE_TAG_LENGTH, err);
-        if (rc)
-            return rc;
-    }
-    *ret_tags = tags;
-    return ERR_OK;
-}
-
-static enum err_code check_value(const char *value, struct err *err)
-{
-    if (value && strlen(value) > VARIABLE_VALUE_LIMIT)
-        return err_invalid(
-            err, "string_above_max_length", "value",
-            "Invalid 'value': string too long. Expected at most %zu bytes, but got "
-            "%zu instead.",
-            VARIABLE_VALUE_LIMIT, strlen(value));
-    return ERR_OK;
-}
-
 /* `keep` is where the change points to when the body says something of it. */
 static enum err_code read_change(const json_t *body, struct variable_change *change, bool *keep,
                                  struct err *err)
 {
-    enum err_code rc = param_string(body, "", "value", PARAM_OPTIONAL, 0, &change->value, err);
+    enum err_code rc = variable_param_value(body, "", PARAM_OPTIONAL, &change->value, err);
 
-    if (!rc)
-        rc = check_value(change->value, err);
     if (!rc)
         rc = param_string(body, "", "description", PARAM_OPTIONAL, VARIABLE_TEXT_LIMIT,
                           &change->description, err);
     if (!rc)
-        rc = check_tags(body, &change->tags, err);
+        rc = variable_param_tags(body, "", &change->tags, err);
     if (!rc)
         rc = param_bool(body, "", "keep", keep, err);
     if (!rc && !json_absent(json_object_get(body, "keep")))
@@ -267,9 +218,7 @@ enum err_code api_variable_create(struct request *request, struct err *err)
     if (!rc)
         rc = param_unknown(body, "", known, err);
     if (!rc)
-        rc = param_string(body, "", "name", PARAM_REQUIRED, 0, &change.name, err);
-    if (!rc)
-        rc = check_name(change.name, err);
+        rc = variable_param_name(body, "", &change.name, err);
     if (!rc)
         rc = read_change(body, &change, &keep, err);
     if (!rc && (!change.value || !*change.value))

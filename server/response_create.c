@@ -24,6 +24,7 @@
 #include "server/response_params.h"
 #include "server/runnel_params.h"
 #include "server/skill_params.h"
+#include "server/variable_params.h"
 
 static unsigned flags_of(const json_t *body)
 {
@@ -191,10 +192,11 @@ static bool is_made_here(const struct run_load *load)
 }
 
 static enum err_code take_conversation(const struct response_create *create,
-                                       struct run_load *load,
+                                       struct run_start *start,
                                        const struct response_approvals *approvals,
                                        int64_t position, struct err *err)
 {
+    struct run_load *load = &start->load;
     size_t input_count = (size_t)load->next_position;
     struct run_load made = {0};
     enum err_code rc;
@@ -207,8 +209,12 @@ static enum err_code take_conversation(const struct response_create *create,
                                .seen_position = position,
                                .answers = approvals->answers,
                                .answer_count = approvals->count,
-                               .grants = &approvals->grants},
+                               .grants = &approvals->grants,
+                               .variables = start->variables,
+                               .variable_count = start->variable_count},
         &made, err);
+    variables_free(TAKE(start->variables), start->variable_count);
+    start->variable_count = 0;
     load->fence = made.fence;
     run_load_clear(&made);
     return conversation_error(rc, load->run.thread_id, err);
@@ -350,15 +356,16 @@ static enum err_code count_context(const struct response_create *create, struct 
 /* ---- Preparing ---- */
 
 /* Answers are taken up where the response is made; of one that its first write makes, before. */
-static enum err_code take_answers(const struct response_create *create, struct run_load *load,
+static enum err_code take_answers(const struct response_create *create, struct run_start *start,
                                   struct response_approvals *approvals, int64_t position,
                                   struct err *err)
 {
+    struct run_load *load = &start->load;
     enum err_code rc;
 
     if (is_made_here(load)) {
         response_approvals_note(approvals, load);
-        return take_conversation(create, load, approvals, position, err);
+        return take_conversation(create, start, approvals, position, err);
     }
     rc = store_approvals_take(create->server->store, load->run.project, load->run.id,
                               approvals->answers, approvals->count, &approvals->grants, err);
@@ -367,9 +374,10 @@ static enum err_code take_answers(const struct response_create *create, struct r
     return rc;
 }
 
-static enum err_code make(const struct response_create *create, struct run_load *load,
+static enum err_code make(const struct response_create *create, struct run_start *start,
                           int64_t position, struct err *err)
 {
+    struct run_load *load = &start->load;
     CLEANUP(response_approvals_clear) struct response_approvals approvals = {0};
     enum err_code rc = response_approvals_look(create->server->store, load, &approvals, err);
 
@@ -380,7 +388,7 @@ static enum err_code make(const struct response_create *create, struct run_load 
     rc = response_approvals_settle(load, &approvals, err);
     if (rc || (!approvals.count && !is_made_here(load)))
         return rc;
-    return take_answers(create, load, &approvals, position, err);
+    return take_answers(create, start, &approvals, position, err);
 }
 
 static enum err_code prepare(const struct response_create *create, struct run_start *ret_start,
@@ -400,10 +408,11 @@ static enum err_code prepare(const struct response_create *create, struct run_st
         rc = check_means(create, &start.load, err);
     if (!rc)
         rc = count_context(create, &start.load, err);
+    variables_in_read(create->body, &start.variables, &start.variable_count);
     if (!rc)
-        rc = make(create, &start.load, position, err);
+        rc = make(create, &start, position, err);
     if (rc) {
-        run_load_clear(&start.load);
+        run_start_clear(&start);
         return rc;
     }
     start.context = runnel_context(create->body);

@@ -13,6 +13,7 @@
 #include "server/group_params.h"
 #include "server/params.h"
 #include "server/skill_params.h"
+#include "server/variable_params.h"
 
 /* Tool calls that a request may ask for at most. */
 #define CALLS_LIMIT 1000000000
@@ -154,6 +155,7 @@ static const struct member {
     {"skills",      ANYWHERE,   skill_params_check},
     {"tool_groups", ANYWHERE,   group_params_check},
     {"truncation",  ANYWHERE,   check_truncation},
+    {VARIABLES_IN_KEY, OF_REQUEST, variables_in_check},
 };
 /* clang-format on */
 

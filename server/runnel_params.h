@@ -23,8 +23,9 @@
  *   runnel.skills               skills that the model may read, by id (skill_params.h)
  *   runnel.skill_permissions    which of them: a list of which the last that fits counts, and only tightens
  *   runnel.permissions          policies by tool, which only tighten: {"label/tool": {"execution": "ask-always"}}
+ *   runnel.variables_in         variables that the run finds from the start (variable_params.h)
  *
- * Assistants and threads may have one, too, without a context: what it says counts for their runs,
+ * Assistants and threads may have one, too, without a context or variables: what it says counts for their runs,
  * unless the run says something else.
  *
  * Pure functions.
@@ -38,7 +39,7 @@ enum err_code runnel_defaults_check(const json_t *object, const char *path,
 /* runnel.context; NULL when there is none. New reference. */
 json_t *runnel_context(const json_t *body);
 
-/* What the run itself goes by, for its configuration: all but the context. New reference. */
+/* What the run itself goes by, for its configuration: all but the context and variables. New reference. */
 json_t *runnel_settings(const json_t *body);
 
 /* Settings of a wide place with those of a narrow one put over them; either may be NULL. New

@@ -446,9 +446,7 @@ static void was_made(struct loop_task *task)
     }
     /* What is in the store already must end there, too. */
     if (turn->session->gone && !turn->start.load.fence) {
-        run_load_clear(&turn->start.load);
-        json_decref(turn->start.context);
-        json_decref(turn->start.secrets);
+        run_start_clear(&turn->start);
         end_turn(turn);
         return;
     }

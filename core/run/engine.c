@@ -381,13 +381,25 @@ static size_t text_size(const char *text)
 
 /* Of what a run keeps for as long as it lives: what it has loaded. What it makes has limits of its
  * own. */
-static size_t load_size(const struct run_load *load)
+static size_t load_size(const struct run_start *start)
 {
+    const struct run_load *load = &start->load;
     size_t size = text_size(load->run.config);
 
     for (size_t i = 0; i < load->item_count; i++)
         size += text_size(load->items[i].body);
+    for (size_t i = 0; i < start->variable_count; i++)
+        size += text_size(start->variables[i].value);
     return size;
+}
+
+void run_start_clear(struct run_start *start)
+{
+    run_load_clear(&start->load);
+    json_decref(TAKE(start->context));
+    json_decref(TAKE(start->secrets));
+    variables_free(TAKE(start->variables), start->variable_count);
+    start->variable_count = 0;
 }
 
 enum err_code engine_admit(struct engine *engine, struct err *err)
@@ -548,7 +560,7 @@ void engine_run(struct engine *engine, struct run_start *start)
     arrival->task.run = arrived;
     arrival->home = home_of(engine, start->load.run.id);
     arrival->start = *start;
-    arrival->bytes = load_size(&start->load);
+    arrival->bytes = load_size(start);
     if (start->new_thread) {
         arrival->thread = *start->new_thread;
         arrival->thread.metadata = mem_strdup(start->new_thread->metadata);
@@ -558,6 +570,8 @@ void engine_run(struct engine *engine, struct run_start *start)
     }
     memset(&start->load, 0, sizeof(start->load));
     start->context = start->secrets = NULL;
+    start->variables = NULL;
+    start->variable_count = 0;
     start->sink = NULL;
 
     lock_acquire(&engine->lock);

@@ -86,14 +86,21 @@ struct run_start {
                                 * then its own input items (run_id set, input) */
     json_t *context;      /* request context for handlers, taken; NULL for none */
     json_t *secrets;      /* tool_secrets_of() the request's tools, taken; NULL for none */
+    struct variable
+        *variables; /* that came with the request, taken: of a run that is not in the store
+                                 * yet, or never will be; NULL for none */
+    size_t variable_count;
     const struct thread_row
         *new_thread;    /* made together with the run: announced by its stream; copied */
     struct sink *sink;  /* who listens; NULL for nobody */
     bool without_model; /* a response that only keeps its input: it is complete at once */
 };
 
-/* Hands a run to its loop. Takes load, context and sink out of *start. */
+/* Hands a run to its loop. Takes what *start owns, and the sink. */
 void engine_run(struct engine *engine, struct run_start *start);
+
+/* Of one that is not handed over. */
+void run_start_clear(struct run_start *start);
 
 /* Asks a run to stop; nothing happens when it is not here. */
 void engine_cancel(struct engine *engine, const char *run_id);

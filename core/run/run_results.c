@@ -180,6 +180,7 @@ static void make_variable(struct run *run, const json_t *held)
 {
     struct variable variable = {
         .type = VARIABLE_TOOL_CALL_RESULT,
+        .plain = true,
         .value = mem_strdup(json_get_string(held, "value", "")),
         .description = mem_strdup(json_get_string(held, "description", NULL)),
         .created_at = json_get_int(held, "created_at", clock_wall_us()),

@@ -82,10 +82,12 @@ static const struct variable_ops memory_ops = {
 /* Of all responses that are not stored. It outlives workers that nobody waits for any more. */
 static struct variable_budget budget = {.limit = VARIABLE_MEMORY_LIMIT};
 
-void run_open_variables(struct run *run)
+void run_open_variables(struct run *run, struct variable *given, size_t count)
 {
     if (!(run->row.flags & RUN_STORED))
         run->variables = variable_memory_new(&budget);
+    for (size_t i = 0; i < count; i++)
+        run_put_variable(run, &given[i]);
 }
 
 const char *run_variable_scope(const struct run *run)
@@ -363,6 +365,7 @@ static struct variable new_variable(const char *name, enum variable_type type,
                                     const char *value, const char *description)
 {
     struct variable variable = {.type = type,
+                                .plain = true,
                                 .value = variable_fit(value),
                                 .description = mem_strdup(description),
                                 .created_at = clock_wall_us()};

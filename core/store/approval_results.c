@@ -69,24 +69,17 @@ static enum err_code make_variable(struct db *db, const char *project,
     const char *scope = text(answered, SCOPE);
     AUTO_VARIABLE variable = {
         .type = VARIABLE_TOOL_CALL_RESULT,
+        .plain = true,
         .value = mem_strdup(json_get_string(held, "value", "")),
         .description = mem_strdup(json_get_string(held, "description", NULL)),
         /* Not the time of the answer: whoever goes on from the run sees what it had when it ended. */
         .created_at = json_get_int(held, "created_at", clock_wall_us()),
     };
-    AUTO_BATCH batch = {0};
-    AUTO_DB_ARGS args = {0};
-    enum err_code rc;
 
     variable.length = (int64_t)variable_length(variable.value);
     (void)snprintf(variable.name, sizeof(variable.name), "%s",
                    json_get_string(held, "name", ""));
-    variable_add(&batch, &owner, scope, &variable);
-    batch_finish(&batch, &args);
-    rc = variables_lock_scope(db, project, scope, err);
-    if (!rc)
-        rc = db_exec(db, &variables_put, &args, NULL, err);
-    return rc ? rc : variables_evict_scope(db, project, scope, err);
+    return variables_add(db, &owner, scope, &variable, 1, err);
 }
 
 /* ---- Both ---- */

@@ -13,6 +13,7 @@
 #include "core/store/puts.h"
 #include "core/store/state.h"
 #include "core/store/thread_guard.h"
+#include "core/store/variable_sql.h"
 
 /* ---- Making a run ---- */
 
@@ -150,6 +151,16 @@ static enum err_code insert_run(struct db *db, const struct run_row *run, struct
     return db_exec(db, &leases_insert, &lease_args, NULL, err);
 }
 
+static enum err_code insert_variables(struct db *db, const struct run_creation *creation,
+                                      struct err *err)
+{
+    const struct run_row *run = creation->run;
+    const struct put_owner owner = {.project = run->project, .run_id = run->id};
+
+    return variables_add(db, &owner, run->thread_id, creation->variables,
+                         creation->variable_count, err);
+}
+
 static enum err_code commit_creation(struct db *db, const struct run_load *load,
                                      struct err *err)
 {
@@ -228,6 +239,9 @@ static enum err_code create_in(struct db *db, const struct run_creation *creatio
         return rc;
     rc = approvals_take(db, creation->run->project, creation->run->id, creation->answers,
                         creation->answer_count, creation->grants, err);
+    if (rc)
+        return rc;
+    rc = insert_variables(db, creation, err);
     if (rc)
         return rc;
     run_row_copy(&load->run, creation->run);

@@ -64,6 +64,8 @@ struct run_creation {
     struct approval_answer *answers; /* that the response takes up; as store_approvals_take() */
     size_t answer_count;
     const struct approval_grants *grants; /* what is remembered of them; or NULL */
+    const struct variable *variables;     /* that the thread has from then on */
+    size_t variable_count;
 };
 
 /* Makes a run, leased to this node (fence 1), together with its messages and, if asked for, its

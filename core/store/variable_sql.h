@@ -17,7 +17,8 @@ extern const struct db_statement variables_lock;
 enum err_code variables_lock_scope(struct db *db, const char *project, const char *scope,
                                    struct err *err) MUST_CHECK;
 
-/* Results and arguments of tools, on the way with a write of their run: put. */
+/* What a run brings, or its tools gave, on the way with a write of the run: instead of whatever had the
+ * name, and no name twice. */
 extern const struct db_statement variables_put;
 void variable_add(struct batch *batch, const struct put_owner *owner, const char *scope,
                   const struct variable *variable);
@@ -28,6 +29,11 @@ extern const struct db_statement variables_evict;
 /* The same for one scope. */
 enum err_code variables_evict_scope(struct db *db, const char *project, const char *scope,
                                     struct err *err) MUST_CHECK;
+
+/* All three: locks the scope, puts them, evicts. */
+enum err_code variables_add(struct db *db, const struct put_owner *owner, const char *scope,
+                            const struct variable *variables, size_t count,
+                            struct err *err) MUST_CHECK;
 
 /* All that the scope itself has. Locks it. */
 enum err_code variables_forget(struct db *db, const char *project, const char *scope,

@@ -111,11 +111,12 @@ const struct db_statement variables_lock = {
 const struct db_statement variables_put = {
     "variables_put",
     INSERT
-    " SELECT u.project_id, u.scope_id, u.name, u.owner_run, u.type, false, false, true, u.value,"
-    "  u.description, NULL, u.length, octet_length(u.value), 0, u.at, u.at, u.at"
+    " SELECT u.project_id, u.scope_id, u.name, u.owner_run, u.type, false, false, u.plain, u.value,"
+    "  u.description, u.tags, u.length, octet_length(u.value), 0, u.at, u.at, u.at"
     " FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::text[],"
-    "  $7::text[], $8::text[], $9::bigint[], $10::bigint[])"
-    "  u (project_id, owner_run, fence, scope_id, name, type, value, description, length, at)"
+    "  $7::boolean[], $8::text[], $9::text[], $10::text[], $11::bigint[], $12::bigint[])"
+    "  u (project_id, owner_run, fence, scope_id, name, type, plain, value, description, tags,"
+    "   length, at)"
     " WHERE " PUT_FENCE_HOLDS OR_REPLACE};
 
 /* The order in which they are worth keeping: what is kept, what was used last, ... */
@@ -136,6 +137,8 @@ const struct db_statement variables_evict = {
 void variable_add(struct batch *batch, const struct put_owner *owner, const char *scope,
                   const struct variable *variable)
 {
+    AUTO_FREE char *tags = variable->tags ? json_text(variable->tags) : NULL;
+
     batch_begin(batch);
     batch_text(batch, owner->project);
     batch_text(batch, owner->run_id);
@@ -143,8 +146,10 @@ void variable_add(struct batch *batch, const struct put_owner *owner, const char
     batch_text(batch, scope);
     batch_text(batch, variable->name);
     batch_text(batch, variable_type_name(variable->type));
+    batch_bool(batch, variable->plain);
     batch_text(batch, variable->value);
     batch_text(batch, variable->description);
+    batch_text(batch, tags);
     batch_int(batch, variable->length);
     batch_int(batch, variable->created_at);
 }
@@ -303,6 +308,24 @@ enum err_code variables_evict_scope(struct db *db, const char *project, const ch
     db_arg_int(&args, VARIABLE_COUNT_LIMIT);
     db_arg_int(&args, VARIABLE_BYTES_LIMIT);
     return db_exec(db, &variables_evict, &args, NULL, err);
+}
+
+enum err_code variables_add(struct db *db, const struct put_owner *owner, const char *scope,
+                            const struct variable *variables, size_t count, struct err *err)
+{
+    AUTO_BATCH batch = {0};
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    if (!count)
+        return ERR_OK;
+    for (size_t i = 0; i < count; i++)
+        variable_add(&batch, owner, scope, &variables[i]);
+    batch_finish(&batch, &args);
+    rc = variables_lock_scope(db, owner->project, scope, err);
+    if (!rc)
+        rc = db_exec(db, &variables_put, &args, NULL, err);
+    return rc ? rc : variables_evict_scope(db, owner->project, scope, err);
 }
 
 static void arg_keep(struct db_args *args, const bool *keep)

@@ -503,3 +503,140 @@ def test_F32_a_response_is_changed_for_itself(ask, http):
     accepted(http.post(f"{base}/v", json={"value": "left"}))
     assert outputs(ask(("ReadVar", {"name": "v"}), previous_response_id=left.id)) == ["left"]
     assert outputs(ask(("ReadVar", {"name": "v"}), previous_response_id=root.id)) == ["root"]
+
+
+# ---- Given with a request ----
+
+GIVEN = [{"name": "a", "value": "deep", "desc": "The a", "tags": ["x"]},
+         {"name": "b", "value": "<$VAR_REF{{a}}>"}]
+LISTED = ("Available Variables (filtered: type=USER_ADD):\n- a\n  - Type: USER_ADD; Len: 4\n"
+          "  - Desc: The a\n  - Tags: [x]\n- b\n  - Type: USER_ADD; Len: 15\n  - Desc: N/A\n"
+          "  - Tags: []\nPage 1/1 (total: 2).")
+
+
+def giving(*variables):
+    return {"runnel": {"variables_in": list(variables)}}
+
+
+@pytest.mark.threads
+@pytest.mark.parametrize("more", [{}, {"store": False}, {"conversation": True}, {"stream": True}])
+def test_F23_F33_a_response_finds_what_its_request_gives(client, upstream, http, more):
+    """The model is told nothing of it, and every reference finds it."""
+    turns(upstream, ("test_slow", {"text": "$VAR_REF{{b}}"}),
+          ("ListVars", {"filter": {"type": "USER_ADD"}}))
+    more = dict(more)
+    if more.get("conversation"):
+        more["conversation"] = client.conversations.create().id
+    response = client.responses.create(model="demo", input="go", tools=[TEST, VARS],
+                                       extra_body=giving(*GIVEN), **more)
+    if more.get("stream"):
+        response = [e for e in response if e.type == "response.completed"][0].response
+    assert outputs(response)[0].startswith("<deep>\n") and outputs(response)[1] == LISTED
+    assert "deep" not in json.dumps(upstream.chats()[0])
+    assert "variables_in" not in response.model_dump_json()
+    base = f"/v1/runnel/responses/{response.id}/variables"
+    if more.get("store") is False:
+        assert http.get(base).status_code == 404
+        return
+    a = accepted(http.get(f"{base}/a"))
+    assert (a["value"], a["type"], a["description"], a["tags"], a["keep"]) == (
+        "deep", "USER_ADD", "The a", ["x"], False)
+
+
+def test_F32_F33_what_was_given_is_the_branchs(ask):
+    root = ask(("ListVars", {"filter": {"type": "USER_ADD"}}), extra_body=giving(*GIVEN))
+    left = ask(("ReadVar", {"name": "a"}), previous_response_id=root.id,
+               extra_body=giving({"name": "a", "value": "left"}))
+    right = ask(("ReadVar", {"name": "a"}), previous_response_id=root.id)
+    assert outputs(left) == ["left"] and outputs(right) == ["deep"]
+    assert outputs(ask(("ReadVar", {"name": "a"}), previous_response_id=left.id)) == ["left"]
+
+
+def test_F33_what_is_given_takes_the_place_of_what_there_was(ask, http):
+    """As a whole: it is the client's now, and references in it are followed."""
+    first = ask(("WriteVar", {"name": "v", "value": "old", "desc": "Old", "tags": ["x"]}))
+    second = ask(("test_slow", {"text": "$VAR_REF{{v}}"}), previous_response_id=first.id,
+                 extra_body=giving(GIVEN[0], {"name": "v", "value": "[$VAR_REF{{a}}]"}))
+    assert outputs(second)[0].startswith("[deep]\n")
+    v = accepted(http.get(f"/v1/runnel/responses/{second.id}/variables/v"))
+    assert (v["type"], v["description"], v["tags"]) == ("USER_ADD", None, [])
+
+
+@pytest.mark.parametrize("face", ["run", "thread_and_run"])
+def test_F23_F33_a_run_finds_what_its_request_gives(client, upstream, http, face):
+    turns(upstream, ("test_slow", {"text": "$VAR_REF{{b}}"}))
+    assistant = client.beta.assistants.create(model="demo", extra_body={
+        "runnel": {"tool_groups": {"test": True}}})
+    said = [{"role": "user", "content": "go"}]
+    if face == "run":
+        thread = client.beta.threads.create(messages=said)
+        run = client.beta.threads.runs.create_and_poll(
+            thread_id=thread.id, assistant_id=assistant.id, extra_body=giving(*GIVEN))
+    else:
+        run = client.beta.threads.create_and_run_poll(
+            assistant_id=assistant.id, thread={"messages": said}, extra_body=giving(*GIVEN))
+    assert run.status == "completed", run
+    assert told(upstream) == ["<deep>"]
+    assert "deep" not in json.dumps(upstream.chats()[0])
+    base = f"/v1/runnel/threads/{run.thread_id}/variables"
+    assert [v["name"] for v in accepted(http.get(f"{base}?type=USER_ADD"))["data"]] == ["b", "a"]
+
+
+def test_F33_a_run_that_is_not_made_gives_nothing(client, upstream, http):
+    upstream.script({"answer": {"text": "Done.", "delay_ms": 60000}})
+    assistant = client.beta.assistants.create(model="demo")
+    thread = client.beta.threads.create(messages=[{"role": "user", "content": "go"}])
+    base = f"/v1/threads/{thread.id}/runs"
+    run = accepted(http.post(base, json={"assistant_id": assistant.id, **giving(GIVEN[0])}))
+    second = http.post(base, json={"assistant_id": assistant.id,
+                                   **giving({"name": "c", "value": "1"})})
+    assert second.status_code == 400
+    listed = accepted(http.get(f"/v1/runnel/threads/{thread.id}/variables"))["data"]
+    assert [v["name"] for v in listed] == ["a"]
+    accepted(http.post(f"{base}/{run['id']}/cancel"))
+
+
+@pytest.mark.parametrize("path", ["responses", "threads/runs"])
+def test_F33_what_cannot_be_given_is_named(client, http, path):
+    body = {"model": "demo", "input": "go"}
+    if path != "responses":
+        body = {"assistant_id": client.beta.assistants.create(model="demo").id}
+    here = "runnel.variables_in"
+    for given, param, message in (
+            ({}, here, f"Invalid type for '{here}': expected an array, but got an object instead."),
+            ([{"name": "a"}], f"{here}[0].value",
+             f"Missing required parameter: '{here}[0].value'."),
+            ([{"name": "a b", "value": "1"}], f"{here}[0].name",
+             f"Invalid '{here}[0].name': 'a b'. Expected at most 128 letters, digits, underscores "
+             "and hyphens."),
+            ([GIVEN[0], GIVEN[0]], f"{here}[1].name",
+             f"Invalid '{here}[1].name': 'a' is given twice."),
+            ([{"name": "a", "value": "1", "type": "RULE"}], f"{here}[0].type",
+             f"Unknown parameter: '{here}[0].type'."),
+            ([{"name": f"v{n}", "value": "1"} for n in range(33)], here,
+             f"Invalid '{here}': array too long. Expected an array with maximum length 32, but got "
+             "an array with length 33 instead.")):
+        refused(http.post(f"/v1/{path}", json={**body, "runnel": {"variables_in": given}}), 400,
+                message, param)
+    refused(http.post("/v1/threads", json=giving(GIVEN[0])), 400,
+            f"Unknown parameter: '{here}'.", here)
+
+
+@pytest.mark.slow
+def test_F33_F110_what_was_given_survives_kill_9(start_server, upstream):
+    """From the moment on from which its run is known."""
+    server = start_server(lease_ttl=1)
+    upstream.script({"answer": {"text": "Done.", "delay_ms": 60000}})
+    http = server.http()
+    assistant = accepted(http.post("/v1/assistants", json={"model": "demo"}))
+    run = accepted(http.post("/v1/threads/runs", json={
+        "assistant_id": assistant["id"], "thread": {"messages": [{"role": "user",
+                                                                  "content": "go"}]},
+        **giving(*GIVEN)}))
+    response = accepted(http.post("/v1/responses", json={
+        "model": "demo", "input": "go", "background": True, **giving(*GIVEN)}))
+    server.kill()
+    server.start()
+    http = server.http()
+    for path in (f"threads/{run['thread_id']}", f"responses/{response['id']}"):
+        assert accepted(http.get(f"/v1/runnel/{path}/variables/a"))["value"] == "deep"

@@ -1,4 +1,4 @@
-foreach(file params encode import_read messages prompt_template run_params)
+foreach(file params encode import_read messages prompt_template run_params variable_params)
     unit_test(server/${file} server)
 endforeach()
 unit_test(server/upstream_responses upstream)

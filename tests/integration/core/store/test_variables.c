@@ -778,6 +778,67 @@ static void F25_a_call_remembers_both_its_arguments(void **state)
     run_load_clear(&load);
 }
 
+/* ---- Those that a request gives ---- */
+
+static enum err_code create_with(const char *thread, const struct variable *variables,
+                                 size_t count, struct err *err)
+{
+    struct run_row run = sample_run(thread, RUN_QUEUED);
+    const struct run_creation creation = {
+        .run = &run, .context_limit = 10, .variables = variables, .variable_count = count};
+    struct run_load load = {0};
+    enum err_code rc = store_run_create(store, &creation, &load, err);
+
+    run_load_clear(&load);
+    run_row_clear(&run);
+    return rc;
+}
+
+static void F33_they_come_with_their_run(void **state)
+{
+    json_auto_t *tags = json_parse_own("[\"x\"]");
+    char value[] = "<$VAR_REF{{b}}>", description[] = "The a", other[] = "1";
+    const struct variable given[] = {
+        {.name = "a",
+         .type = VARIABLE_USER_ADD,
+         .value = value,
+         .description = description,
+         .tags = tags,
+         .length = 15,
+         .created_at = 5},
+        {.name = "b", .type = VARIABLE_USER_ADD, .value = other, .length = 1, .created_at = 5},
+    };
+    AUTO_VARIABLE seen = {0};
+    struct err err;
+    char thread[ID_SIZE];
+
+    (void)state;
+    sample_thread(thread);
+    assert_int_equal(
+        put_change(thread,
+                   &(struct variable_change){
+                       .name = "a", .type = VARIABLE_LLM_ADD, .value = "old", .plain = true},
+                   VARIABLE_PUT, NULL),
+        ERR_OK);
+    assert_int_equal(create_with(thread, given, 2, NULL), ERR_OK);
+    expect_all(thread, 2, "a b");
+    assert_int_equal(
+        store_variable_get(store, PROJECT, thread, "a", VARIABLE_LOOK, &seen, NULL), ERR_OK);
+    assert_string_equal(seen.value, value);
+    assert_string_equal(seen.description, description);
+    assert_int_equal(json_array_size(seen.tags), 1);
+    assert_int_equal(seen.type, VARIABLE_USER_ADD);
+    assert_true(variable_is_trusted(&seen));
+    /* Of a run that is not made nothing is there. */
+    assert_int_equal(
+        create_with(thread,
+                    &(struct variable){
+                        .name = "c", .type = VARIABLE_USER_ADD, .value = other, .length = 1},
+                    1, &err),
+        ERR_CONFLICT);
+    expect_is(thread, "c", NULL);
+}
+
 /* ---- In memory, for responses that are not stored ---- */
 
 #define SAME_STEPS 400
@@ -984,6 +1045,7 @@ int main(void)
         cmocka_unit_test(F27_results_come_with_the_write_of_their_run),
         cmocka_unit_test(F31_they_keep_to_the_limits),
         cmocka_unit_test(F25_a_call_remembers_both_its_arguments),
+        cmocka_unit_test(F33_they_come_with_their_run),
         cmocka_unit_test(F27_F30_F31_memory_does_what_the_store_does),
         cmocka_unit_test(F31_memory_lets_go_of_what_the_store_does),
     };
