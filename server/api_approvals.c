@@ -123,6 +123,12 @@ static enum err_code read_answer(const json_t *body, struct approval_answer *ret
     return rc;
 }
 
+/* Whose answer is waited for by what asks. */
+static bool is_held(const struct approval_row *row)
+{
+    return strcmp(row->used_by, row->run_id) == 0;
+}
+
 /* What of the answer is remembered. One that was decided before has its grant, unless this says
  * more. */
 static enum err_code read_grants(const struct request *request, const struct approval_row *row,
@@ -135,14 +141,15 @@ static enum err_code read_grants(const struct request *request, const struct app
 
     if (!said && row->status != APPROVAL_PENDING)
         return ERR_OK;
-    return grants_make(body, "",
-                       &(struct grant_answer){.approval_id = row->id,
-                                              .memory = row->memory,
-                                              .definition = row->definition,
-                                              .approve = given->approve,
-                                              .reason = given->reason,
-                                              .run = is_of_run(row) ? row->run_id : NULL},
-                       &ret_grants->rows, &ret_grants->count, err);
+    return grants_make(
+        body, "",
+        &(struct grant_answer){.approval_id = row->id,
+                               .memory = row->memory,
+                               .definition = row->definition,
+                               .approve = given->approve,
+                               .reason = given->reason,
+                               .run = is_of_run(row) || is_held(row) ? row->run_id : NULL},
+        &ret_grants->rows, &ret_grants->count, err);
 }
 
 /* ---- The question of a run of a thread ---- */
@@ -221,6 +228,8 @@ static enum err_code decide(struct request *request, const struct approval_row *
             rc = store_approval_get(server->store, project, given->id, ret_row, err);
     } else if (!rc) {
         rc = store_approval_decide(server->store, project, given, &grants, ret_row, err);
+        if (!rc && is_held(ret_row))
+            engine_look(server->engine, ret_row->run_id);
     }
     grant_rows_free(grants.rows, grants.count);
     return rc;

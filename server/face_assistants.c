@@ -258,6 +258,7 @@ static void assistants_event(const struct run *run, const struct run_event *even
     case RUN_EVENT_ARGUMENTS_DONE:
     case RUN_EVENT_STAGE:
     case RUN_EVENT_DELTA:
+    case RUN_EVENT_HELD:
     case RUN_EVENT_STEERED:
     case RUN_EVENT_KIND_COUNT: return; /* this API has no event for it */
     }

@@ -315,6 +315,14 @@ static void tell_steered(const struct run *run, const struct run_event *event,
                      run->row.id));
 }
 
+/* ---- Waiting ---- */
+
+/* What the SDKs know as an event that says nothing. */
+static void tell_held(const struct run_event *event, struct frames *frames)
+{
+    frame(frames, "keepalive", json_build("{s:O}", "runnel", event->fields));
+}
+
 /* ---- The table of events ---- */
 
 static void responses_event(const struct run *run, const struct run_event *event,
@@ -339,6 +347,7 @@ static void responses_event(const struct run *run, const struct run_event *event
     case RUN_EVENT_ITEM_CLOSED:
         tell_item(frames, "response.output_item.done", event->item, item_object(event->item));
         return;
+    case RUN_EVENT_HELD: tell_held(event, frames); return;
     case RUN_EVENT_STEERED: tell_steered(run, event, frames); return;
     case RUN_EVENT_STEP_OPENED:
     case RUN_EVENT_STEP_CLOSED:

@@ -13,6 +13,7 @@
 #include "core/base/mem.h"
 #include "core/run/engine.h"
 #include "core/run/recover.h"
+#include "core/store/approval_holds.h"
 #include "core/store/deleted.h"
 #include "core/store/runs.h"
 #include "core/store/store.h"
@@ -152,6 +153,33 @@ static void give_back_forgotten(struct keeper *keeper, const struct held *held)
         log_warn("gave back %zu runs that are not here", count);
 }
 
+/* An answer may have come by way of another node. */
+static void look_for_answers(struct keeper *keeper)
+{
+    struct engine *engine = keeper->server->engine;
+    AUTO_FREE struct engine_holder *holders = NULL;
+    size_t count = engine_holding(engine, &holders);
+    AUTO_FREE const char **projects = mem_new_array(const char *, count + 1);
+    AUTO_FREE const char **ids = mem_new_array(const char *, count + 1);
+    AUTO_FREE bool *answered = mem_new_array(bool, count + 1);
+    struct err err;
+
+    for (size_t i = 0; i < count; i++) {
+        projects[i] = holders[i].project;
+        ids[i] = holders[i].run_id;
+    }
+    if (!count)
+        return;
+    if (store_approvals_answered(keeper->server->store, projects, ids, count, answered, &err)) {
+        complain("answers were not looked for", &err);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (answered[i])
+            engine_look(engine, ids[i]);
+    }
+}
+
 static void renew_leases(struct keeper *keeper)
 {
     CLEANUP(held_clear) struct held held = {0};
@@ -165,6 +193,7 @@ static void renew_leases(struct keeper *keeper)
     }
     note_renewed(keeper);
     heed_all(keeper->server->engine, &held);
+    look_for_answers(keeper);
     if (is_steady(keeper))
         give_back_forgotten(keeper, &held);
 }

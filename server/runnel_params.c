@@ -7,6 +7,7 @@
 #include "core/base/json.h"
 #include "core/run/chain.h"
 #include "core/run/grant.h"
+#include "core/run/run_hold.h"
 #include "core/tool/cut.h"
 #include "core/tool/permission.h"
 #include "core/tool/skill.h"
@@ -92,11 +93,12 @@ static enum err_code check_rounds(const json_t *runnel, const char *path, struct
 
 static enum err_code check_approval(const json_t *runnel, const char *path, struct err *err)
 {
-    static const char *const known[] = {"channel", "remember_default", NULL};
-    static const char *const channels[] = {"suspend", "deny", NULL};
+    static const char *const known[] = {"channel", "hold_timeout_s", "remember_default", NULL};
+    static const char *const channels[] = {"suspend", "hold", "deny", NULL};
     const struct param_path here = param_key(path, "approval");
     json_t *approval = NULL;
     const char *channel, *scope;
+    json_int_t seconds;
     enum err_code rc = param_object(runnel, path, "approval", PARAM_OPTIONAL, &approval, err);
 
     if (rc || !approval)
@@ -105,6 +107,9 @@ static enum err_code check_approval(const json_t *runnel, const char *path, stru
     if (!rc)
         rc =
             param_enum(approval, here.text, "channel", PARAM_OPTIONAL, channels, &channel, err);
+    if (!rc)
+        rc = param_int(approval, here.text, "hold_timeout_s", 1, RUN_HOLD_SECONDS_LIMIT,
+                       &seconds, err);
     return rc ? rc
               : param_enum(approval, here.text, "remember_default", PARAM_OPTIONAL,
                            grant_scopes, &scope, err);

@@ -248,6 +248,7 @@ static enum err_code start_engine(struct serving *serving, struct err *err)
         .history = (enum run_history)config->history,
         .context_limit = config->max_items,
         .egress = &config->egress,
+        .notice_seconds = config->sse_ping_interval,
         .tool_timeout_seconds = config->tool_timeout,
         .byte_limit = config->max_run_bytes,
         .slots = {.node = config->max_runs,

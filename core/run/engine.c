@@ -13,6 +13,7 @@
 #include "core/base/log.h"
 #include "core/base/mem.h"
 #include "core/run/run.h"
+#include "core/run/run_hold.h"
 
 #define TABLE_SIZE ((size_t)1024)
 
@@ -28,6 +29,8 @@ struct engine_loop {
 
 struct lease {
     struct engine_lease key;
+    char project[ID_SIZE];
+    bool holds; /* its run waits for answers */
     struct lease *next;
 };
 
@@ -43,6 +46,7 @@ struct engine {
     pthread_cond_t idle; /* guarded by lock, as all below: */
     struct lease *leases[TABLE_SIZE];
     size_t lease_count;
+    size_t hold_count;
     struct engine_stats stats;
 };
 
@@ -86,6 +90,8 @@ struct engine *engine_new(const struct engine_options *options)
     engine->options = *options;
     if (!engine->options.round_limit)
         engine->options.round_limit = 10;
+    if (engine->options.notice_seconds <= 0)
+        engine->options.notice_seconds = 15;
     if (!engine->options.context_limit)
         engine->options.context_limit = 2000;
     engine->loop_count = options->loops ? options->loops : (unsigned)(cores > 0 ? cores : 1);
@@ -321,6 +327,7 @@ void engine_lease_add(struct engine *engine, const struct run *run)
     struct lease **at;
 
     memcpy(lease->key.run_id, run->row.id, ID_SIZE);
+    memcpy(lease->project, run->row.project, ID_SIZE);
     lease->key.fence = run->fence;
     lock_acquire(&engine->lock);
     at = lease_slot(engine, run->row.id);
@@ -341,9 +348,56 @@ void engine_lease_drop(struct engine *engine, const struct run *run)
     if (lease) {
         *at = lease->next;
         engine->lease_count--;
+        engine->hold_count -= lease->holds;
     }
     lock_release(&engine->lock);
     free(lease);
+}
+
+void engine_hold_add(struct engine *engine, const struct run *run)
+{
+    struct lease *lease;
+
+    lock_acquire(&engine->lock);
+    lease = *lease_slot(engine, run->row.id);
+    if (lease && !lease->holds) {
+        lease->holds = true;
+        engine->hold_count++;
+    }
+    lock_release(&engine->lock);
+}
+
+void engine_hold_drop(struct engine *engine, const struct run *run)
+{
+    struct lease *lease;
+
+    lock_acquire(&engine->lock);
+    lease = *lease_slot(engine, run->row.id);
+    if (lease && lease->holds) {
+        lease->holds = false;
+        engine->hold_count--;
+    }
+    lock_release(&engine->lock);
+}
+
+size_t engine_holding(struct engine *engine, struct engine_holder **ret_holders)
+{
+    struct engine_holder *holders;
+    size_t count = 0;
+
+    lock_acquire(&engine->lock);
+    holders = mem_new_array(struct engine_holder, engine->hold_count + 1);
+    for (size_t i = 0; engine->hold_count && i < TABLE_SIZE; i++) {
+        for (struct lease *lease = engine->leases[i]; lease; lease = lease->next) {
+            if (!lease->holds)
+                continue;
+            memcpy(holders[count].project, lease->project, ID_SIZE);
+            memcpy(holders[count++].run_id, lease->key.run_id, ID_SIZE);
+        }
+    }
+    lock_release(&engine->lock);
+    *ret_holders = holders;
+    return count;
 }
 
 size_t engine_leases(struct engine *engine, struct engine_lease **ret_leases)
@@ -642,6 +696,7 @@ void engine_forget(struct run *run)
 enum message_kind {
     MESSAGE_CANCEL,
     MESSAGE_LEASE_LOST,
+    MESSAGE_LOOK,
 };
 
 struct message {
@@ -667,6 +722,8 @@ static void message_heard(struct loop_task *task)
 
     if (run && message->kind == MESSAGE_CANCEL)
         run_cancel(run);
+    else if (run && message->kind == MESSAGE_LOOK)
+        run_hold_look(run);
     else if (run)
         lose_lease(run, message->fence);
     if (run)
@@ -690,6 +747,11 @@ static void send_message(struct engine *engine, const char *run_id, enum message
 void engine_cancel(struct engine *engine, const char *run_id)
 {
     send_message(engine, run_id, MESSAGE_CANCEL, 0);
+}
+
+void engine_look(struct engine *engine, const char *run_id)
+{
+    send_message(engine, run_id, MESSAGE_LOOK, 0);
 }
 
 void engine_lease_lost(struct engine *engine, const struct engine_lease *lease)
@@ -768,6 +830,7 @@ static void tell_all(struct engine *engine, void (*tell)(struct run *run))
 static void wish_drain(struct run *run)
 {
     run->drain_wanted = true;
+    run_hold_leave(run);
 }
 
 void engine_drain(struct engine *engine)

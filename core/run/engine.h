@@ -53,6 +53,7 @@ struct engine_options {
     struct slots_limits slots;       /* runs at work at once; beyond: in line */
     const struct egress_rules
         *egress;                 /* where remote MCP servers may be; outlives the engine */
+    double notice_seconds;       /* between two words of a response that waits; 0: 15 */
     double tool_timeout_seconds; /* of a call of one of them; 0: none */
 };
 
@@ -105,6 +106,9 @@ void run_start_clear(struct run_start *start);
 /* Asks a run to stop; nothing happens when it is not here. */
 void engine_cancel(struct engine *engine, const char *run_id);
 
+/* An answer to a question of the run was stored, perhaps: if it waits for that, it looks. */
+void engine_look(struct engine *engine, const char *run_id);
+
 /* On the run's own loop: somebody has more to say. The run tells so, and at its next turn boundary,
  * should there be one, it ends as incomplete, so that what was said can be gone on with. False when
  * it is not here or has come to its end. */
@@ -119,6 +123,13 @@ struct engine_lease {
 
 /* The leases held here, for renewal. The caller frees. */
 size_t engine_leases(struct engine *engine, struct engine_lease **ret_leases);
+
+/* The runs here that wait for answers. The caller frees. */
+struct engine_holder {
+    char project[ID_SIZE];
+    char run_id[ID_SIZE];
+};
+size_t engine_holding(struct engine *engine, struct engine_holder **ret_holders);
 
 /* A lease was lost: the run is dropped here without another word; unless it has been given back
  * meanwhile, or has come again under another fence. */

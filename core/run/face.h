@@ -38,7 +38,8 @@ enum run_event_kind {
     RUN_EVENT_METADATA, /* live title and metadata of a call, in `fields` */
     RUN_EVENT_ITEM_CLOSED, /* complete, or incomplete: item->row.status tells */
     RUN_EVENT_STEP_CLOSED, /* step->row.status tells */
-    RUN_EVENT_STEERED,     /* more input was accepted, as `name`, for the run that comes next */
+    RUN_EVENT_HELD,    /* it waits for answers with its stream open: `fields` says for which */
+    RUN_EVENT_STEERED, /* more input was accepted, as `name`, for the run that comes next */
     RUN_EVENT_KIND_COUNT
 };
 

@@ -167,9 +167,10 @@ struct run {
     struct schema_budget checks; /* of arguments by schemas of strangers, in this turn */
     struct chain chain;
     bool choice_spent;
-    bool compacted;     /* since the model was asked last */
-    struct buf summary; /* of the conversation, while the model writes it */
-    bool last_answer;   /* this turn is the forced final one */
+    bool compacted;        /* since the model was asked last */
+    struct buf summary;    /* of the conversation, while the model writes it */
+    bool last_answer;      /* this turn is the forced final one */
+    struct run_hold *hold; /* waits for answers: run_hold.h; or NULL */
     struct budget budget;
     char *turn_usage; /* of the last turn, until a step takes it */
 
@@ -370,6 +371,9 @@ void run_take_refusal(struct run *run, const struct run_write *write);
 const struct engine_options *engine_options(const struct engine *engine);
 void engine_lease_add(struct engine *engine, const struct run *run);
 void engine_lease_drop(struct engine *engine, const struct run *run);
+/* It waits for answers, which may come by way of other nodes. */
+void engine_hold_add(struct engine *engine, const struct run *run);
+void engine_hold_drop(struct engine *engine, const struct run *run);
 void engine_forget(struct run *run); /* out of its loop's table, and freed in the next round */
 /* Takes the run up, slot or not, if it still waits: before it ends it must have begun. */
 void engine_begin(struct run *run);

@@ -399,7 +399,9 @@ static char *shown_details(const struct call *call)
     return json_text(details);
 }
 
-static void put_row(struct run *run, const struct call *call, enum approval_status status)
+/* `owner` has taken it up; "" for nobody. */
+static void put_row(struct run *run, const struct call *call, enum approval_status status,
+                    const char *owner)
 {
     bool decided = status != APPROVAL_PENDING;
     char definition[PERMISSION_KEY_SIZE];
@@ -426,10 +428,16 @@ static void put_row(struct run *run, const struct call *call, enum approval_stat
         row.definition = mem_strdup(definition);
         row.memory = run_grant_memory(run, call);
     }
-    if (decided)
-        (void)snprintf(row.used_by, sizeof(row.used_by), "%s", run->row.id);
+    (void)snprintf(row.used_by, sizeof(row.used_by), "%s", owner);
     run_put_approval(run, &row);
     approval_row_clear(&row);
+}
+
+static json_t *question_fields(const struct run *run, const struct call *call)
+{
+    return json_build("{s:s, s:s, s:s, s:o}", "arguments", arguments_of(call), "name",
+                      call->use->own, "server_label", label_of(call), "runnel",
+                      details_of(run, call));
 }
 
 static void show_question(struct run *run, const struct call *call)
@@ -441,9 +449,7 @@ static void show_question(struct run *run, const struct call *call)
     item = run_new_item(run, "mcp_approval_request");
     memcpy(item->row.id, question_id(call), sizeof(item->row.id));
     memcpy(item->row.call_id, call->id, sizeof(item->row.call_id));
-    item->fields = json_build("{s:s, s:s, s:s, s:o}", "arguments", arguments_of(call), "name",
-                              call->use->own, "server_label", label_of(call), "runnel",
-                              details_of(run, call));
+    item->fields = question_fields(run, call);
     run_open_item(run, item);
     run_close_item(run, ITEM_COMPLETED);
 }
@@ -457,8 +463,43 @@ void run_show_approvals(struct run *run)
             continue;
         if (!run_is_assistants(run))
             show_question(run, call);
-        put_row(run, call, APPROVAL_PENDING);
+        put_row(run, call, APPROVAL_PENDING, "");
     }
+}
+
+/* ---- While the response waits for the answers itself ---- */
+
+void run_store_questions(struct run *run, const char *owner)
+{
+    for (unsigned i = 0; i < run->call_count; i++) {
+        if (is_asked_about(&run->calls[i]))
+            put_row(run, &run->calls[i], APPROVAL_PENDING, owner);
+    }
+}
+
+static json_t *open_question(const struct run *run, const struct call *call,
+                             enum question_part part)
+{
+    json_t *question = json_build("{s:s}", "id", question_id(call));
+    json_auto_t *fields = NULL;
+
+    if (part == QUESTION_ID)
+        return question;
+    fields = question_fields(run, call);
+    json_set_string(question, "type", "mcp_approval_request");
+    json_object_update(question, fields);
+    return question;
+}
+
+json_t *run_open_questions(const struct run *run, enum question_part part)
+{
+    json_t *list = json_array();
+
+    for (unsigned i = 0; i < run->call_count; i++) {
+        if (is_asked_about(&run->calls[i]))
+            json_array_append_new(list, open_question(run, &run->calls[i], part));
+    }
+    return list;
 }
 
 static bool is_permission(const json_t *asked)
@@ -536,6 +577,34 @@ bool run_take_decisions(struct run *run)
     return true;
 }
 
+/* ---- Answers that a response has waited for ---- */
+
+static void take_answer(struct call *call, const json_t *answer)
+{
+    bool approve = json_get_bool(answer, "approve", false);
+    const char *reason = json_get_string(answer, "reason", NULL);
+    const char *other = call_permission(call) ? RUN_PERMISSION_REFUSED : RUN_APPROVAL_REFUSED;
+
+    if (call->withheld) {
+        run_take_result_answer(call, approve, reason);
+        return;
+    }
+    call->asked = call->changed = false;
+    if (!approve)
+        refuse(call, reason && *reason ? reason : other);
+}
+
+void run_take_answers_held(struct run *run, const json_t *answers)
+{
+    for (unsigned i = 0; i < run->call_count; i++) {
+        struct call *call = &run->calls[i];
+
+        call->settled = call->settled || (call_is_ours(call) && call->ended);
+        if (is_asked_about(call))
+            take_answer(call, json_object_get(answers, question_id(call)));
+    }
+}
+
 /* ---- After a pause, or a crash ---- */
 
 bool run_is_question(const struct call_row *row)
@@ -610,7 +679,7 @@ static void restore_of_thread(struct run *run, struct call *call, const struct c
     if (!reply.approve)
         refuse(call, reason_of(asked, reply.reason));
     if (open && !call->changed)
-        put_row(run, call, reply.approve ? APPROVAL_APPROVED : APPROVAL_REJECTED);
+        put_row(run, call, reply.approve ? APPROVAL_APPROVED : APPROVAL_REJECTED, run->row.id);
     approval_reply_clear(&reply);
 }
 
@@ -628,7 +697,7 @@ static void decide_result(struct run *run, struct call *call, const struct call_
             mem_strdup(reply.reason && *reply.reason ? reply.reason : WITHHELD_REFUSED);
     }
     if (call->use)
-        put_row(run, call, reply.approve ? APPROVAL_APPROVED : APPROVAL_REJECTED);
+        put_row(run, call, reply.approve ? APPROVAL_APPROVED : APPROVAL_REJECTED, run->row.id);
     run_decide_result(run, call, reply.approve);
     approval_reply_clear(&reply);
 }

@@ -65,6 +65,17 @@ bool run_has_questions(const struct run *run);
 /* The questions of a response become items; those of all runs, rows. */
 void run_show_approvals(struct run *run);
 
+/* The same for a response that waits for the answers itself: rows, which `owner` has taken up. */
+void run_store_questions(struct run *run, const char *owner);
+
+/* What it waits for: the questions as items, or their ids alone. A list of objects, new reference. */
+enum question_part { QUESTION_WHOLE, QUESTION_ID };
+json_t *run_open_questions(const struct run *run, enum question_part part);
+
+/* All of them were answered: {question id: {"approve", "reason"}}. The calls are ours again, those that
+ * have ended are done with. */
+void run_take_answers_held(struct run *run, const json_t *answers);
+
 /* The calls that the response was made to go on with; true when there are any. */
 bool run_take_decisions(struct run *run);
 

@@ -131,7 +131,7 @@ void run_ask_results(struct run *run)
     for (unsigned i = 0; i < count; i++) {
         struct call *call = &run->calls[i];
 
-        if (call->withheld && call->use)
+        if (call->withheld && call->use && !*call->withheld->approval_id)
             run_ask_about(run, call, call->withheld->approval_id);
     }
     run_add_questions(run, count);
@@ -156,14 +156,10 @@ static struct item_row *find_item(struct run *run, const char *id)
     return NULL;
 }
 
-static void change_item(struct run *run, const struct call *call, bool approve)
+static void change_row(struct item_row *row, const struct call *call, bool approve)
 {
-    struct item_row *row = find_item(run, call->withheld->item_id);
-    json_auto_t *body = NULL;
+    json_auto_t *body = json_parse_own(row->body);
 
-    if (!row)
-        return;
-    body = json_parse_own(row->body);
     if (approve) {
         withheld_deliver(body);
     } else {
@@ -173,6 +169,15 @@ static void change_item(struct run *run, const struct call *call, bool approve)
     free(row->body);
     row->body = json_text(body);
     row->tokens = 0;
+}
+
+static void change_item(struct run *run, const struct call *call, bool approve)
+{
+    struct item_row *row = find_item(run, call->withheld->item_id);
+
+    if (!row)
+        return;
+    change_row(row, call, approve);
     run_put_item(run, row);
 }
 
@@ -209,6 +214,16 @@ void run_decide_result(struct run *run, struct call *call, bool approve)
     if (approve && call->withheld->variable)
         make_variable(run, call->withheld->variable);
     note_decided(run, call, approve ? call->withheld->text : refusal);
+    call->result_rejected = !approve;
+    withheld_result_free(TAKE(call->withheld));
+}
+
+void run_take_result_answer(struct call *call, bool approve, const char *reason)
+{
+    free(call->reason);
+    call->reason = approve ? NULL : mem_strdup(reason && *reason ? reason : WITHHELD_REFUSED);
+    if (call->item)
+        change_row(&call->item->row, call, approve);
     call->result_rejected = !approve;
     withheld_result_free(TAKE(call->withheld));
 }

@@ -53,4 +53,7 @@ char *run_held_text(const struct call *call);
 /* A run of a thread has its answer; of a refusal, call->reason says why. */
 void run_decide_result(struct run *run, struct call *call, bool approve);
 
+/* So has a response that waited for it: the store did what is to do there (approval_results.h). */
+void run_take_result_answer(struct call *call, bool approve, const char *reason);
+
 #endif

@@ -13,6 +13,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/run/run_grants.h"
+#include "core/run/run_hold.h"
 #include "core/run/run_plan.h"
 #include "core/run/run_results.h"
 #include "core/run/run_servers.h"
@@ -317,6 +318,7 @@ void run_stop_tools(struct run *run)
     run_stop_resolving(run);
     run_stop_planning(run);
     run_stop_recalling(run);
+    run_stop_hold(run);
     if (!run->channel)
         return;
     tool_channel_close(run->channel);
@@ -344,13 +346,11 @@ static void pause(struct run *run)
     run_require_action(run);
 }
 
-static void after_tools(struct run *run)
+static void end_calls(struct run *run)
 {
     bool client;
 
-    run_close_item(run, ITEM_COMPLETED);
     run_show_final_calls(run);
-    run_ask_results(run);
     run_show_approvals(run);
     client = waits_for_client(run);
     if (client && run_is_assistants(run)) {
@@ -365,6 +365,25 @@ static void after_tools(struct run *run)
     }
     run_end_turn(run);
     run_ask_model(run);
+}
+
+/* What was asked about runs now, or is refused, beside what has ended before. */
+static void start_answered(struct run *run)
+{
+    run->server_calls = run->started_calls = run->ended_calls = 0;
+    open_channel(run);
+    if (run->channel)
+        start_next_calls(run);
+    else
+        after_tools(run);
+}
+
+static void after_tools(struct run *run)
+{
+    run_close_item(run, ITEM_COMPLETED);
+    run_ask_results(run);
+    if (!run_hold(run, start_answered, end_calls))
+        end_calls(run);
 }
 
 /* ---- What comes back ---- */
@@ -383,6 +402,7 @@ void run_collect_output(struct run *run)
     run_collect_resolved(run);
     run_collect_plans(run);
     run_collect_recalled(run);
+    run_collect_hold(run);
     while (run->channel && tool_channel_take(run->channel, &output)) {
         run_take_output(run, &output);
         if (output.kind == TOOL_OUTPUT_END)

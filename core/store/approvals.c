@@ -37,7 +37,9 @@ enum err_code store_approvals_of_run(struct store *store, const char *project,
 {
     static const struct db_statement select = {
         "store_approvals_of_run", "SELECT " APPROVAL_COLUMNS " FROM approvals a"
-                                  " WHERE a.project_id = $1 AND a.run_id = $2 ORDER BY a.id"};
+                                  " WHERE a.project_id = $1 AND a.run_id = $2"
+                                  " AND (a.used_by IS NULL OR a.used_by <> a.run_id)"
+                                  " ORDER BY a.id"};
     AUTO_DB_ARGS args = {0};
 
     db_arg_text(&args, project);
@@ -192,8 +194,10 @@ static enum err_code cover_pending(struct db *db, const char *project,
         "UPDATE approvals a SET status = 'approved', decided_at = $3"
         " WHERE a.project_id = $1 AND a.id = ANY (ARRAY("
         "  SELECT w.id FROM approvals w WHERE w.project_id = $1 AND w.status = 'pending'"
-        "   AND w.kind = 'permission' AND w.policy = 'auto' AND w.run_id LIKE 'resp%' AND "
-        "w.used_by IS NULL"
+        "   AND w.kind = 'permission' AND w.policy = 'auto' AND w.run_id LIKE 'resp%'"
+        "   AND (w.used_by IS NULL OR (w.used_by = w.run_id AND EXISTS (SELECT FROM runs r"
+        "    WHERE r.project_id = w.project_id AND r.id = w.run_id"
+        "    AND r.status IN ('queued', 'in_progress'))))"
         "   AND EXISTS (SELECT FROM approval_grants g WHERE g.id = ANY ($2::text[])"
         "    AND g.approve AND " IS_FOR_QUESTION ")"
         "   AND NOT EXISTS (SELECT FROM"

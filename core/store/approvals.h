@@ -16,7 +16,7 @@
  * is ERR_TAKEN (409). ERR_NOT_FOUND is "Approval request with id 'X' not found."
  */
 
-/* Those of a response, whatever was answered. */
+/* Those of a response, whatever was answered; without those that it has waited for itself. */
 enum err_code store_approvals_of_run(struct store *store, const char *project,
                                      const char *run_id, struct approval_row **ret_rows,
                                      size_t *ret_count, struct err *err) MUST_CHECK;

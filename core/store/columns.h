@@ -40,9 +40,10 @@
     "c.run_id, c.call_id, c.item_id, c.step_id, c.turn, c.position, c.client, c.state, c.tool," \
     " c.arguments, c.output, c.attempts, c.resolved_arguments"
 
-/* FROM approvals a. A question of a run that does not wait any more has expired. */
+/* FROM approvals a. A question of a run that does not wait any more has expired; so has that of a response
+ * which waited for the answer itself. */
 #define APPROVAL_STATUS \
-    "CASE WHEN a.status = 'pending' AND a.run_id LIKE 'run%' AND NOT EXISTS (SELECT FROM runs w" \
+    "CASE WHEN a.status = 'pending' AND (a.run_id LIKE 'run%' OR a.used_by = a.run_id) AND NOT EXISTS (SELECT FROM runs w" \
     " WHERE w.project_id = a.project_id AND w.id = a.run_id" \
     " AND w.status IN ('queued', 'in_progress', 'requires_action')) THEN 'expired'" \
     " ELSE a.status END"

@@ -5,6 +5,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import OpenAI from "openai";
+import OpenAI4 from "openai4";
 
 import { options, script, user } from "./support.mjs";
 
@@ -95,4 +96,46 @@ describe("an answer that is remembered", () => {
     const fourth = await ask({ input: "again", previous_response_id: third.id });
     assert.equal(questionsOf(fourth).length, 1);
   });
+});
+
+// F44: a response that waits with its stream open says so in an event that no helper stumbles over.
+describe("the channel hold", () => {
+  for (const approve of [true, false]) {
+    it(`F44: goes on in the same stream when it is answered ${approve}, through the strict helper`, async () => {
+      await calling();
+      const stream = client.responses.stream({
+        model: "demo", input: "go", tools: [{ ...basic, require_approval: "always" }],
+        runnel: { approval: { channel: "hold" } },
+      });
+      let asked = 0;
+      for await (const event of stream) {
+        if (event.type !== "keepalive") continue;
+        asked += 1;
+        const [question] = event.runnel.approval_requests;
+        await client.post(`/runnel/approvals/${question.id}`, { body: { approve } });
+      }
+      const response = await stream.finalResponse();
+      assert.equal(asked, 1);
+      assert.equal(response.status, "completed");
+      assert.deepEqual(questionsOf(response), []);
+      assert.match(response.output_text, approve ? /^It says: 4/ : /"status":"rejected"/);
+    });
+  }
+
+  for (const [version, SDK] of [[7, OpenAI], [4, OpenAI4]]) {
+    it(`F44: suspends when nobody answers in time, openai ${version}`, async () => {
+      await calling();
+      const { responses } = new SDK(options);
+      const tools = [{ ...basic, require_approval: "always" }];
+      const response = await responses.stream({
+        model: "demo", input: "go", tools,
+        runnel: { approval: { channel: "hold", hold_timeout_s: 1 } },
+      }).finalResponse();
+      assert.equal(questionsOf(response).length, 1);
+      const next = await responses.create({
+        model: "demo", input: reply(response, true), previous_response_id: response.id, tools,
+      });
+      assert.match(next.output_text, /^It says: 4/);
+    });
+  }
 });

@@ -10,6 +10,7 @@ from harness import shapes
 from harness.faults import listen
 from harness.process import Process
 from harness.server import eventually
+from harness.tools import asks_for, call
 from harness.tour import Tour
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
@@ -31,6 +32,8 @@ TOURED_TOO = ["load_thread_items", "load_steps", "load_calls", "load_chain_items
 # What the keeper does about what was deleted, when its time has come.
 PURGE = ["purge_find", "purge_lock_thread", "purge_lock_run", "purge_keep", "purge_remove",
          "purge_left_items"]
+# What only a response that waits for answers does.
+HOLDS = ["approvals_lock_held", "approvals_leave", "store_approvals_answered"]
 HEARTBEAT = ["note_node", "store_leases_renew", "store_leases_give_back", "store_stalled_end"]
 
 
@@ -41,7 +44,7 @@ def statements():
 
 
 TOURED = [name for name in statements()
-          if name in TOURED_TOO or name not in RECOVERY + HEARTBEAT + PURGE]
+          if name in TOURED_TOO or name not in RECOVERY + HEARTBEAT + PURGE + HOLDS]
 
 
 @pytest.fixture
@@ -99,6 +102,20 @@ def test_a_heartbeat_fails(fault_server, upstream, database, statement, tmp_path
     run.walk()
     eventually(fault_server.has_fired)
     run.check(database, fault_server.settings["database_url"])
+
+
+@pytest.mark.parametrize("statement", HOLDS)
+def test_waiting_for_an_answer_fails(fault_server, upstream, statement):
+    """Once; then the store is asked again. (F44)"""
+    asks_for(upstream, call("datetime"))
+    fault_server.arm(f"{statement}:1")
+    made = fault_server.sdk().responses.create(
+        model="demo", input="go", extra_body={"runnel": {"approval": {
+            "channel": "hold", "hold_timeout_s": 3}}},
+        tools=[{"type": "mcp", "server_label": "basic", "server_url": "builtin:basic",
+                "require_approval": "always"}])
+    assert made.output[-1].type == "mcp_approval_request"
+    eventually(fault_server.has_fired)
 
 
 @pytest.mark.parametrize("statement", PURGE)

@@ -49,7 +49,7 @@ def test_a_response_is_looked_into():
 
 def test_an_event_of_nobody_is_refused():
     assert "no known conflict" in JUDGE.event_complaint({"type": "response.cancelled"})
-    assert JUDGE.event_complaint({"type": "keepalive"})
+    assert JUDGE.event_complaint({"type": "ping"})
 
 
 def test_every_conflict_is_one():

@@ -25,7 +25,7 @@ OTHER_EVENTS = (
     "response.custom_tool_call_input.",
     "response.mcp_", "response.file_search_call.", "response.web_search_call.",
     "response.code_interpreter_call", "response.image_generation_call.",
-    "response.shell_call", "response.apply_patch_call",
+    "response.shell_call", "response.apply_patch_call", "keepalive",
 )
 
 

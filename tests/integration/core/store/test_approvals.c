@@ -10,6 +10,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/mem.h"
+#include "core/store/approval_holds.h"
 #include "core/store/approvals.h"
 #include "core/store/runs.h"
 #include "tests/integration/core/store/samples.h"
@@ -240,6 +241,88 @@ static int tear_down(void **state)
     return 0;
 }
 
+/* A response that waits for the answer to its question. */
+static void held(char ret_run[ID_SIZE], char ret_id[ID_SIZE])
+{
+    struct run_row run = sample_run("", RUN_IN_PROGRESS);
+    struct approval_row row = sample_approval(&run);
+
+    memcpy(row.used_by, run.id, ID_SIZE);
+    memcpy(ret_run, run.id, ID_SIZE);
+    memcpy(ret_id, row.id, ID_SIZE);
+    put(&run, &row);
+    run_row_clear(&run);
+}
+
+static bool look(const char *run, const char *id, enum hold_look how, bool *ret_taken)
+{
+    struct approval_row *rows;
+    size_t count;
+    bool goes_on;
+
+    assert_int_equal(
+        store_approvals_look(store, PROJECT, run, &id, 1, how, &rows, &count, &goes_on, NULL),
+        ERR_OK);
+    assert_int_equal(count, 1);
+    approval_rows_free(rows, count);
+    assert_int_equal(store_approvals_of_run(store, PROJECT, run, &rows, &count, NULL), ERR_OK);
+    *ret_taken = count == 0;
+    approval_rows_free(rows, count);
+    return goes_on;
+}
+
+static bool is_answered(const char *run)
+{
+    const char *project = PROJECT;
+    bool answered;
+
+    assert_int_equal(store_approvals_answered(store, &project, &run, 1, &answered, NULL),
+                     ERR_OK);
+    return answered;
+}
+
+static void decide_yes(const char *id)
+{
+    struct approval_answer answer = {.id = id, .approve = true};
+    struct approval_row row;
+
+    assert_int_equal(store_approval_decide(store, PROJECT, &answer, NULL, &row, NULL), ERR_OK);
+    approval_row_clear(&row);
+}
+
+static void F44_what_is_waited_for_is_nobody_elses(void **state)
+{
+    char run[ID_SIZE], id[ID_SIZE];
+    bool taken, lost;
+
+    (void)state;
+    held(run, id);
+    assert_false(look(run, id, HOLD_LOOK, &taken));
+    assert_true(taken);
+    assert_false(is_answered(run));
+    assert_int_equal(take(id, true, "resp_other", &lost), ERR_TAKEN);
+    decide_yes(id);
+    assert_true(is_answered(run));
+    assert_true(look(run, id, HOLD_LOOK, &taken));
+    assert_true(look(run, id, HOLD_LEAVE, &taken)); /* in time */
+    assert_true(taken);
+}
+
+static void F44_what_is_waited_for_no_longer_is_the_next_ones(void **state)
+{
+    char run[ID_SIZE], id[ID_SIZE];
+    bool taken;
+
+    (void)state;
+    held(run, id);
+    assert_false(look(run, id, HOLD_LEAVE, &taken));
+    assert_false(taken);
+    decide_yes(id); /* too late for the one that has asked */
+    assert_false(look(run, id, HOLD_LEAVE, &taken));
+    assert_false(taken);
+    assert_false(is_answered(run));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -250,6 +333,8 @@ int main(void)
         cmocka_unit_test(F110_an_answer_is_taken_up_with_the_response_that_is_made),
         cmocka_unit_test(one_answer_that_does_not_fit_stores_none),
         cmocka_unit_test(F46_deciding_is_not_taking_up),
+        cmocka_unit_test(F44_what_is_waited_for_is_nobody_elses),
+        cmocka_unit_test(F44_what_is_waited_for_no_longer_is_the_next_ones),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);
