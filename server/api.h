@@ -32,6 +32,8 @@ endpoint_fn api_conversation_item_get, api_conversation_item_delete;
 endpoint_fn api_tool_list;                                   /* api_tools.c */
 endpoint_fn api_skill_create, api_skill_list, api_skill_get; /* api_skills.c */
 endpoint_fn api_skill_content, api_skill_delete;
+endpoint_fn api_tool_settings_get, api_tool_settings_modify; /* api_tool_settings.c */
+endpoint_fn api_tool_settings_delete, api_tool_settings_list;
 endpoint_fn api_prompt_create, api_prompt_list, api_prompt_get; /* api_prompts.c */
 endpoint_fn api_prompt_delete, api_prompt_version_create;
 endpoint_fn api_approval_list, api_approval_get, api_approval_decide;

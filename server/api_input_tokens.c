@@ -16,6 +16,7 @@
 #include "server/response_params.h"
 #include "server/server.h"
 #include "server/skill_params.h"
+#include "server/tool_settings_params.h"
 
 /* Without a model it is that of whatever upstream takes any. */
 static enum err_code find_upstream(const struct config *config, const json_t *body,
@@ -57,6 +58,7 @@ enum err_code api_response_input_tokens(struct request *request, struct err *err
     const json_t *body = request_json(request);
     json_t *list = json_object_get(body, "tools");
     json_auto_t *skilled = NULL;
+    json_auto_t *settings = NULL;
     const struct model_upstream *upstream = NULL;
     struct tool_set tools = {0};
     struct run_load load = {0};
@@ -69,11 +71,14 @@ enum err_code api_response_input_tokens(struct request *request, struct err *err
     if (!rc)
         rc = skill_params_resolve(request_server(request)->store, request_project(request),
                                   body, &skilled, err);
+    if (!rc)
+        rc = tool_settings_load(request_server(request)->store, request_project(request), body,
+                                &settings, err);
     if (skilled)
         body = skilled;
     if (!rc)
         rc = tool_set_init(&tools, json_is_array(list) ? list : NULL,
-                           json_object_get(body, "runnel"), err);
+                           json_object_get(body, "runnel"), settings, err);
     if (rc)
         return rc;
     rc = response_create_load(&(struct response_create){.server = request_server(request),

@@ -28,6 +28,7 @@
 #include "server/server.h"
 #include "server/skill_params.h"
 #include "server/step_include.h"
+#include "server/tool_settings_params.h"
 #include "server/variable_params.h"
 
 /* Outputs of one submission; a turn cannot ask for more calls than this. */
@@ -41,8 +42,14 @@ static const char *const inherited[] = {
     "temperature", "top_p",        "response_format", "reasoning_effort",
 };
 static const char *const own[] = {
-    "max_prompt_tokens", "max_completion_tokens", "truncation_strategy",
-    "tool_choice",       "parallel_tool_calls",   "runnel",
+    "max_prompt_tokens",
+    "max_completion_tokens",
+    "truncation_strategy",
+    "tool_choice",
+    "parallel_tool_calls",
+    "runnel",
+    "user",
+    "safety_identifier",
 };
 
 static void take_fields(json_t *config, const json_t *source, const char *const *keys,
@@ -193,7 +200,10 @@ static enum err_code create(struct request *request, const struct thread_row *ne
         return rc;
     config = make_config(&assistant, new_thread ? new_thread->settings : settings, body);
     step_include_keep(config, include);
-    rc = skill_params_resolve(server->store, request_project(request), config, &skilled, err);
+    rc = tool_settings_keep(server->store, request_project(request), config, err);
+    if (!rc)
+        rc = skill_params_resolve(server->store, request_project(request), config, &skilled,
+                                  err);
     if (rc)
         return rc;
     rc = check_model(config, request, err);
@@ -245,6 +255,7 @@ static const char *const run_keys[] = {
     "reasoning_effort",
     "response_format",
     "runnel",
+    "safety_identifier",
     "stream",
     "temperature",
     "tool_choice",
@@ -252,6 +263,7 @@ static const char *const run_keys[] = {
     "tools",
     "top_p",
     "truncation_strategy",
+    "user",
     NULL,
 };
 static const char *const thread_run_keys[] = {
@@ -265,6 +277,7 @@ static const char *const thread_run_keys[] = {
     "reasoning_effort",
     "response_format",
     "runnel",
+    "safety_identifier",
     "stream",
     "temperature",
     "thread",
@@ -273,6 +286,7 @@ static const char *const thread_run_keys[] = {
     "tools",
     "top_p",
     "truncation_strategy",
+    "user",
     NULL,
 };
 
@@ -292,6 +306,8 @@ static enum err_code check_body(const json_t *body, const char *const *known, st
     rc = param_unknown(body, "", known, err);
     if (!rc)
         rc = param_bool(body, "", "stream", &stream, err);
+    if (!rc)
+        rc = tool_settings_user_check(body, err);
     if (!rc && !json_absent(resources))
         rc = files_view_check_resources(resources, "tool_resources", err);
     if (!rc)

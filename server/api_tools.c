@@ -4,10 +4,12 @@
 #include "core/base/mem.h"
 #include "core/run/tool_set.h"
 #include "core/tool/registry.h"
+#include "core/tool/wish.h"
 #include "server/api.h"
 #include "server/encode.h"
 #include "server/params.h"
 #include "server/server.h"
+#include "server/tool_settings_params.h"
 
 /*
  * The tools that this server executes, for whoever wants to offer some: whether a request enables
@@ -17,6 +19,7 @@
 /* Which tools are wanted. */
 struct wanted {
     const struct request *request;
+    json_t *settings;  /* of the project and, when one is named, of a user; or NULL */
     const char *group; /* NULL: any */
     const char *level; /* of its permission; NULL: any */
     bool any_tag;      /* one of the tags is enough */
@@ -45,14 +48,18 @@ static bool fits(const struct wanted *wanted, const struct tool_handler *handler
     return !asked || (wanted->any_tag ? found > 0 : found == asked);
 }
 
-/* What the tool and the operator say; requests only tighten it. */
+/* What the tool, the operator and the settings say; requests only tighten it. */
 static struct permission permission_of(const struct wanted *wanted,
                                        const struct tool_handler *handler)
 {
     const json_t *operators = request_server(wanted->request)->config->permissions;
+    const json_t *settings = json_object_get(wanted->settings, "permissions");
+    struct permission lax = {EXECUTION_AUTO, RESULT_NEVER};
 
-    return permission_override(tool_registry_permission(handler),
-                               permissions_find(operators, handler->group, handler->name));
+    return permission_stricter(
+        permission_override(tool_registry_permission(handler),
+                            permissions_find(operators, handler->group, handler->name)),
+        permission_override(lax, permissions_find(settings, handler->group, handler->name)));
 }
 
 static bool has_level(const struct wanted *wanted, const struct tool_handler *handler)
@@ -63,10 +70,17 @@ static bool has_level(const struct wanted *wanted, const struct tool_handler *ha
            strcmp(wanted->level, execution_policy_level(permission.execution)) == 0;
 }
 
+static bool is_group_on(const json_t *wishes, const char *group)
+{
+    return !wishes_disable(wishes, group) &&
+           (wishes_enable(wishes, group) || tool_registry_is_on(group));
+}
+
 /* A tool whose definition depends on the run is shown as it is for a run that says nothing. */
 static json_t *encode_tool(const struct wanted *wanted, const struct tool_handler *handler)
 {
     struct permission permission = permission_of(wanted, handler);
+    const json_t *wishes = json_object_get(wanted->settings, "tool_groups");
     AUTO_FREE char *id = mem_printf("%s/%s", handler->group, handler->name);
     json_auto_t *entry = json_object();
     json_auto_t *made =
@@ -75,8 +89,9 @@ static json_t *encode_tool(const struct wanted *wanted, const struct tool_handle
     json_t *object =
         json_build("{s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:b, s:b, s:s, s:s, s:b}", "object",
                    "runnel.tool", "id", id, "group", handler->group, "name", handler->name,
-                   "description", handler->description, "category", "builtin", "enabled", 1,
-                   "group_enabled", tool_registry_is_on(handler->group), "auto_execute",
+                   "description", handler->description, "category", "builtin", "enabled",
+                   !wishes_disable_tool(wishes, handler->group, handler->name), "group_enabled",
+                   is_group_on(wishes, handler->group), "auto_execute",
                    permission.execution == EXECUTION_AUTO, "execution_policy",
                    execution_policy_name(permission.execution), "result_policy",
                    result_policy_name(permission.result), "final",
@@ -122,6 +137,18 @@ static enum err_code read_level(const struct request *request, const char **ret_
     return level && !*ret_level ? param_wrong_word(err, "level", level, words) : ERR_OK;
 }
 
+static enum err_code load_settings(struct wanted *wanted, struct err *err)
+{
+    const struct request *request = wanted->request;
+    const char *user = request_query(request, "user");
+    json_auto_t *body = json_build("{s:s}", "user", user ? user : "");
+    enum err_code rc = param_length(user ? user : "", "user", USER_LIMIT, err);
+
+    return rc ? rc
+              : tool_settings_load(request_server(request)->store, request_project(request),
+                                   body, &wanted->settings, err);
+}
+
 enum err_code api_tool_list(struct request *request, struct err *err)
 {
     struct wanted wanted = {.request = request, .group = request_query(request, "group")};
@@ -137,10 +164,14 @@ enum err_code api_tool_list(struct request *request, struct err *err)
         return err_invalid(err, "invalid_value", "group",
                            "Invalid value: there is no tool group '%.64s' on this server.",
                            wanted.group);
+    rc = load_settings(&wanted, err);
+    if (rc)
+        return rc;
     data = json_array();
     for (size_t n = 0; (group = tool_registry_group_name(n)); n++)
         if (!wanted.group || strcmp(group, wanted.group) == 0)
             add_group(&wanted, group, data);
+    json_decref(wanted.settings);
     request_answer(
         request, 200,
         json_build("{s:s, s:o, s:b}", "object", "list", "data", data, "has_more", 0));

@@ -94,16 +94,6 @@ static enum err_code check_groups(json_t *groups, struct err *err)
 
 /* ---- permissions ---- */
 
-/* "group/tool", or "group". */
-static bool is_tool(const char *key)
-{
-    const char *slash = strchr(key, '/');
-    AUTO_FREE char *group = slash ? mem_strndup(key, (size_t)(slash - key)) : mem_strdup(key);
-
-    return slash ? tool_registry_find(group, slash + 1) != NULL
-                 : tool_registry_has_group(group);
-}
-
 static enum err_code check_permissions(const json_t *set, struct err *err)
 {
     static const char *const switches[] = {"autoExecute", "requireExecutionApproval",
@@ -116,7 +106,7 @@ static enum err_code check_permissions(const json_t *set, struct err *err)
     json_object_foreach ((json_t *)(uintptr_t)set, key, declared) {
         for (size_t i = 0; i < COUNT_OF(switches); i++)
             read_switch(declared, switches[i]);
-        if (!is_tool(key))
+        if (!tool_registry_names(key))
             return err_set(
                 err, ERR_INVALID,
                 "tools.permissions: there is no tool '%.128s': expected group/tool, or a "

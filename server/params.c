@@ -560,11 +560,17 @@ static bool contains(const char *const *words, const char *word)
 enum err_code param_unknown(const json_t *object, const char *path, const char *const *known,
                             struct err *err)
 {
+    if (unknown_policy == PARAM_UNKNOWN_IGNORE && !is_ours(path))
+        return ERR_OK;
+    return param_unknown_ours(object, path, known, err);
+}
+
+enum err_code param_unknown_ours(const json_t *object, const char *path,
+                                 const char *const *known, struct err *err)
+{
     const char *key;
     json_t *value;
 
-    if (unknown_policy == PARAM_UNKNOWN_IGNORE && !is_ours(path))
-        return ERR_OK;
     json_object_foreach ((json_t *)(uintptr_t)object, key, value) {
         if (!contains(known, key))
             return unknown(err, path, key, known);

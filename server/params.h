@@ -106,6 +106,9 @@ void params_set_unknown(enum param_unknown_policy policy);
  * always inside an object named "runnel". `known` ends with NULL. */
 enum err_code param_unknown(const json_t *object, const char *path, const char *const *known,
                             struct err *err) MUST_CHECK;
+/* The same, always: of objects that are all ours. */
+enum err_code param_unknown_ours(const json_t *object, const char *path,
+                                 const char *const *known, struct err *err) MUST_CHECK;
 
 /* limit, order, after, before from the query; NULL for each that is absent. */
 enum err_code param_page_parse(const char *limit, const char *order, const char *after,

@@ -7,6 +7,7 @@
 #include "core/run/grant.h"
 #include "core/run/run_approvals.h"
 #include "core/run/tool_set.h"
+#include "core/run/tool_settings.h"
 #include "core/run/withheld.h"
 #include "core/store/approvals.h"
 
@@ -286,7 +287,8 @@ static enum err_code check_offered(const struct run_load *load,
     json_auto_t *config = json_parse_own(load->run.config);
     struct tool_set tools = {0};
     enum err_code rc = tool_set_init(&tools, json_object_get(config, "tools"),
-                                     json_object_get(config, "runnel"), err);
+                                     json_object_get(config, "runnel"),
+                                     json_object_get(config, TOOL_SETTINGS_KEY), err);
 
     for (size_t i = 0; !rc && i < approvals->count; i++) {
         const struct approval_row *row = &approvals->rows[i];

@@ -13,6 +13,7 @@
 #include "core/run/context_fit.h"
 #include "core/run/tool_choice.h"
 #include "core/run/tool_secrets.h"
+#include "core/run/tool_settings.h"
 #include "core/store/approvals.h"
 #include "core/store/conversations.h"
 #include "core/store/prompts.h"
@@ -24,6 +25,7 @@
 #include "server/response_params.h"
 #include "server/runnel_params.h"
 #include "server/skill_params.h"
+#include "server/tool_settings_params.h"
 #include "server/variable_params.h"
 
 static unsigned flags_of(const json_t *body)
@@ -56,6 +58,8 @@ static void make_row(const struct response_create *create, struct run_row *run)
 
     if (create->compact)
         json_set_string(config, RUN_COMPACT_KEY, create->compact);
+    if (create->settings)
+        json_set(config, TOOL_SETTINGS_KEY, json_deep_copy(create->settings));
     memset(run, 0, sizeof(*run));
     make_id(create, run->id);
     response_conversation(body, run->thread_id);
@@ -93,8 +97,9 @@ static enum err_code check_means(const struct response_create *create,
     const char *model = json_get_string(create->body, "model", "");
     json_t *list = json_object_get(create->body, "tools");
     struct tool_set tools = {0};
-    enum err_code rc = tool_set_init(&tools, json_is_array(list) ? list : NULL,
-                                     json_object_get(create->body, "runnel"), err);
+    enum err_code rc =
+        tool_set_init(&tools, json_is_array(list) ? list : NULL,
+                      json_object_get(create->body, "runnel"), create->settings, err);
 
     if (rc)
         return rc;
@@ -344,7 +349,8 @@ static enum err_code count_context(const struct response_create *create, struct 
         items[i] = &load->items[i];
     }
     rc = tool_set_init(&tools, json_object_get(config, "tools"),
-                       json_object_get(config, "runnel"), err);
+                       json_object_get(config, "runnel"),
+                       json_object_get(config, TOOL_SETTINGS_KEY), err);
     if (!rc)
         tool_set_load_items(&tools, load->items, load->item_count);
     if (!rc && checked)
@@ -428,6 +434,7 @@ enum err_code response_create_prepare(const struct response_create *create,
     json_auto_t *body = NULL;
     json_auto_t *rest = NULL;
     json_auto_t *skilled = NULL;
+    json_auto_t *settings = NULL;
     enum err_code rc = take_trigger(create->body, &rest, err);
 
     if (rest) {
@@ -444,9 +451,13 @@ enum err_code response_create_prepare(const struct response_create *create,
         filled.body = body;
     rc = skill_params_resolve(create->server->store, create->project, filled.body, &skilled,
                               err);
+    if (!rc)
+        rc = tool_settings_load(create->server->store, create->project, filled.body, &settings,
+                                err);
     if (rc)
         return rc;
     if (skilled)
         filled.body = skilled;
+    filled.settings = settings;
     return prepare(&filled, ret_start, err);
 }

@@ -28,6 +28,9 @@ struct response_create {
     struct item_row **past; /* the items of previous_response_id, where the store need not be
                              * asked: taken, but by what fails before; NULL to ask */
     size_t past_count;
+
+    const json_t
+        *settings; /* of tools, by project and user: filled in by response_create_prepare() */
 };
 
 /* What the run would be, and what it would see: only the row and the items of a zeroed load, with

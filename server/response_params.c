@@ -8,15 +8,16 @@
 #include "core/run/compaction.h"
 #include "core/run/run_approvals.h"
 #include "core/run/tool_secrets.h"
+#include "core/run/tool_settings.h"
 #include "server/params.h"
 #include "server/prompt_template.h"
 #include "server/request.h"
 #include "server/response_tools.h"
 #include "server/runnel_params.h"
 #include "server/strict_schema.h"
+#include "server/tool_settings_params.h"
 
 #define MODEL_LIMIT           ((size_t)256)
-#define USER_LIMIT            ((size_t)512)
 #define SHORT_KEY_LIMIT       ((size_t)64)
 #define CONTEXT_ENTRY_LIMIT   ((size_t)8)
 #define COMPACT_THRESHOLD_MIN 1000
@@ -313,7 +314,7 @@ static const struct field {
     {"max_tool_calls",         FIELD_INT,    1, 1e9, NULL, NULL},
     {"reasoning",              FIELD_OWN,    0, 0, NULL, check_reasoning},
     {"user",                   FIELD_STRING, 0, USER_LIMIT, NULL, NULL},
-    {"safety_identifier",      FIELD_STRING, 0, SHORT_KEY_LIMIT, NULL, NULL},
+    {"safety_identifier",      FIELD_STRING, 0, SAFETY_IDENTIFIER_LIMIT, NULL, NULL},
     {"prompt_cache_options",   FIELD_OWN,    0, 0, NULL, check_cache_options},
     {"prompt_cache_key",       FIELD_STRING, 0, SHORT_KEY_LIMIT, NULL, NULL},
     {"prompt_cache_retention", FIELD_WORD,   0, 0, retentions, NULL},
@@ -528,8 +529,8 @@ void response_conversation(const json_t *body, char ret_thread[ID_SIZE])
 json_t *response_config(const json_t *body)
 {
     static const char *const elsewhere[] = {
-        "input",    "stream",       "store",         "background",     "previous_response_id",
-        "metadata", "conversation", RUN_COMPACT_KEY, RUN_APPROVALS_KEY};
+        "input",    "stream",       "store",         "background",      "previous_response_id",
+        "metadata", "conversation", RUN_COMPACT_KEY, RUN_APPROVALS_KEY, TOOL_SETTINGS_KEY};
     json_t *config = json_object();
     json_auto_t *tools = json_array();
     const char *key;

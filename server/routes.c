@@ -71,6 +71,10 @@ const struct route routes[] = {
     {"GET",    "/v1/skills/{skill}/content",                          api_skill_content,      "getSkillContent",        0},
 
     {"GET",    "/v1/runnel/tools",                                    api_tool_list,          "listTools",              0},
+    {"GET",    "/v1/runnel/tool_settings",                            api_tool_settings_get,    "getToolSettings",      0},
+    {"POST",   "/v1/runnel/tool_settings",                            api_tool_settings_modify, "modifyToolSettings",   0},
+    {"DELETE", "/v1/runnel/tool_settings",                            api_tool_settings_delete, "deleteToolSettings",   0},
+    {"GET",    "/v1/runnel/tool_settings/users",                      api_tool_settings_list,   "listToolSettings",     0},
     {"GET",    "/v1/runnel/prompts",                                  api_prompt_list,        "listPrompts",            0},
     {"POST",   "/v1/runnel/prompts",                                  api_prompt_create,      "createPrompt",           0},
     {"GET",    "/v1/runnel/prompts/{prompt}",                         api_prompt_get,         "getPrompt",              0},

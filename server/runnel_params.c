@@ -11,6 +11,7 @@
 #include "core/tool/cut.h"
 #include "core/tool/permission.h"
 #include "core/tool/skill.h"
+#include "core/tool/wish.h"
 #include "server/group_params.h"
 #include "server/params.h"
 #include "server/skill_params.h"
@@ -253,8 +254,8 @@ static void set_narrower(json_t *both, const json_t *wide, const json_t *narrow)
 /* What is about security is the stricter of both. */
 json_t *runnel_settings_merge(const json_t *wide, const json_t *narrow)
 {
-    json_t *groups = group_params_merge(json_object_get(wide, "tool_groups"),
-                                        json_object_get(narrow, "tool_groups"));
+    json_t *groups = wishes_merge(json_object_get(wide, "tool_groups"),
+                                  json_object_get(narrow, "tool_groups"));
     json_t *permissions = permissions_merge(json_object_get(wide, "permissions"),
                                             json_object_get(narrow, "permissions"));
     json_t *skills = skill_permissions_merge(json_object_get(wide, SKILL_PERMISSIONS_KEY),

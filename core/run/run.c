@@ -20,6 +20,7 @@
 #include "core/run/run_approvals.h"
 #include "core/run/run_servers.h"
 #include "core/run/run_variables.h"
+#include "core/run/tool_settings.h"
 #include "core/tool/variable_memory.h"
 
 bool run_is_resumable(const struct run *run)
@@ -547,7 +548,8 @@ static bool resolve_tools(struct run *run)
         json_object_get(json_object_get(run->config, "runnel"), "permissions");
 
     if (tool_set_init(&run->tools, json_is_array(tools) ? tools : NULL,
-                      json_object_get(run->config, "runnel"), &err) == ERR_OK &&
+                      json_object_get(run->config, "runnel"),
+                      json_object_get(run->config, TOOL_SETTINGS_KEY), &err) == ERR_OK &&
         tool_set_check_permissions(&run->tools, permissions, &err) == ERR_OK) {
         tool_set_load_items(&run->tools, run->history, run->history_count);
         run_open_servers(run);

@@ -13,6 +13,7 @@
 #include "core/run/run_plan.h"
 #include "core/run/run_results.h"
 #include "core/run/run_variables.h"
+#include "core/run/tool_settings.h"
 #include "core/run/withheld.h"
 #include "core/tool/permission.h"
 #include "core/tool/registry.h"
@@ -37,7 +38,7 @@ static enum execution_policy without_word(const struct tool_use *use)
     return ours || operators ? EXECUTION_AUTO : EXECUTION_ASK_ALWAYS;
 }
 
-/* Of tool, operator and `runnel.permissions`. */
+/* Of tool, operator, project and user, and `runnel.permissions`. */
 static struct permission declared(const struct run *run, const struct tool_use *use,
                                   struct permission *ret_wanted)
 {
@@ -46,6 +47,8 @@ static struct permission declared(const struct run *run, const struct tool_use *
     const json_t *operators = engine_options(run->engine)->permissions;
     const json_t *requests =
         json_object_get(json_object_get(run->config, "runnel"), "permissions");
+    const json_t *settings =
+        json_object_get(json_object_get(run->config, TOOL_SETTINGS_KEY), "permissions");
     struct permission lax = {EXECUTION_AUTO, RESULT_NEVER};
     struct permission permission = permission_override(
         tool_registry_permission(handler), permissions_find(operators, group, use->own));
@@ -53,6 +56,8 @@ static struct permission declared(const struct run *run, const struct tool_use *
     *ret_wanted = permission_override(
         lax, permissions_find(requests, use->label ? use->label : group, use->own));
     permission = permission_stricter(permission, *ret_wanted);
+    permission = permission_stricter(
+        permission, permission_override(lax, permissions_find(settings, group, use->own)));
     if (operators_word(use))
         lax.execution =
             permission_required(operators_word(use), use->own, false, EXECUTION_ASK_ALWAYS);
@@ -295,7 +300,7 @@ static void add_choices(json_t *details, const struct run *run, const struct cal
     scopes = json_build("[s, s]", "run", "thread");
     if (*run->row.assistant_id)
         json_array_append_new(scopes, json_string("assistant"));
-    if (*json_get_string(run->config, "user", ""))
+    if (*tool_settings_user(run->config))
         json_array_append_new(scopes, json_string("user"));
     json_set(details, "remember", matches);
     json_set(details, "scopes", scopes);

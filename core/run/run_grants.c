@@ -10,6 +10,7 @@
 #include "core/run/run_calls.h"
 #include "core/run/run_plan.h"
 #include "core/run/run_variables.h"
+#include "core/run/tool_settings.h"
 #include "core/store/grants.h"
 
 #define CHANNEL_CAPACITY 2 /* outputs of the one that looks up */
@@ -111,7 +112,7 @@ void run_note_recall(struct run *run, struct call *call, const json_t *permissio
 
 static const char *user_of(const struct run *run)
 {
-    return json_get_string(run->config, "user", "");
+    return tool_settings_user(run->config);
 }
 
 static void set_scope(json_t *scopes, const char *scope, const char *id)

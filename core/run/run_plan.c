@@ -6,6 +6,7 @@
 #include "core/base/mem.h"
 #include "core/run/run_calls.h"
 #include "core/run/run_variables.h"
+#include "core/run/tool_settings.h"
 
 #define CHANNEL_CAPACITY 2 /* outputs of one planner */
 
@@ -53,7 +54,7 @@ static void submit(struct run *run, const struct call *call)
                              .project = run->row.project,
                              .run = run->row.id,
                              .thread = run->row.thread_id,
-                             .user = json_get_string(run->config, "user", ""),
+                             .user = tool_settings_user(run->config),
                              .args = args,
                              .config = call->use->entry,
                              .context = run->context,

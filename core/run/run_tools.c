@@ -18,6 +18,7 @@
 #include "core/run/run_results.h"
 #include "core/run/run_servers.h"
 #include "core/run/run_variables.h"
+#include "core/run/tool_settings.h"
 #include "core/tool/arguments.h"
 #include "core/tool/files_view.h"
 #include "core/tool/registry.h"
@@ -179,7 +180,7 @@ static void start_call(struct run *run, struct call *call)
             .project = run->row.project,
             .run = run->row.id,
             .thread = run->row.thread_id,
-            .user = json_get_string(run->config, "user", ""),
+            .user = tool_settings_user(run->config),
             .args = args,
             .config = call->use->entry,
             .files = visible_files(run, call->use),

@@ -12,6 +12,7 @@
 #include "core/run/tool_set_internal.h"
 #include "core/store/rows.h"
 #include "core/tool/registry.h"
+#include "core/tool/wish.h"
 
 /*
  * What the entries of a request come to, one by one: tools of the client, of groups, of servers; and
@@ -66,20 +67,10 @@ static bool allowed(const json_t *entry, const char *name)
     return false;
 }
 
-/* What runnel.tool_groups says of a group; NULL when it does not name it. */
-static const json_t *wish_for(const struct tool_set *set, const char *group)
-{
-    const json_t *wish = json_object_get(set->groups, group);
-
-    return json_absent(wish) ? NULL : wish;
-}
-
 static bool is_turned_off(const struct tool_set *set, const struct tool_handler *handler)
 {
-    const json_t *wish = wish_for(set, handler->group);
-
-    return json_is_false(wish) || !json_get_bool(wish, "enabled", true) ||
-           !json_get_bool(json_object_get(wish, "tools"), handler->name, true);
+    return wishes_disable(set->wishes, handler->group) ||
+           wishes_disable_tool(set->wishes, handler->group, handler->name);
 }
 
 /* Nobody asked for it, and what was asked for has its name. */
@@ -87,7 +78,7 @@ static bool gives_way(const struct tool_set *set, const struct tool_handler *han
                       size_t index)
 {
     return index == json_array_size(json_array_get(set->tools, 0)) &&
-           !wish_for(set, handler->group) && tool_set_find(set, handler->name);
+           !wishes_find(set->groups, handler->group) && tool_set_find(set, handler->name);
 }
 
 static enum err_code add_members(struct tool_set *set, json_t *entry, size_t index,
@@ -467,7 +458,8 @@ static bool is_on(const struct tool_set *set, const char *name)
     const struct tool_group *group = tool_registry_group(name);
     const char *key = group ? group->enabled_by : NULL;
 
-    return wish_for(set, name) || tool_registry_is_on(name) ||
+    return wishes_find(set->groups, name) || wishes_enable(set->wishes, name) ||
+           tool_registry_is_on(name) ||
            (key && json_array_size(json_object_get(set->runnel, key)));
 }
 

@@ -12,6 +12,7 @@
 #include "core/tool/registry.h"
 #include "core/tool/rules.h"
 #include "core/tool/skill.h"
+#include "core/tool/wish.h"
 
 /* An entry that the request does not have stands for a group that it names. */
 static void name_place(const struct tool_set *set, const struct tool_use *use, size_t index,
@@ -201,13 +202,16 @@ static char *make_rules(const struct tool_set *set, const json_t *tools,
 }
 
 enum err_code tool_set_init(struct tool_set *set, json_t *tools, const json_t *runnel,
-                            struct err *err)
+                            const json_t *settings, struct err *err)
 {
+    const json_t *groups = json_object_get(runnel, "tool_groups");
     enum err_code rc;
 
-    *set = (struct tool_set){.tools = json_array(),
-                             .runnel = runnel,
-                             .groups = json_object_get(runnel, "tool_groups")};
+    *set = (struct tool_set){
+        .tools = json_array(),
+        .runnel = runnel,
+        .groups = groups,
+        .wishes = wishes_merge(json_object_get(settings, "tool_groups"), groups)};
     rc = tool_entries_add(set, tools, err);
     if (!rc)
         rc = tool_entries_add_groups(set, tools, err);
@@ -223,6 +227,7 @@ enum err_code tool_set_init(struct tool_set *set, json_t *tools, const json_t *r
 void tool_set_clear(struct tool_set *set)
 {
     json_decref(set->tools);
+    json_decref(set->wishes);
     for (size_t i = 0; i < set->count; i++)
         tool_use_clear(&set->uses[i]);
     free(set->uses);

@@ -24,8 +24,10 @@
  *
  * tool_groups is {"<group>": {"enabled": true, "tools": {"<tool>": true}}}, or true or false for a
  * group. Groups are off until they are named, the tools of a group on until they are named. What it
- * turns off is off, also where an mcp entry would offer it. Groups that the operator has turned on are
- * on until they are named, and a tool of theirs gives way to one of that name that the request brings.
+ * turns off is off, also where an mcp entry would offer it. Groups that the operator has turned on, or
+ * the settings of project and user (tool_settings.h), are on until they are named, and a tool of theirs
+ * gives way to one of that name that the request brings. What those settings turn off is off unless
+ * tool_groups turns it on.
  *
  * ReadVar and ListVars come along with any tool that is executed here or by a remote server: results
  * are kept in variables. They are offered as soon as one of those is, and not with the client's alone,
@@ -71,15 +73,16 @@ struct tool_set {
     size_t server_count;
     bool searched;        /* the client loads what is deferred */
     const json_t *runnel; /* the request's object, or NULL; borrowed */
-    json_t *groups;       /* runnel.tool_groups; borrowed, or NULL */
+    const json_t *groups; /* runnel.tool_groups; borrowed, or NULL */
+    json_t *wishes;       /* the same over those of the settings; or NULL */
     char *rules; /* what the model is told about the groups that are offered (rules.h) */
 };
 
-/* Resolves `tools` (an array, or NULL) and what `runnel`, the object of the request or NULL, says of
- * groups. Both stay borrowed until tool_set_clear(). The request is refused (ERR_INVALID, param tools[i]...) for
+/* Resolves `tools` (an array, or NULL) and what `runnel`, the object of the request or NULL, and
+ * `settings` (NULL: none) say of groups. The first two stay borrowed until tool_set_clear(). The request is refused (ERR_INVALID, param tools[i]...) for
  * a type that nobody here executes yet, an unknown group, a name twice. */
 enum err_code tool_set_init(struct tool_set *set, json_t *tools, const json_t *runnel,
-                            struct err *err) MUST_CHECK;
+                            const json_t *settings, struct err *err) MUST_CHECK;
 void tool_set_clear(struct tool_set *set);
 
 /* Every key of `runnel.permissions` (an object, or NULL) names a tool, "label/tool", or all tools of a

@@ -11,10 +11,11 @@
  * permission.h -- whether a person is asked before a tool runs, and before the model sees what it
  * gave.
  *
- * Four say something about it, one after another:
+ * Five say something about it, one after another:
  *
  *   the tool           its handler's own policy
  *   the operator       `tools.permissions` of the configuration, which may loosen or tighten that
+ *   project and user   their settings (core/run/tool_settings.h): only tighten
  *   the request        `runnel.permissions` of assistant, run or response: only tightens
  *   the tool's entry   `require_approval`: only tightens
  *

@@ -123,6 +123,14 @@ const struct tool_group *tool_registry_group(const char *name)
     return NULL;
 }
 
+bool tool_registry_names(const char *key)
+{
+    const char *slash = strchr(key, '/');
+    AUTO_FREE char *group = slash ? mem_strndup(key, (size_t)(slash - key)) : NULL;
+
+    return slash ? tool_registry_find(group, slash + 1) != NULL : tool_registry_has_group(key);
+}
+
 void tool_registry_turn_on(const char *group)
 {
     const struct tool_handler *first = tool_registry_member(group, 0);

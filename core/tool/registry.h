@@ -36,6 +36,9 @@ const struct tool_handler *tool_registry_find(const char *group, const char *nam
 /* True if any handler belongs to the group. */
 bool tool_registry_has_group(const char *group);
 
+/* Whether there is a tool "group/tool", or a group "group". */
+bool tool_registry_names(const char *key);
+
 /* The operator's word: it is on for requests that say nothing about it. At start. */
 void tool_registry_turn_on(const char *group);
 bool tool_registry_is_on(const char *group);

@@ -139,3 +139,19 @@ describe("the channel hold", () => {
     });
   }
 });
+
+describe("settings of tools", () => {
+  it("F49: of a user, said with the SDK's own post, ask for that user only", async () => {
+    await calling();
+    const path = "/runnel/tool_settings?user=node-ann";
+    const said = await client.post(path, { body: {
+      tool_groups: { basic: true }, permissions: { "basic/text": { execution: "ask-always" } } } });
+    assert.equal(said.user, "node-ann");
+    const ask = (user) => client.responses.create({ model: "demo", tools: [basic], input: "go", user });
+    assert.equal(questionsOf(await ask("node-ann")).length, 1);
+    assert.equal(questionsOf(await ask("node-bob")).length, 0);
+    assert.equal((await client.delete(path)).deleted, true);
+    assert.equal(questionsOf(await ask("node-ann")).length, 0);
+    await assert.rejects(client.get(path), { status: 404 });
+  });
+});

@@ -195,6 +195,19 @@ class Tour:
         self.ask("POST", "/responses", {"model": "demo", "input": "Hi", "runnel": {"skills": [made]}})
         self.ask("DELETE", f"/skills/{made}", known=(200, 404))
 
+    def tool_settings(self):
+        """Those that were refused may have been made all the same, or taken back."""
+        base = "/runnel/tool_settings"
+        for user in ("?user=ann", "?user=bob"):
+            self.ask("POST", f"{base}{user}", {"tool_groups": {"vars": False}})
+        self.ask("GET", f"{base}?user=ann")
+        for order in ("asc", "desc"):
+            page = self.ask("GET", f"{base}/users?order={order}&limit=1")
+            self.ask("GET", f"{base}/users?order={order}&after={page['last_id']}")
+        self.ask("POST", "/responses", {"model": "demo", "input": "Hi", "user": "ann"})
+        for user in ("?user=ann", "?user=bob"):
+            self.ask("DELETE", f"{base}{user}", known=(200, 404))
+
     def prompts(self):
         """A refused template may have been made all the same, and a version too."""
         base = "/runnel/prompts"
@@ -299,6 +312,7 @@ class Tour:
         self.conversations()
         self.prompts()
         self.skills()
+        self.tool_settings()
         self.approvals()
         self.results()
         self.variables()

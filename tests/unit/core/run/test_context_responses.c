@@ -40,7 +40,7 @@ static int set_tools(void **state)
 
     (void)state;
     tool_registry_set(all);
-    return tool_set_init(&tools, list, NULL, &err) ? -1 : 0;
+    return tool_set_init(&tools, list, NULL, NULL, &err) ? -1 : 0;
 }
 
 static int clear_tools(void **state)

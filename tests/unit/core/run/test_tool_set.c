@@ -78,7 +78,7 @@ static enum err_code init(struct tool_set *set, const char *text, struct err *er
     json_auto_t *tools = json_loads(text, 0, NULL);
 
     assert_non_null(tools);
-    return tool_set_init(set, tools, NULL, err);
+    return tool_set_init(set, tools, NULL, NULL, err);
 }
 
 /* ---- Promises ---- */
@@ -414,18 +414,18 @@ static void tool_set_has_a_limit(void **state)
     (void)state;
     for (unsigned i = 0; i < 8; i++)
         json_array_append_new(tools, namespace_of(i, 127));
-    assert_int_equal(tool_set_init(&set, tools, NULL, &err), ERR_OK);
+    assert_int_equal(tool_set_init(&set, tools, NULL, NULL, &err), ERR_OK);
     tool_set_clear(&set);
 
     text = json_text(body);
     items[0].body = items[1].body = text;
-    assert_int_equal(tool_set_init(&set, NULL, NULL, NULL), ERR_OK);
+    assert_int_equal(tool_set_init(&set, NULL, NULL, NULL, NULL), ERR_OK);
     tool_set_load_items(&set, items, 2); /* the older one is too much */
     assert_int_equal(set.count, 8 * 127);
     tool_set_clear(&set);
 
     json_array_append_new(tools, namespace_of(8, 127));
-    assert_int_equal(tool_set_init(&set, tools, NULL, &err), ERR_INVALID);
+    assert_int_equal(tool_set_init(&set, tools, NULL, NULL, &err), ERR_INVALID);
     assert_string_equal(err.param, "tools[8]");
 }
 
@@ -516,7 +516,7 @@ static void expect_made(const char *word)
     struct tool_set set;
 
     inits = 0;
-    assert_int_equal(tool_set_init(&set, NULL, runnel, NULL), ERR_OK);
+    assert_int_equal(tool_set_init(&set, NULL, runnel, NULL, NULL), ERR_OK);
     for (int i = 0; i < 2; i++) {
         json_auto_t *offered = tool_set_offer(&set, NULL);
         json_auto_t *listed = tool_set_listing(&set, "h");
@@ -545,7 +545,7 @@ static void F73_a_tool_may_not_be_there_in_a_run(void **state)
     struct tool_set set;
 
     (void)state;
-    assert_int_equal(tool_set_init(&set, NULL, runnel, NULL), ERR_OK);
+    assert_int_equal(tool_set_init(&set, NULL, runnel, NULL, NULL), ERR_OK);
     assert_null(tool_set_offer(&set, NULL));
     assert_null(tool_set_find(&set, "made"));
     tool_set_clear(&set);
@@ -560,23 +560,74 @@ static void F80_a_group_of_the_operators_is_on_until_a_request_turns_it_off(void
 
     (void)state;
     tool_registry_turn_on("g");
-    assert_int_equal(tool_set_init(&set, NULL, NULL, NULL), ERR_OK);
+    assert_int_equal(tool_set_init(&set, NULL, NULL, NULL, NULL), ERR_OK);
     assert_int_equal(set.count, 2);
     tool_set_clear(&set);
-    assert_int_equal(tool_set_init(&set, NULL, off, NULL), ERR_OK);
+    assert_int_equal(tool_set_init(&set, NULL, off, NULL, NULL), ERR_OK);
     assert_int_equal(set.count, 0);
     tool_set_clear(&set);
-    assert_int_equal(tool_set_init(&set, NULL, fewer, NULL), ERR_OK);
+    assert_int_equal(tool_set_init(&set, NULL, fewer, NULL, NULL), ERR_OK);
     assert_int_equal(set.count, 1);
     tool_set_clear(&set);
 
     /* A tool of the request is not turned away because of it. */
-    assert_int_equal(tool_set_init(&set, own, NULL, NULL), ERR_OK);
+    assert_int_equal(tool_set_init(&set, own, NULL, NULL, NULL), ERR_OK);
     assert_int_equal(set.count, 2);
     assert_true(tool_use_is_clients(tool_set_find(&set, "one")));
     tool_set_clear(&set);
-    assert_int_equal(tool_set_init(&set, own, fewer, NULL), ERR_INVALID);
+    assert_int_equal(tool_set_init(&set, own, fewer, NULL, NULL), ERR_INVALID);
     tool_registry_set(all);
+}
+
+/* Tools offered with these settings, this object of the request, and its tools. */
+static size_t offered_with(const char *settings, const char *runnel, const char *tools)
+{
+    json_auto_t *said = json_loads(settings, 0, NULL);
+    json_auto_t *asked = json_loads(runnel, 0, NULL);
+    json_auto_t *list = json_loads(tools, 0, NULL);
+    struct tool_set set;
+    size_t count;
+
+    assert_int_equal(tool_set_init(&set, list, asked, said, NULL), ERR_OK);
+    count = set.count;
+    tool_set_clear(&set);
+    return count;
+}
+
+#define ON      "{\"tool_groups\":{\"g\":true}}"
+#define OFF     "{\"tool_groups\":{\"g\":{\"enabled\":false}}}"
+#define ONE_OFF "{\"tool_groups\":{\"g\":{\"tools\":{\"one\":false}}}}"
+
+static void F49_settings_stand_between_the_operator_and_the_request(void **state)
+{
+    (void)state;
+    assert_int_equal(offered_with(ON, "{}", "[]"), 2);
+    assert_int_equal(offered_with(ON, OFF, "[]"), 0);
+    assert_int_equal(offered_with(OFF, ON, "[]"), 2);
+    assert_int_equal(offered_with(OFF, ONE_OFF, "[]"), 0);
+    assert_int_equal(offered_with(OFF, "{}", "[" GROUP "}]"), 0);
+    assert_int_equal(offered_with(ONE_OFF, "{}", "[" GROUP "}]"), 1);
+    assert_int_equal(offered_with(ONE_OFF, ON, "[]"), 1);
+    assert_int_equal(offered_with(ONE_OFF, "{}", "[]"), 0); /* on it is for others to say */
+    tool_registry_turn_on("g");
+    assert_int_equal(offered_with(OFF, "{}", "[]"), 0);
+    assert_int_equal(offered_with(ONE_OFF, "{}", "[]"), 1);
+    tool_registry_set(all);
+}
+
+static void F49_a_group_that_settings_turn_on_gives_way(void **state)
+{
+    (void)state;
+    assert_int_equal(offered_with(ON, "{}", "[{\"type\":\"function\",\"name\":\"one\"}]"), 2);
+}
+
+static void F49_what_settings_name_may_be_gone(void **state)
+{
+    (void)state;
+    assert_int_equal(offered_with("{\"tool_groups\":{\"gone\":true,"
+                                  "\"g\":{\"enabled\":true,\"tools\":{\"gone\":true}}}}",
+                                  "{}", "[]"),
+                     2);
 }
 
 static void tool_set_wants_a_label_for_each_server(void **state)
@@ -650,6 +701,9 @@ int main(void)
         cmocka_unit_test(F73_a_tool_is_made_once_for_each_run),
         cmocka_unit_test(F73_a_tool_may_not_be_there_in_a_run),
         cmocka_unit_test(F80_a_group_of_the_operators_is_on_until_a_request_turns_it_off),
+        cmocka_unit_test(F49_settings_stand_between_the_operator_and_the_request),
+        cmocka_unit_test(F49_a_group_that_settings_turn_on_gives_way),
+        cmocka_unit_test(F49_what_settings_name_may_be_gone),
         cmocka_unit_test(tool_set_wants_a_label_for_each_server),
         cmocka_unit_test(servers_do_not_come_with_items),
         cmocka_unit_test(secrets_are_kept_apart_by_place),

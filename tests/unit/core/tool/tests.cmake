@@ -18,6 +18,7 @@ unit_test(core/tool/skill core_tool)
 unit_test(core/tool/schema core_tool)
 unit_test(core/tool/schema_suite core_tool)
 unit_test(core/tool/var_ref core_tool)
+unit_test(core/tool/wish core_tool)
 target_compile_definitions(test_core_tool_var_ref PRIVATE
     VECTORS="${CMAKE_SOURCE_DIR}/tests/unit/vectors")
 unit_test(core/tool/variable core_tool)

@@ -1,0 +1,29 @@
+#ifndef RUNNEL_CORE_RUN_TOOL_SETTINGS_H
+#define RUNNEL_CORE_RUN_TOOL_SETTINGS_H
+
+#include <jansson.h>
+
+/*
+ * tool_settings.h -- what a project, and a user within it, say of tools: which are on, and who is asked
+ * about them. {"tool_groups": wishes (wish.h), "permissions": a set (permission.h)}, both optional.
+ *
+ * They stand behind the operator's configuration and before assistant, thread and request. A group is
+ * on by them where they enable it; whoever comes after may say otherwise. Permissions only tighten
+ * what the operator allows, and nobody who comes after loosens them: they go by group and tool, not by
+ * the label that a request gives to a group.
+ *
+ * A run has them as they were when it was made, as a member of its configuration.
+ *
+ * Pure functions.
+ */
+
+#define TOOL_SETTINGS_KEY "tool_settings" /* of a run's configuration */
+
+/* The project's, with the user's over them. Either may be NULL. New reference; NULL when both are. */
+json_t *tool_settings_merge(const json_t *project, const json_t *user);
+
+/* Whom a request, or the configuration of its run, is made for: its `user`, else its
+ * `safety_identifier`; "" for nobody. Borrowed. */
+const char *tool_settings_user(const json_t *body);
+
+#endif

@@ -1,0 +1,86 @@
+#include "core/tool/wish.h"
+
+#include <stdint.h>
+
+#include "core/base/json.h"
+
+static const char enabled_key[] = "enabled";
+
+/* ---- Together ---- */
+
+/* A word on a whole group, as an object. New reference. */
+static json_t *spelled_out(json_t *wish)
+{
+    json_t *whole;
+
+    if (json_is_boolean(wish))
+        return json_build("{s:O}", enabled_key, wish);
+    whole = json_deep_copy(wish);
+    if (json_is_null(json_object_get(whole, enabled_key)))
+        json_object_del(whole, enabled_key);
+    if (json_is_null(json_object_get(whole, "tools")))
+        json_object_del(whole, "tools");
+    return whole;
+}
+
+static json_t *merge_one(json_t *wide, json_t *narrow)
+{
+    json_auto_t *over = spelled_out(narrow);
+    json_t *both = spelled_out(wide);
+
+    json_object_update_recursive(both, over);
+    return both;
+}
+
+json_t *wishes_merge(const json_t *wide, const json_t *narrow)
+{
+    const char *name;
+    json_t *wish;
+    json_t *both;
+
+    if (!json_is_object(wide) && !json_is_object(narrow))
+        return NULL;
+    both = json_is_object(wide) ? json_copy((json_t *)(uintptr_t)wide) : json_object();
+    json_object_foreach ((json_t *)(uintptr_t)narrow, name, wish) {
+        json_t *under = json_object_get(both, name);
+
+        if (json_is_null(wish))
+            continue;
+        json_object_set_new(both, name,
+                            json_absent(under) ? json_incref(wish) : merge_one(under, wish));
+    }
+    return both;
+}
+
+/* ---- Asking ---- */
+
+const json_t *wishes_find(const json_t *wishes, const char *group)
+{
+    const json_t *wish = json_object_get(wishes, group);
+
+    return json_absent(wish) ? NULL : wish;
+}
+
+static const json_t *word_on(const json_t *wishes, const char *group)
+{
+    const json_t *wish = wishes_find(wishes, group);
+
+    return json_is_object(wish) ? json_object_get(wish, enabled_key) : wish;
+}
+
+bool wishes_enable(const json_t *wishes, const char *group)
+{
+    return json_is_true(word_on(wishes, group));
+}
+
+bool wishes_disable(const json_t *wishes, const char *group)
+{
+    return json_is_false(word_on(wishes, group));
+}
+
+bool wishes_disable_tool(const json_t *wishes, const char *group, const char *tool)
+{
+    const json_t *tools = json_object_get(wishes_find(wishes, group), "tools");
+
+    return json_is_false(json_object_get(tools, tool));
+}

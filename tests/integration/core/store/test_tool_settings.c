@@ -1,0 +1,151 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka needs the four above. */
+#include <cmocka.h>
+
+#include <stdio.h>
+
+#include "core/base/mem.h"
+#include "core/store/tool_settings.h"
+#include "tests/support/pg_fixture.h"
+
+static struct store *store;
+
+static void put(const char *project, const char *user, const char *groups,
+                const char *permissions)
+{
+    CLEANUP(tool_settings_row_clear) struct tool_settings_row row = {0};
+
+    assert_int_equal(store_tool_settings_put(
+                         store, project,
+                         &(struct tool_settings_change){
+                             .user = user, .tool_groups = groups, .permissions = permissions},
+                         &row, NULL),
+                     ERR_OK);
+    assert_string_equal(row.user, user);
+}
+
+static void expect(const char *project, const char *user, const char *groups,
+                   const char *permissions)
+{
+    CLEANUP(tool_settings_row_clear) struct tool_settings_row row = {0};
+
+    assert_int_equal(store_tool_settings_get(store, project, user, &row, NULL), ERR_OK);
+    assert_string_equal(row.tool_groups, groups);
+    assert_string_equal(row.permissions, permissions);
+}
+
+static void F49_what_is_not_given_stays(void **state)
+{
+    CLEANUP(tool_settings_row_clear) struct tool_settings_row first = {0};
+    CLEANUP(tool_settings_row_clear) struct tool_settings_row last = {0};
+
+    (void)state;
+    put("p1", "", "{\"g\":true}", NULL);
+    expect("p1", "", "{\"g\":true}", "{}");
+    assert_int_equal(store_tool_settings_get(store, "p1", "", &first, NULL), ERR_OK);
+    put("p1", "", NULL, "{\"g\":{}}");
+    expect("p1", "", "{\"g\":true}", "{\"g\":{}}");
+    put("p1", "", "{}", NULL);
+    expect("p1", "", "{}", "{\"g\":{}}");
+    assert_int_equal(store_tool_settings_get(store, "p1", "", &last, NULL), ERR_OK);
+    assert_string_equal(last.id, first.id);
+    assert_int_equal(last.created_at, first.created_at);
+    assert_true(last.updated_at > first.updated_at);
+}
+
+static void F49_nothing_leaks_between_projects_and_users(void **state)
+{
+    CLEANUP(tool_settings_row_clear) struct tool_settings_row project = {0};
+    CLEANUP(tool_settings_row_clear) struct tool_settings_row user = {0};
+    CLEANUP(tool_settings_row_clear) struct tool_settings_row none = {0};
+    char id[ID_SIZE];
+    struct err err;
+
+    (void)state;
+    put("p2", "", "{\"own\":true}", NULL);
+    put("p2", "ann", "{\"anns\":true}", NULL);
+    put("p3", "ann", "{\"others\":true}", NULL);
+    assert_int_equal(store_tool_settings_for(store, "p2", "ann", &project, &user, NULL),
+                     ERR_OK);
+    assert_string_equal(project.tool_groups, "{\"own\":true}");
+    assert_string_equal(user.tool_groups, "{\"anns\":true}");
+    tool_settings_row_clear(&project);
+    tool_settings_row_clear(&user);
+    assert_int_equal(store_tool_settings_for(store, "p2", "bob", &project, &user, NULL),
+                     ERR_OK);
+    assert_string_equal(project.tool_groups, "{\"own\":true}");
+    assert_string_equal(user.id, "");
+    tool_settings_row_clear(&project);
+    assert_int_equal(store_tool_settings_for(store, "p2", "", &project, &user, NULL), ERR_OK);
+    assert_string_equal(project.user, "");
+    assert_string_equal(user.id, "");
+    assert_int_equal(store_tool_settings_get(store, "p3", "", &none, &err), ERR_NOT_FOUND);
+    assert_string_equal(err.text, "No tool settings found for this project.");
+    assert_int_equal(store_tool_settings_delete(store, "p2", "ann", id, NULL), ERR_OK);
+    assert_int_equal(store_tool_settings_delete(store, "p2", "ann", id, &err), ERR_NOT_FOUND);
+    assert_string_equal(err.text, "No tool settings found for user 'ann'.");
+    expect("p3", "ann", "{\"others\":true}", "{}");
+    expect("p2", "", "{\"own\":true}", "{}");
+}
+
+static void F49_those_of_users_are_listed(void **state)
+{
+    struct tool_settings_row *rows = NULL;
+    struct page page = {.limit = 1, .ascending = true};
+    struct page next = {.limit = 2};
+    size_t count = 0;
+    bool more = false;
+    struct err err;
+
+    (void)state;
+    put("p4", "zoe", "{}", NULL);
+    put("p4", "", "{}", NULL);
+    put("p4", "ann", "{}", NULL);
+    assert_int_equal(store_tool_settings_list(store, "p4", &page, &rows, &count, &more, NULL),
+                     ERR_OK);
+    assert_int_equal(count, 1);
+    assert_true(more);
+    assert_string_equal(rows[0].user, "zoe");
+    (void)snprintf(page.after, sizeof(page.after), "%s", rows[0].id);
+    tool_settings_rows_free(rows, count);
+    assert_int_equal(store_tool_settings_list(store, "p4", &page, &rows, &count, &more, NULL),
+                     ERR_OK);
+    assert_int_equal(count, 1);
+    assert_false(more);
+    assert_string_equal(rows[0].user, "ann");
+    tool_settings_rows_free(rows, count);
+    assert_int_equal(store_tool_settings_list(store, "p5", &next, &rows, &count, &more, NULL),
+                     ERR_OK);
+    assert_int_equal(count, 0);
+    tool_settings_rows_free(rows, count);
+    assert_int_equal(store_tool_settings_list(store, "p5", &page, &rows, &count, &more, &err),
+                     ERR_INVALID);
+}
+
+static int open_store(void **state)
+{
+    (void)state;
+    store = pg_fixture_store();
+    return store ? 0 : -1;
+}
+
+static int close_store(void **state)
+{
+    (void)state;
+    pg_fixture_end(store);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(F49_what_is_not_given_stays),
+        cmocka_unit_test(F49_nothing_leaks_between_projects_and_users),
+        cmocka_unit_test(F49_those_of_users_are_listed),
+    };
+
+    return cmocka_run_group_tests(tests, open_store, close_store);
+}

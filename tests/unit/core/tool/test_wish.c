@@ -1,0 +1,74 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka needs the four above. */
+#include <cmocka.h>
+
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/tool/wish.h"
+
+static void expect_merged(const char *wide, const char *narrow, const char *both)
+{
+    json_auto_t *a = json_loads(wide, JSON_DECODE_ANY, NULL);
+    json_auto_t *b = json_loads(narrow, JSON_DECODE_ANY, NULL);
+    json_auto_t *wanted = json_loads(both, JSON_DECODE_ANY, NULL);
+    json_auto_t *merged = wishes_merge(a, b);
+
+    assert_true(json_equal(merged, wanted));
+}
+
+static void F13_of_each_word_the_nearest_counts(void **state)
+{
+    (void)state;
+    expect_merged("{\"a\":true,\"b\":false}", "{\"b\":true,\"c\":false}",
+                  "{\"a\":true,\"b\":{\"enabled\":true},\"c\":false}");
+    expect_merged("{\"a\":{\"tools\":{\"x\":false,\"y\":false}}}",
+                  "{\"a\":{\"tools\":{\"y\":true}}}",
+                  "{\"a\":{\"tools\":{\"x\":false,\"y\":true}}}");
+    expect_merged("{\"a\":false}", "{\"a\":{\"tools\":{\"x\":true}}}",
+                  "{\"a\":{\"enabled\":false,\"tools\":{\"x\":true}}}");
+    expect_merged("{\"a\":true}", "{\"a\":null}", "{\"a\":true}");
+    expect_merged("{\"a\":true}", "{\"a\":{\"enabled\":null}}", "{\"a\":{\"enabled\":true}}");
+}
+
+static void nobody_says_nothing(void **state)
+{
+    json_auto_t *wishes = json_build("{s:b}", "a", 1);
+    json_auto_t *same = wishes_merge(wishes, NULL);
+
+    (void)state;
+    assert_null(wishes_merge(NULL, NULL));
+    assert_true(json_equal(same, wishes));
+}
+
+static void a_word_is_on_off_or_missing(void **state)
+{
+    json_auto_t *wishes = json_loads("{\"on\":true,\"off\":{\"enabled\":false},\"none\":null,"
+                                     "\"some\":{\"tools\":{\"x\":false,\"y\":true}}}",
+                                     0, NULL);
+
+    (void)state;
+    assert_true(wishes_enable(wishes, "on") && !wishes_disable(wishes, "on"));
+    assert_true(!wishes_enable(wishes, "off") && wishes_disable(wishes, "off"));
+    assert_true(!wishes_enable(wishes, "some") && !wishes_disable(wishes, "some"));
+    assert_true(!wishes_enable(wishes, "gone") && !wishes_disable(wishes, "gone"));
+    assert_true(!wishes_enable(NULL, "on") && !wishes_disable(NULL, "on"));
+    assert_true(wishes_disable_tool(wishes, "some", "x"));
+    assert_false(wishes_disable_tool(wishes, "some", "y"));
+    assert_false(wishes_disable_tool(wishes, "on", "x"));
+    assert_null(wishes_find(wishes, "none"));
+    assert_non_null(wishes_find(wishes, "some"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(F13_of_each_word_the_nearest_counts),
+        cmocka_unit_test(nobody_says_nothing),
+        cmocka_unit_test(a_word_is_on_off_or_missing),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
