@@ -98,6 +98,7 @@ static const struct setting settings[] = {
     {"keep_alive",       KIND_SECONDS, AT(keep_alive),     "75", 0.05, 3600, NULL, NULL, "how long an idle connection stays open"},
     {"max_connections",  KIND_COUNT, AT(max_connections), "16384", 1, 1000000, NULL, NULL, "connections at once; beyond, 503"},
     {"max_connections_per_ip", KIND_COUNT, AT(max_connections_per_ip), "1024", 0, 1000000, NULL, NULL, "of one address, loopback excepted; beyond, 429; 0 for no limit"},
+    {"max_connection_requests", KIND_COUNT, AT(max_connection_requests), "10000", 0, 1000000000, NULL, NULL, "requests of one connection, which then ends; 0 for no limit"},
     {"max_runs",         KIND_COUNT, AT(max_runs), "10000", 1, 1000000, NULL, NULL, "runs at work at once on this node; beyond, they wait in line"},
     {"max_runs_per_project", KIND_COUNT, AT(max_runs_per_project), "10000", 1, 1000000, NULL, NULL, "runs at work at once of one project on this node"},
     {"max_waiting_runs", KIND_COUNT, AT(max_waiting_runs), "10000", 1, 1000000, NULL, NULL, "runs in line; beyond, 429"},

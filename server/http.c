@@ -71,6 +71,7 @@ void http_count_answer(struct http *http, const struct request *request)
 static void *target_seen(void *arg, const char *target, struct MHD_Connection *from)
 {
     struct http *http = arg;
+    unsigned limit = http->options.config->max_connection_requests;
     struct request *request = request_new(http, target);
 
     request->connection = from;
@@ -79,9 +80,9 @@ static void *target_seen(void *arg, const char *target, struct MHD_Connection *f
     lock_acquire(&http->lock);
     http->requests++;
     /* The first request's deadline runs since the connection was opened. */
-    if (request->peer->used)
+    if (request->peer->requests++ > 0)
         connection_set_deadline_locked(http, request->peer, DEADLINE_HEADER);
-    request->peer->used = true;
+    request->close = limit > 0 && request->peer->requests >= limit;
     lock_release(&http->lock);
     return request;
 }

@@ -73,7 +73,7 @@ struct http_connection {
     int fd;
     struct http_peer *peer; /* NULL: not counted */
     int refusal;            /* status that its first request gets, or 0 */
-    bool used;              /* a request has come */
+    unsigned requests;      /* that have come */
 };
 
 enum request_phase {

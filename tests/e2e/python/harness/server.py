@@ -21,8 +21,9 @@ def with_native_model(directory, upstream_url):
 
 
 class Server:
-    def __init__(self, binary, directory, upstream_url, recorder, **settings):
+    def __init__(self, binary, directory, upstream_url, recorder, wrapper=(), **settings):
         self.binary = binary
+        self.wrapper = wrapper  # a command that becomes the server
         self.directory = directory  # below it data and log; it must be reachable by PostgreSQL
         self.recorder = recorder
         self.port = free_port()
@@ -54,7 +55,7 @@ class Server:
 
     def start(self):
         """Returns when it has said that it is ready."""
-        self.process = Process([self.binary, "serve", *self.flags()], self.log_path,
+        self.process = Process([*self.wrapper, self.binary, "serve", *self.flags()], self.log_path,
                                **self.environment)
         self.process.read_until(lambda line: "curl" in line)
         self.process.drain_output()
