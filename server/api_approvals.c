@@ -136,10 +136,8 @@ static enum err_code read_grants(const struct request *request, const struct app
                                  struct approval_grants *ret_grants, struct err *err)
 {
     const json_t *body = request_json(request);
-    bool said = !json_absent(json_object_get(body, "remember")) ||
-                !json_absent(json_object_get(body, "persistDecision"));
 
-    if (!said && row->status != APPROVAL_PENDING)
+    if (!grant_is_said(body) && row->status != APPROVAL_PENDING)
         return ERR_OK;
     return grants_make(
         body, "",
@@ -174,10 +172,10 @@ static void go_on(struct server *server, struct run_start *start)
     engine_run(server->engine, start);
 }
 
-/* The run remembers what is to be remembered, when it goes on. */
 static enum err_code decide_of_run(struct server *server, const char *project,
                                    const struct approval_row *row, const json_t *body,
-                                   const struct approval_answer *given, struct err *err)
+                                   const struct approval_answer *given,
+                                   const struct approval_grants *grants, struct err *err)
 {
     struct run_start start = {.arrival = ARRIVAL_SUBMITTED};
     AUTO_FREE char *output = output_of(body);
@@ -198,6 +196,7 @@ static enum err_code decide_of_run(struct server *server, const char *project,
                                   .run_id = row->run_id,
                                   .answers = &answer,
                                   .count = 1,
+                                  .grants = grants,
                                   .hash = hash,
                                   .context_limit = engine_context_limit(server->engine),
                               },
@@ -223,7 +222,7 @@ static enum err_code decide(struct request *request, const struct approval_row *
     enum err_code rc = read_grants(request, asked, given, &grants, err);
 
     if (!rc && is_of_run(asked)) {
-        rc = decide_of_run(server, project, asked, request_json(request), given, err);
+        rc = decide_of_run(server, project, asked, request_json(request), given, &grants, err);
         if (!rc)
             rc = store_approval_get(server->store, project, given->id, ret_row, err);
     } else if (!rc) {

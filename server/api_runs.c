@@ -8,8 +8,6 @@
 #include "core/base/ids.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
-#include "core/base/sha256.h"
-#include "core/run/approval_answer.h"
 #include "core/run/engine.h"
 #include "core/run/follow.h"
 #include "core/run/recover.h"
@@ -24,15 +22,13 @@
 #include "server/messages.h"
 #include "server/params.h"
 #include "server/request_key.h"
+#include "server/run_answers.h"
 #include "server/runnel_params.h"
 #include "server/server.h"
 #include "server/skill_params.h"
 #include "server/step_include.h"
 #include "server/tool_settings_params.h"
 #include "server/variable_params.h"
-
-/* Outputs of one submission; a turn cannot ask for more calls than this. */
-#define TOOL_OUTPUT_LIMIT ((size_t)128)
 
 /* ---- What a run is made of ---- */
 
@@ -530,80 +526,13 @@ enum err_code api_run_cancel(struct request *request, struct err *err)
 
 /* ---- Answering ---- */
 
-static enum err_code decode_answer(const json_t *entry, size_t index,
-                                   struct tool_answer *answer, struct err *err)
-{
-    struct param_path path = param_index("tool_outputs", index);
-    struct approval_reply reply;
-    enum err_code rc;
-
-    if (!json_is_object(entry))
-        return param_wrong_type(err, path.text, "an object", entry);
-    rc = param_string(entry, path.text, "tool_call_id", PARAM_REQUIRED, ID_LIMIT,
-                      &answer->call_id, err);
-    if (rc)
-        return rc;
-    answer->output = "";
-    rc = param_string(entry, path.text, "output", PARAM_OPTIONAL, SIZE_MAX, &answer->output,
-                      err);
-    if (rc || !id_has_prefix(answer->call_id, "mcpr_"))
-        return rc;
-    reply = approval_reply_parse(answer->output);
-    answer->approve = reply.approve;
-    approval_reply_clear(&reply);
-    return ERR_OK;
-}
-
-static enum err_code decode_answers(const json_t *body, struct tool_answer **ret_answers,
-                                    size_t *ret_count, struct err *err)
-{
-    AUTO_FREE struct tool_answer *answers = NULL;
-    json_t *list = NULL;
-    enum err_code rc;
-
-    rc = param_array(body, "", "tool_outputs", PARAM_REQUIRED, TOOL_OUTPUT_LIMIT, &list, err);
-    if (rc)
-        return rc;
-    answers = mem_new_array(struct tool_answer, json_array_size(list));
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        rc = decode_answer(json_array_get(list, i), i, &answers[i], err);
-        if (rc)
-            return rc;
-    }
-    *ret_count = json_array_size(list);
-    *ret_answers = TAKE(answers);
-    return ERR_OK;
-}
-
-static int by_call_id(const void *a, const void *b)
-{
-    return strcmp(((const struct tool_answer *)a)->call_id,
-                  ((const struct tool_answer *)b)->call_id);
-}
-
-/* The same answers in another order are the same answers. */
-static void hash_answers(struct tool_answer *answers, size_t count, unsigned char ret_hash[32])
-{
-    json_auto_t *canonical = json_array();
-    AUTO_FREE char *text = NULL;
-
-    qsort(answers, count, sizeof(*answers), by_call_id);
-    for (size_t i = 0; i < count; i++)
-        json_array_append_new(canonical,
-                              json_build("[s, s]", answers[i].call_id, answers[i].output));
-    text = json_text(canonical);
-    sha256_text(text, ret_hash);
-}
-
 enum err_code api_run_submit(struct request *request, struct err *err)
 {
     struct server *server = request_server(request);
     struct run_start start = {.arrival = ARRIVAL_SUBMITTED};
-    AUTO_FREE struct tool_answer *answers = NULL;
+    CLEANUP(run_answers_clear) struct run_answers answers = {0};
     struct idempotency idempotency;
-    unsigned char hash[32];
     bool repeated = false, stream = false;
-    size_t count = 0;
     char thread_id[ID_LIMIT + 1];
     enum err_code rc = read_ids(request, thread_id, err);
 
@@ -613,22 +542,25 @@ enum err_code api_run_submit(struct request *request, struct err *err)
     if (!rc)
         rc = param_bool(request_json(request), "", "stream", &stream, err);
     if (!rc)
-        rc = decode_answers(request_json(request), &answers, &count, err);
+        rc = run_answers_read(request_json(request), &answers, err);
     if (!rc)
         rc = request_key(request, &idempotency, err);
     if (!rc)
         rc = engine_admit(server->engine, err);
+    if (!rc)
+        rc = run_answers_settle(server->store, request_project(request),
+                                request_param(request, "run"), &answers, err);
     if (rc)
         return rc;
-    hash_answers(answers, count, hash);
     rc = store_run_submit(server->store,
                           &(struct submission){
                               .project = request_project(request),
                               .thread_id = thread_id,
                               .run_id = request_param(request, "run"),
-                              .answers = answers,
-                              .count = count,
-                              .hash = hash,
+                              .answers = answers.list,
+                              .count = answers.count,
+                              .grants = &answers.grants,
+                              .hash = answers.hash,
                               .idempotency = &idempotency,
                               .context_limit = engine_context_limit(server->engine),
                           },

@@ -241,6 +241,12 @@ enum err_code grants_make(const json_t *said, const char *path,
     return ERR_OK;
 }
 
+bool grant_is_said(const json_t *said)
+{
+    return !json_absent(json_object_get(said, "remember")) ||
+           !json_absent(json_object_get(said, "persistDecision"));
+}
+
 /* ---- What it covers ---- */
 
 /* The run's own, and those of what it goes on from, are for all of its questions. */

@@ -51,6 +51,9 @@ struct grant_answer {
 enum err_code grant_words_check(const json_t *said, const char *path,
                                 struct err *err) MUST_CHECK;
 
+/* Whether it has a word of these. */
+bool grant_is_said(const json_t *said);
+
 /* Appends what is to be remembered. ERR_INVALID for what cannot be, with everything as it was. */
 enum err_code grants_make(const json_t *said, const char *path,
                           const struct grant_answer *answer, struct grant_row **grants,

@@ -191,9 +191,8 @@ static void clear_dirty(struct run *run)
     call_rows_free(TAKE(run->dirty_calls), run->dirty_call_count);
     variables_free(TAKE(run->dirty_variables), run->dirty_variable_count);
     approval_rows_free(TAKE(run->dirty_approvals), run->dirty_approval_count);
-    grant_rows_free(TAKE(run->dirty_grants), run->dirty_grant_count);
     run->dirty_item_count = run->dirty_step_count = run->dirty_call_count = 0;
-    run->dirty_variable_count = run->dirty_approval_count = run->dirty_grant_count = 0;
+    run->dirty_variable_count = run->dirty_approval_count = 0;
 }
 
 void run_free(struct run *run)

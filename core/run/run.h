@@ -195,8 +195,6 @@ struct run {
     size_t dirty_variable_count;
     struct approval_row *dirty_approvals;
     size_t dirty_approval_count;
-    struct grant_row *dirty_grants;
-    size_t dirty_grant_count;
     bool urgent;                   /* do not wait for the flush timer */
     bool barrier;                  /* frames from here on wait for the next write */
     bool release, ready;           /* give up the lease with the next write */
@@ -349,7 +347,6 @@ void run_put_call(struct run *run, const struct call_row *row);
 /* Takes what it owns. Of a run that is not stored it is in its memory at once. */
 void run_put_variable(struct run *run, struct variable *variable);
 void run_put_approval(struct run *run, const struct approval_row *row);
-void run_put_grant(struct run *run, struct grant_row *grant); /* takes what it owns */
 /* What is told from here on waits for the next write. */
 void run_raise_barrier(struct run *run);
 /* Once everything so far is committed: `then`. At once for runs that are not stored. */

@@ -405,10 +405,8 @@ static char *shown_details(const struct call *call)
 }
 
 /* `owner` has taken it up; "" for nobody. */
-static void put_row(struct run *run, const struct call *call, enum approval_status status,
-                    const char *owner)
+static void put_row(struct run *run, const struct call *call, const char *owner)
 {
-    bool decided = status != APPROVAL_PENDING;
     char definition[PERMISSION_KEY_SIZE];
     struct approval_row row = {
         .server_label = mem_strdup(label_of(call)),
@@ -417,11 +415,9 @@ static void put_row(struct run *run, const struct call *call, enum approval_stat
         .policy = mem_strdup(policy_of(run, call)),
         .kind = kind_of(call),
         .details = shown_details(call),
-        .held = call->withheld && !decided ? run_held_text(call) : NULL,
-        .reason = mem_strdup(call->reason),
-        .status = status,
+        .held = call->withheld ? run_held_text(call) : NULL,
+        .status = APPROVAL_PENDING,
         .created_at = clock_wall_us(),
-        .decided_at = decided ? clock_wall_us() : 0,
     };
 
     memcpy(row.id, question_id(call), sizeof(row.id));
@@ -468,7 +464,7 @@ void run_show_approvals(struct run *run)
             continue;
         if (!run_is_assistants(run))
             show_question(run, call);
-        put_row(run, call, APPROVAL_PENDING, "");
+        put_row(run, call, "");
     }
 }
 
@@ -478,7 +474,7 @@ void run_store_questions(struct run *run, const char *owner)
 {
     for (unsigned i = 0; i < run->call_count; i++) {
         if (is_asked_about(&run->calls[i]))
-            put_row(run, &run->calls[i], APPROVAL_PENDING, owner);
+            put_row(run, &run->calls[i], owner);
     }
 }
 
@@ -639,52 +635,17 @@ static bool asked_about_another(const struct call *call, const char *question)
     return is_another(call, json_get_string(details, "definition", NULL));
 }
 
-/* Once, before the call begins: what was revoked since does not come back. An answer that asks for
- * what cannot be is none. */
-static void remember(struct run *run, const struct call *call, struct approval_reply *reply)
-{
-    AUTO_FREE char *memory = call->withheld ? NULL : run_grant_memory(run, call);
-    struct grant_row *grants = NULL;
-    size_t count = 0;
-    struct err err;
-
-    if (reply->unreadable)
-        return;
-    if (grants_make(
-            reply->said, "",
-            &(struct grant_answer){.approval_id = call->approval_id,
-                                   .memory = memory,
-                                   .definition = call->recall ? call->recall->definition : NULL,
-                                   .approve = reply->approve,
-                                   .reason = reply->reason,
-                                   .run = run->row.id},
-            &grants, &count, &err)) {
-        reply->approve = false;
-        free(reply->reason);
-        reply->reason = mem_strdup(err.text);
-    }
-    for (size_t i = 0; !call->begun && i < count; i++)
-        run_put_grant(run, &grants[i]);
-    grant_rows_free(grants, count);
-}
-
-static void restore_of_thread(struct run *run, struct call *call, const struct call_row *row)
+/* What of the answer is remembered, was stored with it. */
+static void restore_of_thread(struct call *call, const struct call_row *row)
 {
     struct approval_reply reply = approval_reply_parse(row->output ? row->output : "");
     json_auto_t *asked = json_parse_own(row->arguments);
-    bool open = call->use && !call->settled;
 
     call->changed = reply.approve && asked_about_another(call, row->arguments);
     if (!call->changed)
         (void)snprintf(call->approval_id, sizeof(call->approval_id), "%s", row->call_id);
-    if (open && !call->changed) {
-        run_note_recall(run, call, is_permission(asked) ? asked : NULL);
-        remember(run, call, &reply);
-    }
     if (!reply.approve)
         refuse(call, reason_of(asked, reply.reason));
-    if (open && !call->changed)
-        put_row(run, call, reply.approve ? APPROVAL_APPROVED : APPROVAL_REJECTED, run->row.id);
     approval_reply_clear(&reply);
 }
 
@@ -695,14 +656,11 @@ static void decide_result(struct run *run, struct call *call, const struct call_
 
     (void)snprintf(call->withheld->approval_id, sizeof(call->withheld->approval_id), "%s",
                    row->call_id);
-    remember(run, call, &reply);
     if (!reply.approve) {
         free(call->reason);
         call->reason =
             mem_strdup(reply.reason && *reply.reason ? reply.reason : WITHHELD_REFUSED);
     }
-    if (call->use)
-        put_row(run, call, reply.approve ? APPROVAL_APPROVED : APPROVAL_REJECTED, run->row.id);
     run_decide_result(run, call, reply.approve);
     approval_reply_clear(&reply);
 }
@@ -712,7 +670,7 @@ static void restore_answer(struct run *run, struct call *call, const struct call
     if (call->withheld)
         decide_result(run, call, row);
     else
-        restore_of_thread(run, call, row);
+        restore_of_thread(call, row);
 }
 
 void run_restore_decision(struct run *run, struct call *call, const struct call_row *rows,

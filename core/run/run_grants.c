@@ -91,7 +91,8 @@ static bool has_patterns(const json_t *permission)
     return json_array_size(patterns) && *json_get_string(permission, "type", "");
 }
 
-void run_note_recall(struct run *run, struct call *call, const json_t *permission)
+/* `permission` is what the call asks for, {"type", "patterns", ...}; or NULL. */
+static void note_recall(struct run *run, struct call *call, const json_t *permission)
 {
     bool itself;
 
@@ -317,7 +318,7 @@ void run_recall_grants(struct run *run, void (*then)(struct run *run))
         struct call *call = &run->calls[i];
 
         if (!*call->approval_id)
-            run_note_recall(run, call, call_permission(call));
+            note_recall(run, call, call_permission(call));
         wanted = wanted || is_looked_for(call);
     }
     if (!wanted) {

@@ -42,10 +42,6 @@ void run_recall_grants(struct run *run, void (*then)(struct run *run));
 void run_collect_recalled(struct run *run);
 void run_stop_recalling(struct run *run);
 
-/* The same without looking up: for a call whose answer has come. `permission` is what was asked for
- * with it, {"type", "patterns", ...}; or NULL. */
-void run_note_recall(struct run *run, struct call *call, const json_t *permission);
-
 /* By which matches an answer about the call may be remembered; NULL for none. New reference. */
 json_t *recall_matches(const struct recall *recall);
 

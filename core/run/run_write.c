@@ -109,14 +109,6 @@ void run_put_approval(struct run *run, const struct approval_row *row)
     approval_row_copy(&run->dirty_approvals[run->dirty_approval_count++], row);
 }
 
-void run_put_grant(struct run *run, struct grant_row *grant)
-{
-    run->dirty_grants =
-        mem_resize(run->dirty_grants, run->dirty_grant_count + 1, sizeof(*run->dirty_grants));
-    run->dirty_grants[run->dirty_grant_count++] = *grant;
-    *grant = (struct grant_row){0};
-}
-
 /* ---- Publishing ---- */
 
 /* Drops `count` frames from the front; a frame ends in an empty line and has no other. */
@@ -278,8 +270,6 @@ static void start_write(struct run *run)
                    run_variable_scope(run));
     write->approvals = TAKE(run->dirty_approvals);
     write->approval_count = run->dirty_approval_count;
-    write->grants = TAKE(run->dirty_grants);
-    write->grant_count = run->dirty_grant_count;
     write->log_last = -1;
     if (run_is_resumable(run) && run->frames.count)
         carry_log(run, write);
@@ -291,7 +281,6 @@ static void start_write(struct run *run)
     run->dirty_item_count = run->dirty_step_count = run->dirty_call_count = 0;
     run->dirty_variable_count = 0;
     run->dirty_approval_count = 0;
-    run->dirty_grant_count = 0;
     run->dirty_row = run->urgent = false;
     run->write = write;
     loop_timer_stop(run->loop, &run->flush);
@@ -302,7 +291,7 @@ static bool has_dirt(const struct run *run)
 {
     return run->dirty_row || run->dirty_item_count || run->dirty_step_count ||
            run->dirty_call_count || run->dirty_variable_count || run->dirty_approval_count ||
-           run->dirty_grant_count || (run_is_resumable(run) && run->frames.count);
+           (run_is_resumable(run) && run->frames.count);
 }
 
 /* Is it time? If not yet, sees to it that it will be. */

@@ -13,11 +13,13 @@ enum err_code approvals_take(struct db *db, const char *project, const char *res
                              struct approval_answer *answers, size_t count,
                              const struct approval_grants *grants, struct err *err) MUST_CHECK;
 
-/* The answer to the question of a run of a thread, whose lease is locked. *ret_first is false when it
- * was given before; ERR_TAKEN when that was another. */
-enum err_code approval_decide_of_run(struct db *db, const char *project, const char *run_id,
-                                     const struct approval_answer *answer, bool *ret_first,
-                                     struct err *err) MUST_CHECK;
+/* Answers to questions of a run of a thread, whose lease is locked, and what is remembered of them (or
+ * NULL); those to anything else are passed over. *ret_first is how many were not given before;
+ * ERR_TAKEN when one was given otherwise, or too late to be remembered. */
+enum err_code approvals_decide_of_run(struct db *db, const char *project, const char *run_id,
+                                      const struct approval_answer *answers, size_t count,
+                                      const struct approval_grants *grants, size_t *ret_first,
+                                      struct err *err) MUST_CHECK;
 
 /* Answers that are given again, each to another question. *ret_decided is false when one of these is no
  * question, or open; ERR_TAKEN when one was decided otherwise. */

@@ -47,6 +47,23 @@ enum err_code store_approvals_of_run(struct store *store, const char *project,
     return read_all(store, &select, &args, ret_rows, ret_count, err);
 }
 
+enum err_code store_approvals_named(struct store *store, const char *project,
+                                    const char *run_id, const char *const *ids, size_t id_count,
+                                    struct approval_row **ret_rows, size_t *ret_count,
+                                    struct err *err)
+{
+    static const struct db_statement select = {"store_approvals_named",
+                                               "SELECT " APPROVAL_COLUMNS " FROM approvals a"
+                                               " WHERE a.project_id = $1 AND a.run_id = $2"
+                                               " AND a.id = ANY ($3::text[])"};
+    AUTO_DB_ARGS args = {0};
+
+    db_arg_text(&args, project);
+    db_arg_text(&args, run_id);
+    db_arg_texts(&args, ids, id_count);
+    return read_all(store, &select, &args, ret_rows, ret_count, err);
+}
+
 /* A run of the same thread waits for submit_tool_outputs, and for nobody else. */
 enum err_code store_approvals_of_thread(struct store *store, const char *project,
                                         const char *thread_id, const char *last_run,
@@ -78,14 +95,20 @@ static enum approval_event event_of(const struct approval_answer *answer)
     return answer->approve ? APPROVAL_EV_APPROVE : APPROVAL_EV_REJECT;
 }
 
+static enum err_code already_decided(const char *id, enum approval_status status,
+                                     struct err *err)
+{
+    return err_set_api(err, ERR_TAKEN, "approval_already_decided", "approval_request_id",
+                       "Approval request '%.64s' was already decided: it is %s.", id,
+                       approval_status_name(status));
+}
+
 static enum err_code check_decision(const char *id, enum approval_status status,
                                     const struct approval_answer *answer, struct err *err)
 {
     if (approval_status_next(status, event_of(answer)) != APPROVAL_STATUS_NONE)
         return ERR_OK;
-    return err_set_api(err, ERR_TAKEN, "approval_already_decided", "approval_request_id",
-                       "Approval request '%.64s' was already decided: it is %s.", id,
-                       approval_status_name(status));
+    return already_decided(id, status, err);
 }
 
 /* A response that has ended badly may be followed by another with the same answer; one that is not
@@ -97,7 +120,7 @@ static enum err_code lock_answered(struct db *db, const char *project, const cha
         "approvals_lock",
         "SELECT a.id, " APPROVAL_STATUS ", a.used_by, EXISTS (SELECT FROM runs r"
         "  WHERE r.project_id = a.project_id AND r.id = a.used_by"
-        "  AND r.status NOT IN ('failed', 'cancelled'))"
+        "  AND r.status NOT IN ('failed', 'cancelled')), a.run_id"
         " FROM approvals a WHERE a.project_id = $1 AND a.id = ANY ($2::text[])"
         " ORDER BY a.id FOR UPDATE OF a"};
     AUTO_DB_ARGS args = {0};
@@ -359,17 +382,51 @@ enum err_code store_approval_decide(struct store *store, const char *project,
     return rc ? rc : store_approval_get(store, project, answer->id, ret_row, err);
 }
 
-enum err_code approval_decide_of_run(struct db *db, const char *project, const char *run_id,
-                                     const struct approval_answer *answer, bool *ret_first,
-                                     struct err *err)
+/* Those of the locked questions of the run that are open; the caller has room for all. */
+static enum err_code find_first(const struct db_rows *rows, const char *run_id,
+                                const struct approval_answer *answers, size_t count,
+                                const struct approval_grants *grants,
+                                struct approval_answer *ret_first, size_t *ret_count,
+                                struct err *err)
 {
-    enum approval_status status;
-    enum err_code rc = lock_one(db, project, answer, &status, err);
+    *ret_count = 0;
+    for (size_t row = 0; row < db_count(rows); row++) {
+        const char *id = db_text(rows, row, 0);
+        const struct approval_answer *answer = &answers[place_of(answers, count, id)];
+        enum approval_status status = approval_status_parse(db_text(rows, row, 1));
+        enum err_code rc;
 
-    if (rc)
-        return rc;
-    *ret_first = status == APPROVAL_PENDING;
-    return *ret_first ? put_answers(db, project, run_id, answer, 1, err) : ERR_OK;
+        if (strcmp(db_text(rows, row, 4), run_id) != 0)
+            continue;
+        rc = check_decision(id, status, answer, err);
+        if (!rc && status == APPROVAL_EXPIRED && grants && grants->count)
+            rc = already_decided(id, status, err);
+        if (rc)
+            return rc;
+        if (status == APPROVAL_PENDING)
+            ret_first[(*ret_count)++] = *answer;
+    }
+    return ERR_OK;
+}
+
+enum err_code approvals_decide_of_run(struct db *db, const char *project, const char *run_id,
+                                      const struct approval_answer *answers, size_t count,
+                                      const struct approval_grants *grants, size_t *ret_first,
+                                      struct err *err)
+{
+    AUTO_FREE const char **ids = mem_new_array(const char *, count + 1);
+    AUTO_FREE struct approval_answer *first = mem_new_array(struct approval_answer, count + 1);
+    AUTO_DB_ROWS *rows = NULL;
+    enum err_code rc;
+
+    for (size_t i = 0; i < count; i++)
+        ids[i] = answers[i].id;
+    rc = lock_answered(db, project, ids, count, &rows, err);
+    if (!rc)
+        rc = find_first(rows, run_id, answers, count, grants, first, ret_first, err);
+    if (!rc)
+        rc = put_answers(db, project, run_id, first, *ret_first, err);
+    return rc ? rc : put_grants(db, project, grants, err);
 }
 
 static enum err_code check_repeat(const struct db_rows *rows,

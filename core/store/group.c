@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/store/grant_sql.h"
 #include "core/store/load.h"
 #include "core/store/puts.h"
 #include "core/store/variable_sql.h"
@@ -160,7 +159,7 @@ static int64_t lease_fence(const struct run_write *write)
 static bool has_state(const struct run_write *write)
 {
     return has_status(write) || write->item_count || write->step_count || write->call_count ||
-           write->approval_count || write->grant_count;
+           write->approval_count;
 }
 
 static int64_t last_seq(const struct run_write *write)
@@ -421,20 +420,6 @@ static void send_approvals(struct sending *sending)
     send_batch(sending, &approvals_put, &batch);
 }
 
-static void send_grants(struct sending *sending)
-{
-    AUTO_BATCH batch = {0};
-
-    for (size_t i = 0; i < sending->group->count; i++) {
-        const struct run_write *write = sending->group->writes[i];
-        const struct put_owner owner = owner_of(sending, write);
-
-        for (size_t k = 0; k < write->grant_count; k++)
-            grant_add(&batch, &owner, &write->grants[k]);
-    }
-    send_batch(sending, &grants_put, &batch);
-}
-
 static bool add_scopes(struct batch *scopes, const struct group *group)
 {
     for (size_t i = 0; i < group->count; i++) {
@@ -611,7 +596,6 @@ static void send_group(struct sending *sending)
     send_calls(sending);
     send_variables(sending);
     send_approvals(sending);
-    send_grants(sending);
     send_log(sending);
     if (any(sending->group, gives_back) || any(sending->group, drops_lease)) {
         send_counts(sending);

@@ -277,12 +277,26 @@ static enum err_code refuse(struct db *db, const struct submission *submission,
     return refusal->code;
 }
 
+/* Who looks at a question finds it decided as soon as the run goes on. */
+static enum err_code decide_questions(struct db *db, const struct submission *submission,
+                                      size_t *ret_first, struct err *err)
+{
+    AUTO_FREE struct approval_answer *answers =
+        mem_new_array(struct approval_answer, submission->count + 1);
+
+    for (size_t i = 0; i < submission->count; i++)
+        answers[i] = as_decision(&submission->answers[i]);
+    return approvals_decide_of_run(db, submission->project, submission->run_id, answers,
+                                   submission->count, submission->grants, ret_first, err);
+}
+
 static enum err_code submit_in(struct db *db, const struct submission *submission,
                                struct run_load *load, bool *ret_repeated, struct err *err)
 {
     struct idempotency_claim claim;
     struct lease_row lease;
     struct err refusal = {0};
+    size_t first = 0;
     enum err_code rc;
 
     rc = lock_and_find(db, submission->project, submission->thread_id, submission->run_id,
@@ -301,7 +315,8 @@ static enum err_code submit_in(struct db *db, const struct submission *submissio
         rc = check_answers(db, submission, &refusal);
     if (rc)
         return refuse(db, submission, &refusal, load, ret_repeated, err);
-    return accept(db, submission, load, err);
+    rc = decide_questions(db, submission, &first, err);
+    return rc ? rc : accept(db, submission, load, err);
 }
 
 enum err_code store_run_submit(struct store *store, const struct submission *submission,
@@ -381,18 +396,19 @@ static enum err_code require_others(struct db *db, const struct submission *subm
 static enum err_code decide_in(struct db *db, const struct submission *submission,
                                struct run_load *load, bool *ret_goes_on, struct err *err)
 {
-    struct approval_answer answer = as_decision(submission->answers);
-    bool first = false, others = false;
+    bool others = false;
     struct lease_row lease;
+    size_t first = 0;
     enum err_code rc = lock_and_find(db, submission->project, submission->thread_id,
                                      submission->run_id, &lease, load, err);
 
     *ret_goes_on = false;
     if (!rc)
-        rc = approval_decide_of_run(db, submission->project, submission->run_id, &answer,
-                                    &first, err);
-    if (rc || !first)
+        rc = decide_questions(db, submission, &first, err);
+    if (rc)
         return rc;
+    if (!first)
+        return db_commit(db, err);
     rc = check_status(&load->run, err);
     if (!rc)
         rc = waits_for_others(db, submission, &others, err);

@@ -110,7 +110,7 @@ struct tool_answer {
     const char *call_id;
     const char *output;
     bool approve;       /* what the output says to a question */
-    const char *reason; /* and why; of store_run_decide() only, NULL for none */
+    const char *reason; /* and why; NULL for none */
 };
 
 struct submission {
@@ -119,6 +119,7 @@ struct submission {
     const char *run_id;
     const struct tool_answer *answers;
     size_t count;
+    const struct approval_grants *grants;  /* what is remembered of them; or NULL */
     const unsigned char *hash;             /* 32 bytes, of the canonical answers */
     const struct idempotency *idempotency; /* or NULL */
     size_t context_limit;
@@ -131,15 +132,16 @@ struct submission {
  * ERR_CONFLICT: "Runs in status "X" do not accept tool outputs.";
  * ERR_INVALID: "Expected tool outputs for call_ids ['a', 'b'], got ['a']" unless the ids are exactly
  * the required ones (order does not matter); nothing is stored then. A question that was decided before
- * may be among them with the same answer; ERR_TAKEN with another. */
+ * may be among them with the same answer; ERR_TAKEN with another. With the answers to questions these
+ * are decided, and what is remembered is. */
 enum err_code store_run_submit(struct store *store, const struct submission *submission,
                                struct run_load *ret_load, bool *ret_repeated,
                                struct err *err) MUST_CHECK;
 
 /* Decides one question of a run in requires_action, as the only answer of a submission. When nothing
  * else is required, the run is moved and loaded as by store_run_submit(), and *ret_goes_on set;
- * otherwise the answer waits for the others, and only ret_load->run is filled in. The same answer
- * again changes nothing; another one is ERR_TAKEN. */
+ * otherwise the answer waits for the others, and only ret_load->run is filled in. Of the same answer
+ * again only what is to be remembered counts; another one is ERR_TAKEN. */
 enum err_code store_run_decide(struct store *store, const struct submission *submission,
                                struct run_load *ret_load, bool *ret_goes_on,
                                struct err *err) MUST_CHECK;

@@ -72,7 +72,6 @@ void run_write_free(struct run_write *write)
     call_rows_free(write->calls, write->call_count);
     variables_free(write->variables, write->variable_count);
     approval_rows_free(write->approvals, write->approval_count);
-    grant_rows_free(write->grants, write->grant_count);
     free(write->log_bytes);
     free(write);
 }

@@ -71,8 +71,6 @@ struct run_write {
     size_t call_count;
     struct approval_row *approvals;
     size_t approval_count;
-    struct grant_row *grants;
-    size_t grant_count;
 
     /* Put into that scope: what tools gave and were given. */
     char variable_scope[ID_SIZE];

@@ -352,6 +352,58 @@ def test_F35_a_run_remembers_for_its_assistant(client, upstream, log):
     assert begin(client, [ONCE], extra_body=ASKED_ONCE).status == "requires_action"
 
 
+def grants_of(http, run):
+    return http.get(f"/v1/runnel/approval_grants?scope_id={run.thread_id}").json()["data"]
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["waits", "gone-on"])
+def test_F35_F44_the_same_answer_again_may_say_what_is_remembered(client, http, upstream, log, late):
+    """Whether the run still waits for others or has gone on with the first answer."""
+    asks_for(upstream, call("get_weather", 1, city="Bern"),
+             call("test_count", 2, path=log.name, text="counted"), text="All.")
+    run = begin(client, [WEATHER, ONCE], extra_body=ASKED_ONCE)
+    weather, question = asked(run)
+    first = {"approve": True, "persistDecision": False}
+    assert decide(http, question.id, **first).status_code == 200
+    if late:
+        submit(client, run, {weather.id: "sunny"})
+    assert grants_of(http, run) == []
+    refused = decide(http, question.id, approve=False, remember={"match": "tool"})
+    assert refused.status_code == 409 and grants_of(http, run) == []
+    again = decide(http, question.id, approve=True, remember={"match": "tool", "scope": "thread"})
+    assert again.status_code == 200, again.text
+    (grant,) = grants_of(http, run)
+    assert grant["match"] == "tool" and grant["approve"] and grant["approval_id"] == question.id
+    if not late:
+        run = submit(client, run, {weather.id: "sunny"})
+        assert run.status == "completed" and grants_of(http, run) == [grant]
+    assert log.lines() == ["call_2"]
+
+
+def test_F35_F44_what_is_submitted_again_may_say_what_is_remembered(client, http, upstream, log):
+    asks_for(upstream, call("get_weather", 1, city="Bern"),
+             call("test_count", 2, path=log.name, text="counted"), text="All.")
+    run = begin(client, [WEATHER, ONCE], extra_body=ASKED_ONCE)
+    weather, question = asked(run)
+    assert decide(http, question.id, approve=True, persistDecision=False).status_code == 200
+    run = submit(client, run, {weather.id: "sunny", question.id: json.dumps(
+        {"approve": True, "remember": {"match": "tool"}})})
+    assert run.status == "completed" and log.lines() == ["call_2"]
+    (grant,) = grants_of(http, run)
+    assert grant["match"] == "tool" and grant["approval_id"] == question.id
+
+
+def test_F35_F46_what_has_expired_is_not_remembered(client, http, upstream, log):
+    asks_for(upstream, call("test_count", path=log.name))
+    run = begin(client, [ONCE], extra_body=ASKED_ONCE)
+    (question,) = asked(run)
+    client.beta.threads.runs.cancel(run.id, thread_id=run.thread_id)
+    settled(client, run)
+    late = decide(http, question.id, approve=False, remember={"match": "tool"})
+    assert late.status_code == 409 and late.json()["error"]["code"] == "approval_already_decided"
+    assert "it is expired" in late.json()["error"]["message"] and grants_of(http, run) == []
+
+
 @pytest.mark.parametrize("said, why", [
     ({"remember": {"scope": "all"}}, "Invalid value for 'remember.scope'"),
     ({"remember": {"scope": "user"}}, "names no 'user'"),
@@ -359,7 +411,10 @@ def test_F35_a_run_remembers_for_its_assistant(client, upstream, log):
 def test_F35_F44_what_cannot_be_remembered_is_a_refusal(client, http, upstream, log, said, why):
     asks_for(upstream, call("test_count", path=log.name, text="counted"), text="Well.")
     run = begin(client, [ONCE], extra_body=ASKED_ONCE)
-    run = submit(client, run, {asked(run)[0].id: json.dumps({"approve": True, **said})})
+    (question,) = asked(run)
+    run = submit(client, run, {question.id: json.dumps({"approve": True, **said})})
     assert run.status == "completed" and log.lines() == []
     assert why in told(upstream.chats()[-1])["call_1"]
-    assert http.get(f"/v1/runnel/approval_grants?scope_id={run.thread_id}").json()["data"] == []
+    assert grants_of(http, run) == []
+    shown = http.get(f"/v1/runnel/approvals/{question.id}").json()
+    assert shown["status"] == "rejected" and why in shown["reason"]

@@ -1,6 +1,7 @@
 """What happens in an order that is possible, but rare: a thread of the server is held at a fault
 point while others overtake it."""
 
+import json
 import threading
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from harness import shapes
 from harness.faults import Log, listen, whole_frames
 from harness.server import eventually
+from harness.tools import asks_for, call
 
 pytestmark = [pytest.mark.slow, pytest.mark.threads]
 
@@ -138,3 +140,41 @@ def test_a_lease_that_was_given_back_is_not_taken_for_lost(start_fault_server, u
         if status == "completed" and server.has_fired():
             return
     raise AssertionError("the end was never reached")
+
+
+@pytest.mark.parametrize("approve", [True, False])
+def test_F44_F46_a_question_is_decided_when_its_answer_is_stored(fault_server, upstream, log, approve):
+    """Whoever looks before the run has gone on with it finds it decided, and so does whoever comes after
+    a crash; what was to be remembered is."""
+    api = fault_server.api()
+    asks_for(upstream, call("test_count", path=log.name, text="counted"), text="Well.")
+    assistant = api.post("/assistants", json={"model": "demo"}).json()["id"]
+    run = api.post("/threads/runs", json={
+        "assistant_id": assistant, "thread": {"messages": [{"role": "user", "content": "go"}]},
+        "tools": [{"type": "mcp", "server_label": "test", "server_url": "builtin:test"}],
+        "runnel": {"permissions": {"test": {"permissionLevel": "moderate"}}}}).json()
+    path = f"/threads/{run['thread_id']}/runs/{run['id']}"
+    run = eventually(lambda: api.get(path).json(), lambda r: r["status"] == "requires_action")
+    (question,) = run["required_action"]["submit_tool_outputs"]["tool_calls"]
+    fault_server.arm("run.write:1:hold")
+    said = json.dumps({"approve": approve, "reason": "as I say"})
+    assert api.post(f"{path}/submit_tool_outputs", json={
+        "tool_outputs": [{"tool_call_id": question["id"], "output": said}]}).status_code == 200
+    eventually(fault_server.has_fired)
+
+    def check(api):
+        shown = api.get(f"/runnel/approvals/{question['id']}").json()
+        assert shown["status"] == ("approved" if approve else "rejected"), shown
+        assert shown["used_by"] == run["id"] and shown["reason"] == "as I say"
+        (grant,) = api.get(f"/runnel/approval_grants?scope_id={run['thread_id']}").json()["data"]
+        assert grant["approve"] is approve and grant["approval_id"] == question["id"]
+    check(api)
+    assert log.lines() == []
+    fault_server.kill()
+    fault_server.arm()
+    fault_server.start()
+    api = fault_server.api()
+    check(api)
+    eventually(lambda: api.get(path).json(), lambda r: r["status"] == "completed", seconds=40)
+    assert log.lines() == (["call_1"] if approve else [])
+    check(api)

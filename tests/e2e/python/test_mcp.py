@@ -1166,4 +1166,7 @@ def test_F47_F110_a_run_asks_anew_about_a_tool_that_changed(start_server, tmp_pa
     second, run = approve(run)
     assert second["id"] != first["id"]
     assert json.loads(second["function"]["arguments"])["changed"] is True
+    for question in (first, second):  # none waits for an answer any more
+        shown = server.http().get(f"/v1/runnel/approvals/{question['id']}").json()
+        assert (shown["status"], shown["used_by"]) == ("approved", run["id"])
     assert run["status"] == "completed" and len(bad.messages("tools/call")) == 1

@@ -10,6 +10,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/mem.h"
+#include "core/store/approvals.h"
 #include "core/store/grants.h"
 #include "tests/integration/core/store/samples.h"
 #include "tests/support/pg_fixture.h"
@@ -34,14 +35,32 @@ static void put_of(const char *tool, const char *scope, const char *scope_id, co
         .created_at = clock_wall_us(),
     };
 
+    struct approval_grants grants = {.rows = &grant, .count = 1};
+    struct approval_row asked = {
+        .server_label = mem_strdup("a"),
+        .tool = mem_strdup("b"),
+        .arguments = mem_strdup("{}"),
+        .policy = mem_strdup("ask-once"),
+        .status = APPROVAL_PENDING,
+    };
+    struct approval_answer answer = {.approve = approve};
+    struct approval_row decided;
+
     id_make(ret_id, "grant_");
     memcpy(grant.id, ret_id, ID_SIZE);
-    (void)snprintf(grant.approval_id, sizeof(grant.approval_id), "mcpr_1");
+    id_make(asked.id, "mcpr_");
+    memcpy(asked.run_id, run.id, sizeof(asked.run_id));
+    memcpy(grant.approval_id, asked.id, sizeof(grant.approval_id));
+    answer.id = grant.approval_id;
     write->create = true;
-    write->grants = mem_new(struct grant_row);
-    *write->grants = grant;
-    write->grant_count = 1;
+    write->approvals = mem_new(struct approval_row);
+    write->approval_count = 1;
+    *write->approvals = asked;
     assert_int_equal(sample_put(store, write), ERR_OK);
+    assert_int_equal(store_approval_decide(store, PROJECT, &answer, &grants, &decided, NULL),
+                     ERR_OK);
+    approval_row_clear(&decided);
+    grant_row_clear(&grant);
     run_row_clear(&run);
 }
 
