@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/base/clock.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/run/run_approvals.h"
@@ -59,9 +58,7 @@ void run_check_result(const struct run *run, struct call *call)
 void run_withhold_variable(struct call *call, const struct variable *variable)
 {
     json_decref(call->withheld->variable);
-    call->withheld->variable = json_build(
-        "{s:s, s:s, s:s, s:I}", "name", variable->name, "value", variable->value, "description",
-        variable->description, "created_at", (json_int_t)variable->created_at);
+    call->withheld->variable = withheld_hold(variable);
 }
 
 void run_freeze_result(struct call *call, const char *text)
@@ -181,22 +178,6 @@ static void change_item(struct run *run, const struct call *call, bool approve)
     run_put_item(run, row);
 }
 
-static void make_variable(struct run *run, const json_t *held)
-{
-    struct variable variable = {
-        .type = VARIABLE_TOOL_CALL_RESULT,
-        .plain = true,
-        .value = mem_strdup(json_get_string(held, "value", "")),
-        .description = mem_strdup(json_get_string(held, "description", NULL)),
-        .created_at = json_get_int(held, "created_at", clock_wall_us()),
-    };
-
-    variable.length = (int64_t)variable_length(variable.value);
-    (void)snprintf(variable.name, sizeof(variable.name), "%s",
-                   json_get_string(held, "name", ""));
-    run_put_variable(run, &variable);
-}
-
 /* From here on it is a call like any other. */
 static void note_decided(struct run *run, struct call *call, const char *told)
 {
@@ -211,8 +192,12 @@ void run_decide_result(struct run *run, struct call *call, bool approve)
     AUTO_FREE char *refusal = approve ? NULL : withheld_refusal(call->reason);
 
     change_item(run, call, approve);
-    if (approve && call->withheld->variable)
-        make_variable(run, call->withheld->variable);
+    if (approve && call->withheld->variable) {
+        struct variable variable;
+
+        withheld_variable(call->withheld->variable, &variable);
+        run_put_variable(run, &variable);
+    }
     note_decided(run, call, approve ? call->withheld->text : refusal);
     call->result_rejected = !approve;
     withheld_result_free(TAKE(call->withheld));

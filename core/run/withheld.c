@@ -1,7 +1,9 @@
 #include "core/run/withheld.h"
 
+#include <stdio.h>
 #include <string.h>
 
+#include "core/base/clock.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
 
@@ -84,6 +86,28 @@ void withheld_refuse(json_t *body, const char *reason)
     json_set_string(notes, "status", "result_rejected");
     json_set_string(notes, "reject_reason", reason);
     forget_variable(notes);
+}
+
+json_t *withheld_hold(const struct variable *variable)
+{
+    return json_build("{s:s, s:s, s:s, s:I}", "name", variable->name, "value", variable->value,
+                      "description", variable->description, "created_at",
+                      (json_int_t)variable->created_at);
+}
+
+/* Its time is not that of the answer: whoever goes on from the run sees what it had when it ended. */
+void withheld_variable(const json_t *held, struct variable *ret_variable)
+{
+    *ret_variable = (struct variable){
+        .type = VARIABLE_TOOL_CALL_RESULT,
+        .plain = true,
+        .value = mem_strdup(json_get_string(held, "value", "")),
+        .description = mem_strdup(json_get_string(held, "description", NULL)),
+        .created_at = json_get_int(held, "created_at", clock_wall_us()),
+    };
+    ret_variable->length = (int64_t)variable_length(ret_variable->value);
+    (void)snprintf(ret_variable->name, sizeof(ret_variable->name), "%s",
+                   json_get_string(held, "name", ""));
 }
 
 char *withheld_refusal(const char *reason)

@@ -4,6 +4,8 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "core/tool/variable.h"
+
 /*
  * withheld.h -- the item of a call whose result a person has to let the model see.
  *
@@ -12,7 +14,7 @@
  * the item is all that need be looked at, wherever it was copied to. What a refusal leaves of the item
  * is the refusal.
  *
- * Functions of the item's body; pure.
+ * Functions of the item's body, and of what waits with it; pure.
  */
 
 /* Why, when whoever refused did not say. */
@@ -34,6 +36,10 @@ const char *withheld_told(const json_t *body);
 /* A person has decided. Deciding again, the same way, changes nothing. */
 void withheld_deliver(json_t *body);
 void withheld_refuse(json_t *body, const char *reason);
+
+/* The variable of such a result, which is made when it is approved: as JSON that waits with it, and back. */
+json_t *withheld_hold(const struct variable *variable);
+void withheld_variable(const json_t *held, struct variable *ret_variable);
 
 /* What the model is told of something that was refused. The caller frees. */
 char *withheld_refusal(const char *reason);

@@ -1,9 +1,7 @@
 #include "core/store/approval_results.h"
 
-#include <stdio.h>
 #include <string.h>
 
-#include "core/base/clock.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/run/approval_status.h"
@@ -64,21 +62,11 @@ static enum err_code change_item(struct db *db, const char *project,
 static enum err_code make_variable(struct db *db, const char *project,
                                    const struct answered *answered, struct err *err)
 {
-    const json_t *held = json_object_get(answered->held, "variable");
     const struct put_owner owner = {.project = project, .run_id = text(answered, RUN)};
     const char *scope = text(answered, SCOPE);
-    AUTO_VARIABLE variable = {
-        .type = VARIABLE_TOOL_CALL_RESULT,
-        .plain = true,
-        .value = mem_strdup(json_get_string(held, "value", "")),
-        .description = mem_strdup(json_get_string(held, "description", NULL)),
-        /* Not the time of the answer: whoever goes on from the run sees what it had when it ended. */
-        .created_at = json_get_int(held, "created_at", clock_wall_us()),
-    };
+    AUTO_VARIABLE variable = {0};
 
-    variable.length = (int64_t)variable_length(variable.value);
-    (void)snprintf(variable.name, sizeof(variable.name), "%s",
-                   json_get_string(held, "name", ""));
+    withheld_variable(json_object_get(answered->held, "variable"), &variable);
     return variables_add(db, &owner, scope, &variable, 1, err);
 }
 

@@ -57,6 +57,27 @@ static void F39_what_is_delivered_is_told(void **state)
     assert_string_equal(past_own_output("mcp_call", body), "secret");
 }
 
+static void F43_its_variable_waits_and_comes_back(void **state)
+{
+    AUTO_VARIABLE variable = {.type = VARIABLE_TOOL_CALL_RESULT,
+                              .name = "t_result",
+                              .value = mem_strdup("v\xC3\xA4"),
+                              .description = mem_strdup("Call t with args: "),
+                              .created_at = 5};
+    AUTO_VARIABLE back = {0};
+    json_auto_t *held = withheld_hold(&variable);
+
+    (void)state;
+    withheld_variable(held, &back);
+    assert_string_equal(back.name, variable.name);
+    assert_string_equal(back.value, variable.value);
+    assert_string_equal(back.description, variable.description);
+    assert_int_equal(back.type, VARIABLE_TOOL_CALL_RESULT);
+    assert_int_equal(back.length, 2);
+    assert_int_equal(back.created_at, 5);
+    assert_false(variable_is_trusted(&back));
+}
+
 static void F42_F43_of_what_is_refused_nothing_is_left(void **state)
 {
     json_auto_t *body = withheld_body();
@@ -93,6 +114,7 @@ static void F43_a_hosted_call_keeps_its_output_elsewhere(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(F43_its_variable_waits_and_comes_back),
         cmocka_unit_test(F43_what_waits_is_told_as_a_refusal),
         cmocka_unit_test(F39_what_is_delivered_is_told),
         cmocka_unit_test(F42_F43_of_what_is_refused_nothing_is_left),
