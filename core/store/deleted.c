@@ -69,8 +69,6 @@ static enum err_code delete_active(struct db *db, const char *project, const cha
         "   AND EXISTS (SELECT FROM gone)),"
         " g AS (" GRANTS_DELETE "   AND EXISTS (SELECT FROM gone)),"
         " e AS (DELETE FROM run_events WHERE project_id = $1 AND run_id = $2"
-        "   AND EXISTS (SELECT FROM gone)),"
-        " v AS (DELETE FROM variables WHERE project_id = $1 AND scope_id = $2"
         "   AND EXISTS (SELECT FROM gone))"
         " SELECT id FROM gone"};
     AUTO_DB_ROWS *rows = NULL;
@@ -79,12 +77,12 @@ static enum err_code delete_active(struct db *db, const char *project, const cha
 
     db_arg_text(&args, project);
     db_arg_text(&args, run_id);
-    rc = variables_lock_scope(db, project, run_id, err);
-    if (!rc)
-        rc = db_exec(db, &delete, &args, &rows, err);
+    rc = db_exec(db, &delete, &args, &rows, err);
     if (rc)
         return rc;
-    return db_count(rows) ? ERR_OK : fail_no_run(NULL, run_id, err);
+    if (db_count(rows) == 0)
+        return fail_no_run(NULL, run_id, err);
+    return variables_forget(db, project, run_id, err);
 }
 
 /* Under the lease's lock a response that has not ended does not end meanwhile. */

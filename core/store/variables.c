@@ -4,8 +4,11 @@
 #include <string.h>
 
 #include "core/base/clock.h"
+#include "core/base/ids.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/store/load.h"
+#include "core/store/thread_guard.h"
 #include "core/store/variable_sql.h"
 
 /* clang-format off */
@@ -287,6 +290,32 @@ enum err_code store_variable_stats(struct store *store, const char *project, con
 
 /* ---- Writing ---- */
 
+/*
+ * Whoever deletes a thread or a response removes its variables in the same transaction. So that none
+ * come in behind him, clients and models change them only under the row that he deletes: before the
+ * scope's own lock, as everywhere. Others may do so at the same time.
+ */
+static enum err_code lock_owner(struct db *db, const char *project, const char *scope,
+                                struct err *err)
+{
+    static const struct db_statement lock_thread = {
+        "variables_lock_thread",
+        "SELECT 1 FROM threads WHERE project_id = $1 AND id = $2 FOR KEY SHARE"};
+    static const struct db_statement lock_run = {
+        "variables_lock_run", "SELECT 1 FROM runs WHERE project_id = $1 AND id = $2"
+                              " AND deleted_at IS NULL FOR KEY SHARE"};
+    bool is_thread = id_has_prefix(scope, "thread_");
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    arg_scope(&args, project, scope);
+    rc = db_exec(db, is_thread ? &lock_thread : &lock_run, &args, &rows, err);
+    if (rc || db_count(rows))
+        return rc;
+    return is_thread ? thread_guard_unknown(scope, err) : fail_no_run(NULL, scope, err);
+}
+
 /* What is done before a scope is changed, and after. */
 enum err_code variables_lock_scope(struct db *db, const char *project, const char *scope,
                                    struct err *err)
@@ -395,6 +424,8 @@ enum err_code store_variable_put(struct store *store, const char *project, const
     enum err_code rc = db_begin(store, &db, err);
 
     if (!rc)
+        rc = lock_owner(db, project, scope, err);
+    if (!rc)
         rc = variables_lock_scope(db, project, scope, err);
     if (!rc)
         rc = upsert(db, project, scope, change, how, &rows, err);
@@ -436,6 +467,8 @@ enum err_code store_variables_remove(struct store *store, const char *project,
         db_arg_text(&args, NULL);
     db_arg_text(&args, type);
     db_arg_int(&args, clock_wall_us());
+    if (!rc)
+        rc = lock_owner(db, project, scope, err);
     if (!rc)
         rc = variables_lock_scope(db, project, scope, err);
     if (!rc)

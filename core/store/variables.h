@@ -19,7 +19,8 @@
  * that hides those of ancestors, where there are any. The way up ends at VARIABLE_CHAIN_LIMIT and
  * VARIABLE_ROWS_LIMIT; at both a change takes 15 ms, a look at what is near 1.
  *
- * Whether the scope itself is there, the caller knows. ERR_NOT_FOUND is "Variable 'x' not found."
+ * Whether the scope itself is there, who reads knows; a change to one that is not, or not any more, is
+ * ERR_NOT_FOUND in the words of the thread or response. Otherwise that is "Variable 'x' not found."
  */
 
 enum err_code store_variable_get(struct store *store, const char *project, const char *scope,

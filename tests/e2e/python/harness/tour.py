@@ -236,6 +236,9 @@ class Tour:
         self.ask("GET", f"{base}/stats")
         self.ask("DELETE", f"{base}/a", known=(200, 404))
         self.ask("DELETE", f"/threads/{thread}", known=(200, 404))
+        response = self.ask("POST", "/responses", {"model": "demo", "input": "Hi", "runnel": {
+            "variables_in": [{"name": "a", "value": "1"}]}})["id"]
+        self.ask("DELETE", f"/runnel/responses/{response}/variables/a", known=(200, 404))
 
     def grants(self, approval):
         base = "/runnel/approval_grants"

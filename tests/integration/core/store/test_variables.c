@@ -360,8 +360,9 @@ static void F32_another_project_sees_nothing(void **state)
     assert_int_equal(store_variable_get(store, THEIRS, thread, "a", VARIABLE_READ, &seen, NULL),
                      ERR_NOT_FOUND);
     assert_int_equal(
-        store_variables_remove(store, THEIRS, thread, names, 1, NULL, &removed, NULL), ERR_OK);
-    assert_int_equal(json_array_size(removed), 0);
+        store_variables_remove(store, THEIRS, thread, names, 1, NULL, &removed, NULL),
+        ERR_NOT_FOUND);
+    assert_null(removed);
     expect_is(thread, "a", "1");
 }
 
@@ -778,6 +779,108 @@ static void F25_a_call_remembers_both_its_arguments(void **state)
     run_load_clear(&load);
 }
 
+/* ---- Against deletion ---- */
+
+static int64_t rows_of(const char *scope)
+{
+    return pg_fixture_count("SELECT count(*) FROM variables WHERE scope_id = '%s'", scope);
+}
+
+static void expect_refused(const char *scope, const char *text)
+{
+    static const char *const names[] = {"a"};
+    const struct variable_change change = {
+        .name = "a", .type = VARIABLE_USER_ADD, .value = "1"};
+    json_auto_t *removed = NULL;
+    struct err err;
+
+    assert_int_equal(put_change(scope, &change, VARIABLE_PUT, &err), ERR_NOT_FOUND);
+    assert_string_equal(err.text, text);
+    assert_int_equal(
+        store_variables_remove(store, PROJECT, scope, names, 1, NULL, &removed, &err),
+        ERR_NOT_FOUND);
+    assert_string_equal(err.text, text);
+}
+
+static void F33_nothing_is_put_where_something_was_deleted(void **state)
+{
+    AUTO_FREE char *no_thread = NULL, *no_response = NULL;
+    char thread[ID_SIZE], root[ID_SIZE], child[ID_SIZE];
+
+    (void)state;
+    sample_thread(thread);
+    put(thread, "a", "1");
+    assert_int_equal(store_thread_delete(store, PROJECT, thread, NULL), ERR_OK);
+    no_thread = mem_printf("No thread found with id '%s'.", thread);
+    expect_refused(thread, no_thread);
+    assert_int_equal(rows_of(thread), 0);
+
+    respond("", "", root);
+    put(root, "a", "1");
+    respond(root, "", child);
+    assert_int_equal(store_response_delete(store, PROJECT, root, 0, NULL), ERR_OK);
+    no_response = mem_printf("Response with id '%s' not found.", root);
+    expect_refused(root, no_response);
+    expect_is(child, "a", "1"); /* what it had is there for who went on from it */
+    put(child, "a", "2");
+}
+
+/* One that goes on is deleted as a whole, at any time. */
+static void begin_response(char ret_id[ID_SIZE])
+{
+    struct run_row run = sample_run("", RUN_IN_PROGRESS);
+    struct run_write *write = sample_write(&run, 0);
+
+    write->create = true;
+    assert_int_equal(sample_put(store, write), ERR_OK);
+    memcpy(ret_id, run.id, ID_SIZE);
+    run_row_clear(&run);
+}
+
+#define PUTS_LIMIT 5000
+
+/* Puts until there is nothing left to put to. */
+static void *put_until_gone(void *arg)
+{
+    const char *scope = arg;
+    const struct variable_change change = {
+        .name = "a", .type = VARIABLE_USER_ADD, .value = "1"};
+    enum err_code rc = ERR_OK;
+
+    for (int i = 0; i < PUTS_LIMIT && !rc; i++)
+        rc = put_change(scope, &change, VARIABLE_PUT, NULL);
+    return (void *)(uintptr_t)(rc == ERR_NOT_FOUND);
+}
+
+#define DELETIONS 12
+
+static void F33_a_deletion_leaves_none_behind(void **state)
+{
+    (void)state;
+    for (int round = 0; round < DELETIONS; round++) {
+        char scope[ID_SIZE];
+        pthread_t putters[2];
+        void *fine;
+
+        if (round % 2)
+            sample_thread(scope);
+        else
+            begin_response(scope);
+        for (int i = 0; i < 2; i++)
+            assert_int_equal(pthread_create(&putters[i], NULL, put_until_gone, scope), 0);
+        put(scope, "b", "1"); /* and meanwhile they have begun, or will yet */
+        if (round % 2)
+            assert_int_equal(store_thread_delete(store, PROJECT, scope, NULL), ERR_OK);
+        else
+            assert_int_equal(store_response_delete(store, PROJECT, scope, 0, NULL), ERR_OK);
+        for (int i = 0; i < 2; i++) {
+            pthread_join(putters[i], &fine);
+            assert_non_null(fine);
+        }
+        assert_int_equal(rows_of(scope), 0);
+    }
+}
+
 /* ---- Those that a request gives ---- */
 
 static enum err_code create_with(const char *thread, const struct variable *variables,
@@ -1045,6 +1148,8 @@ int main(void)
         cmocka_unit_test(F27_results_come_with_the_write_of_their_run),
         cmocka_unit_test(F31_they_keep_to_the_limits),
         cmocka_unit_test(F25_a_call_remembers_both_its_arguments),
+        cmocka_unit_test(F33_nothing_is_put_where_something_was_deleted),
+        cmocka_unit_test(F33_a_deletion_leaves_none_behind),
         cmocka_unit_test(F33_they_come_with_their_run),
         cmocka_unit_test(F27_F30_F31_memory_does_what_the_store_does),
         cmocka_unit_test(F31_memory_lets_go_of_what_the_store_does),
