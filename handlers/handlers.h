@@ -70,6 +70,8 @@ extern const struct tool_handler test_careful_handler;
 extern const struct tool_handler test_data_handler;
 extern const struct tool_handler test_lines_handler;
 extern const struct tool_handler test_notes_handler;
+extern const struct tool_handler test_ends_handler, test_ends_final_handler,
+    test_ends_hidden_handler;
 extern const struct tool_handler test_number_handler;
 extern const struct tool_handler test_count_handler;
 extern const struct tool_handler test_count_idempotent_handler;

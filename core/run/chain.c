@@ -175,6 +175,14 @@ char *chain_placeholder(enum chain_stop stop)
     return json_text(output);
 }
 
+char *chain_cancelled(const char *why)
+{
+    json_auto_t *output = json_build("{s:s, s:s, s:s}", "status", "incomplete", "message", why,
+                                     "reason", "cancelled");
+
+    return json_text(output);
+}
+
 static const char silent_en[] =
     "[SYSTEM] Tool calls completed. Please provide a final response "
     "to the user based on the tool results.";

@@ -99,6 +99,8 @@ const char *chain_phase_name(enum chain_phase phase);
 
 /* Instead of the output of a call that was not executed. The caller frees. */
 char *chain_placeholder(enum chain_stop stop);
+/* And of one that its tool says was cancelled, and why. The caller frees. */
+char *chain_cancelled(const char *why);
 
 /* What the model is told last, as a message of the Chat API. New reference. */
 json_t *chain_last_word(const struct chain *chain);

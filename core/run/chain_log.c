@@ -244,6 +244,7 @@ static const struct {
     {"result_rejected",    "⚠️ Rejected: ", true},
     {"rejected",           "⚠️ Rejected: ", true},
     {"not_found",          "⚠️ Rejected: ", true},
+    {"cancelled",          "✗ Failed: ",   true},
 };
 /* clang-format on */
 
@@ -431,6 +432,8 @@ static const char *default_error(const struct chain_call *call)
         return call->error;
     if (strcmp(call->status, "result_rejected") == 0)
         return "Result not approved for LLM";
+    if (strcmp(call->status, "cancelled") == 0)
+        return "Execution cancelled";
     return strcmp(call->status, "success") == 0 ? NULL : "Execution not approved";
 }
 
@@ -445,7 +448,7 @@ static void read_status(struct chain_call *call, const struct item_row *item,
     }
     if (strcmp(call->status, "success") == 0)
         call->data = said;
-    else if (strcmp(call->status, "error") == 0)
+    else if (strcmp(call->status, "error") == 0 || strcmp(call->status, "not_found") == 0)
         call->error = said;
     if (strcmp(call->status, "error") == 0 && says_not_found(call))
         call->status = "not_found";

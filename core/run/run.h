@@ -54,6 +54,8 @@ struct call {
     char *name;
     char approval_id[ID_LIMIT + 1];   /* of the question about it, or "" */
     char *reason;                     /* why it was rejected, or NULL */
+    enum tool_status status;          /* what the tool itself says of how it went */
+    char *why;                        /* and why, when it was rejected or cancelled; or NULL */
     struct call_plan *plan;           /* run_plan.h; NULL: there is none */
     struct recall *recall;            /* what is remembered of it: run_grants.h; or NULL */
     struct withheld_result *withheld; /* run_results.h; NULL: the model is told its result */

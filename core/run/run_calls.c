@@ -25,6 +25,7 @@ static void clear_call(struct call *call)
     free(call->kept);
     resolved_call_free(call->resolved);
     free(call->reason);
+    free(call->why);
     recall_free(call->recall);
     withheld_result_free(call->withheld);
     call_plan_free(call->plan);

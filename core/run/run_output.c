@@ -202,6 +202,12 @@ static bool is_rejected(const struct call *call)
     return call->rejected || call->result_rejected;
 }
 
+/* So says the tool: nothing came of it, and the model is told why. */
+static bool is_undone(const struct call *call)
+{
+    return call->status == TOOL_REJECTED || call->status == TOOL_CANCELLED;
+}
+
 /* Not cut: the client reads it, not the model. */
 static bool is_answer(const struct call *call)
 {
@@ -216,6 +222,10 @@ static char *output_text(const struct run *run, const struct call *call,
 
     if (call->unexecuted)
         return chain_placeholder(run->chain.stop);
+    if (call->status == TOOL_REJECTED)
+        return withheld_refusal(call->why);
+    if (call->status == TOOL_CANCELLED)
+        return chain_cancelled(call->why);
     if (output->rc && !output->result.count)
         return mem_strdup(output->error.text);
     whole = tool_result_text(&output->result);
@@ -295,6 +305,24 @@ static void note_phase(struct item *item, const struct call *call)
         item_note(item, "error_phase", chain_phase_name(phase));
 }
 
+/* In a few words what was done, and what the tool notes. */
+static void note_description(struct item *item, const struct tool_result *result)
+{
+    if (result->title)
+        item_note(item, "title", result->title);
+    if (result->metadata)
+        note_metadata(item, result->metadata);
+}
+
+static const char *status_name(const struct call *call)
+{
+    if (!call->failed)
+        return tool_status_name(TOOL_SUCCESS);
+    if (!call->use)
+        return tool_status_name(TOOL_NOT_FOUND);
+    return tool_status_name(call->status ? call->status : TOOL_ERROR);
+}
+
 /* What the client is told of the result beside its text: in one word how it went, in a few what
  * was done, what the tool notes, and what is no text. */
 static void note_result(struct item *item, const struct call *call,
@@ -305,12 +333,9 @@ static void note_result(struct item *item, const struct call *call,
 
     if (item->tool_type)
         return;
-    item_note(item, "status", !call->failed ? "success" : call->use ? "error" : "not_found");
+    item_note(item, "status", status_name(call));
     note_phase(item, call);
-    if (result->title)
-        item_note(item, "title", result->title);
-    if (result->metadata)
-        note_metadata(item, result->metadata);
+    note_description(item, result);
     attachments = tool_result_attachments(result);
     if (attachments)
         json_set(item->metadata, "attachments", attachments);
@@ -318,7 +343,7 @@ static void note_result(struct item *item, const struct call *call,
 
 static enum item_status status_of(const struct call *call)
 {
-    if (call->unexecuted)
+    if (call->unexecuted || is_undone(call))
         return ITEM_INCOMPLETE;
     return call->failed ? ITEM_FAILED : ITEM_COMPLETED;
 }
@@ -367,6 +392,22 @@ static void close_rejected(struct run *run, struct call *call, const char *text)
     run_close_item(run, ITEM_INCOMPLETE);
 }
 
+/* Neither output nor error, but what the model is told. */
+static void note_undone(const struct run *run, struct item *item, const struct call *call,
+                        const char *text)
+{
+    bool rejected = call->status == TOOL_REJECTED;
+
+    item->output = mem_strdup(text);
+    item_set_field(item, "output", json_null());
+    item_note(item, "status", tool_status_name(call->status));
+    item_note(item, rejected ? "reject_reason" : "reason", call->why);
+    item_note(item, "output", text);
+    note_course(run, item, call);
+    if (call->withheld)
+        withheld_mark(item->metadata);
+}
+
 /* Whose words a log of the call takes: see chain_log.h. */
 static void note_group(struct item *item, const struct call *call)
 {
@@ -384,6 +425,13 @@ static void close_call(struct run *run, struct call *call, const struct tool_out
     note_group(item, call);
     if (is_rejected(call)) {
         close_rejected(run, call, text);
+        return;
+    }
+    if (is_undone(call)) {
+        note_undone(run, item, call, text);
+        note_description(item, &output->result);
+        run_tell_stage(run, item, "failed", NULL);
+        run_close_item(run, ITEM_INCOMPLETE);
         return;
     }
     item->output = mem_strdup(text);
@@ -416,8 +464,13 @@ static void store_hidden_call(struct run *run, struct call *call, const char *te
     item->row.hidden = true;
     if (call->arguments.length)
         buf_add(&item->arguments, call->arguments.data, call->arguments.length);
-    item->output = mem_strdup(text);
     note_group(item, call);
+    if (is_undone(call)) {
+        note_undone(run, item, call, text);
+        run_store_silently(run, item, ITEM_INCOMPLETE);
+        return;
+    }
+    item->output = mem_strdup(text);
     note_course(run, item, call);
     if (call->failed)
         item->error = mem_strdup(text);
@@ -434,6 +487,8 @@ static void end_final_call(struct run *run, struct call *call, const char *text)
     }
     if (call->message && run->open == call->message)
         run_close_part(run);
+    if (is_undone(call))
+        buf_clear(&call->said); /* the message has it */
     if (!call->said.length)
         buf_add_text(&call->said, text);
     run->final_order = mem_resize(run->final_order, run->final_count + 1, sizeof(unsigned));
@@ -455,6 +510,19 @@ static void show_and_close(struct run *run, struct call *call, const struct tool
     close_call(run, call, output, text);
 }
 
+static void take_status(struct call *call, const struct tool_output *output)
+{
+    call->status = output->result.status;
+    if (is_undone(call))
+        call->why = mem_strdup(output->error.text);
+}
+
+/* Nothing is cut off, and nothing kept beside it. */
+static bool is_whole(const struct call *call)
+{
+    return is_answer(call) || is_rejected(call) || is_undone(call);
+}
+
 static void take_tool_end(struct run *run, struct call *call, const struct tool_output *output)
 {
     AUTO_FREE char *whole = NULL;
@@ -464,10 +532,10 @@ static void take_tool_end(struct run *run, struct call *call, const struct tool_
     run->ended_calls++;
     call->failed = output->rc != ERR_OK && !call->unexecuted;
     call->ended_at = clock_wall_us();
+    take_status(call, output);
     run_check_result(run, call);
     whole = is_rejected(call) ? run_refusal_text(call) : output_text(run, call, output);
-    text =
-        is_answer(call) || is_rejected(call) ? kept_text(whole) : shown_text(run, call, whole);
+    text = is_whole(call) ? kept_text(whole) : shown_text(run, call, whole);
     if (call->withheld)
         run_freeze_result(call, text);
     if (call->hidden)

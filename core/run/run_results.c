@@ -136,7 +136,9 @@ void run_ask_results(struct run *run)
 
 void run_describe_result(const struct call *call, json_t *details)
 {
-    json_set_string(details, "status", call->failed ? "error" : "success");
+    json_set_string(
+        details, "status",
+        tool_status_name(call->failed && !call->status ? TOOL_ERROR : call->status));
     json_set_string(details, "output", call->withheld->text);
     json_set_int(details, "length", (json_int_t)variable_length(call->withheld->text));
     json_set_bool(details, "truncated", call->truncated);

@@ -313,6 +313,29 @@ static enum err_code run_plan(struct tool_call *call, struct err *err)
     return tool_call_emit_stage(call, "planned", TAKE(call->permission));
 }
 
+/* What the handler said of itself, where it returned no error. */
+static void take_status(const struct tool_call *call, struct tool_output *end)
+{
+    static const struct {
+        enum err_code rc;
+        const char *before, *after; /* around its name, when it did not say why */
+    } ends[] = {
+        [TOOL_SUCCESS] = {ERR_OK, "", ""},
+        [TOOL_ERROR] = {ERR_UPSTREAM, "", " failed and did not say why"},
+        [TOOL_REJECTED] = {ERR_FORBIDDEN, "", " refused and did not say why"},
+        [TOOL_CANCELLED] = {ERR_CANCELLED, "", " was cancelled"},
+        [TOOL_NOT_FOUND] = {ERR_NOT_FOUND, "Tool ", " not found"},
+    };
+    enum tool_status status = end->result.status;
+
+    end->rc = ends[status].rc;
+    if (end->rc && end->result.why)
+        err_set(&end->error, end->rc, "%s", end->result.why);
+    else if (end->rc)
+        err_set(&end->error, end->rc, "%s%s%s", ends[status].before, call->handler->name,
+                ends[status].after);
+}
+
 void tool_call_execute(struct tool_call *call)
 {
     struct tool_output end = {.kind = TOOL_OUTPUT_END};
@@ -327,6 +350,7 @@ void tool_call_execute(struct tool_call *call)
         end.rc = end.error.code;
     } else {
         tool_result_format(&end.result, call->handler, call->args);
+        take_status(call, &end);
     }
     /* Refused when the timekeeper was faster, or nobody listens: both are fine. */
     (void)!tool_channel_put(call->channel, call->position, &end);

@@ -17,6 +17,14 @@ static const char *const kind_names[] = {
     [TOOL_PART_FILE]  = "file",
     [TOOL_PART_URL]   = "url",
 };
+
+static const char *const status_names[] = {
+    [TOOL_SUCCESS]   = "success",
+    [TOOL_ERROR]     = "error",
+    [TOOL_REJECTED]  = "execution_rejected",
+    [TOOL_CANCELLED] = "cancelled",
+    [TOOL_NOT_FOUND] = "not_found",
+};
 /* clang-format on */
 
 void tool_result_add_part(struct tool_result *result, struct tool_part part)
@@ -53,6 +61,18 @@ void tool_result_describe(struct tool_result *result, const char *title, json_t 
     result->metadata = metadata;
 }
 
+const char *tool_status_name(enum tool_status status)
+{
+    return status_names[status];
+}
+
+void tool_result_end(struct tool_result *result, enum tool_status status, const char *why)
+{
+    free(result->why);
+    result->why = why ? json_clean_utf8(why, strlen(why)) : NULL;
+    result->status = status;
+}
+
 void tool_result_clear(struct tool_result *result)
 {
     for (size_t i = 0; i < result->count; i++) {
@@ -64,6 +84,7 @@ void tool_result_clear(struct tool_result *result)
     json_decref(result->data);
     free(result->title);
     json_decref(result->metadata);
+    free(result->why);
     *result = (struct tool_result){0};
 }
 

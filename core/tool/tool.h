@@ -52,6 +52,18 @@ struct tool_part {
     char *url;       /* owned; NULL unless kind says otherwise */
 };
 
+/* How a call went. A handler that returns ERR_OK has succeeded and one that returns an error has failed,
+ * unless it says otherwise with tool_result_end(). */
+enum tool_status {
+    TOOL_SUCCESS,
+    TOOL_ERROR,     /* like an error, but what it gave is kept: parts, title, metadata */
+    TOOL_REJECTED,  /* it would not do this, or somebody would not have it: nothing was done */
+    TOOL_CANCELLED, /* it was stopped half way, by somebody it answers to */
+    TOOL_NOT_FOUND, /* what was to do it is not there */
+};
+/* As clients see it: "success", "error", "execution_rejected", "cancelled", "not_found". */
+const char *tool_status_name(enum tool_status status);
+
 /* What a call gave: a list of parts, or data that becomes one (`format` of the handler). Zeroed, it
  * is empty. */
 struct tool_result {
@@ -60,6 +72,8 @@ struct tool_result {
     json_t *data;     /* owned; NULL: there are parts */
     char *title;      /* a few words for people, like "Read 3 files"; owned, or NULL */
     json_t *metadata; /* for people and programs, not for the model; owned, or NULL */
+    enum tool_status status;
+    char *why; /* owned; NULL: nothing was said */
 };
 
 /* Bytes of text that are not UTF-8 become U+FFFD. add_part takes what the part owns. */
@@ -70,6 +84,10 @@ void tool_result_add_part(struct tool_result *result, struct tool_part part);
 void tool_result_set_data(struct tool_result *result, json_t *data);
 /* Takes the metadata. Either may be NULL. */
 void tool_result_describe(struct tool_result *result, const char *title, json_t *metadata);
+/* Instead of an error that run() returns, which says no more than that it failed. `why` is a sentence for
+ * the model, or NULL. Of a call that was rejected or cancelled the model is told that, and why, and
+ * nothing else that it gave; of the others the parts, and without any why. */
+void tool_result_end(struct tool_result *result, enum tool_status status, const char *why);
 void tool_result_clear(struct tool_result *result);
 
 /* The parts that are no text, as JSON, for the client. Bytes that are too many for an item are left

@@ -10,12 +10,26 @@ REFUSED = json.dumps({"status": "rejected", "message": "not now"}, separators=("
 LIMIT = {"status": "incomplete", "reason": "max_rounds_reached",
          "message": "Tool chain execution stopped due to max rounds limit"}
 
+CANCELLED = {"status": "incomplete", "message": "moved away", "reason": "cancelled"}
+
+
+def ends(status, **how):
+    return call("test_ends", 1, status=status, **how)
+
+
 # status: the call, of a response: status of the item, its error's text; what the model is told
 TABLE = {
     "success": (call("test_slow", 1, text="fact"), "completed", None, "fact"),
     "error": (call("test_fail", 1, message="boom"), "failed", "boom", "boom"),
     "not_found": (call("nobody", 1), "failed", "Tool nobody not found", "Tool nobody not found"),
     "execution_rejected": (call("test_slow", 1, text="fact"), "incomplete", None, REFUSED),
+    "its own error": (ends("error", text="half", why="unheard"), "failed", "half", "half"),
+    "its own silent error": (ends("error"), "failed", *2 * ("test_ends failed and did not say why",)),
+    "its own not_found": (ends("not_found", why="no such page"), "failed", *2 * ("no such page",)),
+    "its own execution_rejected": (ends("execution_rejected", why="not now", text="unheard"),
+                                   "incomplete", None, REFUSED),
+    "its own cancelled": (ends("cancelled", why="moved away", text="unheard"), "incomplete", None,
+                          CANCELLED),
     "limit": (call("test_slow", 1, text="fact"), "incomplete", None, LIMIT),
 }
 
@@ -66,7 +80,7 @@ def test_F11_a_status_of_a_response(client, upstream, status):
     if status == "limit":
         assert item.runnel["reason"] == "max_rounds_reached"
     else:
-        assert item.runnel["status"] == status
+        assert item.runnel["status"] == status.split()[-1]
     assert told(upstream) == wanted(status)
 
 
@@ -91,3 +105,83 @@ def test_F11_a_status_of_a_run(client, upstream, status):
     (shown,) = [c for c in calls if c.id == "call_1"]
     output = shown.function.output
     assert (json.loads(output) if output.startswith("{") else output) == wanted(status) == told(upstream)
+
+
+# ---- What a tool itself says of its end ----
+
+TEST = {"type": "mcp", "server_label": "test", "server_url": "builtin:test"}
+UNDONE = {"execution_rejected": json.loads(REFUSED),
+          "cancelled": {"status": "incomplete", "message": "not now", "reason": "cancelled"}}
+
+
+def go(client, upstream, status, name="test_ends", runnel=None, **how):
+    upstream.script({"match": {"tool_results": True}, "answer": {"text": "ok"}},
+                    {"answer": {"tool_calls": [call(name, 1, status=status, **how)]}})
+    return client.responses.create(model="demo", input="go", tools=[TEST],
+                                   extra_body={"runnel": runnel} if runnel else None)
+
+
+@pytest.mark.parametrize("status", UNDONE)
+def test_F11_a_call_that_was_not_done_says_why(client, upstream, status):
+    """To clients as to the model; nothing of it is kept, and the next turn still knows."""
+    response = go(client, upstream, status, why="not now", text="unheard")
+    (item,) = [i for i in response.output if i.type == "mcp_call"]
+    assert item.output is None and item.error is None
+    assert item.runnel["title"] == "Ended" and "variables" not in item.runnel
+    reason = item.runnel["reject_reason" if status == "execution_rejected" else "reason"]
+    assert reason == "not now" and json.loads(item.runnel["output"]) == UNDONE[status]
+    upstream.script({"answer": {"text": "ok"}})
+    client.responses.create(model="demo", previous_response_id=response.id, input="and?")
+    assert told(upstream) == UNDONE[status]
+
+
+@pytest.mark.parametrize("status", UNDONE)
+def test_F11_a_final_tool_that_does_nothing_is_no_answer(client, upstream, status):
+    """The model is asked what to make of it."""
+    response = go(client, upstream, status, "test_ends_final", why="not now")
+    assert response.output_text == "ok" and told(upstream) == UNDONE[status]
+    (item,) = [i for i in response.output if i.type == "mcp_call"]
+    assert item.status == "incomplete" and item.runnel["status"] == status
+
+
+@pytest.mark.parametrize("status", UNDONE)
+def test_F11_a_hidden_tool_says_it_to_the_model_only(client, upstream, status):
+    response = go(client, upstream, status, "test_ends_hidden", why="not now")
+    assert [item.type for item in response.output if item.type != "mcp_list_tools"] == ["message"]
+    assert told(upstream) == UNDONE[status]
+    upstream.script({"answer": {"text": "ok"}})
+    client.responses.create(model="demo", previous_response_id=response.id, input="and?")
+    assert told(upstream) == UNDONE[status]
+
+
+@pytest.mark.parametrize("approve", [True, False])
+@pytest.mark.parametrize("status", UNDONE)
+def test_F11_F39_what_it_says_is_asked_about_like_any_result(client, upstream, status, approve):
+    """With a policy that asks when a tool fails."""
+    runnel = {"permissions": {"test": {"result": "on-error"}}}
+    asked = go(client, upstream, status, runnel=runnel, why="not now")
+    assert len(upstream.chats()) == 1
+    (question,) = [i for i in asked.output if i.type == "mcp_approval_request"]
+    assert question.runnel["kind"] == "result" and question.runnel["status"] == status
+    assert json.loads(question.runnel["output"]) == UNDONE[status]
+    done = client.responses.create(
+        model="demo", previous_response_id=asked.id, tools=[TEST], extra_body={"runnel": runnel},
+        input=[{"type": "mcp_approval_response", "approval_request_id": question.id,
+                "approve": approve, "reason": "no"}])
+    assert done.output_text == "ok"
+    assert told(upstream) == (UNDONE[status] if approve else {"status": "rejected", "message": "no"})
+
+
+@pytest.mark.parametrize("status, error", [
+    ("execution_rejected", "Execution not approved"), ("cancelled", "Execution cancelled"),
+    ("not_found", "not now"), ("error", "not now")])
+def test_F11_F64_the_chain_says_how_it_ended(client, upstream, http, status, error):
+    response = go(client, upstream, status, why="not now")
+    (entry,) = http.get(f"/v1/runnel/responses/{response.id}/chain").json()["tool_call_history"]
+    assert entry["result"]["status"] == status and entry["result"]["error"] == error
+    assert entry["result"]["data"] is None
+    upstream.script({"answer": {"text": "ok"}})
+    client.responses.create(model="demo", previous_response_id=response.id, input="and?",
+                            extra_body={"runnel": {"history": "compact"}})
+    said = json.dumps(upstream.chats()[-1]["messages"], ensure_ascii=False)
+    assert f": {error}" in said and "Tool Execution Log" in said

@@ -25,7 +25,7 @@ def test_F09_F76_all_tools_are_listed_with_their_schema(http):
     assert clock["object"] == "runnel.tool" and clock["group"] == "basic"
     assert clock["parameters"]["type"] == "object" and "timezone" in clock["parameters"]["properties"]
     assert clock["returns"] == {"type": "string", "note": "ISO 8601, or as `format` says"}
-    assert [tool["name"] for tool in tools if tool["final"]] == ["test_final", "test_final_image"]
+    assert [tool["name"] for tool in tools if tool["final"]] == ["test_final", "test_final_image", "test_ends_final"]
 
 
 def test_F72_a_definition_has_the_fields_of_a_tool(http):

@@ -45,6 +45,33 @@ static void test_fail_fails_with_its_message(void **state)
     expect_tool_error(&test_fail_handler, "{}", ERR_INVALID, "always fails");
 }
 
+static void expect_end_of(const char *args, enum tool_status status, enum err_code rc,
+                          const char *text)
+{
+    AUTO_OUTCOME outcome = tool_run(&test_ends_handler, args);
+
+    assert_int_equal(outcome.end.result.status, status);
+    assert_int_equal(outcome.end.rc, rc);
+    assert_string_equal(rc ? outcome.end.error.text : outcome.text, text);
+    assert_string_equal(outcome.end.result.title, "Ended");
+}
+
+static void F11_a_handler_says_how_it_ended(void **state)
+{
+    (void)state;
+    expect_end_of("{\"text\":\"all\"}", TOOL_SUCCESS, ERR_OK, "all");
+    expect_end_of("{\"status\":\"error\"}", TOOL_ERROR, ERR_UPSTREAM,
+                  "test_ends failed and did not say why");
+    expect_end_of("{\"status\":\"error\",\"why\":\"100 %s\"}", TOOL_ERROR, ERR_UPSTREAM,
+                  "100 %s");
+    expect_end_of("{\"status\":\"execution_rejected\",\"why\":\"no\"}", TOOL_REJECTED,
+                  ERR_FORBIDDEN, "no");
+    expect_end_of("{\"status\":\"cancelled\"}", TOOL_CANCELLED, ERR_CANCELLED,
+                  "test_ends was cancelled");
+    expect_end_of("{\"status\":\"not_found\"}", TOOL_NOT_FOUND, ERR_NOT_FOUND,
+                  "Tool test_ends not found");
+}
+
 static void test_final_answers_with_its_pieces(void **state)
 {
     AUTO_OUTCOME outcome = tool_run(&test_final_handler, "{\"pieces\":[\"Hello \",\"you\"]}");
@@ -190,6 +217,7 @@ int main(void)
         cmocka_unit_test(test_slow_waits),
         cmocka_unit_test(test_stream_says_its_pieces),
         cmocka_unit_test(test_fail_fails_with_its_message),
+        cmocka_unit_test(F11_a_handler_says_how_it_ended),
         cmocka_unit_test(test_final_answers_with_its_pieces),
         cmocka_unit_test(test_final_image_answers_with_an_image),
         cmocka_unit_test(test_hidden_is_hidden),
