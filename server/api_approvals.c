@@ -14,6 +14,7 @@
 #include "core/run/grant.h"
 #include "core/store/approvals.h"
 #include "core/store/runs.h"
+#include "core/store/wakeups.h"
 #include "server/api.h"
 #include "server/encode.h"
 #include "server/encode_field.h"
@@ -129,6 +130,13 @@ static bool is_held(const struct approval_row *row)
     return strcmp(row->used_by, row->run_id) == 0;
 }
 
+/* Here, or on another node. */
+static void tell_waiting(struct server *server, const struct approval_row *row)
+{
+    engine_look(server->engine, row->run_id);
+    store_wake_others(server->store, WAKEUP_LOOK, row->run_id);
+}
+
 /* What of the answer is remembered. One that was decided before has its grant, unless this says
  * more. */
 static enum err_code read_grants(const struct request *request, const struct approval_row *row,
@@ -228,7 +236,7 @@ static enum err_code decide(struct request *request, const struct approval_row *
     } else if (!rc) {
         rc = store_approval_decide(server->store, project, given, &grants, ret_row, err);
         if (!rc && is_held(ret_row))
-            engine_look(server->engine, ret_row->run_id);
+            tell_waiting(server, ret_row);
     }
     grant_rows_free(grants.rows, grants.count);
     return rc;

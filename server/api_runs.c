@@ -203,6 +203,9 @@ static enum err_code create(struct request *request, const struct thread_row *ne
     if (rc)
         return rc;
     rc = check_model(config, request, err);
+    if (!rc)
+        rc = runnel_channel_check(server->engine, request_project(request),
+                                  json_object_get(config, "runnel"), err);
     if (rc)
         return rc;
     rc = engine_admit(server->engine, err);

@@ -17,8 +17,6 @@
 #include "server/config.h"
 #include "server/database.h"
 
-#define DEFAULT_PROJECT "default"
-
 struct keys_call {
     struct store *store;
     const char *project;

@@ -735,6 +735,9 @@ enum err_code config_read_some(int argc, char **argv, int *ret_argc, struct conf
         rc = config_mcp_read(json_object_get(whole_of(config)->file, "mcp_servers"),
                              &config->egress, &config->mcp, err);
     if (!rc)
+        rc = config_webhooks_read(json_object_get(whole_of(config)->file, "approval_webhooks"),
+                                  &config->egress, &config->webhooks, err);
+    if (!rc)
         rc = check(config, err);
     if (rc) {
         config_free(config);
@@ -772,6 +775,7 @@ void config_free(struct config *config)
     free(whole_of(config)->open);
     masks_free(config->masks);
     config_mcp_clear(&config->mcp);
+    config_webhooks_clear(&config->webhooks);
     json_decref(whole_of(config)->file);
     free(whole_of(config));
 }

@@ -11,6 +11,7 @@
 #include "core/model/model.h"
 #include "core/net/egress.h"
 #include "server/config_mcp.h"
+#include "server/config_webhooks.h"
 
 /*
  * config.h -- the settings, read once at start and never changed.
@@ -87,6 +88,8 @@ struct config {
     json_t *permissions;
     /* The section mcp_servers. */
     struct config_mcp mcp;
+    /* The section approval_webhooks. */
+    struct config_webhooks webhooks;
 };
 
 /* Reads flags (argv without the program's and the subcommand's name), environment and file. Words

@@ -227,6 +227,13 @@ static const struct key mcp_server_keys[] = {
     {"env",               SHAPE_ANY,    false, NULL},
     {0},
 };
+static const struct key webhook_keys[] = {
+    {"project",    SHAPE_TEXT, false, NULL},
+    {"url",        SHAPE_TEXT, true,  NULL},
+    {"secret",     SHAPE_TEXT, false, NULL},
+    {"secret_env", SHAPE_TEXT, false, NULL},
+    {0},
+};
 static const struct key tools_keys[] = {
     {"groups",      SHAPE_ANY, false, NULL},
     {"permissions", SHAPE_ANY, false, NULL},
@@ -261,6 +268,7 @@ static const struct key sections[] = {
     {"embeddings",  SHAPE_MAP,  false, embeddings_keys},
     {"mcp_servers", SHAPE_MAPS, false, mcp_server_keys},
     {"tools",       SHAPE_MAP,  false, tools_keys},
+    {"approval_webhooks", SHAPE_MAPS, false, webhook_keys},
     {"hooks",       SHAPE_MAP,  false, hooks_keys},
     {"network",     SHAPE_MAP,  false, network_keys},
     {"sandbox",     SHAPE_MAP,  false, sandbox_keys},

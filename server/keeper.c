@@ -449,6 +449,7 @@ static void hear(void *arg, const struct wakeup *wakeup)
         break;
     case WAKEUP_CLAIM: want(keeper, DUTY_CLAIM); break;
     case WAKEUP_CANCEL: engine_cancel(keeper->server->engine, wakeup->run_id); break;
+    case WAKEUP_LOOK: engine_look(keeper->server->engine, wakeup->run_id); break;
     }
 }
 

@@ -109,6 +109,9 @@ static enum err_code check_means(const struct response_create *create,
         rc = tool_set_check_permissions(
             &tools, json_object_get(json_object_get(create->body, "runnel"), "permissions"),
             err);
+    if (!rc)
+        rc = runnel_channel_check(create->server->engine, load->run.project,
+                                  json_object_get(create->body, "runnel"), err);
     tool_set_clear(&tools);
     if (rc)
         return rc;

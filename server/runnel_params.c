@@ -95,7 +95,7 @@ static enum err_code check_rounds(const json_t *runnel, const char *path, struct
 static enum err_code check_approval(const json_t *runnel, const char *path, struct err *err)
 {
     static const char *const known[] = {"channel", "hold_timeout_s", "remember_default", NULL};
-    static const char *const channels[] = {"suspend", "hold", "deny", NULL};
+    static const char *const channels[] = {"suspend", "hold", "webhook", "deny", NULL};
     const struct param_path here = param_key(path, "approval");
     json_t *approval = NULL;
     const char *channel, *scope;
@@ -193,6 +193,18 @@ enum err_code runnel_params_check(const json_t *body, struct err *err)
 enum err_code runnel_defaults_check(const json_t *object, const char *path, struct err *err)
 {
     return check(object, path, ANYWHERE, err);
+}
+
+enum err_code runnel_channel_check(const struct engine *engine, const char *project,
+                                   const json_t *runnel, struct err *err)
+{
+    const json_t *approval = json_object_get(runnel, "approval");
+
+    if (strcmp(json_get_string(approval, "channel", ""), "webhook") != 0 ||
+        engine_webhook(engine, project))
+        return ERR_OK;
+    return err_invalid(err, "unsupported_value", "runnel.approval.channel",
+                       "Unsupported value: 'webhook': this project has no webhook.");
 }
 
 json_t *runnel_context(const json_t *body)

@@ -4,6 +4,7 @@
 #include <jansson.h>
 
 #include "core/base/err.h"
+#include "core/run/engine.h"
 
 /*
  * runnel_params.h -- our own extension of requests, the object `runnel`.
@@ -19,7 +20,10 @@
  *   runnel.rounds.max_calls     tool calls that are executed; null for no limit
  *   runnel.tool_groups          which groups of tools are on (group_params.h)
  *   runnel.rules.language       "en" or "zh": of what is written for the model
- *   runnel.approval.channel     "suspend": calls that need an approval wait for one; "deny": they are refused
+ *   runnel.approval.channel     what becomes of calls that need an approval. "suspend": they wait for the next
+ *                               request; "hold": the response waits for the answers; "webhook": so it does, and
+ *                               the operator's webhook is told; "deny": they are refused
+ *   runnel.approval.hold_timeout_s  how long it waits; 300
  *   runnel.skills               skills that the model may read, by id (skill_params.h)
  *   runnel.skill_permissions    which of them: a list of which the last that fits counts, and only tightens
  *   runnel.permissions          policies by tool, which only tighten: {"label/tool": {"execution": "ask-always"}}
@@ -35,6 +39,10 @@ enum err_code runnel_params_check(const json_t *body, struct err *err) MUST_CHEC
 /* Of an assistant or a thread; `path` is "" or where that stands. */
 enum err_code runnel_defaults_check(const json_t *object, const char *path,
                                     struct err *err) MUST_CHECK;
+
+/* Whether the channel that it names is there for the project; `runnel` may be NULL. */
+enum err_code runnel_channel_check(const struct engine *engine, const char *project,
+                                   const json_t *runnel, struct err *err) MUST_CHECK;
 
 /* runnel.context; NULL when there is none. New reference. */
 json_t *runnel_context(const json_t *body);

@@ -44,8 +44,7 @@
 #include "server/upstream_server.h"
 #include "server/workers.h"
 
-#define DEFAULT_PROJECT "default"
-#define DEMO_LISTEN     "127.0.0.1:0"
+#define DEMO_LISTEN "127.0.0.1:0"
 
 /* How long what was cut or failed has to say so. */
 #define LAST_WORDS_NS (2 * NS_PER_SECOND)
@@ -248,6 +247,8 @@ static enum err_code start_engine(struct serving *serving, struct err *err)
         .history = (enum run_history)config->history,
         .context_limit = config->max_items,
         .egress = &config->egress,
+        .webhooks = config->webhooks.webhooks,
+        .webhook_count = config->webhooks.count,
         .notice_seconds = config->sse_ping_interval,
         .tool_timeout_seconds = config->tool_timeout,
         .byte_limit = config->max_run_bytes,
@@ -255,8 +256,10 @@ static enum err_code start_engine(struct serving *serving, struct err *err)
                   .project = config->max_runs_per_project,
                   .line = config->max_waiting_runs},
     };
-    enum err_code rc;
+    enum err_code rc = config_webhooks_find(&config->webhooks, serving->server.store, err);
 
+    if (rc)
+        return rc;
     mcp_named_set(config->mcp.servers, config->mcp.count);
     serving->server.engine = engine_new(&options);
     rc = engine_start(serving->server.engine, err);

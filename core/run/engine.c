@@ -12,6 +12,7 @@
 #include "core/base/lock.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
+#include "core/run/approval_webhook.h"
 #include "core/run/run.h"
 #include "core/run/run_hold.h"
 
@@ -25,6 +26,7 @@ struct engine_loop {
     struct bell *bells; /* all there are */
     struct bell *idle_bells;
     struct engine_waiter *waiters;
+    struct webhook_posts posts;
 };
 
 struct lease {
@@ -157,6 +159,7 @@ void engine_free(struct engine *engine)
     for (unsigned i = 0; i < engine->loop_count; i++) {
         loop_free(engine->loops[i].loop);
         free_bells(&engine->loops[i]);
+        webhook_posts_clear(&engine->loops[i].posts);
     }
     free_leases(engine);
     slots_free(engine->slots);
@@ -184,6 +187,23 @@ struct loop *engine_any_loop(struct engine *engine)
 size_t engine_context_limit(const struct engine *engine)
 {
     return engine->options.context_limit;
+}
+
+const struct approval_webhook *engine_webhook(const struct engine *engine, const char *project)
+{
+    for (size_t i = 0; i < engine->options.webhook_count; i++) {
+        if (strcmp(engine->options.webhooks[i].project, project) == 0)
+            return &engine->options.webhooks[i];
+    }
+    return NULL;
+}
+
+void engine_tell_webhook(struct run *run, const json_t *question)
+{
+    const struct approval_webhook *webhook = engine_webhook(run->engine, run->row.project);
+
+    if (webhook)
+        approval_webhook_tell(&run->home->posts, run->loop, webhook, question);
 }
 
 bool engine_is_draining(const struct engine *engine)

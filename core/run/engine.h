@@ -27,6 +27,7 @@
  * outside core/run touches a struct run.
  */
 
+struct approval_webhook;
 struct before_send;
 struct engine;
 struct log_reader;
@@ -52,7 +53,9 @@ struct engine_options {
     size_t byte_limit;               /* of the texts that all runs have loaded; 0: none */
     struct slots_limits slots;       /* runs at work at once; beyond: in line */
     const struct egress_rules
-        *egress;                 /* where remote MCP servers may be; outlives the engine */
+        *egress; /* where remote MCP servers may be; outlives the engine */
+    const struct approval_webhook *webhooks; /* outlive the engine, as the rules */
+    size_t webhook_count;
     double notice_seconds;       /* between two words of a response that waits; 0: 15 */
     double tool_timeout_seconds; /* of a call of one of them; 0: none */
 };
@@ -69,6 +72,9 @@ struct loop *engine_loop(struct engine *engine, const char *run_id);
 struct loop *engine_any_loop(struct engine *engine);
 
 size_t engine_context_limit(const struct engine *engine);
+
+/* Whom the project's runs can tell that they ask; NULL for nobody. */
+const struct approval_webhook *engine_webhook(const struct engine *engine, const char *project);
 
 /* May one more run come? ERR_LIMIT (429) when the line of those that wait is full or what they have
  * loaded is too much, ERR_STORE (503) when the server is ending. */

@@ -201,6 +201,8 @@ void run_free(struct run *run)
         return;
     run_clear_calls(run);
     call_rows_free(run->answered, run->answered_count);
+    json_decref(run->posts);
+    json_decref(run->posts_written);
     run_forget_held(run);
     chain_clear(&run->chain);
     buf_clear(&run->summary);

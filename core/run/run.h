@@ -74,6 +74,7 @@ struct call {
     bool settled;         /* known and shown before this stay: nothing is left to do */
     bool begun;           /* was started before this stay */
     bool asked;           /* set aside until a person has answered */
+    bool posted;          /* the webhook is told of that, or of its result: each once */
     bool rejected;        /* a person has: it does not run */
     bool changed;         /* the tool is not the one that was approved: it is asked anew */
     bool lost;            /* it was approved before, and nobody knows whether it ran */
@@ -197,6 +198,9 @@ struct run {
     size_t dirty_variable_count;
     struct approval_row *dirty_approvals;
     size_t dirty_approval_count;
+    /* Questions for the webhook, which is told when the next write, or the one in flight, is
+     * committed. NULL: there are none. */
+    json_t *posts, *posts_written;
     bool urgent;                   /* do not wait for the flush timer */
     bool barrier;                  /* frames from here on wait for the next write */
     bool release, ready;           /* give up the lease with the next write */
@@ -373,6 +377,8 @@ void engine_lease_drop(struct engine *engine, const struct run *run);
 /* It waits for answers, which may come by way of other nodes. */
 void engine_hold_add(struct engine *engine, const struct run *run);
 void engine_hold_drop(struct engine *engine, const struct run *run);
+/* The webhook of its project, if it has one. The question is only read. */
+void engine_tell_webhook(struct run *run, const json_t *question);
 void engine_forget(struct run *run); /* out of its loop's table, and freed in the next round */
 /* Takes the run up, slot or not, if it still waits: before it ends it must have begun. */
 void engine_begin(struct run *run);

@@ -455,16 +455,40 @@ static void show_question(struct run *run, const struct call *call)
     run_close_item(run, ITEM_COMPLETED);
 }
 
+/* What the webhook is told, if that is the channel: once for each question. */
+static void post_question(struct run *run, struct call *call)
+{
+    const json_t *approval =
+        json_object_get(json_object_get(run->config, "runnel"), "approval");
+    json_t *question;
+
+    if (call->posted || strcmp(json_get_string(approval, "channel", ""), "webhook") != 0)
+        return;
+    call->posted = true;
+    question = details_of(run, call);
+    json_set_string(question, "id", question_id(call));
+    json_set_string(question, "object", "approval");
+    json_set_string(question, "run_id", run->row.id);
+    json_set_string(question, "thread_id", *run->row.thread_id ? run->row.thread_id : NULL);
+    json_set_string(question, "server_label", label_of(call));
+    json_set_string(question, "name", call->use->own);
+    json_set_string(question, "arguments", arguments_of(call));
+    if (!run->posts)
+        run->posts = json_array();
+    json_array_append_new(run->posts, question);
+}
+
 void run_show_approvals(struct run *run)
 {
     for (unsigned i = 0; i < run->call_count; i++) {
-        const struct call *call = &run->calls[i];
+        struct call *call = &run->calls[i];
 
         if (!is_asked_about(call))
             continue;
         if (!run_is_assistants(run))
             show_question(run, call);
         put_row(run, call, "");
+        post_question(run, call);
     }
 }
 
@@ -473,8 +497,12 @@ void run_show_approvals(struct run *run)
 void run_store_questions(struct run *run, const char *owner)
 {
     for (unsigned i = 0; i < run->call_count; i++) {
-        if (is_asked_about(&run->calls[i]))
-            put_row(run, &run->calls[i], owner);
+        struct call *call = &run->calls[i];
+
+        if (!is_asked_about(call))
+            continue;
+        put_row(run, call, owner);
+        post_question(run, call);
     }
 }
 
@@ -590,7 +618,7 @@ static void take_answer(struct call *call, const json_t *answer)
         run_take_result_answer(call, approve, reason);
         return;
     }
-    call->asked = call->changed = false;
+    call->asked = call->changed = call->posted = false;
     if (!approve)
         refuse(call, reason && *reason ? reason : other);
 }

@@ -39,8 +39,11 @@ static const json_t *settings(const struct run *run)
 
 static bool may_hold(const struct run *run)
 {
-    return strcmp(json_get_string(settings(run), "channel", ""), "hold") == 0 &&
-           run->row.flags & RUN_STORED && !run_is_resumable(run) && !run->drain_wanted;
+    const char *channel = json_get_string(settings(run), "channel", "");
+    bool wanted = strcmp(channel, "hold") == 0 || strcmp(channel, "webhook") == 0;
+
+    return wanted && run->row.flags & RUN_STORED && !run_is_resumable(run) &&
+           !run->drain_wanted;
 }
 
 /* What is left of the response's own time is not all used up: it must come to an end of its own. */

@@ -4,7 +4,8 @@
 #include "core/run/run.h"
 
 /*
- * run_hold.h -- a response that waits for answers with its request open: the channel "hold".
+ * run_hold.h -- a response that waits for answers with its request open: the channels "hold" and
+ * "webhook".
  *
  * Its questions are stored as they are for any response, and are the run's own from the start
  * (store/approval_holds.h). It then does nothing until somebody has answered through

@@ -278,6 +278,8 @@ static void start_write(struct run *run)
     write->arg = run;
     write->done.run = write_done;
 
+    json_decref(run->posts_written);
+    run->posts_written = TAKE(run->posts);
     run->dirty_item_count = run->dirty_step_count = run->dirty_call_count = 0;
     run->dirty_variable_count = 0;
     run->dirty_approval_count = 0;
@@ -393,8 +395,20 @@ static void forget_pause(struct run *run, struct run_write *write)
     run->log_next--;
 }
 
+/* What was asked can be answered now. */
+static void tell_webhook(struct run *run)
+{
+    json_auto_t *questions = TAKE(run->posts_written);
+    size_t i;
+    json_t *question;
+
+    json_array_foreach (questions, i, question)
+        engine_tell_webhook(run, question);
+}
+
 static void committed(struct run *run, struct run_write *write)
 {
+    tell_webhook(run);
     if (write->cancel_requested && write->log_pause)
         forget_pause(run, write);
     if (!run->exists) {

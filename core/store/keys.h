@@ -32,6 +32,9 @@ enum err_code store_key_find(struct store *store, const char *key, char ret_proj
 enum err_code store_key_create(struct store *store, const char *project_name,
                                char ret_key[KEY_SIZE], struct err *err) MUST_CHECK;
 
+/* Whose key is the setting `api_key`. */
+#define DEFAULT_PROJECT "default"
+
 /* Project names have 1 to 63 bytes; ERR_INVALID for others.
  *
  * Makes sure that this very key opens the project of that name (the setting `api_key`). */

@@ -64,10 +64,8 @@ struct wakeups {
 /* ---- Words ---- */
 
 static const char *const words[] = {
-    [WAKEUP_HELLO] = "hello",
-    [WAKEUP_MISSED] = "missed",
-    [WAKEUP_CLAIM] = "claim",
-    [WAKEUP_CANCEL] = "cancel",
+    [WAKEUP_HELLO] = "hello",   [WAKEUP_MISSED] = "missed", [WAKEUP_CLAIM] = "claim",
+    [WAKEUP_CANCEL] = "cancel", [WAKEUP_LOOK] = "look",
 };
 
 /* "cancel run_abc", without its newline. False for what a newer version may say. */

@@ -28,6 +28,7 @@ enum wakeup_kind {
     WAKEUP_MISSED, /* of our own making: for a while nobody could reach us */
     WAKEUP_CLAIM,  /* there are runs that anybody may take up */
     WAKEUP_CANCEL, /* a run of yours is to stop: its row says so */
+    WAKEUP_LOOK,   /* a run waits for an answer, wherever it is: there is one */
 };
 
 struct wakeup {

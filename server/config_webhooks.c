@@ -1,0 +1,103 @@
+#include "server/config_webhooks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/store/keys.h"
+
+#define NAME_LIMIT ((size_t)63) /* of a project */
+
+/* Secrets stand in the environment rather than in a file. */
+static enum err_code find_secret(const json_t *entry, const char *path, const char **ret_secret,
+                                 struct err *err)
+{
+    const char *variable = json_get_string(entry, "secret_env", NULL);
+    const char *secret = json_get_string(entry, "secret", NULL);
+
+    if (!variable == !secret)
+        return err_set(err, ERR_INVALID, "%s: either 'secret' or 'secret_env' must be there",
+                       path);
+    *ret_secret = variable ? getenv(variable) : secret;
+    if (!*ret_secret)
+        return err_set(err, ERR_INVALID,
+                       "%s.secret_env: the environment variable %.64s is not set", path,
+                       variable);
+    return ERR_OK;
+}
+
+static enum err_code check_name(const struct config_webhooks *webhooks, size_t i,
+                                const char *path, struct err *err)
+{
+    size_t length = strlen(webhooks->names[i]);
+
+    if (!length || length > NAME_LIMIT)
+        return err_set(err, ERR_INVALID, "%s.project: a name has 1 to %zu bytes", path,
+                       NAME_LIMIT);
+    for (size_t n = 0; n < i; n++) {
+        if (strcmp(webhooks->names[n], webhooks->names[i]) == 0)
+            return err_set(err, ERR_INVALID,
+                           "%s: there are two webhooks of the project '%.64s'", path,
+                           webhooks->names[i]);
+    }
+    return ERR_OK;
+}
+
+static enum err_code read_one(struct config_webhooks *webhooks, size_t i, const json_t *entry,
+                              const struct egress_rules *egress, struct err *err)
+{
+    struct approval_webhook *webhook = &webhooks->webhooks[i];
+    const char *secret = NULL;
+    struct err why;
+    char path[64];
+    enum err_code rc;
+
+    (void)snprintf(path, sizeof(path), "approval_webhooks[%zu]", i);
+    webhooks->names[i] = json_get_string(entry, "project", DEFAULT_PROJECT);
+    webhook->url = json_get_string(entry, "url", "");
+    webhook->egress = egress;
+    rc = check_name(webhooks, i, path, err);
+    if (!rc && egress_url_check(webhook->url, &why))
+        rc = err_set(err, ERR_INVALID, "%s.url: %s", path, why.text);
+    if (!rc)
+        rc = find_secret(entry, path, &secret, err);
+    if (!rc && !webhook_key_parse(secret, &webhook->key))
+        rc = err_set(err, ERR_INVALID,
+                     "%s: the secret must be 'whsec_' and 24 to 64 bytes in base64", path);
+    return rc;
+}
+
+enum err_code config_webhooks_read(const json_t *list, const struct egress_rules *egress,
+                                   struct config_webhooks *ret_webhooks, struct err *err)
+{
+    size_t count = json_array_size(list);
+    enum err_code rc = ERR_OK;
+
+    *ret_webhooks = (struct config_webhooks){
+        .webhooks = mem_new_array(struct approval_webhook, count + 1),
+        .names = mem_new_array(const char *, count + 1),
+        .count = count,
+    };
+    for (size_t i = 0; !rc && i < count; i++)
+        rc = read_one(ret_webhooks, i, json_array_get(list, i), egress, err);
+    return rc;
+}
+
+void config_webhooks_clear(struct config_webhooks *webhooks)
+{
+    free(webhooks->webhooks);
+    free(webhooks->names);
+    *webhooks = (struct config_webhooks){0};
+}
+
+enum err_code config_webhooks_find(const struct config_webhooks *webhooks, struct store *store,
+                                   struct err *err)
+{
+    enum err_code rc = ERR_OK;
+
+    for (size_t i = 0; !rc && i < webhooks->count; i++)
+        rc =
+            store_project_ensure(store, webhooks->names[i], webhooks->webhooks[i].project, err);
+    return rc;
+}

@@ -1,0 +1,193 @@
+"""The channel "webhook" (F44): the operator's URL is told of each question, and the answer comes as ever."""
+
+import http.server
+import json
+import queue
+import subprocess
+import threading
+
+import openai
+import pytest
+
+from harness.process import clean_environment, free_port
+from harness.server import eventually
+from harness.tools import asks_for, call
+from test_approvals import TEST, questions
+
+SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+APPROVALS = "/v1/runnel/approvals"
+WEBHOOK = {"runnel": {"approval": {"channel": "webhook"}}}
+
+
+class Receiver:
+    """Notes what it is told, and answers with the statuses that it was given, then with 200."""
+
+    def __init__(self):
+        self.heard = queue.Queue()
+        self.statuses = []
+        receiver = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+                receiver.heard.put((self.path, dict(self.headers), body))
+                self.send_response(receiver.statuses.pop(0) if receiver.statuses else 200)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *_):
+                pass
+
+        self.port = free_port()
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", self.port), Handler)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def next(self):
+        return self.heard.get(timeout=30)
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+@pytest.fixture
+def receiver():
+    receiver = Receiver()
+    yield receiver
+    receiver.close()
+
+
+def configured(directory, receiver, open_it=True):
+    path = directory / "runnel.yaml"
+    path.write_text(
+        (f"network: {{allow_internal_hosts: [\"127.0.0.1:{receiver.port}\"]}}\n" if open_it else "")
+        + f"approval_webhooks:\n  - {{url: \"http://127.0.0.1:{receiver.port}/asked\", secret: {SECRET}}}\n")
+    return path
+
+
+@pytest.fixture
+def told_server(start_server, receiver, tmp_path):
+    return start_server(config=configured(tmp_path, receiver))
+
+
+def read(told):
+    """The event, as the SDK lets it pass."""
+    path, headers, body = told
+    openai.OpenAI(api_key="none").webhooks.verify_signature(
+        payload=body, headers=headers, secret=SECRET)
+    assert path == "/asked"
+    event = json.loads(body)
+    assert headers["webhook-id"] == event["id"]
+    assert event["object"] == "event" and event["type"] == "runnel.approval.pending"
+    return event
+
+
+def begin(server, upstream, log, **body):
+    asks_for(upstream, call("test_count", path=log.name, text="counted"))
+    answers = queue.Queue()
+    ask = {"model": "demo", "input": "go", "tools": [TEST], **WEBHOOK, **body}
+    threading.Thread(target=lambda: answers.put(
+        server.http().post("/v1/responses", json=ask).json())).start()
+    return answers
+
+
+@pytest.mark.parametrize("approve", [True, False])
+def test_F44_the_webhook_is_told(told_server, receiver, upstream, log, approve):
+    answers = begin(told_server, upstream, log)
+    asked = read(receiver.next())["data"]
+    assert asked["name"] == "test_count" and asked["kind"] == "execution"
+    assert json.loads(asked["arguments"]) == {"path": log.name, "text": "counted"}
+    http = told_server.http()
+    shown = http.get(f"{APPROVALS}/{asked['id']}").json()
+    assert shown["status"] == "pending" and shown["run_id"] == asked["run_id"]
+    http.post(f"{APPROVALS}/{asked['id']}", json={"approve": approve})
+    done = answers.get(timeout=30)
+    assert done["status"] == "completed"
+    assert log.lines() == (["call_1"] if approve else [])
+    kept = json.dumps(http.get(f"/v1/responses/{done['id']}").json())
+    assert SECRET not in kept and "/asked" not in kept
+    assert SECRET not in told_server.process.errors()
+    assert receiver.heard.empty()
+
+
+def test_F44_each_question_is_told_once_also_when_it_suspends(told_server, receiver, upstream, log):
+    answers = begin(told_server, upstream, log,
+                    runnel={"approval": {"channel": "webhook", "hold_timeout_s": 1}})
+    asked = read(receiver.next())["data"]
+    done = answers.get(timeout=30)
+    assert [item["type"] for item in done["output"]][-1] == "mcp_approval_request"
+    assert done["output"][-1]["id"] == asked["id"] and receiver.heard.empty()
+
+
+def test_F44_a_run_of_a_thread_is_gone_on_with_by_the_answer(told_server, receiver, upstream, log):
+    asks_for(upstream, call("test_count", path=log.name, text="counted"))
+    client = told_server.sdk(strict=False)
+    assistant = client.beta.assistants.create(model="demo", tools=[TEST])
+    run = client.beta.threads.create_and_run(
+        assistant_id=assistant.id, thread={"messages": [{"role": "user", "content": "go"}]},
+        extra_body=WEBHOOK)
+    asked = read(receiver.next())["data"]
+    assert asked["run_id"] == run.id and asked["thread_id"] == run.thread_id
+    told_server.http().post(f"{APPROVALS}/{asked['id']}", json={"approve": True})
+    eventually(lambda: client.beta.threads.runs.retrieve(run.id, thread_id=run.thread_id).status,
+               lambda status: status == "completed")
+    assert log.lines() == ["call_1"]
+
+
+def test_F44_in_the_background_it_is_told_as_well(told_server, receiver, upstream, log):
+    asks_for(upstream, call("test_count", path=log.name, text="counted"))
+    client = told_server.sdk()
+    made = client.responses.create(model="demo", input="go", tools=[TEST], background=True,
+                                   extra_body=WEBHOOK)
+    asked = read(receiver.next())["data"]
+    done = eventually(lambda: client.responses.retrieve(made.id),
+                      lambda response: response.status == "completed")
+    assert [one.id for one in questions(done)] == [asked["id"]]
+
+
+def test_F44_what_is_not_taken_is_told_again(told_server, receiver, upstream, log):
+    receiver.statuses = [500]
+    answers = begin(told_server, upstream, log)
+    first, second = read(receiver.next()), read(receiver.next())
+    assert first == second
+    told_server.http().post(f"{APPROVALS}/{first['data']['id']}", json={"approve": True})
+    assert answers.get(timeout=30)["status"] == "completed"
+
+
+def test_F44_F109_a_webhook_within_is_not_told_unless_it_is_open(start_server, receiver, upstream,
+                                                               log, tmp_path):
+    server = start_server(config=configured(tmp_path, receiver, open_it=False))
+    answers = begin(server, upstream, log,
+                    runnel={"approval": {"channel": "webhook", "hold_timeout_s": 2}})
+    assert answers.get(timeout=30)["status"] == "completed"
+    assert receiver.heard.empty()
+
+
+@pytest.mark.parametrize("path", ["/v1/responses", "/v1/threads/runs"])
+def test_F44_a_project_without_a_webhook_has_no_such_channel(http, client, path):
+    body = {"model": "demo", "input": "go"}
+    if "threads" in path:
+        body = {"assistant_id": client.beta.assistants.create(model="demo").id}
+    refused = http.post(path, json={**body, **WEBHOOK})
+    assert refused.status_code == 400, refused.text
+    assert refused.json()["error"] == {
+        "message": "Unsupported value: 'webhook': this project has no webhook.",
+        "type": "invalid_request_error", "param": "runnel.approval.channel",
+        "code": "unsupported_value"}
+
+
+@pytest.mark.parametrize("entry, why", [
+    ("{url: \"http://a.example\"}", "approval_webhooks[0]: either 'secret' or 'secret_env'"),
+    ("{url: \"ftp://a.example\", secret: " + SECRET + "}", "approval_webhooks[0].url"),
+    ("{url: \"http://a.example\", secret: whsec_c2hvcnQ=}", "24 to 64 bytes in base64"),
+    ("{url: \"http://a.example\", secret_env: RUNNEL_NOT_THERE}", "RUNNEL_NOT_THERE is not set"),
+    ("{url: \"http://a.example\", secret: " + SECRET + ", event: x}", "event"),
+])
+def test_F44_a_webhook_that_cannot_be_is_refused_at_start(binary, tmp_path, entry, why):
+    path = tmp_path / "runnel.yaml"
+    path.write_text(f"approval_webhooks:\n  - {entry}\n")
+    ended = subprocess.run([binary, "serve", "--config", path, "--data-dir", tmp_path / "data"],
+                           capture_output=True, text=True, check=False, timeout=60,
+                           env=clean_environment())
+    assert ended.returncode == 2 and why in ended.stderr, ended.stderr
+    assert SECRET not in ended.stderr
