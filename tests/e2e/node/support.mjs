@@ -9,11 +9,18 @@ const control = UPSTREAM_URL.replace(/\/v1$/, "");
 export const options = { baseURL: BASE_URL, apiKey: API_KEY, maxRetries: 0, timeout: 60000 };
 
 export async function script(...rules) {
+  await fetch(`${control}/__requests`, { method: "DELETE" });
   const answer = await fetch(`${control}/__script`, {
     method: "POST",
     body: JSON.stringify({ models: ["demo"], rules }),
   });
   assert.equal(answer.status, 200, await answer.text());
+}
+
+// What the model was asked since the last script.
+export async function heard() {
+  const { data } = await (await fetch(`${control}/__requests`)).json();
+  return data.map((request) => request.body);
 }
 
 export const answerWith = (answer) => script({ answer });
