@@ -109,6 +109,14 @@ def test_F44_an_answer_goes_on_in_the_same_stream(server, http, upstream, log, a
     assert [item["type"] for item in kept["output"]] == ["mcp_list_tools", "mcp_call", "message"]
 
 
+def test_F44_an_answer_is_heard_without_looking_for_it(start_server, upstream, log):
+    """The keeper would look after five minutes."""
+    server = start_server(lease_ttl=900)
+    asking = ask_of(server, upstream, log)
+    decide(server.http(), question_of(server)["id"])
+    assert asking.ended()["status"] == "completed" and log.lines() == ["call_1"]
+
+
 def test_F44_without_a_stream_the_request_stays_open(create, asked, http, client, log):
     asking = create()
     (question,) = asked()
