@@ -9,6 +9,7 @@ import pytest
 from harness.raw_model import RawModel
 from harness.server import eventually
 from harness.tools import call
+from harness.websocket import WebSocket
 
 VARS = {"type": "mcp", "server_label": "vars", "server_url": "builtin:vars",
         "require_approval": "never"}
@@ -560,6 +561,25 @@ def test_F33_what_is_given_takes_the_place_of_what_there_was(ask, http):
     assert outputs(second)[0].startswith("[deep]\n")
     v = accepted(http.get(f"/v1/runnel/responses/{second.id}/variables/v"))
     assert (v["type"], v["description"], v["tags"]) == ("USER_ADD", None, [])
+
+
+def test_F32_F68_what_is_gone_is_not_named_to_who_goes_on(server, upstream):
+    """A connection remembers what was said in a response that was not stored, and none of its variables."""
+    ws = WebSocket(server)
+    try:
+        turns(upstream, ("test_short", {"text": "$VAR_REF{{b}}", "limit": 0}))
+        first = ws.ask(input="go", tools=[TEST, VARS], store=False, **giving(*GIVEN))
+        assert told(upstream)[0].startswith("<deep>\n<!--ToolCallLog:Begin-->")
+        turns(upstream, ("ReadVar", {"name": "a"}))
+        second = ws.ask(input="on", tools=[TEST, VARS], store=False,
+                        previous_response_id=first["id"], runnel={"history": "compact"})
+    finally:
+        ws.socket.close()
+    assert second["status"] == "completed"
+    assert told(upstream) == ["Variable 'a' not found."]
+    (past,) = [m["content"] for m in upstream.chats()[0]["messages"]
+               if "Executed tools:" in (m["content"] or "")]
+    assert "- `test_short`\n" in past and "(args=" not in past
 
 
 @pytest.mark.parametrize("face", ["run", "thread_and_run"])
