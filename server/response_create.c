@@ -121,6 +121,37 @@ static enum err_code check_means(const struct response_create *create,
     return ERR_OK;
 }
 
+static bool has_answers(const json_t *input)
+{
+    size_t i;
+    json_t *item;
+
+    json_array_foreach (input, i, item) {
+        if (strcmp(json_get_string(item, "type", ""), "mcp_approval_response") == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Whoever answers has heard the question, perhaps before the response that asks was stored. What ends
+ * after this look is in the context. */
+static enum err_code load_conversation(const struct response_create *create,
+                                       struct run_load *load, int64_t *ret_position,
+                                       struct err *err)
+{
+    struct server *server = create->server;
+    enum err_code rc = ERR_OK;
+
+    if (has_answers(json_object_get(create->body, "input")))
+        rc =
+            store_conversation_idle(server->store, load->run.project, load->run.thread_id, err);
+    return rc ? rc
+              : store_conversation_context(server->store, load->run.project,
+                                           load->run.thread_id,
+                                           engine_context_limit(server->engine), &load->items,
+                                           &load->item_count, ret_position, err);
+}
+
 /* What comes before the new input: a chain or a conversation that is continued. *ret_position is
  * where the conversation ends. */
 static enum err_code load_past(const struct response_create *create, struct run_load *load,
@@ -131,9 +162,7 @@ static enum err_code load_past(const struct response_create *create, struct run_
     char thread[ID_SIZE]; /* a chain leaves the conversation it branched from */
 
     if (*load->run.thread_id)
-        return store_conversation_context(server->store, load->run.project, load->run.thread_id,
-                                          limit, &load->items, &load->item_count, ret_position,
-                                          err);
+        return load_conversation(create, load, ret_position, err);
     if (create->past && *load->run.parent_id) {
         load->items = TAKE(*create->past);
         load->item_count = create->past_count;
@@ -193,16 +222,17 @@ static enum err_code load_context(const struct response_create *create, struct r
 }
 
 /* A stored response in a conversation is in the store before anything else happens: its row is
- * what locks the conversation. One that is not stored only reads. */
-static bool is_made_here(const struct run_load *load)
+ * what locks the conversation. So is one that takes up answers: a crash leaves both or neither. One
+ * that is not stored only reads. */
+static bool is_made_here(const struct run_load *load,
+                         const struct response_approvals *approvals)
 {
-    return *load->run.thread_id && load->run.flags & RUN_STORED;
+    return (*load->run.thread_id || approvals->count) && load->run.flags & RUN_STORED;
 }
 
-static enum err_code take_conversation(const struct response_create *create,
-                                       struct run_start *start,
-                                       const struct response_approvals *approvals,
-                                       int64_t position, struct err *err)
+static enum err_code make_stored(const struct response_create *create, struct run_start *start,
+                                 const struct response_approvals *approvals, int64_t position,
+                                 struct err *err)
 {
     struct run_load *load = &start->load;
     size_t input_count = (size_t)load->next_position;
@@ -225,7 +255,7 @@ static enum err_code take_conversation(const struct response_create *create,
     start->variable_count = 0;
     load->fence = made.fence;
     run_load_clear(&made);
-    return conversation_error(rc, load->run.thread_id, err);
+    return *load->run.thread_id ? conversation_error(rc, load->run.thread_id, err) : rc;
 }
 
 enum err_code response_create_load(const struct response_create *create,
@@ -364,7 +394,7 @@ static enum err_code count_context(const struct response_create *create, struct 
 
 /* ---- Preparing ---- */
 
-/* Answers are taken up where the response is made; of one that its first write makes, before. */
+/* Answers are taken up where the response is made; by one that is not stored, before. */
 static enum err_code take_answers(const struct response_create *create, struct run_start *start,
                                   struct response_approvals *approvals, int64_t position,
                                   struct err *err)
@@ -372,9 +402,9 @@ static enum err_code take_answers(const struct response_create *create, struct r
     struct run_load *load = &start->load;
     enum err_code rc;
 
-    if (is_made_here(load)) {
+    if (is_made_here(load, approvals)) {
         response_approvals_note(approvals, load);
-        return take_conversation(create, start, approvals, position, err);
+        return make_stored(create, start, approvals, position, err);
     }
     rc = store_approvals_take(create->server->store, load->run.project, load->run.id,
                               approvals->answers, approvals->count, &approvals->grants, err);
@@ -395,7 +425,7 @@ static enum err_code make(const struct response_create *create, struct run_start
     if (create->idle)
         response_approvals_clear(&approvals);
     rc = response_approvals_settle(load, &approvals, err);
-    if (rc || (!approvals.count && !is_made_here(load)))
+    if (rc || (!approvals.count && !is_made_here(load, &approvals)))
         return rc;
     return take_answers(create, start, &approvals, position, err);
 }

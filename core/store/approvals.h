@@ -53,7 +53,7 @@ struct approval_grants {
 };
 
 /* Gives the answers and has the response take them up, in one transaction. ERR_TAKEN also when
- * another response has done that. A response in a conversation takes them up where it is made: see
+ * another response has done that. A response that is stored takes them up where it is made: see
  * store_run_create(). */
 enum err_code store_approvals_take(struct store *store, const char *project,
                                    const char *response_id, struct approval_answer *answers,

@@ -252,6 +252,25 @@ static enum err_code find_end(struct db *db, const char *project, const char *th
     return rc;
 }
 
+enum err_code store_conversation_idle(struct store *store, const char *project,
+                                      const char *thread_id, struct err *err)
+{
+    static const struct db_statement find = {
+        "store_conversation_idle",
+        "SELECT FROM runs WHERE project_id = $1 AND thread_id = $2"
+        " AND status IN ('queued', 'in_progress', 'requires_action', 'cancelling')"};
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    db_arg_text(&args, project);
+    db_arg_text(&args, thread_id);
+    rc = db_once(store, &find, &args, &rows, err);
+    if (!rc && db_count(rows))
+        return conversation_error(ERR_CONFLICT, thread_id, err);
+    return rc;
+}
+
 /* The end is looked for first: what comes in between is found, and refused, when the response is
  * made. */
 enum err_code store_conversation_context(struct store *store, const char *project,

@@ -53,6 +53,11 @@ enum err_code store_conversation_item_delete(struct store *store, const char *pr
                                              struct thread_row *ret_row,
                                              struct err *err) MUST_CHECK;
 
+/* ERR_CONFLICT, conversation_locked, while a response is being made there: what it asks is not in the
+ * context yet. */
+enum err_code store_conversation_idle(struct store *store, const char *project,
+                                      const char *thread_id, struct err *err) MUST_CHECK;
+
 /* What a response that begins now may see: the newest `limit` items, hidden ones too, oldest
  * first. *ret_position is where the next one will lie. */
 enum err_code store_conversation_context(struct store *store, const char *project,

@@ -100,6 +100,10 @@ static enum err_code prepare_thread(struct db *db, const struct run_creation *cr
         *ret_position = 0;
         return thread_insert(db, run->project, creation->thread, err);
     }
+    if (!*run->thread_id) {
+        *ret_position = 0;
+        return ERR_OK;
+    }
     rc = thread_lock_idle(db, run->project, run->thread_id, ret_position, err);
     if (rc || run->face == FACE_ASSISTANTS)
         return rc;
@@ -157,8 +161,8 @@ static enum err_code insert_variables(struct db *db, const struct run_creation *
     const struct run_row *run = creation->run;
     const struct put_owner owner = {.project = run->project, .run_id = run->id};
 
-    return variables_add(db, &owner, run->thread_id, creation->variables,
-                         creation->variable_count, err);
+    return variables_add(db, &owner, *run->thread_id ? run->thread_id : run->id,
+                         creation->variables, creation->variable_count, err);
 }
 
 static enum err_code commit_creation(struct db *db, const struct run_load *load,

@@ -50,7 +50,8 @@ struct approval_grants;
  * A response in a conversation is made this way, too: the row of its run is what locks the
  * conversation. Its maker has loaded the context already (store_conversation_context()) and only
  * gets run and fence back; `messages` are its input items, which are the run's alone, with
- * positions from 0, until the write that ends it (see core/store/writer.h). */
+ * positions from 0, until the write that ends it (see core/store/writer.h). So is a response outside
+ * of conversations that takes up answers: they are taken if, and only if, it is there. */
 struct run_creation {
     const struct run_row *run;       /* status queued, or in_progress; thread_id set */
     const struct thread_row *thread; /* a thread to make with it, or NULL */

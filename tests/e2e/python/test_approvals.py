@@ -434,8 +434,7 @@ def test_F110_a_conversation_can_be_answered_after_a_crash(start_fault_server, u
         try:
             return client.responses.create(**body)
         except (openai.ConflictError, openai.BadRequestError) as error:
-            words = ("active", "already", "No approval request found")
-            assert any(word in str(error) for word in words), error
+            assert error.body["code"] in ("conversation_locked", "approval_already_used"), error
             return None  # the one that was cut has not been ended yet, and has the answer
     done = eventually(again, seconds=60)
     (called,) = calls_of(done)
@@ -446,6 +445,38 @@ def test_F110_a_conversation_can_be_answered_after_a_crash(start_fault_server, u
     follow = client.responses.create(model="demo", tools=[TEST], conversation=conversation,
                                      input="and now?")
     assert follow.status == "completed"
+
+
+@pytest.mark.parametrize("point", ["runs_insert", "approvals_lock", "approvals_decide", "run.write"])
+def test_F110_an_answer_and_who_takes_it_are_one(start_fault_server, upstream, log, point):
+    """Outside of conversations: the server dies before the answer is stored, and nothing has happened; or
+    behind it, and there is a response that goes on with it. No call has begun, so it runs."""
+    server = start_fault_server()
+    client = server.sdk(strict=False).with_options(max_retries=0)
+    asks_for(upstream, call("test_count", path=log.name, text="counted"))
+    asked = client.responses.create(model="demo", input="go", tools=[TEST])
+    (question,) = questions(asked)
+    body = {"model": "demo", "tools": [TEST], "previous_response_id": asked.id, "background": True,
+            "input": [answer(question)]}
+    server.arm(f"{point}:1:kill")
+    try:
+        client.responses.create(**body)
+    except openai.APIError:  # it may have been answered before
+        pass
+    server.restart()
+    http = server.http()
+    shown = http.get(f"/v1/runnel/approvals/{question.id}").json()
+    if point == "run.write":
+        assert shown["status"] == "approved", shown
+        id = shown["used_by"]
+    else:
+        assert (shown["status"], shown["used_by"]) == ("pending", None)
+        id = server.sdk(strict=False).responses.create(**body).id
+    done = eventually(lambda: http.get(f"/v1/responses/{id}").json(),
+                      lambda shown: shown.get("status") == "completed", seconds=60)
+    (called,) = [item for item in done["output"] if item["type"] == "mcp_call"]
+    assert called["output"] == "counted" and log.lines() == ["call_1"]
+    assert http.get(f"/v1/responses/{id}/input_items").json()["data"][0]["type"] == "mcp_approval_response"
 
 
 # ---- Responses that execute nothing ----
