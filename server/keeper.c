@@ -440,16 +440,21 @@ static void want(struct keeper *keeper, size_t duty)
 static void hear(void *arg, const struct wakeup *wakeup)
 {
     struct keeper *keeper = arg;
+    struct engine *engine = keeper->server->engine;
 
     switch (wakeup->kind) {
     case WAKEUP_HELLO: break;
     case WAKEUP_MISSED:
         want(keeper, DUTY_RENEW);
         want(keeper, DUTY_CLAIM);
+        engine_wake_all(engine, WOKEN_MOVED);
         break;
     case WAKEUP_CLAIM: want(keeper, DUTY_CLAIM); break;
-    case WAKEUP_CANCEL: engine_cancel(keeper->server->engine, wakeup->run_id); break;
-    case WAKEUP_LOOK: engine_look(keeper->server->engine, wakeup->run_id); break;
+    case WAKEUP_CANCEL: engine_cancel(engine, wakeup->run_id); break;
+    case WAKEUP_FOLLOW: engine_followed_at(engine, wakeup->run_id, wakeup->node); break;
+    case WAKEUP_EVENTS: engine_wake(engine, wakeup->run_id, WOKEN_MORE); break;
+    case WAKEUP_MOVED: engine_wake(engine, wakeup->run_id, WOKEN_MOVED); break;
+    case WAKEUP_LOOK: engine_look(engine, wakeup->run_id); break;
     }
 }
 

@@ -25,7 +25,7 @@ struct engine_loop {
     struct run *table[TABLE_SIZE];
     struct bell *bells; /* all there are */
     struct bell *idle_bells;
-    struct engine_waiter *waiters;
+    struct engine_waiter *waiters[TABLE_SIZE];
     struct webhook_posts posts;
 };
 
@@ -266,41 +266,48 @@ void engine_hang_up(struct run *run)
 
 /* ---- Waiting for a run to come ---- */
 
+static struct engine_waiter **waiters_of(struct engine_loop *home, const char *run_id)
+{
+    return &home->waiters[(hash_of(run_id) >> 8) % TABLE_SIZE];
+}
+
 void engine_wait_for_run(struct engine *engine, struct engine_waiter *waiter)
 {
-    struct engine_loop *home = home_of(engine, waiter->run_id);
+    struct engine_waiter **bucket = waiters_of(home_of(engine, waiter->run_id), waiter->run_id);
 
-    waiter->waiting = true;
-    waiter->next = home->waiters;
-    home->waiters = waiter;
+    waiter->next = *bucket;
+    waiter->link = bucket;
+    if (waiter->next)
+        waiter->next->link = &waiter->next;
+    *bucket = waiter;
+}
+
+static void forget_waiter(struct engine_waiter *waiter)
+{
+    *waiter->link = waiter->next;
+    if (waiter->next)
+        waiter->next->link = waiter->link;
+    waiter->next = NULL;
+    waiter->link = NULL;
 }
 
 void engine_wait_no_more(struct engine *engine, struct engine_waiter *waiter)
 {
-    struct engine_waiter **at = &home_of(engine, waiter->run_id)->waiters;
-
-    if (!waiter->waiting)
-        return;
-    while (*at != waiter)
-        at = &(*at)->next;
-    *at = waiter->next;
-    waiter->waiting = false;
+    (void)engine;
+    if (waiter->link)
+        forget_waiter(waiter);
 }
 
-/* Those for that run, or all for NULL. */
-static void wake_waiters(struct engine_loop *home, const char *run_id)
+/* Those for that run, or all for NULL. Whoever is woken may wait again. */
+static void wake_bucket(struct engine_waiter *first, const char *run_id, enum engine_woken why)
 {
-    struct engine_waiter *woken = NULL, **at = &home->waiters;
+    struct engine_waiter *woken = NULL;
 
-    while (*at) {
-        struct engine_waiter *waiter = *at;
-
-        if (run_id && strcmp(waiter->run_id, run_id) != 0) {
-            at = &waiter->next;
+    for (struct engine_waiter *waiter = first, *next; waiter; waiter = next) {
+        next = waiter->next;
+        if (run_id && strcmp(waiter->run_id, run_id) != 0)
             continue;
-        }
-        *at = waiter->next;
-        waiter->waiting = false;
+        forget_waiter(waiter);
         waiter->next = woken;
         woken = waiter;
     }
@@ -308,8 +315,19 @@ static void wake_waiters(struct engine_loop *home, const char *run_id)
         struct engine_waiter *waiter = woken;
 
         woken = waiter->next;
-        waiter->arrived(waiter);
+        waiter->woken(waiter, why);
     }
+}
+
+static void wake_waiters(struct engine_loop *home, const char *run_id, enum engine_woken why)
+{
+    wake_bucket(*waiters_of(home, run_id), run_id, why);
+}
+
+static void wake_all_waiters(struct engine_loop *home, enum engine_woken why)
+{
+    for (size_t i = 0; i < TABLE_SIZE; i++)
+        wake_bucket(home->waiters[i], NULL, why);
 }
 
 bool engine_steer(struct engine *engine, const char *run_id, const char *steer_id)
@@ -619,7 +637,7 @@ static void arrived(struct loop_task *task)
     add_run(arrival->home, run);
     run->drain_wanted = engine_is_draining(run->engine);
     add_sink(run, arrival->start.sink);
-    wake_waiters(arrival->home, run->row.id);
+    wake_waiters(arrival->home, run->row.id, WOKEN_ARRIVED);
     run_watch_expiry(run);
     if (needs_no_slot(run) || find_slot(run)) {
         engine_begin(run);
@@ -717,14 +735,18 @@ enum message_kind {
     MESSAGE_CANCEL,
     MESSAGE_LEASE_LOST,
     MESSAGE_LOOK,
+    MESSAGE_FOLLOWED,
+    MESSAGE_WAKE, /* for those who wait for the run */
 };
 
 struct message {
     struct loop_task task;
     struct engine_loop *home;
     enum message_kind kind;
-    char run_id[ID_SIZE];
-    int64_t fence; /* of the lease that was lost */
+    char run_id[ID_LIMIT + 1];
+    char node[ID_SIZE]; /* that follows it */
+    int64_t fence;      /* of the lease that was lost */
+    enum engine_woken why;
 };
 
 /* A write that is on its way carries the fence, and will tell: it may be the very one that gave
@@ -735,48 +757,80 @@ static void lose_lease(struct run *run, int64_t fence)
         run_abandon(run);
 }
 
+static void tell_run(struct run *run, const struct message *message)
+{
+    if (message->kind == MESSAGE_CANCEL)
+        run_cancel(run);
+    else if (message->kind == MESSAGE_LEASE_LOST)
+        lose_lease(run, message->fence);
+    else if (message->kind == MESSAGE_LOOK)
+        run_hold_look(run);
+    else
+        run_add_peer(run, message->node);
+    run_pump(run);
+}
+
 static void message_heard(struct loop_task *task)
 {
     struct message *message = CONTAINER_OF(task, struct message, task);
     struct run *run = find_run(message->home, message->run_id);
 
-    if (run && message->kind == MESSAGE_CANCEL)
-        run_cancel(run);
-    else if (run && message->kind == MESSAGE_LOOK)
-        run_hold_look(run);
+    if (message->kind == MESSAGE_WAKE)
+        wake_waiters(message->home, message->run_id, message->why);
     else if (run)
-        lose_lease(run, message->fence);
-    if (run)
-        run_pump(run);
+        tell_run(run, message);
     free(message);
 }
 
-static void send_message(struct engine *engine, const char *run_id, enum message_kind kind,
-                         int64_t fence)
+static struct message *message_new(struct engine *engine, const char *run_id,
+                                   enum message_kind kind)
 {
     struct message *message = mem_new(struct message);
 
     message->task.run = message_heard;
     message->home = home_of(engine, run_id);
     message->kind = kind;
-    message->fence = fence;
     (void)snprintf(message->run_id, sizeof(message->run_id), "%s", run_id);
+    return message;
+}
+
+static void send_message(struct message *message)
+{
     loop_post(message->home->loop, &message->task);
 }
 
 void engine_cancel(struct engine *engine, const char *run_id)
 {
-    send_message(engine, run_id, MESSAGE_CANCEL, 0);
+    send_message(message_new(engine, run_id, MESSAGE_CANCEL));
 }
 
 void engine_look(struct engine *engine, const char *run_id)
 {
-    send_message(engine, run_id, MESSAGE_LOOK, 0);
+    send_message(message_new(engine, run_id, MESSAGE_LOOK));
 }
 
 void engine_lease_lost(struct engine *engine, const struct engine_lease *lease)
 {
-    send_message(engine, lease->run_id, MESSAGE_LEASE_LOST, lease->fence);
+    struct message *message = message_new(engine, lease->run_id, MESSAGE_LEASE_LOST);
+
+    message->fence = lease->fence;
+    send_message(message);
+}
+
+void engine_followed_at(struct engine *engine, const char *run_id, const char *node)
+{
+    struct message *message = message_new(engine, run_id, MESSAGE_FOLLOWED);
+
+    (void)snprintf(message->node, sizeof(message->node), "%s", node);
+    send_message(message);
+}
+
+void engine_wake(struct engine *engine, const char *run_id, enum engine_woken why)
+{
+    struct message *message = message_new(engine, run_id, MESSAGE_WAKE);
+
+    message->why = why;
+    send_message(message);
 }
 
 /* A sink may find its client gone in the middle of what the run is telling it: the run hears of
@@ -812,12 +866,13 @@ static void sink_gone(struct sink *sink, void *arg)
     loop_post(run->loop, &goodbye->task);
 }
 
-/* ---- The end of the server ---- */
+/* ---- Messages to all ---- */
 
 struct broadcast {
     struct loop_task task;
     struct engine_loop *home;
     void (*tell)(struct run *run);
+    enum engine_woken why; /* for those who wait */
 };
 
 static void broadcast_heard(struct loop_task *task)
@@ -831,11 +886,12 @@ static void broadcast_heard(struct loop_task *task)
             run_pump(run);
         }
     }
-    wake_waiters(broadcast->home, NULL); /* there is nothing more to wait for on this node */
+    wake_all_waiters(broadcast->home, broadcast->why);
     free(broadcast);
 }
 
-static void tell_all(struct engine *engine, void (*tell)(struct run *run))
+static void tell_all(struct engine *engine, void (*tell)(struct run *run),
+                     enum engine_woken why)
 {
     for (unsigned i = 0; i < engine->loop_count; i++) {
         struct broadcast *broadcast = mem_new(struct broadcast);
@@ -843,9 +899,22 @@ static void tell_all(struct engine *engine, void (*tell)(struct run *run))
         broadcast->task.run = broadcast_heard;
         broadcast->home = &engine->loops[i];
         broadcast->tell = tell;
+        broadcast->why = why;
         loop_post(engine->loops[i].loop, &broadcast->task);
     }
 }
+
+static void tell_nothing(struct run *run)
+{
+    (void)run;
+}
+
+void engine_wake_all(struct engine *engine, enum engine_woken why)
+{
+    tell_all(engine, tell_nothing, why);
+}
+
+/* ---- The end of the server: there is nothing more to wait for on this node ---- */
 
 static void wish_drain(struct run *run)
 {
@@ -856,7 +925,7 @@ static void wish_drain(struct run *run)
 void engine_drain(struct engine *engine)
 {
     atomic_store(&engine->draining, true);
-    tell_all(engine, wish_drain);
+    tell_all(engine, wish_drain, WOKEN_ARRIVED);
 }
 
 static void end_now(struct run *run)
@@ -874,7 +943,7 @@ static void end_now(struct run *run)
 
 void engine_abandon(struct engine *engine)
 {
-    tell_all(engine, end_now);
+    tell_all(engine, end_now, WOKEN_ARRIVED);
 }
 
 void engine_stats(struct engine *engine, struct engine_stats *ret_stats)

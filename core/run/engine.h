@@ -115,6 +115,20 @@ void engine_cancel(struct engine *engine, const char *run_id);
 /* An answer to a question of the run was stored, perhaps: if it waits for that, it looks. */
 void engine_look(struct engine *engine, const char *run_id);
 
+/* Why those are woken who wait for a run. */
+enum engine_woken {
+    WOKEN_ARRIVED, /* it has come to its loop here; or there is nothing to wait for any more */
+    WOKEN_MORE,    /* it is elsewhere: its owner says that there is more in its log */
+    WOKEN_MOVED,   /* it is elsewhere, and may have another owner by now */
+};
+
+/* Another node has said so. */
+void engine_wake(struct engine *engine, const char *run_id, enum engine_woken why);
+void engine_wake_all(struct engine *engine, enum engine_woken why);
+
+/* On another node somebody follows a run that is here: that node is told when there is more. */
+void engine_followed_at(struct engine *engine, const char *run_id, const char *node);
+
 /* On the run's own loop: somebody has more to say. The run tells so, and at its next turn boundary,
  * should there be one, it ends as incomplete, so that what was said can be gone on with. False when
  * it is not here or has come to its end. */

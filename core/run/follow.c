@@ -1,6 +1,7 @@
 /*
  * A follower is in one of three places: asking the log for more; among the sinks of its run; or
- * waiting for a moment, because the run is at work elsewhere. It is a sink itself, which passes
+ * waiting for a moment, because the run is at work elsewhere; then it hears from the owner when there is
+ * more, also while it asks the log. It is a sink itself, which passes
  * on to the client's.
  */
 
@@ -13,12 +14,15 @@
 #include "core/base/mem.h"
 #include "core/run/run.h"
 #include "core/store/log_reader.h"
+#include "core/store/wakeups.h"
 
 #define READ_LIMIT ((size_t)64 << 10)
 
 /* How often the log of a run that is elsewhere is looked at: at first, and after a while. */
 #define WAIT_FIRST_NS (50 * NS_PER_MS)
 #define WAIT_LAST_NS  (1000 * NS_PER_MS)
+/* When its owner tells us of more: only in case that something gets lost. */
+#define WAIT_TOLD_NS (5 * NS_PER_SECOND)
 
 struct follower {
     struct sink sink; /* among the sinks of the run, once it has caught up */
@@ -29,6 +33,9 @@ struct follower {
     unsigned flags;
     int64_t next; /* number of the next frame for the client */
     uint64_t wait_ns;
+    uint64_t ask_owner_ns; /* when to ask the owner (again); 0: it was not asked yet */
+    bool told;             /* the owner has answered */
+    bool again;            /* something happened while we were reading */
     bool reading;
     bool joined;
     bool left;  /* the client has */
@@ -154,6 +161,9 @@ static const struct sink_ops follower_ops = {
 static void ask_log(struct follower *follower)
 {
     follower->reading = true;
+    follower->again = false;
+    if (follower->ask_owner_ns && !follower->waiter.link)
+        engine_wait_for_run(follower->engine, &follower->waiter);
     follower->read.first_seq = follower->next;
     follower->read.limit = READ_LIMIT;
     log_reader_ask(engine_options(follower->engine)->log_reader, &follower->read);
@@ -165,34 +175,68 @@ static void look_again(struct follower *follower)
     ask_log(follower);
 }
 
+/* The owner has nothing to say, or is none any more. */
 static void wait_over(struct loop_timer *timer)
 {
-    look_again(CONTAINER_OF(timer, struct follower, timer));
+    struct follower *follower = CONTAINER_OF(timer, struct follower, timer);
+
+    if (follower->told) {
+        follower->told = false;
+        follower->ask_owner_ns = loop_now(follower->loop);
+    }
+    look_again(follower);
 }
 
-/* The run has come to this loop. */
-static void run_arrived(struct engine_waiter *waiter)
+static void woken(struct engine_waiter *waiter, enum engine_woken why)
 {
-    look_again(CONTAINER_OF(waiter, struct follower, waiter));
+    struct follower *follower = CONTAINER_OF(waiter, struct follower, waiter);
+
+    follower->told = why == WOKEN_MORE;
+    follower->wait_ns = 0;
+    if (why == WOKEN_MOVED)
+        follower->ask_owner_ns = loop_now(follower->loop);
+    if (!follower->reading) {
+        look_again(follower);
+        return;
+    }
+    follower->again = true;
+    engine_wait_for_run(follower->engine, waiter);
 }
 
-/* Nobody tells us what happens on other nodes: so we look, less and less often. */
+/* It may be one that does not answer. */
+static void ask_owner(struct follower *follower)
+{
+    uint64_t now = loop_now(follower->loop);
+
+    if (now < follower->ask_owner_ns)
+        return;
+    follower->ask_owner_ns = now + (follower->told ? FOLLOW_AGAIN_NS : WAIT_LAST_NS);
+    store_wake_followed(engine_options(follower->engine)->store, follower->read.project,
+                        follower->read.run_id);
+}
+
+/* While nobody tells us what happens on other nodes, we look, less and less often. */
 static void wait_a_moment(struct follower *follower)
 {
     if (engine_is_draining(follower->engine)) {
         release(follower); /* without an end: the client goes on at another node */
         return;
     }
+    ask_owner(follower);
     follower->wait_ns = follower->wait_ns ? follower->wait_ns * 2 : WAIT_FIRST_NS;
     if (follower->wait_ns > WAIT_LAST_NS)
         follower->wait_ns = WAIT_LAST_NS;
     loop_timer_start(follower->loop, &follower->timer,
-                     loop_now(follower->loop) + follower->wait_ns);
-    engine_wait_for_run(follower->engine, &follower->waiter);
+                     loop_now(follower->loop) +
+                         (follower->told ? WAIT_TOLD_NS : follower->wait_ns));
+    if (!follower->waiter.link)
+        engine_wait_for_run(follower->engine, &follower->waiter);
 }
 
 static void join(struct follower *follower, struct run *run)
 {
+    stop_waiting(follower);
+    follower->ask_owner_ns = 0;
     follower->joined = true;
     follower->sink.next = run->sinks;
     run->sinks = &follower->sink;
@@ -209,7 +253,7 @@ static void caught_up(struct follower *follower)
         end_stream(follower);
     else if (run && run->published <= follower->next)
         join(follower, run);
-    else if (run)
+    else if (run || follower->again)
         ask_log(follower);
     else
         wait_a_moment(follower);
@@ -232,6 +276,7 @@ static void read_done(struct loop_task *task)
         return;
     }
     if (read->rc) {
+        follower->told = false;
         wait_a_moment(follower);
         return;
     }
@@ -297,7 +342,7 @@ void engine_follow(struct engine *engine, const struct follow *follow)
     follower->flags = follow->flags;
     follower->next = follow->first_seq;
     follower->timer.fire = wait_over;
-    follower->waiter.arrived = run_arrived;
+    follower->waiter.woken = woken;
     (void)snprintf(follower->waiter.run_id, sizeof(follower->waiter.run_id), "%s",
                    follow->run_id);
     (void)snprintf(read->project, sizeof(read->project), "%s", follow->project);

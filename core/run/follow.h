@@ -3,6 +3,7 @@
 
 #include <stdint.h>
 
+#include "core/base/clock.h"
 #include "core/event/sink.h"
 #include "core/run/engine.h"
 
@@ -12,10 +13,14 @@
  * A follower first reads the log from where its client left off, piece by piece, then joins the
  * run on its loop without a gap or a duplicate: it joins only when what it has read is all that
  * the run has published, and frames it has seen already are not sent again. A run that is not on
- * this node is followed through the log alone.
+ * this node is followed through the log alone: its owner is asked to say when there is more, and the
+ * log is looked at from time to time all the same.
  *
  * Each frame is the bytes that everybody else was sent.
  */
+
+/* Whoever follows a run that is at work elsewhere asks its owner so often to be told of more. */
+#define FOLLOW_AGAIN_NS (10 * NS_PER_SECOND)
 
 enum follow_flags {
     FOLLOW_NUMBERED = 1 << 0, /* an "id: N" line before each frame */

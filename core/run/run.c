@@ -207,6 +207,7 @@ void run_free(struct run *run)
     chain_clear(&run->chain);
     buf_clear(&run->summary);
     free(run->turn_usage);
+    free(run->peers);
     for (size_t i = 0; i < run->item_count; i++)
         item_free(run->items[i]);
     free(run->items);

@@ -180,6 +180,8 @@ struct run {
     /* Telling. */
     struct frames frames;
     struct sink *sinks;
+    struct run_peer *peers; /* nodes on which it is followed */
+    size_t peer_count;
     bool drain_wanted;
     bool ending; /* taken up only to be ended */
     bool without_model;
@@ -360,6 +362,13 @@ void run_after_commit(struct run *run, void (*then)(struct run *run));
 /* The same, also for runs whose calls are not remembered one by one. */
 void run_after_write(struct run *run, void (*then)(struct run *run));
 
+/* ---- run_peers.c: who follows the run on other nodes ---- */
+
+/* Tells it at once, for the case that it has missed something meanwhile. */
+void run_add_peer(struct run *run, const char *node);
+/* There is more in the log. */
+void run_tell_peers(struct run *run);
+
 /* ---- recover.c: after a crash ---- */
 
 /* Closes what the last owner left open. */
@@ -386,13 +395,12 @@ struct bell *engine_bell(struct run *run);
 void engine_hang_up(struct run *run); /* the run hears its bell no more, if it has one */
 struct run *engine_find(struct engine *engine, const char *run_id);
 
-/* Somebody on the run's loop wants to know when the run comes to it. Zero it, fill in the id and
- * arrived(), which is called after the waiter was forgotten. */
+/* Somebody on the run's loop wants to know when the run comes to it, or does something elsewhere.
+ * Zero it, fill in the id and woken(), which is called after the waiter was forgotten. */
 struct engine_waiter {
     char run_id[ID_LIMIT + 1];
-    void (*arrived)(struct engine_waiter *waiter);
-    struct engine_waiter *next;
-    bool waiting;
+    void (*woken)(struct engine_waiter *waiter, enum engine_woken why);
+    struct engine_waiter *next, **link; /* the engine's; link is NULL when it does not wait */
 };
 void engine_wait_for_run(struct engine *engine, struct engine_waiter *waiter);
 void engine_wait_no_more(struct engine *engine,

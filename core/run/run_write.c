@@ -419,8 +419,10 @@ static void committed(struct run *run, struct run_write *write)
         if (run->fence)
             engine_lease_add(run->engine, run);
     }
-    if (write->log_length)
+    if (write->log_length) {
         publish(run, write->log_bytes, write->log_length, write->log_first, write->log_last);
+        run_tell_peers(run);
+    }
     if (!has_dirt(run))
         run->barrier = false;
     publish_free_frames(run);

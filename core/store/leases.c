@@ -310,6 +310,8 @@ enum err_code store_runs_claim(struct store *store, enum claim_scope scope, size
         return rc;
     }
     qsort(loads, count, sizeof(*loads), by_age);
+    for (size_t i = 0; i < count; i++)
+        store_wake_others(store, WAKEUP_MOVED, loads[i].run.id);
     *ret_loads = loads;
     *ret_count = count;
     return ERR_OK;

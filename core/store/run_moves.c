@@ -258,7 +258,10 @@ static enum err_code accept(struct db *db, const struct submission *submission,
     rc = take_and_load(db, submission->context_limit, load, err);
     if (rc)
         return rc;
-    return commit_move(db, load, err);
+    rc = commit_move(db, load, err);
+    if (!rc)
+        store_wake_others(db->store, WAKEUP_MOVED, load->run.id);
+    return rc;
 }
 
 /* Refused; unless these are the answers that were accepted before. */
@@ -504,6 +507,8 @@ static enum err_code cancel_in(struct db *db, const char *project, const char *t
     rc = commit_move(db, load, err);
     if (!rc && outcome == CANCEL_OWNED_AWAY)
         store_wake_node(db->store, lease.owner, WAKEUP_CANCEL, run_id);
+    if (!rc && outcome == CANCEL_CLAIMED)
+        store_wake_others(db->store, WAKEUP_MOVED, run_id);
     return rc;
 }
 

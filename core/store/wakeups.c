@@ -18,7 +18,7 @@
 #include "core/store/state.h"
 
 /* What comes sooner after the last one waits, and goes together. */
-#define SEND_EVERY_NS (20 * NS_PER_MS)
+#define SEND_EVERY_NS (10 * NS_PER_MS)
 
 /* When the connection is lost. */
 #define BACKOFF_FIRST_NS (100 * NS_PER_MS)
@@ -35,7 +35,8 @@
 #define EVERYBODY    "runnel"
 
 struct hint {
-    char channel[CHANNEL_SIZE];
+    char channel[CHANNEL_SIZE]; /* "": that of the owner of the run, who is still to be found */
+    char project[ID_SIZE];
     struct wakeup wakeup;
     struct hint *next;
 };
@@ -65,23 +66,36 @@ struct wakeups {
 
 static const char *const words[] = {
     [WAKEUP_HELLO] = "hello",   [WAKEUP_MISSED] = "missed", [WAKEUP_CLAIM] = "claim",
-    [WAKEUP_CANCEL] = "cancel", [WAKEUP_LOOK] = "look",
+    [WAKEUP_CANCEL] = "cancel", [WAKEUP_FOLLOW] = "follow", [WAKEUP_EVENTS] = "events",
+    [WAKEUP_MOVED] = "moved",   [WAKEUP_LOOK] = "look",
 };
 
-/* "cancel run_abc", without its newline. False for what a newer version may say. */
-static bool read_line(const char *line, size_t length, struct wakeup *ret_wakeup)
+/* The next word of a line. False when it is too long. */
+static bool read_word(const char **at, char *ret_word, size_t size)
 {
-    size_t word = strcspn(line, " \n");
+    size_t length = strcspn(*at, " \n");
+
+    if (length >= size)
+        return false;
+    memcpy(ret_word, *at, length);
+    ret_word[length] = '\0';
+    *at += length;
+    *at += **at == ' ';
+    return true;
+}
+
+/* "follow run_abc node_xyz", up to the end of the line. False for what a newer version may say. */
+static bool read_line(const char *line, struct wakeup *ret_wakeup)
+{
+    char word[16];
 
     *ret_wakeup = (struct wakeup){0};
-    if (word > length)
-        word = length;
-    if (length - word > sizeof(ret_wakeup->run_id))
+    if (!read_word(&line, word, sizeof(word)) ||
+        !read_word(&line, ret_wakeup->run_id, sizeof(ret_wakeup->run_id)) ||
+        !read_word(&line, ret_wakeup->node, sizeof(ret_wakeup->node)))
         return false;
-    if (length > word)
-        memcpy(ret_wakeup->run_id, line + word + 1, length - word - 1);
     for (size_t i = 0; i < COUNT_OF(words); i++) {
-        if (strlen(words[i]) == word && memcmp(words[i], line, word) == 0) {
+        if (strcmp(words[i], word) == 0) {
             ret_wakeup->kind = (enum wakeup_kind)i;
             return true;
         }
@@ -162,6 +176,19 @@ void store_wake_others(struct store *store, enum wakeup_kind kind, const char *r
 {
     if (store_has_peers(store))
         tell(store->wakeups, EVERYBODY, kind, run_id);
+}
+
+void store_wake_followed(struct store *store, const char *project, const char *run_id)
+{
+    struct hint *hint;
+
+    if (!store_has_peers(store))
+        return;
+    hint = mem_new(struct hint);
+    hint->wakeup.kind = WAKEUP_FOLLOW;
+    (void)snprintf(hint->project, sizeof(hint->project), "%s", project);
+    (void)snprintf(hint->wakeup.run_id, sizeof(hint->wakeup.run_id), "%s", run_id);
+    put_hint(store->wakeups, hint);
 }
 
 /* Those who were here before see us at their next renewal, or now. */
@@ -323,11 +350,11 @@ static void connect_if_due(struct wakeups *wakeups)
 
 /* ---- Hearing ---- */
 
-static void hear_line(struct wakeups *wakeups, const char *line, size_t length)
+static void hear_line(struct wakeups *wakeups, const char *line)
 {
     struct wakeup wakeup;
 
-    if (!read_line(line, length, &wakeup))
+    if (!read_line(line, &wakeup))
         return;
     atomic_store(&wakeups->peers, true);
     if (wakeup.kind != WAKEUP_HELLO)
@@ -347,10 +374,9 @@ static void hear(struct wakeups *wakeups)
     }
     while ((payload = connection_take_notice(wakeups->connection))) {
         for (const char *line = payload; *line;) {
-            size_t length = strcspn(line, "\n");
-
-            hear_line(wakeups, line, length);
-            line += length + (line[length] == '\n');
+            hear_line(wakeups, line);
+            line += strcspn(line, "\n");
+            line += *line == '\n';
         }
         free(payload);
     }
@@ -398,20 +424,62 @@ static void add_notices(struct batch *batch, struct hint *const *hints, size_t c
     }
 }
 
-static enum err_code send_hints(struct wakeups *wakeups, struct hint *hints, struct err *err)
+static enum err_code send_notices(struct wakeups *wakeups, struct hint *const *hints,
+                                  size_t count, struct err *err)
 {
     static const struct db_statement notify = {
         "wakeups_send", "SELECT pg_notify(u.channel, u.payload)"
                         " FROM unnest($1::text[], $2::text[]) u (channel, payload)"};
-    AUTO_FREE struct hint **list = NULL;
     AUTO_BATCH batch = {0};
     AUTO_DB_ARGS args = {0};
-    size_t count;
 
-    list = sort_hints(hints, &count);
-    add_notices(&batch, list, count);
+    if (!count)
+        return ERR_OK;
+    add_notices(&batch, hints, count);
     batch_finish(&batch, &args);
     return run_statement(wakeups, &notify, &args, err);
+}
+
+/* Several on this node may follow the same run: of notices that are alike PostgreSQL passes on one. */
+static enum err_code send_follows(struct wakeups *wakeups, struct hint *const *hints,
+                                  size_t count, struct err *err)
+{
+    static const struct db_statement notify = {
+        "wakeups_follow",
+        "SELECT pg_notify(left('" EVERYBODY "_' || split_part(l.owner, '/', 1), 63),"
+        "  'follow ' || u.run_id || ' ' || $3 || E'\\n')"
+        " FROM unnest($1::text[], $2::text[]) u (project_id, run_id)"
+        " CROSS JOIN LATERAL (SELECT owner FROM run_leases l"
+        "  WHERE l.project_id = u.project_id AND l.run_id = u.run_id OFFSET 0) l"
+        " WHERE split_part(l.owner, '/', 1) <> $3"};
+    AUTO_FREE char *node = node_of(wakeups->store->node_id);
+    AUTO_BATCH batch = {0};
+    AUTO_DB_ARGS args = {0};
+
+    if (!count)
+        return ERR_OK;
+    for (size_t i = 0; i < count; i++) {
+        batch_begin(&batch);
+        batch_text(&batch, hints[i]->project);
+        batch_text(&batch, hints[i]->wakeup.run_id);
+    }
+    batch_finish(&batch, &args);
+    db_arg_text(&args, node);
+    return run_statement(wakeups, &notify, &args, err);
+}
+
+/* Those whose channel is still to be found are the first of the sorted ones. */
+static enum err_code send_hints(struct wakeups *wakeups, struct hint *hints, struct err *err)
+{
+    AUTO_FREE struct hint **list = NULL;
+    size_t count, unknown = 0;
+    enum err_code rc;
+
+    list = sort_hints(hints, &count);
+    while (unknown < count && !list[unknown]->channel[0])
+        unknown++;
+    rc = send_follows(wakeups, list, unknown, err);
+    return rc ? rc : send_notices(wakeups, list + unknown, count - unknown, err);
 }
 
 /* What could not be told is dropped: whoever was to hear it looks for it in time. */

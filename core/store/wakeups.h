@@ -28,12 +28,16 @@ enum wakeup_kind {
     WAKEUP_MISSED, /* of our own making: for a while nobody could reach us */
     WAKEUP_CLAIM,  /* there are runs that anybody may take up */
     WAKEUP_CANCEL, /* a run of yours is to stop: its row says so */
+    WAKEUP_FOLLOW, /* on `node` somebody follows the log of a run of yours */
+    WAKEUP_EVENTS, /* there is more in the log of a run that somebody follows here */
+    WAKEUP_MOVED,  /* a run has a new owner */
     WAKEUP_LOOK,   /* a run waits for an answer, wherever it is: there is one */
 };
 
 struct wakeup {
     enum wakeup_kind kind;
     char run_id[ID_LIMIT + 1]; /* "" if it is about none */
+    char node[ID_SIZE];
 };
 
 /* Called on the thread that listens; it must not wait for anything. */
@@ -50,6 +54,10 @@ void store_wakeups_stop(struct store *store);
  * boot. `run_id` may be NULL. */
 void store_wake_node(struct store *store, const char *owner, enum wakeup_kind kind,
                      const char *run_id);
+
+/* The owner of a run, if it is another node, hears WAKEUP_FOLLOW. The owner need not be known: the
+ * database is asked. */
+void store_wake_followed(struct store *store, const char *project, const char *run_id);
 
 /* All other nodes, if there are any. */
 void store_wake_others(struct store *store, enum wakeup_kind kind, const char *run_id);

@@ -1,8 +1,12 @@
 """What servers on one database tell each other at once; without it they would find out by looking."""
 
+import json
+import threading
+
 import pytest
 
 from harness import shapes
+from harness.faults import Log, whole_frames
 from harness.server import eventually
 from harness.shapes import TEST_TOOLS
 from harness.tools import WEATHER, WEATHER_RULES
@@ -17,8 +21,8 @@ SELDOM = 3000
 
 @pytest.fixture
 def start_pair(start_fault_server):
-    def start(**settings):
-        first = start_fault_server(**settings)
+    def start(url=None, **settings):
+        first = start_fault_server(url=url, **settings)
         second = start_fault_server(url=first.settings["database_url"], **settings)
         # It knows only because the other has said so: from now on it listens.
         eventually(lambda: first.metric("other_nodes"), lambda known: known == 1, seconds=60)
@@ -99,15 +103,147 @@ def test_what_a_server_leaves_is_taken_up_at_once(start_pair, upstream, database
     shapes.check_database(database, first.settings["database_url"])
 
 
+# ---- Following ----
+
+WORDS = " ".join(f"word{n}" for n in range(20))
+
+
+class Listener(threading.Thread):
+    """Reads a stream until its end."""
+
+    def __init__(self, server, path):
+        super().__init__()
+        self.client, self.path, self.text = server.http(), path, ""
+        self.start()
+
+    def run(self):
+        with self.client.stream("GET", self.path) as answer:
+            assert answer.status_code == 200
+            for part in answer.iter_text():
+                self.text += part
+
+    def frames(self):
+        self.join(90)
+        assert not self.is_alive()
+        return whole_frames(self.text)
+
+
+@pytest.fixture
+def statements(database):
+    """What is said to that database from now on, with its parameters."""
+    def statements(url):
+        name = url.split("dbname=")[1].split()[0]
+        log = database.directory / "log"
+        database.ask(f"ALTER DATABASE {name} SET log_statement = 'all'", "postgres")
+        begin = log.stat().st_size
+        return lambda: log.read_bytes()[begin:].decode(errors="replace")
+    return statements
+
+
+def logged(database, server, run_id):
+    text = Log(database, server.settings["database_url"], run_id).text
+    return [frame for frame in text.split("\n\n") if frame]
+
+
+def begin_background(server):
+    """A response that is streamed to nobody any more; its id."""
+    with server.http().stream("POST", "/v1/responses", json={
+            "model": "demo", "input": "go", "stream": True, "background": True}) as answer:
+        for part in answer.iter_text():
+            return json.loads(part.split("data: ", 1)[1].split("\n", 1)[0])["response"]["id"]
+
+
+@pytest.mark.threads
+def test_who_follows_elsewhere_is_told(start_fault_server, statements, upstream, database):
+    url = database.new()
+    said = statements(url)
+    first = start_fault_server(url=url, lease_ttl=SELDOM)
+    second = start_fault_server(url=url, lease_ttl=SELDOM)
+    upstream.answer(text=WORDS, split="word", piece_delay_ms=100)
+    made = begin_background(first)
+    listeners = [Listener(second, f"/v1/responses/{made}?stream=true") for _ in range(3)]
+    told = [listener.frames() for listener in listeners]
+    assert told == [logged(database, first, made)] * 3
+    assert json.loads(told[0][-1].split("data: ", 1)[1])["type"] == "response.completed"
+    assert "pg_notify(left('runnel_'" in said()
+    assert f"events {made}" in said()
+
+
+@pytest.mark.parametrize("server, fault", [
+    ("follower", "wakeups_follow:1"), ("follower", "wakeups.connect:1"), ("owner", "wakeups_send:1"),
+    ("owner", "wakeups_send:2"), ("owner", "wakeups_send:5")])
+def test_what_is_not_told_is_read_all_the_same(start_pair, upstream, database, server, fault):
+    first, second = start_pair(lease_ttl=SELDOM)
+    owner, follower = first, second
+    if server == "follower":
+        follower.arm(fault)
+    else:
+        owner.arm(fault)
+    if fault.startswith("wakeups.connect"):
+        database.ask("SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                     " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+                     " AND (query LIKE 'LISTEN%' OR query LIKE '%pg_notify%')",
+                     url=first.settings["database_url"])
+    upstream.answer(text=WORDS, split="word", piece_delay_ms=100)
+    made = begin_background(owner)
+    frames = Listener(follower, f"/v1/responses/{made}?stream=true").frames()
+    assert frames == logged(database, owner, made)
+    assert (follower if server == "follower" else owner).has_fired()
+
+
+def test_followers_go_with_a_run_that_moves(start_pair, statements, upstream, database):
+    """It waits for its client, who answers elsewhere; and then its server is drained."""
+    url = database.new()
+    said = statements(url)
+    first, second = start_pair(url=url, lease_ttl=SELDOM, drain_timeout=1)
+    third = first.sdk()
+    upstream.script({"match": {"tool_results": True}, "times": 1,
+                     "answer": {"text": "a b c", "split": "word", "piece_delay_ms": FOREVER}},
+                    {"match": {"tool_results": True}, "answer": {"text": "Whole."}},
+                    *WEATHER_RULES)
+    run = third.beta.threads.runs.create(**new_thread(third, [WEATHER]))
+    settle(third, run, "requires_action")
+    listener = Listener(first, f"/v1/threads/{run.thread_id}/runs/{run.id}/events")
+    there = second.sdk()
+    there.beta.threads.runs.submit_tool_outputs(
+        run_id=run.id, thread_id=run.thread_id,
+        tool_outputs=[{"tool_call_id": "call_1", "output": "sunny"}])
+    eventually(lambda: '"value":"a' in listener.text)
+    assert second.stop() == 0
+    told = listener.frames()
+    assert settle(third, run, "completed") == "completed"
+    assert f"moved {run.id}" in said()
+    text = Log(database, url, run.id).text
+    assert [frame.split("\n", 1)[1] for frame in told] == [
+        frame for frame in text.split("\n\n") if frame]
+
+
+def test_an_answer_reaches_the_response_that_holds(start_pair, upstream, database, tmp_path):
+    """F44: which looks for it only with its leases, hundreds of seconds apart."""
+    first, second = start_pair(lease_ttl=SELDOM)
+    upstream.script({"match": {"tool_results": True}, "answer": {"text": "Done."}},
+                    {"answer": {"tool_calls": [shapes.count_call(tmp_path / "count")]}})
+    answers = []
+    asking = threading.Thread(target=lambda: answers.append(first.api().post("/responses", json={
+        "model": "demo", "input": "go",
+        "runnel": {"approval": {"channel": "hold"}},
+        "tools": [{"type": "mcp", "server_label": "test", "server_url": "builtin:test",
+                   "require_approval": "always"}]})))
+    asking.start()
+    path = "/runnel/approvals"
+    (asked,) = eventually(lambda: second.api().get(path).json()["data"], lambda found: len(found) == 1)
+    assert second.api().post(f"{path}/{asked['id']}", json={"approve": True}).status_code == 200
+    asking.join(60)
+    assert not asking.is_alive()
+    assert answers[0].json()["output"][-1]["content"][0]["text"] == "Done."
+
+
 # ---- Alone ----
 
-def test_a_server_that_is_alone_says_nothing(start_fault_server, upstream, database):
+def test_a_server_that_is_alone_says_nothing(start_fault_server, statements, upstream, database):
     """Whatever it does: nobody hears, so nothing is sent to the database."""
     url = database.new()
-    name = url.split("dbname=")[1].split()[0]
-    database.ask(f"ALTER DATABASE {name} SET log_statement = 'all'", "postgres")
-    log = database.directory / "log"
-    begin = log.stat().st_size
+    listen = statements(url)
     server = start_fault_server(url=url)
     client = server.sdk()
     upstream.script(*WEATHER_RULES)
@@ -125,7 +261,7 @@ def test_a_server_that_is_alone_says_nothing(start_fault_server, upstream, datab
     settle(client, run, "cancelled")
     assert server.metric("other_nodes") == 0
     assert server.stop() == 0
-    said = log.read_bytes()[begin:].decode(errors="replace")
+    said = listen()
     assert "INSERT INTO nodes" in said
     assert said.count("LISTEN") == 2
     assert "pg_notify" not in said

@@ -33,6 +33,7 @@ struct node {
     pthread_cond_t changed;
     struct wakeup heard[HEARD_LIMIT]; /* guarded by lock, as all below; not taken yet */
     size_t count;
+    struct wakeup taken; /* the last that was */
 };
 
 static struct node first, second;
@@ -54,6 +55,7 @@ static bool take_heard_locked(struct node *node, enum wakeup_kind kind, const ch
     for (size_t i = 0; i < node->count; i++) {
         if (node->heard[i].kind != kind || strcmp(node->heard[i].run_id, run_id) != 0)
             continue;
+        node->taken = node->heard[i];
         node->heard[i] = node->heard[--node->count];
         return true;
     }
@@ -82,6 +84,13 @@ static size_t unheard_of(struct node *node)
     count = node->count;
     lock_release(&node->lock);
     return count;
+}
+
+static void forget_heard(struct node *node)
+{
+    lock_acquire(&node->lock);
+    node->count = 0;
+    lock_release(&node->lock);
 }
 
 /* The last that its connection has said. */
@@ -262,6 +271,69 @@ static void the_owner_hears_of_a_cancel(void **state)
     run_load_clear(&owned);
 }
 
+/* Whoever that is: the node that follows knows only the run. Nobody is told of one that is its own, or
+ * that nobody has. */
+static void the_owner_hears_who_follows(void **state)
+{
+    struct run_load away, own;
+    char thread[ID_SIZE];
+
+    (void)state;
+    forget_heard(&second);
+    sample_thread(thread);
+    away = sample_created(first.store, thread);
+    sample_thread(thread);
+    own = sample_created(second.store, thread);
+    store_wake_followed(second.store, PROJECT, own.run.id);
+    store_wake_followed(second.store, PROJECT, "run_unknown");
+    store_wake_followed(second.store, PROJECT, away.run.id);
+    store_wake_followed(second.store, PROJECT, away.run.id);
+    assert_true(hears(&first, WAKEUP_FOLLOW, away.run.id));
+    assert_string_equal(first.taken.node, "node_second");
+    store_wake_node(second.store, "node_first", WAKEUP_CANCEL, "run_last");
+    assert_true(hears(&first, WAKEUP_CANCEL, "run_last"));
+    forget_heard(&first); /* the other two may have gone apart */
+    assert_int_equal(unheard_of(&second), 0);
+    run_load_clear(&away);
+    run_load_clear(&own);
+}
+
+static void nobody_follows_who_is_alone(void **state)
+{
+    struct run_load away;
+    char thread[ID_SIZE];
+
+    (void)state;
+    sample_thread(thread);
+    away = sample_created(first.store, thread);
+    store_note_peers(second.store, PEERS_NONE);
+    store_wake_followed(second.store, PROJECT, away.run.id);
+    store_wake_node(second.store, "node_first", WAKEUP_CANCEL, "run_last");
+    assert_true(hears(&first, WAKEUP_CANCEL, "run_last"));
+    assert_int_equal(unheard_of(&first), 0);
+    renew(&second);
+    run_load_clear(&away);
+}
+
+static void all_hear_that_a_run_has_moved(void **state)
+{
+    enum cancel_outcome outcome;
+    struct run_load waiting, claimed;
+    char thread[ID_SIZE];
+
+    (void)state;
+    sample_thread(thread);
+    waiting = sample_created(first.store, thread);
+    pg_fixture_ask("UPDATE run_leases SET owner = NULL WHERE run_id = '%s'", waiting.run.id);
+    assert_int_equal(store_run_cancel(second.store, PROJECT, thread, waiting.run.id, CONTEXT,
+                                      &outcome, &claimed, NULL),
+                     ERR_OK);
+    assert_int_equal(outcome, CANCEL_CLAIMED);
+    assert_true(hears(&first, WAKEUP_MOVED, waiting.run.id));
+    run_load_clear(&waiting);
+    run_load_clear(&claimed);
+}
+
 static void what_nobody_understands_is_passed_over(void **state)
 {
     AUTO_FREE char *long_id = mem_printf("%0200d", 1);
@@ -301,13 +373,6 @@ static void a_lost_connection_comes_back(void **state)
 
 #ifdef RUNNEL_FAULTS
 
-static void forget_heard(struct node *node)
-{
-    lock_acquire(&node->lock);
-    node->count = 0;
-    lock_release(&node->lock);
-}
-
 static void it_is_made_until_it_can_be(const char *point, unsigned visit)
 {
     store_wakeups_stop(first.store);
@@ -328,18 +393,26 @@ static void a_connection_that_is_not_made_is_tried_again(void **state)
     it_is_made_until_it_can_be("wakeups.listen", 2);
 }
 
-static void what_could_not_be_told_is_dropped(void **state)
+static void the_next_is_told(void)
 {
-    (void)state;
-    forget_heard(&second);
-    fault_arm("wakeups_send", 1);
-    store_wake_node(second.store, "node_first", WAKEUP_CANCEL, "run_lost");
     assert_true(hears(&second, WAKEUP_MISSED, "")); /* its connection broke */
     assert_true(fault_fired());
     fault_disarm();
     store_wake_node(second.store, "node_first", WAKEUP_CANCEL, "run_told");
     assert_true(hears(&first, WAKEUP_CANCEL, "run_told"));
     assert_int_equal(unheard_of(&first), 0);
+}
+
+static void what_could_not_be_told_is_dropped(void **state)
+{
+    (void)state;
+    forget_heard(&second);
+    fault_arm("wakeups_send", 1);
+    store_wake_node(second.store, "node_first", WAKEUP_CANCEL, "run_lost");
+    the_next_is_told();
+    fault_arm("wakeups_follow", 1);
+    store_wake_followed(second.store, PROJECT, "run_unknown");
+    the_next_is_told();
 }
 
 #endif
@@ -387,6 +460,9 @@ int main(void)
         cmocka_unit_test(what_is_told_together_is_one_notice),
         cmocka_unit_test(much_is_told_in_pieces),
         cmocka_unit_test(the_owner_hears_of_a_cancel),
+        cmocka_unit_test(the_owner_hears_who_follows),
+        cmocka_unit_test(nobody_follows_who_is_alone),
+        cmocka_unit_test(all_hear_that_a_run_has_moved),
         cmocka_unit_test(what_nobody_understands_is_passed_over),
         cmocka_unit_test(a_lost_connection_comes_back),
 #ifdef RUNNEL_FAULTS
