@@ -45,6 +45,7 @@ enum err_code api_response_create(struct request *request, struct err *err)
         .server = server,
         .project = request_project(request),
         .body = request_json(request),
+        .without_settings = !request_has_tool_settings(request),
     };
     struct run_start start = {0};
     enum err_code rc = response_create_prepare(&create, &start, err);

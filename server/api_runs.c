@@ -196,7 +196,8 @@ static enum err_code create(struct request *request, const struct thread_row *ne
         return rc;
     config = make_config(&assistant, new_thread ? new_thread->settings : settings, body);
     step_include_keep(config, include);
-    rc = tool_settings_keep(server->store, request_project(request), config, err);
+    if (request_has_tool_settings(request))
+        rc = tool_settings_keep(server->store, request_project(request), config, err);
     if (!rc)
         rc = skill_params_resolve(server->store, request_project(request), config, &skilled,
                                   err);

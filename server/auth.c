@@ -52,19 +52,20 @@ static enum err_code wrong_key(const char *key, struct err *err)
 }
 
 enum err_code auth_check(struct server *server, const char *authorization,
-                         char ret_project[ID_SIZE], struct err *err)
+                         struct key_owner *ret_owner, struct err *err)
 {
     const char *key = auth_bearer(authorization);
     enum err_code rc;
 
     if (server->config->no_auth) {
-        memcpy(ret_project, server->default_project, ID_SIZE);
+        memcpy(ret_owner->project, server->default_project, ID_SIZE);
+        ret_owner->has_tool_settings = true; /* nobody has looked */
         return ERR_OK;
     }
     if (!key)
         return no_key(err);
     if (strlen(key) > KEY_LENGTH_LIMIT)
         return wrong_key(key, err);
-    rc = store_key_find(server->store, key, ret_project, err);
+    rc = store_key_find(server->store, key, ret_owner, err);
     return rc == ERR_UNAUTHORIZED ? wrong_key(key, err) : rc;
 }

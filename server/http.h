@@ -25,9 +25,11 @@
 struct http;
 struct server;
 
-/* Finds the project that an Authorization header opens; NULL: there was no such header. */
+struct key_owner;
+
+/* Finds what an Authorization header opens; NULL: there was no such header. */
 typedef enum err_code authenticate_fn(struct server *server, const char *authorization,
-                                      char ret_project[ID_SIZE], struct err *err);
+                                      struct key_owner *ret_owner, struct err *err);
 
 struct http_options {
     const struct config *config;

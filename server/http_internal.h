@@ -9,6 +9,7 @@
 #include "core/base/ids.h"
 #include "core/base/lock.h"
 #include "core/net/loop.h"
+#include "core/store/keys.h"
 #include "server/deadlines.h"
 #include "server/http.h"
 #include "server/hygiene.h"
@@ -96,7 +97,7 @@ struct request {
     enum request_phase phase;
     uint64_t begun_ns;
     char id[ID_SIZE];
-    char project[ID_SIZE];
+    struct key_owner owner;
     char *target;       /* as it stood on the request line */
     const char *method; /* libmicrohttpd's */
     const char *version;

@@ -61,9 +61,14 @@ struct server *request_server(const struct request *request)
     return request->http->options.server;
 }
 
+bool request_has_tool_settings(const struct request *request)
+{
+    return request->owner.has_tool_settings;
+}
+
 const char *request_project(const struct request *request)
 {
-    return request->project;
+    return request->owner.project;
 }
 
 const char *request_id(const struct request *request)

@@ -125,7 +125,7 @@ static bool authenticate(struct request *request)
     if (request->match.route->flags & ROUTE_PUBLIC)
         return true;
     if (!options->authenticate(options->server, request_header(request, "authorization"),
-                               request->project, &err))
+                               &request->owner, &err))
         return true;
     if (err.code == ERR_UNAUTHORIZED)
         request_set_header(request, "WWW-Authenticate", "Bearer");

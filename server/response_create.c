@@ -484,7 +484,7 @@ enum err_code response_create_prepare(const struct response_create *create,
         filled.body = body;
     rc = skill_params_resolve(create->server->store, create->project, filled.body, &skilled,
                               err);
-    if (!rc)
+    if (!rc && !create->without_settings)
         rc = tool_settings_load(create->server->store, create->project, filled.body, &settings,
                                 err);
     if (rc)

@@ -242,6 +242,6 @@ void session_open(struct request *request, const char *accept)
     session->authorization = mem_strdup(request_header(request, "authorization"));
     session->memory = ws_memory_new(&request->http->websocket_memory);
     memcpy(session->id, request->id, sizeof(session->id));
-    memcpy(session->project, request->project, sizeof(session->project));
+    memcpy(session->project, request->owner.project, sizeof(session->project));
     session->socket = request_upgrade(request, session->loop, accept, &socket_ops, session);
 }

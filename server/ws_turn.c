@@ -300,15 +300,15 @@ static char *settings_of(const json_t *body)
 }
 
 /* The key may have been revoked since the connection was opened. */
-static enum err_code check_key(const struct turn *turn, struct err *err)
+static enum err_code check_key(const struct turn *turn, struct key_owner *ret_owner,
+                               struct err *err)
 {
     const struct http_options *options = &turn->session->http->options;
-    char project[ID_SIZE];
 
     if (atomic_load(&turn->session->http->draining))
         return err_set(err, ERR_UPSTREAM,
                        "The server is shutting down. Please retry your request.");
-    return options->authenticate(options->server, turn->session->authorization, project, err);
+    return options->authenticate(options->server, turn->session->authorization, ret_owner, err);
 }
 
 /* What is remembered of a stored response does not outlive it. */
@@ -326,7 +326,7 @@ static enum err_code check_parent(struct turn *turn, struct response_create *cre
     return rc == ERR_NOT_FOUND ? ERR_OK : rc;
 }
 
-static enum err_code make_run(struct turn *turn, struct err *err)
+static enum err_code make_run(struct turn *turn, const struct key_owner *owner, struct err *err)
 {
     struct server *server = turn->session->server;
     struct item_row *past = NULL;
@@ -337,6 +337,7 @@ static enum err_code make_run(struct turn *turn, struct err *err)
         .idle = !turn->generate,
         .loop = turn->session->loop,
         .past = turn->past ? &past : NULL,
+        .without_settings = !owner->has_tool_settings,
     };
     enum err_code rc = check_parent(turn, &create, err);
 
@@ -352,7 +353,8 @@ static enum err_code make_run(struct turn *turn, struct err *err)
 
 static enum err_code make(struct turn *turn, struct err *err)
 {
-    enum err_code rc = check_key(turn, err);
+    struct key_owner owner = {0};
+    enum err_code rc = check_key(turn, &owner, err);
 
     if (!rc)
         rc = find_body(turn, err);
@@ -364,7 +366,7 @@ static enum err_code make(struct turn *turn, struct err *err)
     if (turn->steers_in.count)
         json_set(turn->body, "input",
                  steers_input(&turn->steers_in, json_object_get(turn->body, "input")));
-    return make_run(turn, err);
+    return make_run(turn, &owner, err);
 }
 
 static void make_on_worker(struct work *work)

@@ -37,12 +37,14 @@ static void make_prefix(const char *key, char ret_prefix[24])
     memcpy(ret_prefix + length, "...", sizeof("..."));
 }
 
-enum err_code store_key_find(struct store *store, const char *key, char ret_project[ID_SIZE],
+enum err_code store_key_find(struct store *store, const char *key, struct key_owner *ret_owner,
                              struct err *err)
 {
     static const struct db_statement find = {
         "store_key_find",
-        "SELECT project_id FROM api_keys WHERE hash = $1 AND revoked_at IS NULL"};
+        "SELECT k.project_id,"
+        "  EXISTS (SELECT FROM tool_settings s WHERE s.project_id = k.project_id)"
+        " FROM api_keys k WHERE k.hash = $1 AND k.revoked_at IS NULL"};
     AUTO_DB_ROWS *rows = NULL;
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
@@ -55,7 +57,8 @@ enum err_code store_key_find(struct store *store, const char *key, char ret_proj
         return err_set_api(err, ERR_UNAUTHORIZED, "invalid_api_key", NULL,
                            "Incorrect API key provided.");
 
-    db_id(rows, 0, 0, ret_project, ID_SIZE);
+    db_id(rows, 0, 0, ret_owner->project, ID_SIZE);
+    ret_owner->has_tool_settings = db_bool(rows, 0, 1);
     return ERR_OK;
 }
 

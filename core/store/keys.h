@@ -1,6 +1,7 @@
 #ifndef RUNNEL_CORE_STORE_KEYS_H
 #define RUNNEL_CORE_STORE_KEYS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "core/base/err.h"
@@ -24,8 +25,14 @@ struct key_row {
     int64_t created_at;
 };
 
-/* The project of a key. ERR_UNAUTHORIZED for a key that is unknown or revoked. */
-enum err_code store_key_find(struct store *store, const char *key, char ret_project[ID_SIZE],
+/* What a key opens. */
+struct key_owner {
+    char project[ID_SIZE];
+    bool has_tool_settings; /* the project, or a user of it: core/store/tool_settings.h */
+};
+
+/* ERR_UNAUTHORIZED for a key that is unknown or revoked. */
+enum err_code store_key_find(struct store *store, const char *key, struct key_owner *ret_owner,
                              struct err *err) MUST_CHECK;
 
 /* Makes a key for the project of that name, which is made if there is none. */

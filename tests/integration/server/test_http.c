@@ -28,6 +28,7 @@
 #include "core/base/lock.h"
 #include "core/base/mem.h"
 #include "core/net/loop.h"
+#include "core/store/keys.h"
 #include "server/http.h"
 #include "server/http_internal.h"
 #include "server/listen.h"
@@ -206,7 +207,7 @@ static const struct route table[] = {
 /* clang-format on */
 
 static enum err_code check_key(struct server *server, const char *authorization,
-                               char ret_project[ID_SIZE], struct err *err)
+                               struct key_owner *ret_owner, struct err *err)
 {
     (void)server;
     if (!authorization)
@@ -215,7 +216,7 @@ static enum err_code check_key(struct server *server, const char *authorization,
         return err_set(err, ERR_STORE, "connection refused");
     if (strcmp(authorization, "Bearer good") != 0)
         return err_set_api(err, ERR_UNAUTHORIZED, "invalid_api_key", NULL, "wrong key");
-    (void)snprintf(ret_project, ID_SIZE, "proj_1");
+    (void)snprintf(ret_owner->project, ID_SIZE, "proj_1");
     return ERR_OK;
 }
 
