@@ -39,7 +39,7 @@ HEARTBEAT = ["note_node", "store_leases_renew", "store_leases_give_back", "store
 
 def statements():
     text = "".join(path.read_text() for path in sorted(STORE.glob("*.c")))
-    names = re.findall(r'\{\s*"([a-z]+_[a-z_]+)",\s*(?:"|[A-Z_]+\()', text)
+    names = re.findall(r'\{\s*"([a-z]+_[a-z_]+)",\s*(?:"[A-Z]|[A-Z_]+\()', text)
     return sorted({name for name in names if not ELSEWHERE.match(name)})
 
 
