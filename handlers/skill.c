@@ -39,12 +39,24 @@ static json_t *init(const struct tool_context *context)
                       names);
 }
 
-static enum execution_policy asks(const struct tool_context *context, const json_t *args)
+/* Somebody may have to agree, to this skill and no other. */
+static enum err_code plan(struct tool_call *call, struct err *err)
 {
-    const json_t *skill = skill_find(json_object_get(context->runnel, SKILLS_KEY),
-                                     json_get_string(args, "name", ""));
+    const char *name = json_get_string(tool_call_args(call), "name", "");
+    const json_t *skill = skill_find(tool_call_skills(call), name);
+    const char *const patterns[] = {name, NULL};
+    AUTO_FREE char *title = mem_printf("Read the skill %s", name);
 
-    return json_get_bool(skill, "ask", false) ? EXECUTION_ASK_ONCE : EXECUTION_AUTO;
+    if (!json_get_bool(skill, "ask", false))
+        return ERR_OK;
+    return tool_call_ask(
+        call,
+        &(struct tool_permission){.type = "skill",
+                                  .patterns = patterns,
+                                  .title = title,
+                                  .metadata =
+                                      json_build("{s:O}", "id", json_object_get(skill, "id"))},
+        err);
 }
 
 static enum err_code run(struct tool_call *call, struct tool_result *ret_result,
@@ -77,6 +89,6 @@ const struct tool_handler skill_handler = {
     .shown_limit = CUT_NO_LIMIT,
     .run = run,
     .init = init,
-    .asks = asks,
+    .plan = plan,
     .returns = {"string", "the instructions, as Markdown"},
 };

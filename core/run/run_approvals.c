@@ -94,27 +94,6 @@ enum memory_policy run_memory_policy(const struct run *run, const struct tool_us
     return permission.execution == EXECUTION_ASK_ONCE ? MEMORY_KEPT : MEMORY_NONE;
 }
 
-/* What the tool says of these arguments counts, too, where it is stricter. */
-static enum execution_policy execution_of(const struct run *run, const struct call *call)
-{
-    const struct tool_handler *handler = call->use->handler;
-    enum execution_policy policy = run_permission_of(run, call->use).execution;
-    const struct tool_context context = {.entry = call->use->entry,
-                                         .runnel = json_object_get(run->config, "runnel")};
-    json_auto_t *args = NULL;
-    enum execution_policy asks;
-
-    if (!handler->asks)
-        return policy;
-    if (call->resolved)
-        args = json_incref(call->resolved->args);
-    else if (!call->arguments.length ||
-             json_parse(call->arguments.data, call->arguments.length, &args, NULL))
-        return policy; /* it does not run */
-    asks = handler->asks(&context, args);
-    return asks > policy ? asks : policy;
-}
-
 const char *run_no_approver(const struct run *run, enum approval_kind kind)
 {
     const json_t *approval =
@@ -155,7 +134,7 @@ static bool needs_answer(struct run *run, const struct call *call)
     if (call->plan && call->plan->error)
         return false;
     return (call->changed || call_permission(call) ||
-            execution_of(run, call) != EXECUTION_AUTO) &&
+            run_permission_of(run, call->use).execution != EXECUTION_AUTO) &&
            run_prepare_call(run, call, &args, &err) == ERR_OK;
 }
 
@@ -286,7 +265,7 @@ static const char *arguments_of(const struct call *call)
 static const char *policy_of(const struct run *run, const struct call *call)
 {
     return call->withheld ? result_policy_name(run_permission_of(run, call->use).result)
-                          : execution_policy_name(execution_of(run, call));
+                          : execution_policy_name(run_permission_of(run, call->use).execution);
 }
 
 /* How an answer may be remembered. */

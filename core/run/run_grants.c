@@ -71,12 +71,6 @@ static bool has_memory(const struct run *run, const struct call *call)
            !tool_use_is_clients(call->use);
 }
 
-/* What a tool says of its arguments is asked about whatever was said of the tool. */
-static bool is_remembered_itself(const struct run *run, const struct call *call)
-{
-    return !call->use->handler->asks && run_memory_policy(run, call->use) != MEMORY_NONE;
-}
-
 /* What is asked for without saying what for is never covered by what was allowed. */
 static bool has_patterns(const json_t *permission)
 {
@@ -98,7 +92,7 @@ static void note_recall(struct run *run, struct call *call, const json_t *permis
 
     if (call->recall || !has_memory(run, call))
         return;
-    itself = is_remembered_itself(run, call);
+    itself = run_memory_policy(run, call->use) != MEMORY_NONE;
     if (permission ? !has_patterns(permission) : !itself)
         return;
     call->recall = new_recall(run, call);

@@ -7,6 +7,7 @@
 #include "core/run/run_calls.h"
 #include "core/run/run_variables.h"
 #include "core/run/tool_settings.h"
+#include "core/tool/skill.h"
 
 #define CHANNEL_CAPACITY 2 /* outputs of one planner */
 
@@ -44,23 +45,25 @@ static void submit(struct run *run, const struct call *call)
 {
     json_auto_t *args = TAKE(call->plan->args);
 
-    tool_executor_submit(engine_options(run->engine)->executor,
-                         &(struct tool_call_spec){
-                             .handler = call->use->handler,
-                             .planning = true,
-                             .channel = run->planning,
-                             .position = call->plan->position,
-                             .call_id = call->id,
-                             .project = run->row.project,
-                             .run = run->row.id,
-                             .thread = run->row.thread_id,
-                             .user = tool_settings_user(run->config),
-                             .args = args,
-                             .config = call->use->entry,
-                             .context = run->context,
-                             .variables = run_variable_access(run),
-                             .resolved = call->resolved,
-                         });
+    tool_executor_submit(
+        engine_options(run->engine)->executor,
+        &(struct tool_call_spec){
+            .handler = call->use->handler,
+            .planning = true,
+            .channel = run->planning,
+            .position = call->plan->position,
+            .call_id = call->id,
+            .project = run->row.project,
+            .run = run->row.id,
+            .thread = run->row.thread_id,
+            .user = tool_settings_user(run->config),
+            .args = args,
+            .config = call->use->entry,
+            .context = run->context,
+            .skills = json_object_get(json_object_get(run->config, "runnel"), SKILLS_KEY),
+            .variables = run_variable_access(run),
+            .resolved = call->resolved,
+        });
 }
 
 static void start_planning(struct run *run, unsigned count)

@@ -176,10 +176,6 @@ struct tool_handler {
      * says nothing is asked about once, unless its group runs by itself (group.h). */
     struct permission permission;
 
-    /* The same where it depends on the arguments: what is stricter counts. On the run's loop, quick. May
-     * be NULL. */
-    enum execution_policy (*asks)(const struct tool_context *context, const json_t *args);
-
     double timeout_seconds; /* wall clock of one call; 0 means the setting's default */
 
     /* What the call is about to do, looked at before anybody is asked anything: on a tool worker, with

@@ -233,12 +233,33 @@ def test_F107_a_skill_may_need_an_approval(client, ask, make, upstream):
     assert around.status == "failed" and "Somebody has to agree" in str(around.error)
     asked = ask(runnel, read="mail")
     question, = (item for item in asked.output if item.type == "mcp_approval_request")
-    assert question.name == "skill" and question.runnel["policy"] == "ask-once"
+    assert question.name == "skill" and question.runnel["kind"] == "permission"
+    assert (question.runnel["type"], question.runnel["patterns"]) == ("skill", ["mail"])
     assert not [item for item in asked.output if item.type == "mcp_call"]
     done = client.responses.create(
         model="demo", previous_response_id=asked.id, extra_body={"runnel": runnel},
         input=[{"type": "mcp_approval_response", "approval_request_id": question.id, "approve": True}])
     assert "Be kind." in only_call(done).output
+
+
+def test_F84_F107_leave_to_read_a_skill_is_remembered_for_that_skill(client, ask, make):
+    """Always means: until another skill is asked for, or the skills of the run are others."""
+    skills = [make(), make(name="mail", text="Be kind.")]
+    runnel = {"skills": skills, "skill_permissions": [{"skill": "*", "permission": "ask"}]}
+    asked = ask(runnel, read="mail")
+    question, = (item for item in asked.output if item.type == "mcp_approval_request")
+    assert question.runnel["remember"] == ["pattern"] and question.runnel["title"] == "Read the skill mail"
+    done = client.responses.create(
+        model="demo", previous_response_id=asked.id, extra_body={"runnel": runnel},
+        input=[{"type": "mcp_approval_response", "approval_request_id": question.id, "approve": True,
+                "runnel": {"remember": {"match": "pattern"}}}])
+    assert "Be kind." in only_call(done).output
+
+    def read(name, **more):
+        return [item.type for item in ask({**runnel, **more}, read=name, previous_response_id=done.id).output]
+    assert "mcp_approval_request" not in read("mail") and "mcp_call" in read("mail")
+    assert "mcp_approval_request" in read("release-notes")
+    assert "mcp_approval_request" in read("mail", skills=skills[1:])
 
 
 @pytest.mark.parametrize("runnel, param", [
