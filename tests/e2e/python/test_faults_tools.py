@@ -1,11 +1,12 @@
 """F110: the server is killed at every step of the life of a call that it executes. What may have had an
 effect is not done again, unless the tool says that this does no harm."""
 
+import httpx2
 import pytest
 
 from harness.server import eventually
 from harness.shapes import TEST_TOOLS, check_database
-from harness.tools import call
+from harness.tools import asks_for, call
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 
@@ -126,3 +127,50 @@ def test_F110_a_call_that_ran_is_not_said_to_be_beyond_the_limit(fault_server, u
     told = {m["tool_call_id"]: m["content"] for m in upstream.chats()[-1]["messages"]
             if m["role"] == "tool"}
     assert told["call_1"] == result and "max_calls_reached" in told["call_2"], told
+
+
+@pytest.mark.parametrize("point", ["run.write", "run.committed"])
+@pytest.mark.parametrize("visit", [3, 4, 5])
+def test_F110_F43_killed_on_the_way_to_a_question_about_a_result(fault_server, upstream, log, point, visit):
+    """From the tool's beginning to the pause: the tool does not run again, and what it gave is told to the
+    model only when somebody has allowed it."""
+    asks_for(upstream, call("test_count", 1, path=log.name, text="counted"), text="Well.")
+    fault_server.arm(f"{point}:{visit}:kill")
+    body = {"assistant_id": fault_server.api().post("/assistants", json={"model": "demo"}).json()["id"],
+            "thread": {"messages": [{"role": "user", "content": "go"}]}, "tools": [TEST_TOOLS],
+            "runnel": {"permissions": {"test": {"result": "always"}}}}
+    made = fault_server.api().post("/threads/runs", json=body).json()
+    path = f"/threads/{made['thread_id']}/runs/{made['id']}"
+
+    def over():
+        """How many writes a run makes depends on how fast the machine is."""
+        if fault_server.ended() is not None:
+            return True
+        try:
+            return fault_server.api().get(path).json()["status"] == "requires_action"
+        except httpx2.HTTPError:
+            return False
+    eventually(over, seconds=40)
+    fault_server.arm()
+    if fault_server.ended() is None:
+        fault_server.kill()
+    fault_server.start()
+    api = fault_server.api()
+
+    def settled():
+        return eventually(lambda: api.get(path).json(),
+                          lambda run: run["status"] in (*FINAL, "requires_action"), seconds=60)
+    run = settled()
+    if run["status"] == "requires_action":
+        assert log.lines() == ["call_1"] and len(upstream.chats()) <= 2
+        assert not any(m["role"] == "tool" for chat in upstream.chats() for m in chat["messages"])
+        (question,) = run["required_action"]["submit_tool_outputs"]["tool_calls"]
+        api.post(f"{path}/submit_tool_outputs", json={
+            "tool_outputs": [{"tool_call_id": question["id"], "output": "true"}]})
+        run = eventually(lambda: api.get(path).json(), lambda run: run["status"] in FINAL, seconds=60)
+        expected = "counted"
+    else:
+        expected = LOST
+    assert run["status"] == "completed" and len(log.lines()) <= 1, run
+    told = [m["content"] for m in upstream.chats()[-1]["messages"] if m["role"] == "tool"]
+    assert len(told) == 1 and told[0].startswith(expected), told
