@@ -166,6 +166,22 @@ static enum err_code check_authorization(const json_t *tool, const char *path, s
     return check_line(token, param_key(path, "authorization").text, err);
 }
 
+/* What a remote server has beside its tools. */
+static enum err_code check_wishes(const json_t *tool, const char *path, struct err *err)
+{
+    static const char *const known[] = {"resources", "prompts", NULL};
+    struct param_path at = param_key(path, "runnel");
+    json_t *wishes = NULL;
+    bool wanted = false;
+    enum err_code rc = param_object(tool, path, "runnel", PARAM_OPTIONAL, &wishes, err);
+
+    if (!rc)
+        rc = param_unknown_ours(wishes, at.text, known, err);
+    for (size_t i = 0; !rc && known[i]; i++)
+        rc = param_bool(wishes, at.text, known[i], &wanted, err);
+    return rc;
+}
+
 enum err_code mcp_tool_check(const json_t *tool, const char *path, size_t label_limit,
                              struct err *err)
 {
@@ -184,6 +200,8 @@ enum err_code mcp_tool_check(const json_t *tool, const char *path, size_t label_
         rc = check_authorization(tool, path, err);
     if (!rc)
         rc = check_headers(tool, path, err);
+    if (!rc)
+        rc = check_wishes(tool, path, err);
     if (!rc)
         rc = check_allowed(tool, path, err);
     return rc ? rc : check_approval(tool, path, err);

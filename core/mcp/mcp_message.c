@@ -5,8 +5,6 @@
 #include "core/base/compiler.h"
 #include "core/base/json.h"
 
-#define METHOD_NOT_FOUND (-32601)
-
 bool mcp_version_is_known(const char *version)
 {
     static const char *const versions[] = {MCP_VERSION, "2025-03-26", "2024-11-05"};
@@ -48,7 +46,7 @@ char *mcp_reply_text(const json_t *request)
         json_set(reply, "result", json_object());
     else
         json_set(reply, "error",
-                 json_build("{s:i, s:s}", "code", METHOD_NOT_FOUND, "message",
+                 json_build("{s:i, s:s}", "code", MCP_METHOD_NOT_FOUND, "message",
                             "This client offers nothing to servers."));
     return json_text(reply);
 }

@@ -14,6 +14,8 @@
 #define MCP_VERSION "2025-06-18"
 bool mcp_version_is_known(const char *version);
 
+#define MCP_METHOD_NOT_FOUND (-32601)
+
 /* Text of a message, which the caller frees. `params` may be NULL; borrowed. */
 char *mcp_request_text(json_int_t id, const char *method, json_t *params);
 char *mcp_notification_text(const char *method, json_t *params);

@@ -20,6 +20,7 @@
 #include "core/base/clock.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/mcp/mcp_extra.h"
 #include "core/mcp/mcp_message.h"
 #include "core/mcp/mcp_stream.h"
 #include "core/mcp/mcp_tools.h"
@@ -42,9 +43,11 @@ struct mcp_question {
     struct mcp_session *session;
     struct mcp_question *next; /* the session's */
     enum question_kind kind;
-    json_t *params; /* of the call */
-    json_t *tools;  /* listed so far */
-    char *cursor;   /* of the next page */
+    const struct mcp_extra *extra;     /* that is called; NULL: a tool of the server's own */
+    const struct mcp_listing *listing; /* what is listed now; NULL: one answer is all */
+    json_t *params;                    /* of the call */
+    json_t *gathered;                  /* listed so far */
+    char *cursor;                      /* of the next page */
     unsigned pages;
     json_int_t id;                 /* of the latest request */
     unsigned generation;           /* of the session that it went through */
@@ -61,6 +64,7 @@ struct mcp_session {
     enum session_state state;
     char id[MCP_SESSION_LIMIT + 1]; /* "": the server keeps none */
     char version[16];
+    json_t *capabilities; /* of the server; NULL before it has said */
     unsigned generation;
     json_int_t last_id;
     struct mcp_exchange *opening;
@@ -229,7 +233,7 @@ static void forget_question(struct mcp_question *question)
     loop_timer_stop(question->session->options.loop, &question->deadline);
     mcp_exchange_cancel(TAKE(question->exchange));
     json_decref(question->params);
-    json_decref(question->tools);
+    json_decref(question->gathered);
     free(question->cursor);
     free(question);
 }
@@ -291,29 +295,90 @@ static void deadline_fired(struct loop_timer *timer)
     answer_fault(question, MCP_FAULT_HTTP, text);
 }
 
+/* ---- What comes back ---- */
+
+/* The tools of a server come without pages; what it can do is said beside them. */
+static void answer_tools(struct mcp_question *question)
+{
+    json_auto_t *whole = json_build("{s:O, s:O*}", "tools", question->gathered, "capabilities",
+                                    question->session->capabilities);
+
+    answer(question, &(struct mcp_answer){.result = whole});
+}
+
+/* As if a tool had given it. */
+static void answer_extra(struct mcp_question *question, const json_t *given)
+{
+    json_auto_t *result = question->extra->result(given);
+
+    if (result)
+        answer(question, &(struct mcp_answer){.result = result});
+    else
+        answer_fault(question, MCP_FAULT_PROTOCOL,
+                     "gave neither content nor messages where they were asked for");
+}
+
+/* The tools are one list; what a call lists may be several. */
+static void end_listing(struct mcp_question *question)
+{
+    question->pages = 0;
+    free(TAKE(question->cursor));
+    if (question->kind == QUESTION_LIST)
+        answer_tools(question);
+    else if ((++question->listing)->method)
+        ask(question);
+    else
+        answer_extra(question, question->gathered);
+}
+
+static enum err_code add_page(struct mcp_question *question, const json_t *page,
+                              struct err *err)
+{
+    if (question->kind == QUESTION_LIST)
+        return mcp_tools_add_page(question->gathered, page, err);
+    return mcp_listing_add(question->listing, question->gathered, page, err);
+}
+
 /* One page more, or the end. */
 static void take_page(struct mcp_question *question, const struct mcp_answer *given)
 {
     const char *cursor = json_get_string(given->result, "nextCursor", NULL);
-    json_auto_t *whole = NULL;
+    AUTO_FREE char *endless = mem_printf("its list of %s does not end", question->listing->key);
     struct err err;
 
-    if (mcp_tools_add_page(question->tools, given->result, &err)) {
+    if (add_page(question, given->result, &err)) {
         answer_fault(question, MCP_FAULT_PROTOCOL, err.text);
-        return;
-    }
-    if (cursor && *cursor && ++question->pages < MCP_PAGE_LIMIT) {
+    } else if (!cursor || !*cursor || json_get_bool(question->gathered, "more", false)) {
+        end_listing(question);
+    } else if (++question->pages < MCP_PAGE_LIMIT) {
         free(question->cursor);
         question->cursor = mem_strdup(cursor);
         ask(question);
-        return;
+    } else {
+        answer_fault(question, MCP_FAULT_PROTOCOL, endless);
     }
-    if (cursor && *cursor) {
-        answer_fault(question, MCP_FAULT_PROTOCOL, "its list of tools does not end");
-        return;
-    }
-    whole = json_build("{s:O}", "tools", question->tools);
-    answer(question, &(struct mcp_answer){.result = whole});
+}
+
+/* There is no such list, and none was promised: it is empty. */
+static bool is_absent(const struct mcp_question *question, const struct mcp_answer *given)
+{
+    const json_t *capabilities = question->session->capabilities;
+
+    if (!question->listing || given->fault != MCP_FAULT_PROTOCOL ||
+        given->code != MCP_METHOD_NOT_FOUND)
+        return false;
+    return question->listing->optional ||
+           (question->kind == QUESTION_LIST && !json_object_get(capabilities, "tools"));
+}
+
+static void gather(struct mcp_question *question)
+{
+    static const struct mcp_listing tools = {.method = "tools/list", .key = "tools"};
+
+    question->listing = question->extra ? question->extra->listings : NULL;
+    if (question->kind == QUESTION_LIST)
+        question->listing = &tools;
+    question->gathered = question->kind == QUESTION_LIST ? json_array() : json_object();
 }
 
 static void begin_again(struct mcp_question *question)
@@ -321,7 +386,8 @@ static void begin_again(struct mcp_question *question)
     question->repeated = true;
     question->pages = 0;
     free(TAKE(question->cursor));
-    json_array_clear(question->tools);
+    json_decref(question->gathered);
+    gather(question);
 }
 
 /* The server has forgotten the session; somebody else may have noticed before. */
@@ -349,8 +415,12 @@ static void take_answer(void *arg, const struct mcp_answer *given)
     question->exchange = NULL;
     if (given->fault == MCP_FAULT_SESSION)
         lose_session(question, given);
-    else if (!given->fault && question->kind == QUESTION_LIST)
+    else if (is_absent(question, given))
+        end_listing(question);
+    else if (!given->fault && question->listing)
         take_page(question, given);
+    else if (!given->fault && question->extra)
+        answer_extra(question, given->result);
     else
         answer(question, given);
 }
@@ -385,28 +455,34 @@ static json_t *list_params(const struct mcp_question *question)
     return question->cursor ? json_build("{s:s}", "cursor", question->cursor) : json_object();
 }
 
+static const char *method_of(const struct mcp_question *question)
+{
+    if (question->listing)
+        return question->listing->method;
+    return question->extra ? question->extra->method : "tools/call";
+}
+
 /* The session is open. */
 static void ask(struct mcp_question *question)
 {
     struct mcp_session *session = question->session;
-    bool call = question->kind == QUESTION_CALL;
-    json_auto_t *params = call ? json_incref(question->params) : list_params(question);
+    json_auto_t *params =
+        question->listing ? list_params(question) : json_incref(question->params);
 
     question->id = ++session->last_id;
     if (question->progressed)
         json_set(params, "_meta", json_build("{s:I}", "progressToken", question->id));
     question->generation = session->generation;
     question->exchange = send_ask(
-        session,
-        &(struct mcp_ask){
-            .id = question->id,
-            .text = mcp_request_text(question->id, call ? "tools/call" : "tools/list", params),
-            .once = call,
-            .on_request = reply,
-            .on_progress = question->progressed ? take_progress : NULL,
-            .on_done = take_answer,
-            .arg = question,
-        });
+        session, &(struct mcp_ask){
+                     .id = question->id,
+                     .text = mcp_request_text(question->id, method_of(question), params),
+                     .once = question->kind == QUESTION_CALL,
+                     .on_request = reply,
+                     .on_progress = question->progressed ? take_progress : NULL,
+                     .on_done = take_answer,
+                     .arg = question,
+                 });
 }
 
 /* ---- Opening ---- */
@@ -491,6 +567,8 @@ static void take_opened(void *arg, const struct mcp_answer *given)
         return;
     }
     session->generation++;
+    json_decref(session->capabilities);
+    session->capabilities = json_incref(json_object_get(given->result, "capabilities"));
     (void)snprintf(session->version, sizeof(session->version), "%s", version);
     (void)snprintf(session->id, sizeof(session->id), "%s",
                    given->session ? given->session : "");
@@ -660,11 +738,13 @@ void mcp_session_close(struct mcp_session *session)
     free((char *)(uintptr_t)session->options.url);
     free((char *)(uintptr_t)session->options.authorization);
     json_decref((json_t *)(uintptr_t)session->options.headers);
+    json_decref(session->capabilities);
     free(session);
 }
 
 static struct mcp_question *put_question(struct mcp_session *session, enum question_kind kind,
-                                         mcp_answered *answered, void *arg)
+                                         const struct mcp_extra *extra, mcp_answered *answered,
+                                         void *arg)
 {
     struct mcp_question *question = mem_new(struct mcp_question);
     const struct mcp_session_options *options = &session->options;
@@ -673,10 +753,11 @@ static struct mcp_question *put_question(struct mcp_session *session, enum quest
 
     *question = (struct mcp_question){.session = session,
                                       .kind = kind,
-                                      .tools = json_array(),
+                                      .extra = extra,
                                       .deadline = {.fire = deadline_fired},
                                       .answered = answered,
                                       .arg = arg};
+    gather(question);
     while (*end)
         end = &(*end)->next;
     *end = question;
@@ -698,21 +779,22 @@ static void put_forward(struct mcp_question *question)
 struct mcp_question *mcp_session_list(struct mcp_session *session, mcp_answered *answered,
                                       void *arg)
 {
-    struct mcp_question *question = put_question(session, QUESTION_LIST, answered, arg);
+    struct mcp_question *question = put_question(session, QUESTION_LIST, NULL, answered, arg);
 
     put_forward(question);
     return question;
 }
 
 struct mcp_question *mcp_session_call(struct mcp_session *session, const char *tool,
-                                      const json_t *arguments, mcp_progressed *progressed,
-                                      mcp_answered *answered, void *arg)
+                                      const struct mcp_extra *extra, const json_t *arguments,
+                                      mcp_progressed *progressed, mcp_answered *answered,
+                                      void *arg)
 {
-    struct mcp_question *question = put_question(session, QUESTION_CALL, answered, arg);
+    struct mcp_question *question = put_question(session, QUESTION_CALL, extra, answered, arg);
+    json_t *copy = json_deep_copy(arguments);
 
     question->progressed = progressed;
-    question->params =
-        json_build("{s:s, s:o}", "name", tool, "arguments", json_deep_copy(arguments));
+    question->params = extra ? copy : json_build("{s:s, s:o}", "name", tool, "arguments", copy);
     put_forward(question);
     return question;
 }

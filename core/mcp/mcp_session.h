@@ -23,6 +23,7 @@
 
 struct mcp_session;
 struct mcp_question;
+struct mcp_extra;
 
 struct mcp_session_options {
     struct loop *loop;
@@ -44,17 +45,19 @@ void mcp_session_close(struct mcp_session *session);
  * by then. */
 typedef void mcp_answered(void *arg, const struct mcp_answer *answer);
 
-/* All of the server's tools: the result is {"tools": [...]}, as mcp_tools.h makes them. */
+/* All of the server's tools: the result is {"tools": [...]}, as mcp_tools.h makes them, and the
+ * "capabilities" that it has said to have. */
 struct mcp_question *mcp_session_list(struct mcp_session *session, mcp_answered *answered,
                                       void *arg);
 
 /* How far a call has come: {"progress", "total", "message"} as the server says it, borrowed. */
 typedef void mcp_progressed(void *arg, const json_t *params);
-/* One call. `arguments` is an object, copied. The result is that of tools/call. `progressed` may be
- * NULL. */
+/* One call, of a tool or, with `extra`, of what stands beside the tools (mcp_extra.h). `arguments` is
+ * an object, copied. The result is that of tools/call either way. `progressed` may be NULL. */
 struct mcp_question *mcp_session_call(struct mcp_session *session, const char *tool,
-                                      const json_t *arguments, mcp_progressed *progressed,
-                                      mcp_answered *answered, void *arg);
+                                      const struct mcp_extra *extra, const json_t *arguments,
+                                      mcp_progressed *progressed, mcp_answered *answered,
+                                      void *arg);
 
 /* Nobody wants the answer any more; the server is told. */
 void mcp_question_cancel(struct mcp_question *question);

@@ -6,6 +6,7 @@
 #include "core/base/clock.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/mcp/mcp_extra.h"
 #include "core/mcp/mcp_named.h"
 #include "core/mcp/mcp_result.h"
 #include "core/mcp/mcp_session.h"
@@ -89,7 +90,18 @@ static const char *fault_text(const struct run_server *server, const struct mcp_
 
 /* ---- What the conversation knows ---- */
 
-/* Which list it is: another URL or other allowed tools make another list. */
+/* What the request wants beside the tools. */
+static const json_t *wishes_of(const struct run_server *server)
+{
+    return json_object_get(server->server->entry, "runnel");
+}
+
+static const char *mark_of_wish(const struct run_server *server, const char *wish)
+{
+    return mcp_extra_is_wanted(wishes_of(server), wish) ? wish : "";
+}
+
+/* Which list it is: another URL, other allowed tools or wishes make another list. */
 static char *mark_of(const struct run_server *server)
 {
     const json_t *allowed = json_object_get(server->server->entry, "allowed_tools");
@@ -97,7 +109,8 @@ static char *mark_of(const struct run_server *server)
     AUTO_FREE char *text = json_text(allowed);
     AUTO_FREE char *operators = named ? json_text(named->allowed_tools) : mem_strdup("");
 
-    return mem_printf("%s %s%s", server->server->url, text, operators);
+    return mem_printf("%s %s%s%s%s", server->server->url, text, operators,
+                      mark_of_wish(server, "resources"), mark_of_wish(server, "prompts"));
 }
 
 /* What the operator lets a request use, and what of that the request wants. New reference. */
@@ -249,6 +262,14 @@ static void show_lists(struct run *run)
     then(run);
 }
 
+static json_t *listed_of(const struct run_server *server, const json_t *result)
+{
+    json_t *tools = json_object_get(result, "tools");
+
+    mcp_extra_add(tools, json_object_get(result, "capabilities"), wishes_of(server));
+    return allowed_of(server, tools);
+}
+
 static void take_list(void *arg, const struct mcp_answer *answer)
 {
     struct run_server *server = arg;
@@ -259,7 +280,7 @@ static void take_list(void *arg, const struct mcp_answer *answer)
         server->error = mem_printf("MCP server '%s' did not list its tools: it %s",
                                    server->server->label, fault_text(server, answer));
     else
-        server->tools = allowed_of(server, json_object_get(answer->result, "tools"));
+        server->tools = listed_of(server, answer->result);
     show_lists(run);
     run_pump(run);
 }
@@ -394,8 +415,8 @@ void run_call_server(struct run *run, struct call *call, const json_t *args)
     *open = (struct server_call){
         .next = run->server_calls_open, .run = run, .index = (unsigned)(call - run->calls)};
     run->server_calls_open = open;
-    open->question = mcp_session_call(session_of(server), call->use->own, args, take_progress,
-                                      take_result, open);
+    open->question = mcp_session_call(session_of(server), call->use->own, call->use->extra,
+                                      args, take_progress, take_result, open);
 }
 
 /* ---- The end ---- */

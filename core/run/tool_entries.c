@@ -5,6 +5,7 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/mcp/mcp_extra.h"
 #include "core/mcp/mcp_named.h"
 #include "core/mcp/mcp_tools.h"
 #include "core/net/egress.h"
@@ -151,6 +152,11 @@ static enum err_code add_group(struct tool_set *set, json_t *entry, size_t index
     if (!tool_registry_has_group(url + strlen(BUILTIN)))
         return err_invalid(err, "invalid_value", param,
                            "Invalid value: there is no tool group '%s' on this server.", url);
+    if (json_object_size(json_object_get(entry, "runnel"))) {
+        (void)snprintf(param, sizeof(param), "tools[%zu].runnel", index);
+        return err_invalid(err, "invalid_value", param,
+                           "Invalid '%s': a group has neither resources nor prompts.", param);
+    }
     return add_members(set, entry, index, err);
 }
 
@@ -287,6 +293,7 @@ void tool_set_add_remote(struct tool_set *set, const struct tool_server *server,
             continue;
         use.name = use.made_name = mcp_function_name(server->label, own);
         use.remote = new_remote(tool, use.made_name);
+        use.extra = mcp_extra_of(tool, json_object_get(server->entry, "runnel"));
         use.own = use.remote->name;
         use.handler = &use.remote->handler;
         if (tool_set_add(set, &use, 0, NULL))

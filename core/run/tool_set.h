@@ -40,6 +40,8 @@
 /* What a model is offered at most. Looking for a tool goes through all of them. */
 #define TOOL_SET_LIMIT ((size_t)1024)
 
+struct mcp_extra;
+
 struct tool_use {
     const char *name;                   /* what the model calls it */
     const char *own;                    /* what the client calls it: differs in a namespace */
@@ -52,6 +54,7 @@ struct tool_use {
     json_t *made;                  /* owned: what init() has made of it; NULL without one */
     const struct mcp_named *named; /* of a server of the operator's; NULL otherwise */
     struct remote_tool *remote;    /* owned: of a remote server; NULL otherwise */
+    const struct mcp_extra *extra; /* of a remote server, no tool of its own; or NULL */
     bool deferred;
     bool implied; /* comes along with others: no entry, and not listed */
 };

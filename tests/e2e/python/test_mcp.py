@@ -901,6 +901,267 @@ def test_an_assistant_keeps_no_secrets(lax, http, mcp):
     assert run.status == "failed" and "are not kept" in run.last_error.message
 
 
+# ---- Resources and prompts ----
+
+WISHES = {"resources": True, "prompts": True}
+EXTRAS = ["list_resources", "read_resource", "list_prompts", "get_prompt"]
+BESIDE = {
+    "resources/list": {"resources": [
+        {"uri": "x:a", "name": "A", "description": "First.", "mimeType": "text/plain", "size": 3}]},
+    "resources/templates/list": {"resourceTemplates": [{"uriTemplate": "x:{n}", "name": "N"}]},
+    "resources/read": lambda p: {"contents": [{"uri": p["uri"], "text": f"words of {p['uri']}"}]},
+    "prompts/list": {"prompts": [{"name": "greet", "description": "Greets.", "arguments": [
+        {"name": "who", "description": "Whom.", "required": True}]}]},
+    "prompts/get": lambda p: {"messages": [
+        {"role": "user", "content": {"type": "text", "text": f"Greet {p['arguments']['who']}."}},
+        {"role": "assistant", "content": {"type": "text", "text": "Hello."}}]},
+}
+
+
+def wishing(mcp, path, **more):
+    return mcp.entry(path, **{"runnel": WISHES, **more})
+
+
+def extra(client, mcp, upstream, path, name, arguments=None, **more):
+    """What one call of it gave."""
+    calls_then_says(upstream, (f"{path}__{name}", arguments or {}))
+    return outputs(ask(client, wishing(mcp, path, **more)), "mcp_call")[0]
+
+
+@pytest.mark.threads
+def test_F102_resources_and_prompts_are_tools(client, mcp, upstream):
+    world = mcp.world("beside", ECHO, beside=BESIDE)
+    calls_then_says(upstream, *[(f"beside__{name}", a) for name, a in [
+        ("list_resources", {}), ("read_resource", {"uri": "x:a"}), ("list_prompts", {}),
+        ("get_prompt", {"name": "greet", "arguments": {"who": "Ada"}}), ("echo", {"text": "hi"})]])
+    response = ask(client, wishing(mcp, "beside"))
+    (listed,) = outputs(response, "mcp_list_tools")
+    assert [t.name for t in listed.tools] == ["echo", *EXTRAS]
+    assert [t.annotations for t in listed.tools] == [None, *[{"readOnlyHint": True}] * 4]
+    assert offered_names(upstream.chats()[0]) == [f"beside__{n}" for n in ["echo", *EXTRAS]]
+    given = {c.name: c.output for c in outputs(response, "mcp_call")}
+    assert json.loads(given["list_resources"]) == {
+        "resourceTemplates": [{"uriTemplate": "x:{n}", "name": "N"}],
+        "resources": [{"uri": "x:a", "name": "A", "description": "First.", "mimeType": "text/plain"}]}
+    assert given["read_resource"] == "words of x:a"
+    assert json.loads(given["list_prompts"]) == BESIDE["prompts/list"]
+    assert given["get_prompt"] == "user: Greet Ada.\nassistant: Hello."
+    assert given["echo"] == "echo: hi"
+    read = world.messages("resources/read")[0]["params"]
+    got = world.messages("prompts/get")[0]["params"]
+    assert read["uri"] == "x:a" and (got["name"], got["arguments"]) == ("greet", {"who": "Ada"})
+    assert len(world.messages("tools/call")) == 1
+    world.wait(lambda w: w.requests[-1][0] == "DELETE")
+
+
+def test_F102_resources_and_prompts_are_tools_of_an_assistant(lax, mcp, upstream):
+    world = mcp.world("kept-beside", ECHO, beside=BESIDE)
+    upstream.script({"match": {"tool_results": {"min": 2}}, "answer": {"text": "{{tool_outputs}}"}},
+                    {"match": {"tool_results": True}, "answer": {"tool_calls": [
+                        call("kept-beside__get_prompt", 2, name="greet", arguments={"who": "Ada"})]}},
+                    {"answer": {"tool_calls": [call("kept-beside__read_resource", 1, uri="x:b")]}})
+    assistant = lax.beta.assistants.create(model="demo", tools=[wishing(mcp, "kept-beside")])
+    thread = lax.beta.threads.create(messages=[{"role": "user", "content": "go"}])
+    with lax.beta.threads.runs.stream(thread_id=thread.id, assistant_id=assistant.id) as events:
+        events.until_done()
+    said = lax.beta.threads.messages.list(thread.id).data[0].content[0].text.value
+    assert "words of x:b" in said and "user: Greet Ada.\nassistant: Hello." in said
+    assert len(world.messages("tools/list")) == 1 and not world.messages("tools/call")
+
+
+@pytest.mark.parametrize("wishes, capabilities, names", [
+    (None, {"tools": {}, "resources": {}, "prompts": {}}, []),
+    ({}, {"tools": {}, "resources": {}, "prompts": {}}, []),
+    ({"resources": True}, {"tools": {}, "resources": {}, "prompts": {}}, EXTRAS[:2]),
+    ({"prompts": True, "resources": False}, {"tools": {}, "resources": {}, "prompts": {}}, EXTRAS[2:]),
+    (WISHES, {"tools": {}, "prompts": {"listChanged": True}}, EXTRAS[2:]),
+    (WISHES, {"tools": {}}, []),
+])
+def test_F102_only_what_both_sides_want_is_offered(client, mcp, upstream, wishes, capabilities, names):
+    mcp.world("sides", ECHO, beside=BESIDE, capabilities=capabilities)
+    (listed,) = outputs(ask(client, mcp.entry("sides", runnel=wishes)), "mcp_list_tools")
+    assert [t.name for t in listed.tools] == ["echo", *names]
+
+
+def test_F102_a_tool_of_the_server_comes_before_ours(client, mcp, upstream):
+    own = (tool("read_resource", "Its own.", TEXT_ARGUMENT), text("from its tool"))
+    world = mcp.world("owns", own, beside=BESIDE)
+    called = extra(client, mcp, upstream, "owns", "read_resource", {"text": "x"})
+    assert called.output == "from its tool" and not world.messages("resources/read")
+
+
+def test_F102_a_server_without_tools_has_resources(client, mcp, upstream):
+    mcp.world("bare", beside=BESIDE, capabilities={"resources": {}}).on(
+        "tools/list", lambda h, m: h.answer(m, error={"code": -32601, "message": "No."}))
+    assert extra(client, mcp, upstream, "bare", "read_resource", {"uri": "x:a"}).output == "words of x:a"
+
+
+def test_F102_a_resource_becomes_parts(client, mcp, upstream):
+    mcp.world("blobs", beside={**BESIDE, "resources/read": {"contents": [
+        {"uri": "x:a", "mimeType": "text/plain", "text": "words"},
+        {"uri": "x:b", "mimeType": "image/png", "blob": "aGk="},
+        {"uri": "x:c", "mimeType": "application/pdf", "blob": "aGk="}]}})
+    called = extra(client, mcp, upstream, "blobs", "read_resource", {"uri": "x:a"})
+    assert called.output.startswith("words\n[image image/png]\n[file")
+
+
+def test_F102_lists_are_gathered_over_their_pages_up_to_a_limit(client, mcp, upstream):
+    def page(params):
+        start = int(params.get("cursor", 0))
+        return {"resources": [{"uri": f"x:{n}"} for n in range(start, start + 100)],
+                **({"nextCursor": str(start + 100)} if start < 400 else {})}
+    world = mcp.world("many", beside={**BESIDE, "resources/list": page})
+    world.on("resources/templates/list",
+             lambda h, m: h.answer(m, error={"code": -32601, "message": "No."}))
+    called = extra(client, mcp, upstream, "many", "list_resources")
+    shown = json.loads(called.output)
+    assert [r["uri"] for r in shown["resources"]] == [f"x:{n}" for n in range(256)]
+    assert shown["more"] is True
+    assert [m["params"].get("cursor") for m in world.messages("resources/list")] == [
+        None, "100", "200"]
+
+
+def test_F102_a_list_begins_again_when_the_session_is_forgotten(client, mcp, upstream):
+    world = mcp.world("anew", beside=BESIDE)
+
+    def forget(handler, message):
+        world.open.clear()
+        del world.overrides["resources/list"]
+        handler.plain(404)
+    world.on("resources/list", forget)
+    shown = json.loads(extra(client, mcp, upstream, "anew", "list_resources").output)
+    assert len(shown["resourceTemplates"]) == len(shown["resources"]) == 1
+    assert len(world.messages("initialize")) == 2
+
+
+EXTRA_FAULTS = {
+    "no such resource": ("resources/read", refuse(code=-32002, message="Resource not found"),
+                         "mcp_protocol_error", -32002, "error -32002: Resource not found"),
+    "no such method": ("resources/read", refuse(code=-32601, message="No."),
+                       "mcp_protocol_error", -32601, "error -32601: No."),
+    "no content": ("resources/read", lambda h, m: h.answer(m, {"content": []}),
+                   "mcp_protocol_error", 0, "gave neither content nor messages"),
+    "a status": ("resources/read", lambda h, m: h.plain(500), "http_error", 500, "HTTP status 500"),
+    "silence": ("resources/read", lambda h, m: h.wait_for_leave(), "http_error", 0,
+                "did not answer within 5 s"),
+    "no prompt": ("prompts/get", refuse(code=-32602, message="Unknown prompt"),
+                  "mcp_protocol_error", -32602, "error -32602: Unknown prompt"),
+    "no list": ("prompts/list", lambda h, m: h.answer(m, {"prompts": 7}),
+                "mcp_protocol_error", 0, "its list of prompts is none"),
+    "endless pages": ("resources/list", lambda h, m: h.answer(m, {"resources": [], "nextCursor": "x"}),
+                      "mcp_protocol_error", 0, "its list of resources does not end"),
+}
+ARGUMENTS = {"resources/read": ("read_resource", {"uri": "x:a"}), "resources/list": ("list_resources", {}),
+             "prompts/get": ("get_prompt", {"name": "x"}), "prompts/list": ("list_prompts", {})}
+
+
+@pytest.mark.parametrize("fault", EXTRA_FAULTS, ids=lambda name: name.replace(" ", "-"))
+def test_F102_a_resource_that_fails_says_so_to_the_model(client, mcp, upstream, fault):
+    method, does, kind, code, words = EXTRA_FAULTS[fault]
+    world = mcp.world("spoilt-beside", beside=BESIDE).on(method, does)
+    called = extra(client, mcp, upstream, "spoilt-beside", *ARGUMENTS[method]).to_dict()
+    assert (called["status"], called["error"]["type"], called["error"]["code"]) == ("failed", kind, code)
+    assert words in called["error"]["message"]
+    assert words in upstream.chats()[-1]["messages"][-1]["content"]
+    if fault == "silence":
+        world.wait(lambda w: w.messages("notifications/cancelled"))
+        assert len(world.messages(method)) == 1
+
+
+def test_F102_the_model_must_say_which_resource(client, mcp, upstream):
+    world = mcp.world("which", beside=BESIDE)
+    called = extra(client, mcp, upstream, "which", "read_resource", {"url": "x:a"}).to_dict()
+    assert called["status"] == "failed" and not world.messages("resources/read")
+    assert "Invalid which__read_resource parameters" in called["error"]["content"][0]["text"]
+
+
+def test_F102_resources_obey_the_limits_of_a_request_and_of_the_operator(client, mcp, upstream):
+    mcp.world("limited", ECHO, beside=BESIDE)
+    for allowed, names in [(["read_resource", "echo"], ["echo", "read_resource"]),
+                           ({"read_only": True}, EXTRAS), ([], [])]:
+        (listed,) = outputs(ask(client, wishing(mcp, "limited", allowed_tools=allowed)), "mcp_list_tools")
+        assert [t.name for t in listed.tools] == names
+    mcp.world("library", ECHO, beside=BESIDE)
+    (listed,) = outputs(ask(client, {**LIBRARY, "runnel": WISHES}), "mcp_list_tools")
+    assert [t.name for t in listed.tools] == ["echo"]
+
+
+def test_F45_F39_reading_a_resource_can_need_both_approvals(client, mcp, upstream):
+    world = mcp.world("careful", beside=BESIDE)
+    entry = wishing(mcp, "careful", require_approval={"never": {"tool_names": ["list_resources"]}})
+    body = {"runnel": {"permissions": {"careful/read_resource": {"result": "always"}}}}
+    calls_then_says(upstream, ("careful__read_resource", {"uri": "x:a"}))
+    first = ask(client, entry, extra_body=body)
+    question = first.output[-1]
+    assert (question.type, question.name) == ("mcp_approval_request", "read_resource")
+    assert not world.messages("resources/read")
+    second = client.responses.create(model="demo", tools=[entry], previous_response_id=first.id,
+                                     input=[answered(question)], extra_body=body)
+    (called,) = outputs(second, "mcp_call")
+    (shown,) = outputs(second, "mcp_approval_request")
+    assert called.runnel["model_visible"] is False and shown.runnel["output"] == "words of x:a"
+    client.responses.create(model="demo", tools=[entry], previous_response_id=second.id,
+                            input=[answered(shown)], extra_body=body)
+    assert upstream.chats()[-1]["messages"][-1]["content"] == "words of x:a"
+    assert len(world.messages("resources/read")) == 1
+    upstream.forget()
+    called = extra(client, mcp, upstream, "careful", "list_resources",
+                   require_approval=entry["require_approval"])
+    assert called.status == "completed"
+
+
+def test_F102_what_was_wished_for_is_listed_once_in_a_chain(client, mcp, upstream):
+    world = mcp.world("wished", ECHO, beside=BESIDE)
+    first = ask(client, wishing(mcp, "wished"))
+    calls_then_says(upstream, ("wished__read_resource", {"uri": "x:a"}))
+    second = ask(client, wishing(mcp, "wished"), previous_response_id=first.id)
+    assert [i.type for i in second.output] == ["mcp_call", "message"]
+    assert second.output[0].output == "words of x:a" and len(world.messages("tools/list")) == 1
+    upstream.answer(text="Nothing.")
+    third = ask(client, mcp.entry("wished"), previous_response_id=second.id)
+    assert [t.name for t in outputs(third, "mcp_list_tools")[0].tools] == ["echo"]
+    calls_then_says(upstream, ("wished__read_resource", {"uri": "x:b"}))
+    brought = client.responses.create(
+        model="demo", tools=[wishing(mcp, "wished")], store=False,
+        input=[first.output[0].to_dict(), {"role": "user", "content": "go"}])
+    assert outputs(brought, "mcp_call")[0].output == "words of x:b"
+    assert len(world.messages("tools/list")) == 2 and not world.messages("tools/call")
+
+
+@pytest.mark.parametrize("wrong, param, code", [
+    ({"resource": True}, "tools[0].runnel.resource", "unknown_parameter"),
+    ({"resources": "yes"}, "tools[0].runnel.resources", "invalid_type"),
+    ({"prompts": 1}, "tools[0].runnel.prompts", "invalid_type"),
+    (["resources"], "tools[0].runnel", "invalid_type"),
+], ids=str)
+def test_F102_a_wish_that_makes_no_sense_is_refused(lax, mcp, wrong, param, code):
+    entry = mcp.entry("x", runnel=wrong)
+    for attempt in (lambda: ask(lax, entry),
+                    lambda: lax.beta.assistants.create(model="demo", tools=[entry])):
+        with pytest.raises(openai.BadRequestError) as refused:
+            attempt()
+        assert (refused.value.param, refused.value.code) == (param, code)
+
+
+def test_F102_a_group_has_no_resources(client):
+    with pytest.raises(openai.BadRequestError, match="a group has neither resources nor prompts"):
+        ask(client, {"type": "mcp", "server_label": "basic", "server_url": "builtin:basic",
+                     "runnel": WISHES})
+
+
+def test_F102_names_are_made_fit_for_the_model(client, mcp, upstream):
+    """Each call finds the tool that was meant, whatever its name had to become."""
+    own = ["a.b/c", "a_b_c", "a:b.c", "x" * 100, "x" * 99 + "y"]
+    mcp.world("sanitised", *[(tool(name), text(f"from {name[-5:]}")) for name in own])
+    ask(client, mcp.entry("sanitised"))
+    offered = offered_names(upstream.chats()[-1])
+    assert len(set(offered)) == 5 and "sanitised__a_b_c" in offered
+    assert all(len(n) <= 64 and n.replace("_", "").replace("-", "").isalnum() for n in offered)
+    calls_then_says(upstream, *[(name, {}) for name in offered])
+    called = outputs(ask(client, mcp.entry("sanitised")), "mcp_call")
+    assert sorted((c.name, c.output) for c in called) == sorted((n, f"from {n[-5:]}") for n in own)
+
+
 # ---- The reference server ----
 
 NODE = pathlib.Path(__file__).resolve().parents[1] / "node"
@@ -949,6 +1210,24 @@ def test_the_reference_server_works_for_an_assistant(lax, everything, upstream):
         events.until_done()
     said = lax.beta.threads.messages.list(thread.id).data[0].content[0].text.value
     assert said == "Done: The sum of 1 and 2 is 3."
+
+
+def test_F102_resources_of_the_reference_server_for_an_assistant(lax, everything, upstream):
+    assistant = lax.beta.assistants.create(model="demo", tools=[
+        {"type": "mcp", "server_label": "everything", "server_url": everything,
+         "require_approval": "never", "runnel": WISHES}])
+
+    def say(name, /, **arguments):
+        calls_then_says(upstream, (f"everything__{name}", arguments), text="{{tool_output}}")
+        thread = lax.beta.threads.create(messages=[{"role": "user", "content": "go"}])
+        run = lax.beta.threads.runs.create_and_poll(
+            thread_id=thread.id, assistant_id=assistant.id, poll_interval_ms=50)
+        assert run.status == "completed", run.last_error
+        return lax.beta.threads.messages.list(thread.id).data[0].content[0].text.value
+    assert "simple-prompt" in [p["name"] for p in json.loads(say("list_prompts"))["prompts"]]
+    assert say("get_prompt", name="simple-prompt").startswith("user: ")
+    assert "This is a plaintext resource" in say(
+        "read_resource", uri="demo://resource/dynamic/text/1")
 
 
 # ---- Crashes ----

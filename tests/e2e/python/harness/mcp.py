@@ -25,8 +25,14 @@ class World:
     """One MCP server. `tools` maps a tool to what it gives: a result, or a function of the arguments.
     `on(method, function)` takes a request over: function(handler, message) writes its own answer."""
 
-    def __init__(self, tools=(), sessions=True, version=VERSION, stream=False, page=None, older=None):
-        """`older`: what a stream of the transport of 2024-11-05 names as its endpoint, {session} in it."""
+    def __init__(self, tools=(), sessions=True, version=VERSION, stream=False, page=None, older=None,
+                 beside=None, capabilities=None):
+        """`older`: what a stream of the transport of 2024-11-05 names as its endpoint, {session} in it.
+        `beside`: other methods than those of tools, and what they give: a result, or a function of the
+        parameters. Their first words are capabilities, unless those are given."""
+        self.beside = beside or {}
+        self.capabilities = capabilities or {
+            "tools": {}, **{method.partition("/")[0]: {} for method in self.beside}}
         self.older, self.streams = older, {}
         sessions = sessions and not older
         self.tools = {t["name"]: (t, gives) for t, gives in tools}
@@ -59,8 +65,11 @@ class World:
     def result(self, message):
         method, params = message["method"], message.get("params", {})
         if method == "initialize":
-            return {"protocolVersion": self.version, "capabilities": {"tools": {}},
+            return {"protocolVersion": self.version, "capabilities": self.capabilities,
                     "serverInfo": {"name": "scripted", "version": "1"}}
+        if method in self.beside:
+            gives = self.beside[method]
+            return gives(params) if callable(gives) else gives
         if method == "tools/list":
             return self.list(params)
         assert method == "tools/call", method

@@ -29,7 +29,7 @@ def offered_names(chat):
             if tool["function"]["name"] not in READERS]
 
 
-def call(name="get_weather", number=1, **arguments):
+def call(name="get_weather", /, number=1, **arguments):
     """A call in a script."""
     return {"name": name, "id": f"call_{number}", "arguments": arguments}
 

@@ -154,7 +154,7 @@ static void call(void *arg)
     struct fixture *fixture = arg;
     json_auto_t *arguments = json_object();
 
-    fixture->question = mcp_session_call(fixture->session, fixture->tool, arguments, NULL,
+    fixture->question = mcp_session_call(fixture->session, fixture->tool, NULL, arguments, NULL,
                                          take_answer, fixture);
 }
 

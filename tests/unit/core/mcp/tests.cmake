@@ -1,3 +1,3 @@
-foreach(file mcp_message mcp_result mcp_session mcp_tools)
+foreach(file mcp_extra mcp_message mcp_result mcp_session mcp_tools)
     unit_test(core/mcp/${file} core_mcp)
 endforeach()

@@ -1,0 +1,190 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka needs the four above. */
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/mcp/mcp_extra.h"
+#include "core/mcp/mcp_tools.h"
+
+static const char all_wishes[] = "{\"resources\":true,\"prompts\":true}";
+
+/* The names that a server's tools have then, one after the other. The caller frees. */
+static char *names(const char *tools, const char *capabilities, const char *wishes)
+{
+    json_auto_t *list = json_parse_own(tools);
+    json_auto_t *able = json_parse_own(capabilities);
+    json_auto_t *wanted = json_parse_own(wishes);
+    AUTO_BUF text = {0};
+    size_t i;
+    json_t *tool;
+
+    mcp_extra_add(list, able, wanted);
+    json_array_foreach (list, i, tool) {
+        buf_add_text(&text, json_get_string(tool, "name", ""));
+        buf_add_text(&text, mcp_extra_of(tool, wanted) ? "+ " : " ");
+    }
+    buf_add(&text, "", 0);
+    return buf_take(&text);
+}
+
+static void assert_names(const char *tools, const char *capabilities, const char *wishes,
+                         const char *expected)
+{
+    AUTO_FREE char *found = names(tools, capabilities, wishes);
+
+    assert_string_equal(found ? found : "", expected);
+}
+
+static void F102_they_are_added_where_both_sides_want_them(void **state)
+{
+    const char both[] = "{\"resources\":{},\"prompts\":{}}";
+
+    (void)state;
+    assert_names("[]", both, all_wishes,
+                 "list_resources+ read_resource+ list_prompts+ get_prompt+ ");
+    assert_names("[]", "{\"prompts\":{}}", all_wishes, "list_prompts+ get_prompt+ ");
+    assert_names("[]", both, "{\"resources\":true}", "list_resources+ read_resource+ ");
+    assert_names("[{\"name\":\"x\"}]", both, "{\"resources\":false}", "x ");
+    assert_names("[{\"name\":\"x\"}]", both, NULL, "x ");
+    assert_names("[{\"name\":\"x\"}]", NULL, all_wishes, "x ");
+    assert_names("[{\"name\":\"x\"}]", "{\"resources\":true}", all_wishes, "x ");
+}
+
+static void F102_a_tool_of_the_servers_own_name_stays(void **state)
+{
+    (void)state;
+    assert_names("[{\"name\":\"read_resource\"}]", "{\"resources\":{}}", all_wishes,
+                 "read_resource list_resources+ ");
+    assert_names("[{\"name\":\"x\",\"runnel\":{\"method\":\"resources/read\"}}]", "{}",
+                 all_wishes, "x ");
+}
+
+static void F102_a_list_with_no_room_stays_as_it_is(void **state)
+{
+    json_auto_t *tools = json_array();
+    json_auto_t *able = json_parse_own("{\"resources\":{}}");
+    json_auto_t *wanted = json_parse_own(all_wishes);
+
+    (void)state;
+    while (json_array_size(tools) < MCP_TOOL_LIMIT)
+        json_array_append_new(tools, json_build("{s:s}", "name", "x"));
+    mcp_extra_add(tools, able, wanted);
+    assert_int_equal(json_array_size(tools), MCP_TOOL_LIMIT);
+}
+
+static const struct mcp_extra *find(const char *name, const char *method)
+{
+    json_auto_t *tool = json_build("{s:s, s:{s:s}}", "name", name, "runnel", "method", method);
+    json_auto_t *wanted = json_parse_own(all_wishes);
+
+    return mcp_extra_of(tool, wanted);
+}
+
+/* Adds a page of resources. */
+static enum err_code add(json_t *gathered, const char *text)
+{
+    const struct mcp_extra *extra = find("list_resources", "resources/list");
+    json_auto_t *page = json_parse_own(text);
+
+    return mcp_listing_add(&extra->listings[1], gathered, page, NULL);
+}
+
+static void F102_what_a_list_has_is_made_fit(void **state)
+{
+    json_auto_t *gathered = json_object();
+    AUTO_FREE char *text = NULL;
+
+    (void)state;
+    assert_int_equal(
+        add(gathered, "{\"resources\":[{\"uri\":\"x:a\",\"name\":\"A\\u200b\",\"size\":7,"
+                      "\"description\":\"d\",\"mimeType\":\"text/plain\"},{\"uri\":\"\"},"
+                      "{\"uri\":\"x:\\u202eb\"},{\"name\":\"no uri\"},7,{\"uri\":\"x:c\"}]}"),
+        ERR_OK);
+    text = json_text(gathered);
+    assert_string_equal(text, "{\"resources\":[{\"uri\":\"x:a\",\"name\":\"A\",\"description\":"
+                              "\"d\",\"mimeType\":\"text/plain\"},{\"uri\":\"x:c\"}]}");
+    assert_int_equal(add(gathered, "{\"resources\":{}}"), ERR_UPSTREAM);
+}
+
+static void F102_a_list_has_limits(void **state)
+{
+    json_auto_t *gathered = json_object();
+    json_auto_t *large = json_object();
+    AUTO_FREE char *filler = mem_printf("%04000d", 0);
+    AUTO_FREE char *one = mem_printf("{\"resources\":[{\"uri\":\"x:a\",\"name\":\"%s\","
+                                     "\"description\":\"%s\"}]}",
+                                     filler, filler);
+    enum err_code rc = ERR_OK;
+
+    (void)state;
+    for (size_t i = 0; i < MCP_ENTRY_LIMIT; i++)
+        assert_int_equal(add(gathered, "{\"resources\":[{\"uri\":\"x:a\"}]}"), ERR_OK);
+    assert_null(json_object_get(gathered, "more"));
+    assert_int_equal(add(gathered, "{\"resources\":[{\"uri\":\"x:b\"}]}"), ERR_OK);
+    assert_true(json_get_bool(gathered, "more", false));
+    assert_int_equal(json_array_size(json_object_get(gathered, "resources")), MCP_ENTRY_LIMIT);
+    for (size_t i = 0; !rc && i < MCP_ENTRY_LIMIT; i++)
+        rc = add(large, one);
+    assert_int_equal(rc, ERR_LIMIT);
+}
+
+/* What the method's result becomes, as text; "" when it is none. The caller frees. */
+static char *shown(const char *name, const char *method, const char *given)
+{
+    json_auto_t *result = json_parse_own(given);
+    json_auto_t *made = find(name, method)->result(result);
+
+    return made ? json_text(made) : mem_strdup("");
+}
+
+static void F102_contents_are_parts(void **state)
+{
+    AUTO_FREE char *text =
+        shown("read_resource", "resources/read",
+              "{\"contents\":[{\"uri\":\"x:a\",\"text\":\"t\"},"
+              "{\"uri\":\"x:b\",\"mimeType\":\"image/png\",\"blob\":\"aGk=\"}]}");
+    AUTO_FREE char *none = shown("read_resource", "resources/read", "{\"content\":[]}");
+
+    (void)state;
+    assert_string_equal(text, "{\"content\":[{\"type\":\"resource\",\"resource\":{\"uri\":"
+                              "\"x:a\",\"text\":\"t\"}},{\"type\":\"image\",\"data\":\"aGk=\","
+                              "\"mimeType\":\"image/png\"}]}");
+    assert_string_equal(none, "");
+}
+
+static void F102_messages_say_whose_they_are(void **state)
+{
+    AUTO_FREE char *text = shown(
+        "get_prompt", "prompts/get",
+        "{\"messages\":[{\"role\":\"user\",\"content\":{\"type\":\"text\",\"text\":\"hi\"}},"
+        "{\"role\":\"assistant\",\"content\":{\"type\":\"image\",\"data\":\"x\"}},7]}");
+    AUTO_FREE char *none = shown("get_prompt", "prompts/get", "{}");
+
+    (void)state;
+    assert_string_equal(text, "{\"content\":[{\"type\":\"text\",\"text\":\"user: hi\"},"
+                              "{\"type\":\"text\",\"text\":\"assistant:\"},"
+                              "{\"type\":\"image\",\"data\":\"x\"},"
+                              "{\"type\":\"text\",\"text\":\"user:\"}]}");
+    assert_string_equal(none, "");
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(F102_they_are_added_where_both_sides_want_them),
+        cmocka_unit_test(F102_a_tool_of_the_servers_own_name_stays),
+        cmocka_unit_test(F102_a_list_with_no_room_stays_as_it_is),
+        cmocka_unit_test(F102_what_a_list_has_is_made_fit),
+        cmocka_unit_test(F102_a_list_has_limits),
+        cmocka_unit_test(F102_contents_are_parts),
+        cmocka_unit_test(F102_messages_say_whose_they_are),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
