@@ -19,17 +19,23 @@
 
 /* ---- Renewing ---- */
 
-/* Others are there if they have been seen within two leases. */
+/* Others are there if they have been seen within two leases, by the clock of the database: theirs may
+ * differ. Those that nobody has seen for a day were servers of a moment. */
 static enum err_code note_node(struct db *db, enum wakeup_peers *ret_peers, struct err *err)
 {
     static const struct db_statement note = {
         "note_node",
-        "INSERT INTO nodes (id, boot, started_at, seen_at) VALUES ($1, $2, $3, $3)"
+        "WITH clock AS (SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS "
+        "us),"
+        " gone AS (DELETE FROM nodes n USING clock c"
+        "  WHERE n.id <> $1 AND n.seen_at < c.us - 86400000000)"
+        " INSERT INTO nodes (id, boot, started_at, seen_at) SELECT $1, $2, c.us, c.us FROM "
+        "clock c"
         " ON CONFLICT (id) DO UPDATE SET boot = excluded.boot, seen_at = excluded.seen_at,"
         "  started_at = CASE WHEN nodes.boot = excluded.boot THEN nodes.started_at"
         "   ELSE excluded.started_at END"
-        " RETURNING EXISTS (SELECT FROM nodes o WHERE o.id <> $1 AND o.seen_at > $3 - "
-        "$4::bigint)"};
+        " RETURNING EXISTS (SELECT FROM nodes o, clock c"
+        "  WHERE o.id <> $1 AND o.seen_at > c.us - $3::bigint)"};
     const char *id = db->store->node_id;
     AUTO_FREE char *node = node_of(id);
     AUTO_DB_ROWS *rows = NULL;
@@ -38,7 +44,6 @@ static enum err_code note_node(struct db *db, enum wakeup_peers *ret_peers, stru
 
     db_arg_text(&args, node);
     db_arg_text(&args, id[strlen(node)] ? id + strlen(node) + 1 : "");
-    db_arg_int(&args, clock_wall_us());
     db_arg_int(&args, 2 * db->store->lease_us);
     rc = db_exec(db, &note, &args, &rows, err);
     if (!rc)
@@ -46,6 +51,9 @@ static enum err_code note_node(struct db *db, enum wakeup_peers *ret_peers, stru
     return rc;
 }
 
+/* The run's own row is looked at as well: a node of a version that does not know run_leases.stopping
+ * may have cancelled it. LATERAL and OFFSET 0 make it one look-up by key for each lease, whatever the
+ * planner thinks of tables that were small when the statement was prepared. */
 static enum err_code renew(struct db *db, const char *const *run_ids, const int64_t *fences,
                            size_t count, struct db_rows **ret_rows, struct err *err)
 {
@@ -58,7 +66,9 @@ static enum err_code renew(struct db *db, const char *const *run_ids, const int6
         " renewed AS (UPDATE run_leases l"
         "  SET lease_until = clock_timestamp() + $4::bigint * interval '1 microsecond'"
         "  FROM held h WHERE l.project_id = h.project_id AND l.run_id = h.run_id)"
-        " SELECT h.n, h.stopping FROM held h"};
+        " SELECT h.n, h.stopping OR coalesce(r.cancelling, false) FROM held h"
+        "  LEFT JOIN LATERAL (SELECT r.status = 'cancelling' AS cancelling FROM runs r"
+        "   WHERE r.project_id = h.project_id AND r.id = h.run_id OFFSET 0) r ON true"};
     AUTO_DB_ARGS args = {0};
 
     db_arg_texts(&args, run_ids, count);

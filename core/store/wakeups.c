@@ -20,6 +20,9 @@
 /* What comes sooner after the last one waits, and goes together. */
 #define SEND_EVERY_NS (10 * NS_PER_MS)
 
+/* For what is still to be told when the store is closed. */
+#define LAST_WORDS_NS NS_PER_SECOND
+
 /* When the connection is lost. */
 #define BACKOFF_FIRST_NS (100 * NS_PER_MS)
 #define BACKOFF_LIMIT_NS (2 * NS_PER_SECOND)
@@ -245,9 +248,14 @@ static void free_hints(struct hint *hints)
 
 /* ---- The connection ---- */
 
-static uint64_t deadline_of(const struct wakeups *wakeups)
+/* Who stops does not wait long for a database that has fallen silent. */
+static uint64_t deadline_of(struct wakeups *wakeups)
 {
-    return clock_mono_ns() + wakeups->store->deadline_ns;
+    uint64_t patience = wakeups->store->deadline_ns;
+
+    if (is_stopping(wakeups) && patience > LAST_WORDS_NS)
+        patience = LAST_WORDS_NS;
+    return clock_mono_ns() + patience;
 }
 
 static void hang_up(struct wakeups *wakeups)

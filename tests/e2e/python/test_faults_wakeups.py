@@ -82,7 +82,7 @@ def test_a_cancel_that_is_not_told_is_found(start_pair, upstream, database):
     second.arm("wakeups_send:1")
     there.beta.threads.runs.cancel(run.id, thread_id=run.thread_id)
     settle(there, run, "cancelled")
-    assert second.has_fired()
+    eventually(second.has_fired)
 
 
 # ---- Handing over ----
@@ -263,5 +263,5 @@ def test_a_server_that_is_alone_says_nothing(start_fault_server, statements, ups
     assert server.stop() == 0
     said = listen()
     assert "INSERT INTO nodes" in said
-    assert said.count("LISTEN") == 2
+    assert said.count("LISTEN") >= 2
     assert "pg_notify" not in said

@@ -43,8 +43,8 @@ static void hear(void *arg, const struct wakeup *wakeup)
     struct node *node = arg;
 
     lock_acquire(&node->lock);
-    assert_true(node->count < HEARD_LIMIT);
-    node->heard[node->count++] = *wakeup;
+    if (node->count < HEARD_LIMIT) /* a thread of its own: nothing may be asserted here */
+        node->heard[node->count++] = *wakeup;
     pthread_cond_broadcast(&node->changed);
     lock_release(&node->lock);
 }
