@@ -1032,6 +1032,7 @@ def test_F102_a_list_begins_again_when_the_session_is_forgotten(client, mcp, ups
     shown = json.loads(extra(client, mcp, upstream, "anew", "list_resources").output)
     assert len(shown["resourceTemplates"]) == len(shown["resources"]) == 1
     assert len(world.messages("initialize")) == 2
+    assert len(world.messages("resources/templates/list")) == 2
 
 
 EXTRA_FAULTS = {
