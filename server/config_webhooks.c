@@ -96,8 +96,15 @@ enum err_code config_webhooks_find(const struct config_webhooks *webhooks, struc
 {
     enum err_code rc = ERR_OK;
 
-    for (size_t i = 0; !rc && i < webhooks->count; i++)
-        rc =
-            store_project_ensure(store, webhooks->names[i], webhooks->webhooks[i].project, err);
+    for (size_t i = 0; !rc && i < webhooks->count; i++) {
+        const char *name = webhooks->names[i];
+
+        rc = store_project_find(store, name, webhooks->webhooks[i].project, err);
+        if (rc == ERR_NOT_FOUND)
+            rc = err_set(err, ERR_INVALID,
+                         "approval_webhooks[%zu].project: there is no project '%.64s'; "
+                         "`runnel keys create --project NAME` makes one",
+                         i, name);
+    }
     return rc;
 }

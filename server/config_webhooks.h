@@ -26,7 +26,8 @@ enum err_code config_webhooks_read(const json_t *list, const struct egress_rules
                                    struct err *err) MUST_CHECK;
 void config_webhooks_clear(struct config_webhooks *webhooks);
 
-/* Finds the projects in the store; one that there is not yet is made. */
+/* Finds the projects in the store; one that there is not is refused, because its name may be a typing
+ * error. */
 enum err_code config_webhooks_find(const struct config_webhooks *webhooks, struct store *store,
                                    struct err *err) MUST_CHECK;
 

@@ -122,6 +122,25 @@ enum err_code store_project_ensure(struct store *store, const char *name,
     return rc;
 }
 
+enum err_code store_project_find(struct store *store, const char *name,
+                                 char ret_project[ID_SIZE], struct err *err)
+{
+    static const struct db_statement find = {"find_project",
+                                             "SELECT id FROM projects WHERE name = $1"};
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    db_arg_text(&args, name);
+    rc = db_once(store, &find, &args, &rows, err);
+    if (rc)
+        return rc;
+    if (db_count(rows) == 0)
+        return err_set(err, ERR_NOT_FOUND, "there is no project '%.64s'", name);
+    db_id(rows, 0, 0, ret_project, ID_SIZE);
+    return ERR_OK;
+}
+
 static enum err_code put_key(struct db *db, const char *project, const char *key,
                              struct err *err)
 {

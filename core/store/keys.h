@@ -52,6 +52,10 @@ enum err_code store_key_ensure(struct store *store, const char *project_name, co
 enum err_code store_project_ensure(struct store *store, const char *name,
                                    char ret_project[ID_SIZE], struct err *err) MUST_CHECK;
 
+/* The project of that name; ERR_NOT_FOUND when there is none. */
+enum err_code store_project_find(struct store *store, const char *name,
+                                 char ret_project[ID_SIZE], struct err *err) MUST_CHECK;
+
 /* All keys that are not revoked; the caller frees. */
 enum err_code store_key_list(struct store *store, struct key_row **ret_rows, size_t *ret_count,
                              struct err *err) MUST_CHECK;

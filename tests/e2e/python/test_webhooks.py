@@ -191,3 +191,24 @@ def test_F44_a_webhook_that_cannot_be_is_refused_at_start(binary, tmp_path, entr
                            env=clean_environment())
     assert ended.returncode == 2 and why in ended.stderr, ended.stderr
     assert SECRET not in ended.stderr
+
+
+def test_F44_a_webhook_of_no_project_is_refused_at_start(binary, start_server, tmp_path):
+    """A typing error makes no project."""
+    server = start_server()
+    server.stop()
+    path = tmp_path / "runnel.yaml"
+    path.write_text("approval_webhooks:\n"
+                    f"  - {{project: defualt, url: \"http://a.example\", secret: {SECRET}}}\n")
+    data = server.directory / "data"
+    command = [binary, "serve", "--config", path, "--listen", server.settings["listen"],
+               "--data-dir", data]
+    for _ in range(2):  # the first has not made it for the second
+        ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120,
+                               env=clean_environment())
+        assert ended.returncode == 1, ended.stderr
+        assert "approval_webhooks[0].project: there is no project 'defualt'" in ended.stderr
+    subprocess.run([binary, "keys", "create", "--project", "defualt", "--data-dir", data],
+                   check=True, timeout=120, env=clean_environment(), stdout=subprocess.DEVNULL)
+    server.settings["config"] = path
+    server.start()

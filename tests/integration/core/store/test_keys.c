@@ -269,6 +269,19 @@ static void a_short_key_is_not_given_away_by_its_prefix(void **state)
     free(rows);
 }
 
+static void a_project_that_is_looked_for_is_not_made(void **state)
+{
+    char made[ID_SIZE], found[ID_SIZE];
+    struct err err;
+
+    (void)state;
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(store_project_find(store, "sought", found, &err), ERR_NOT_FOUND);
+    assert_int_equal(store_project_ensure(store, "sought", made, NULL), ERR_OK);
+    assert_int_equal(store_project_find(store, "sought", found, NULL), ERR_OK);
+    assert_string_equal(found, made);
+}
+
 static void project_names_have_a_limit(void **state)
 {
     char key[KEY_SIZE];
@@ -313,6 +326,7 @@ int main(void)
         cmocka_unit_test(the_list_shows_prefixes_and_takes_ids),
         cmocka_unit_test(a_key_of_the_settings_opens_its_project),
         cmocka_unit_test(a_short_key_is_not_given_away_by_its_prefix),
+        cmocka_unit_test(a_project_that_is_looked_for_is_not_made),
         cmocka_unit_test(project_names_have_a_limit),
     };
 
