@@ -14,33 +14,88 @@
 static const unsigned delays[] = {1, 5, 30, 120, 600};
 
 struct webhook_post {
-    const struct approval_webhook *webhook;
-    struct webhook_posts *posts;
-    struct loop *loop;
+    struct webhook_line *line;
     struct loop_timer timer; /* of the next time */
     struct http_body *body;
     char id[2 * ID_SIZE]; /* the same each time: who has heard it before knows it again */
     unsigned failures;
     int status; /* of the answer; 0: none yet */
     struct webhook_post *next;
+    struct webhook_post *next_due;
 };
+
+/* All that is on its way to one webhook. Of that, `due` is what could be sent now. */
+struct webhook_line {
+    const struct approval_webhook *webhook;
+    struct loop *loop;
+    struct webhook_post *posts;
+    struct webhook_post *first_due, *last_due;
+    size_t count;
+    size_t bytes;
+    size_t byte_limit;
+    unsigned transfers;
+};
+
+void webhook_posts_init(struct webhook_posts *posts, struct loop *loop,
+                        const struct approval_webhook *webhooks, size_t count)
+{
+    *posts = (struct webhook_posts){
+        .loop = loop,
+        .webhooks = webhooks,
+        .lines = mem_new_array(struct webhook_line, count + 1),
+        .count = count,
+    };
+    for (size_t i = 0; i < count; i++) {
+        posts->lines[i].webhook = &webhooks[i];
+        posts->lines[i].loop = loop;
+        posts->lines[i].byte_limit = WEBHOOK_BYTES_LIMIT / count;
+    }
+}
 
 static void free_post(struct webhook_post *post)
 {
-    struct webhook_post **at = &post->posts->first;
+    struct webhook_line *line = post->line;
+    struct webhook_post **at = &line->posts;
 
     while (*at != post)
         at = &(*at)->next;
     *at = post->next;
-    post->posts->count--;
+    line->count--;
+    line->bytes -= post->body->length;
     http_body_drop(post->body);
     free(post);
 }
 
 void webhook_posts_clear(struct webhook_posts *posts)
 {
-    while (posts->first)
-        free_post(posts->first);
+    for (size_t i = 0; i < posts->count; i++) {
+        while (posts->lines[i].posts)
+            free_post(posts->lines[i].posts);
+    }
+    free(posts->lines);
+    *posts = (struct webhook_posts){0};
+}
+
+/* ---- Sending ---- */
+
+static void serve_line(struct webhook_line *line);
+
+static void join_line(struct webhook_post *post)
+{
+    struct webhook_line *line = post->line;
+
+    post->next_due = NULL;
+    if (line->first_due)
+        line->last_due->next_due = post;
+    else
+        line->first_due = post;
+    line->last_due = post;
+    serve_line(line);
+}
+
+static void send_again(struct loop_timer *timer)
+{
+    join_line(CONTAINER_OF(timer, struct webhook_post, timer));
 }
 
 static void take_head(void *arg, const struct http_head *head)
@@ -49,28 +104,35 @@ static void take_head(void *arg, const struct http_head *head)
 }
 
 /* The URL may be a secret, and is not logged. */
+static void take_refusal(struct webhook_post *post)
+{
+    if (post->failures == COUNT_OF(delays)) {
+        log_warn("the webhook of %s did not take %s: HTTP status %d",
+                 post->line->webhook->project, post->id, post->status);
+        free_post(post);
+        return;
+    }
+    loop_timer_start(post->line->loop, &post->timer,
+                     clock_mono_ns() + delays[post->failures++] * NS_PER_SECOND);
+}
+
 static void take_done(void *arg, enum err_code rc, const struct err *error)
 {
     struct webhook_post *post = arg;
+    struct webhook_line *line = post->line;
 
     (void)error;
-    if (!rc && post->status >= 200 && post->status < 300) {
+    line->transfers--;
+    if (!rc && post->status >= 200 && post->status < 300)
         free_post(post);
-        return;
-    }
-    if (post->failures == COUNT_OF(delays)) {
-        log_warn("the webhook of %s did not take %s: HTTP status %d", post->webhook->project,
-                 post->id, post->status);
-        free_post(post);
-        return;
-    }
-    loop_timer_start(post->loop, &post->timer,
-                     clock_mono_ns() + delays[post->failures++] * NS_PER_SECOND);
+    else
+        take_refusal(post);
+    serve_line(line);
 }
 
 static void send(struct webhook_post *post)
 {
-    const struct approval_webhook *webhook = post->webhook;
+    const struct approval_webhook *webhook = post->line->webhook;
     int64_t now = clock_wall_us() / US_PER_SECOND;
     AUTO_FREE char *signature =
         webhook_sign(&webhook->key, post->id, now, post->body->bytes, post->body->length);
@@ -81,7 +143,7 @@ static void send(struct webhook_post *post)
 
     post->status = 0;
     (void)http_call_start(
-        post->loop,
+        post->line->loop,
         &(struct http_request){.method = "POST",
                                .url = webhook->url,
                                .headers = headers,
@@ -93,42 +155,95 @@ static void send(struct webhook_post *post)
                                .arg = post});
 }
 
-static void send_again(struct loop_timer *timer)
+static void serve_line(struct webhook_line *line)
 {
-    send(CONTAINER_OF(timer, struct webhook_post, timer));
+    while (line->first_due && line->transfers < WEBHOOK_TRANSFERS_LIMIT) {
+        struct webhook_post *post = line->first_due;
+
+        line->first_due = post->next_due;
+        line->transfers++;
+        send(post);
+    }
+}
+
+/* ---- What is sent ---- */
+
+/* The beginning of a text that is too long for an event; no letter is cut in two. */
+static json_t *cut_text(const json_t *value)
+{
+    const char *text = json_string_value(value);
+    size_t length = WEBHOOK_TEXT_LIMIT;
+
+    while (length && ((unsigned char)text[length] & 0xC0) == 0x80)
+        length--;
+    return json_stringn(text, length);
+}
+
+/* Arguments and results may have megabytes. */
+static json_t *cut_question(const json_t *question, bool *ret_truncated)
+{
+    json_t *cut = json_copy((json_t *)(uintptr_t)question);
+    const char *key;
+    json_t *value;
+
+    *ret_truncated = false;
+    json_object_foreach ((json_t *)(uintptr_t)question, key, value) {
+        if (json_string_length(value) <= WEBHOOK_TEXT_LIMIT)
+            continue;
+        json_set(cut, key, cut_text(value));
+        *ret_truncated = true;
+    }
+    return cut;
 }
 
 static struct http_body *body_of(const char *id, const json_t *question)
 {
-    json_auto_t *event =
-        json_build("{s:s, s:s, s:s, s:I, s:O}", "id", id, "object", "event", "type",
-                   "runnel.approval.pending", "created_at",
-                   (json_int_t)(clock_wall_us() / US_PER_SECOND), "data", question);
+    bool truncated;
+    json_t *cut = cut_question(question, &truncated);
+    json_auto_t *event = json_build("{s:s, s:s, s:s, s:I, s:b, s:o}", "id", id, "object",
+                                    "event", "type", "runnel.approval.pending", "created_at",
+                                    (json_int_t)(clock_wall_us() / US_PER_SECOND), "truncated",
+                                    truncated, "data", cut);
     char *text = json_text(event);
 
     return http_body_new(text, strlen(text));
 }
 
-void approval_webhook_tell(struct webhook_posts *posts, struct loop *loop,
-                           const struct approval_webhook *webhook, const json_t *question)
+static struct webhook_post *new_post(struct webhook_line *line, const json_t *question)
 {
-    const char *approval = json_get_string(question, "id", "");
-    struct webhook_post *post;
+    struct webhook_post *post = mem_new(struct webhook_post);
 
-    if (posts->count >= WEBHOOK_WAITING_LIMIT) {
-        log_warn("the webhook of %s is not told of %s: too many wait", webhook->project,
-                 approval);
-        return;
-    }
-    post = mem_new(struct webhook_post);
-    (void)snprintf(post->id, sizeof(post->id), "evt_%s", approval);
-    post->webhook = webhook;
-    post->posts = posts;
-    post->loop = loop;
+    (void)snprintf(post->id, sizeof(post->id), "evt_%s", json_get_string(question, "id", ""));
+    post->line = line;
     post->timer.fire = send_again;
     post->body = body_of(post->id, question);
-    post->next = posts->first;
-    posts->first = post;
-    posts->count++;
-    send(post);
+    post->next = line->posts;
+    line->posts = post;
+    line->count++;
+    line->bytes += post->body->length;
+    return post;
+}
+
+static bool drop(const struct webhook_line *line, const json_t *question)
+{
+    log_warn("the webhook of %s is not told of %s: too many wait", line->webhook->project,
+             json_get_string(question, "id", ""));
+    return false;
+}
+
+bool approval_webhook_tell(struct webhook_posts *posts, const struct approval_webhook *webhook,
+                           const json_t *question)
+{
+    struct webhook_line *line = &posts->lines[webhook - posts->webhooks];
+    struct webhook_post *post;
+
+    if (line->count >= WEBHOOK_WAITING_LIMIT)
+        return drop(line, question);
+    post = new_post(line, question);
+    if (line->bytes > line->byte_limit && line->count > 1) {
+        free_post(post);
+        return drop(line, question);
+    }
+    join_line(post);
+    return true;
 }

@@ -2,6 +2,7 @@
 #define RUNNEL_CORE_RUN_APPROVAL_WEBHOOK_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "core/base/ids.h"
@@ -17,12 +18,19 @@
  * later each time; then the question is only in the list, as any other is. It is on its way only as long
  * as this server is. The answer comes by the same way as all answers.
  *
+ * A webhook that does not answer costs little, and only its own project: each has a line of its own, of
+ * so many questions and so many bytes, and what does not fit is dropped. Long texts of a question are cut
+ * for it; the list has them whole.
+ *
  * On a loop, and no longer than it; a run does not wait for it, and may have gone.
  */
 
-#define WEBHOOK_TIMEOUT_SECONDS 20 /* of one POST */
-#define WEBHOOK_WAITING_LIMIT \
-    ((size_t)1000) /* on their way, of one loop; beyond, they are dropped */
+#define WEBHOOK_TIMEOUT_SECONDS 20                 /* of one POST */
+#define WEBHOOK_TEXT_LIMIT      ((size_t)16 << 10) /* bytes of one text of a question */
+/* Of one loop: */
+#define WEBHOOK_TRANSFERS_LIMIT 8                  /* POSTs at once to one webhook */
+#define WEBHOOK_WAITING_LIMIT   ((size_t)1000)     /* on their way to one webhook */
+#define WEBHOOK_BYTES_LIMIT     ((size_t)16 << 20) /* of all on their way, in even shares */
 
 struct approval_webhook {
     char project[ID_SIZE];
@@ -31,15 +39,19 @@ struct approval_webhook {
     const struct egress_rules *egress;
 };
 
-/* Zero it. What one loop has on its way; cleared after the loop has gone. */
+/* What one loop has on its way. Cleared after the loop has gone; `webhooks` outlive it. */
 struct webhook_posts {
-    struct webhook_post *first;
+    struct loop *loop;
+    const struct approval_webhook *webhooks;
+    struct webhook_line *lines; /* one of each webhook */
     size_t count;
 };
+void webhook_posts_init(struct webhook_posts *posts, struct loop *loop,
+                        const struct approval_webhook *webhooks, size_t count);
 void webhook_posts_clear(struct webhook_posts *posts);
 
-/* `question` is only read. The webhook outlives the loop. */
-void approval_webhook_tell(struct webhook_posts *posts, struct loop *loop,
-                           const struct approval_webhook *webhook, const json_t *question);
+/* `webhook` is one of those. `question` is only read. False: too many wait, and it is dropped. */
+bool approval_webhook_tell(struct webhook_posts *posts, const struct approval_webhook *webhook,
+                           const json_t *question);
 
 #endif

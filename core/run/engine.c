@@ -103,6 +103,8 @@ struct engine *engine_new(const struct engine_options *options)
 
         engine->loops[i].engine = engine;
         engine->loops[i].loop = loop_new(name);
+        webhook_posts_init(&engine->loops[i].posts, engine->loops[i].loop, options->webhooks,
+                           options->webhook_count);
     }
     engine->slots = slots_new(&options->slots);
     lock_init(&engine->lock, LOCK_ENGINE);
@@ -203,7 +205,7 @@ void engine_tell_webhook(struct run *run, const json_t *question)
     const struct approval_webhook *webhook = engine_webhook(run->engine, run->row.project);
 
     if (webhook)
-        approval_webhook_tell(&run->home->posts, run->loop, webhook, question);
+        (void)approval_webhook_tell(&run->home->posts, webhook, question);
 }
 
 bool engine_is_draining(const struct engine *engine)

@@ -25,12 +25,22 @@ class Receiver:
     def __init__(self):
         self.heard = queue.Queue()
         self.statuses = []
+        self.answers = threading.Event()  # until then, whoever tells waits
+        self.answers.set()
+        self.lock = threading.Lock()
+        self.at_once = self.most_at_once = 0
         receiver = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_POST(self):
                 body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+                with receiver.lock:
+                    receiver.at_once += 1
+                    receiver.most_at_once = max(receiver.most_at_once, receiver.at_once)
                 receiver.heard.put((self.path, dict(self.headers), body))
+                receiver.answers.wait(timeout=60)
+                with receiver.lock:
+                    receiver.at_once -= 1
                 self.send_response(receiver.statuses.pop(0) if receiver.statuses else 200)
                 self.send_header("Content-Length", "0")
                 self.end_headers()
@@ -46,6 +56,7 @@ class Receiver:
         return self.heard.get(timeout=30)
 
     def close(self):
+        self.answers.set()
         self.server.shutdown()
         self.server.server_close()
 
@@ -94,7 +105,9 @@ def begin(server, upstream, log, **body):
 @pytest.mark.parametrize("approve", [True, False])
 def test_F44_the_webhook_is_told(told_server, receiver, upstream, log, approve):
     answers = begin(told_server, upstream, log)
-    asked = read(receiver.next())["data"]
+    event = read(receiver.next())
+    asked = event["data"]
+    assert event["truncated"] is False
     assert asked["name"] == "test_count" and asked["kind"] == "execution"
     assert json.loads(asked["arguments"]) == {"path": log.name, "text": "counted"}
     http = told_server.http()
@@ -151,6 +164,61 @@ def test_F44_what_is_not_taken_is_told_again(told_server, receiver, upstream, lo
     first, second = read(receiver.next()), read(receiver.next())
     assert first == second
     told_server.http().post(f"{APPROVALS}/{first['data']['id']}", json={"approve": True})
+    assert answers.get(timeout=30)["status"] == "completed"
+
+
+TEXT_LIMIT = 16 << 10  # bytes of a text in an event
+
+
+def check_cut(cut, whole):
+    assert whole.startswith(cut) and TEXT_LIMIT - 4 < len(cut.encode()) <= TEXT_LIMIT
+
+
+def test_F44_long_texts_are_cut_and_the_list_has_them_whole(told_server, receiver, upstream):
+    """The letters have three bytes; the question about the result has the same text as `output`."""
+    text = "\u20ac" * 20_000
+    asks_for(upstream, call("test_slow", text=text))
+    client = told_server.sdk()
+    http = told_server.http()
+    permissions = {"test/test_slow": {"execution": "ask-always", "result": "always"}}
+    ask = {**WEBHOOK["runnel"], "permissions": permissions}
+    answers = queue.Queue()
+    threading.Thread(target=lambda: answers.put(client.responses.create(
+        model="demo", input="go", tools=[TEST], extra_body={"runnel": ask}))).start()
+
+    event = read(receiver.next())
+    asked = event["data"]
+    whole = http.get(f"{APPROVALS}/{asked['id']}").json()
+    assert event["truncated"] is True and json.loads(whole["arguments"])["text"] == text
+    check_cut(asked["arguments"], whole["arguments"])
+    http.post(f"{APPROVALS}/{asked['id']}", json={"approve": True})
+
+    event = read(receiver.next())
+    asked = event["data"]
+    whole = http.get(f"{APPROVALS}/{asked['id']}").json()["result"]
+    assert event["truncated"] is True and asked["kind"] == "result"
+    assert asked["length"] == whole["length"] and asked["truncated"] == whole["truncated"]
+    check_cut(asked["output"], whole["output"])
+    http.post(f"{APPROVALS}/{asked['id']}", json={"approve": True})
+    assert answers.get(timeout=30).status == "completed"
+
+
+def test_F44_only_some_are_told_at_once(told_server, receiver, upstream, log):
+    receiver.answers.clear()
+    asks_for(upstream, *[call("test_count", number=n, path=log.name, text="counted")
+                         for n in range(1, 13)])
+    answers = queue.Queue()
+    ask = {"model": "demo", "input": "go", "tools": [TEST], **WEBHOOK}
+    http = told_server.http()
+    threading.Thread(target=lambda: answers.put(
+        told_server.http().post("/v1/responses", json=ask).json())).start()
+    told = [read(receiver.next())["data"]["id"] for _ in range(8)]
+    assert len(http.get(f"{APPROVALS}?limit=50").json()["data"]) == 12
+    receiver.answers.set()
+    told += [read(receiver.next())["data"]["id"] for _ in range(4)]
+    assert len(set(told)) == 12 and receiver.most_at_once == 8
+    for asked in told:
+        http.post(f"{APPROVALS}/{asked}", json={"approve": True})
     assert answers.get(timeout=30)["status"] == "completed"
 
 

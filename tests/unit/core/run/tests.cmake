@@ -1,5 +1,6 @@
 unit_test(core/run/approval_status core_status)
 unit_test(core/run/approval_answer core_run)
+unit_test(core/run/approval_webhook core_run)
 unit_test(core/run/grant core_run)
 unit_test(core/run/run_status core_status)
 unit_test(core/run/budget core_run)
