@@ -280,17 +280,24 @@ static enum err_code refuse(struct db *db, const struct submission *submission,
     return refusal->code;
 }
 
-/* Who looks at a question finds it decided as soon as the run goes on. */
+/* Who looks at a question finds it decided as soon as the run goes on. Answers to calls of the client's
+ * own functions are none, and most runs have no others. */
 static enum err_code decide_questions(struct db *db, const struct submission *submission,
                                       size_t *ret_first, struct err *err)
 {
     AUTO_FREE struct approval_answer *answers =
         mem_new_array(struct approval_answer, submission->count + 1);
+    size_t count = 0;
 
-    for (size_t i = 0; i < submission->count; i++)
-        answers[i] = as_decision(&submission->answers[i]);
-    return approvals_decide_of_run(db, submission->project, submission->run_id, answers,
-                                   submission->count, submission->grants, ret_first, err);
+    for (size_t i = 0; i < submission->count; i++) {
+        if (id_has_prefix(submission->answers[i].call_id, "mcpr_"))
+            answers[count++] = as_decision(&submission->answers[i]);
+    }
+    *ret_first = 0;
+    if (!count)
+        return ERR_OK;
+    return approvals_decide_of_run(db, submission->project, submission->run_id, answers, count,
+                                   submission->grants, ret_first, err);
 }
 
 static enum err_code submit_in(struct db *db, const struct submission *submission,

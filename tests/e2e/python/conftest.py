@@ -104,6 +104,18 @@ def server(session_server, upstream):
 
 
 @pytest.fixture
+def statements(database):
+    """What is said to that database from now on, with its parameters."""
+    def statements(url):
+        name = url.split("dbname=")[1].split()[0]
+        log = database.directory / "log"
+        database.ask(f"ALTER DATABASE {name} SET log_statement = 'all'", "postgres")
+        begin = log.stat().st_size
+        return lambda: log.read_bytes()[begin:].decode(errors="replace")
+    return statements
+
+
+@pytest.fixture
 def start_server(binary, scratch, upstream, recorder, request):
     """start_server(run_expiry=1) -> a server of the test's own, ended with the test."""
     servers = []

@@ -128,18 +128,6 @@ class Listener(threading.Thread):
         return whole_frames(self.text)
 
 
-@pytest.fixture
-def statements(database):
-    """What is said to that database from now on, with its parameters."""
-    def statements(url):
-        name = url.split("dbname=")[1].split()[0]
-        log = database.directory / "log"
-        database.ask(f"ALTER DATABASE {name} SET log_statement = 'all'", "postgres")
-        begin = log.stat().st_size
-        return lambda: log.read_bytes()[begin:].decode(errors="replace")
-    return statements
-
-
 def logged(database, server, run_id):
     text = Log(database, server.settings["database_url"], run_id).text
     return [frame for frame in text.split("\n\n") if frame]

@@ -211,3 +211,23 @@ def test_another_server_for_every_step_of_the_way(raw_server, model):
         run = settled(http, run, "requires_action", "completed", "failed")
     assert run["status"] == "completed"
     assert told(model.chats[-1]) == {"call_1": "ours", "call_2": text, "call_3": "short"}
+
+
+@pytest.mark.parametrize("questions", [0, 1])
+def test_an_output_answers_nothing(start_server, upstream, database, statements,
+                                                          questions):
+    """Questions are looked for only where there may be one."""
+    url = database.new()
+    said = statements(url)
+    http = start_server(database_url=url).http()
+    asks = {**TEST, "require_approval": "always"}
+    upstream.script({"match": {"tool_results": True}, "answer": {"text": "Well."}},
+                    {"answer": {"tool_calls": [call("get_weather", 1)] +
+                                [call("test_slow", 2, text="x")] * questions}})
+    run = begin(http, [WEATHER, asks])
+    ids = asked(run)
+    assert len(ids) == 1 + questions
+    submit(http, run, {id: "true" for id in ids})
+    assert settled(http, run, "completed", "failed")["status"] == "completed"
+    eventually(said, lambda text: "submit_queue_again" in text)
+    assert ("approvals_lock" in said()) == (questions > 0)
