@@ -72,6 +72,16 @@ static void blank(json_t *object, const char *key)
         json_set(object, key, json_null());
 }
 
+/* What the result noted beside its text: words of the tool, too. */
+static void forget_notes(json_t *notes)
+{
+    static const char *const noted[] = {"reason",      "title",        "metadata",
+                                        "attachments", "is_truncated", "error_phase"};
+
+    for (size_t i = 0; i < COUNT_OF(noted); i++)
+        json_object_del(notes, noted[i]);
+}
+
 void withheld_refuse(json_t *body, const char *reason)
 {
     json_t *notes = notes_of(body);
@@ -85,6 +95,7 @@ void withheld_refuse(json_t *body, const char *reason)
     json_set_string(notes, "output", told);
     json_set_string(notes, "status", "result_rejected");
     json_set_string(notes, "reject_reason", reason);
+    forget_notes(notes);
     forget_variable(notes);
 }
 

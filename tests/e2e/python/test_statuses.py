@@ -170,6 +170,13 @@ def test_F11_F39_what_it_says_is_asked_about_like_any_result(client, upstream, s
                 "approve": approve, "reason": "no"}])
     assert done.output_text == "ok"
     assert told(upstream) == (UNDONE[status] if approve else {"status": "rejected", "message": "no"})
+    (item,) = [i for i in client.responses.retrieve(asked.id).output if i.type == "mcp_call"]
+    if approve:
+        assert item.runnel["status"] == status and item.runnel["title"] == "Ended"
+    else:
+        assert item.runnel["status"] == "result_rejected" and item.runnel["reject_reason"] == "no"
+        assert not item.runnel.keys() & {"reason", "title", "metadata"}
+        assert "not now" not in json.dumps(item.runnel)
 
 
 @pytest.mark.parametrize("status, error", [

@@ -81,9 +81,14 @@ static void F43_its_variable_waits_and_comes_back(void **state)
 static void F42_F43_of_what_is_refused_nothing_is_left(void **state)
 {
     json_auto_t *body = withheld_body();
+    json_auto_t *noted =
+        json_build("{s:s, s:s, s:{s:s}, s:[s], s:b, s:s}", "reason", "secret: moved away",
+                   "title", "secret title", "metadata", "k", "secret", "attachments", "secret",
+                   "is_truncated", 1, "error_phase", "tool_execution");
     AUTO_FREE char *text = NULL;
 
     (void)state;
+    json_object_update(json_object_get(body, "runnel"), noted);
     withheld_refuse(body, "\"private\"");
     withheld_deliver(body);
     assert_true(withheld_is(body) && !withheld_waits(body));
@@ -92,6 +97,8 @@ static void F42_F43_of_what_is_refused_nothing_is_left(void **state)
     text = json_text(body);
     assert_null(strstr(text, "secret"));
     assert_null(strstr(text, "\"result\""));
+    assert_null(strstr(text, "is_truncated"));
+    assert_null(strstr(text, "error_phase"));
     assert_non_null(strstr(text, "\"args\":\"a\""));
     assert_non_null(strstr(text, "\"result_rejected\""));
 }
