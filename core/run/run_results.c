@@ -99,6 +99,8 @@ void run_note_withheld(const struct call *call, json_t *output)
         return;
     object = held(call);
     json_set_bool(object, "truncated", call->truncated);
+    if (call->status)
+        json_set_string(object, "status", tool_status_name(call->status));
     json_set(output, "withheld", object);
 }
 
@@ -116,6 +118,7 @@ void run_restore_withheld(struct call *call, const json_t *output)
         mem_strdup(json_get_string(output, "output", json_get_string(output, "error", "")));
     withheld->variable = json_deep_copy(json_object_get(object, "variable"));
     call->truncated = json_get_bool(object, "truncated", false);
+    call->status = tool_status_parse(json_get_string(object, "status", ""));
     call->final = false;
 }
 

@@ -66,6 +66,15 @@ const char *tool_status_name(enum tool_status status)
     return status_names[status];
 }
 
+enum tool_status tool_status_parse(const char *name)
+{
+    for (size_t i = 0; i < COUNT_OF(status_names); i++) {
+        if (strcmp(name, status_names[i]) == 0)
+            return (enum tool_status)i;
+    }
+    return TOOL_SUCCESS;
+}
+
 void tool_result_end(struct tool_result *result, enum tool_status status, const char *why)
 {
     free(result->why);

@@ -63,6 +63,8 @@ enum tool_status {
 };
 /* As clients see it: "success", "error", "execution_rejected", "cancelled", "not_found". */
 const char *tool_status_name(enum tool_status status);
+/* TOOL_SUCCESS for a word that names none. */
+enum tool_status tool_status_parse(const char *name);
 
 /* What a call gave: a list of parts, or data that becomes one (`format` of the handler). Zeroed, it
  * is empty. */

@@ -150,6 +150,30 @@ def test_F110_F106_a_question_about_a_result_outlives_its_server(start_server, u
     assert told(upstream.chats()[-1])["call_1"] == about(question)["output"]
 
 
+@pytest.mark.parametrize("status", ["cancelled", "execution_rejected"])
+def test_F11_F110_its_end(start_server, upstream, database, log, status):
+    """How it ended is asked about after a restart, too. Killed before the question: the call beside it was still at work."""
+    url = database.new()
+    server = start_server(database_url=url, lease_ttl=1)
+    client = server.sdk(strict=False)
+    asks_for(upstream, call("test_ends", 1, status=status, why="not now"),
+             call("test_count", 2, path=log.name, ms=60000), text="Well.")
+    assistant = client.beta.assistants.create(model="demo")
+    run = client.beta.threads.create_and_run(
+        assistant_id=assistant.id, thread={"messages": [{"role": "user", "content": "go"}]},
+        extra_body={"tools": [TEST], "runnel": {"permissions": {"test": {"result": "on-error"}}}})
+    eventually(log.lines, lambda lines: lines == ["call_2"])
+    eventually(lambda: database.ask("SELECT count(*) FROM tool_calls WHERE state = 'done'", url=url),
+               lambda rows: rows == [["1"]])
+    server.process.signal(signal.SIGKILL)
+    server.process.child.wait()
+    server.start()
+    run = settled(server.sdk(strict=False), run)
+    questions = {about(q)["name"]: about(q) for q in asked(run)}
+    assert questions["test_ends"]["status"] == status
+    assert "not now" in questions["test_ends"]["output"]
+
+
 @pytest.mark.parametrize("approve", ["true", "false"])
 def test_F110_the_answer_counts(start_server, upstream, log, approve):
     """The server dies while the model answers what it was told, or was not."""
