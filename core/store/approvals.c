@@ -64,7 +64,8 @@ enum err_code store_approvals_named(struct store *store, const char *project,
     return read_all(store, &select, &args, ret_rows, ret_count, err);
 }
 
-/* A run of the same thread waits for submit_tool_outputs, and for nobody else. */
+/* A run of the same thread waits for submit_tool_outputs, and for nobody else. What a response left that
+ * then ended badly was never shown to anybody who could go on with it. */
 enum err_code store_approvals_of_thread(struct store *store, const char *project,
                                         const char *thread_id, const char *last_run,
                                         struct approval_row **ret_rows, size_t *ret_count,
@@ -74,7 +75,7 @@ enum err_code store_approvals_of_thread(struct store *store, const char *project
         "store_approvals_of_thread",
         "SELECT " APPROVAL_COLUMNS " FROM approvals a"
         " WHERE a.project_id = $1 AND a.thread_id = $2 AND a.used_by IS NULL"
-        " AND a.run_id LIKE 'resp%'"
+        " AND a.run_id LIKE 'resp%' AND NOT " APPROVAL_RUN_FAILED
         " UNION ALL SELECT " APPROVAL_COLUMNS " FROM approvals a"
         " WHERE a.project_id = $1 AND a.run_id = $3 AND a.thread_id = $2"
         " AND EXISTS (SELECT FROM runs r WHERE r.project_id = a.project_id"
@@ -218,9 +219,12 @@ static enum err_code cover_pending(struct db *db, const char *project,
         " WHERE a.project_id = $1 AND a.id = ANY (ARRAY("
         "  SELECT w.id FROM approvals w WHERE w.project_id = $1 AND w.status = 'pending'"
         "   AND w.kind = 'permission' AND w.policy = 'auto' AND w.run_id LIKE 'resp%'"
-        "   AND (w.used_by IS NULL OR (w.used_by = w.run_id AND EXISTS (SELECT FROM runs r"
-        "    WHERE r.project_id = w.project_id AND r.id = w.run_id"
-        "    AND r.status IN ('queued', 'in_progress'))))"
+        "   AND ((w.used_by IS NULL AND NOT EXISTS (SELECT FROM runs r"
+        "     WHERE r.project_id = w.project_id AND r.id = w.run_id"
+        "     AND r.status IN ('failed', 'cancelled', 'expired')))"
+        "    OR (w.used_by = w.run_id AND EXISTS (SELECT FROM runs r"
+        "     WHERE r.project_id = w.project_id AND r.id = w.run_id"
+        "     AND r.status IN ('queued', 'in_progress'))))"
         "   AND EXISTS (SELECT FROM approval_grants g WHERE g.id = ANY ($2::text[])"
         "    AND g.approve AND " IS_FOR_QUESTION ")"
         "   AND NOT EXISTS (SELECT FROM"

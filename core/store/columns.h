@@ -41,12 +41,15 @@
     " c.arguments, c.output, c.attempts, c.resolved_arguments"
 
 /* FROM approvals a. A question of a run that does not wait any more has expired; so has that of a response
- * which waited for the answer itself. */
+ * which waited for the answer itself, and that of one which ended badly: nobody goes on with it. */
+#define APPROVAL_RUN(statuses) \
+    "EXISTS (SELECT FROM runs w WHERE w.project_id = a.project_id AND w.id = a.run_id" \
+    " AND w.status IN (" statuses "))"
+#define APPROVAL_RUN_FAILED APPROVAL_RUN("'failed', 'cancelled', 'expired'")
 #define APPROVAL_STATUS \
-    "CASE WHEN a.status = 'pending' AND (a.run_id LIKE 'run%' OR a.used_by = a.run_id) AND NOT EXISTS (SELECT FROM runs w" \
-    " WHERE w.project_id = a.project_id AND w.id = a.run_id" \
-    " AND w.status IN ('queued', 'in_progress', 'requires_action')) THEN 'expired'" \
-    " ELSE a.status END"
+    "CASE WHEN a.status = 'pending' AND CASE WHEN a.run_id LIKE 'run%' OR a.used_by = a.run_id" \
+    " THEN NOT " APPROVAL_RUN("'queued', 'in_progress', 'requires_action'") \
+    " ELSE " APPROVAL_RUN_FAILED " END THEN 'expired' ELSE a.status END"
 #define APPROVAL_COLUMNS \
     "a.id, a.run_id, a.thread_id, a.call_id, a.server_label, a.tool, a.arguments, a.policy, " \
     APPROVAL_STATUS ", a.reason, a.used_by, a.created_at, a.decided_at, a.kind, a.details," \

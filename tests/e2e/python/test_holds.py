@@ -340,6 +340,39 @@ def test_F44_F110_killed_while_it_waits(start_fault_server, upstream, log):
     assert log.lines() == []
 
 
+def test_F44_F110_killed_when_it_has_left_the_question(start_fault_server, upstream, log):
+    server = start_fault_server(drain_timeout=30)
+    asking = ask_of(server, upstream, log)
+    question = question_of(server)
+    server.arm("run.write:1:kill")  # of what it ends with
+    assert server.stop() < 0
+    asking.join(60)
+    server.arm()
+    server.start()
+    http = server.http()
+    eventually(lambda: http.get(f"/v1/responses/{question['run_id']}").json(),
+               lambda response: response.get("status") == "failed", 40)
+    shown = http.get(f"{APPROVALS}/{question['id']}").json()
+    assert (shown["status"], shown["used_by"]) == ("expired", None)
+    assert http.post(f"{APPROVALS}/{question['id']}", json={"approve": True}).status_code == 409
+    assert log.lines() == []
+
+
+def test_F44_F110_killed_before_what_was_allowed_runs(start_fault_server, upstream, log):
+    server = start_fault_server()
+    asking = ask_of(server, upstream, log)
+    question = question_of(server)
+    server.arm("tool.before_run:2:kill")  # the first reads what was said
+    decide(server.http(), question["id"])
+    asking.join(60)
+    server.restart()
+    http = server.http()
+    eventually(lambda: http.get(f"/v1/responses/{question['run_id']}").json(),
+               lambda response: response.get("status") == "failed", 40)
+    assert decide(http, question["id"])["status"] == "approved"
+    assert log.lines() == []
+
+
 def test_F44_a_server_that_ends_leaves_the_question(start_fault_server, upstream, log):
     server = start_fault_server(drain_timeout=30)
     asking = ask_of(server, upstream, log)

@@ -323,6 +323,28 @@ static void F44_what_is_waited_for_no_longer_is_the_next_ones(void **state)
     assert_false(is_answered(run));
 }
 
+/* It was left, and then nobody heard of it. */
+static void F44_F110_what_a_failed_response_has_left_expires(void **state)
+{
+    char run[ID_SIZE], id[ID_SIZE];
+    struct approval_answer answer = {.id = id, .approve = true};
+    struct approval_row row;
+    bool taken;
+
+    (void)state;
+    held(run, id);
+    assert_false(look(run, id, HOLD_LEAVE, &taken));
+    assert_int_equal(store_approval_get(store, PROJECT, id, &row, NULL), ERR_OK);
+    assert_int_equal(row.status, APPROVAL_PENDING);
+    approval_row_clear(&row);
+    pg_fixture_ask("UPDATE runs SET status = 'failed' WHERE id = '%s' RETURNING id", run);
+    assert_int_equal(store_approval_get(store, PROJECT, id, &row, NULL), ERR_OK);
+    assert_int_equal(row.status, APPROVAL_EXPIRED);
+    approval_row_clear(&row);
+    assert_int_equal(store_approval_decide(store, PROJECT, &answer, NULL, &row, NULL),
+                     ERR_TAKEN);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -335,6 +357,7 @@ int main(void)
         cmocka_unit_test(F46_deciding_is_not_taking_up),
         cmocka_unit_test(F44_what_is_waited_for_is_nobody_elses),
         cmocka_unit_test(F44_what_is_waited_for_no_longer_is_the_next_ones),
+        cmocka_unit_test(F44_F110_what_a_failed_response_has_left_expires),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);
