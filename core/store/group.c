@@ -579,6 +579,7 @@ static void send_frames(struct sending *sending)
     sending->locked_at = send_batch(sending, &frames_insert, &batch);
 }
 
+/* Rows are locked in the order in which an answer locks them: leases, questions, items, variables. */
 static void send_group(struct sending *sending)
 {
     send_plain(sending, &by_key);
@@ -590,12 +591,12 @@ static void send_group(struct sending *sending)
     send_new_leases(sending);
     send_lock(sending);
     send_updates(sending);
+    send_approvals(sending);
     send_items(sending);
     send_appends(sending);
     send_steps(sending);
     send_calls(sending);
     send_variables(sending);
-    send_approvals(sending);
     send_log(sending);
     if (any(sending->group, gives_back) || any(sending->group, drops_lease)) {
         send_counts(sending);

@@ -5,6 +5,7 @@
 /* cmocka needs the four above. */
 #include <cmocka.h>
 
+#include <libpq-fe.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -345,6 +346,60 @@ static void F44_F110_what_a_failed_response_has_left_expires(void **state)
                      ERR_TAKEN);
 }
 
+static void say(PGconn *connection, const char *before, const char *id, const char *behind)
+{
+    AUTO_FREE char *sql = mem_printf("%s%s%s", before, id, behind);
+    PGresult *result = PQexec(connection, sql);
+    ExecStatusType status = PQresultStatus(result);
+
+    assert_true(status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK);
+    PQclear(result);
+}
+
+/* A write of the run with its question and its item, under these ids. */
+static struct run_write *both(const struct run_load *load, const char *question,
+                              const char *item)
+{
+    struct run_write *write = sample_write(&load->run, load->fence);
+    struct item_row row = sample_item(&load->run, 0, "{}");
+
+    memcpy(row.id, item, ID_SIZE);
+    sample_add_item(write, &row);
+    write->approvals = mem_new(struct approval_row);
+    write->approval_count = 1;
+    *write->approvals = sample_approval(&load->run);
+    memcpy(write->approvals->id, question, ID_SIZE);
+    return write;
+}
+
+/* An answer locks the question, then the item: so does the write of a run that has both. */
+static void F39_an_answer_and_a_write_lock_in_one_order(void **state)
+{
+    PGconn *connection = PQconnectdb(pg_fixture_url());
+    struct run_load load = sample_created(store, "");
+    char question[ID_SIZE], item[ID_SIZE];
+    struct run_write *write;
+
+    (void)state;
+    id_make(question, "mcpr_");
+    id_make(item, "msg_");
+    assert_int_equal(sample_put(store, both(&load, question, item)), ERR_OK);
+    say(connection, "BEGIN", "", "");
+    say(connection, "SELECT 1 FROM approvals WHERE id = '", question, "' FOR UPDATE");
+    write = both(&load, question, item);
+    store_write(store, write);
+    while (!pg_fixture_count("SELECT count(*) FROM pg_stat_activity"
+                             " WHERE wait_event_type = 'Lock'"))
+        continue;
+    say(connection, "SELECT 1 FROM items WHERE id = '", item, "' FOR UPDATE NOWAIT");
+    say(connection, "COMMIT", "", "");
+    samples_await(1);
+    assert_int_equal(write->rc, ERR_OK);
+    run_write_free(write);
+    run_load_clear(&load);
+    PQfinish(connection);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -358,6 +413,7 @@ int main(void)
         cmocka_unit_test(F44_what_is_waited_for_is_nobody_elses),
         cmocka_unit_test(F44_what_is_waited_for_no_longer_is_the_next_ones),
         cmocka_unit_test(F44_F110_what_a_failed_response_has_left_expires),
+        cmocka_unit_test(F39_an_answer_and_a_write_lock_in_one_order),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);
