@@ -130,11 +130,11 @@ static bool is_held(const struct approval_row *row)
     return strcmp(row->used_by, row->run_id) == 0;
 }
 
-/* Here, or on another node. */
-static void tell_waiting(struct server *server, const struct approval_row *row)
+/* Here, or on another node. What was said before has been told before: whoever missed it looks in time. */
+static void tell_waiting(struct server *server, const struct approval_row *row, bool is_new)
 {
-    engine_look(server->engine, row->run_id);
-    store_wake_others(server->store, WAKEUP_LOOK, row->run_id);
+    if (!engine_look(server->engine, row->run_id) && is_new)
+        store_wake_others(server->store, WAKEUP_LOOK, row->run_id);
 }
 
 /* What of the answer is remembered. One that was decided before has its grant, unless this says
@@ -236,7 +236,7 @@ static enum err_code decide(struct request *request, const struct approval_row *
     } else if (!rc) {
         rc = store_approval_decide(server->store, project, given, &grants, ret_row, err);
         if (!rc && is_held(ret_row))
-            tell_waiting(server, ret_row);
+            tell_waiting(server, ret_row, asked->status == APPROVAL_PENDING);
     }
     grant_rows_free(grants.rows, grants.count);
     return rc;

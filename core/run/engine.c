@@ -806,9 +806,16 @@ void engine_cancel(struct engine *engine, const char *run_id)
     send_message(message_new(engine, run_id, MESSAGE_CANCEL));
 }
 
-void engine_look(struct engine *engine, const char *run_id)
+bool engine_look(struct engine *engine, const char *run_id)
 {
-    send_message(message_new(engine, run_id, MESSAGE_LOOK));
+    bool here;
+
+    lock_acquire(&engine->lock);
+    here = *lease_slot(engine, run_id);
+    lock_release(&engine->lock);
+    if (here)
+        send_message(message_new(engine, run_id, MESSAGE_LOOK));
+    return here;
 }
 
 void engine_lease_lost(struct engine *engine, const struct engine_lease *lease)

@@ -112,8 +112,9 @@ void run_start_clear(struct run_start *start);
 /* Asks a run to stop; nothing happens when it is not here. */
 void engine_cancel(struct engine *engine, const char *run_id);
 
-/* An answer to a question of the run was stored, perhaps: if it waits for that, it looks. */
-void engine_look(struct engine *engine, const char *run_id);
+/* An answer to a question of the run was stored, perhaps: if it waits for that, it looks. False when it is
+ * not here. */
+bool engine_look(struct engine *engine, const char *run_id);
 
 /* Why those are woken who wait for a run. */
 enum engine_woken {

@@ -399,6 +399,12 @@ static int by_channel(const void *a, const void *b)
     return strcmp((*left)->channel, (*right)->channel);
 }
 
+static bool is_same(const struct hint *a, const struct hint *b)
+{
+    return strcmp(a->channel, b->channel) == 0 && a->wakeup.kind == b->wakeup.kind &&
+           strcmp(a->wakeup.run_id, b->wakeup.run_id) == 0;
+}
+
 static struct hint **sort_hints(struct hint *hints, size_t *ret_count)
 {
     struct hint **list;
@@ -421,7 +427,10 @@ static void add_notices(struct batch *batch, struct hint *const *hints, size_t c
     AUTO_BUF payload = {0};
 
     for (size_t i = 0; i < count; i++) {
-        add_line(&payload, &hints[i]->wakeup);
+        if (i == 0 || !is_same(hints[i - 1], hints[i]))
+            add_line(&payload, &hints[i]->wakeup);
+        if (!payload.length)
+            continue;
         if (i + 1 < count && by_channel(&hints[i], &hints[i + 1]) == 0 &&
             payload.length < PAYLOAD_LIMIT - 2 * sizeof(struct wakeup))
             continue;

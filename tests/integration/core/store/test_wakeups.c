@@ -224,6 +224,7 @@ static void what_is_told_together_is_one_notice(void **state)
         store_wake_node(first.store, "test", WAKEUP_CANCEL, "run_a");
         store_wake_node(first.store, "node_second", WAKEUP_CANCEL, "run_c");
         store_wake_node(first.store, "test", WAKEUP_CANCEL, "run_b");
+        store_wake_node(first.store, "test", WAKEUP_CANCEL, "run_b");
         text = overhear(connection);
         assert_true(hears(&second, WAKEUP_CANCEL, "run_c"));
     } while (strcmp(text, "runnel_test: cancel run_a\ncancel run_b\n") != 0);
