@@ -101,6 +101,7 @@ static const struct setting settings[] = {
     {"max_connection_requests", KIND_COUNT, AT(max_connection_requests), "10000", 0, 1000000000, NULL, NULL, "requests of one connection, which then ends; 0 for no limit"},
     {"max_runs",         KIND_COUNT, AT(max_runs), "10000", 1, 1000000, NULL, NULL, "runs at work at once on this node; beyond, they wait in line"},
     {"max_runs_per_project", KIND_COUNT, AT(max_runs_per_project), "10000", 1, 1000000, NULL, NULL, "runs at work at once of one project on this node"},
+    {"max_held_per_project", KIND_COUNT, AT(max_held_per_project), "100", 1, 1000000, NULL, NULL, "of these, responses that wait for approvals with their requests open (`hold`, `webhook`); beyond, they suspend at once"},
     {"max_waiting_runs", KIND_COUNT, AT(max_waiting_runs), "10000", 1, 1000000, NULL, NULL, "runs in line; beyond, 429"},
     {"max_run_bytes",    KIND_BYTES, AT(max_run_bytes), "1073741824", 1024, 1048576 * MIB, NULL, NULL, "bytes of the conversations of all runs on this node; beyond, 429"},
     {"max_rounds",       KIND_COUNT, AT(max_rounds), "10", 1, 1000, NULL, NULL, "rounds of tool calls of a run, in a row without its client; `runnel.rounds.max` of a request says otherwise"},

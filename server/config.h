@@ -62,7 +62,7 @@ struct config {
 
     unsigned http_workers, run_loops, tool_workers, store_writers;
     unsigned max_connections, max_connections_per_ip, max_connection_requests;
-    unsigned max_runs, max_runs_per_project, max_waiting_runs;
+    unsigned max_runs, max_runs_per_project, max_held_per_project, max_waiting_runs;
     unsigned max_rounds, max_calls, max_items;
     size_t max_body, max_bodies, max_run_bytes, max_header, stream_buffer;
     unsigned websocket_lanes, websocket_workers;

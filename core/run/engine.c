@@ -394,10 +394,12 @@ void engine_lease_drop(struct engine *engine, const struct run *run)
     free(lease);
 }
 
-void engine_hold_add(struct engine *engine, const struct run *run)
+bool engine_hold_add(struct engine *engine, const struct run *run)
 {
     struct lease *lease;
 
+    if (!slots_hold(engine->slots, run->row.project))
+        return false;
     lock_acquire(&engine->lock);
     lease = *lease_slot(engine, run->row.id);
     if (lease && !lease->holds) {
@@ -405,6 +407,7 @@ void engine_hold_add(struct engine *engine, const struct run *run)
         engine->hold_count++;
     }
     lock_release(&engine->lock);
+    return true;
 }
 
 void engine_hold_drop(struct engine *engine, const struct run *run)
@@ -418,6 +421,7 @@ void engine_hold_drop(struct engine *engine, const struct run *run)
         engine->hold_count--;
     }
     lock_release(&engine->lock);
+    slots_go_on(engine->slots, run->row.project);
 }
 
 size_t engine_holding(struct engine *engine, struct engine_holder **ret_holders)

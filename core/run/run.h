@@ -383,8 +383,8 @@ void run_take_refusal(struct run *run, const struct run_write *write);
 const struct engine_options *engine_options(const struct engine *engine);
 void engine_lease_add(struct engine *engine, const struct run *run);
 void engine_lease_drop(struct engine *engine, const struct run *run);
-/* It waits for answers, which may come by way of other nodes. */
-void engine_hold_add(struct engine *engine, const struct run *run);
+/* It waits for answers, which may come by way of other nodes. False when too many of its project do. */
+bool engine_hold_add(struct engine *engine, const struct run *run);
 void engine_hold_drop(struct engine *engine, const struct run *run);
 /* The webhook of its project, if it has one. The question is only read. */
 void engine_tell_webhook(struct run *run, const json_t *question);

@@ -261,7 +261,6 @@ static void begin(struct run *run)
     hold->begun = true;
     hold->until_ns = clock_mono_ns() + (uint64_t)patience * 1000;
     hold->expires_at = (clock_wall_us() + patience) / US_PER_SECOND;
-    engine_hold_add(run->engine, run);
     tell(run);
     wait_on(run);
     if (run->drain_wanted)
@@ -273,7 +272,7 @@ static void begin(struct run *run)
 bool run_hold(struct run *run, void (*answered)(struct run *run),
               void (*unanswered)(struct run *run))
 {
-    if (!may_hold(run) || !run_has_questions(run))
+    if (!may_hold(run) || !run_has_questions(run) || !engine_hold_add(run->engine, run))
         return false;
     run->hold = mem_new(struct run_hold);
     run->hold->run = run;

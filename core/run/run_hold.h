@@ -15,7 +15,8 @@
  * it ends as a response that suspends. Those who stream it hear now and then that it waits.
  *
  * Only what lives no longer than its request is held: a response in the background and a run of a thread
- * suspend, and their answers start them again.
+ * suspend, and their answers start them again. So does one that comes when as many of its project are held
+ * as may (slots.h): its questions wait for the next request.
  *
  * On the run's loop.
  */

@@ -12,6 +12,7 @@
 struct share {
     char project[ID_SIZE];
     size_t used;
+    size_t held; /* of these */
     struct slot_waiter *first, *last;
     struct share *next; /* in the table */
 
@@ -89,7 +90,7 @@ static void drop_if_idle_locked(struct slots *slots, struct share *share) REQUIR
 {
     struct share **at;
 
-    if (share->used || share->first)
+    if (share->used || share->held || share->first)
         return;
     at = share_slot_locked(slots, share->project);
     *at = share->next;
@@ -221,6 +222,31 @@ void slots_give(struct slots *slots, const char *project)
     share->used--;
     place_locked(slots, share);
     serve_locked(slots);
+    drop_if_idle_locked(slots, share);
+    lock_release(&slots->lock);
+}
+
+bool slots_hold(struct slots *slots, const char *project)
+{
+    struct share *share;
+    bool may;
+
+    lock_acquire(&slots->lock);
+    share = find_share_locked(slots, project);
+    may = !slots->limits.held || share->held < slots->limits.held;
+    share->held += may;
+    drop_if_idle_locked(slots, share);
+    lock_release(&slots->lock);
+    return may;
+}
+
+void slots_go_on(struct slots *slots, const char *project)
+{
+    struct share *share;
+
+    lock_acquire(&slots->lock);
+    share = find_share_locked(slots, project);
+    share->held--;
     drop_if_idle_locked(slots, share);
     lock_release(&slots->lock);
 }

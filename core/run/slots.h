@@ -14,6 +14,8 @@
  * Nothing is refused before too many wait. Whatever the number, coming, leaving and ending look at
  * one run and one project.
  *
+ * A run that waits for people keeps its slot meanwhile; so only some of a project may.
+ *
  * Any thread may call.
  */
 
@@ -23,6 +25,7 @@ struct slots_limits { /* 0: no limit */
     size_t node;
     size_t project;
     size_t line;
+    size_t held; /* of one project */
 };
 
 struct slots *slots_new(const struct slots_limits *limits);
@@ -46,6 +49,11 @@ bool slots_take(struct slots *slots, struct slot_waiter *waiter);
 bool slots_leave(struct slots *slots, struct slot_waiter *waiter);
 
 void slots_give(struct slots *slots, const char *project);
+
+/* The project's run that has a slot waits for people. False when as many do as may. */
+bool slots_hold(struct slots *slots, const char *project);
+/* It does not wait any more; before the slot is given back. */
+void slots_go_on(struct slots *slots, const char *project);
 
 /* As many wait as may. */
 bool slots_line_full(struct slots *slots);

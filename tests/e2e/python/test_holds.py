@@ -284,6 +284,24 @@ def test_F44_who_goes_away_takes_the_question_along(http, asked, upstream, log):
     assert log.lines() == []
 
 
+def test_F44_so_many_are_held_and_no_more(start_server, upstream, log):
+    server = start_server(max_held_per_project=1)
+    for _ in range(2):  # whoever has waited makes room
+        upstream.forget()
+        asking = ask_of(server, upstream, log)
+        question = question_of(server)
+        upstream.forget()
+        other = ask_of(server, upstream, log).ended()
+        assert other["status"] == "completed"
+        assert other["output"][-1]["type"] == "mcp_approval_request"
+        id = other["output"][-1]["id"]
+        assert server.http().get(f"{APPROVALS}/{id}").json()["used_by"] is None
+        decide(server.http(), id, False)
+        decide(server.http(), question["id"])
+        assert asking.ended()["status"] == "completed"
+    assert log.lines() == ["call_1", "call_1"]
+
+
 # ---- Bad input ----
 
 @pytest.mark.parametrize("approval, param, code", [

@@ -184,6 +184,24 @@ static void slots_without_limits_are_always_there(void **state)
     slots_free(slots);
 }
 
+static void F44_slots_of_a_project_are_held_by_some_only(void **state)
+{
+    struct slots *slots = slots_new(&(struct slots_limits){.held = 2});
+
+    (void)state;
+    for (unsigned i = 0; i < 3; i++)
+        assert_true(take(slots, i, "a"));
+    assert_true(take(slots, 3, "b"));
+    assert_true(slots_hold(slots, "a"));
+    assert_true(slots_hold(slots, "a"));
+    assert_false(slots_hold(slots, "a"));
+    assert_true(slots_hold(slots, "b"));
+    slots_go_on(slots, "a");
+    assert_true(slots_hold(slots, "a"));
+    assert_false(slots_hold(slots, "a"));
+    slots_free(slots);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -195,6 +213,7 @@ int main(void)
         cmocka_unit_test_setup(slots_can_be_waited_for_in_vain, begin),
         cmocka_unit_test_setup(slots_line_has_a_limit, begin),
         cmocka_unit_test_setup(slots_without_limits_are_always_there, begin),
+        cmocka_unit_test_setup(F44_slots_of_a_project_are_held_by_some_only, begin),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
