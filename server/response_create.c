@@ -449,6 +449,8 @@ static enum err_code prepare(const struct response_create *create, struct run_st
         rc = count_context(create, &start.load, err);
     variables_in_read(create->body, &start.variables, &start.variable_count);
     if (!rc)
+        rc = engine_admit_variables(&start, err);
+    if (!rc)
         rc = make(create, &start, position, err);
     if (rc) {
         run_start_clear(&start);

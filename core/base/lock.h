@@ -30,12 +30,13 @@ enum lock_rank {
     LOCK_TOOL_POOL,    /* core/tool/executor.c: calls waiting for a thread */
     LOCK_TOOL_CHANNEL, /* core/tool/channel.c: one turn's tool output */
     LOCK_VARIABLES,    /* core/tool/variable_memory.c: what a response that is not stored has */
-    LOCK_STORE_QUEUE,  /* core/store/writer.c: writes waiting for a writer */
-    LOCK_STORE_POOL,   /* core/store: connections, state of the database */
-    LOCK_LOOP_INBOX,   /* core/net/loop.c: messages to a loop */
-    LOCK_SCRIPT,       /* the scripted upstream's state */
-    LOCK_LOG,          /* core/base/log.c: one line at a time */
-    LOCK_FAULT,        /* core/base/fault.c: what is armed */
+    LOCK_VARIABLE_SHARES, /* the same file: which projects have any */
+    LOCK_STORE_QUEUE,     /* core/store/writer.c: writes waiting for a writer */
+    LOCK_STORE_POOL,      /* core/store: connections, state of the database */
+    LOCK_LOOP_INBOX,      /* core/net/loop.c: messages to a loop */
+    LOCK_SCRIPT,          /* the scripted upstream's state */
+    LOCK_LOG,             /* core/base/log.c: one line at a time */
+    LOCK_FAULT,           /* core/base/fault.c: what is armed */
     LOCK_RANK_COUNT
 };
 

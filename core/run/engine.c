@@ -15,6 +15,7 @@
 #include "core/run/approval_webhook.h"
 #include "core/run/run.h"
 #include "core/run/run_hold.h"
+#include "core/tool/variable_memory.h"
 
 #define TABLE_SIZE ((size_t)1024)
 
@@ -496,6 +497,7 @@ void run_start_clear(struct run_start *start)
     run_load_clear(&start->load);
     json_decref(TAKE(start->context));
     json_decref(TAKE(start->secrets));
+    variable_memory_release(TAKE(start->memory));
     variables_free(TAKE(start->variables), start->variable_count);
     start->variable_count = 0;
 }
@@ -669,6 +671,7 @@ void engine_run(struct engine *engine, struct run_start *start)
     memset(&start->load, 0, sizeof(start->load));
     start->context = start->secrets = NULL;
     start->variables = NULL;
+    start->memory = NULL;
     start->variable_count = 0;
     start->sink = NULL;
 

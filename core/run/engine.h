@@ -80,6 +80,11 @@ const struct approval_webhook *engine_webhook(const struct engine *engine, const
  * loaded is too much, ERR_STORE (503) when the server is ending. */
 enum err_code engine_admit(struct engine *engine, struct err *err) MUST_CHECK;
 
+/* Of a run that is not stored the variables that come along stay in memory, which has its limits:
+ * ERR_LIMIT (429). The start is to be cleared then. */
+struct run_start;
+enum err_code engine_admit_variables(struct run_start *start, struct err *err) MUST_CHECK;
+
 /* How a run comes to its loop. */
 enum run_arrival {
     ARRIVAL_NEW, /* just made: by store_run_create(), or, with fence 0, not in the store yet */
@@ -97,6 +102,8 @@ struct run_start {
         *variables; /* that came with the request, taken: of a run that is not in the store
                                  * yet, or never will be; NULL for none */
     size_t variable_count;
+    struct variable_memory
+        *memory; /* engine_admit_variables() has put them there; held, or NULL */
     const struct thread_row
         *new_thread;    /* made together with the run: announced by its stream; copied */
     struct sink *sink;  /* who listens; NULL for nobody */

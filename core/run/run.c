@@ -177,8 +177,7 @@ struct run *run_new(struct engine_loop *home, struct run_start *start)
     run->without_model = start->without_model;
     run->context = start->context ? TAKE(start->context) : json_object();
     run->secrets = TAKE(start->secrets);
-    run_open_variables(run, start->variables, start->variable_count);
-    free(TAKE(start->variables));
+    run_open_variables(run, start);
     run->expiry.fire = expiry_fired;
     run->flush.fire = flush_fired;
     return run;

@@ -352,8 +352,8 @@ void run_pump(struct run *run);
 void run_put_item(struct run *run, const struct item_row *row);
 void run_put_step(struct run *run, const struct step_row *row);
 void run_put_call(struct run *run, const struct call_row *row);
-/* Takes what it owns. Of a run that is not stored it is in its memory at once. */
-void run_put_variable(struct run *run, struct variable *variable);
+/* Takes what it owns. Of a run that is not stored it is in its memory at once; false: there was no room. */
+bool run_put_variable(struct run *run, struct variable *variable);
 void run_put_approval(struct run *run, const struct approval_row *row);
 /* What is told from here on waits for the next write. */
 void run_raise_barrier(struct run *run);

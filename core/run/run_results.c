@@ -201,7 +201,7 @@ void run_decide_result(struct run *run, struct call *call, bool approve)
         struct variable variable;
 
         withheld_variable(call->withheld->variable, &variable);
-        run_put_variable(run, &variable);
+        (void)run_put_variable(run, &variable);
     }
     note_decided(run, call, approve ? call->withheld->text : refusal);
     call->result_rejected = !approve;

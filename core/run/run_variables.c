@@ -80,14 +80,29 @@ static const struct variable_ops memory_ops = {
 };
 
 /* Of all responses that are not stored. It outlives workers that nobody waits for any more. */
-static struct variable_budget budget = {.limit = VARIABLE_MEMORY_LIMIT};
+static struct variable_budget budget =
+    VARIABLE_BUDGET(VARIABLE_MEMORY_LIMIT, VARIABLE_PROJECT_LIMIT);
 
-void run_open_variables(struct run *run, struct variable *given, size_t count)
+enum err_code engine_admit_variables(struct run_start *start, struct err *err)
 {
-    if (!(run->row.flags & RUN_STORED))
-        run->variables = variable_memory_new(&budget);
-    for (size_t i = 0; i < count; i++)
-        run_put_variable(run, &given[i]);
+    const struct run_row *row = &start->load.run;
+
+    if (row->flags & RUN_STORED || !start->variable_count)
+        return ERR_OK;
+    start->memory = variable_memory_new(&budget, row->project);
+    return variable_memory_fill(start->memory, start->variables, start->variable_count, err);
+}
+
+void run_open_variables(struct run *run, struct run_start *start)
+{
+    if (start->memory)
+        run->variables = TAKE(start->memory);
+    else if (!(run->row.flags & RUN_STORED))
+        run->variables = variable_memory_new(&budget, run->row.project);
+    else
+        for (size_t i = 0; i < start->variable_count; i++)
+            (void)run_put_variable(run, &start->variables[i]);
+    variables_free(TAKE(start->variables), start->variable_count);
 }
 
 const char *run_variable_scope(const struct run *run)
@@ -376,16 +391,16 @@ static struct variable new_variable(const char *name, enum variable_type type,
 }
 
 /* What is withheld from the model is in no variable that it could read. */
-static void put_result(struct run *run, struct call *call, const char *whole,
+static bool put_result(struct run *run, struct call *call, const char *whole,
                        const char *description)
 {
     AUTO_VARIABLE variable =
         new_variable(call->kept->result, VARIABLE_TOOL_CALL_RESULT, whole, description);
 
-    if (call->withheld)
-        run_withhold_variable(call, &variable);
-    else
-        run_put_variable(run, &variable);
+    if (!call->withheld)
+        return run_put_variable(run, &variable);
+    run_withhold_variable(call, &variable);
+    return true;
 }
 
 static void put_args(struct run *run, const struct call *call, const json_t *args)
@@ -395,7 +410,7 @@ static void put_args(struct run *run, const struct call *call, const json_t *arg
     struct variable variable;
 
     variable = new_variable(call->kept->args, VARIABLE_TOOL_CALL_ARGS, text, description);
-    run_put_variable(run, &variable);
+    (void)run_put_variable(run, &variable);
 }
 
 /* The arguments as they were executed. New reference. */
@@ -446,7 +461,10 @@ char *run_keep_result(struct run *run, struct call *call, const char *whole, con
     variable_names_make(call->kept, call->name);
     args = executed_args(call);
     description = variable_describe_call(call->name, args);
-    put_result(run, call, whole, description);
+    if (!put_result(run, call, whole, description)) {
+        free(TAKE(call->kept)); /* so nobody is told where to find it */
+        return NULL;
+    }
     put_args(run, call, args);
     return hinted(run, call, whole, text, rule);
 }

@@ -26,9 +26,10 @@ void resolved_call_free(struct resolved_call *resolved);
 /* As they were stored. */
 struct resolved_call *resolved_call_restore(const char *text);
 
-/* Of a run that is not stored they are in its memory, and nowhere else. Takes what came with the request;
- * the array stays the caller's. */
-void run_open_variables(struct run *run, struct variable *given, size_t count);
+/* Of a run that is not stored they are in its memory, and nowhere else. Takes what came with the
+ * request. */
+struct run_start;
+void run_open_variables(struct run *run, struct run_start *start);
 
 /* Where the run's variables are: its thread, or itself. "" when they are in its memory. */
 const char *run_variable_scope(const struct run *run);

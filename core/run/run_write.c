@@ -87,16 +87,15 @@ void run_put_call(struct run *run, const struct call_row *row)
     call_row_copy(&run->dirty_calls[run->dirty_call_count++], row);
 }
 
-void run_put_variable(struct run *run, struct variable *variable)
+bool run_put_variable(struct run *run, struct variable *variable)
 {
-    if (run->variables) {
-        variable_memory_add(run->variables, variable);
-        return;
-    }
+    if (run->variables)
+        return variable_memory_add(run->variables, variable);
     run->dirty_variables = mem_resize(run->dirty_variables, run->dirty_variable_count + 1,
                                       sizeof(*run->dirty_variables));
     run->dirty_variables[run->dirty_variable_count++] = *variable;
     *variable = (struct variable){0};
+    return true;
 }
 
 /* A question goes with the write that shows it; what is not stored asks none. */

@@ -13,17 +13,70 @@ struct variable_memory {
     struct lock lock;
     atomic_uint holders;
     struct variable_budget *budget;
-    struct variable *variables; /* guarded by lock, as what follows; in no order */
+    struct variable_share *share; /* held */
+    struct variable *variables;   /* guarded by lock, as what follows; in no order */
     size_t count;
     int64_t bytes; /* of the values */
 };
 
-struct variable_memory *variable_memory_new(struct variable_budget *budget)
+/* ---- What a project has ---- */
+
+struct variable_share {
+    struct variable_share *next; /* guarded by the budget's lock, as the holders */
+    size_t holders;
+    atomic_size_t used;
+    char project[]; /* its id */
+};
+
+static struct variable_share **share_at_locked(struct variable_budget *budget,
+                                               const char *project) REQUIRES(budget->lock)
+{
+    uint32_t hash = 2166136261u; /* FNV-1a */
+    struct variable_share **at;
+
+    for (const char *byte = project; *byte; byte++)
+        hash = (hash ^ (unsigned char)*byte) * 16777619u;
+    at = &budget->shares[hash % VARIABLE_SHARE_BUCKETS];
+    while (*at && strcmp((*at)->project, project) != 0)
+        at = &(*at)->next;
+    return at;
+}
+
+static struct variable_share *share_hold(struct variable_budget *budget, const char *project)
+{
+    struct variable_share **at, *share;
+
+    lock_acquire(&budget->lock);
+    at = share_at_locked(budget, project);
+    if (!*at) {
+        size_t size = strlen(project) + 1;
+
+        *at = mem_zeroed(1, sizeof(**at) + size);
+        memcpy((*at)->project, project, size);
+    }
+    share = *at;
+    share->holders++;
+    lock_release(&budget->lock);
+    return share;
+}
+
+static void share_release(struct variable_budget *budget, struct variable_share *share)
+{
+    lock_acquire(&budget->lock);
+    if (!--share->holders) {
+        *share_at_locked(budget, share->project) = share->next;
+        free(share);
+    }
+    lock_release(&budget->lock);
+}
+
+struct variable_memory *variable_memory_new(struct variable_budget *budget, const char *project)
 {
     struct variable_memory *memory = mem_new(struct variable_memory);
 
     lock_init(&memory->lock, LOCK_VARIABLES);
     memory->budget = budget;
+    memory->share = share_hold(budget, project);
     memory->holders = 1;
     return memory;
 }
@@ -37,27 +90,78 @@ struct variable_memory *variable_memory_hold(struct variable_memory *memory)
 
 /* ---- What it has, under its lock ---- */
 
+static size_t cost(size_t bytes, const char *description, const json_t *tags)
+{
+    return sizeof(struct variable) + bytes + (description ? strlen(description) : 0) +
+           (tags ? json_dumpb(tags, NULL, 0, JSON_COMPACT) : 0);
+}
+
 /* What a variable costs, counted while it is there. */
 static size_t cost_of(const struct variable *variable)
 {
-    size_t described = variable->description ? strlen(variable->description) : 0;
-    size_t tagged = variable->tags ? json_dumpb(variable->tags, NULL, 0, JSON_COMPACT) : 0;
-
-    return sizeof(*variable) + (size_t)variable->bytes + described + tagged;
+    return cost((size_t)variable->bytes, variable->description, variable->tags);
 }
 
-static void count_in_locked(struct variable_memory *memory, const struct variable *variable)
-    REQUIRES(memory->lock)
+/* What it will cost, found or made. */
+static size_t cost_after(const struct variable *found, const struct variable_change *change)
 {
-    memory->bytes += variable->bytes;
-    memory->budget->used += cost_of(variable);
+    static const struct variable nothing;
+    const struct variable *before = found ? found : &nothing;
+
+    return cost(change->value ? strlen(change->value) : (size_t)before->bytes,
+                change->description ? change->description : before->description,
+                change->tags ? change->tags : before->tags);
 }
 
-static void count_out_locked(struct variable_memory *memory, const struct variable *variable)
-    REQUIRES(memory->lock)
+static void give_back(struct variable_memory *memory, size_t amount)
 {
-    memory->bytes -= variable->bytes;
-    memory->budget->used -= cost_of(variable);
+    memory->share->used -= amount;
+    memory->budget->used -= amount;
+}
+
+static size_t beyond(size_t used, size_t limit)
+{
+    return used > limit ? used - limit : 0;
+}
+
+/* By how much the node, or the project, is beyond its limit. */
+static size_t excess_of(const struct variable_memory *memory)
+{
+    size_t node = beyond(memory->budget->used, memory->budget->limit);
+    size_t project = beyond(memory->share->used, memory->budget->project_limit);
+
+    return node > project ? node : project;
+}
+
+/* What goes, or can go, when one is written in place of `replaced` (or NULL). */
+static size_t evictable_locked(const struct variable_memory *memory,
+                               const struct variable *replaced) REQUIRES(memory->lock)
+{
+    size_t sum = 0;
+
+    for (size_t i = 0; i < memory->count; i++) {
+        const struct variable *variable = &memory->variables[i];
+
+        if (!variable->keep || variable == replaced)
+            sum += cost_of(variable);
+    }
+    return sum;
+}
+
+/* Counts what will be written, if there is room, or can be: the others are asked for theirs at the same
+ * time, so it is counted first. */
+static bool reserve_locked(struct variable_memory *memory, size_t amount,
+                           const struct variable *replaced) REQUIRES(memory->lock)
+{
+    size_t excess;
+
+    memory->share->used += amount;
+    memory->budget->used += amount;
+    excess = excess_of(memory);
+    if (!excess || excess <= evictable_locked(memory, replaced))
+        return true;
+    give_back(memory, amount);
+    return false;
 }
 
 static struct variable *find_locked(const struct variable_memory *memory, const char *name)
@@ -87,7 +191,8 @@ static struct variable *append_locked(struct variable_memory *memory, const char
 static void drop_locked(struct variable_memory *memory, struct variable *variable)
     REQUIRES(memory->lock)
 {
-    count_out_locked(memory, variable);
+    memory->bytes -= variable->bytes;
+    give_back(memory, cost_of(variable));
     variable_clear(variable);
     *variable = memory->variables[--memory->count];
 }
@@ -115,17 +220,24 @@ static int by_worth(const void *left, const void *right)
 static bool is_too_much_locked(const struct variable_memory *memory) REQUIRES(memory->lock)
 {
     return memory->count > VARIABLE_COUNT_LIMIT || memory->bytes > VARIABLE_BYTES_LIMIT ||
-           memory->budget->used > memory->budget->limit;
+           excess_of(memory);
 }
 
-static void evict_locked(struct variable_memory *memory) REQUIRES(memory->lock)
+/* What has that name (or NULL) has just been written. */
+static void evict_locked(struct variable_memory *memory, const char *spared)
+    REQUIRES(memory->lock)
 {
     if (!is_too_much_locked(memory))
         return;
     qsort(memory->variables, memory->count, sizeof(*memory->variables), by_worth);
-    while (memory->count && !memory->variables[memory->count - 1].keep &&
-           is_too_much_locked(memory))
-        drop_locked(memory, &memory->variables[memory->count - 1]);
+    for (size_t i = memory->count; i-- > 0 && is_too_much_locked(memory);) {
+        struct variable *variable = &memory->variables[i];
+
+        if (variable->keep)
+            break;
+        if (!spared || strcmp(variable->name, spared) != 0)
+            drop_locked(memory, variable);
+    }
 }
 
 void variable_memory_release(struct variable_memory *memory)
@@ -137,26 +249,59 @@ void variable_memory_release(struct variable_memory *memory)
         drop_locked(memory, &memory->variables[memory->count - 1]);
     lock_release(&memory->lock);
     lock_destroy(&memory->lock);
+    share_release(memory->budget, memory->share);
     free(memory->variables);
     free(memory);
 }
 
-void variable_memory_add(struct variable_memory *memory, struct variable *variable)
+static bool add_locked(struct variable_memory *memory, struct variable *variable)
+    REQUIRES(memory->lock)
 {
-    struct variable *there;
+    struct variable *there = find_locked(memory, variable->name);
+    char name[VARIABLE_NAME_LIMIT + 1];
+
+    if (!reserve_locked(memory, cost_of(variable), there)) {
+        variable_clear(variable);
+        return false;
+    }
+    memcpy(name, variable->name, sizeof(name));
+    if (there)
+        drop_locked(memory, there);
+    there = append_locked(memory, name);
+    *there = *variable;
+    *variable = (struct variable){0};
+    memory->bytes += there->bytes;
+    evict_locked(memory, NULL);
+    return find_locked(memory, name);
+}
+
+bool variable_memory_add(struct variable_memory *memory, struct variable *variable)
+{
+    bool is_there;
 
     variable->bytes = (int64_t)strlen(variable->value);
     variable->updated_at = variable->visited_at = variable->created_at;
     lock_acquire(&memory->lock);
-    there = find_locked(memory, variable->name);
-    if (there)
-        drop_locked(memory, there);
-    there = append_locked(memory, variable->name);
-    *there = *variable;
-    *variable = (struct variable){0};
-    count_in_locked(memory, there);
-    evict_locked(memory);
+    is_there = add_locked(memory, variable);
     lock_release(&memory->lock);
+    return is_there;
+}
+
+enum err_code variable_memory_fill(struct variable_memory *memory, struct variable *variables,
+                                   size_t count, struct err *err)
+{
+    bool all;
+
+    for (size_t i = 0; i < count; i++)
+        (void)variable_memory_add(memory, &variables[i]);
+    lock_acquire(&memory->lock);
+    all = memory->count == count; /* one may have gone for another */
+    lock_release(&memory->lock);
+    if (all)
+        return ERR_OK;
+    return err_set_api(err, ERR_LIMIT, "rate_limit_exceeded", NULL,
+                       "The variables of responses that are not stored are too much at once. "
+                       "Please retry in a few seconds.");
 }
 
 /* ---- Reading ---- */
@@ -329,6 +474,37 @@ static void change_fields(struct variable *variable, const struct variable_chang
     variable->updated_at = variable->visited_at = clock_wall_us();
 }
 
+static enum err_code reserve_change_locked(struct variable_memory *memory,
+                                           const struct variable *found,
+                                           const struct variable_change *change,
+                                           struct err *err) REQUIRES(memory->lock)
+{
+    if (reserve_locked(memory, cost_after(found, change), found))
+        return ERR_OK;
+    return err_set(
+        err, ERR_LIMIT,
+        "There is no room for variable '%s': the variables of responses that are not "
+        "stored are too much at once. Write less, remove others, or retry later.",
+        change->name);
+}
+
+/* There is room for it. */
+static void put_locked(struct variable_memory *memory, struct variable *variable,
+                       const struct variable_change *change) REQUIRES(memory->lock)
+{
+    if (variable) {
+        memory->bytes -= variable->bytes;
+        give_back(memory, cost_of(variable));
+    } else {
+        variable = append_locked(memory, change->name);
+        variable->type = change->type;
+        variable->created_at = clock_wall_us();
+    }
+    change_fields(variable, change);
+    memory->bytes += variable->bytes;
+    evict_locked(memory, change->name);
+}
+
 enum err_code variable_memory_put(const struct variable_access *access, const char *project,
                                   const struct variable_change *change, enum variable_put how,
                                   bool *ret_created, struct err *err)
@@ -341,18 +517,11 @@ enum err_code variable_memory_put(const struct variable_access *access, const ch
     lock_acquire(&memory->lock);
     variable = find_locked(memory, change->name);
     rc = check_locked(memory, variable, change, how, err);
+    if (!rc)
+        rc = reserve_change_locked(memory, variable, change, err);
     if (!rc) {
         *ret_created = !variable;
-        if (variable) {
-            count_out_locked(memory, variable);
-        } else {
-            variable = append_locked(memory, change->name);
-            variable->type = change->type;
-            variable->created_at = clock_wall_us();
-        }
-        change_fields(variable, change);
-        count_in_locked(memory, variable);
-        evict_locked(memory);
+        put_locked(memory, variable, change);
     }
     lock_release(&memory->lock);
     return rc;

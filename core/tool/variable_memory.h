@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/base/lock.h"
 #include "core/tool/variable.h"
 
 /*
@@ -19,24 +20,44 @@
  * for a look through a thousand names, or the copy of a value, and by nobody who waits.
  */
 
-/* Bytes of all of them on this node. Who would go beyond evicts from what it has itself. */
-#define VARIABLE_MEMORY_LIMIT ((size_t)256 << 20)
+/* Bytes of all of them on this node, and of one project's. Who would go beyond evicts from what it has
+ * itself; where that is too little, nothing is written. */
+#define VARIABLE_MEMORY_LIMIT  ((size_t)256 << 20)
+#define VARIABLE_PROJECT_LIMIT (VARIABLE_MEMORY_LIMIT / 4)
+
+#define VARIABLE_SHARE_BUCKETS 256
+
+/* What a project has, for as long as it has anything. */
+struct variable_share;
 
 struct variable_budget {
     atomic_size_t used;
-    size_t limit;
+    size_t limit, project_limit;
+    struct lock lock;
+    struct variable_share *shares[VARIABLE_SHARE_BUCKETS]; /* guarded by lock */
 };
+#define VARIABLE_BUDGET(all, each)                                                  \
+    {                                                                               \
+        .limit = (all), .project_limit = (each),                                    \
+        .lock = {.mutex = PTHREAD_MUTEX_INITIALIZER, .rank = LOCK_VARIABLE_SHARES}, \
+    }
 
 /* Outlived by the budget. Freed with its last holder. */
-struct variable_memory *variable_memory_new(struct variable_budget *budget);
+struct variable_memory *variable_memory_new(struct variable_budget *budget,
+                                            const char *project);
 /* NULL is nothing to hold. */
 struct variable_memory *variable_memory_hold(struct variable_memory *memory);
 void variable_memory_release(struct variable_memory *memory);
 
-/* Instead of whatever had the name. Takes what the variable owns. */
-void variable_memory_add(struct variable_memory *memory, struct variable *variable);
+/* Instead of whatever had the name. Takes what the variable owns. False: it is not there, because there
+ * was no room. */
+bool variable_memory_add(struct variable_memory *memory, struct variable *variable);
+/* All of them, to a memory that has none; takes what they own. ERR_LIMIT: there is not room for all, and
+ * the memory is of no use any more. */
+enum err_code variable_memory_fill(struct variable_memory *memory, struct variable *variables,
+                                   size_t count, struct err *err) MUST_CHECK;
 
-/* See struct variable_ops. */
+/* See struct variable_ops. A put for which there is no room is ERR_LIMIT, and changes nothing. */
 enum err_code variable_memory_get(const struct variable_access *access, const char *project,
                                   const char *name, enum variable_reading reading,
                                   struct variable *ret_variable, struct err *err) MUST_CHECK;

@@ -3,6 +3,7 @@
 import json
 import re
 import subprocess
+from contextlib import ExitStack
 
 import pytest
 
@@ -640,6 +641,49 @@ def test_F33_what_cannot_be_given_is_named(client, http, path):
                 message, param)
     refused(http.post("/v1/threads", json=giving(GIVEN[0])), 400,
             f"Unknown parameter: '{here}'.", here)
+
+
+@pytest.mark.slow
+def test_F31_F33_a_project_takes_only_its_share_of_memory(http, upstream, stranger_key):
+    """Of what is not stored. Who comes later is told that there is no room, and others have theirs."""
+    mib = "x" * (1 << 20)
+    full = giving(*({"name": f"v{n}", "value": mib} for n in range(9)))
+    body = {"model": "demo", "input": "go", "store": False, "tools": [VARS, TEST]}
+    upstream.script(
+        {"match": {"user": "hold"}, "answer": {"text": "a b", "piece_delay_ms": 3600000}},
+        {"match": {"tool_results": 3}, "answer": {"text": "Done."}},
+        {"answer": {"tool_calls": [call("WriteVar", 1, name="big", value="y" * 200000),
+                                   call("WriteVar", 2, name="small", value="y"),
+                                   call("test_slow", 3, text="z" * 200000)]}})
+
+    def hold(stack, given):
+        held = stack.enter_context(http.stream("POST", "/v1/responses", json={
+            **body, "input": "hold", "stream": True, **given}))
+        assert held.status_code == 200
+        pieces = held.iter_text()  # it is closed with the last reference to this
+        next(pieces)
+        return pieces
+
+    with ExitStack() as stack:
+        held = [hold(stack, full) for _ in range(7)]
+        held.append(hold(stack, giving({"name": "v", "value": "x" * 900000})))
+        refusal = http.post("/v1/responses", json={**body, **full})
+        assert refusal.json()["error"] == {
+            "message": "The variables of responses that are not stored are too much at once. "
+                       "Please retry in a few seconds.",
+            "type": "requests", "param": None, "code": "rate_limit_exceeded"}
+        assert refusal.status_code == 429
+        accepted(http.post("/v1/responses", json=body))
+        big, small, result = told(upstream)
+        assert big.endswith("There is no room for variable 'big': the variables of responses that are not "
+                            "stored are too much at once. Write less, remove others, or retry later.")
+        assert small == "Variable 'small' created successfully."
+        assert result.startswith("zzz") and "_result" not in result
+        accepted(http.post("/v1/responses", json={**body, **full},
+                           headers={"Authorization": f"Bearer {stranger_key}"}))
+        assert told(upstream)[0] == "Variable 'big' created successfully."
+    eventually(lambda: http.post("/v1/responses", json={**body, **full}).status_code,
+               lambda status: status == 200, seconds=60)
 
 
 @pytest.mark.slow

@@ -1054,8 +1054,9 @@ static void step(const struct pair *pair, int n)
 /* Whatever is done, both places do and say the same. */
 static void F27_F30_F31_memory_does_what_the_store_does(void **state)
 {
-    struct variable_budget budget = {.limit = VARIABLE_MEMORY_LIMIT};
-    struct pair pair = {.memory = {.memory = variable_memory_new(&budget)}};
+    struct variable_budget budget =
+        VARIABLE_BUDGET(VARIABLE_MEMORY_LIMIT, VARIABLE_MEMORY_LIMIT);
+    struct pair pair = {.memory = {.memory = variable_memory_new(&budget, PROJECT)}};
     int there = 0;
 
     (void)state;
@@ -1075,8 +1076,9 @@ static void F27_F30_F31_memory_does_what_the_store_does(void **state)
 /* Also what goes, when there is more than may be. */
 static void F31_memory_lets_go_of_what_the_store_does(void **state)
 {
-    struct variable_budget budget = {.limit = VARIABLE_MEMORY_LIMIT};
-    struct pair pair = {.memory = {.memory = variable_memory_new(&budget)}};
+    struct variable_budget budget =
+        VARIABLE_BUDGET(VARIABLE_MEMORY_LIMIT, VARIABLE_MEMORY_LIMIT);
+    struct pair pair = {.memory = {.memory = variable_memory_new(&budget, PROJECT)}};
     const bool keep = true;
 
     (void)state;
@@ -1087,7 +1089,7 @@ static void F31_memory_lets_go_of_what_the_store_does(void **state)
             .type = VARIABLE_USER_ADD, .value = mem_strdup("x"), .length = 1, .created_at = n};
 
         (void)snprintf(old.name, sizeof(old.name), "v%d", n);
-        variable_memory_add(pair.memory.memory, &old);
+        assert_true(variable_memory_add(pair.memory.memory, &old));
     }
     put_both(&pair, &(struct variable_change){.name = "v2", .keep = &keep}, VARIABLE_UPDATE);
     (void)get_both(&pair, "v1", VARIABLE_READ);

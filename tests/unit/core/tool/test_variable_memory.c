@@ -14,14 +14,15 @@
 #include "core/base/mem.h"
 #include "core/tool/variable_memory.h"
 
-static struct variable_budget budget;
+static struct variable_budget budget =
+    VARIABLE_BUDGET(VARIABLE_MEMORY_LIMIT, VARIABLE_MEMORY_LIMIT);
 static struct variable_access access;
 
 static int open_memory(void **state)
 {
     (void)state;
-    budget = (struct variable_budget){.limit = VARIABLE_MEMORY_LIMIT};
-    access = (struct variable_access){.memory = variable_memory_new(&budget)};
+    budget.limit = budget.project_limit = VARIABLE_MEMORY_LIMIT;
+    access = (struct variable_access){.memory = variable_memory_new(&budget, "p1")};
     return 0;
 }
 
@@ -31,6 +32,8 @@ static int close_memory(void **state)
     (void)state;
     variable_memory_release(access.memory);
     assert_int_equal(budget.used, 0);
+    for (size_t i = 0; i < VARIABLE_SHARE_BUCKETS; i++)
+        assert_null(budget.shares[i]);
     return 0;
 }
 
@@ -60,16 +63,19 @@ static void keep(const char *name)
         ERR_OK);
 }
 
-static void add_result(const char *name, const char *value)
+static bool add_result(const char *name, const char *value)
 {
+    bool is_there;
+
     struct variable variable = {.type = VARIABLE_TOOL_CALL_RESULT,
                                 .value = mem_strdup(value),
                                 .length = (int64_t)variable_length(value),
                                 .created_at = 1};
 
     (void)snprintf(variable.name, sizeof(variable.name), "%s", name);
-    variable_memory_add(access.memory, &variable);
+    is_there = variable_memory_add(access.memory, &variable);
     assert_null(variable.value);
+    return is_there;
 }
 
 /* NULL: it is not there. */
@@ -121,7 +127,7 @@ static void fill(int count)
             .type = VARIABLE_LLM_ADD, .value = mem_strdup("x"), .length = 1, .created_at = i};
 
         (void)snprintf(variable.name, sizeof(variable.name), "v%d", i);
-        variable_memory_add(access.memory, &variable);
+        assert_true(variable_memory_add(access.memory, &variable));
     }
 }
 
@@ -259,7 +265,7 @@ static void test_F31_the_longest_unused_goes(void **state)
     expect_is("v2", "x");
     expect_is("v3", "y");
     expect_is("v5", "x");
-    add_result("old", "made before all that is left: it goes itself");
+    assert_false(add_result("old", "made before all that is left: it goes itself"));
     expect_is("old", NULL);
     expect_is("v5", "x");
 }
@@ -316,7 +322,7 @@ static void test_F31_who_goes_beyond_the_budget_evicts_his_own(void **state)
 {
     AUTO_FREE char *much = mebibyte();
     struct variable_memory *mine = access.memory;
-    struct variable_memory *theirs = variable_memory_new(&budget);
+    struct variable_memory *theirs = variable_memory_new(&budget, "p2");
 
     (void)state;
     budget.limit = 3 * VARIABLE_VALUE_LIMIT;
@@ -324,12 +330,110 @@ static void test_F31_who_goes_beyond_the_budget_evicts_his_own(void **state)
     access.memory = theirs;
     put("b", much);
     put("c", much);
-    expect_names(&(struct variable_query){0}, 1,
-                 NULL); /* that, or that: in the same microsecond */
+    expect_names(&(struct variable_query){0}, 1, "c"); /* in whatever microsecond */
     access.memory = mine;
     expect_is("a", much);
     assert_true(budget.used <= budget.limit);
     variable_memory_release(theirs);
+}
+
+static void expect_no_room(const char *name, const char *value)
+{
+    AUTO_FREE char *text = mem_printf(
+        "There is no room for variable '%s': the variables of responses that are not "
+        "stored are too much at once. Write less, remove others, or retry later.",
+        name);
+    struct err err;
+
+    assert_int_equal(
+        change(
+            &(struct variable_change){.name = name, .type = VARIABLE_LLM_ADD, .value = value},
+            VARIABLE_PUT, &err),
+        ERR_LIMIT);
+    assert_string_equal(err.text, text);
+}
+
+/* Nothing is said to be written that is gone at once, and nothing goes for what is not written. */
+static void test_F31_what_there_is_no_room_for_is_refused(void **state)
+{
+    AUTO_FREE char *much = mebibyte();
+    struct variable_memory *mine = access.memory;
+    struct variable_memory *theirs = variable_memory_new(&budget, "p2");
+    size_t used;
+
+    (void)state;
+    budget.limit = 3 * VARIABLE_VALUE_LIMIT;
+    put("a", much);
+    put("b", much);
+    access.memory = theirs;
+    put("small", "1");
+    put("kept", "1");
+    keep("kept");
+    used = budget.used;
+    expect_no_room("c", much);
+    expect_no_room("small", much);
+    expect_no_room("kept", much);
+    assert_false(add_result("d", much));
+    assert_int_equal(budget.used, used);
+    expect_is("small", "1");
+    expect_is("kept", "1");
+    expect_names(&(struct variable_query){0}, 2, "kept small");
+    put("small", "2");
+    assert_true(add_result("d", "short"));
+    variable_memory_release(mine);
+    access.memory = theirs;
+    put("c", much);
+    expect_is("c", much);
+}
+
+/* Nobody takes it all away from the others. */
+static void test_F31_a_project_has_its_share(void **state)
+{
+    AUTO_FREE char *much = mebibyte();
+    struct variable_memory *mine = access.memory;
+    struct variable_memory *again = variable_memory_new(&budget, "p1");
+    struct variable_memory *theirs = variable_memory_new(&budget, "p2");
+
+    (void)state;
+    budget.limit = 5 * VARIABLE_VALUE_LIMIT;
+    budget.project_limit = 3 * VARIABLE_VALUE_LIMIT;
+    put("a", much);
+    put("b", much);
+    access.memory = again;
+    expect_no_room("c", much);
+    access.memory = theirs;
+    put("c", much);
+    put("d", much);
+    expect_names(&(struct variable_query){0}, 2, "c d");
+    variable_memory_release(theirs);
+    variable_memory_release(again);
+    access.memory = mine;
+    expect_is("a", much);
+}
+
+static void test_F33_all_that_is_given_or_nothing(void **state)
+{
+    struct variable_memory *other = variable_memory_new(&budget, "p1");
+    struct err err;
+
+    (void)state;
+    budget.project_limit = 2 * VARIABLE_VALUE_LIMIT;
+    for (int round = 0; round < 2; round++) {
+        struct variable given[2] = {{.name = "a", .value = mebibyte(), .created_at = 1},
+                                    {.name = "b", .value = mebibyte(), .created_at = 1}};
+
+        given[1].value[round ? VARIABLE_VALUE_LIMIT : 10] = '\0';
+        assert_int_equal(variable_memory_fill(round ? other : access.memory, given, 2, &err),
+                         round ? ERR_LIMIT : ERR_OK);
+        assert_null(given[0].value);
+        assert_null(given[1].value);
+    }
+    assert_string_equal(err.text,
+                        "The variables of responses that are not stored are too much at once. "
+                        "Please retry in a few seconds.");
+    assert_string_equal(err.api_code, "rate_limit_exceeded");
+    expect_names(&(struct variable_query){0}, 2, "a b");
+    variable_memory_release(other);
 }
 
 /* ---- Several at once ---- */
@@ -391,6 +495,9 @@ int main(void)
         MEMORY_TEST(test_F31_the_same_for_bytes),
         MEMORY_TEST(test_F31_few_can_be_kept),
         MEMORY_TEST(test_F31_who_goes_beyond_the_budget_evicts_his_own),
+        MEMORY_TEST(test_F31_what_there_is_no_room_for_is_refused),
+        MEMORY_TEST(test_F31_a_project_has_its_share),
+        MEMORY_TEST(test_F33_all_that_is_given_or_nothing),
         MEMORY_TEST(test_workers_use_it_at_the_same_time),
     };
 
