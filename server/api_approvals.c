@@ -10,6 +10,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/base/sha256.h"
+#include "core/run/approval_answer.h"
 #include "core/run/engine.h"
 #include "core/run/grant.h"
 #include "core/store/approvals.h"
@@ -20,8 +21,6 @@
 #include "server/encode_field.h"
 #include "server/params.h"
 #include "server/server.h"
-
-#define REASON_LIMIT ((size_t)4096)
 
 /* What a question of that kind shows beside the call. */
 static void set_details(json_t *object, const struct approval_row *row, const char *key,
@@ -119,8 +118,8 @@ static enum err_code read_answer(const json_t *body, struct approval_answer *ret
     if (!rc)
         rc = param_bool(body, "", "approve", &ret_answer->approve, err);
     if (!rc)
-        rc = param_string(body, "", "reason", PARAM_OPTIONAL, REASON_LIMIT, &ret_answer->reason,
-                          err);
+        rc = param_string(body, "", "reason", PARAM_OPTIONAL, APPROVAL_REASON_LIMIT,
+                          &ret_answer->reason, err);
     return rc;
 }
 

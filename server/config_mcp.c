@@ -83,15 +83,20 @@ static enum err_code check_url(const char *url, const char *path, struct err *er
     return err_set(err, ERR_INVALID, "%s.url: %s", path, why.text);
 }
 
+static bool is_switched_on(const json_t *server, const char *key)
+{
+    bool on = false;
+
+    (void)config_switch_parse(json_get_string(server, key, ""), &on);
+    return on;
+}
+
 /* By the operator's own word it may be within; all others may be where any URL may. */
 static void set_egress(struct config_mcp *mcp, size_t i, const json_t *server,
                        const struct egress_rules *egress)
 {
-    bool internal = false;
-
-    (void)config_switch_parse(json_get_string(server, "internal", ""), &internal);
     mcp->servers[i].egress = *egress;
-    if (!internal || !mcp->servers[i].url)
+    if (!is_switched_on(server, "internal") || !mcp->servers[i].url)
         return;
     mcp->pairs[i] = egress_pair_of(mcp->servers[i].url);
     mcp->opens[i] = mcp->pairs[i];
@@ -109,6 +114,8 @@ static enum err_code read_one(struct config_mcp *mcp, size_t i, json_t *server,
         .allowed_tools = json_object_get(server, "allowed_tools"),
         .require_approval = json_object_get(server, "require_approval"),
         .description = json_get_string(server, "description", NULL),
+        .resources = is_switched_on(server, "resources"),
+        .prompts = is_switched_on(server, "prompts"),
     };
     enum err_code rc;
 

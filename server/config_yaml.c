@@ -222,6 +222,8 @@ static const struct key mcp_server_keys[] = {
     {"headers",           SHAPE_ANY,    false, NULL},
     {"allowed_tools",     SHAPE_ANY,    false, NULL},
     {"require_approval",  SHAPE_ANY,    false, NULL},
+    {"resources",         SHAPE_SWITCH, false, NULL},
+    {"prompts",           SHAPE_SWITCH, false, NULL},
     {"internal",          SHAPE_SWITCH, false, NULL},
     {"command",           SHAPE_ANY,    false, NULL}, /* of later features, these two */
     {"env",               SHAPE_ANY,    false, NULL},

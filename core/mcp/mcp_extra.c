@@ -5,6 +5,7 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/mcp/mcp_result.h"
 #include "core/mcp/mcp_tools.h"
 
 /* ---- One of a list ---- */
@@ -120,13 +121,17 @@ enum err_code mcp_listing_add(const struct mcp_listing *listing, json_t *gathere
     if (!json_is_array(given))
         return err_set(err, ERR_UPSTREAM, "its list of %s is none", listing->key);
     json_array_foreach (given, i, of) {
-        json_t *entry = listing->read(of);
+        json_t *entry;
 
-        if (entry && !room)
+        if (!room || i >= MCP_ENTRIES_READ) {
             json_set_bool(gathered, "more", true);
-        if (entry && room && room--)
-            json_array_append(list, entry);
-        json_decref(entry);
+            break;
+        }
+        entry = listing->read(of);
+        if (!entry)
+            continue;
+        json_array_append_new(list, entry);
+        room--;
     }
     text = json_text(gathered);
     if (strlen(text) <= MCP_LIST_LIMIT)
@@ -169,7 +174,7 @@ static json_t *show_resource(const json_t *given)
     size_t i;
     json_t *resource;
 
-    if (!json_is_array(contents))
+    if (!json_is_array(contents) || json_array_size(contents) > MCP_CONTENT_LIMIT)
         return NULL;
     content = json_array();
     json_array_foreach (contents, i, resource)
@@ -197,7 +202,7 @@ static json_t *show_prompt(const json_t *given)
     size_t i;
     json_t *message;
 
-    if (!json_is_array(messages))
+    if (!json_is_array(messages) || json_array_size(messages) > MCP_CONTENT_LIMIT)
         return NULL;
     content = json_array();
     json_array_foreach (messages, i, message)

@@ -16,8 +16,9 @@
  * Pure functions: any thread.
  */
 
-#define MCP_ENTRY_LIMIT ((size_t)256)  /* of one list: what is beyond is said to be there */
-#define MCP_ID_LIMIT    ((size_t)2048) /* bytes of a URI, or of a prompt's name */
+#define MCP_ENTRY_LIMIT  ((size_t)256)  /* of one list: what is beyond is said to be there */
+#define MCP_ENTRIES_READ ((size_t)4096) /* of one page, those that are none included */
+#define MCP_ID_LIMIT     ((size_t)2048) /* bytes of a URI, or of a prompt's name */
 
 /* A list that comes in pages, as its method gives it. */
 struct mcp_listing {

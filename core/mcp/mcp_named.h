@@ -20,6 +20,7 @@ struct mcp_named {
     const json_t *headers;          /* names and values, or NULL */
     const json_t *allowed_tools;    /* a request allows no others; or NULL */
     const json_t *require_approval; /* a request only tightens it; NULL: it says */
+    bool resources, prompts;        /* a request may wish for them */
     const char *description;        /* for the model, or NULL */
     struct egress_rules egress;     /* where it may be */
 };

@@ -9,6 +9,8 @@
 
 static const char unreadable[] = "The answer to the approval request could not be read.";
 
+static const char too_long[] = "The reason in the answer to the approval request is too long.";
+
 static struct approval_reply refusal(const char *reason)
 {
     return (struct approval_reply){.reason = mem_strdup(reason), .unreadable = true};
@@ -38,6 +40,8 @@ static struct approval_reply from_object(json_t *object)
         return refusal(unreadable);
     if (grant_words_check(object, "", &err))
         return refusal(err.text);
+    if (json_string_length(json_object_get(object, "reason")) > APPROVAL_REASON_LIMIT)
+        return refusal(too_long);
     return (struct approval_reply){
         .approve = json_is_true(approve),
         .reason = mem_strdup(json_get_string(object, "reason", NULL)),

@@ -11,6 +11,8 @@
  * grant.h says what may be remembered. Anything else is a refusal: never an approval.
  */
 
+#define APPROVAL_REASON_LIMIT ((size_t)4096) /* bytes */
+
 struct approval_reply {
     bool approve;
     bool unreadable; /* a refusal that nobody has meant: it is not remembered */

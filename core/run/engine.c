@@ -370,11 +370,13 @@ void engine_lease_add(struct engine *engine, const struct run *run)
     memcpy(lease->key.run_id, run->row.id, ID_SIZE);
     memcpy(lease->project, run->row.project, ID_SIZE);
     lease->key.fence = run->fence;
+    lease->holds = run->hold != NULL; /* its questions may be of its first write */
     lock_acquire(&engine->lock);
     at = lease_slot(engine, run->row.id);
     assert(!*at);
     *at = lease;
     engine->lease_count++;
+    engine->hold_count += lease->holds;
     lock_release(&engine->lock);
 }
 

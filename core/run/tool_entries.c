@@ -222,6 +222,28 @@ static enum err_code check_plain(const json_t *entry, size_t index, const char *
     return ERR_OK;
 }
 
+/* Whoever names the server reads with the operator's token: what they may read the operator says. */
+static enum err_code check_wishes(const json_t *entry, size_t index,
+                                  const struct mcp_named *named, struct err *err)
+{
+    const json_t *wishes = json_object_get(entry, "runnel");
+    const char *wish = NULL;
+    char param[64];
+
+    if (mcp_extra_is_wanted(wishes, "resources") && !named->resources)
+        wish = "resources";
+    else if (mcp_extra_is_wanted(wishes, "prompts") && !named->prompts)
+        wish = "prompts";
+    if (!wish)
+        return ERR_OK;
+    (void)snprintf(param, sizeof(param), "tools[%zu].runnel.%s", index, wish);
+    return err_invalid(
+        err, "invalid_value", param,
+        "Invalid '%s': the operator of this server does not offer the %s of the MCP "
+        "server '%.64s'.",
+        param, wish, named->name);
+}
+
 static enum err_code add_named(struct tool_set *set, json_t *entry, size_t index,
                                struct err *err)
 {
@@ -241,6 +263,8 @@ static enum err_code add_named(struct tool_set *set, json_t *entry, size_t index
                            "Invalid '%s': there is no MCP server '%.64s' on this server.",
                            param, name);
     rc = check_plain(entry, index, name, err);
+    if (!rc)
+        rc = check_wishes(entry, index, named, err);
     return rc ? rc : add_server(set, entry, index, named, err);
 }
 

@@ -27,8 +27,8 @@ static enum err_code note_node(struct db *db, enum wakeup_peers *ret_peers, stru
         "note_node",
         "WITH clock AS (SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS "
         "us),"
-        " gone AS (DELETE FROM nodes n USING clock c"
-        "  WHERE n.id <> $1 AND n.seen_at < c.us - 86400000000)"
+        " gone AS (DELETE FROM nodes WHERE id IN (SELECT n.id FROM nodes n, clock c"
+        "  WHERE n.id <> $1 AND n.seen_at < c.us - 86400000000 FOR UPDATE OF n SKIP LOCKED))"
         " INSERT INTO nodes (id, boot, started_at, seen_at) SELECT $1, $2, c.us, c.us FROM "
         "clock c"
         " ON CONFLICT (id) DO UPDATE SET boot = excluded.boot, seen_at = excluded.seen_at,"

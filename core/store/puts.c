@@ -134,7 +134,7 @@ const struct db_statement approvals_put = {
     "  u (project_id, owner_run, fence, id, thread_id, call_id, server_label, tool, arguments,"
     "     policy, status, reason, used_by, created_at, decided_at, kind, details, held,"
     "     definition, memory)"
-    " WHERE " FENCE_HOLDS
+    " WHERE " FENCE_HOLDS " ORDER BY u.id" /* as everybody locks them */
     " ON CONFLICT (project_id, id) DO UPDATE SET status = excluded.status,"
     "  reason = excluded.reason, used_by = excluded.used_by, decided_at = excluded.decided_at,"
     "  held = excluded.held"

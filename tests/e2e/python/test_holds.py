@@ -343,6 +343,18 @@ def test_F44_another_node_may_take_the_answer(start_fault_server, upstream, log)
     assert log.lines() == ["call_1"]
 
 
+def test_F44_an_answer_that_nobody_tells_is_found(start_fault_server, upstream, log):
+    """The hint to the node that waits gets lost: its next renewal finds the answer."""
+    first = start_fault_server()
+    second = start_fault_server(url=first.settings["database_url"])
+    asking = ask_of(first, upstream, log)
+    question = question_of(second)["id"]
+    second.arm("wakeups_send:1")
+    decide(second.http(), question)
+    assert asking.ended()["status"] == "completed"
+    assert log.lines() == ["call_1"]
+
+
 def test_F44_F110_killed_while_it_waits(start_fault_server, upstream, log):
     server = start_fault_server()
     asking = ask_of(server, upstream, log)

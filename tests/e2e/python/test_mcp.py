@@ -30,6 +30,7 @@ mcp_servers:
     authorization_env: LIBRARY_TOKEN
     headers: {{{{X-House: "{HOUSE}"}}}}
     allowed_tools: [echo, other]
+    resources: true
     require_approval: {{{{never: {{{{tool_names: [echo]}}}}}}}}
   - {{{{name: plain-one, url: "http://127.0.0.1:{{port}}/plain-one"}}}}
   - {{{{name: closed, url: "http://localhost:{{port}}/closed"}}}}
@@ -767,6 +768,10 @@ def test_F109_what_is_only_read_the_server_says_and_not_the_client(client, mcp, 
      "connector_id", "invalid_value", "not both"),
     ({"server_label": "library", "authorization": "x"}, "authorization", "invalid_value", "operator"),
     ({"server_label": "library", "headers": {"X": "y"}}, "headers", "invalid_value", "operator"),
+    ({"server_label": "library", "runnel": {"resources": True, "prompts": True}}, "runnel.prompts",
+     "invalid_value", "does not offer the prompts of the MCP server 'library'"),
+    ({"server_label": "readers", "runnel": {"resources": True}}, "runnel.resources",
+     "invalid_value", "operator"),
 ])
 def test_F102_a_name_that_is_none_is_refused(client, entry, param, code, words):
     with pytest.raises(openai.BadRequestError, match=words) as refused:
@@ -1083,7 +1088,7 @@ def test_F102_resources_obey_the_limits_of_a_request_and_of_the_operator(client,
         (listed,) = outputs(ask(client, wishing(mcp, "limited", allowed_tools=allowed)), "mcp_list_tools")
         assert [t.name for t in listed.tools] == names
     mcp.world("library", ECHO, beside=BESIDE)
-    (listed,) = outputs(ask(client, {**LIBRARY, "runnel": WISHES}), "mcp_list_tools")
+    (listed,) = outputs(ask(client, {**LIBRARY, "runnel": {"resources": True}}), "mcp_list_tools")
     assert [t.name for t in listed.tools] == ["echo"]
 
 

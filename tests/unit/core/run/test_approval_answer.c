@@ -1,6 +1,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <cmocka.h>
@@ -68,12 +69,32 @@ static void test_F35_F44_a_misspelt_memory_is_no_approval(void **state)
     approval_reply_clear(&reply);
 }
 
+static void test_F44_a_reason_has_its_limit(void **state)
+{
+    char text[APPROVAL_REASON_LIMIT + 64];
+    struct approval_reply reply;
+
+    (void)state;
+    snprintf(text, sizeof(text), "{\"approve\":true,\"reason\":\"%0*d\"}",
+             (int)APPROVAL_REASON_LIMIT, 0);
+    reply = approval_reply_parse(text);
+    assert_true(reply.approve);
+    approval_reply_clear(&reply);
+    snprintf(text, sizeof(text), "{\"approve\":true,\"reason\":\"%0*d\"}",
+             (int)APPROVAL_REASON_LIMIT + 1, 0);
+    reply = approval_reply_parse(text);
+    assert_false(reply.approve);
+    assert_true(reply.unreadable);
+    approval_reply_clear(&reply);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_F44_answers_of_every_form),
         cmocka_unit_test(test_F44_what_cannot_be_read_is_no_approval),
         cmocka_unit_test(test_F35_F44_a_misspelt_memory_is_no_approval),
+        cmocka_unit_test(test_F44_a_reason_has_its_limit),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
