@@ -293,17 +293,18 @@ enum err_code store_variable_stats(struct store *store, const char *project, con
 /*
  * Whoever deletes a thread or a response removes its variables in the same transaction. So that none
  * come in behind him, clients and models change them only under the row that he deletes: before the
- * scope's own lock, as everywhere. Others may do so at the same time.
+ * scope's own lock, as everywhere. One at a time: past those who share a lock and keep coming, he would
+ * never get his.
  */
 static enum err_code lock_owner(struct db *db, const char *project, const char *scope,
                                 struct err *err)
 {
     static const struct db_statement lock_thread = {
         "variables_lock_thread",
-        "SELECT 1 FROM threads WHERE project_id = $1 AND id = $2 FOR KEY SHARE"};
+        "SELECT 1 FROM threads WHERE project_id = $1 AND id = $2 FOR NO KEY UPDATE"};
     static const struct db_statement lock_run = {
         "variables_lock_run", "SELECT 1 FROM runs WHERE project_id = $1 AND id = $2"
-                              " AND deleted_at IS NULL FOR KEY SHARE"};
+                              " AND deleted_at IS NULL FOR NO KEY UPDATE"};
     bool is_thread = id_has_prefix(scope, "thread_");
     AUTO_DB_ROWS *rows = NULL;
     AUTO_DB_ARGS args = {0};
