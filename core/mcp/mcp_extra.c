@@ -156,33 +156,40 @@ static json_t *show_list(const json_t *given)
     return json_build("{s:o}", "content", content);
 }
 
+/* NULL when it is no list, or too long a one. */
+static json_t *show_each(const json_t *list, void (*add)(json_t *content, json_t *one))
+{
+    json_t *content;
+    size_t i;
+    json_t *one;
+
+    if (!json_is_array(list) || json_array_size(list) > MCP_CONTENT_LIMIT)
+        return NULL;
+    content = json_array();
+    json_array_foreach (list, i, one)
+        add(content, one);
+    return json_build("{s:o}", "content", content);
+}
+
 /* Pictures are what they would be if a tool had given them. */
-static json_t *show_content(json_t *resource)
+static void add_resource(json_t *content, json_t *resource)
 {
     const char *type = json_get_string(resource, "mimeType", "");
     const char *blob = json_get_string(resource, "blob", NULL);
+    bool is_picture = blob && strncmp(type, "image/", 6) == 0;
 
-    if (blob && strncmp(type, "image/", 6) == 0)
-        return json_build("{s:s, s:s, s:s}", "type", "image", "data", blob, "mimeType", type);
-    return json_build("{s:s, s:O}", "type", "resource", "resource", resource);
+    json_array_append_new(content, is_picture ? json_build("{s:s, s:s, s:s}", "type", "image",
+                                                           "data", blob, "mimeType", type)
+                                              : json_build("{s:s, s:O}", "type", "resource",
+                                                           "resource", resource));
 }
 
 static json_t *show_resource(const json_t *given)
 {
-    const json_t *contents = json_object_get(given, "contents");
-    json_t *content;
-    size_t i;
-    json_t *resource;
-
-    if (!json_is_array(contents) || json_array_size(contents) > MCP_CONTENT_LIMIT)
-        return NULL;
-    content = json_array();
-    json_array_foreach (contents, i, resource)
-        json_array_append_new(content, show_content(resource));
-    return json_build("{s:o}", "content", content);
+    return show_each(json_object_get(given, "contents"), add_resource);
 }
 
-static void add_message(json_t *content, const json_t *message)
+static void add_message(json_t *content, json_t *message)
 {
     const char *said = json_get_string(message, "role", "");
     const char *role = strcmp(said, "assistant") == 0 ? said : "user";
@@ -197,17 +204,7 @@ static void add_message(json_t *content, const json_t *message)
 
 static json_t *show_prompt(const json_t *given)
 {
-    const json_t *messages = json_object_get(given, "messages");
-    json_t *content;
-    size_t i;
-    json_t *message;
-
-    if (!json_is_array(messages) || json_array_size(messages) > MCP_CONTENT_LIMIT)
-        return NULL;
-    content = json_array();
-    json_array_foreach (messages, i, message)
-        add_message(content, message);
-    return json_build("{s:o}", "content", content);
+    return show_each(json_object_get(given, "messages"), add_message);
 }
 
 /* ---- The tools ---- */

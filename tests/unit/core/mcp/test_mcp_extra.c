@@ -10,6 +10,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/mcp/mcp_extra.h"
+#include "core/mcp/mcp_result.h"
 #include "core/mcp/mcp_tools.h"
 
 static const char all_wishes[] = "{\"resources\":true,\"prompts\":true}";
@@ -174,6 +175,37 @@ static void F102_messages_say_whose_they_are(void **state)
     assert_string_equal(none, "");
 }
 
+/* A list of `count` empty objects, as {key: [...]}. */
+static char *so_many(const char *key, size_t count)
+{
+    json_auto_t *given = json_object();
+    json_t *list = json_array();
+
+    json_object_set_new(given, key, list);
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(list, json_object());
+    return json_text(given);
+}
+
+static void F102_what_is_given_has_limits(void **state)
+{
+    AUTO_FREE char *fits = so_many("contents", MCP_CONTENT_LIMIT);
+    AUTO_FREE char *beyond = so_many("contents", MCP_CONTENT_LIMIT + 1);
+    AUTO_FREE char *said = so_many("messages", MCP_CONTENT_LIMIT + 1);
+    AUTO_FREE char *junk = so_many("resources", MCP_ENTRIES_READ + 1);
+    AUTO_FREE char *whole = shown("read_resource", "resources/read", fits);
+    AUTO_FREE char *none = shown("read_resource", "resources/read", beyond);
+    AUTO_FREE char *silence = shown("get_prompt", "prompts/get", said);
+    json_auto_t *gathered = json_object();
+
+    (void)state;
+    assert_true(strlen(whole) > MCP_CONTENT_LIMIT);
+    assert_string_equal(none, "");
+    assert_string_equal(silence, "");
+    assert_int_equal(add(gathered, junk), ERR_OK);
+    assert_true(json_get_bool(gathered, "more", false));
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -184,6 +216,7 @@ int main(void)
         cmocka_unit_test(F102_a_list_has_limits),
         cmocka_unit_test(F102_contents_are_parts),
         cmocka_unit_test(F102_messages_say_whose_they_are),
+        cmocka_unit_test(F102_what_is_given_has_limits),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
