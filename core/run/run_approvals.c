@@ -459,19 +459,12 @@ static void post_question(struct run *run, struct call *call)
 
 void run_show_approvals(struct run *run)
 {
-    for (unsigned i = 0; i < run->call_count; i++) {
-        struct call *call = &run->calls[i];
-
-        if (!is_asked_about(call))
-            continue;
-        if (!run_is_assistants(run))
-            show_question(run, call);
-        put_row(run, call, "");
-        post_question(run, call);
+    for (unsigned i = 0; !run_is_assistants(run) && i < run->call_count; i++) {
+        if (is_asked_about(&run->calls[i]))
+            show_question(run, &run->calls[i]);
     }
+    run_store_questions(run, "");
 }
-
-/* ---- While the response waits for the answers itself ---- */
 
 void run_store_questions(struct run *run, const char *owner)
 {
@@ -484,6 +477,8 @@ void run_store_questions(struct run *run, const char *owner)
         post_question(run, call);
     }
 }
+
+/* ---- While the response waits for the answers itself ---- */
 
 static json_t *open_question(const struct run *run, const struct call *call,
                              enum question_part part)
