@@ -308,6 +308,11 @@ static bool has_header(const struct request *request, const char *name)
     return false;
 }
 
+static bool is_last(const struct request *request)
+{
+    return request->close || atomic_load(&request->http->draining);
+}
+
 static void add_headers(struct request *request, struct MHD_Response *response)
 {
     uint64_t took = clock_mono_ns() - request->begun_ns;
@@ -321,8 +326,6 @@ static void add_headers(struct request *request, struct MHD_Response *response)
         add(response, request->headers[i].name, request->headers[i].value);
     if (request->status && !has_header(request, "retry-after"))
         add_retry_headers(response, request->status);
-    if (!request->websocket && (request->close || atomic_load(&request->http->draining)))
-        add(response, "Connection", "close");
 }
 
 /* The bytes are the library's from here on. */
@@ -334,6 +337,8 @@ static struct MHD_Response *bytes_response(struct request *request)
     if (!response)
         return NULL;
     request->answer = NULL;
+    if (is_last(request))
+        add(response, "Connection", "close");
     if (request->content_type)
         add(response, "Content-Type", request->content_type);
     return response;
@@ -341,7 +346,7 @@ static struct MHD_Response *bytes_response(struct request *request)
 
 static struct MHD_Response *stream_response(struct request *request)
 {
-    struct MHD_Response *response = sse_stream_response(request->stream);
+    struct MHD_Response *response = sse_stream_response(request->stream, is_last(request));
 
     request->stream = NULL; /* the response's */
     return response;

@@ -436,7 +436,7 @@ static struct MHD_Response *new_response(struct stream *stream)
                                              read_stream, stream, forget_stream);
 }
 
-struct MHD_Response *sse_stream_response(struct stream *stream)
+struct MHD_Response *sse_stream_response(struct stream *stream, bool last)
 {
     struct MHD_Response *response = new_response(stream);
 
@@ -444,6 +444,10 @@ struct MHD_Response *sse_stream_response(struct stream *stream)
         forget_stream(stream);
         return NULL;
     }
+    /* The first header of all: with it the library forgets what it has noted of those before, and
+     * would say a second time that the body is chunked, which clients refuse. */
+    if (last)
+        (void)MHD_add_response_header(response, "Connection", "close");
     /* Without this the library does not chunk when the connection is to be closed. */
     if (stream->direct)
         (void)MHD_add_response_header(response, "Transfer-Encoding", "chunked");

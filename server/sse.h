@@ -37,8 +37,8 @@ struct stream *sse_stream_new(struct request *request, struct loop *loop);
 struct sink *sse_stream_sink(struct stream *stream);
 
 /* The response that asks it for its body; the caller adds headers and queues it. It holds the
- * stream until it is destroyed. */
-struct MHD_Response *sse_stream_response(struct stream *stream);
+ * stream until it is destroyed. `last`: the connection ends with it; the header says so. */
+struct MHD_Response *sse_stream_response(struct stream *stream, bool last);
 
 /* Whether this libmicrohttpd lets us write to a suspended connection: tries it once, on a
  * daemon of its own. ERR_INTERNAL says what was different. */

@@ -8,6 +8,7 @@ import pytest
 
 from harness import host
 from harness.process import free_port
+from harness.server import KEY
 
 ADDRESS = "10.9.8.7"
 ALIVE = b"GET /healthz HTTP/1.1\r\nHost: test\r\n\r\n"
@@ -71,3 +72,20 @@ def test_a_connection_ends_after_so_many_requests(start_server):
             pass
     with socket.create_connection(("127.0.0.1", server.port), timeout=30) as peer:
         assert "connection: close" not in ask(peer)
+
+
+def test_the_last_request_of_a_connection_is_a_stream(start_server, upstream):
+    upstream.answer(text="Hello.")
+    server = start_server(max_connection_requests=1)
+    client = server.sdk()
+    events = [event.type for event in client.responses.create(model="demo", input="hi", stream=True)]
+    assert events[-1] == "response.completed"
+
+    body = json.dumps({"model": "demo", "input": "hi", "stream": True})
+    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as peer:
+        peer.sendall((f"POST /v1/responses HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {KEY}\r\n"
+                      f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}").encode())
+        answer = b"".join(iter(lambda: peer.recv(65536), b"")).decode()
+    head, rest = answer.lower().split("\r\n\r\n", 1)
+    assert head.count("connection: close") == 1 and head.count("transfer-encoding: chunked") == 1, head
+    assert rest.endswith("\r\n0\r\n\r\n")
