@@ -75,7 +75,8 @@ struct call {
     bool begun;           /* was started before this stay */
     bool asked;           /* set aside until a person has answered */
     bool posted;          /* the webhook is told of that, or of its result: each once */
-    bool rejected;        /* a person has: it does not run */
+    bool approved;        /* a person has said yes to it, as it is */
+    bool rejected;        /* a person has said no: it does not run */
     bool changed;         /* the tool is not the one that was approved: it is asked anew */
     bool lost;            /* it was approved before, and nobody knows whether it ran */
     bool executed;        /* begun in this stay: what it gives is the tool's */

@@ -53,6 +53,10 @@ const char *run_no_approver(const struct run *run, enum approval_kind kind);
 /* Sets those of the turn's calls aside that need an answer first, or can get none. */
 void run_ask_approvals(struct run *run);
 
+/* The last door, which every call of ours goes through right before it is executed; of one that could
+ * be. False: it needs an answer and has none, and only a mistake of ours can have brought it here. */
+bool run_may_execute(const struct run *run, const struct call *call);
+
 /* The id of the question about a call: a new one, unless it was asked before a crash. */
 void run_ask_about(const struct run *run, const struct call *call, char id[ID_LIMIT + 1]);
 

@@ -11,6 +11,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/json.h"
+#include "core/base/log.h"
 #include "core/base/mem.h"
 #include "core/run/run_grants.h"
 #include "core/run/run_hold.h"
@@ -145,26 +146,21 @@ static bool is_stopped(const struct call *call, struct err *err)
     return true;
 }
 
-static void start_call(struct run *run, struct call *call)
+/* Whatever way it came, without the answer that it needs it ends here. */
+static void refuse_unasked(struct run *run, const struct call *call)
 {
-    json_auto_t *args = NULL;
     struct err err;
 
-    call->started_at = clock_wall_us();
-    if (is_stopped(call, &err)) {
-        refuse_call(run, call, &err);
-        return;
-    }
-    if (!(call->begun ? chain_admit_begun(&run->chain) : chain_admit(&run->chain))) {
-        leave_call(run, call);
-        return;
-    }
-    call->counted = true;
-    if (run_prepare_call(run, call, &args, &err)) {
-        call->misread = call->use;
-        refuse_call(run, call, &err);
-        return;
-    }
+    log_error("run %s: call %s of %s has come to be executed without the answer that it needs",
+              run->row.id, call->id, call->use->name);
+    err_set(&err, ERR_INTERNAL,
+            "An error of the server: nobody was asked about this call. It was not executed.");
+    refuse_call(run, call, &err);
+}
+
+/* To whoever does it. */
+static void execute(struct run *run, struct call *call, json_t *args)
+{
     call->executed = true;
     if (call->use->remote) {
         run_call_server(run, call, args);
@@ -190,6 +186,32 @@ static void start_call(struct run *run, struct call *call)
             /* What was approved is what references had become. */
             .resolved = call->resolved || *call->approval_id,
         });
+}
+
+static void start_call(struct run *run, struct call *call)
+{
+    json_auto_t *args = NULL;
+    struct err err;
+
+    call->started_at = clock_wall_us();
+    if (is_stopped(call, &err)) {
+        refuse_call(run, call, &err);
+        return;
+    }
+    if (!(call->begun ? chain_admit_begun(&run->chain) : chain_admit(&run->chain))) {
+        leave_call(run, call);
+        return;
+    }
+    call->counted = true;
+    if (run_prepare_call(run, call, &args, &err)) {
+        call->misread = call->use;
+        refuse_call(run, call, &err);
+        return;
+    }
+    if (run_may_execute(run, call))
+        execute(run, call, args);
+    else
+        refuse_unasked(run, call);
 }
 
 static bool is_parallel(const struct run *run)

@@ -174,3 +174,47 @@ def test_F110_F43_killed_on_the_way_to_a_question_about_a_result(fault_server, u
     assert run["status"] == "completed" and len(log.lines()) <= 1, run
     told = [m["content"] for m in upstream.chats()[-1]["messages"] if m["role"] == "tool"]
     assert len(told) == 1 and told[0].startswith(expected), told
+
+
+# ---- The last door ----
+
+def test_F34_a_call_that_nobody_was_asked_about_is_not_executed(fault_server, upstream, log):
+    """Whatever mistake of ours brings it there: it ends as an error of its own, and the run goes on."""
+    asks_for(upstream, call("test_count", 1, path=log.name), call("test_greet", 2, word="hello"))
+    fault_server.arm("run.unasked:1,run.unasked:1")
+    done = fault_server.api().post("/responses", json={
+        "model": "demo", "input": "go", "tools": [TEST_TOOLS],
+        "runnel": {"permissions": {"test/test_count": {"execution": "ask-always"}}}}).json()
+    assert fault_server.has_fired() and log.lines() == []
+    assert done["status"] == "completed", done
+    assert not [item for item in done["output"] if item["type"] == "mcp_approval_request"]
+    unasked, free = (item for item in done["output"] if item["type"] == "mcp_call")
+    assert unasked["status"] == "failed" and unasked["runnel"]["status"] == "error"
+    assert "nobody was asked about this call" in unasked["error"]["content"][0]["text"]
+    assert (free["status"], free["output"]) == ("completed", "hello")
+    told = {m["tool_call_id"]: m["content"] for m in upstream.chats()[-1]["messages"]
+            if m["role"] == "tool"}
+    assert "It was not executed." in told["call_1"] and told["call_2"] == "hello"
+    assert "without the answer that it needs" in fault_server.process.errors()
+
+
+@pytest.mark.parametrize("remembered", ["yes", "no"])
+def test_F35_F34_the_last_door_knows_what_is_remembered(fault_server, upstream, log, remembered):
+    """A yes of before would have opened it; what was never looked at opens nothing."""
+    asks_for(upstream, call("test_count", 1, path=log.name, text="counted"))
+    body = {"model": "demo", "input": "go", "tools": [TEST_TOOLS],
+            "runnel": {"permissions": {"test": {"execution": "ask-once"}}}}
+    api = fault_server.api()
+    asked = api.post("/responses", json=body).json()
+    question = next(item for item in asked["output"] if item["type"] == "mcp_approval_request")
+    answered = api.post("/responses", json={**body, "previous_response_id": asked["id"], "input": [
+        {"type": "mcp_approval_response", "approval_request_id": question["id"],
+         "approve": remembered == "yes"}]}).json()
+    fault_server.arm("run.unasked:1")
+    done = api.post("/responses", json={**body, "previous_response_id": answered["id"]}).json()
+    assert fault_server.has_fired() and done["status"] == "completed"
+    last, = (item for item in done["output"] if item["type"] == "mcp_call")
+    if remembered == "yes":
+        assert last["output"] == "counted" and log.lines() == ["call_1"] * 2
+    else:
+        assert last["status"] == "failed" and log.lines() == []
