@@ -8,8 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/inotify.h>
 #include <sys/pidfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -68,13 +70,31 @@ static bool pid_file_read(const char *cluster, struct pid_file *ret_file)
 
 /* ---- Whose process it is ---- */
 
-static bool works_in(pid_t pid, const char *cluster)
+/* Linux shows where a process works to the user that runs it, and to root with CAP_SYS_PTRACE,
+ * which containers withhold: so this thread looks with the eyes of the cluster's owner. */
+static ssize_t read_directory(pid_t pid, const struct stat *owner, char *ret_path, size_t size)
 {
-    char link[64], directory[PATH_MAX];
+    char link[64];
     ssize_t length;
 
     snprintf(link, sizeof(link), "/proc/%d/cwd", (int)pid);
-    length = readlink(link, directory, sizeof(directory) - 1);
+    setfsgid(owner->st_gid);
+    setfsuid(owner->st_uid);
+    length = readlink(link, ret_path, size);
+    setfsuid(geteuid());
+    setfsgid(getegid());
+    return length;
+}
+
+static bool works_in(pid_t pid, const char *cluster)
+{
+    char directory[PATH_MAX];
+    struct stat owner;
+    ssize_t length;
+
+    if (stat(cluster, &owner) != 0)
+        return false;
+    length = read_directory(pid, &owner, directory, sizeof(directory) - 1);
     if (length < 0)
         return false;
     directory[length] = '\0';

@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <ftw.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 #include <string.h>
 #include <sys/pidfd.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -181,6 +183,28 @@ static void a_killed_postmaster_is_replaced(void **state)
     assert_int_not_equal(postmaster_pid(), pid);
     assert_true(answers(embedded));
     embedded_close(embedded);
+}
+
+/* Raises or lowers what lets root see where the processes of others work. */
+static void set_tracing(bool on)
+{
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3];
+
+    assert_int_equal(syscall(SYS_capget, &header, sets), 0);
+    sets[CAP_TO_INDEX(CAP_SYS_PTRACE)].effective &= ~CAP_TO_MASK(CAP_SYS_PTRACE);
+    if (on)
+        sets[CAP_TO_INDEX(CAP_SYS_PTRACE)].effective |=
+            sets[CAP_TO_INDEX(CAP_SYS_PTRACE)].permitted & CAP_TO_MASK(CAP_SYS_PTRACE);
+    assert_int_equal(syscall(SYS_capset, &header, sets), 0);
+}
+
+static void root_in_a_container_finds_what_survived(void **state)
+{
+    set_tracing(false);
+    a_surviving_postmaster_is_adopted(state);
+    a_killed_postmaster_is_replaced(state);
+    set_tracing(true);
 }
 
 static void a_stale_pid_file_that_names_a_stranger_does_no_harm(void **state)
@@ -383,6 +407,7 @@ int main(void)
         cmocka_unit_test(a_long_path_gets_a_short_socket_directory),
         cmocka_unit_test(a_surviving_postmaster_is_adopted),
         cmocka_unit_test(a_killed_postmaster_is_replaced),
+        cmocka_unit_test(root_in_a_container_finds_what_survived),
         cmocka_unit_test(a_stale_pid_file_that_names_a_stranger_does_no_harm),
         cmocka_unit_test(what_a_crash_left_of_making_it_is_made_again),
         cmocka_unit_test(one_server_at_a_time),
