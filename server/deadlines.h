@@ -8,7 +8,7 @@
  * deadlines.h -- until when a connection must have done what we wait for.
  *
  * libmicrohttpd knows inactivity only: a client that sends one byte a second keeps its
- * connection for ever. So every connection stands in one of three queues here, or in none while
+ * connection for ever. So every connection stands in one of four queues here, or in none while
  * we work on its request. All deadlines of a queue are equally far away, which makes the
  * queues first in, first out, and every operation constant.
  *
@@ -19,6 +19,7 @@ enum deadline_kind {
     DEADLINE_IDLE,   /* for the next request of a connection that is kept alive */
     DEADLINE_HEADER, /* for the end of the headers */
     DEADLINE_BODY,   /* for the end of the body */
+    DEADLINE_LINGER, /* for the end of a body that was answered before its end */
     DEADLINE_KIND_COUNT,
     DEADLINE_NONE = DEADLINE_KIND_COUNT
 };

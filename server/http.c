@@ -108,6 +108,7 @@ static enum MHD_Result handle(void *arg, struct MHD_Connection *from, const char
     case REQUEST_DISCARD:
         return count ? request_take_body(request, data, count) : request_finish(request);
     case REQUEST_WAITING: return request_end_waiting(request);
+    case REQUEST_LINGERING: return request_linger(request, count);
     case REQUEST_ANSWERED: break;
     }
     return MHD_YES;
@@ -213,6 +214,7 @@ static struct http *http_new(const struct http_options *options)
     http->deadlines.patience_ns[DEADLINE_HEADER] =
         clock_ns_from_seconds(config->header_timeout);
     http->deadlines.patience_ns[DEADLINE_BODY] = clock_ns_from_seconds(config->body_timeout);
+    http->deadlines.patience_ns[DEADLINE_LINGER] = REQUEST_LINGER_NS;
     http->answers = mem_zeroed(options->route_count + 1, sizeof(*http->answers));
     lock_init(&http->lock, LOCK_HTTP);
     lock_cond_init(&http->changed);

@@ -29,8 +29,12 @@ struct websocket;
 
 #define HTTP_HEADER_LIMIT 12 /* that an endpoint may add */
 #define HTTP_PEER_BUCKETS 1024
-/* A body that will not be used is read up to here, for the sake of the answer. */
+/* A body that will not be used is read up to here before the answer ... */
 #define REQUEST_DISCARD_LIMIT ((uint64_t)1 << 20)
+/* ... and up to here, and for so long, behind an answer that did not wait for its end: more than
+ * what is under way in the sockets of a client that stops when it sees the answer. */
+#define REQUEST_LINGER_LIMIT ((uint64_t)16 << 20)
+#define REQUEST_LINGER_NS    (5 * NS_PER_SECOND)
 
 /* How many connections an address has; only of those that have any. */
 struct http_peer {
@@ -83,6 +87,7 @@ enum request_phase {
     REQUEST_DISCARD, /* its body, if any, is being thrown away */
     REQUEST_WAITING, /* for the sink of request_wait() */
     REQUEST_ANSWERED,
+    REQUEST_LINGERING, /* answered early: its client is given time to notice */
 };
 
 struct request_header {
@@ -140,6 +145,10 @@ void request_fail_with(struct request *request, int status, const struct err *er
 /* Hands the answer to libmicrohttpd. False: it did not take it, and closes the connection. */
 bool request_send(struct request *request);
 
+/* The answer with all its headers; the bytes in request->answer are the response's now. NULL: the
+ * library has no memory. */
+struct MHD_Response *request_make_response(struct request *request);
+
 /* Parses the body for an endpoint that wants JSON. */
 enum err_code request_parse_body(struct request *request, struct err *err) MUST_CHECK;
 
@@ -154,8 +163,14 @@ bool request_wants_body(const struct request *request);
 
 /* ---- request_body.c ---- */
 
-/* MHD_NO: it sends without an end, and is hung up on. */
 enum MHD_Result request_take_body(struct request *request, const char *bytes, size_t size);
+
+/* ---- request_early.c ---- */
+
+/* Sends the answer that was made while the body is still to come. MHD_NO: hangs up instead. */
+enum MHD_Result request_answer_early(struct request *request);
+/* What comes after that; a size of 0 is the end. MHD_NO: hangs up. */
+enum MHD_Result request_linger(struct request *request, size_t size);
 
 /* ---- request_end.c ---- */
 
@@ -173,8 +188,9 @@ void request_failed(struct request *request, int status, const struct err *err);
 /* For who cannot be trusted, or not be heard: nothing that follows is read. */
 void request_refuse(struct request *request, int status, const char *text);
 void request_body_too_large(struct request *request);
-/* Says what was noted. */
+/* Says what was noted, at the end of the body or before it. */
 enum MHD_Result request_answer_failure(struct request *request);
+enum MHD_Result request_answer_failure_early(struct request *request);
 
 /* ---- connection.c ---- */
 

@@ -366,7 +366,7 @@ static void upgraded(void *arg, struct MHD_Connection *connection, void *state,
     websocket_open(websocket, fd, handle, early, early_length);
 }
 
-static struct MHD_Response *make_response(struct request *request)
+static struct MHD_Response *make_body(struct request *request)
 {
     if (request->stream)
         return stream_response(request);
@@ -382,19 +382,27 @@ static unsigned status_of(const struct request *request)
     return request->websocket ? MHD_HTTP_SWITCHING_PROTOCOLS : (unsigned)request->status;
 }
 
-bool request_send(struct request *request)
+struct MHD_Response *request_make_response(struct request *request)
 {
     const char *origin = request_header(request, "origin");
-    unsigned status = status_of(request);
     struct MHD_Response *response;
-    bool taken;
 
     cors_answer(request, request->http->options.config->cors_origins, origin);
-    response = make_response(request);
+    response = make_body(request);
+    if (response)
+        add_headers(request, response);
+    return response;
+}
+
+bool request_send(struct request *request)
+{
+    unsigned status = status_of(request);
+    struct MHD_Response *response = request_make_response(request);
+    bool taken;
+
     request->phase = REQUEST_ANSWERED;
     if (!response)
         return false;
-    add_headers(request, response);
     taken = mhd_queue_answer(request->connection, status, response) == MHD_YES;
     MHD_destroy_response(response);
     request_drop_body(request);

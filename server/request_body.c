@@ -1,5 +1,6 @@
 /*
- * request_body.c -- the body of a request: kept, or thrown away when nobody wants it.
+ * request_body.c -- the body of a request: kept, or thrown away when nobody wants it. Either way
+ * too much of it is answered before it ends.
  */
 
 #include <microhttpd.h>
@@ -14,7 +15,7 @@ static bool count_bytes(struct request *request, size_t size)
     return atomic_fetch_add(&http->body_bytes, size) + size <= http->options.config->max_bodies;
 }
 
-static void keep_body(struct request *request, const char *bytes, size_t size)
+static enum MHD_Result keep_body(struct request *request, const char *bytes, size_t size)
 {
     struct err err;
 
@@ -25,23 +26,31 @@ static void keep_body(struct request *request, const char *bytes, size_t size)
         request_failed(request, 503, &err);
     } else {
         buf_add(&request->body, bytes, size);
-        return;
+        return MHD_YES;
     }
-    buf_clear(&request->body);
-    request->phase = REQUEST_DISCARD;
+    return request_answer_failure_early(request);
 }
 
-/* MHD_NO hangs up: it announced less than it sends, or nothing at all. */
 static enum MHD_Result discard_body(struct request *request, size_t size)
 {
+    struct err err;
+
     request->discarded += size;
-    return request->discarded <= REQUEST_DISCARD_LIMIT ? MHD_YES : MHD_NO;
+    if (request->discarded <= REQUEST_DISCARD_LIMIT)
+        return MHD_YES;
+    if (request->status)
+        return request_answer_early(request);
+    if (!request->failure) {
+        err_set(&err, ERR_TOO_LARGE,
+                "A request that needs no body has one of more than %llu bytes.",
+                (unsigned long long)REQUEST_DISCARD_LIMIT);
+        request_failed(request, 0, &err);
+    }
+    return request_answer_failure_early(request);
 }
 
 enum MHD_Result request_take_body(struct request *request, const char *bytes, size_t size)
 {
-    if (request->phase == REQUEST_DISCARD)
-        return discard_body(request, size);
-    keep_body(request, bytes, size);
-    return MHD_YES;
+    return request->phase == REQUEST_DISCARD ? discard_body(request, size)
+                                             : keep_body(request, bytes, size);
 }

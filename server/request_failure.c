@@ -1,10 +1,10 @@
 /*
  * request_failure.c -- what is wrong with a request, from being found to being said.
  *
- * A failure is answered only once the body was read, because the library closes the connection
- * under an early answer and the client would see a reset instead of it. Only who cannot be
- * trusted about the length of its body, or announces more than is worth reading, is answered
- * at once.
+ * What is known before the body comes is answered once the body was read: most clients look for an
+ * answer only then. Who cannot be trusted about the length of its body, or waits for a word before
+ * it sends one, is answered at once; and so is, by request_early.c, who announces or sends more
+ * than is worth reading.
  */
 
 #include <microhttpd.h>
@@ -60,11 +60,22 @@ void request_body_too_large(struct request *request)
     request_failed(request, 0, &err);
 }
 
-enum MHD_Result request_answer_failure(struct request *request)
+static void make_answer(struct request *request)
 {
     if (request->failure_status)
         request_fail_with(request, request->failure_status, request->failure);
     else
         request_fail(request, request->failure);
+}
+
+enum MHD_Result request_answer_failure_early(struct request *request)
+{
+    make_answer(request);
+    return request_answer_early(request);
+}
+
+enum MHD_Result request_answer_failure(struct request *request)
+{
+    make_answer(request);
     return request_send(request) ? MHD_YES : MHD_NO;
 }

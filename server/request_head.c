@@ -194,12 +194,11 @@ bool request_wants_body(const struct request *request)
     return strcmp(request->method, "POST") == 0;
 }
 
-/* Nobody would read what follows such a head, or believe where it ends. */
+/* Nobody would read what follows such a head, believe where it ends, or send it without a word. */
 static bool must_answer_at_once(const struct request *request)
 {
     return request->failure &&
-           (request->at_once || request->head.length > REQUEST_DISCARD_LIMIT ||
-            (request->head.has_body && request_header(request, "expect")));
+           (request->at_once || (request->head.has_body && request_header(request, "expect")));
 }
 
 enum MHD_Result request_take_head(struct request *request)
@@ -219,6 +218,8 @@ enum MHD_Result request_take_head(struct request *request)
         request->close = true;
         return request_answer_failure(request);
     }
+    if (request->failure && request->head.length > REQUEST_DISCARD_LIMIT)
+        return request_answer_failure_early(request);
     request->phase = request->failure || request->status || !request_wants_body(request)
                          ? REQUEST_DISCARD
                          : REQUEST_BODY;

@@ -645,6 +645,9 @@ static void browsers_are_answered_by_the_setting(void **state)
 
 /* ---- Bodies ---- */
 
+#define OPEN_REQUEST "GET /open HTTP/1.1\r\n" HOST "\r\n"
+#define CHUNKED      "POST /echo HTTP/1.1\r\n" HOST KEY "Transfer-Encoding: chunked\r\n\r\n"
+
 static void bodies_that_are_not_json_objects_are_refused(void **state)
 {
     (void)state;
@@ -734,22 +737,150 @@ static void a_body_that_is_announced_too_large_is_not_waited_for(void **state)
     stop();
 }
 
-static void an_endless_body_that_nobody_wants_is_cut(void **state)
+/* One chunk of 64 KiB at a time. */
+static void put_chunks(struct client *client, size_t count)
 {
-    static char chunk[65536 + 16];
+    static char chunk[7 + 65536 + 2];
+
+    memset(chunk, 'x', sizeof(chunk));
+    memcpy(chunk, "10000\r\n", 7);
+    memcpy(chunk + 7 + 65536, "\r\n", 2);
+    for (size_t i = 0; i < count; i++)
+        put_bytes(client, chunk, sizeof(chunk));
+}
+
+/* An end, not a reset, which could take the answer with it. */
+static void expect_clean_end(struct client *client)
+{
+    struct pollfd ready = {.fd = client->fd, .events = POLLIN};
+    char byte;
+
+    assert_int_equal(client->in.length, 0);
+    assert_int_equal(poll(&ready, 1, PATIENCE_MS), 1);
+    assert_int_equal(recv(client->fd, &byte, 1, 0), 0);
+}
+
+static void expect_early_answer(struct client *client, const char *status, const char *part)
+{
+    const char *answer = get_answer(client);
+
+    expect_part(answer, status);
+    expect_part(answer, part);
+    expect_part(answer, "\r\nConnection: close\r\n");
+    expect_part(answer, "\r\nContent-Type: application/json\r\n");
+    expect_part(answer, "\r\nx-request-id: req_");
+    expect_part(answer, "\r\nDate: ");
+    expect_part(answer, "{\"error\":{");
+}
+
+static void a_body_that_becomes_too_large_is_answered_before_its_end(void **state)
+{
+    struct client client;
+    struct http_stats stats;
+
+    (void)state;
+    start(MODE_DIRECT, "--max-body", "65536", NULL);
+    client = dial();
+    put(&client, CHUNKED);
+    put_chunks(&client, 1);
+    put(&client, "1\r\nx\r\n"); /* and not another byte */
+    expect_early_answer(&client, "HTTP/1.1 413 ", "larger than 65536 bytes");
+    expect_clean_end(&client);
+    http_stats(under.http, &stats);
+    assert_int_equal(stats.body_bytes, 0);
+    put(&client, "0\r\n\r\n" OPEN_REQUEST); /* nothing of this is answered */
+    expect_clean_end(&client);
+    hang_up(&client);
+    stop();
+}
+
+static void who_goes_on_sending_gets_the_answer_whole(void **state)
+{
+    static const char *const heads[][3] = {
+        {CHUNKED, "413", "larger than 65536 bytes"},
+        {"POST /nowhere HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n", "404",
+         "Invalid URL"},
+        {"POST /echo HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n", "401", "no key"},
+        {"GET /plain HTTP/1.1\r\n" HOST KEY "Transfer-Encoding: chunked\r\n\r\n", "413",
+         "needs no body"},
+        {"POST /echo HTTP/1.1\r\n" HOST KEY "Content-Length: 99999999999\r\n\r\n", "413",
+         "larger than 65536 bytes"},
+    };
+
+    (void)state;
+    start(MODE_DIRECT, "--max-body", "65536", NULL);
+    for (size_t i = 0; i < COUNT_OF(heads); i++) {
+        struct client client = dial();
+        AUTO_FREE char *status = mem_printf("HTTP/1.1 %s ", heads[i][1]);
+
+        put(&client, heads[i][0]);
+        put_chunks(&client, 96); /* 6 MiB, before it looks */
+        expect_early_answer(&client, status, heads[i][2]);
+        put_chunks(&client, 32);
+        expect_clean_end(&client);
+        hang_up(&client);
+    }
+    stop();
+}
+
+static void an_early_answer_keeps_to_the_method(void **state)
+{
     struct client client;
 
     (void)state;
     start(MODE_DIRECT, NULL);
     client = dial();
-    put(&client, "POST /nowhere HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n");
-    memset(chunk, 'x', sizeof(chunk));
-    memcpy(chunk, "10000\r\n", 7);
-    memcpy(chunk + 7 + 65536, "\r\n", 2);
-    for (int i = 0; i < 64; i++) /* 4 MiB; then it is over, answered or not */
-        put_bytes(&client, chunk, 7 + 65536 + 2);
-    while (more(&client))
-        continue;
+    put(&client, "HEAD /plain HTTP/1.1\r\n" HOST KEY "Transfer-Encoding: chunked\r\n\r\n");
+    put_chunks(&client, 17);
+    expect_part(get_until(&client, "\r\n\r\n"), "HTTP/1.1 413 ");
+    expect_clean_end(&client);
+    hang_up(&client);
+    client = dial();
+    put(&client, "OPTIONS /open HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n");
+    put_chunks(&client, 17);
+    expect_answer(&client, "HTTP/1.1 204 No Content", "Connection: close");
+    expect_clean_end(&client);
+    hang_up(&client);
+    stop();
+}
+
+static void who_sends_without_an_end_is_hung_up_on(void **state)
+{
+    struct pollfd writable;
+    struct client client;
+
+    (void)state;
+    start(MODE_DIRECT, "--max-body", "65536", NULL);
+    client = dial();
+    put(&client, CHUNKED);
+    /* What the server reads, and room for what stands in the sockets. */
+    put_chunks(&client, (REQUEST_LINGER_LIMIT >> 16) + 1024);
+    writable = (struct pollfd){.fd = client.fd, .events = POLLOUT};
+    assert_int_equal(poll(&writable, 1, PATIENCE_MS), 1);
+    assert_true(writable.revents & (POLLERR | POLLHUP));
+    hang_up(&client);
+    stop();
+}
+
+static void who_was_answered_early_is_not_kept_for_ever(void **state)
+{
+    struct client client;
+    struct http_stats stats;
+
+    (void)state;
+    start(MODE_DIRECT, "--max-body", "65536", NULL);
+    lock_acquire(&under.http->lock);
+    under.http->deadlines.patience_ns[DEADLINE_LINGER] = NS_PER_SECOND / 10;
+    lock_release(&under.http->lock);
+    client = dial();
+    put(&client, CHUNKED);
+    put_chunks(&client, 2);
+    expect_early_answer(&client, "HTTP/1.1 413 ", "larger than 65536 bytes");
+    expect_clean_end(&client);
+    do { /* although the client does not close */
+        ask("GET /open HTTP/1.1\r\n" HOST "\r\n", "200", "hello");
+        http_stats(under.http, &stats);
+    } while (stats.late < 1);
     hang_up(&client);
     stop();
 }
@@ -818,8 +949,6 @@ static void doubtful_heads_are_answered_and_disconnected(void **state)
     }
     stop();
 }
-
-#define OPEN_REQUEST "GET /open HTTP/1.1\r\n" HOST "\r\n"
 
 /* Its own status and text, the end of the connection, and no answer to what follows it. */
 static void expect_farewell(const char *request, const char *status, const char *part)
@@ -898,8 +1027,6 @@ static void an_endpoint_that_refuses_keeps_the_connection(void **state)
     hang_up(&client);
     stop();
 }
-
-#define CHUNKED "POST /echo HTTP/1.1\r\n" HOST KEY "Transfer-Encoding: chunked\r\n\r\n"
 
 /* The library would answer these with pages of HTML, and some with two heads: mhd_overrides.h. A
  * library that does not let itself be overridden fails here. */
@@ -1619,7 +1746,11 @@ int main(void)
         cmocka_unit_test(bodies_that_are_not_json_objects_are_refused),
         cmocka_unit_test(bodies_are_limited_to_the_byte),
         cmocka_unit_test(a_body_that_is_announced_too_large_is_not_waited_for),
-        cmocka_unit_test(an_endless_body_that_nobody_wants_is_cut),
+        cmocka_unit_test(a_body_that_becomes_too_large_is_answered_before_its_end),
+        cmocka_unit_test(who_goes_on_sending_gets_the_answer_whole),
+        cmocka_unit_test(an_early_answer_keeps_to_the_method),
+        cmocka_unit_test(who_sends_without_an_end_is_hung_up_on),
+        cmocka_unit_test(who_was_answered_early_is_not_kept_for_ever),
         cmocka_unit_test(all_bodies_together_are_limited),
         cmocka_unit_test(doubtful_heads_are_answered_and_disconnected),
         cmocka_unit_test(who_is_refused_unread_is_disconnected),

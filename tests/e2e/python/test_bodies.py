@@ -1,0 +1,101 @@
+"""Bodies that are larger than they may be, by clients that announce no length: the answer does not wait
+for their end, and is there however long they go on."""
+
+import json
+import shutil
+import socket
+import subprocess
+
+import pytest
+
+
+MIB = 1 << 20
+CHUNK = b"10000\r\n" + b"x" * 65536 + b"\r\n"
+
+
+def key(server):
+    return server.settings["api_key"]
+
+
+def head(server):
+    return (f"POST /v1/responses HTTP/1.1\r\nHost: test\r\nAuthorization: Bearer {key(server)}\r\n"
+            "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n").encode()
+
+
+def read_to_the_end(peer):
+    """Raises if the connection is reset instead of ended."""
+    came = b""
+    while piece := peer.recv(65536):
+        came += piece
+    return came
+
+
+def expect_too_large(came):
+    top, _, body = came.partition(b"\r\n\r\n")
+    line, *lines = top.decode().split("\r\n")
+    headers = {name.lower(): value for name, value in (one.split(": ", 1) for one in lines)}
+    assert line.startswith("HTTP/1.1 413 "), came
+    assert headers["connection"] == "close"
+    assert headers["content-type"] == "application/json"
+    assert headers["x-request-id"].startswith("req_")
+    assert len(body) == int(headers["content-length"])
+    assert json.loads(body) == {"error": {
+        "message": "The request body is larger than 1048576 bytes.", "type": "invalid_request_error",
+        "param": None, "code": None}}
+
+
+@pytest.fixture
+def small(start_server):
+    return start_server(max_body=MIB)
+
+
+def test_who_stops_in_the_middle_of_a_body_that_is_too_large_is_told(small):
+    with socket.create_connection(("127.0.0.1", small.port), timeout=30) as peer:
+        peer.sendall(head(small) + CHUNK * 16 + b"1\r\nx")
+        expect_too_large(read_to_the_end(peer))
+
+
+def test_who_goes_on_with_a_body_that_is_too_large_is_told(small):
+    with socket.create_connection(("127.0.0.1", small.port), timeout=30) as peer:
+        peer.sendall(head(small))
+        for _ in range(128):
+            peer.sendall(CHUNK)
+        expect_too_large(read_to_the_end(peer))
+
+
+def test_who_never_ends_is_told_and_then_hung_up_on(small):
+    with socket.create_connection(("127.0.0.1", small.port), timeout=30) as peer:
+        peer.sendall(head(small))
+        with pytest.raises(ConnectionError):
+            for _ in range(2048):
+                peer.sendall(CHUNK)
+    assert small.http().get("/v1/models").status_code == 200
+
+
+def test_a_client_that_makes_its_body_on_the_way_is_told(small):
+    def pieces():
+        yield b'{"model": "demo", "input": "'
+        for _ in range(64):
+            yield b"x" * 65536
+        yield b'"}'
+
+    answer = small.http().post("/v1/responses", content=pieces(),
+                               headers={"content-type": "application/json"})
+    assert answer.status_code == 413
+    assert answer.json()["error"]["message"] == "The request body is larger than 1048576 bytes."
+    assert answer.headers["connection"] == "close"
+
+
+@pytest.mark.skipif(not shutil.which("curl"), reason="curl is not here")
+@pytest.mark.parametrize("expect", ["Expect:", "Expect: 100-continue"])
+def test_curl_is_told(small, tmp_path, expect):
+    (tmp_path / "big").write_bytes(b"x" * (30 * MIB))
+    told = subprocess.run(
+        ["curl", "--silent", "--show-error", "--max-time", "60", "--header", "Transfer-Encoding: chunked",
+         "--header", expect, "--header", f"Authorization: Bearer {key(small)}",
+         "--header", "Content-Type: application/json", "--data-binary", f"@{tmp_path / 'big'}",
+         "--write-out", "\n%{http_code}", f"http://127.0.0.1:{small.port}/v1/responses"],
+        capture_output=True, text=True, check=False)
+    body, _, status = told.stdout.rpartition("\n")
+    assert status == "413", told
+    assert "larger than 1048576 bytes" in json.loads(body)["error"]["message"]
