@@ -8,6 +8,7 @@
 
 #include "core/base/buf.h"
 #include "core/base/json.h"
+#include "core/model/tokenizer.h"
 #include "core/run/engine.h"
 #include "core/store/store.h"
 #include "core/store/wakeups.h"
@@ -136,6 +137,8 @@ enum err_code api_metrics(struct request *request, struct err *err)
     if (server->http)
         add_http(&text, server->http);
     add_engine(&text, server->engine);
+    figure(&text, "tokenized_bytes_total", "counter",
+           "Text whose tokens were counted or estimated.", tokenizer_bytes());
     figure(&text, "store_up", "gauge", "Whether the database is reachable.",
            store_is_up(server->store));
     figure(&text, "other_nodes", "gauge", "Whether other servers share the database.",

@@ -346,7 +346,7 @@ static void tell_result(struct item_row *item, const struct approval_row *row,
     }
     free(item->body);
     item->body = json_text(body);
-    item->tokens = 0;
+    item->cost = (struct item_cost){0};
 }
 
 static void tell_results(struct run_load *load, const struct approval_row *row,

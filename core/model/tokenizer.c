@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pcre2.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -194,8 +195,16 @@ static int64_t count_pieces(const struct tokenizer *tokenizer, const char *text,
     return (int64_t)count;
 }
 
+static atomic_uint_least64_t counted_bytes;
+
+uint64_t tokenizer_bytes(void)
+{
+    return atomic_load_explicit(&counted_bytes, memory_order_relaxed);
+}
+
 int64_t tokenizer_count(const struct tokenizer *tokenizer, const char *text, size_t length)
 {
+    atomic_fetch_add_explicit(&counted_bytes, length, memory_order_relaxed);
     return tokenizer ? count_pieces(tokenizer, text, length) : estimate(text, length);
 }
 

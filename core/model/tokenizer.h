@@ -33,6 +33,9 @@ void tokenizer_free(struct tokenizer *tokenizer);
 /* Tokens of a text, which is UTF-8. */
 int64_t tokenizer_count(const struct tokenizer *tokenizer, const char *text, size_t length);
 
+/* Bytes of all texts that were counted since this process began. */
+uint64_t tokenizer_bytes(void);
+
 /* ---- Chat Completions ---- */
 
 /* What a message costs besides its words, and an answer before its first one. */

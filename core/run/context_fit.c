@@ -23,6 +23,12 @@ bool context_is_counted(const struct model_upstream *upstream, const json_t *con
            !json_absent(json_object_get(config, "context_management"));
 }
 
+/* Of messages, or tools. */
+static size_t length_of(const json_t *list)
+{
+    return json_array_size(list) ? json_dumpb(list, NULL, 0, JSON_COMPACT) : 0;
+}
+
 static int64_t cost_of_output(const struct tokenizer *tokenizer, const struct item_row *item)
 {
     json_auto_t *body = json_parse_own(item->body);
@@ -36,34 +42,144 @@ int64_t context_cost(const struct tokenizer *tokenizer, const struct item_row *i
 {
     json_auto_t *messages = NULL;
 
-    if (item->tokens || !item->body)
-        return item->tokens;
+    if (item->cost.counted || !item->body)
+        return item->cost.tokens;
     if (context_is_output(item))
         return cost_of_output(tokenizer, item);
     messages = context_messages(NULL, &item, 1);
     return tokenizer_count_messages(tokenizer, messages);
 }
 
-void context_count(const struct tokenizer *tokenizer, struct item_row *item)
+void context_count_item(const struct tokenizer *tokenizer, struct item_row *item)
 {
-    item->tokens = context_cost(tokenizer, item);
+    item->cost.tokens = context_cost(tokenizer, item);
+    item->cost.counted = item->body;
+}
+
+/* ---- The frame ---- */
+
+static json_t *frame_of(const struct context *context)
+{
+    return context_request(context->run_id, context->config, context->tools, NULL, 0, 0);
 }
 
 /* Everything but the items. */
 static int64_t cost_of_frame(const struct context *context)
 {
-    json_auto_t *request =
-        context_request(context->run_id, context->config, context->tools, NULL, 0, 0);
+    json_auto_t *request = NULL;
+    int64_t tokens;
 
-    return tokenizer_count_request(context->upstream->tokenizer, request);
+    if (context->frame && context->frame->tokens)
+        return context->frame->tokens;
+    request = frame_of(context);
+    tokens = tokenizer_count_request(context->upstream->tokenizer, request);
+    if (context->frame)
+        context->frame->tokens = tokens;
+    return tokens;
+}
+
+size_t context_frame_bytes(const struct context *context)
+{
+    json_auto_t *request = NULL;
+    size_t bytes;
+
+    if (context->frame && context->frame->bytes)
+        return context->frame->bytes;
+    request = frame_of(context);
+    bytes = length_of(json_object_get(request, "messages")) +
+            length_of(json_object_get(request, "tools"));
+    if (context->frame)
+        context->frame->bytes = bytes;
+    return bytes;
+}
+
+/* ---- Stretches of compact history ---- */
+
+/* Noted of all of them together, while they are together and none has changed. */
+static bool is_noted(const struct item_row *const *items, size_t count,
+                     enum context_measure measure)
+{
+    if (items[0]->cost.told_count != count)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        if (items[i]->cost.place != i + 1)
+            return false;
+    }
+    return measure == CONTEXT_BYTES || items[0]->cost.told_tokens >= 0;
+}
+
+static void note_stretch(const struct context *context, enum context_measure measure,
+                         struct item_row *rows, const struct item_row *const *items,
+                         size_t count)
+{
+    json_auto_t *messages = NULL;
+
+    if (is_noted(items, count, measure))
+        return;
+    messages = context_past_messages(items, count);
+    for (size_t i = 0; i < count; i++)
+        rows[i].cost.place = (unsigned)i + 1;
+    rows[0].cost.told_count = (unsigned)count;
+    rows[0].cost.told_bytes = length_of(messages);
+    rows[0].cost.told_tokens =
+        measure == CONTEXT_TOKENS
+            ? tokenizer_count_messages(context->upstream->tokenizer, messages)
+            : -1;
 }
 
 static int64_t cost_of_stretch(const struct tokenizer *tokenizer,
                                const struct item_row *const *items, size_t count)
 {
-    json_auto_t *messages = context_past_messages(items, count);
+    json_auto_t *messages = NULL;
 
+    if (is_noted(items, count, CONTEXT_TOKENS))
+        return items[0]->cost.told_tokens;
+    messages = context_past_messages(items, count);
     return tokenizer_count_messages(tokenizer, messages);
+}
+
+size_t context_told_bytes(const struct item_row *const *items, size_t first, size_t end)
+{
+    json_auto_t *messages = NULL;
+
+    if (is_noted(items + first, end - first, CONTEXT_BYTES))
+        return items[first]->cost.told_bytes;
+    messages = context_past_messages(items + first, end - first);
+    return length_of(messages);
+}
+
+/* ---- Items ---- */
+
+/* What is sent of them begins here. */
+static size_t first_of(const struct context *context, const struct item_row *const *items,
+                       size_t count)
+{
+    const json_t *strategy = json_object_get(context->config, "truncation_strategy");
+    int last = (int)json_get_int(strategy, "last_messages", 0);
+    size_t window = context_window(items, count);
+    size_t start = context_start(items, count, last, context->run_id);
+
+    return start > window ? start : window;
+}
+
+void context_count(const struct context *context, enum context_measure measure,
+                   struct item_row *rows, size_t count)
+{
+    AUTO_FREE const struct item_row **items = mem_new_array(const struct item_row *, count + 1);
+    size_t past;
+
+    for (size_t i = 0; i < count; i++)
+        items[i] = &rows[i];
+    past = context->compact ? context_past(items, count) : 0;
+    for (size_t i = first_of(context, items, count); i < count;) {
+        size_t end = context_stretch(items, i, past);
+
+        if (end > i)
+            note_stretch(context, measure, rows + i, items + i, end - i);
+        else if (measure == CONTEXT_TOKENS)
+            context_count_item(context->upstream->tokenizer, &rows[i]);
+        i = end > i ? end : i + 1;
+    }
 }
 
 /* What each item costs. In compact form the first of a stretch costs what the stretch does: none of it

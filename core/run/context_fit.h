@@ -14,7 +14,7 @@
  * context_fit.h -- how much of a context a model is shown: from the last compaction on, and no more
  * than it can read.
  *
- * What an item costs in tokens is counted once and noted in its row (item_row.tokens), by whoever
+ * What an item costs in tokens is counted once and noted in its row (item_row.cost), by whoever
  * may take the time for it. A sum over items is a little too large: what stands between them is
  * counted for each, as if it were a message of its own. In compact history all of a turn that is over
  * costs what its log does, however much its calls have given.
@@ -27,9 +27,16 @@
 bool context_is_counted(const struct model_upstream *upstream, const json_t *config);
 
 /* Notes what the item costs, unless that was done before. */
-void context_count(const struct tokenizer *tokenizer, struct item_row *item);
+void context_count_item(const struct tokenizer *tokenizer, struct item_row *item);
 /* What it costs, noted or not. */
 int64_t context_cost(const struct tokenizer *tokenizer, const struct item_row *item);
+
+/* What goes up with the items: instructions, rules and tools. 0: not known yet. Whoever changes the tools
+ * zeroes it. */
+struct context_frame {
+    int64_t tokens;
+    size_t bytes;
+};
 
 /* What a request costs: its items, and all that goes up with them. */
 struct context {
@@ -37,10 +44,27 @@ struct context {
     const char *run_id;
     const json_t *config; /* the request as accepted */
     const struct tool_set *tools;
-    bool compact; /* turns that are over are sent in compact form */
+    bool compact;                /* turns that are over are sent in compact form */
+    struct context_frame *frame; /* where that is noted; NULL: nowhere */
 };
+
+enum context_measure {
+    CONTEXT_TOKENS, /* of everything */
+    CONTEXT_BYTES,  /* of what compact history tells, only: rows tell their own */
+};
+
+/* Notes what the items cost that the context begins with, where it was not done before: in compact
+ * history, all that is told as one message together. */
+void context_count(const struct context *context, enum context_measure measure,
+                   struct item_row *rows, size_t count);
+
 int64_t context_total(const struct context *context, const struct item_row *const *items,
                       size_t count);
+
+/* How long the frame is, and in compact history the message that items[first..end) are told as; noted or
+ * not. */
+size_t context_frame_bytes(const struct context *context);
+size_t context_told_bytes(const struct item_row *const *items, size_t first, size_t end);
 
 /* Index of the first item that counts: what a compaction stands for, and what came before it, is
  * left out. */

@@ -13,6 +13,7 @@
 #include "core/net/loop.h"
 #include "core/run/budget.h"
 #include "core/run/chain.h"
+#include "core/run/context_fit.h"
 #include "core/run/engine.h"
 #include "core/run/face.h"
 #include "core/run/input_text.h"
@@ -176,6 +177,7 @@ struct run {
     bool last_answer;      /* this turn is the forced final one */
     struct run_hold *hold; /* waits for answers: run_hold.h; or NULL */
     struct budget budget;
+    struct context_frame frame;
     char *turn_usage; /* of the last turn, until a step takes it */
 
     /* Telling. */
@@ -314,8 +316,10 @@ bool run_must_compact(struct run *run);
 void run_compact(struct run *run);
 /* Turns that are over are told in compact form. */
 bool run_is_compact(const struct run *run);
-/* Notes what the items cost, where it is not known yet. */
+/* Notes what the items cost, where somebody will want to know it and it is not known yet. */
 void run_count_items(struct run *run);
+/* What the model is asked with. Borrows from the run. */
+struct context run_context(struct run *run);
 
 /* ---- run_tools.c: our calls ---- */
 

@@ -43,13 +43,14 @@ static int64_t threshold_of(const struct run *run)
     return json_get_int(entry, "compact_threshold", THRESHOLD(run->upstream->context_tokens));
 }
 
-static struct context context_of(const struct run *run)
+struct context run_context(struct run *run)
 {
     return (struct context){.upstream = run->upstream,
                             .run_id = run->row.id,
                             .config = run->config,
                             .tools = &run->tools,
-                            .compact = run_is_compact(run)};
+                            .compact = run_is_compact(run),
+                            .frame = &run->frame};
 }
 
 bool run_is_compact(const struct run *run)
@@ -57,13 +58,17 @@ bool run_is_compact(const struct run *run)
     return context_is_compact(run->config, engine_options(run->engine)->history);
 }
 
+/* Turns that are over are all in the history. */
 void run_count_items(struct run *run)
 {
-    for (size_t i = 0; i < run->history_count; i++)
-        context_count(run->upstream->tokenizer, &run->history[i]);
+    const struct context context = run_context(run);
+
+    if (!context_is_counted(run->upstream, run->config))
+        return;
+    context_count(&context, CONTEXT_TOKENS, run->history, run->history_count);
     for (size_t i = 0; i < run->item_count; i++) {
         if (!run->items[i]->open)
-            context_count(run->upstream->tokenizer, &run->items[i]->row);
+            context_count_item(run->upstream->tokenizer, &run->items[i]->row);
     }
 }
 
@@ -83,7 +88,7 @@ static bool is_worthwhile(const struct run *run, const struct item_row *const *i
 
 bool run_must_compact(struct run *run)
 {
-    struct context context = context_of(run);
+    struct context context = run_context(run);
     int64_t threshold = threshold_of(run);
     AUTO_FREE const struct item_row **items = NULL;
     size_t count, first;
@@ -246,7 +251,7 @@ static const struct model_events events = {
 /* All that there is, as far as the model can read it. */
 static json_t *build_request(struct run *run, json_t *config)
 {
-    struct context context = context_of(run);
+    struct context context = run_context(run);
     size_t count;
     AUTO_FREE const struct item_row **items = run_gather_items(run, &count);
     json_t *request;

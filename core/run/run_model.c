@@ -390,16 +390,12 @@ static json_t *build_request(struct run *run, json_t *config)
 {
     size_t count;
     AUTO_FREE const struct item_row **items = run_gather_items(run, &count);
-    const struct context context = {.upstream = run->upstream,
-                                    .run_id = run->row.id,
-                                    .config = config,
-                                    .tools = &run->tools,
-                                    .compact = run_is_compact(run)};
+    struct context context = run_context(run);
     unsigned flags = 0;
     json_t *chat;
 
-    if (context_is_counted(context.upstream, config))
-        run_count_items(run);
+    context.config = config;
+    run_count_items(run);
     context_fit(&context, items, &count);
     if (!budget_fit(&run->budget, config, run->row.id, items, &count))
         return NULL;

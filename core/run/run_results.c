@@ -170,7 +170,7 @@ static void change_row(struct item_row *row, const struct call *call, bool appro
     }
     free(row->body);
     row->body = json_text(body);
-    row->tokens = 0;
+    row->cost = (struct item_cost){0};
 }
 
 static void change_item(struct run *run, const struct call *call, bool approve)

@@ -142,6 +142,7 @@ static void add_tools(struct run_server *server, const json_t *tools)
     json_auto_t *allowed = allowed_of(server, tools);
 
     tool_set_add_remote(&server->run->tools, server->server, allowed);
+    server->run->frame = (struct context_frame){0};
     server->known = true;
 }
 

@@ -73,6 +73,18 @@ enum item_status item_status_parse(const char *name);
 
 /* One item: a message, a call, a call's output, reasoning ... in the Responses vocabulary.
  * Stored once; threads, chains, responses, messages and steps are views of items. */
+/* What an item costs in a context, noted so that it is counted once. Not stored. Whoever changes the body
+ * zeroes it. */
+struct item_cost {
+    bool counted;
+    int64_t tokens; /* by itself */
+    /* Among those that compact history tells as one message: */
+    unsigned place;      /* its own, from 1; 0: not noted */
+    unsigned told_count; /* of the first: how many they are, */
+    size_t told_bytes;   /* how long the message is, */
+    int64_t told_tokens; /* and what it costs; -1: not counted */
+};
+
 struct item_row {
     char id[ID_LIMIT + 1];
     char run_id[ID_SIZE];    /* the run that wrote it or brought it as input; "" for messages
@@ -93,7 +105,7 @@ struct item_row {
     char *metadata;             /* JSON object, of messages in threads; or NULL */
     int64_t created_at;
     int64_t completed_at;
-    int64_t tokens; /* what it costs in a context; 0: not counted yet. Not stored */
+    struct item_cost cost;
 };
 
 enum step_type {

@@ -9,7 +9,7 @@ import pytest
 
 from harness.ranks import rank_file
 from harness.server import eventually
-from harness.tools import WEATHER_FLAT
+from harness.tools import WEATHER_FLAT, call, then_says
 
 WISH = "will be replaced by your summary"
 SUMMARY = {"match": {"user": WISH}, "answer": {
@@ -96,6 +96,37 @@ def test_of_a_chain_the_oldest_is_left_out_and_still_kept(configured, upstream):
     whole = client.responses.input_tokens.count(
         model="demo", previous_response_id=last.id, input="x")
     assert counted.input_tokens < 1300 < whole.input_tokens
+
+
+TEST = {"type": "mcp", "server_label": "test", "server_url": "builtin:test",
+        "require_approval": "never"}
+
+
+def tokenized(server):
+    (line,) = [line for line in server.http().get("/metrics").text.splitlines()
+               if line.startswith("runnel_tokenized_bytes_total ")]
+    return int(line.split()[1])
+
+
+@pytest.mark.parametrize("history", ["native", "compact"])
+def test_F68_a_context_is_counted_once(configured, upstream, history):
+    server = configured(context_tokens=1_000_000)
+    responses = server.sdk().responses
+
+    def ask(**body):
+        return responses.create(model="demo", tools=[TEST], truncation="auto", extra_body={
+            "runnel": {"history": history, "rounds": {"max": 100}}}, **body)
+    slow = call("test_slow", ms=0, text="x" * 500)
+    then_says(upstream, *[[slow]] * 20, text="done")
+    first = ask(input="go")
+    upstream.forget()
+    before = tokenized(server)
+    then_says(upstream, *[[slow]] * 30, text="done")
+    assert ask(input="more", previous_response_id=first.id).output_text == "done"
+    sizes = [len(json.dumps(chat)) for chat in upstream.chats()]
+    assert len(sizes) == 31 and sum(sizes) > 10 * sizes[-1]
+    # The tools' definitions are counted by whoever takes the request, and by the run.
+    assert tokenized(server) - before < 2 * sizes[-1]
 
 
 def test_rules_and_the_last_message_stay(configured, upstream):

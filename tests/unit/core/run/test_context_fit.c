@@ -11,11 +11,12 @@
 #include "core/base/buf.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/model/tokenizer.h"
 #include "core/run/compaction.h"
 #include "core/run/context.h"
 #include "core/run/context_fit.h"
 
-#define ITEMS_LIMIT 64
+#define ITEMS_LIMIT 256
 
 /* ---- Items: a letter names each ---- */
 
@@ -112,7 +113,6 @@ static void a_turn_that_is_over_costs_what_its_log_does(void **state)
     body = mem_printf("{\"name\":\"a\",\"arguments\":\"{}\",\"output\":\"%s\"}", text);
     say("user", "before", "a");
     made(add("mcp_call", "", "call_1", "before", body), 1);
-    rows[count - 1].tokens = 0;
     rows[count - 1].status = ITEM_COMPLETED;
     say("user", "now", "c");
     memcpy(shown, items, sizeof(shown));
@@ -128,8 +128,168 @@ static void a_turn_that_is_over_costs_what_its_log_does(void **state)
     assert_int_equal(left, 3);
     /* What goes on is sent as it is. */
     made(add("mcp_call", "", "call_2", "now", body), 1);
-    rows[count - 1].tokens = 0;
     assert_true(context_total(&context, items, count) > 5000);
+}
+
+/* ---- Counting once ---- */
+
+static struct item_row *hosted(const char *id, const char *run_id, int turn, const char *text)
+{
+    AUTO_FREE char *body =
+        mem_printf("{\"name\":\"a\",\"arguments\":\"{}\",\"output\":\"%s\"}", text);
+    struct item_row *row = add("mcp_call", "", id, run_id, body);
+
+    made(row, turn);
+    row->status = ITEM_COMPLETED;
+    return row;
+}
+
+/* A run that truncates, with instructions that cost something, and what it keeps. */
+struct counting {
+    struct model_upstream upstream;
+    struct tool_set tools;
+    struct context_frame frame;
+    struct context context;
+    json_t *config;
+};
+
+static void begin_counting(struct counting *counting, bool compact)
+{
+    *counting = (struct counting){.upstream = {.context_tokens = 1000000}};
+    counting->config = json_build("{s:s, s:s, s:i}", "truncation", "auto", "instructions",
+                                  "Be brief, and say nothing that nobody has asked for.",
+                                  "max_output_tokens", 0);
+    counting->context = (struct context){.upstream = &counting->upstream,
+                                         .run_id = "now",
+                                         .config = counting->config,
+                                         .tools = &counting->tools,
+                                         .compact = compact,
+                                         .frame = &counting->frame};
+}
+
+static int64_t total_now(const struct counting *counting)
+{
+    return context_total(&counting->context, items, count);
+}
+
+/* What a run of a thousand bytes before it, and so many of its own in each turn, counts in its 60 turns. */
+#define HISTORY_TURNS 20
+#define RUN_TURNS     60
+
+static void tell_history(void)
+{
+    say("user", "before", "Look for all of it, and then tell me what you have found there.");
+    for (int i = 0; i < HISTORY_TURNS; i++) {
+        made(add("reasoning", "", "", "before", "{\"summary\":[]}"), i);
+        hosted("c", "before", i, "what the tool has said, and some more words behind it");
+    }
+    made(say("assistant", "before", "That was all of it."), HISTORY_TURNS);
+    say("user", "now", "And now?");
+}
+
+/* Returns the bytes that were counted in the turns behind the first. */
+static uint64_t take_turns(struct counting *counting, size_t history)
+{
+    uint64_t first = 0;
+
+    for (int turn = 0; turn < RUN_TURNS; turn++) {
+        const struct item_row *shown[ITEMS_LIMIT];
+        size_t left = count;
+
+        context_count(&counting->context, CONTEXT_TOKENS, rows, history);
+        for (size_t i = history; i < count; i++)
+            context_count_item(NULL, &rows[i]);
+        (void)total_now(counting);
+        memcpy(shown, items, sizeof(shown));
+        context_fit(&counting->context, shown, &left);
+        assert_int_equal(left, count);
+        if (!turn)
+            first = tokenizer_bytes();
+        hosted("d", "now", turn, "0123456789");
+    }
+    return tokenizer_bytes() - first;
+}
+
+static void what_has_not_changed_is_counted_once_in_a_run(void **state)
+{
+    (void)state;
+    for (int compact = 0; compact < 2; compact++) {
+        struct counting counting;
+        int64_t kept;
+
+        begin_counting(&counting, compact);
+        tell_history();
+        /* A turn's own: a name, "{}" and ten bytes; the last one is not counted any more. */
+        assert_int_equal(take_turns(&counting, count), (RUN_TURNS - 1) * (1 + 2 + 10));
+        kept = total_now(&counting);
+        for (size_t i = 0; i < count; i++)
+            rows[i].cost = (struct item_cost){0};
+        counting.frame = (struct context_frame){0};
+        assert_int_equal(total_now(&counting), kept);
+        json_decref(counting.config);
+        clear_items(NULL);
+    }
+}
+
+static void what_changes_in_a_stretch_is_counted_anew(void **state)
+{
+    struct counting counting;
+    int64_t before, after;
+
+    (void)state;
+    begin_counting(&counting, true);
+    tell_history();
+    context_count(&counting.context, CONTEXT_TOKENS, rows, count);
+    before = total_now(&counting);
+    free(rows[4].body);
+    rows[4].body = mem_strdup("{\"name\":\"a\",\"arguments\":\"{}\",\"output\":\"\"}");
+    rows[4].cost = (struct item_cost){0};
+    assert_true((after = total_now(&counting)) < before);
+    context_count(&counting.context, CONTEXT_TOKENS, rows, count);
+    assert_int_equal(total_now(&counting), after);
+    json_decref(counting.config);
+}
+
+static void a_stretch_that_lost_an_item_is_counted_anew(void **state)
+{
+    struct counting counting;
+    const struct item_row *shown[ITEMS_LIMIT];
+    uint64_t bytes;
+
+    (void)state;
+    begin_counting(&counting, true);
+    tell_history();
+    context_count(&counting.context, CONTEXT_TOKENS, rows, count);
+    memcpy(shown, items, sizeof(shown));
+    shown[4] = shown[count - 2]; /* the answer, at the place of a call */
+    assert_true(context_total(&counting.context, shown, count) < total_now(&counting));
+    memcpy(shown, items, sizeof(shown));
+    bytes = tokenizer_bytes();
+    memmove(shown + 1, shown + 2, (count - 2) * sizeof(shown[0]));
+    (void)context_total(&counting.context, shown, count - 1);
+    assert_true(tokenizer_bytes() - bytes > 1000);
+    json_decref(counting.config);
+}
+
+static void of_what_is_only_weighed_no_tokens_are_counted(void **state)
+{
+    struct counting counting;
+    uint64_t bytes = tokenizer_bytes();
+    size_t past;
+
+    (void)state;
+    begin_counting(&counting, true);
+    tell_history();
+    context_count(&counting.context, CONTEXT_BYTES, rows, count);
+    past = context_told_bytes(items, 1, count - 1);
+    assert_int_equal(past, rows[1].cost.told_bytes);
+    assert_true(past > 1000);
+    assert_int_equal(tokenizer_bytes(), bytes);
+    /* And are, when somebody wants to know. */
+    context_count(&counting.context, CONTEXT_TOKENS, rows, count);
+    assert_true(tokenizer_bytes() > bytes + 1000);
+    assert_true(rows[1].cost.told_tokens > 200);
+    json_decref(counting.config);
 }
 
 /* ---- Fitting ---- */
@@ -195,11 +355,11 @@ static void the_last_turn_and_rules_stay(void **state)
 static void what_was_counted_is_not_counted_again(void **state)
 {
     (void)state;
-    say("user", "before", "a")->tokens = 1000;
+    say("user", "before", "a")->cost = (struct item_cost){.counted = true, .tokens = 1000};
     say("user", "now", "b");
     assert_int_equal(context_cost(NULL, items[0]), 1000);
-    context_count(NULL, &rows[1]);
-    assert_int_equal(rows[1].tokens, 5);
+    context_count_item(NULL, &rows[1]);
+    assert_int_equal(rows[1].cost.tokens, 5);
     fits_as(100, "auto", "1");
 }
 
@@ -337,6 +497,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         promise(a_turn_that_is_over_costs_what_its_log_does),
+        promise(what_has_not_changed_is_counted_once_in_a_run),
+        promise(what_changes_in_a_stretch_is_counted_anew),
+        promise(a_stretch_that_lost_an_item_is_counted_anew),
+        promise(of_what_is_only_weighed_no_tokens_are_counted),
         promise(what_fits_is_left_alone),
         promise(the_oldest_go_and_the_rest_begins_with_the_user),
         promise(calls_and_outputs_go_together),
