@@ -114,38 +114,64 @@ static size_t weight_of(const struct item_row *item)
     return length > image && strstr(item->body, "\"data:image/") ? image : length;
 }
 
-/* What is sent besides the items. */
-static size_t fixed_weight(const json_t *config)
-{
-    const json_t *tools = json_object_get(config, "tools");
-    AUTO_FREE char *text = json_absent(tools) ? NULL : json_text(tools);
-
-    return strlen(json_get_string(config, "instructions", "")) + (text ? strlen(text) : 0);
-}
-
-static size_t weight_of_all(const struct item_row *const *items, size_t count)
-{
-    size_t weight = 0;
-
-    for (size_t i = 0; i < count; i++)
-        weight += weight_of(items[i]);
-    return weight;
-}
-
 static bool is_message(const struct item_row *item)
 {
     return strcmp(item->type, "message") == 0;
 }
 
+/* Building state: what there is to send, message by message or stretch by stretch. */
+struct fitting {
+    const struct item_row **items;
+    size_t past; /* before it turns are over, in compact history */
+    size_t weight;
+    double room;
+};
+
+/* Where what begins at `at` ends: a stretch that is told as one message, or an item. */
+static size_t end_of(const struct fitting *fitting, size_t at)
+{
+    size_t end = context_stretch(fitting->items, at, fitting->past);
+
+    return end > at ? end : at + 1;
+}
+
+static bool is_told_as_one(const struct fitting *fitting, size_t at)
+{
+    return context_stretch(fitting->items, at, fitting->past) > at;
+}
+
+static size_t weight_at(const struct fitting *fitting, size_t at)
+{
+    return is_told_as_one(fitting, at)
+               ? context_told_bytes(fitting->items, at, end_of(fitting, at))
+               : weight_of(fitting->items[at]);
+}
+
+static size_t weight_of_all(const struct fitting *fitting, size_t count)
+{
+    size_t weight = 0;
+
+    for (size_t i = 0; i < count; i = end_of(fitting, i))
+        weight += weight_at(fitting, i);
+    return weight;
+}
+
+static bool begins_message(const struct fitting *fitting, size_t at)
+{
+    return is_told_as_one(fitting, at) || is_message(fitting->items[at]);
+}
+
 /* Goes on behind the first `kept` items until the rest begins with a message and all of it fits,
  * at most to `end`. Returns where the rest begins. */
-static size_t skip_middle(const struct item_row *const *items, size_t kept, size_t end,
-                          double room, size_t *weight)
+static size_t skip_middle(struct fitting *fitting, size_t kept, size_t end)
 {
     size_t at = kept;
 
-    while (at < end && ((double)*weight > room || !is_message(items[at])))
-        *weight -= weight_of(items[at++]);
+    while (at < end &&
+           ((double)fitting->weight > fitting->room || !begins_message(fitting, at))) {
+        fitting->weight -= weight_at(fitting, at);
+        at = end_of(fitting, at);
+    }
     return at;
 }
 
@@ -156,27 +182,40 @@ static void leave_out(const struct item_row **items, size_t *count, size_t first
     *count -= end - first;
 }
 
-bool budget_fit(struct budget *budget, const json_t *config, const char *run_id,
+/* What begins the thread goes last, if it is left. `newest` always stays. */
+static void cut(struct fitting *fitting, size_t *count, size_t newest, size_t kept)
+{
+    size_t rest = skip_middle(fitting, kept, newest);
+
+    if ((double)fitting->weight > fitting->room && kept) {
+        fitting->weight -= weight_at(fitting, 0);
+        kept = 0;
+    }
+    leave_out(fitting->items, count, kept, rest);
+}
+
+bool budget_limits_prompts(const struct budget *budget)
+{
+    return budget->prompt != INT64_MAX;
+}
+
+bool budget_fit(struct budget *budget, const struct context *context,
                 const struct item_row **items, size_t *count)
 {
-    const json_t *strategy = json_object_get(config, "truncation_strategy");
+    const json_t *strategy = json_object_get(context->config, "truncation_strategy");
     int last = (int)json_get_int(strategy, "last_messages", 0);
-    size_t newest, weight, kept, rest;
-    double room;
+    struct fitting fitting = {.items = items, .room = room_left(budget)};
+    size_t newest;
 
-    if (budget->prompt == INT64_MAX)
+    if (!budget_limits_prompts(budget))
         return true;
-    leave_out(items, count, 0, context_start(items, *count, last, run_id));
-    room = room_left(budget);
-    weight = fixed_weight(config) + weight_of_all(items, *count);
-    newest = context_start(items, *count, 1, run_id);
-    kept = !last && newest > 0 && is_message(items[0]);
-    if ((double)weight > room) {
-        rest = skip_middle(items, kept, newest, room, &weight);
-        if ((double)weight > room && kept)
-            weight -= weight_of(items[--kept]);
-        leave_out(items, count, kept, rest);
-    }
-    budget->asking = (int64_t)weight;
-    return (double)weight <= room || !budget->asked;
+    leave_out(items, count, 0, context_start(items, *count, last, context->run_id));
+    fitting.past = context->compact ? context_past(items, *count) : 0;
+    fitting.weight = context_frame_bytes(context) + weight_of_all(&fitting, *count);
+    newest = context_start(items, *count, 1, context->run_id);
+    if ((double)fitting.weight > fitting.room)
+        cut(&fitting, count, newest,
+            !last && newest > 0 && begins_message(&fitting, 0) ? end_of(&fitting, 0) : 0);
+    budget->asking = (int64_t)fitting.weight;
+    return (double)fitting.weight <= fitting.room || !budget->asked;
 }

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "core/model/model.h"
+#include "core/run/context_fit.h"
 #include "core/store/rows.h"
 
 /*
@@ -14,8 +15,8 @@
  *
  * What was used, the upstream says after each turn. What is left of the completion goes up with the
  * next one. What a prompt will cost has to be known before it is sent, and is estimated from its
- * length: by what the upstream has counted so far in this run, and before that with
- * BUDGET_BYTES_PER_TOKEN. An upstream that counts nothing uses nothing up.
+ * length, in the form in which it is sent: by what the upstream has counted so far in this run, and
+ * before that with BUDGET_BYTES_PER_TOKEN. An upstream that counts nothing uses nothing up.
  *
  * Without limits in the request everything here lets everything pass. The loop's only.
  */
@@ -51,14 +52,17 @@ const char *budget_exceeded(const struct budget *budget);
 /* The request with what is left for the next turn in it. New reference. */
 json_t *budget_config(const struct budget *budget, json_t *config);
 
+/* Whether what a prompt will cost matters. */
+bool budget_limits_prompts(const struct budget *budget);
+
 /*
  * Leaves out messages from before the run until the prompt fits, and what lies between them: with
  * truncation_strategy auto those in the middle of the thread, so that its first one goes last;
- * otherwise the oldest. The newest message and what the run itself has made always stay. *count is
- * the new number of items. False when not even those fit, as far as the upstream's own counting
- * tells: the first turn is always asked.
+ * otherwise the oldest. What compact history tells as one message goes as a whole. The newest message
+ * and what the run itself has made always stay. *count is the new number of items. False when not even
+ * those fit, as far as the upstream's own counting tells: the first turn is always asked.
  */
-bool budget_fit(struct budget *budget, const json_t *config, const char *run_id,
+bool budget_fit(struct budget *budget, const struct context *context,
                 const struct item_row **items, size_t *count);
 
 #endif

@@ -63,8 +63,11 @@ void run_count_items(struct run *run)
 {
     const struct context context = run_context(run);
 
-    if (!context_is_counted(run->upstream, run->config))
+    if (!context_is_counted(run->upstream, run->config)) {
+        if (context.compact && budget_limits_prompts(&run->budget))
+            context_count(&context, CONTEXT_BYTES, run->history, run->history_count);
         return;
+    }
     context_count(&context, CONTEXT_TOKENS, run->history, run->history_count);
     for (size_t i = 0; i < run->item_count; i++) {
         if (!run->items[i]->open)

@@ -397,7 +397,7 @@ static json_t *build_request(struct run *run, json_t *config)
     context.config = config;
     run_count_items(run);
     context_fit(&context, items, &count);
-    if (!budget_fit(&run->budget, config, run->row.id, items, &count))
+    if (!budget_fit(&run->budget, &context, items, &count))
         return NULL;
     if (run->last_answer)
         flags |= CONTEXT_LAST_ANSWER;

@@ -1,9 +1,11 @@
 """max_prompt_tokens and max_completion_tokens: for all turns of a run together."""
 
+import json
+
 import pytest
 
 from harness.recorder import parse_events
-from harness.tools import PARIS, WEATHER, call
+from harness.tools import PARIS, WEATHER, call, then_says
 
 TEST = {"type": "mcp", "server_label": "test", "server_url": "builtin:test",
         "require_approval": "never"}
@@ -128,6 +130,49 @@ def test_bella_B16_a_thread_is_cut_to_what_its_run_may_ask(start, upstream, stra
     assert run.status == "completed"
     (chat,) = upstream.chats()
     assert [message["content"].split()[0] for message in chat["messages"]] == kept
+
+
+@pytest.fixture
+def thread(client, upstream):
+    """In which a tool has given much."""
+    assistant = client.beta.assistants.create(model="demo")
+    thread = client.beta.threads.create(messages=[{"role": "user", "content": "go"}])
+    then_says(upstream, [call("test_slow", ms=0, text=LONG * 10)], text="done")
+
+    def run(history="native", **body):
+        upstream.forget()
+        return client.copy().beta.threads.runs.create_and_poll(
+            thread_id=thread.id, assistant_id=assistant.id, poll_interval_ms=20,
+            extra_body={"runnel": {"history": history}, **body})
+    assert run(tools=[TEST]).status == "completed"
+    client.beta.threads.messages.create(thread.id, role="user", content="next")
+    return run
+
+
+@pytest.mark.parametrize("history, limit, kept", [
+    ("native", 1200, ["go", "done", "next"]),
+    ("compact", 1200, ["go", "<SYSTEM-CONTEXT>", "next"]),
+    ("compact", 300, ["go", "next"]),
+])
+def test_F68_what_a_prompt_may_cost_is_estimated_as_it_is_sent(thread, upstream, history, limit, kept):
+    run = thread(history, max_prompt_tokens=limit)
+    assert run.status == "completed"
+    (chat,) = upstream.chats()
+    assert [message["content"].split()[0] for message in chat["messages"]] == kept
+    assert len(json.dumps(chat["messages"])) < 3 * limit
+
+
+def test_rules_and_tools_of_groups_take_their_part(client, upstream):
+    """What the server adds to the instructions and the tools is sent, and is estimated as well."""
+    assistant = client.beta.assistants.create(model="demo")
+    thread = [{"role": "user", "content": f"{name} {LONG}"} for name in ("first", "a", "last")]
+    for tools, kept in ([], ["first", "a", "last"]), ([TEST], ["last"]):
+        upstream.forget()
+        client.copy().beta.threads.create_and_run_poll(
+            assistant_id=assistant.id, max_prompt_tokens=900, thread={"messages": thread},
+            extra_body={"tools": tools}, poll_interval_ms=20)
+        said = [m for m in upstream.chats()[0]["messages"] if m["role"] == "user"]
+        assert [message["content"].split()[0] for message in said] == kept
 
 
 def test_the_newest_message_is_never_cut(start, upstream):

@@ -80,8 +80,10 @@ static struct budget made(const char *config, const char *usage)
 static bool fit(struct budget *budget, const char *config)
 {
     json_auto_t *parsed = json_parse_own(config);
+    struct tool_set tools = {0};
+    const struct context context = {.run_id = RUN, .config = parsed, .tools = &tools};
 
-    return budget_fit(budget, parsed, RUN, items, &count);
+    return budget_fit(budget, &context, items, &count);
 }
 
 static void without_limits_everything_passes(void **state)
@@ -205,7 +207,8 @@ static void instructions_and_tools_take_their_part(void **state)
     tell_a_story();
     assert_true(fit(&budget, config));
     assert_string_equal(left(), "04567");
-    assert_int_equal(budget.asking, 5 * WEIGHT + 3);
+    assert_int_equal(budget.asking,
+                     5 * WEIGHT + strlen("[{\"role\":\"system\",\"content\":\"xyz\"}]"));
 }
 
 static void the_upstreams_counting_corrects_the_estimate(void **state)
@@ -262,6 +265,79 @@ static void an_image_does_not_weigh_what_its_data_do(void **state)
     assert_int_equal(budget.asking, WEIGHT + BUDGET_IMAGE_TOKENS * BUDGET_BYTES_PER_TOKEN);
 }
 
+/* What the tool has said goes up in the beginning only, and all of a turn with its first message. */
+static void what_compact_history_tells_weighs_what_is_told(void **state)
+{
+    static const char config[] = "{\"max_prompt_tokens\":1000}";
+    json_auto_t *parsed = json_parse_own(config);
+    struct budget budget = made(config, NULL);
+    struct tool_set tools = {0};
+    struct context context = {.run_id = RUN, .config = parsed, .tools = &tools};
+    AUTO_FREE char *said = mem_new_array(char, 9000);
+    size_t told;
+
+    (void)state;
+    memset(said, 'x', 8999);
+    for (int i = 0; i < 4; i++) {
+        struct item_row *row = add(i % 2 ? "mcp_call" : "message", "run_0");
+
+        free(row->body);
+        row->body = i % 2 ? mem_printf("{\"name\":\"a\",\"output\":\"%s\"}", said)
+                          : mem_strdup("{\"content\":[{\"text\":\"hi\"}]}");
+        (void)snprintf(row->role, sizeof(row->role), "%s", i % 2 ? "" : "user");
+        row->status = ITEM_COMPLETED;
+        row->input = i % 2 == 0;
+    }
+    (void)snprintf(add("message", "")->role, sizeof(rows[0].role), "user");
+    assert_true(budget_fit(&budget, &context, items, &count));
+    assert_string_equal(left(), "04");
+    count = 5;
+    for (size_t i = 0; i < count; i++)
+        items[i] = &rows[i];
+    context.compact = true;
+    assert_true(budget_fit(&budget, &context, items, &count));
+    assert_string_equal(left(), "01234");
+    told = context_told_bytes(items, 1, 2);
+    assert_in_range(told, 300, 1000);
+    assert_int_equal(budget.asking, 2 * told + 2 * strlen(rows[0].body) + WEIGHT);
+    /* A message's log goes before the next message, never alone. */
+    budget.prompt = (budget.asking - 1) / BUDGET_BYTES_PER_TOKEN;
+    assert_true(budget_fit(&budget, &context, items, &count));
+    assert_string_equal(left(), "0234");
+}
+
+/* A thread may begin with what an assistant has done. */
+static void a_turn_that_is_over_goes_as_a_whole(void **state)
+{
+    static const char config[] = "{\"max_prompt_tokens\":1000}";
+    json_auto_t *parsed = json_parse_own(config);
+    struct budget budget = made(config, NULL);
+    struct tool_set tools = {0};
+    const struct context context = {
+        .run_id = RUN, .config = parsed, .tools = &tools, .compact = true};
+
+    (void)state;
+    add("mcp_call", "run_0");
+    add("message", "run_0");
+    add("mcp_call", "run_0");
+    for (int i = 0; i < 3; i++) {
+        free(rows[i].body);
+        rows[i].body = mem_strdup(i == 1 ? "{\"content\":[{\"text\":\"hi\"}]}"
+                                         : "{\"name\":\"a\",\"output\":\"x\"}");
+        rows[i].status = ITEM_COMPLETED;
+        (void)snprintf(rows[i].role, sizeof(rows[i].role), "%s", i == 1 ? "assistant" : "");
+    }
+    for (int i = 0; i < 2; i++)
+        (void)snprintf(add("message", "")->role, sizeof(rows[0].role), "user");
+    budget.prompt =
+        (int64_t)(2 * WEIGHT + context_told_bytes(items, 0, 3) - 1) / BUDGET_BYTES_PER_TOKEN;
+    assert_true(budget_fit(&budget, &context, items, &count));
+    assert_string_equal(left(), "0124");
+    budget.prompt = 2 * WEIGHT / BUDGET_BYTES_PER_TOKEN;
+    assert_true(budget_fit(&budget, &context, items, &count));
+    assert_string_equal(left(), "4");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -275,6 +351,8 @@ int main(void)
         cmocka_unit_test_teardown(instructions_and_tools_take_their_part, clear_items),
         cmocka_unit_test_teardown(the_upstreams_counting_corrects_the_estimate, clear_items),
         cmocka_unit_test_teardown(an_upstream_that_counts_nothing_is_always_asked, clear_items),
+        cmocka_unit_test_teardown(what_compact_history_tells_weighs_what_is_told, clear_items),
+        cmocka_unit_test_teardown(a_turn_that_is_over_goes_as_a_whole, clear_items),
         cmocka_unit_test_teardown(an_image_does_not_weigh_what_its_data_do, clear_items),
     };
 
