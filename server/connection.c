@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 
 #include "core/base/clock.h"
+#include "core/base/hash.h"
 #include "core/base/mem.h"
 #include "server/http_internal.h"
 
@@ -40,10 +41,10 @@ static bool peer_address(const struct sockaddr *from, struct in6_addr *ret_addre
 
 static struct http_peer **peer_bucket(struct http *http, const struct in6_addr *address)
 {
-    unsigned hash = 2166136261u;
+    uint32_t hash = HASH_OF_NOTHING;
 
     for (size_t i = 0; i < sizeof(address->s6_addr); i++)
-        hash = (hash ^ address->s6_addr[i]) * 16777619u;
+        hash = hash_byte(hash, address->s6_addr[i]);
     return &http->peers[hash % HTTP_PEER_BUCKETS];
 }
 

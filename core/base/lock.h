@@ -26,7 +26,7 @@ enum lock_rank {
     LOCK_HTTP,         /* server/http.c: live connections */
     LOCK_WORKERS,      /* server/workers.c: what waits for a thread */
     LOCK_STREAM,       /* server/sse.c: hand-over of one connection between its two threads */
-    LOCK_ENGINE,       /* core/run/engine.c: which runs are live here */
+    LOCK_ENGINE,       /* core/run: how many runs are here, their slots, their leases */
     LOCK_TOOL_POOL,    /* core/tool/executor.c: calls waiting for a thread */
     LOCK_TOOL_CHANNEL, /* core/tool/channel.c: one turn's tool output */
     LOCK_VARIABLES,    /* core/tool/variable_memory.c: what a response that is not stored has */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/buf.h"
+#include "core/base/hash.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
 
@@ -227,14 +228,7 @@ json_t *mcp_tools_allowed(const json_t *tools, const json_t *allowed)
 
 static uint32_t hash_of(const char *label, const char *tool)
 {
-    uint32_t hash = 2166136261U;
-
-    for (const char *at = label; *at; at++)
-        hash = (hash ^ (unsigned char)*at) * 16777619U;
-    hash = (hash ^ 0xFFU) * 16777619U;
-    for (const char *at = tool; *at; at++)
-        hash = (hash ^ (unsigned char)*at) * 16777619U;
-    return hash;
+    return hash_add(hash_byte(hash_text(label), 0xFF), tool);
 }
 
 static bool make_plain(char *name)

@@ -9,10 +9,12 @@
 #include <unistd.h>
 
 #include "core/base/clock.h"
+#include "core/base/hash.h"
 #include "core/base/lock.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
 #include "core/run/approval_webhook.h"
+#include "core/run/held_leases.h"
 #include "core/run/run.h"
 #include "core/run/run_hold.h"
 #include "core/tool/variable_memory.h"
@@ -30,13 +32,6 @@ struct engine_loop {
     struct webhook_posts posts;
 };
 
-struct lease {
-    struct engine_lease key;
-    char project[ID_SIZE];
-    bool holds; /* its run waits for answers */
-    struct lease *next;
-};
-
 struct engine {
     struct engine_options options;
     struct engine_loop *loops;
@@ -45,33 +40,22 @@ struct engine {
     atomic_bool draining;
 
     struct slots *slots;
+    struct held_leases *leases;
     struct lock lock;
-    pthread_cond_t idle; /* guarded by lock, as all below: */
-    struct lease *leases[TABLE_SIZE];
-    size_t lease_count;
-    size_t hold_count;
+    pthread_cond_t idle; /* guarded by lock, as the next: */
     struct engine_stats stats;
 };
 
-/* ---- Hashing ---- */
-
-static uint32_t hash_of(const char *text)
-{
-    uint32_t hash = 2166136261u;
-
-    for (; *text; text++)
-        hash = (hash ^ (unsigned char)*text) * 16777619u;
-    return hash;
-}
+/* ---- Tables ---- */
 
 static struct engine_loop *home_of(struct engine *engine, const char *run_id)
 {
-    return &engine->loops[hash_of(run_id) % engine->loop_count];
+    return &engine->loops[hash_text(run_id) % engine->loop_count];
 }
 
 static struct run **slot_of(struct engine_loop *home, const char *run_id)
 {
-    return &home->table[(hash_of(run_id) >> 8) % TABLE_SIZE];
+    return &home->table[(hash_text(run_id) >> 8) % TABLE_SIZE];
 }
 
 static struct run *find_run(struct engine_loop *home, const char *run_id)
@@ -108,6 +92,7 @@ struct engine *engine_new(const struct engine_options *options)
                            options->webhook_count);
     }
     engine->slots = slots_new(&options->slots);
+    engine->leases = held_leases_new();
     lock_init(&engine->lock, LOCK_ENGINE);
     lock_cond_init(&engine->idle);
     return engine;
@@ -140,18 +125,6 @@ static void free_bells(struct engine_loop *home)
     }
 }
 
-static void free_leases(struct engine *engine)
-{
-    for (size_t i = 0; i < TABLE_SIZE; i++) {
-        while (engine->leases[i]) {
-            struct lease *lease = engine->leases[i];
-
-            engine->leases[i] = lease->next;
-            free(lease);
-        }
-    }
-}
-
 void engine_free(struct engine *engine)
 {
     if (!engine)
@@ -164,7 +137,7 @@ void engine_free(struct engine *engine)
         free_bells(&engine->loops[i]);
         webhook_posts_clear(&engine->loops[i].posts);
     }
-    free_leases(engine);
+    held_leases_free(engine->leases);
     slots_free(engine->slots);
     free(engine->loops);
     pthread_cond_destroy(&engine->idle);
@@ -271,7 +244,7 @@ void engine_hang_up(struct run *run)
 
 static struct engine_waiter **waiters_of(struct engine_loop *home, const char *run_id)
 {
-    return &home->waiters[(hash_of(run_id) >> 8) % TABLE_SIZE];
+    return &home->waiters[(hash_text(run_id) >> 8) % TABLE_SIZE];
 }
 
 void engine_wait_for_run(struct engine *engine, struct engine_waiter *waiter)
@@ -353,114 +326,42 @@ struct run *engine_find(struct engine *engine, const char *run_id)
 
 /* ---- Leases ---- */
 
-static struct lease **lease_slot(struct engine *engine, const char *run_id)
-{
-    struct lease **at = &engine->leases[hash_of(run_id) % TABLE_SIZE];
-
-    while (*at && strcmp((*at)->key.run_id, run_id) != 0)
-        at = &(*at)->next;
-    return at;
-}
-
 void engine_lease_add(struct engine *engine, const struct run *run)
 {
-    struct lease *lease = mem_new(struct lease);
-    struct lease **at;
+    struct engine_lease lease = {.fence = run->fence};
 
-    memcpy(lease->key.run_id, run->row.id, ID_SIZE);
-    memcpy(lease->project, run->row.project, ID_SIZE);
-    lease->key.fence = run->fence;
-    lease->holds = run->hold != NULL; /* its questions may be of its first write */
-    lock_acquire(&engine->lock);
-    at = lease_slot(engine, run->row.id);
-    assert(!*at);
-    *at = lease;
-    engine->lease_count++;
-    engine->hold_count += lease->holds;
-    lock_release(&engine->lock);
+    memcpy(lease.run_id, run->row.id, ID_SIZE);
+    /* Its questions may be of its first write. */
+    held_leases_add(engine->leases, run->row.project, &lease, run->hold != NULL);
 }
 
 void engine_lease_drop(struct engine *engine, const struct run *run)
 {
-    struct lease **at;
-    struct lease *lease;
-
-    lock_acquire(&engine->lock);
-    at = lease_slot(engine, run->row.id);
-    lease = *at;
-    if (lease) {
-        *at = lease->next;
-        engine->lease_count--;
-        engine->hold_count -= lease->holds;
-    }
-    lock_release(&engine->lock);
-    free(lease);
+    held_leases_drop(engine->leases, run->row.id);
 }
 
 bool engine_hold_add(struct engine *engine, const struct run *run)
 {
-    struct lease *lease;
-
     if (!slots_hold(engine->slots, run->row.project))
         return false;
-    lock_acquire(&engine->lock);
-    lease = *lease_slot(engine, run->row.id);
-    if (lease && !lease->holds) {
-        lease->holds = true;
-        engine->hold_count++;
-    }
-    lock_release(&engine->lock);
+    held_leases_set_waiting(engine->leases, run->row.id, true);
     return true;
 }
 
 void engine_hold_drop(struct engine *engine, const struct run *run)
 {
-    struct lease *lease;
-
-    lock_acquire(&engine->lock);
-    lease = *lease_slot(engine, run->row.id);
-    if (lease && lease->holds) {
-        lease->holds = false;
-        engine->hold_count--;
-    }
-    lock_release(&engine->lock);
+    held_leases_set_waiting(engine->leases, run->row.id, false);
     slots_go_on(engine->slots, run->row.project);
 }
 
 size_t engine_holding(struct engine *engine, struct engine_holder **ret_holders)
 {
-    struct engine_holder *holders;
-    size_t count = 0;
-
-    lock_acquire(&engine->lock);
-    holders = mem_new_array(struct engine_holder, engine->hold_count + 1);
-    for (size_t i = 0; engine->hold_count && i < TABLE_SIZE; i++) {
-        for (struct lease *lease = engine->leases[i]; lease; lease = lease->next) {
-            if (!lease->holds)
-                continue;
-            memcpy(holders[count].project, lease->project, ID_SIZE);
-            memcpy(holders[count++].run_id, lease->key.run_id, ID_SIZE);
-        }
-    }
-    lock_release(&engine->lock);
-    *ret_holders = holders;
-    return count;
+    return held_leases_waiting(engine->leases, ret_holders);
 }
 
 size_t engine_leases(struct engine *engine, struct engine_lease **ret_leases)
 {
-    struct engine_lease *leases;
-    size_t count = 0;
-
-    lock_acquire(&engine->lock);
-    leases = mem_new_array(struct engine_lease, engine->lease_count);
-    for (size_t i = 0; i < TABLE_SIZE; i++) {
-        for (struct lease *lease = engine->leases[i]; lease; lease = lease->next)
-            leases[count++] = lease->key;
-    }
-    lock_release(&engine->lock);
-    *ret_leases = leases;
-    return count;
+    return held_leases_list(engine->leases, ret_leases);
 }
 
 /* ---- Coming and going ---- */
@@ -817,11 +718,8 @@ void engine_cancel(struct engine *engine, const char *run_id)
 
 bool engine_look(struct engine *engine, const char *run_id)
 {
-    bool here;
+    bool here = held_leases_has(engine->leases, run_id);
 
-    lock_acquire(&engine->lock);
-    here = *lease_slot(engine, run_id);
-    lock_release(&engine->lock);
     if (here)
         send_message(message_new(engine, run_id, MESSAGE_LOOK));
     return here;

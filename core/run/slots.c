@@ -3,6 +3,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "core/base/hash.h"
 #include "core/base/lock.h"
 #include "core/base/mem.h"
 
@@ -62,12 +63,8 @@ void slots_free(struct slots *slots)
 static struct share **share_slot_locked(struct slots *slots, const char *project)
     REQUIRES(slots->lock)
 {
-    uint32_t hash = 2166136261u;
-    struct share **at;
+    struct share **at = &slots->shares[hash_text(project) % TABLE_SIZE];
 
-    for (const char *letter = project; *letter; letter++)
-        hash = (hash ^ (unsigned char)*letter) * 16777619u;
-    at = &slots->shares[hash % TABLE_SIZE];
     while (*at && strcmp((*at)->project, project) != 0)
         at = &(*at)->next;
     return at;

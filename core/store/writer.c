@@ -6,6 +6,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/fault.h"
+#include "core/base/hash.h"
 #include "core/base/lock.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
@@ -103,16 +104,6 @@ struct run_write *run_write_failure(const struct run_write *refused)
 
 /* ---- The queue ---- */
 
-/* FNV-1a. */
-static uint32_t hash_of(const char *run_id)
-{
-    uint32_t hash = 2166136261u;
-
-    for (; *run_id; run_id++)
-        hash = (hash ^ (unsigned char)*run_id) * 16777619u;
-    return hash;
-}
-
 static size_t text_size(const char *text)
 {
     return text ? strlen(text) : 0;
@@ -150,7 +141,7 @@ void store_write(struct store *store, struct run_write *write)
     struct writer *writer;
     bool wake;
 
-    write->hash = hash_of(write->run_id);
+    write->hash = hash_text(write->run_id);
     write->size = size_of(write);
     writer = &store->writers[write->hash % store->writer_count];
     write->next = NULL;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/hash.h"
 #include "core/base/lock.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
@@ -71,11 +72,7 @@ struct tool_executor {
 
 static struct lane **bucket_of(struct tool_executor *executor, const char *run)
 {
-    uint32_t hash = 2166136261u;
-
-    for (; *run; run++)
-        hash = (hash ^ (unsigned char)*run) * 16777619u;
-    return &executor->buckets[hash % BUCKETS];
+    return &executor->buckets[hash_text(run) % BUCKETS];
 }
 
 static void circle_append_locked(struct tool_executor *executor, struct lane *lane)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/clock.h"
+#include "core/base/hash.h"
 #include "core/base/json.h"
 #include "core/base/lock.h"
 #include "core/base/mem.h"
@@ -31,12 +32,8 @@ struct variable_share {
 static struct variable_share **share_at_locked(struct variable_budget *budget,
                                                const char *project) REQUIRES(budget->lock)
 {
-    uint32_t hash = 2166136261u; /* FNV-1a */
-    struct variable_share **at;
+    struct variable_share **at = &budget->shares[hash_text(project) % VARIABLE_SHARE_BUCKETS];
 
-    for (const char *byte = project; *byte; byte++)
-        hash = (hash ^ (unsigned char)*byte) * 16777619u;
-    at = &budget->shares[hash % VARIABLE_SHARE_BUCKETS];
     while (*at && strcmp((*at)->project, project) != 0)
         at = &(*at)->next;
     return at;

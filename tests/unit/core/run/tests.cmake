@@ -11,6 +11,7 @@ target_compile_definitions(test_core_run_chain_log PRIVATE
 unit_test(core/run/context core_run)
 unit_test(core/run/context_fit core_run)
 unit_test(core/run/context_responses core_run)
+unit_test(core/run/held_leases core_run)
 unit_test(core/run/input_text core_run)
 unit_test(core/run/tool_set core_run)
 unit_test(core/run/tool_settings core_run)
