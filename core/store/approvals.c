@@ -4,6 +4,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/mem.h"
+#include "core/store/approval_cover.h"
 #include "core/store/approval_results.h"
 #include "core/store/approval_sql.h"
 #include "core/store/batch.h"
@@ -198,67 +199,24 @@ static enum err_code put_answers(struct db *db, const char *project, const char 
     return rc ? rc : approval_results_apply(db, project, ids, count, err);
 }
 
-/* clang-format off */
-
-#define IS_FOR_QUESTION \
-    "g.project_id = $1 AND g.match = 'pattern' AND g.definition = w.definition" \
-    " AND g.tool = w.memory::json ->> 'tool' AND g.type = w.memory::json ->> 'type'" \
-    " AND g.scope_id = w.memory::json -> 'scopes' ->> g.scope"
-
-/* clang-format on */
-
-/* What waits for nothing but what is allowed now need not be asked any more; a call that its policy asks
- * about waits for more. One that somebody else
- * has locked is being decided. */
-static enum err_code cover_pending(struct db *db, const char *project,
-                                   const struct approval_grants *grants, struct err *err)
-{
-    static const struct db_statement cover = {
-        "approvals_cover",
-        "UPDATE approvals a SET status = 'approved', decided_at = $3"
-        " WHERE a.project_id = $1 AND a.id = ANY (ARRAY("
-        "  SELECT w.id FROM approvals w WHERE w.project_id = $1 AND w.status = 'pending'"
-        "   AND w.kind = 'permission' AND w.policy = 'auto' AND w.run_id LIKE 'resp%'"
-        "   AND ((w.used_by IS NULL AND NOT EXISTS (SELECT FROM runs r"
-        "     WHERE r.project_id = w.project_id AND r.id = w.run_id"
-        "     AND r.status IN ('failed', 'cancelled', 'expired')))"
-        "    OR (w.used_by = w.run_id AND EXISTS (SELECT FROM runs r"
-        "     WHERE r.project_id = w.project_id AND r.id = w.run_id"
-        "     AND r.status IN ('queued', 'in_progress'))))"
-        "   AND EXISTS (SELECT FROM approval_grants g WHERE g.id = ANY ($2::text[])"
-        "    AND g.approve AND " IS_FOR_QUESTION ")"
-        "   AND NOT EXISTS (SELECT FROM"
-        "    json_array_elements_text(w.memory::json -> 'patterns') p (words)"
-        "    WHERE NOT coalesce((SELECT bool_and(g.approve) FROM approval_grants g"
-        "     WHERE " IS_FOR_QUESTION " AND (g.expires_at IS NULL OR g.expires_at > $3)"
-        "     AND " GRANT_COVERS("p.words") "), false))"
-                                            "  FOR UPDATE OF w SKIP LOCKED))"};
-    AUTO_FREE const char **ids = mem_new_array(const char *, grants->count + 1);
-    AUTO_DB_ARGS args = {0};
-
-    for (size_t i = 0; i < grants->count; i++)
-        ids[i] = grants->rows[i].id;
-    db_arg_text(&args, project);
-    db_arg_texts(&args, ids, grants->count);
-    db_arg_int(&args, clock_wall_us());
-    return db_exec(db, &cover, &args, NULL, err);
-}
-
+/* `run_id`: of the caller, as approvals_cover(). */
 static enum err_code put_grants(struct db *db, const char *project,
-                                const struct approval_grants *grants, struct err *err)
+                                const struct approval_grants *grants, const char *run_id,
+                                size_t *ret_own, struct err *err)
 {
     enum err_code rc;
     const struct put_owner owner = {.project = project, .run_id = ""};
     AUTO_BATCH batch = {0};
     AUTO_DB_ARGS args = {0};
 
+    *ret_own = 0;
     if (!grants || !grants->count)
         return ERR_OK;
     for (size_t i = 0; i < grants->count; i++)
         grant_add(&batch, &owner, &grants->rows[i]);
     batch_finish(&batch, &args);
     rc = db_exec(db, &grants_put, &args, NULL, err);
-    return rc ? rc : cover_pending(db, project, grants, err);
+    return rc ? rc : approvals_cover(db, project, grants, run_id, ret_own, err);
 }
 
 enum err_code approvals_take(struct db *db, const char *project, const char *response_id,
@@ -267,6 +225,7 @@ enum err_code approvals_take(struct db *db, const char *project, const char *res
 {
     AUTO_FREE const char **ids = mem_new_array(const char *, count + 1);
     AUTO_DB_ROWS *rows = NULL;
+    size_t none;
     enum err_code rc;
 
     if (!count)
@@ -278,7 +237,7 @@ enum err_code approvals_take(struct db *db, const char *project, const char *res
         rc = check_locked(rows, answers, count, err);
     if (!rc)
         rc = put_answers(db, project, response_id, answers, count, err);
-    return rc ? rc : put_grants(db, project, grants, err);
+    return rc ? rc : put_grants(db, project, grants, "", &none, err);
 }
 
 enum err_code store_approvals_take(struct store *store, const char *project,
@@ -365,6 +324,7 @@ static enum err_code decide(struct store *store, const char *project,
 {
     enum approval_status status;
     AUTO_DB *db = NULL;
+    size_t none;
     enum err_code rc = db_begin(store, &db, err);
 
     if (!rc)
@@ -372,7 +332,7 @@ static enum err_code decide(struct store *store, const char *project,
     if (!rc)
         rc = put_answers(db, project, "", answer, 1, err);
     if (!rc)
-        rc = put_grants(db, project, grants, err);
+        rc = put_grants(db, project, grants, "", &none, err);
     return rc ? rc : db_commit(db, err);
 }
 
@@ -421,6 +381,7 @@ enum err_code approvals_decide_of_run(struct db *db, const char *project, const 
     AUTO_FREE const char **ids = mem_new_array(const char *, count + 1);
     AUTO_FREE struct approval_answer *first = mem_new_array(struct approval_answer, count + 1);
     AUTO_DB_ROWS *rows = NULL;
+    size_t own = 0;
     enum err_code rc;
 
     for (size_t i = 0; i < count; i++)
@@ -430,7 +391,11 @@ enum err_code approvals_decide_of_run(struct db *db, const char *project, const 
         rc = find_first(rows, run_id, answers, count, grants, first, ret_first, err);
     if (!rc)
         rc = put_answers(db, project, run_id, first, *ret_first, err);
-    return rc ? rc : put_grants(db, project, grants, err);
+    if (!rc)
+        rc = put_grants(db, project, grants, run_id, &own, err);
+    if (!rc)
+        *ret_first += own;
+    return rc;
 }
 
 static enum err_code check_repeat(const struct db_rows *rows,

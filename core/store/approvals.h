@@ -45,8 +45,8 @@ struct approval_answer {
         seen_used; /* it had been taken up when the question was read; otherwise a race is lost */
 };
 
-/* What is remembered of answers, with them. What it covers of other questions of responses that wait for
- * a permission is approved in the same transaction. */
+/* What is remembered of answers, with them. What it covers of other questions that wait for a permission
+ * is approved in the same transaction (approval_cover.h). */
 struct approval_grants {
     struct grant_row *rows;
     size_t count;

@@ -108,5 +108,8 @@ enum err_code commit_proven(struct db *db, const struct commit_proof *proof, str
 
     if (rc != ERR_STORE || failed_before || db->connection)
         return rc;
-    return was_committed(db->store, proof, db->deadline_ns) ? ERR_OK : rc;
+    if (!was_committed(db->store, proof, db->deadline_ns))
+        return rc;
+    db_tell_wakes(db);
+    return ERR_OK;
 }

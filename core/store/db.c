@@ -253,6 +253,30 @@ static enum err_code run_one(struct db *db, const struct db_statement *statement
     return ERR_OK;
 }
 
+void db_wake(struct db *db, enum wakeup_kind kind, const char *run_id)
+{
+    struct wakeup *wake;
+
+    assert(db->begun);
+    db->wakes = mem_resize(db->wakes, db->wake_count + 1, sizeof(*db->wakes));
+    wake = &db->wakes[db->wake_count++];
+    *wake = (struct wakeup){.kind = kind};
+    (void)snprintf(wake->run_id, sizeof(wake->run_id), "%s", run_id ? run_id : "");
+}
+
+static void forget_wakes(struct db *db)
+{
+    free(TAKE(db->wakes));
+    db->wake_count = 0;
+}
+
+void db_tell_wakes(struct db *db)
+{
+    for (size_t i = 0; i < db->wake_count; i++)
+        store_wake_all(db->store, db->wakes[i].kind, db->wakes[i].run_id);
+    forget_wakes(db);
+}
+
 enum err_code db_commit(struct db *db, struct err *err)
 {
     PGresult *result;
@@ -276,6 +300,7 @@ enum err_code db_commit(struct db *db, struct err *err)
         drop_connection(db);
         return err_set(err, ERR_STORE, "the database connection broke at COMMIT (fault)");
     }
+    db_tell_wakes(db);
     return ERR_OK;
 }
 
@@ -289,6 +314,7 @@ void db_end(struct db *db)
         PQclear(result);
     db->begun = false;
     db->sent = false;
+    forget_wakes(db);
     release_connection(db);
 }
 

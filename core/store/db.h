@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "core/base/err.h"
+#include "core/store/wakeups.h"
 
 /*
  * db.h -- one thread's connection, for the functions of core/store only.
@@ -70,6 +71,9 @@ enum err_code db_begin(struct store *store, struct db **ret_db, struct err *err)
 void db_allow_time(struct db *db);
 enum err_code db_commit(struct db *db, struct err *err) MUST_CHECK;
 void db_end(struct db *db); /* NULL is fine */
+
+/* Once what was done is committed, and only then, all nodes hear of it, this one too. */
+void db_wake(struct db *db, enum wakeup_kind kind, const char *run_id);
 
 static inline void db_end_local(struct db **db)
 {

@@ -4,6 +4,7 @@
 #include "core/base/clock.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/store/approval_cover.h"
 #include "core/store/approval_sql.h"
 #include "core/store/columns.h"
 #include "core/store/commit.h"
@@ -368,38 +369,13 @@ static enum err_code waits_for_others(struct db *db, const struct submission *su
     return ERR_OK;
 }
 
-/* The run as it is shown requires what is still open. The caller frees. */
-static char *action_without(const struct run_row *run, const struct submission *submission)
-{
-    json_auto_t *action = json_parse_own(run->required_action);
-    json_t *calls =
-        json_object_get(json_object_get(action, "submit_tool_outputs"), "tool_calls");
-
-    for (size_t i = json_array_size(calls); i-- > 0;) {
-        const json_t *call = json_array_get(calls, i);
-
-        if (count_answers(submission, json_get_string(call, "id", "")))
-            json_array_remove(calls, i);
-    }
-    return json_text(action);
-}
-
 static enum err_code require_others(struct db *db, const struct submission *submission,
-                                    const struct run_row *run, struct err *err)
+                                    struct err *err)
 {
-    static const struct db_statement put = {
-        "decide_require_others",
-        "UPDATE runs SET required_action = $3 WHERE project_id = $1 AND id = $2"};
-    AUTO_FREE char *action = action_without(run, submission);
-    AUTO_DB_ARGS args = {0};
     enum err_code rc = store_answers(db, submission, err);
 
-    if (rc)
-        return rc;
-    db_arg_text(&args, submission->project);
-    db_arg_text(&args, submission->run_id);
-    db_arg_text(&args, action);
-    rc = db_exec(db, &put, &args, NULL, err);
+    if (!rc)
+        rc = runs_require_rest(db, submission->project, &submission->run_id, 1, err);
     return rc ? rc : db_commit(db, err);
 }
 
@@ -425,8 +401,7 @@ static enum err_code decide_in(struct db *db, const struct submission *submissio
     if (rc)
         return rc;
     *ret_goes_on = !others;
-    return others ? require_others(db, submission, &load->run, err)
-                  : accept(db, submission, load, err);
+    return others ? require_others(db, submission, err) : accept(db, submission, load, err);
 }
 
 enum err_code store_run_decide(struct store *store, const struct submission *submission,

@@ -25,7 +25,9 @@ struct db {
     bool begun;                    /* between db_begin() and db_end() */
     bool sent;                     /* BEGIN has gone out and is not undone or done yet */
     bool failed;                   /* the transaction can only be rolled back */
-    struct db *next, **link;       /* store->dbs */
+    struct wakeup *wakes;          /* for when it is committed */
+    size_t wake_count;
+    struct db *next, **link; /* store->dbs */
 };
 
 struct store {
@@ -57,6 +59,9 @@ void store_note_silent(struct store *store);
 /* A connection of this store, pooled or not as it is. */
 enum err_code store_connect(struct store *store, uint64_t deadline_ns,
                             struct connection **ret_connection, struct err *err) MUST_CHECK;
+
+/* What db_wake() was given: it is committed. db_commit() does it when it says so itself. */
+void db_tell_wakes(struct db *db);
 
 struct db *db_of_thread(struct store *store);
 void db_free(struct db *db); /* unlinks it; REQUIRES nothing held */

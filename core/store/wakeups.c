@@ -181,6 +181,21 @@ void store_wake_others(struct store *store, enum wakeup_kind kind, const char *r
         tell(store->wakeups, EVERYBODY, kind, run_id);
 }
 
+void store_wake_all(struct store *store, enum wakeup_kind kind, const char *run_id)
+{
+    struct wakeups *wakeups = store->wakeups;
+    struct wakeup wakeup = {.kind = kind};
+    bool started;
+
+    lock_acquire(&wakeups->lock);
+    started = wakeups->started;
+    lock_release(&wakeups->lock);
+    (void)snprintf(wakeup.run_id, sizeof(wakeup.run_id), "%s", run_id ? run_id : "");
+    if (started)
+        wakeups->heard(wakeups->arg, &wakeup);
+    store_wake_others(store, kind, run_id);
+}
+
 void store_wake_followed(struct store *store, const char *project, const char *run_id)
 {
     struct hint *hint;

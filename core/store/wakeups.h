@@ -40,7 +40,7 @@ struct wakeup {
     char node[ID_SIZE];
 };
 
-/* Called on the thread that listens; it must not wait for anything. */
+/* Called on the thread that listens, or on that of store_wake_all(); it must not wait for anything. */
 typedef void wakeup_heard(void *arg, const struct wakeup *wakeup);
 
 enum err_code store_wakeups_start(struct store *store, wakeup_heard *heard, void *arg,
@@ -61,6 +61,9 @@ void store_wake_followed(struct store *store, const char *project, const char *r
 
 /* All other nodes, if there are any. */
 void store_wake_others(struct store *store, enum wakeup_kind kind, const char *run_id);
+
+/* This node as well, on the calling thread: of those that end before store_wakeups_stop(). */
+void store_wake_all(struct store *store, enum wakeup_kind kind, const char *run_id);
 
 /* Whether there are others, as far as we know. */
 bool store_has_peers(const struct store *store);

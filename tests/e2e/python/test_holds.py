@@ -343,6 +343,32 @@ def test_F44_another_node_may_take_the_answer(start_fault_server, upstream, log)
     assert log.lines() == ["call_1"]
 
 
+def held_outside(server, upstream, log):
+    """A response of ada's that holds for a place outside."""
+    asks_for(upstream, call("test_outside", path=log.name, paths=["shared:/docs/a"], text="r"))
+    body = {"model": "demo", "input": "go", "tools": [OPEN], "user": "ada", **hold()}
+    return Asking(lambda: server.http().post("/v1/responses", json=body, timeout=60).json())
+
+
+def test_F44_F84_an_answer_to_another_is_heard_by_all_that_it_covers(start_fault_server, upstream, log):
+    """On this node and on another; the keepers would look after five minutes."""
+    first = start_fault_server(lease_ttl=900)
+    second = start_fault_server(url=first.settings["database_url"], lease_ttl=900)
+    http = second.http()
+    asking = [held_outside(server, upstream, log) for server in (first, second)]
+    asks_for(upstream, call("test_outside", path=log.name, paths=["shared:/docs/a"], text="r"))
+    asked = http.post("/v1/responses", json={"model": "demo", "input": "go", "tools": [OPEN],
+                                             "user": "ada"}).json()
+    open = eventually(lambda: pending_of(http), lambda open: len(open) == 3)
+    assert {one["used_by"] for one in open} == {None} | {
+        one["run_id"] for one in open if one["run_id"] != asked["id"]}
+    assert log.lines() == []
+    decide(http, asked["output"][-1]["id"], remember={"match": "pattern", "scope": "user"})
+    for one in asking:
+        assert one.ended()["status"] == "completed"
+    assert len(log.lines()) == 2  # the third goes on with the next request
+
+
 def test_F44_an_answer_that_nobody_tells_is_found(start_fault_server, upstream, log):
     """The hint to the node that waits gets lost: its next renewal finds the answer."""
     first = start_fault_server()

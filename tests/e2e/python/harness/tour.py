@@ -292,6 +292,25 @@ class Tour:
                 {"tool_call_id": call["id"], "output": "false"} for call in calls[1:]]}, (200, 400))
         assert self.settle(path, *FINAL)["status"] in ("completed", "failed")
 
+    def covered_run(self):
+        """Two runs of an assistant ask for the same; what is remembered of one answers the other."""
+        assistant = self.ask("POST", "/assistants", {"model": "demo", "tools": [
+            {"type": "mcp", "server_label": "test", "server_url": "builtin:test"}]})["id"]
+        paths = []
+        for _ in range(2):
+            run = self.ask("POST", "/threads/runs", {"assistant_id": assistant, "thread": {
+                "messages": [{"role": "user", "content": "outside"}]}})
+            paths.append(f"/threads/{run['thread_id']}/runs/{run['id']}")
+        actions = [self.settle(path, "requires_action", *FINAL)["required_action"] for path in paths]
+        for action in actions[:1]:
+            for call in action["submit_tool_outputs"]["tool_calls"] if action else []:
+                self.ask("POST", f"/runnel/approvals/{call['id']}", {
+                    "approve": True, "remember": {"match": "pattern", "scope": "assistant"}})
+        for path, action in zip(paths, actions):
+            # One that has failed asks nobody, and allows nothing.
+            if action and actions[0]:
+                assert self.settle(path, *FINAL)["status"] in ("completed", "failed")
+
     def results(self):
         """The answer about a result, through the list and with a response."""
         tools = [{"type": "mcp", "server_label": "basic", "server_url": "builtin:basic"}]
@@ -312,6 +331,9 @@ class Tour:
                             {"name": "datetime", "id": "call_1", "arguments": {}}]}},
                         *WEATHER_RULES[:1], {"match": {"tool": "get_weather"},
                                              **WEATHER_RULES[1]},
+                        {"match": {"user": "outside"}, "answer": {"tool_calls": [
+                            {"name": "test_outside", "id": "call_1", "arguments": {
+                                "path": "/dev/null", "paths": ["shared:/docs/a"], "text": "r"}}]}},
                         {"match": {"user": "slowly"}, "answer": {"text": ANSWER, "delay_ms": 60000}},
                         {"answer": {"text": ANSWER}})
         self.assistants()
@@ -324,3 +346,4 @@ class Tour:
         self.results()
         self.variables()
         self.decided_run()
+        self.covered_run()

@@ -212,6 +212,16 @@ static void who_comes_greets_those_who_are_there(void **state)
 
 /* ---- Two ---- */
 
+/* At once: the database passes nothing on to who said it. */
+static void what_is_for_all_is_heard_here_too(void **state)
+{
+    (void)state;
+    store_wake_all(second.store, WAKEUP_LOOK, "resp_for_all");
+    assert_true(unheard_of(&second) >= 1);
+    assert_true(hears(&second, WAKEUP_LOOK, "resp_for_all"));
+    assert_true(hears(&first, WAKEUP_LOOK, "resp_for_all"));
+}
+
 static void what_is_told_together_is_one_notice(void **state)
 {
     PGconn *connection = eavesdrop();
@@ -458,6 +468,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_node_that_is_alone_tells_nobody),
         cmocka_unit_test(who_comes_greets_those_who_are_there),
+        cmocka_unit_test(what_is_for_all_is_heard_here_too),
         cmocka_unit_test(what_is_told_together_is_one_notice),
         cmocka_unit_test(much_is_told_in_pieces),
         cmocka_unit_test(the_owner_hears_of_a_cancel),

@@ -1,0 +1,273 @@
+#include "core/store/approval_cover.h"
+
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/mem.h"
+#include "core/store/grant_sql.h"
+
+/* What a client would have submitted. */
+#define APPROVAL "{\"approve\":true}"
+
+/* clang-format off */
+
+#define IS_FOR_QUESTION \
+    "g.project_id = $1 AND g.match = 'pattern' AND g.definition = w.definition" \
+    " AND g.tool = w.memory::json ->> 'tool' AND g.type = w.memory::json ->> 'type'" \
+    " AND g.scope_id = w.memory::json -> 'scopes' ->> g.scope"
+
+/* FROM approvals w: one of the grants $2 is for it, and all grants together cover it at $3. */
+#define IS_COVERED \
+    "w.project_id = $1 AND w.status = 'pending' AND w.kind = 'permission' AND w.policy = 'auto'" \
+    " AND EXISTS (SELECT FROM approval_grants g WHERE g.id = ANY ($2::text[])" \
+    "  AND g.approve AND " IS_FOR_QUESTION ")" \
+    " AND NOT EXISTS (SELECT FROM" \
+    "  json_array_elements_text(w.memory::json -> 'patterns') p (words)" \
+    "  WHERE NOT coalesce((SELECT bool_and(g.approve) FROM approval_grants g" \
+    "   WHERE " IS_FOR_QUESTION " AND (g.expires_at IS NULL OR g.expires_at > $3)" \
+    "   AND " GRANT_COVERS("p.words") "), false))"
+
+#define RUN_OF_IT "SELECT FROM runs r WHERE r.project_id = w.project_id AND r.id = w.run_id"
+
+/* A response: left for the next one, or held by its own. */
+#define IS_OPEN \
+    "CASE WHEN w.used_by IS NULL" \
+    " THEN NOT EXISTS (" RUN_OF_IT " AND r.status IN ('failed', 'cancelled', 'expired'))" \
+    " ELSE w.used_by = w.run_id" \
+    "  AND EXISTS (" RUN_OF_IT " AND r.status IN ('queued', 'in_progress')) END"
+
+/* A run of a thread that is not about to expire. */
+#define IS_REQUIRED \
+    "EXISTS (" RUN_OF_IT " AND r.status = 'requires_action'" \
+    " AND (r.expires_at IS NULL OR r.expires_at > $3))"
+
+/* clang-format on */
+
+/* Allocated as large as the answers that fill them; the texts are those of rows. */
+struct covered {
+    const char **call_ids; /* of runs of threads */
+    const char **call_runs;
+    size_t call_count;
+    const char **others; /* these runs without the caller's, each once */
+    size_t other_count;
+};
+
+static void covered_clear(struct covered *covered)
+{
+    free(covered->call_ids);
+    free(covered->call_runs);
+    free(covered->others);
+}
+
+static void add_grants(struct db_args *args, const struct approval_grants *grants)
+{
+    const char **ids = mem_new_array(const char *, grants->count + 1);
+
+    for (size_t i = 0; i < grants->count; i++)
+        ids[i] = grants->rows[i].id;
+    db_arg_texts(args, ids, grants->count);
+    free(ids);
+}
+
+/* ---- What is covered ---- */
+
+/* A statement of its own: what is read of a run afterwards is true as long as its lease is ours. */
+static enum err_code lock_runs(struct db *db, const char *project,
+                               const struct approval_grants *grants, const char *run_id,
+                               struct db_rows **ret_rows, struct err *err)
+{
+    static const struct db_statement lock = {
+        "cover_lock_runs",
+        "SELECT l.run_id FROM run_leases l WHERE l.project_id = $1 AND l.owner IS NULL"
+        " AND l.run_id = ANY (ARRAY(SELECT w.run_id FROM approvals w"
+        "  WHERE w.run_id LIKE 'run%' AND " IS_COVERED " AND " IS_REQUIRED "))"
+        " ORDER BY l.run_id <> $4, l.run_id LIMIT $5 FOR UPDATE SKIP LOCKED"};
+    AUTO_DB_ARGS args = {0};
+
+    db_arg_text(&args, project);
+    add_grants(&args, grants);
+    db_arg_int(&args, clock_wall_us());
+    db_arg_text(&args, run_id);
+    db_arg_int(&args, COVER_RUN_LIMIT);
+    return db_exec(db, &lock, &args, ret_rows, err);
+}
+
+/* As an answer decides them; a run of a thread takes its own up. */
+static enum err_code decide(struct db *db, const char *project,
+                            const struct approval_grants *grants, const struct db_rows *runs,
+                            struct db_rows **ret_rows, struct err *err)
+{
+    static const struct db_statement cover = {
+        "approvals_cover",
+        "UPDATE approvals a SET status = 'approved', decided_at = $3,"
+        "  used_by = CASE WHEN a.run_id LIKE 'run%' THEN a.run_id ELSE a.used_by END"
+        " WHERE a.project_id = $1 AND a.id = ANY (ARRAY(SELECT w.id FROM approvals w"
+        "  WHERE " IS_COVERED "   AND CASE WHEN w.run_id LIKE 'run%' THEN w.run_id = ANY "
+        "($4::text[]) AND " IS_REQUIRED "    ELSE " IS_OPEN " END FOR UPDATE OF w SKIP LOCKED))"
+        " RETURNING a.id, a.run_id, a.run_id LIKE 'run%', coalesce(a.used_by = a.run_id, "
+        "false)"};
+    AUTO_FREE const char **run_ids = mem_new_array(const char *, db_count(runs) + 1);
+    AUTO_DB_ARGS args = {0};
+
+    for (size_t i = 0; i < db_count(runs); i++)
+        run_ids[i] = db_text(runs, i, 0);
+    db_arg_text(&args, project);
+    add_grants(&args, grants);
+    db_arg_int(&args, clock_wall_us());
+    db_arg_texts(&args, run_ids, db_count(runs));
+    return db_exec(db, &cover, &args, ret_rows, err);
+}
+
+static void sort_covered(struct db *db, const struct db_rows *rows, struct covered *covered)
+{
+    size_t count = db_count(rows);
+
+    covered->call_ids = mem_new_array(const char *, count + 1);
+    covered->call_runs = mem_new_array(const char *, count + 1);
+    for (size_t i = 0; i < count; i++) {
+        if (db_bool(rows, i, 2)) {
+            covered->call_ids[covered->call_count] = db_text(rows, i, 0);
+            covered->call_runs[covered->call_count++] = db_text(rows, i, 1);
+        } else if (db_bool(rows, i, 3)) {
+            db_wake(db, WAKEUP_LOOK, db_text(rows, i, 1));
+        }
+    }
+}
+
+/* ---- Runs of threads ---- */
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static size_t split_own(struct covered *covered, const char *run_id)
+{
+    size_t own = 0;
+
+    covered->others = mem_new_array(const char *, covered->call_count + 1);
+    memcpy(covered->others, covered->call_runs, covered->call_count * sizeof(*covered->others));
+    qsort(covered->others, covered->call_count, sizeof(*covered->others), by_text);
+    for (size_t i = 0; i < covered->call_count; i++) {
+        const char *one = covered->others[i];
+
+        if (strcmp(one, run_id) == 0)
+            own++;
+        else if (i == 0 || strcmp(one, covered->others[i - 1]) != 0)
+            covered->others[covered->other_count++] = one;
+    }
+    return own;
+}
+
+static enum err_code answer_calls(struct db *db, const char *project,
+                                  const struct covered *covered, struct err *err)
+{
+    static const struct db_statement answer = {
+        "cover_answer_calls",
+        "UPDATE tool_calls c SET output = $4, state = 'done'"
+        " FROM unnest($2::text[], $3::text[]) u (run_id, call_id)"
+        " WHERE c.project_id = $1 AND c.run_id = u.run_id AND c.call_id = u.call_id"
+        " AND c.client AND c.state = 'waiting'"};
+    AUTO_DB_ARGS args = {0};
+
+    db_arg_text(&args, project);
+    db_arg_texts(&args, covered->call_runs, covered->call_count);
+    db_arg_texts(&args, covered->call_ids, covered->call_count);
+    db_arg_text(&args, APPROVAL);
+    return db_exec(db, &answer, &args, NULL, err);
+}
+
+/* Nobody has submitted anything: there is nothing to repeat. */
+static enum err_code go_on(struct db *db, const char *project, const struct covered *covered,
+                           struct err *err)
+{
+    static const struct db_statement move = {
+        "cover_go_on",
+        "WITH moved AS (UPDATE runs r SET status = 'queued', required_action = NULL,"
+        "   submit_hash = NULL"
+        "  WHERE r.project_id = $1 AND r.id = ANY ($2::text[]) AND r.status = 'requires_action'"
+        "   AND NOT EXISTS (SELECT FROM tool_calls c WHERE c.project_id = r.project_id"
+        "    AND c.run_id = r.id AND c.client AND c.state = 'waiting')"
+        "  RETURNING r.project_id, r.id)"
+        " UPDATE run_leases l SET wait_until = NULL FROM moved m"
+        " WHERE l.project_id = m.project_id AND l.run_id = m.id RETURNING l.run_id"};
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    db_arg_text(&args, project);
+    db_arg_texts(&args, covered->others, covered->other_count);
+    rc = db_exec(db, &move, &args, &rows, err);
+    if (!rc && db_count(rows))
+        db_wake(db, WAKEUP_CLAIM, NULL);
+    return rc;
+}
+
+enum err_code runs_require_rest(struct db *db, const char *project, const char *const *run_ids,
+                                size_t count, struct err *err)
+{
+    static const struct db_statement put = {
+        "runs_require_rest",
+        "UPDATE runs r SET required_action = json_build_object('type', 'submit_tool_outputs',"
+        "  'submit_tool_outputs', json_build_object('tool_calls', coalesce("
+        "   (SELECT json_agg(a.call ORDER BY a.n) FROM json_array_elements("
+        "     r.required_action::json #> '{submit_tool_outputs,tool_calls}')"
+        "     WITH ORDINALITY a (call, n)"
+        "    WHERE EXISTS (SELECT FROM tool_calls c WHERE c.project_id = r.project_id"
+        "     AND c.run_id = r.id AND c.call_id = a.call ->> 'id'"
+        "     AND c.client AND c.state = 'waiting')), '[]')))::text"
+        " WHERE r.project_id = $1 AND r.id = ANY ($2::text[]) AND r.status = "
+        "'requires_action'"};
+    AUTO_DB_ARGS args = {0};
+
+    db_arg_text(&args, project);
+    db_arg_texts(&args, run_ids, count);
+    return db_exec(db, &put, &args, NULL, err);
+}
+
+static enum err_code move_runs(struct db *db, const char *project, struct covered *covered,
+                               const char *run_id, size_t *ret_own, struct err *err)
+{
+    enum err_code rc = ERR_OK;
+
+    *ret_own = split_own(covered, run_id);
+    if (covered->call_count)
+        rc = answer_calls(db, project, covered, err);
+    if (rc || !covered->other_count)
+        return rc;
+    rc = go_on(db, project, covered, err);
+    return rc ? rc : runs_require_rest(db, project, covered->others, covered->other_count, err);
+}
+
+/* ---- All ---- */
+
+/* Only what is said of patterns answers other questions. */
+static bool may_cover(const struct approval_grants *grants)
+{
+    bool may = false;
+
+    for (size_t i = 0; i < grants->count; i++)
+        may |= grants->rows[i].approve && strcmp(grants->rows[i].match, "pattern") == 0;
+    return may;
+}
+
+enum err_code approvals_cover(struct db *db, const char *project,
+                              const struct approval_grants *grants, const char *run_id,
+                              size_t *ret_own, struct err *err)
+{
+    CLEANUP(covered_clear) struct covered covered = {0};
+    AUTO_DB_ROWS *runs = NULL;
+    AUTO_DB_ROWS *rows = NULL;
+    enum err_code rc;
+
+    *ret_own = 0;
+    if (!may_cover(grants))
+        return ERR_OK;
+    rc = lock_runs(db, project, grants, run_id, &runs, err);
+    if (!rc)
+        rc = decide(db, project, grants, runs, &rows, err);
+    if (rc)
+        return rc;
+    sort_covered(db, rows, &covered);
+    return move_runs(db, project, &covered, run_id, ret_own, err);
+}
