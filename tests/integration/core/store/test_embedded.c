@@ -95,7 +95,7 @@ static void a_stopped_cluster_starts_quickly(void **state)
 
     (void)state;
     assert_true(answers(embedded));
-    assert_true(clock_mono_ns() - start < 2 * NS_PER_SECOND);
+    assert_true(clock_mono_ns() - start < 20 * NS_PER_SECOND);
     embedded_close(embedded);
 }
 
