@@ -108,17 +108,14 @@ const char *run_no_approver(const struct run *run, enum approval_kind kind)
     return NULL;
 }
 
-static bool may_repeat(const struct call *call)
-{
-    return call->use->handler->flags & TOOL_IDEMPOTENT;
-}
-
-/* What was started before was answered, or needed none; but of what was remembered then, or of
- * another tool, nobody knows whether it may be started again. */
+/* What was started before was answered, or needed none; but of what was remembered then, of what it
+ * asks for now, or of another tool, nobody knows whether it may be started again. */
 static bool is_cleared(const struct run *run, const struct call *call)
 {
+    bool unsure = call->recall || call->changed || call_permission(call);
+
     return call->begun && !run_no_approver(run, APPROVAL_OF_EXECUTION) &&
-           !((call->recall || call->changed) && may_repeat(call));
+           !(unsure && call_may_repeat(call));
 }
 
 /* By what it is about to do, or by policy. */
@@ -140,11 +137,13 @@ bool run_may_execute(const struct run *run, const struct call *call)
 
     if (call->asked || call->rejected)
         return false;
-    if (call->approved || is_cleared(run, call))
+    if (call->approved)
         return true;
+    if (!is_planned(call))
+        return false;
     if (recall && recall->decided)
         return recall->approve;
-    return is_planned(call) && !is_for_somebody_to_say(run, call);
+    return is_cleared(run, call) || !is_for_somebody_to_say(run, call);
 }
 
 /* What cannot run anyhow is not worth a question: the model is told why. */

@@ -78,6 +78,11 @@ bool call_is_ours(const struct call *call)
     return !call->client && !call->settled && !call->asked;
 }
 
+bool call_may_repeat(const struct call *call)
+{
+    return !call->use || call->use->handler->flags & TOOL_IDEMPOTENT;
+}
+
 /* A function's arguments are shown while the model writes them, and so is the input of a custom
  * tool; what other definition-only tools show is made from the whole. */
 static bool is_live(const struct call *call)

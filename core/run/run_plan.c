@@ -29,14 +29,16 @@ const json_t *call_permission(const struct call *call)
 /* ---- To the workers, and back ---- */
 
 /* The arguments, when there is something to plan. What was approved was planned, and what began is past
- * planning. New reference. */
+ * planning, unless it is done again. New reference. */
 static json_t *args_to_plan(struct run *run, const struct call *call)
 {
     json_t *args = NULL;
     struct err err;
 
-    if (!call_is_ours(call) || call->plan || call->begun || call->rejected ||
-        *call->approval_id || !call->use || call->use->remote || !call->use->handler->plan)
+    if (!call_is_ours(call) || call->plan || call->rejected || *call->approval_id ||
+        !call->use || call->use->remote || !call->use->handler->plan)
+        return NULL;
+    if (call->begun && !call_may_repeat(call))
         return NULL;
     return run_prepare_call(run, call, &args, &err) ? NULL : args;
 }

@@ -122,16 +122,6 @@ static const json_t *visible_files(struct run *run, const struct tool_use *use)
 static const char interrupted[] =
     "The server restarted while this tool ran; it may or may not have taken effect.";
 
-/* A call that may have run already is run again only if that can do no harm; and if it was planned,
- * only if it is known that somebody has allowed what its plan asked for. */
-static bool may_repeat(const struct call *call)
-{
-    if (!call->use)
-        return true;
-    return call->use->handler->flags & TOOL_IDEMPOTENT &&
-           (!call->use->handler->plan || *call->approval_id);
-}
-
 /* Why a call that was asked about does not run. */
 static bool is_stopped(const struct call *call, struct err *err)
 {
@@ -139,7 +129,7 @@ static bool is_stopped(const struct call *call, struct err *err)
         err_set(err, ERR_FORBIDDEN, "Execution not approved");
     else if (call->plan && call->plan->error)
         *err = *call->plan->error;
-    else if (call->lost && !may_repeat(call))
+    else if (call->lost && !call_may_repeat(call))
         err_set(err, ERR_INTERNAL, "%s", interrupted);
     else
         return false;
@@ -567,7 +557,7 @@ static void resume_call(struct run *run, struct call *call)
     struct err err;
 
     run->started_calls++;
-    if (call->rejected || may_repeat(call)) {
+    if (call->rejected || call_may_repeat(call)) {
         start_call(run, call);
         return;
     }

@@ -218,3 +218,95 @@ def test_F35_F34_the_last_door_knows_what_is_remembered(fault_server, upstream, 
         assert last["output"] == "counted" and log.lines() == ["call_1"] * 2
     else:
         assert last["status"] == "failed" and log.lines() == []
+
+
+# ---- What is planned and may be repeated: skills ----
+
+SKILL = "---\nname: notes\ndescription: How notes are written.\n---\nBegin with what breaks.\n"
+READ = "# Skill: notes\n\nHow notes are written.\n\nBegin with what breaks.\n"
+
+
+class Reading:
+    """A response whose model reads a skill, on a server that may die of it."""
+
+    def __init__(self, server, upstream, permission):
+        self.server = server
+        asks_for(upstream, call("skill", 1, name="notes"))
+        made = server.api().post("/skills", json={"content": SKILL}).json()
+        self.body = {"model": "demo", "input": "go", "background": True, "runnel": {
+            "skills": [made["id"]], "skill_permissions": [{"skill": "*", "permission": permission}]}}
+
+    def create(self, **more):
+        return self.server.api().post("/responses", json={**self.body, **more}).json()["id"]
+
+    def end_of(self, id):
+        return eventually(lambda: self.server.api().get(f"/responses/{id}").json(),
+                          lambda run: run["status"] in FINAL, seconds=60)
+
+    def allow(self, id, **more):
+        """Goes on from the question of that response; the id of the next."""
+        question, = (i for i in self.end_of(id)["output"] if i["type"] == "mcp_approval_request")
+        return self.create(previous_response_id=id, input=[
+            {"type": "mcp_approval_response", "approval_request_id": question["id"], "approve": True,
+             **more}])
+
+    def restart(self):
+        self.server.restart()
+
+    def is_read(self, id):
+        done = self.end_of(id)
+        types = [item["type"] for item in done["output"]]
+        assert done["status"] == "completed" and "mcp_approval_request" not in types, done
+        read, = (item for item in done["output"] if item["type"] == "mcp_call")
+        assert (read["status"], read["output"]) == ("completed", READ), read
+
+
+ALWAYS = {"runnel": {"remember": {"match": "pattern"}}}
+
+
+@pytest.mark.parametrize("point", ["tool.before_run", "tool.after_run"])
+def test_F110_F107_reading_a_skill_is_repeated(fault_server, upstream, point):
+    reading = Reading(fault_server, upstream, "allow")
+    fault_server.arm(f"{point}:1:kill")
+    made = reading.create()
+    reading.restart()
+    reading.is_read(made)
+
+
+def test_F110_F107_reading_a_skill_that_was_allowed_is_repeated(fault_server, upstream):
+    reading = Reading(fault_server, upstream, "ask")
+    asked = reading.create()
+    reading.end_of(asked)
+    fault_server.arm("tool.before_run:1:kill")
+    made = reading.allow(asked)
+    reading.restart()
+    reading.is_read(made)
+
+
+@pytest.mark.parametrize("revoked", [False, True])
+def test_F110_F84_F107_always_is_asked_for_again_before_a_skill_is_repeated(fault_server, upstream,
+                                                                            database, revoked):
+    """What was remembered when the call began may be forgotten by the time of its repetition."""
+    reading = Reading(fault_server, upstream, "ask")
+    first = reading.allow(reading.create(), **ALWAYS)
+    reading.is_read(first)
+    fault_server.arm("tool.before_run:2:kill")  # the first visit is that of who looks it up
+    made = reading.create(previous_response_id=first)
+    assert fault_server.process.child.wait(20) < 0
+    if revoked:
+        database.ask("DELETE FROM approval_grants", url=fault_server.settings["database_url"])
+    reading.restart()
+    if not revoked:
+        reading.is_read(made)
+        return
+    types = [item["type"] for item in reading.end_of(made)["output"]]
+    assert "mcp_approval_request" in types and "mcp_call" not in types
+
+
+def test_F110_F83_what_was_planned_and_may_have_an_effect_is_not_repeated(fault_server, upstream, log):
+    asks_for(upstream, call("test_outside", 1, path=log.name, paths=[], ms=60000))
+    made = Response(fault_server)
+    during(fault_server, made, log)
+    fault_server.start()
+    eventually(made.get, lambda run: run["status"] in FINAL, seconds=60)
+    assert made.call() == ("failed", LOST) and log.lines() == ["call_1"]
