@@ -16,27 +16,32 @@ static const char parameters[] =
     " \"properties\": {\"name\": {\"type\": \"string\","
     "  \"description\": \"The name of the skill.\"}}}";
 
-/* Its words are the names of the run's skills. */
+/* Its words are the names of the run's skills. What somebody has allowed under a name is the text that
+ * this was: a skill is never changed, so its id says which. */
 static json_t *init(const struct tool_context *context)
 {
     json_t *names = json_array();
+    json_t *ids = json_array();
     size_t i;
     json_t *skill;
 
     json_array_foreach (json_object_get(context->runnel, SKILLS_KEY), i, skill) {
         const char *name = json_get_string(skill, "name", NULL);
 
-        if (name)
-            json_array_append_new(names, json_string(name));
+        if (!name)
+            continue;
+        json_array_append_new(names, json_string(name));
+        json_array_append_new(ids, json_string(json_get_string(skill, "id", "")));
     }
     if (!json_array_size(names)) {
         json_decref(names);
+        json_decref(ids);
         return NULL;
     }
-    return json_build("{s:{s:s, s:b, s:[s], s:{s:{s:s, s:s, s:o}}}}", "parameters", "type",
+    return json_build("{s:{s:s, s:b, s:[s], s:{s:{s:s, s:s, s:o}}}, s:o}", "parameters", "type",
                       "object", "additionalProperties", 0, "required", "name", "properties",
                       "name", "type", "string", "description", "The name of the skill.", "enum",
-                      names);
+                      names, "revision", ids);
 }
 
 /* Somebody may have to agree, to this skill and no other. */

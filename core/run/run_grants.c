@@ -39,10 +39,13 @@ void tool_use_definition(const struct tool_use *use, char ret_hash[PERMISSION_KE
                                          "parameters", tool_use_parameters(use));
     const char *url =
         use->named ? use->named->url : json_get_string(use->entry, "server_url", NULL);
+    json_t *revision = json_object_get(use->made, "revision");
     char name[2 * ID_LIMIT + 160];
 
     if (use->remote && url)
         json_set_string(definition, "server_url", url);
+    if (revision)
+        json_object_set(definition, "revision", revision);
     tool_name(use, name, sizeof(name));
     permission_key(name, definition, ret_hash);
 }

@@ -31,8 +31,8 @@ struct recall {
 };
 void recall_free(struct recall *recall);
 
-/* SHA-256 over what a tool is: its name, description and schema; of a remote server's also where that
- * is. An approval counts for no other. */
+/* SHA-256 over what a tool is: its name, description and schema, and the revision that its init() names;
+ * of a remote server's also where that is. An approval counts for no other. */
 void tool_use_definition(const struct tool_use *use, char ret_hash[PERMISSION_KEY_SIZE]);
 
 /* Looks up what is remembered of our calls of the turn; then: `then`, which may be at once. What a

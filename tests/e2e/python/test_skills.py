@@ -262,6 +262,56 @@ def test_F84_F107_leave_to_read_a_skill_is_remembered_for_that_skill(client, ask
     assert "mcp_approval_request" in read("mail", skills=skills[1:])
 
 
+def question_of(response):
+    return next((item for item in response.output if item.type == "mcp_approval_request"), None)
+
+
+@pytest.fixture
+def allow(client):
+    """Goes on from a question with a yes, and what else the answer says."""
+    def allow(asked, wanted, **more):
+        return client.responses.create(
+            model="demo", previous_response_id=asked.id, extra_body={"runnel": wanted},
+            input=[{"type": "mcp_approval_response", "approval_request_id": question_of(asked).id,
+                    "approve": True, **more}])
+    return allow
+
+
+@pytest.mark.parametrize("asks, match", [
+    ({"skill_permissions": [{"skill": "*", "permission": "ask"}]}, "pattern"),
+    ({"permissions": {"skills": {"execution": "ask-once"}}}, "exact"),
+    ({"permissions": {"skills": {"execution": "ask-once"}}}, "tool"),
+])
+def test_F84_F107_always_is_for_the_skill_that_was_seen(client, ask, allow, make, asks, match):
+    """Another text under the same name is another skill: it is asked about, and allowed by itself."""
+    seen = {**asks, "skills": [make("mail", text="Be kind.")]}
+    done = allow(ask(seen, read="mail"), seen, runnel={"remember": {"match": match}})
+    assert "Be kind." in only_call(done).output
+    again = ask(seen, read="mail", previous_response_id=done.id)
+    assert question_of(again) is None and "Be kind." in only_call(again).output
+
+    client.skills.delete(seen["skills"][0])
+    other = {**asks, "skills": [make("mail", text="Be rude.")]}
+    asked = ask(other, read="mail", previous_response_id=done.id)
+    assert question_of(asked) and not [i for i in asked.output if i.type == "mcp_call"]
+    allowed = allow(asked, other, runnel={"remember": {"match": match}})
+    assert "Be rude." in only_call(allowed).output
+    again = ask(other, read="mail", previous_response_id=allowed.id)
+    assert question_of(again) is None and "Be rude." in only_call(again).output
+
+
+def test_F84_F107_a_yes_is_for_the_skill_that_was_asked_about(ask, allow, make):
+    """The answer comes with other skills: what it allowed is not there, so it is asked anew."""
+    asks = {"skill_permissions": [{"skill": "*", "permission": "ask"}]}
+    asked = ask({**asks, "skills": [make("mail", text="Be kind.")]}, read="mail")
+    other = {**asks, "skills": [make("mail", text="Be rude.")]}
+    anew = allow(asked, other)
+    assert not [item for item in anew.output if item.type == "mcp_call"]
+    assert question_of(anew).runnel["changed"] is True
+    assert question_of(anew).runnel["metadata"] == {"id": other["skills"][0]}
+    assert "Be rude." in only_call(allow(anew, other)).output
+
+
 @pytest.mark.parametrize("runnel, param", [
     ({"skills": "skill_1"}, "runnel.skills"),
     ({"skills": [7]}, "runnel.skills[0]"),
