@@ -7,6 +7,7 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/run/call_outputs.h"
 #include "core/run/past_calls.h"
 #include "core/run/withheld.h"
 #include "core/tool/registry.h"
@@ -502,7 +503,8 @@ struct telling {
     void *arg;
     const struct item_row *const *items;
     const json_t *bodies;
-    size_t end; /* outputs come before it */
+    size_t first, end;
+    const size_t *outputs; /* that answer what lies between */
 };
 
 static const json_t *body_at(const struct telling *telling, size_t at)
@@ -513,18 +515,6 @@ static const json_t *body_at(const struct telling *telling, size_t at)
 static bool same_turn(const struct item_row *a, const struct item_row *b)
 {
     return a->input == b->input && a->turn == b->turn && strcmp(a->run_id, b->run_id) == 0;
-}
-
-/* The client's answer to the call at `at`: `end` when there is none. */
-static size_t find_output(const struct telling *telling, size_t at)
-{
-    const struct item_row *call = telling->items[at];
-    size_t i = at + 1;
-
-    while (i < telling->end && !(past_is_output(telling->items[i]->type) &&
-                                 strcmp(telling->items[i]->call_id, call->call_id) == 0))
-        i++;
-    return i;
 }
 
 static void log_call(struct chain_text *text, const struct chain_call *call)
@@ -538,7 +528,7 @@ static void log_call(struct chain_text *text, const struct chain_call *call)
 
 static void tell_call(struct telling *telling, size_t at)
 {
-    size_t answer = find_output(telling, at);
+    size_t answer = telling->outputs[at - telling->first];
     bool answered = answer < telling->end;
     struct chain_past past;
 
@@ -607,10 +597,13 @@ static void tell_answer(struct telling *telling, size_t first, size_t end)
         tell_call(telling, calls[i].at);
 }
 
-static void tell(struct telling *telling, size_t first)
+static void tell(struct telling *telling)
 {
     const struct item_row *const *items = telling->items;
+    AUTO_FREE size_t *outputs = call_outputs_find(items, telling->first, telling->end);
+    size_t first = telling->first;
 
+    telling->outputs = outputs;
     while (first < telling->end) {
         size_t next = first + 1;
 
@@ -624,10 +617,11 @@ static void tell(struct telling *telling, size_t first)
 void chain_text_tell(struct chain_text *ret_text, const struct item_row *const *items,
                      const json_t *bodies, size_t first, size_t end)
 {
-    struct telling telling = {.text = ret_text, .items = items, .bodies = bodies, .end = end};
+    struct telling telling = {
+        .text = ret_text, .items = items, .bodies = bodies, .first = first, .end = end};
 
     memset(ret_text, 0, sizeof(*ret_text));
-    tell(&telling, first);
+    tell(&telling);
     trim_end(&ret_text->flow);
     if (ret_text->calls)
         buf_add_text(&ret_text->hint, hint_end);
@@ -637,9 +631,9 @@ void chain_each_call(const struct item_row *const *items, const json_t *bodies, 
                      size_t end, chain_call_fn *each, void *arg)
 {
     struct telling telling = {
-        .each = each, .arg = arg, .items = items, .bodies = bodies, .end = end};
+        .each = each, .arg = arg, .items = items, .bodies = bodies, .first = first, .end = end};
 
-    tell(&telling, first);
+    tell(&telling);
 }
 
 void chain_text_clear(struct chain_text *text)

@@ -1,10 +1,12 @@
 #include "core/run/context.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/buf.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/run/call_outputs.h"
 #include "core/run/chain_log.h"
 #include "core/run/compaction.h"
 #include "core/run/past_calls.h"
@@ -107,18 +109,14 @@ static json_t *chat_content(const json_t *content)
 
 /* ---- Calls ---- */
 
-static const char *id_of_call(const struct item_row *item)
-{
-    return *item->call_id ? item->call_id : item->id;
-}
-
 static json_t *chat_call(const struct item_row *item, const json_t *body)
 {
     AUTO_FREE char *name = past_call_name(item->type, body);
     AUTO_FREE char *arguments = past_call_arguments(item->type, body);
 
-    return json_build("{s:s, s:s, s:{s:s, s:s}}", "id", id_of_call(item), "type", "function",
-                      "function", "name", name, "arguments", *arguments ? arguments : "{}");
+    return json_build("{s:s, s:s, s:{s:s, s:s}}", "id", call_output_id(item), "type",
+                      "function", "function", "name", name, "arguments",
+                      *arguments ? arguments : "{}");
 }
 
 static bool is_call(const struct item_row *item, const json_t *body)
@@ -134,6 +132,7 @@ struct story {
     json_t *bodies; /* parsed bodies of all items, in order */
     const struct item_row *const *items;
     size_t count;
+    size_t *outputs; /* where the calls were answered */
     unsigned flags;
 };
 
@@ -172,20 +171,17 @@ static const char *chat_role(const char *role)
     return strcmp(role, "developer") == 0 ? "system" : role;
 }
 
-/* What the client answered to the call at `at`: the next output with its id. Models use an id
- * again in a later turn, so any other would not do. New reference, or NULL. */
+/* What the client answered to the call at `at`. New reference, or NULL. */
 static json_t *given_output(const struct story *story, size_t at)
 {
-    const char *id = id_of_call(story->items[at]);
+    size_t answer = story->outputs[at];
+    const struct item_row *item;
 
-    for (size_t i = at + 1; i < story->count; i++) {
-        const struct item_row *item = story->items[i];
-
-        if (is_output(item) && strcmp(item->call_id, id) == 0)
-            return past_output(item->type, item_status_name(item->status),
-                               json_array_get(story->bodies, i));
-    }
-    return NULL;
+    if (answer == story->count)
+        return NULL;
+    item = story->items[answer];
+    return past_output(item->type, item_status_name(item->status),
+                       json_array_get(story->bodies, answer));
 }
 
 static json_t *output_of(const struct story *story, size_t at)
@@ -221,7 +217,7 @@ static json_t *keep_text(const char *id, json_t *parts, json_t *shown)
 
 static void add_output(struct story *story, size_t at, json_t *shown)
 {
-    const char *id = id_of_call(story->items[at]);
+    const char *id = call_output_id(story->items[at]);
     json_t *output = output_of(story, at);
 
     if (json_is_array(output))
@@ -414,17 +410,9 @@ static bool was_cut(const json_t *body)
 
 /* A call of the client's in an answer that broke off there: its arguments may be half, and nobody can
  * have executed it. Who has answered it all the same means it. */
-static bool is_unfinished(const struct item_row *const *items, size_t count, size_t at)
+static bool is_unfinished(const struct item_row *call)
 {
-    const struct item_row *call = items[at];
-
-    if (call->status != ITEM_INCOMPLETE || !past_is_client_call(call->type))
-        return false;
-    for (size_t i = at + 1; i < count; i++) {
-        if (is_output(items[i]) && strcmp(items[i]->call_id, id_of_call(call)) == 0)
-            return false;
-    }
-    return true;
+    return call->status == ITEM_INCOMPLETE && past_is_client_call(call->type);
 }
 
 static void keep_item(struct story *story, const struct item_row **kept, size_t at,
@@ -452,15 +440,18 @@ static size_t place_of(const struct story *story, const struct item_row *item)
 static void read_items(struct story *story, const struct item_row *const *items, size_t count,
                        const struct item_row **kept)
 {
+    AUTO_FREE size_t *outputs = call_outputs_find(items, 0, count);
+
     for (size_t i = 0; i < count; i++) {
         json_t *body = json_parse_own(items[i]->body);
 
-        if (was_cut(body) || is_unfinished(items, count, i)) {
+        if (was_cut(body) || (is_unfinished(items[i]) && outputs[i] == count)) {
             json_decref(body);
             continue;
         }
         keep_item(story, kept, place_of(story, items[i]), items[i], body);
     }
+    story->outputs = call_outputs_find(kept, 0, story->count);
 }
 
 /* Up to `past` items are told as turns that are over. */
@@ -479,6 +470,7 @@ json_t *context_past_messages(const struct item_row *const *items, size_t count)
 
     read_items(&story, items, count, kept);
     tell_all(&story, story.count);
+    free(story.outputs);
     return story.messages;
 }
 
@@ -494,6 +486,7 @@ static json_t *make_messages(const char *instructions, const struct item_row *co
         add_message(&story, "system", json_string_nocheck(instructions));
     read_items(&story, items, count, kept);
     tell_all(&story, flags & CONTEXT_COMPACT ? context_past(kept, story.count) : 0);
+    free(story.outputs);
     return story.messages;
 }
 

@@ -186,6 +186,7 @@ struct run *run_new(struct engine_loop *home, struct run_start *start)
 static void clear_dirty(struct run *run)
 {
     item_rows_free(TAKE(run->dirty_items), run->dirty_item_count);
+    json_decref(TAKE(run->dirty_places));
     step_rows_free(TAKE(run->dirty_steps), run->dirty_step_count);
     call_rows_free(TAKE(run->dirty_calls), run->dirty_call_count);
     variables_free(TAKE(run->dirty_variables), run->dirty_variable_count);

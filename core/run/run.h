@@ -195,6 +195,7 @@ struct run {
     bool dirty_row;
     struct item_row *dirty_items;
     size_t dirty_item_count;
+    json_t *dirty_places; /* of more than a few: where each is, by its id */
     struct step_row *dirty_steps;
     size_t dirty_step_count;
     struct call_row *dirty_calls;

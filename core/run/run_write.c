@@ -14,6 +14,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/fault.h"
+#include "core/base/json.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
 #include "core/tool/variable_memory.h"
@@ -26,6 +27,9 @@
 /* Frames that may wait for a write that does not come back. */
 #define BACKLOG_LIMIT ((size_t)64 << 20)
 
+/* Items that wait for the next write; of more it is noted where they are. */
+#define DIRTY_SCANNED 16
+
 /* ---- What the next write must carry ---- */
 
 static bool is_stored(const struct run *run)
@@ -33,26 +37,67 @@ static bool is_stored(const struct run *run)
     return run->row.flags & RUN_STORED;
 }
 
+/* There is room up to the next power of two. */
 static struct item_row *append_item(struct run *run)
 {
-    run->dirty_items =
-        mem_resize(run->dirty_items, run->dirty_item_count + 1, sizeof(*run->dirty_items));
-    return &run->dirty_items[run->dirty_item_count++];
+    size_t count = run->dirty_item_count++;
+
+    if ((count & (count - 1)) == 0)
+        run->dirty_items =
+            mem_resize(run->dirty_items, count ? 2 * count : 1, sizeof(*run->dirty_items));
+    return &run->dirty_items[count];
 }
 
-/* Few wait at any moment: what is there is looked through for an earlier state of the item. */
+static void note_place(struct run *run, size_t at)
+{
+    json_object_set_new(run->dirty_places, run->dirty_items[at].id,
+                        json_integer((json_int_t)at));
+}
+
+/* Few wait at most moments, and they are looked through; but what a response makes that nobody can take
+ * over waits for its end. */
+static void note_newest(struct run *run)
+{
+    size_t count = run->dirty_item_count;
+
+    if (count <= DIRTY_SCANNED)
+        return;
+    if (!run->dirty_places) {
+        run->dirty_places = json_object();
+        for (size_t i = 0; i < count - 1; i++)
+            note_place(run, i);
+    }
+    note_place(run, count - 1);
+}
+
+/* An earlier state of the item that waits still. */
+static struct item_row *find_dirty(const struct run *run, const char *id)
+{
+    const json_t *place = json_object_get(run->dirty_places, id);
+
+    if (run->dirty_places)
+        return place ? &run->dirty_items[json_integer_value(place)] : NULL;
+    for (size_t i = 0; i < run->dirty_item_count; i++) {
+        if (strcmp(run->dirty_items[i].id, id) == 0)
+            return &run->dirty_items[i];
+    }
+    return NULL;
+}
+
 void run_put_item(struct run *run, const struct item_row *row)
 {
+    struct item_row *earlier;
+
     if (!is_stored(run))
         return;
-    for (size_t i = 0; i < run->dirty_item_count; i++) {
-        if (strcmp(run->dirty_items[i].id, row->id) == 0) {
-            item_row_clear(&run->dirty_items[i]);
-            item_row_copy(&run->dirty_items[i], row);
-            return;
-        }
+    earlier = find_dirty(run, row->id);
+    if (earlier) {
+        item_row_clear(earlier);
+        item_row_copy(earlier, row);
+        return;
     }
     item_row_copy(append_item(run), row);
+    note_newest(run);
 }
 
 void run_put_step(struct run *run, const struct step_row *row)
@@ -258,6 +303,7 @@ static void start_write(struct run *run)
     write->release = run->release;
     write->ready = run->ready;
     write->items = TAKE(run->dirty_items);
+    json_decref(TAKE(run->dirty_places));
     write->item_count = run->dirty_item_count;
     write->steps = TAKE(run->dirty_steps);
     write->step_count = run->dirty_step_count;

@@ -267,6 +267,17 @@ def assistant_text(chat):
     return [m["content"] for m in chat["messages"] if m["role"] == "assistant"]
 
 
+@pytest.mark.parametrize("background", [False, True])
+def test_F64_of_many_calls_each_is_kept_once_and_as_it_ended(ask, client, upstream, background):
+    """More than are looked through one by one while they wait to be written."""
+    then_says(upstream, *[[slow(n, f"{turn}.{n}") for n in range(40)] for turn in range(3)], text="done")
+    response = ask(background=background)
+    eventually(lambda: client.responses.retrieve(response.id).status == "completed")
+    kept = calls_of(client.responses.retrieve(response.id))
+    assert sorted(c.output for c in kept) == sorted(f"{t}.{n}" for t in range(3) for n in range(40))
+    assert {c.status for c in kept} == {"completed"}
+
+
 def test_F65_F67_F68_compact_history_is_one_message_of_the_assistant(ask, upstream, client):
     upstream.script({"times": 1, "answer": {"text": "I look.", "tool_calls": [slow(1, "one"), slow(2, "two")]}},
                     {"answer": {"text": "Done."}})

@@ -4,6 +4,7 @@ unit_test(core/run/approval_webhook core_run)
 unit_test(core/run/grant core_run)
 unit_test(core/run/run_status core_status)
 unit_test(core/run/budget core_run)
+unit_test(core/run/call_outputs core_run)
 unit_test(core/run/chain core_run)
 unit_test(core/run/chain_log core_run)
 target_compile_definitions(test_core_run_chain_log PRIVATE
