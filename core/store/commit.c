@@ -11,6 +11,9 @@
 /* How long we look, if the deadline of the call leaves less. */
 #define LOOK_AT_LEAST_NS NS_PER_SECOND
 
+/* Of who makes a run. */
+#define FENCE_MADE 1
+
 #define PAUSE_FIRST_MS 20
 #define PAUSE_LIMIT_MS 500
 
@@ -21,6 +24,15 @@ static const struct db_statement lock_thread = {
 static const struct db_statement lock_lease = {
     "commit_lock_lease",
     "SELECT 1 FROM run_leases WHERE project_id = $1 AND run_id = $2 FOR UPDATE"};
+/* Of a run that is being made nobody sees a row that could be locked. Who makes the same row waits as well:
+ * there is none if the transaction came to nothing. It is not kept, and says nothing of an owner. */
+static const struct db_statement make_lease = {
+    "commit_make_lease",
+    "INSERT INTO run_leases (project_id, run_id, fence, lease_until, foreground, queued_at,"
+    "  last_seq, state_seq) VALUES ($1, $2, 0, clock_timestamp(), false, 0, -1, -1)"
+    " ON CONFLICT (project_id, run_id) DO NOTHING"};
+static const struct db_statement begin = {"commit_begin", "BEGIN"};
+static const struct db_statement rollback = {"commit_rollback", "ROLLBACK"};
 static const struct db_statement look_at = {
     "commit_look_at",
     "SELECT CASE WHEN $4::bigint > 0 THEN EXISTS (SELECT 1 FROM run_leases"
@@ -28,8 +40,8 @@ static const struct db_statement look_at = {
     " ELSE EXISTS (SELECT 1 FROM runs WHERE project_id = $1 AND id = $2 AND cancel_requested)"
     " END"};
 
-static void queue_lock(struct connection *connection, const struct db_statement *statement,
-                       const char *project, const char *id)
+static void queue_row(struct connection *connection, const struct db_statement *statement,
+                      const char *project, const char *id)
 {
     AUTO_DB_ARGS args = {0};
 
@@ -38,25 +50,38 @@ static void queue_lock(struct connection *connection, const struct db_statement 
     connection_queue(connection, statement, &args);
 }
 
-static enum err_code look(struct connection *connection, const char *owner,
-                          const struct commit_proof *proof, uint64_t deadline_ns,
-                          bool *ret_there, struct err *err)
+static void queue_look(struct connection *connection, const char *owner,
+                       const struct commit_proof *proof)
 {
-    PGresult *results[3];
     AUTO_DB_ARGS args = {0};
-    enum err_code rc;
 
-    queue_lock(connection, &lock_thread, proof->project, proof->thread_id);
-    queue_lock(connection, &lock_lease, proof->project, proof->run_id);
     db_arg_text(&args, proof->project);
     db_arg_text(&args, proof->run_id);
     db_arg_text(&args, owner);
     db_arg_int(&args, proof->fence);
     connection_queue(connection, &look_at, &args);
+}
+
+static enum err_code look(struct connection *connection, const char *owner,
+                          const struct commit_proof *proof, uint64_t deadline_ns,
+                          bool *ret_there, struct err *err)
+{
+    PGresult *results[6] = {NULL};
+    const size_t looked = 4;
+    enum err_code rc;
+
+    connection_queue(connection, &begin, NULL);
+    queue_row(connection, &lock_thread, proof->project, proof->thread_id);
+    queue_row(connection, &lock_lease, proof->project, proof->run_id);
+    /* Any other was there before. */
+    queue_row(connection, proof->fence == FENCE_MADE ? &make_lease : &lock_lease,
+              proof->project, proof->run_id);
+    queue_look(connection, owner, proof);
+    connection_queue(connection, &rollback, NULL);
     rc = connection_run(connection, deadline_ns, results, NULL, err);
     if (rc)
         return rc;
-    *ret_there = PQgetvalue(results[2], 0, 0)[0] == 't';
+    *ret_there = PQgetvalue(results[looked], 0, 0)[0] == 't';
     for (size_t i = 0; i < COUNT_OF(results); i++)
         PQclear(results[i]);
     return ERR_OK;

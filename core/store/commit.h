@@ -8,14 +8,17 @@
  *
  * When the connection breaks at COMMIT nobody knows whether it happened. For what a client would
  * have to repeat, the row that was written is looked at on a new connection: a run that was made
- * must not be called an outage.
+ * must not be called an outage. It may also be under way still on the other side: then the look waits for
+ * it, as long as the call may take.
  */
 
 struct commit_proof {
     const char *project;
     const char *thread_id; /* locked or made by the transaction; NULL or "" for none */
     const char *run_id;
-    int64_t fence; /* with which this node has taken the lease; 0: a wish to stop was noted */
+    int64_t
+        fence; /* with which this node has taken the lease, 1 when it has made the run; 0: a wish
+                    * to stop was noted */
 };
 
 /* As db_commit(), and ERR_OK also when the proof is there. */

@@ -7,6 +7,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/fault.h"
+#include "core/base/log.h"
 #include "core/base/mem.h"
 #include "core/store/batch.h"
 #include "core/store/state.h"
@@ -277,6 +278,16 @@ void db_tell_wakes(struct db *db)
     forget_wakes(db);
 }
 
+/* For faults: it has gone out, and may last longer than the connection. */
+static enum err_code commit_and_break(struct db *db, struct err *err)
+{
+    connection_queue(db->connection, &commit_statement, NULL);
+    if (connection_run(db->connection, clock_mono_ns() + 100 * NS_PER_MS, NULL, NULL, NULL))
+        log_debug("a COMMIT is left under way (fault)");
+    drop_connection(db);
+    return err_set(err, ERR_STORE, "the database connection broke at COMMIT (fault)");
+}
+
 enum err_code db_commit(struct db *db, struct err *err)
 {
     PGresult *result;
@@ -289,6 +300,8 @@ enum err_code db_commit(struct db *db, struct err *err)
         drop_connection(db);
         return err_set(err, ERR_STORE, "the database connection broke (fault)");
     }
+    if (db->sent && FAULT("store.commit_under_way"))
+        return commit_and_break(db, err);
     if (db->sent) {
         rc = run_one(db, &commit_statement, NULL, &result, err);
         if (rc)

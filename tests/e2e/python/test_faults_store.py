@@ -67,7 +67,7 @@ def test_a_statement_fails(tour, statement):
 
 
 @pytest.mark.parametrize("point", ["store.begin", "store.commit", "store.commit_unanswered",
-                                   "writer.send", "writer.result"])
+                                   "store.commit_under_way", "writer.send", "writer.result"])
 def test_a_connection_breaks(tour, point):
     """On many visits; the keeper has a part of them."""
     for visit in range(1, 60, 4):
