@@ -11,6 +11,7 @@
 #include "core/base/buf.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/tool/message_cache.h"
 #include "core/tool/rules.h"
 #include "core/tool/skill.h"
 #include "handlers/handlers.h"
@@ -97,12 +98,13 @@ static void make_rule(const struct rule_ref *ref, const struct variable_access *
     ret_variable->length = (int64_t)variable_length(ret_variable->value);
 }
 
-static bool rule_matches(const struct variable *rule, const struct variable_query *query)
+/* Of one that nobody has written. */
+static bool matches(const struct variable *variable, const struct variable_query *query)
 {
-    return (!query->type || strcmp(query->type, variable_type_name(VARIABLE_RULE)) == 0) &&
+    return (!query->type || strcmp(query->type, variable_type_name(variable->type)) == 0) &&
            !query->tag &&
-           (!query->search || strcasestr(rule->name, query->search) ||
-            strcasestr(rule->description, query->search));
+           (!query->search || strcasestr(variable->name, query->search) ||
+            strcasestr(variable->description, query->search));
 }
 
 /* ---- ListVars ---- */
@@ -177,28 +179,35 @@ static void add_listing(struct buf *text, const json_t *args, const struct listi
         add_next_call(text, args, listing);
 }
 
-static void list_rule(struct listing *listing, struct variable *rule)
+static void list_one(struct listing *listing, struct variable *variable)
 {
-    if (!rule_matches(rule, &listing->query))
+    if (!matches(variable, &listing->query))
         return;
     if (listing->total++ >= listing->query.skip && (int64_t)listing->count < listing->size) {
-        listing->variables[listing->count++] = *rule;
-        *rule = (struct variable){0};
+        listing->variables[listing->count++] = *variable;
+        *variable = (struct variable){0};
     }
 }
 
-/* They come behind what is stored, however long that is. */
+static void add_messages(struct listing *listing, const struct message_cache *messages)
+{
+    for (size_t n = 0; n < message_cache_count(messages); n++) {
+        AUTO_VARIABLE message = {0};
+
+        (void)message_cache_at(messages, n, &message);
+        list_one(listing, &message);
+    }
+}
+
 static void add_rules(struct listing *listing, const struct variable_access *access)
 {
     struct rule_ref ref;
 
-    listing->variables =
-        mem_resize(listing->variables, (size_t)listing->size + 1, sizeof(*listing->variables));
     for (size_t n = 0; tool_rule_at(n, &ref); n++) {
         AUTO_VARIABLE rule = {0};
 
         make_rule(&ref, access, &rule);
-        list_rule(listing, &rule);
+        list_one(listing, &rule);
     }
 }
 
@@ -216,8 +225,19 @@ static void add_skills(struct listing *listing, const json_t *skills)
 
         (void)snprintf(rule.name, sizeof(rule.name), SKILL_VARIABLE_PREFIX "%s",
                        json_get_string(skill, "name", ""));
-        list_rule(listing, &rule);
+        list_one(listing, &rule);
     }
+}
+
+/* What is not stored comes behind what is, however long that is. */
+static void add_unwritten(struct listing *listing, const struct tool_call *call,
+                          const struct variable_access *access)
+{
+    listing->variables =
+        mem_resize(listing->variables, (size_t)listing->size + 1, sizeof(*listing->variables));
+    add_messages(listing, access->messages);
+    add_rules(listing, access);
+    add_skills(listing, tool_call_skills(call));
 }
 
 static bool is_skill(const char *name)
@@ -267,8 +287,7 @@ static enum err_code list_vars(struct tool_call *call, struct tool_result *ret_r
                               &listing.variables, &listing.count, &listing.total, err);
     if (rc)
         return rc;
-    add_rules(&listing, &access);
-    add_skills(&listing, tool_call_skills(call));
+    add_unwritten(&listing, call, &access);
     add_listing(&text, args, &listing);
     variables_free(listing.variables, listing.count);
     tool_result_add_bytes(ret_result, text.data, text.length);
@@ -294,6 +313,8 @@ static enum err_code read_var(struct tool_call *call, struct tool_result *ret_re
         make_rule(&rule, &access, &variable);
     else if (!rc && is_skill(name))
         rc = read_skill(call, name, &variable, err);
+    else if (!rc && variable_is_message(name))
+        rc = message_cache_get(access.messages, name, &variable, err);
     else if (!rc)
         rc = access.ops->get(&access, tool_call_project(call), name, VARIABLE_READ, &variable,
                              err);
@@ -311,6 +332,9 @@ static enum err_code check_write(const struct variable_change *change, struct er
     if (is_rule(change->name))
         return err_set(err, ERR_INVALID, "Variable '%.128s' is a rule and cannot be changed.",
                        change->name);
+    if (variable_is_message(change->name))
+        return err_set(err, ERR_INVALID,
+                       "Variable '%.128s' is a message and cannot be changed.", change->name);
     if (!variable_name_fits(change->name))
         return err_set(err, ERR_INVALID,
                        "'%.128s' is no name for a variable: use letters, digits, _ and -, at "

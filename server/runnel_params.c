@@ -7,6 +7,7 @@
 #include "core/base/json.h"
 #include "core/run/chain.h"
 #include "core/run/grant.h"
+#include "core/run/long_messages.h"
 #include "core/run/run_hold.h"
 #include "core/tool/cut.h"
 #include "core/tool/permission.h"
@@ -74,6 +75,25 @@ static enum err_code check_history(const json_t *runnel, const char *path, struc
     const char *form;
 
     return param_enum(runnel, path, "history", PARAM_OPTIONAL, forms, &form, err);
+}
+
+static enum err_code check_message_cache(const json_t *runnel, const char *path,
+                                         struct err *err)
+{
+    static const char *const known[] = {"max_chars", NULL};
+    const struct param_path here = param_key(path, "message_cache");
+    json_t *cache = NULL;
+    json_int_t number;
+    enum err_code rc = param_object(runnel, path, "message_cache", PARAM_OPTIONAL, &cache, err);
+
+    if (rc || !cache)
+        return rc;
+    rc = param_unknown(cache, here.text, known, err);
+    if (!rc && json_absent(json_object_get(cache, "max_chars")))
+        return param_missing(err, param_key(here.text, "max_chars").text);
+    return rc ? rc
+              : param_int(cache, here.text, "max_chars", LONG_MESSAGE_LEAST, LONG_MESSAGE_MOST,
+                          &number, err);
 }
 
 static enum err_code check_rounds(const json_t *runnel, const char *path, struct err *err)
@@ -154,6 +174,7 @@ static const struct member {
     {"check_results", ANYWHERE, check_results},
     {"context",     OF_REQUEST, check_context},
     {"history",     ANYWHERE,   check_history},
+    {"message_cache", ANYWHERE, check_message_cache},
     {"permissions", ANYWHERE,   check_permissions},
     {"rounds",      ANYWHERE,   check_rounds},
     {"rules",       ANYWHERE,   check_rules},

@@ -20,6 +20,9 @@ enum err_code variable_param_name(const json_t *object, const char *path, const 
         return err_invalid(err, "invalid_value", here.text,
                            "Invalid '%s': 'stats' is the name of something else here.",
                            here.text);
+    if (variable_is_message(name))
+        return err_invalid(err, "invalid_value", here.text,
+                           "Invalid '%s': '%.128s' is a name of messages.", here.text, name);
     if (!variable_name_fits(name))
         return err_invalid(err, "invalid_value", here.text,
                            "Invalid '%s': '%.128s'. Expected at most %zu letters, digits, "

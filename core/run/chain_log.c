@@ -505,6 +505,7 @@ struct telling {
     const json_t *bodies;
     size_t first, end;
     const size_t *outputs; /* that answer what lies between */
+    const struct long_message_rule *rule;
 };
 
 static const json_t *body_at(const struct telling *telling, size_t at)
@@ -547,6 +548,7 @@ static void tell_message(struct telling *telling, size_t at)
 {
     struct buf *flow = &telling->text->flow;
     AUTO_BUF said = {0};
+    AUTO_FREE char *shown = NULL;
     size_t i;
     json_t *part;
 
@@ -560,7 +562,11 @@ static void tell_message(struct telling *telling, size_t at)
     if (!said.length)
         return;
     i = flow->length;
-    add_trimmed(flow, said.data);
+    shown = telling->rule ? long_message_shown(telling->rule, said.data) : NULL;
+    if (shown)
+        buf_add_text(flow, shown);
+    else
+        add_trimmed(flow, said.data);
     if (flow->length > i)
         buf_add_text(flow, "\n\n");
 }
@@ -615,10 +621,15 @@ static void tell(struct telling *telling)
 }
 
 void chain_text_tell(struct chain_text *ret_text, const struct item_row *const *items,
-                     const json_t *bodies, size_t first, size_t end)
+                     const json_t *bodies, size_t first, size_t end,
+                     const struct long_message_rule *rule)
 {
-    struct telling telling = {
-        .text = ret_text, .items = items, .bodies = bodies, .first = first, .end = end};
+    struct telling telling = {.text = ret_text,
+                              .items = items,
+                              .bodies = bodies,
+                              .first = first,
+                              .end = end,
+                              .rule = rule};
 
     memset(ret_text, 0, sizeof(*ret_text));
     tell(&telling);

@@ -9,6 +9,7 @@
 #include "core/run/call_outputs.h"
 #include "core/run/chain_log.h"
 #include "core/run/compaction.h"
+#include "core/run/long_messages.h"
 #include "core/run/past_calls.h"
 #include "core/run/tool_choice.h"
 
@@ -134,25 +135,36 @@ struct story {
     size_t count;
     size_t *outputs; /* where the calls were answered */
     unsigned flags;
+    struct long_message_rule rule;
+    size_t answered; /* items of which long messages are shown in part */
 };
 
-/* In compact form nobody but us writes logs. Takes the content: a string, or parts. */
-static json_t *heard(const struct story *story, json_t *content)
+/* The caller frees. */
+static char *heard_text(const struct story *story, size_t at, const char *text)
+{
+    char *shown = at < story->answered ? long_message_shown(&story->rule, text) : NULL;
+
+    return shown ? shown : chain_log_neutral(text);
+}
+
+/* In compact form, and where messages are cut, nobody but us writes the marks of logs. Takes the content
+ * of the item at `at`: a string, or parts. */
+static json_t *heard(const struct story *story, size_t at, json_t *content)
 {
     AUTO_FREE char *text = NULL;
     size_t i;
     json_t *part;
 
-    if (!(story->flags & CONTEXT_COMPACT))
+    if (!(story->flags & CONTEXT_COMPACT) && !story->rule.limit)
         return content;
     if (json_is_string(content)) {
-        text = chain_log_neutral(json_string_value(content));
+        text = heard_text(story, at, json_string_value(content));
         json_decref(content);
         return json_string_nocheck(text);
     }
     json_array_foreach (content, i, part) {
         const char *said = json_get_string(part, "text", NULL);
-        AUTO_FREE char *plain = said ? chain_log_neutral(said) : NULL;
+        AUTO_FREE char *plain = said ? heard_text(story, at, said) : NULL;
 
         if (plain)
             json_set_string(part, "text", plain);
@@ -301,7 +313,7 @@ static size_t add_answer(struct story *story, size_t first)
             break; /* a second message: an answer of its own */
         if (is_text)
             json_set(message, "content",
-                     heard(story, chat_content(json_object_get(body, "content"))));
+                     heard(story, end, chat_content(json_object_get(body, "content"))));
         else if (is_call(item, body))
             calls = true;
         else if (!type_is(item, "reasoning") && !type_is(item, "mcp_list_tools") &&
@@ -319,12 +331,13 @@ static size_t add_answer(struct story *story, size_t first)
 }
 
 /* What the user says; what the operator says is his to write as he likes. */
-static void add_told(struct story *story, const struct item_row *item, const json_t *content)
+static void add_told(struct story *story, size_t at, const json_t *content)
 {
+    const struct item_row *item = story->items[at];
     json_t *text = chat_content(content);
 
     if (strcmp(item->role, "user") == 0)
-        text = heard(story, text);
+        text = heard(story, at, text);
     add_message(story, chat_role(item->role), text);
 }
 
@@ -334,7 +347,7 @@ static size_t add_item(struct story *story, size_t i)
     json_t *body = json_array_get(story->bodies, i);
 
     if (type_is(item, "message") && strcmp(item->role, "assistant") != 0) {
-        add_told(story, item, json_object_get(body, "content"));
+        add_told(story, i, json_object_get(body, "content"));
         return i + 1;
     }
     if (is_output(item))
@@ -385,7 +398,7 @@ static size_t add_past(struct story *story, size_t first)
         end++;
     if (end == first)
         return first;
-    chain_text_tell(&text, story->items, story->bodies, first, end);
+    chain_text_tell(&text, story->items, story->bodies, first, end, &story->rule);
     if (text.calls) {
         buf_add(&text.hint, text.flow.data, text.flow.length);
         add_message(story, "assistant", json_stringn_nocheck(text.hint.data, text.hint.length));
@@ -461,12 +474,17 @@ static void tell_all(struct story *story, size_t past)
         i = add_next(story, i, past);
 }
 
-json_t *context_past_messages(const struct item_row *const *items, size_t count)
+json_t *context_past_messages(const struct item_row *const *items, size_t count,
+                              const struct long_message_rule *rule)
 {
     AUTO_FREE const struct item_row **kept = mem_zeroed(count, sizeof(*kept));
     json_auto_t *bodies = json_array();
-    struct story story = {
-        .messages = json_array(), .bodies = bodies, .items = kept, .flags = CONTEXT_COMPACT};
+    struct story story = {.messages = json_array(),
+                          .bodies = bodies,
+                          .items = kept,
+                          .flags = CONTEXT_COMPACT,
+                          .rule = *rule,
+                          .answered = count};
 
     read_items(&story, items, count, kept);
     tell_all(&story, story.count);
@@ -475,16 +493,20 @@ json_t *context_past_messages(const struct item_row *const *items, size_t count)
 }
 
 static json_t *make_messages(const char *instructions, const struct item_row *const *items,
-                             size_t count, unsigned flags)
+                             size_t count, unsigned flags, struct long_message_rule rule)
 {
     AUTO_FREE const struct item_row **kept = mem_zeroed(count, sizeof(*kept));
     json_auto_t *bodies = json_array();
-    struct story story = {
-        .messages = json_array(), .bodies = bodies, .items = kept, .flags = flags};
+    struct story story = {.messages = json_array(),
+                          .bodies = bodies,
+                          .items = kept,
+                          .flags = flags,
+                          .rule = rule};
 
     if (instructions && *instructions)
         add_message(&story, "system", json_string_nocheck(instructions));
     read_items(&story, items, count, kept);
+    story.answered = rule.limit ? long_message_past(kept, story.count) : 0;
     tell_all(&story, flags & CONTEXT_COMPACT ? context_past(kept, story.count) : 0);
     free(story.outputs);
     return story.messages;
@@ -493,7 +515,7 @@ static json_t *make_messages(const char *instructions, const struct item_row *co
 json_t *context_messages(const char *instructions, const struct item_row *const *items,
                          size_t count)
 {
-    return make_messages(instructions, items, count, 0);
+    return make_messages(instructions, items, count, 0, (struct long_message_rule){0});
 }
 
 json_t *context_content(const json_t *content)
@@ -670,9 +692,10 @@ json_t *context_request(const char *run_id, const json_t *config, const struct t
     int last = (int)json_get_int(truncation, "last_messages", 0);
     size_t start = context_start(items, count, last, run_id);
     AUTO_FREE char *instructions = all_instructions(config, tools);
-    json_t *request = json_build(
-        "{s:s, s:o}", "model", json_get_string(config, "model", ""), "messages",
-        make_messages(instructions, count ? items + start : items, count - start, flags));
+    json_t *request =
+        json_build("{s:s, s:o}", "model", json_get_string(config, "model", ""), "messages",
+                   make_messages(instructions, count ? items + start : items, count - start,
+                                 flags, long_message_rule(config, tools)));
 
     put_first(json_object_get(request, "messages"), json_object_get(config, "instructions"));
     add_sampling(request, config);

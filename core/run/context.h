@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "core/run/long_messages.h"
 #include "core/run/tool_set.h"
 #include "core/store/rows.h"
 
@@ -49,8 +50,9 @@ json_t *context_messages(const char *instructions, const struct item_row *const 
  * and where a stretch of them ends that is told as one message (`first`, where none begins). */
 size_t context_past(const struct item_row *const *items, size_t count);
 size_t context_stretch(const struct item_row *const *items, size_t first, size_t past);
-/* What such a stretch is told as. New reference. */
-json_t *context_past_messages(const struct item_row *const *items, size_t count);
+/* What such a stretch, or a message that was answered, is told as. New reference. */
+json_t *context_past_messages(const struct item_row *const *items, size_t count,
+                              const struct long_message_rule *rule);
 
 /* The content of an item as that of a message: text, or parts. New reference. */
 json_t *context_content(const json_t *content);

@@ -93,7 +93,30 @@ size_t context_frame_bytes(const struct context *context)
     return bytes;
 }
 
-/* ---- Stretches of compact history ---- */
+/* ---- What is told as one message ---- */
+
+struct context_telling context_telling(const struct context *context,
+                                       const struct item_row *const *items, size_t count)
+{
+    struct context_telling telling = {.rule =
+                                          long_message_rule(context->config, context->tools)};
+
+    if (context->compact)
+        telling.past = context_past(items, count);
+    if (telling.rule.limit)
+        telling.answered = long_message_past(items, count);
+    return telling;
+}
+
+size_t context_told_end(const struct context_telling *telling,
+                        const struct item_row *const *items, size_t at)
+{
+    size_t end = context_stretch(items, at, telling->past);
+
+    if (end > at)
+        return end;
+    return at + (at < telling->answered && long_message_may_be(&telling->rule, items[at]));
+}
 
 /* Noted of all of them together, while they are together and none has changed. */
 static bool is_noted(const struct item_row *const *items, size_t count,
@@ -108,15 +131,15 @@ static bool is_noted(const struct item_row *const *items, size_t count,
     return measure == CONTEXT_BYTES || items[0]->cost.told_tokens >= 0;
 }
 
-static void note_stretch(const struct context *context, enum context_measure measure,
-                         struct item_row *rows, const struct item_row *const *items,
-                         size_t count)
+static void note_stretch(const struct context *context, const struct context_telling *telling,
+                         enum context_measure measure, struct item_row *rows,
+                         const struct item_row *const *items, size_t count)
 {
     json_auto_t *messages = NULL;
 
     if (is_noted(items, count, measure))
         return;
-    messages = context_past_messages(items, count);
+    messages = context_past_messages(items, count, &telling->rule);
     for (size_t i = 0; i < count; i++)
         rows[i].cost.place = (unsigned)i + 1;
     rows[0].cost.told_count = (unsigned)count;
@@ -128,23 +151,25 @@ static void note_stretch(const struct context *context, enum context_measure mea
 }
 
 static int64_t cost_of_stretch(const struct tokenizer *tokenizer,
+                               const struct context_telling *telling,
                                const struct item_row *const *items, size_t count)
 {
     json_auto_t *messages = NULL;
 
     if (is_noted(items, count, CONTEXT_TOKENS))
         return items[0]->cost.told_tokens;
-    messages = context_past_messages(items, count);
+    messages = context_past_messages(items, count, &telling->rule);
     return tokenizer_count_messages(tokenizer, messages);
 }
 
-size_t context_told_bytes(const struct item_row *const *items, size_t first, size_t end)
+size_t context_told_bytes(const struct context_telling *telling,
+                          const struct item_row *const *items, size_t first, size_t end)
 {
     json_auto_t *messages = NULL;
 
     if (is_noted(items + first, end - first, CONTEXT_BYTES))
         return items[first]->cost.told_bytes;
-    messages = context_past_messages(items + first, end - first);
+    messages = context_past_messages(items + first, end - first, &telling->rule);
     return length_of(messages);
 }
 
@@ -166,16 +191,16 @@ void context_count(const struct context *context, enum context_measure measure,
                    struct item_row *rows, size_t count)
 {
     AUTO_FREE const struct item_row **items = mem_new_array(const struct item_row *, count + 1);
-    size_t past;
+    struct context_telling telling;
 
     for (size_t i = 0; i < count; i++)
         items[i] = &rows[i];
-    past = context->compact ? context_past(items, count) : 0;
+    telling = context_telling(context, items, count);
     for (size_t i = first_of(context, items, count); i < count;) {
-        size_t end = context_stretch(items, i, past);
+        size_t end = context_told_end(&telling, items, i);
 
         if (end > i)
-            note_stretch(context, measure, rows + i, items + i, end - i);
+            note_stretch(context, &telling, measure, rows + i, items + i, end - i);
         else if (measure == CONTEXT_TOKENS)
             context_count_item(context->upstream->tokenizer, &rows[i]);
         i = end > i ? end : i + 1;
@@ -183,18 +208,18 @@ void context_count(const struct context *context, enum context_measure measure,
 }
 
 /* What each item costs. In compact form the first of a stretch costs what the stretch does: none of it
- * stays without the others. The caller frees. */
+ * stays without the others. A long message costs what is shown of it. The caller frees. */
 static int64_t *costs_of(const struct context *context, const struct item_row *const *items,
                          size_t count)
 {
     const struct tokenizer *tokenizer = context->upstream->tokenizer;
-    size_t past = context->compact ? context_past(items, count) : 0;
+    const struct context_telling telling = context_telling(context, items, count);
     int64_t *costs = mem_new_array(int64_t, count + 1);
 
     for (size_t i = 0; i < count;) {
-        size_t end = context_stretch(items, i, past);
+        size_t end = context_told_end(&telling, items, i);
 
-        costs[i] = end > i ? cost_of_stretch(tokenizer, items + i, end - i)
+        costs[i] = end > i ? cost_of_stretch(tokenizer, &telling, items + i, end - i)
                            : context_cost(tokenizer, items[i]);
         i = end > i ? end : i + 1;
     }

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "core/model/model.h"
+#include "core/run/long_messages.h"
 #include "core/run/tool_set.h"
 #include "core/store/rows.h"
 
@@ -50,21 +51,34 @@ struct context {
 
 enum context_measure {
     CONTEXT_TOKENS, /* of everything */
-    CONTEXT_BYTES,  /* of what compact history tells, only: rows tell their own */
+    CONTEXT_BYTES,  /* of what is told otherwise than it is stored, only: rows tell their own */
 };
 
-/* Notes what the items cost that the context begins with, where it was not done before: in compact
- * history, all that is told as one message together. */
+/* Notes what the items cost that the context begins with, where it was not done before: all that is told
+ * as one message together. */
 void context_count(const struct context *context, enum context_measure measure,
                    struct item_row *rows, size_t count);
 
 int64_t context_total(const struct context *context, const struct item_row *const *items,
                       size_t count);
 
-/* How long the frame is, and in compact history the message that items[first..end) are told as; noted or
- * not. */
+/* What of these items is told otherwise than it is stored. */
+struct context_telling {
+    size_t past;     /* before it turns are over, in compact history */
+    size_t answered; /* before it long messages are cut */
+    struct long_message_rule rule;
+};
+struct context_telling context_telling(const struct context *context,
+                                       const struct item_row *const *items, size_t count);
+/* Where that ends which is told as one message from `at` on: a stretch of compact history, or a message
+ * that is cut. `at`, when what lies there is told as it is. */
+size_t context_told_end(const struct context_telling *telling,
+                        const struct item_row *const *items, size_t at);
+
+/* How long the frame is, and the message that items[first..end) are told as; noted or not. */
 size_t context_frame_bytes(const struct context *context);
-size_t context_told_bytes(const struct item_row *const *items, size_t first, size_t end);
+size_t context_told_bytes(const struct context_telling *telling,
+                          const struct item_row *const *items, size_t first, size_t end);
 
 /* Index of the first item that counts: what a compaction stands for, and what came before it, is
  * left out. */

@@ -230,6 +230,7 @@ void run_free(struct run *run)
     json_decref(run->files);
     json_decref(run->logprobs);
     variable_memory_release(run->variables);
+    message_cache_release(run->messages);
     free(run);
 }
 

@@ -59,12 +59,18 @@ bool run_is_compact(const struct run *run)
 }
 
 /* Turns that are over are all in the history. */
+/* Than it is stored. */
+static bool is_told_otherwise(const struct context *context)
+{
+    return context->compact || long_message_rule(context->config, context->tools).limit;
+}
+
 void run_count_items(struct run *run)
 {
     const struct context context = run_context(run);
 
     if (!context_is_counted(run->upstream, run->config)) {
-        if (context.compact && budget_limits_prompts(&run->budget))
+        if (is_told_otherwise(&context) && budget_limits_prompts(&run->budget))
             context_count(&context, CONTEXT_BYTES, run->history, run->history_count);
         return;
     }

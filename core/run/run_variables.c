@@ -6,6 +6,7 @@
 #include "core/base/clock.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/run/long_messages.h"
 #include "core/run/run_calls.h"
 #include "core/run/run_results.h"
 #include "core/store/skills.h"
@@ -112,7 +113,21 @@ const char *run_variable_scope(const struct run *run)
     return *run->row.thread_id ? run->row.thread_id : run->row.id;
 }
 
-struct variable_access run_variable_access(const struct run *run)
+/* Those of the history, which stays what it is. */
+static struct message_cache *messages_of(struct run *run)
+{
+    const struct long_message_rule rule = long_message_rule(run->config, &run->tools);
+    AUTO_FREE const struct item_row **items = NULL;
+    size_t count;
+
+    if (run->messages || !rule.limit)
+        return run->messages;
+    items = run_gather_items(run, &count);
+    run->messages = long_messages_gather(&rule, items, count);
+    return run->messages;
+}
+
+struct variable_access run_variable_access(struct run *run)
 {
     const json_t *runnel = json_object_get(run->config, "runnel");
 
@@ -120,6 +135,7 @@ struct variable_access run_variable_access(const struct run *run)
                                     .store = engine_options(run->engine)->store,
                                     .memory = run->variables,
                                     .scope = run_variable_scope(run),
+                                    .messages = messages_of(run),
                                     .chinese = tool_language_of(runnel) == TOOL_CHINESE};
 }
 
@@ -150,6 +166,18 @@ struct resolved_call *resolved_call_restore(const char *text)
 
 /* ---- On a worker ---- */
 
+/* Behind so many others. */
+static void add_messages(const struct variable_access *access, size_t count, struct buf *names)
+{
+    for (size_t n = 0; count + n < AVAILABLE_LIMIT; n++) {
+        AUTO_VARIABLE message = {0};
+
+        if (!message_cache_at(access->messages, n, &message))
+            return;
+        buf_addf(names, "%s%s", names->length ? ", " : "", message.name);
+    }
+}
+
 static void add_available(const struct tool_call *call, const struct variable_access *access,
                           struct err *err)
 {
@@ -165,13 +193,15 @@ static void add_available(const struct tool_call *call, const struct variable_ac
     for (size_t i = 0; i < count; i++)
         buf_addf(&names, "%s%s", i ? ", " : "", variables[i].name);
     variables_free(variables, count);
-    if (!count)
+    add_messages(access, count, &names);
+    total += (int64_t)message_cache_count(access->messages);
+    if (!names.length)
         buf_add_text(&names, "none");
     if (names.length > AVAILABLE_BYTES)
         names.data[AVAILABLE_BYTES] = '\0';
     (void)snprintf(err->text + strlen(err->text), sizeof(err->text) - strlen(err->text),
                    " Available variables: %s%s", names.data,
-                   total > (int64_t)count || names.length > AVAILABLE_BYTES ? ", ..." : "");
+                   total > AVAILABLE_LIMIT || names.length > AVAILABLE_BYTES ? ", ..." : "");
 }
 
 static enum err_code find_variable(void *arg, const char *name, struct variable *ret_variable,
@@ -185,8 +215,11 @@ static enum err_code find_variable(void *arg, const char *name, struct variable 
         return rc;
     if (tool_call_cancelled(call))
         return err_set(err, ERR_CANCELLED, "cancelled");
-    rc = access.ops->get(&access, tool_call_project(call), name, VARIABLE_READ, ret_variable,
-                         err);
+    if (variable_is_message(name))
+        rc = message_cache_get(access.messages, name, ret_variable, err);
+    else
+        rc = access.ops->get(&access, tool_call_project(call), name, VARIABLE_READ,
+                             ret_variable, err);
     if (rc == ERR_NOT_FOUND)
         add_available(call, &access, err);
     return rc;

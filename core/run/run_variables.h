@@ -35,7 +35,7 @@ void run_open_variables(struct run *run, struct run_start *start);
 const char *run_variable_scope(const struct run *run);
 
 /* What its handlers get. */
-struct variable_access run_variable_access(const struct run *run);
+struct variable_access run_variable_access(struct run *run);
 
 /* Resolves the references in our calls of the turn, as far as that was not done, and sees to it that
  * calls which read variables find what was written before. Then: `then`, which may be at once. */

@@ -7,6 +7,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/tool/channel_internal.h"
+#include "core/tool/message_cache.h"
 #include "core/tool/variable_memory.h"
 
 /*
@@ -37,6 +38,7 @@ struct tool_call *tool_call_new(const struct tool_call_spec *spec)
     call->variables = spec->variables;
     call->variables.scope = call->scope;
     call->variables.memory = variable_memory_hold(spec->variables.memory);
+    call->variables.messages = message_cache_hold(spec->variables.messages);
     call->resolved = spec->resolved;
     call->planning = spec->planning;
     call->args = copy(spec->args, "{}");
@@ -64,6 +66,7 @@ void tool_call_free(struct tool_call *call)
     free(call->user);
     free(call->scope);
     variable_memory_release(call->variables.memory);
+    message_cache_release(call->variables.messages);
     tool_channel_release(call->channel);
     free(call);
 }

@@ -79,6 +79,15 @@ static bool begins_character(char byte)
     return ((unsigned char)byte & 0xC0) != 0x80;
 }
 
+bool variable_is_message(const char *name)
+{
+    size_t prefix = strlen(VARIABLE_MESSAGE_PREFIX);
+
+    return strncmp(name, VARIABLE_MESSAGE_PREFIX, prefix) == 0 &&
+           strspn(name + prefix, "0123456789abcdef") == VARIABLE_MESSAGE_DIGITS &&
+           !name[prefix + VARIABLE_MESSAGE_DIGITS];
+}
+
 size_t variable_length(const char *text)
 {
     size_t count = 0;
@@ -229,8 +238,15 @@ static void add_complete(struct buf *text, const struct variable_hint *hint)
             hint->length, hint->name, hint->name);
 }
 
+/* Words for what a hint is of, in English and Chinese. */
+static const char *const hinted[][2] = {
+    [VARIABLE_HINT_RESULT] = {"result", "结果"},
+    [VARIABLE_HINT_MESSAGE] = {"message", "消息"},
+};
+
 static void add_cut(struct buf *text, const struct variable_hint *hint)
 {
+    const char *what = hinted[hint->what][hint->chinese];
     size_t rest = hint->length > hint->shown ? hint->length - hint->shown : 0;
     size_t next = rest < NEXT_READ_LIMIT ? rest : NEXT_READ_LIMIT;
     const char *name = hint->name;
@@ -238,18 +254,18 @@ static void add_cut(struct buf *text, const struct variable_hint *hint)
     if (hint->chinese)
         buf_addf(
             text,
-            "[system log] 结果已截断为 %zu 个字符，完整结果（%zu 个字符）保存在变量 `%s` 中。\n"
+            "[system log] %s已截断为 %zu 个字符，完整%s（%zu 个字符）保存在变量 `%s` 中。\n"
             "[system hint] 无需重复即可引用：`$VAR_REF{{%s}}`。如需继续阅读，请调用 `ReadVar`，"
             "参数 {\"name\":\"%s\",\"start\":%zu,\"length\":%zu}；请先考虑是否确有必要。",
-            hint->shown, hint->length, name, name, name, hint->start, next);
+            what, hint->shown, what, hint->length, name, name, name, hint->start, next);
     else
         buf_addf(text,
-                 "[system log] The result was cut to %zu characters. The full result (%zu "
+                 "[system log] The %s was cut to %zu characters. The full %s (%zu "
                  "characters) is kept in the variable `%s`.\n"
                  "[system hint] Pass it on without repeating it: `$VAR_REF{{%s}}`. To read on, "
                  "call `ReadVar` with {\"name\":\"%s\",\"start\":%zu,\"length\":%zu}; consider "
                  "first whether you need it.",
-                 hint->shown, hint->length, name, name, name, hint->start, next);
+                 what, hint->shown, what, hint->length, name, name, name, hint->start, next);
 }
 
 char *variable_hint_text(const struct variable_hint *hint)

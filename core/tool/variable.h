@@ -37,6 +37,11 @@
 /* Names that begin so are those of rules: they can be read, and nobody changes them. */
 #define VARIABLE_RULE_PREFIX "Rule/"
 
+/* The names of long messages (message_cache.h): this, and so many hexadecimal digits. Nobody may give such
+ * a name to anything else. */
+#define VARIABLE_MESSAGE_PREFIX "Message_"
+#define VARIABLE_MESSAGE_DIGITS ((size_t)16)
+
 enum variable_type {
     VARIABLE_RULE,             /* a document of a tool group */
     VARIABLE_TOOL_CALL_RESULT, /* "ToolCallResult": what a tool gave, uncut */
@@ -77,6 +82,8 @@ void variables_free(struct variable *variables, size_t count);
 /* Letters, digits, "_" and "-": what can be referred to. */
 bool variable_name_has(char byte);
 bool variable_name_fits(const char *name);
+/* It is that of a long message. */
+bool variable_is_message(const char *name);
 
 size_t variable_length(const char *text);
 /* Where the character number `start` begins; the end of the text when it has fewer. */
@@ -99,10 +106,15 @@ char *variable_describe_call(const char *tool, json_t *args);
 /* Of a value that is too long: as much as there may be, and a note. The caller frees. */
 char *variable_fit(const char *text);
 
-/* What the model is told behind a result that is kept in a variable. */
+/* What the model is told behind a text that is in a variable: a result, or a message that was cut. */
+enum variable_hint_of {
+    VARIABLE_HINT_RESULT,
+    VARIABLE_HINT_MESSAGE,
+};
 struct variable_hint {
     const char *name;
-    size_t length; /* of the whole result */
+    enum variable_hint_of what;
+    size_t length; /* of the whole text */
     bool truncated;
     size_t shown; /* characters of it that the model was shown */
     size_t start; /* where what it was not shown begins */
@@ -157,6 +169,7 @@ enum err_code variable_keeps_too_many(struct err *err);
 struct store;
 struct variable_memory;
 struct variable_ops;
+struct message_cache;
 
 /* The variables that one call may use; borrowed, all of it. */
 struct variable_access {
@@ -164,7 +177,9 @@ struct variable_access {
     struct store *store;
     struct variable_memory *memory; /* of a response that is not stored; or NULL */
     const char *scope;              /* of one that is; else "" */
-    bool chinese;                   /* which language rules are read in */
+    struct message_cache
+        *messages; /* long ones of the run's history, beside the others; or NULL */
+    bool chinese;  /* which language rules are read in */
 };
 
 /* What every place offers where variables are: the store (core/store/variables.h says what each does,

@@ -77,6 +77,8 @@ static struct budget made(const char *config, const char *usage)
     return budget;
 }
 
+static const struct context_telling as_it_is;
+
 static bool fit(struct budget *budget, const char *config)
 {
     json_auto_t *parsed = json_parse_own(config);
@@ -84,6 +86,17 @@ static bool fit(struct budget *budget, const char *config)
     const struct context context = {.run_id = RUN, .config = parsed, .tools = &tools};
 
     return budget_fit(budget, &context, items, &count);
+}
+
+/* What is left of the items, with these tools. */
+static const char *weighed(const char *config, const struct tool_set *tools)
+{
+    json_auto_t *parsed = json_parse_own(config);
+    const struct context context = {.run_id = RUN, .config = parsed, .tools = tools};
+    struct budget budget = made(config, NULL);
+
+    assert_true(budget_fit(&budget, &context, items, &count));
+    return left();
 }
 
 static void without_limits_everything_passes(void **state)
@@ -297,7 +310,7 @@ static void what_compact_history_tells_weighs_what_is_told(void **state)
     context.compact = true;
     assert_true(budget_fit(&budget, &context, items, &count));
     assert_string_equal(left(), "01234");
-    told = context_told_bytes(items, 1, 2);
+    told = context_told_bytes(&as_it_is, items, 1, 2);
     assert_in_range(told, 300, 1000);
     assert_int_equal(budget.asking, 2 * told + 2 * strlen(rows[0].body) + WEIGHT);
     /* A message's log goes before the next message, never alone. */
@@ -329,13 +342,45 @@ static void a_turn_that_is_over_goes_as_a_whole(void **state)
     }
     for (int i = 0; i < 2; i++)
         (void)snprintf(add("message", "")->role, sizeof(rows[0].role), "user");
-    budget.prompt =
-        (int64_t)(2 * WEIGHT + context_told_bytes(items, 0, 3) - 1) / BUDGET_BYTES_PER_TOKEN;
+    budget.prompt = (int64_t)(2 * WEIGHT + context_told_bytes(&as_it_is, items, 0, 3) - 1) /
+                    BUDGET_BYTES_PER_TOKEN;
     assert_true(budget_fit(&budget, &context, items, &count));
     assert_string_equal(left(), "0124");
     budget.prompt = 2 * WEIGHT / BUDGET_BYTES_PER_TOKEN;
     assert_true(budget_fit(&budget, &context, items, &count));
     assert_string_equal(left(), "4");
+}
+
+static void F33_a_message_that_is_cut_weighs_what_is_shown_of_it(void **state)
+{
+    static const char cutting[] = "{\"max_prompt_tokens\":600,\"runnel\":{\"message_cache\":"
+                                  "{\"max_chars\":256}}}";
+    static const char not_cutting[] = "{\"max_prompt_tokens\":600}";
+    static const char *const roles[] = {"user", "assistant", "user"};
+    const struct tool_handler reader = {.name = "ReadVar",
+                                        .group = "vars",
+                                        .description = "",
+                                        .parameters = "{}",
+                                        .flags = TOOL_VARIABLES};
+    struct tool_use use = {.name = "ReadVar",
+                           .own = "ReadVar",
+                           .type = "mcp",
+                           .label = "vars",
+                           .handler = &reader};
+    const struct tool_set tools = {.uses = &use, .count = 1};
+    AUTO_FREE char *said = mem_zeroed(100000, 1);
+
+    (void)state;
+    memset(said, 'x', 99999);
+    for (size_t i = 0; i < COUNT_OF(roles); i++)
+        (void)snprintf(add("message", i == 1 ? "run_0" : "")->role, sizeof(rows[0].role), "%s",
+                       roles[i]);
+    for (size_t i = 0; i < 2; i++) {
+        free(rows[i].body);
+        rows[i].body = mem_printf("{\"content\":[{\"text\":\"%s\"}]}", i ? "hi" : said);
+    }
+    assert_string_equal(weighed(cutting, &tools), "012");
+    assert_string_equal(weighed(not_cutting, &tools), "2");
 }
 
 int main(void)
@@ -354,6 +399,8 @@ int main(void)
         cmocka_unit_test_teardown(what_compact_history_tells_weighs_what_is_told, clear_items),
         cmocka_unit_test_teardown(a_turn_that_is_over_goes_as_a_whole, clear_items),
         cmocka_unit_test_teardown(an_image_does_not_weigh_what_its_data_do, clear_items),
+        cmocka_unit_test_teardown(F33_a_message_that_is_cut_weighs_what_is_shown_of_it,
+                                  clear_items),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

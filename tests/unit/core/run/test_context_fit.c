@@ -281,7 +281,7 @@ static void of_what_is_only_weighed_no_tokens_are_counted(void **state)
     begin_counting(&counting, true);
     tell_history();
     context_count(&counting.context, CONTEXT_BYTES, rows, count);
-    past = context_told_bytes(items, 1, count - 1);
+    past = context_told_bytes(&(struct context_telling){0}, items, 1, count - 1);
     assert_int_equal(past, rows[1].cost.told_bytes);
     assert_true(past > 1000);
     assert_int_equal(tokenizer_bytes(), bytes);

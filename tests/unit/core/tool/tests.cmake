@@ -8,6 +8,7 @@ target_compile_definitions(test_core_tool_cut PRIVATE
     VECTORS="${CMAKE_SOURCE_DIR}/tests/unit/vectors")
 unit_test(core/tool/executor core_tool)
 unit_test(core/tool/files_view core_tool)
+unit_test(core/tool/message_cache core_tool)
 unit_test(core/tool/permission core_tool)
 target_compile_definitions(test_core_tool_permission PRIVATE
     VECTORS="${CMAKE_SOURCE_DIR}/tests/unit/vectors")

@@ -1,0 +1,53 @@
+#ifndef RUNNEL_CORE_RUN_LONG_MESSAGES_H
+#define RUNNEL_CORE_RUN_LONG_MESSAGES_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/run/tool_set.h"
+#include "core/store/rows.h"
+#include "core/tool/cut.h"
+#include "core/tool/message_cache.h"
+
+/*
+ * long_messages.h -- long messages of the history, of which the model is shown only the ends.
+ *
+ * A request may want it with runnel.message_cache: {"max_chars": N}. A text of the user or the assistant
+ * with more characters is shown as results are that are too long, head and tail, and a note names the
+ * variable that has all of it (message_cache.h). That is for what the model has answered: what it has not
+ * it is shown word for word, and so is what rules say, and what a compaction has kept.
+ *
+ * What is shown depends on the text and the request alone, so that it stays the same from turn to turn.
+ * Nobody but us writes the marks of such a note: chain_log_neutral() takes their meaning away in all that
+ * was said.
+ */
+
+/* What N may be. No request is longer than the latter. */
+#define LONG_MESSAGE_LEAST 256
+#define LONG_MESSAGE_MOST  ((json_int_t)10 << 20)
+
+/* How the request wants it; limit 0: not at all. */
+struct long_message_rule {
+    size_t limit; /* N */
+    struct cut_rule cut;
+};
+
+/* Nothing is cut for a model that is not offered ReadVar: it could not read the rest. */
+struct long_message_rule long_message_rule(const json_t *config, const struct tool_set *tools);
+
+/* How many of the items, from the first on, come before the user's messages that wait for an answer, or
+ * have got it by the items at the end. */
+size_t long_message_past(const struct item_row *const *items, size_t count);
+
+/* It is a message whose text may be longer than the rule allows. False is certain. */
+bool long_message_may_be(const struct long_message_rule *rule, const struct item_row *item);
+
+/* What the model is shown of a text; NULL: it is not too long. The caller frees. */
+char *long_message_shown(const struct long_message_rule *rule, const char *text);
+
+/* The texts of the items that are too long. The caller releases. */
+struct message_cache *long_messages_gather(const struct long_message_rule *rule,
+                                           const struct item_row *const *items, size_t count);
+
+#endif
