@@ -7,6 +7,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/mcp/mcp_tools.h"
+#include "core/run/approval_answer.h"
 #include "server/params.h"
 #include "server/response_tools.h"
 
@@ -228,7 +229,7 @@ static const struct input_field approval_request_fields[] = {
 static const struct input_field approval_fields[] = {
     {"approval_request_id", KIND_STRING, REQUIRED, ID_LIMIT, NULL, NULL, NULL},
     {"approve",             KIND_BOOL,   REQUIRED, 0, NULL, NULL, NULL},
-    {"reason",              KIND_STRING, OPTIONAL, INPUT_TEXT_LIMIT, NULL, NULL, NULL},
+    {"reason",              KIND_STRING, OPTIONAL, APPROVAL_REASON_LIMIT, NULL, NULL, NULL},
     {"runnel",              KIND_ANY,    OPTIONAL, 0, NULL, NULL, NULL},
     {0}};
 static const struct input_field program_fields[] = {

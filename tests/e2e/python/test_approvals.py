@@ -222,6 +222,44 @@ def test_an_answer_needs_its_question(ask, go_on, client):
     assert go_on(asked, answer(question)).status == "completed"
 
 
+def test_a_reason_is_as_long_as_the_approvals_allow(ask, go_on, http, client):
+    (question,) = questions(asked := ask())
+    wrong = answer(question, approve=False, reason="x" * 4097)
+    message = {"role": "user", "content": "well?"}
+    error = refused(lambda: go_on(asked, message, wrong))
+    assert error["param"] == "input[1].reason" and error["code"] == "string_above_max_length"
+    assert error["type"] == "invalid_request_error"
+    assert error["message"] == (
+        "Invalid 'input[1].reason': string too long. Expected a string with maximum length 4096, "
+        "but got a string with length 4097 instead.")
+    decided = http.post(f"/v1/runnel/approvals/{question.id}", json={"approve": False, "reason": "x" * 4097})
+    assert decided.json()["error"]["message"] == error["message"].replace("input[1].", "")
+    conversation = client.conversations.create().id
+    kept = http.post(f"/v1/conversations/{conversation}/items", json={"items": [wrong]})
+    assert kept.status_code == 400 and kept.json()["error"]["param"] == "items[0].reason"
+    # Characters, not bytes.
+    assert go_on(asked, {**wrong, "reason": "\u00e9" * 4096}).status == "completed"
+
+
+def test_a_question_that_is_gone_is_not_a_conversation_that_is_gone(start_server, database, upstream, log):
+    """It was there when the request came, and goes before the answer is taken up."""
+    server = start_server(database_url=(url := database.new()))
+    client = server.sdk()
+    asks_for(upstream, call("test_count", path=log.name, text="counted"))
+    conversation = client.conversations.create().id
+    (question,) = questions(client.responses.create(model="demo", input="go", tools=[TEST],
+                                                    conversation=conversation))
+    database.ask("CREATE FUNCTION goes() RETURNS trigger LANGUAGE plpgsql AS"
+                 " 'BEGIN DELETE FROM approvals; RETURN NEW; END';"
+                 " CREATE TRIGGER goes BEFORE INSERT ON runs FOR EACH ROW EXECUTE FUNCTION goes()",
+                 url=url)
+    gone = server.http().post("/v1/responses", json={
+        "model": "demo", "input": [answer(question)], "tools": [TEST], "conversation": conversation})
+    assert gone.status_code == 404
+    assert gone.json()["error"]["message"] == f"Approval request with id '{question.id}' not found."
+    assert log.lines() == []
+
+
 def test_two_answers_to_one_question(ask, go_on, log):
     asked = ask()
     (question,) = questions(asked)
