@@ -255,7 +255,7 @@ static enum err_code make_stored(const struct response_create *create, struct ru
     start->variable_count = 0;
     load->fence = made.fence;
     run_load_clear(&made);
-    return *load->run.thread_id ? conversation_error(rc, load->run.thread_id, err) : rc;
+    return rc;
 }
 
 enum err_code response_create_load(const struct response_create *create,

@@ -142,11 +142,30 @@ static size_t place_of(const struct approval_answer *answers, size_t count, cons
     return at;
 }
 
+static bool has_row(const struct db_rows *rows, const char *id)
+{
+    for (size_t row = 0; row < db_count(rows); row++)
+        if (strcmp(db_text(rows, row, 0), id) == 0)
+            return true;
+    return false;
+}
+
+/* The first that is not there. */
+static const char *missing_of(const struct db_rows *rows, const struct approval_answer *answers,
+                              size_t count)
+{
+    size_t i = 0;
+
+    while (i + 1 < count && has_row(rows, answers[i].id))
+        i++;
+    return answers[i].id;
+}
+
 static enum err_code check_locked(const struct db_rows *rows, struct approval_answer *answers,
                                   size_t count, struct err *err)
 {
     if (db_count(rows) != count)
-        return not_found(answers[0].id, err);
+        return not_found(missing_of(rows, answers, count), err);
     for (size_t row = 0; row < count; row++) {
         const char *id = db_text(rows, row, 0);
         struct approval_answer *answer = &answers[place_of(answers, count, id)];

@@ -8,6 +8,7 @@
 #include "core/store/approval_sql.h"
 #include "core/store/columns.h"
 #include "core/store/commit.h"
+#include "core/store/conversations.h"
 #include "core/store/load.h"
 #include "core/store/page.h"
 #include "core/store/puts.h"
@@ -233,6 +234,8 @@ static enum err_code create_in(struct db *db, const struct run_creation *creatio
     if (claim.repeated)
         return find_made(db, creation->run->project, claim.object_id, &load->run, err);
     rc = prepare_thread(db, creation, &position, err);
+    if (rc && creation->run->face == FACE_RESPONSES)
+        return conversation_error(rc, creation->run->thread_id, err);
     if (rc)
         return rc;
     rc = insert_messages(db, creation, position, err);
@@ -275,6 +278,11 @@ static enum err_code try_create(struct store *store, const struct run_creation *
     return ERR_OK;
 }
 
+static bool is_other_run(enum err_code rc, const struct err *err)
+{
+    return rc == ERR_CONFLICT && strcmp(err->param, "runs_active") == 0;
+}
+
 enum err_code store_run_create(struct store *store, const struct run_creation *creation,
                                struct run_load *ret_load, struct err *err)
 {
@@ -283,8 +291,10 @@ enum err_code store_run_create(struct store *store, const struct run_creation *c
 
     /* A writer does not lock threads: its run came between our look and our insert. The second
      * look finds it and says which one it is. */
-    if (rc == ERR_CONFLICT && strcmp(first.param, "runs_active") == 0)
-        return try_create(store, creation, ret_load, err);
+    if (is_other_run(rc, &first))
+        rc = try_create(store, creation, ret_load, &first);
+    if (is_other_run(rc, &first) && creation->run->face == FACE_RESPONSES)
+        return conversation_error(rc, creation->run->thread_id, err);
     if (rc && err)
         *err = first;
     return rc;

@@ -180,6 +180,44 @@ static void F110_an_answer_is_taken_up_with_the_response_that_is_made(void **sta
                      ERR_NOT_FOUND);
 }
 
+static void expect_missing(const char *thread, const struct approval_answer *answers,
+                           size_t count, const char *text)
+{
+    struct run_row run = sample_run(thread, RUN_IN_PROGRESS);
+    struct run_load load = {0};
+    struct err err = {0};
+
+    run.face = FACE_RESPONSES;
+    assert_int_equal(
+        store_run_create(
+            store,
+            &(struct run_creation){.run = &run,
+                                   .answers = (struct approval_answer *)(uintptr_t)answers,
+                                   .answer_count = count},
+            &load, &err),
+        ERR_NOT_FOUND);
+    assert_string_equal(err.text, text);
+    run_row_clear(&run);
+}
+
+static void what_is_missing_is_named(void **state)
+{
+    char run[ID_SIZE], id[ID_SIZE], thread[ID_SIZE];
+    struct approval_row row;
+    struct approval_answer answers[2];
+
+    (void)state;
+    asked(run, id);
+    sample_thread(thread);
+    answers[0] = (struct approval_answer){.id = id, .approve = true};
+    answers[1] = (struct approval_answer){.id = "mcpr_gone", .approve = true};
+    expect_missing(thread, answers, 2, "Approval request with id 'mcpr_gone' not found.");
+    expect_missing("thread_gone", answers, 1, "Conversation with id 'conv_gone' not found.");
+    assert_int_equal(store_approval_get(store, PROJECT, id, &row, NULL), ERR_OK);
+    assert_int_equal(row.status, APPROVAL_PENDING);
+    approval_row_clear(&row);
+}
+
 static void one_answer_that_does_not_fit_stores_none(void **state)
 {
     char run[ID_SIZE], first[ID_SIZE], second[ID_SIZE];
@@ -408,6 +446,7 @@ int main(void)
         cmocka_unit_test(F110_after_a_crash_the_answer_is_lost_and_may_be_given_again),
         cmocka_unit_test(F46_of_two_at_once_one_takes_it_up),
         cmocka_unit_test(F110_an_answer_is_taken_up_with_the_response_that_is_made),
+        cmocka_unit_test(what_is_missing_is_named),
         cmocka_unit_test(one_answer_that_does_not_fit_stores_none),
         cmocka_unit_test(F46_deciding_is_not_taking_up),
         cmocka_unit_test(F44_what_is_waited_for_is_nobody_elses),
