@@ -24,10 +24,21 @@ struct webhook_post {
     struct webhook_post *next_due;
 };
 
+/* What goes wrong with many questions at once; the first is logged at once. */
+struct webhook_trouble {
+    struct webhook_line *line;
+    const char *text;        /* for the log */
+    size_t count;            /* of questions that the log has not told yet */
+    int status;              /* of the last answer, or 0 */
+    struct loop_timer timer; /* runs after a line of the log: until the next may come */
+};
+
 /* All that is on its way to one webhook. Of that, `due` is what could be sent now. */
 struct webhook_line {
     const struct approval_webhook *webhook;
     struct loop *loop;
+    const uint64_t *log_ns;
+    struct webhook_trouble dropped, not_taken;
     struct webhook_post *posts;
     struct webhook_post *first_due, *last_due;
     size_t count;
@@ -35,6 +46,45 @@ struct webhook_line {
     size_t byte_limit;
     unsigned transfers;
 };
+
+/* ---- What is logged ---- */
+
+static void say(struct webhook_trouble *trouble)
+{
+    AUTO_FREE char *status =
+        trouble->status ? mem_printf(" (HTTP status %d)", trouble->status) : NULL;
+
+    log_warn("questions for the webhook of %s %s%s: %zu", trouble->line->webhook->project,
+             trouble->text, status ? status : "", trouble->count);
+    trouble->count = 0;
+    loop_timer_start(trouble->line->loop, &trouble->timer,
+                     clock_mono_ns() + *trouble->line->log_ns);
+}
+
+static void say_more(struct loop_timer *timer)
+{
+    struct webhook_trouble *trouble = CONTAINER_OF(timer, struct webhook_trouble, timer);
+
+    if (trouble->count)
+        say(trouble);
+}
+
+static void note(struct webhook_trouble *trouble, int status)
+{
+    trouble->status = status;
+    trouble->count++;
+    if (!trouble->timer.slot)
+        say(trouble);
+}
+
+static void init_trouble(struct webhook_trouble *trouble, struct webhook_line *line,
+                         const char *text)
+{
+    *trouble =
+        (struct webhook_trouble){.line = line, .text = text, .timer = {.fire = say_more}};
+}
+
+/* ---- All lines ---- */
 
 void webhook_posts_init(struct webhook_posts *posts, struct loop *loop,
                         const struct approval_webhook *webhooks, size_t count)
@@ -44,11 +94,16 @@ void webhook_posts_init(struct webhook_posts *posts, struct loop *loop,
         .webhooks = webhooks,
         .lines = mem_new_array(struct webhook_line, count + 1),
         .count = count,
+        .log_ns = WEBHOOK_LOG_SECONDS * NS_PER_SECOND,
     };
     for (size_t i = 0; i < count; i++) {
         posts->lines[i].webhook = &webhooks[i];
         posts->lines[i].loop = loop;
+        posts->lines[i].log_ns = &posts->log_ns;
         posts->lines[i].byte_limit = WEBHOOK_BYTES_LIMIT / count;
+        init_trouble(&posts->lines[i].dropped, &posts->lines[i], "are dropped, too many wait");
+        init_trouble(&posts->lines[i].not_taken, &posts->lines[i],
+                     "are given up, it does not take them");
     }
 }
 
@@ -107,8 +162,9 @@ static void take_head(void *arg, const struct http_head *head)
 static void take_refusal(struct webhook_post *post)
 {
     if (post->failures == COUNT_OF(delays)) {
-        log_warn("the webhook of %s did not take %s: HTTP status %d",
-                 post->line->webhook->project, post->id, post->status);
+        log_debug("the webhook of %s did not take %s: HTTP status %d",
+                  post->line->webhook->project, post->id, post->status);
+        note(&post->line->not_taken, post->status);
         free_post(post);
         return;
     }
@@ -224,10 +280,11 @@ static struct webhook_post *new_post(struct webhook_line *line, const json_t *qu
     return post;
 }
 
-static bool drop(const struct webhook_line *line, const json_t *question)
+static bool drop(struct webhook_line *line, const json_t *question)
 {
-    log_warn("the webhook of %s is not told of %s: too many wait", line->webhook->project,
-             json_get_string(question, "id", ""));
+    log_debug("the webhook of %s is not told of %s: too many wait", line->webhook->project,
+              json_get_string(question, "id", ""));
+    note(&line->dropped, 0);
     return false;
 }
 

@@ -4,6 +4,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "core/base/ids.h"
 #include "core/base/webhook_key.h"
@@ -20,7 +21,7 @@
  *
  * A webhook that does not answer costs little, and only its own project: each has a line of its own, of
  * so many questions and so many bytes, and what does not fit is dropped. Long texts of a question are cut
- * for it; the list has them whole.
+ * for it; the list has them whole. The log tells how many were dropped or not taken, in a line a minute.
  *
  * On a loop, and no longer than it; a run does not wait for it, and may have gone.
  */
@@ -31,6 +32,7 @@
 #define WEBHOOK_TRANSFERS_LIMIT 8                  /* POSTs at once to one webhook */
 #define WEBHOOK_WAITING_LIMIT   ((size_t)1000)     /* on their way to one webhook */
 #define WEBHOOK_BYTES_LIMIT     ((size_t)16 << 20) /* of all on their way, in even shares */
+#define WEBHOOK_LOG_SECONDS     60 /* between two lines of the log about one trouble */
 
 struct approval_webhook {
     char project[ID_SIZE];
@@ -39,12 +41,14 @@ struct approval_webhook {
     const struct egress_rules *egress;
 };
 
-/* What one loop has on its way. Cleared after the loop has gone; `webhooks` outlive it. */
+/* What one loop has on its way. Stays where it is; cleared after the loop has gone; `webhooks` outlive
+ * it. */
 struct webhook_posts {
     struct loop *loop;
     const struct approval_webhook *webhooks;
     struct webhook_line *lines; /* one of each webhook */
     size_t count;
+    uint64_t log_ns; /* between two lines of the log about one trouble */
 };
 void webhook_posts_init(struct webhook_posts *posts, struct loop *loop,
                         const struct approval_webhook *webhooks, size_t count);

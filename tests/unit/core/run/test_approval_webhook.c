@@ -5,9 +5,12 @@
 /* cmocka needs the four above. */
 #include <cmocka.h>
 
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "core/base/clock.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/net/http_client.h"
@@ -108,6 +111,93 @@ static void F44_a_long_text_counts_as_what_is_sent_of_it(void **state)
     assert_int_equal(strlen(json_get_string(question, "arguments", "")), (size_t)1 << 20);
 }
 
+/* stderr, into a pipe. */
+struct listener {
+    int before, read, write;
+};
+
+static struct listener listen_in(void)
+{
+    struct listener listener = {.before = dup(STDERR_FILENO)};
+    int ends[2];
+
+    assert_int_equal(pipe(ends), 0);
+    listener.read = ends[0];
+    listener.write = ends[1];
+    dup2(ends[1], STDERR_FILENO);
+    return listener;
+}
+
+static void expect_line(struct listener *listener, const char *part)
+{
+    struct pollfd ready = {.fd = listener->read, .events = POLLIN};
+    char line[1024] = "";
+
+    for (size_t at = 0; at < sizeof(line) - 1 && !strchr(line, '\n'); at++) {
+        if (poll(&ready, 1, 60000) != 1 || read(listener->read, line + at, 1) != 1)
+            break;
+    }
+    if (!strstr(line, part))
+        fail_msg("'%s' is not in: %s", part, line);
+}
+
+static void stop_listening(struct listener *listener)
+{
+    struct pollfd ready = {.fd = listener->read, .events = POLLIN};
+
+    dup2(listener->before, STDERR_FILENO);
+    assert_int_equal(poll(&ready, 1, 0), 0);
+    close(listener->before);
+    close(listener->read);
+    close(listener->write);
+}
+
+static void F44_the_log_has_one_line_of_many_that_are_dropped(void **state)
+{
+    struct post_office *office = *state;
+    json_auto_t *question = json_build("{s:s}", "id", "mcpr_1");
+    struct listener listener = listen_in();
+
+    for (unsigned webhook = 0; webhook < 2; webhook++)
+        (void)taken(office, webhook, question, 2 * WEBHOOK_WAITING_LIMIT);
+    for (unsigned i = 0; i < 500; i++)
+        assert_false(tell(office, 1, question));
+    expect_line(&listener, "questions for the webhook of proj_0 are dropped, too many wait: 1");
+    expect_line(&listener, "questions for the webhook of proj_1 are dropped, too many wait: 1");
+    stop_listening(&listener);
+}
+
+struct late_drop {
+    struct loop_task task;
+    struct post_office *office;
+};
+
+static void drop_four(struct loop_task *task)
+{
+    struct post_office *office = CONTAINER_OF(task, struct late_drop, task)->office;
+    json_auto_t *question = json_build("{s:s}", "id", "mcpr_1");
+
+    office->posts.log_ns = NS_PER_SECOND / 10;
+    for (unsigned i = 0; i < 4; i++)
+        assert_false(tell(office, 0, question));
+}
+
+static void F44_the_others_are_counted_in_the_next_line(void **state)
+{
+    struct post_office *office = *state;
+    json_auto_t *question = json_build("{s:s}", "id", "mcpr_1");
+    struct late_drop late = {.task = {.run = drop_four}, .office = office};
+    struct listener listener = listen_in();
+
+    assert_int_equal(taken(office, 0, question, WEBHOOK_WAITING_LIMIT), WEBHOOK_WAITING_LIMIT);
+    assert_int_equal(loop_start(office->loop, NULL), ERR_OK);
+    loop_post(office->loop, &late.task);
+    expect_line(&listener, "are dropped, too many wait: 1");
+    expect_line(&listener, "are dropped, too many wait: 3");
+    loop_stop(office->loop);
+    stop_listening(&listener);
+}
+
 int main(void)
 {
 #define IN_AN_OFFICE(test) cmocka_unit_test_setup_teardown(test, open_office, close_office)
@@ -115,6 +205,8 @@ int main(void)
         IN_AN_OFFICE(F44_too_many_are_dropped_for_their_own_project_only),
         IN_AN_OFFICE(F44_so_are_too_many_bytes),
         IN_AN_OFFICE(F44_a_long_text_counts_as_what_is_sent_of_it),
+        IN_AN_OFFICE(F44_the_log_has_one_line_of_many_that_are_dropped),
+        IN_AN_OFFICE(F44_the_others_are_counted_in_the_next_line),
     };
     int failed;
 
