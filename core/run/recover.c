@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "core/base/clock.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/net/sse_parser.h"
@@ -86,6 +87,20 @@ static const char *told_field(const json_t *body)
     return NULL;
 }
 
+/* All that was heard of it are parts that had ended, which were stored with it: nothing was cut but its
+ * end. */
+static bool is_whole(const json_t *body, const struct listener *listener)
+{
+    AUTO_BUF stored = {0};
+    size_t i;
+    json_t *part;
+
+    json_array_foreach (json_object_get(body, "content"), i, part)
+        buf_add_text(&stored, json_get_string(part, "text", ""));
+    return stored.length && stored.length == listener->text.length &&
+           memcmp(stored.data, listener->text.data, stored.length) == 0;
+}
+
 /* The body of an item that was cut: its shape, as stored when it opened, and what was heard. */
 static char *cut_body(const struct item_row *item, const struct listener *listener)
 {
@@ -93,6 +108,8 @@ static char *cut_body(const struct item_row *item, const struct listener *listen
     json_auto_t *body = json_parse_own(item->body);
     const char *field = told_field(body);
 
+    if (is_whole(body, listener))
+        return mem_strdup(item->body);
     if (strcmp(item->type, "message") == 0)
         json_set(body, "content",
                  json_build("[{s:s, s:s, s:[], s:[]}]", "type", "output_text", "text", heard,
@@ -144,12 +161,22 @@ static struct step *step_of(struct run *run, const struct item_row *row)
     return NULL;
 }
 
+static bool was_cut(const struct item_row *row)
+{
+    json_auto_t *body = json_parse_own(row->body);
+
+    return json_get_bool(json_object_get(body, "runnel"), "cut", false);
+}
+
 /* The item opens again for a moment, with all that was heard of it, and is closed. */
 static void close_cut_item(struct run *run, struct item_row *row)
 {
-    struct item past = {.row = *row, .open = false};
+    struct item past;
 
-    row->status = past.row.status = ITEM_INCOMPLETE;
+    row->status = was_cut(row) ? ITEM_INCOMPLETE : ITEM_COMPLETED;
+    if (row->status == ITEM_COMPLETED)
+        row->completed_at = clock_wall_us();
+    past = (struct item){.row = *row, .open = false};
     past.step = step_of(run, row);
     past.output_index = run->output_count - 1;
     run_tell(run, &(struct run_event){.kind = RUN_EVENT_ITEM_CLOSED, .item = &past});

@@ -360,12 +360,17 @@ static bool has_step(const struct item *item)
 }
 
 /* So that a crash finds out what was being said: its shape, to be filled in from the log. */
-static void store_open_item(struct run *run, const struct item *item)
+void run_store_open_item(struct run *run)
 {
-    json_auto_t *body = item_body(item);
-    AUTO_FREE char *text = json_text(body);
-    struct item_row row = item->row;
+    json_auto_t *body = NULL;
+    AUTO_FREE char *text = NULL;
+    struct item_row row;
 
+    if (!run_is_resumable(run))
+        return;
+    body = item_body(run->open);
+    text = json_text(body);
+    row = run->open->row;
     row.body = text;
     run_put_item(run, &row);
 }
@@ -388,8 +393,7 @@ void run_open_item(struct run *run, struct item *item)
     item->open = true;
     item->output_index = run->output_count++;
     run->open = item;
-    if (run_is_resumable(run))
-        store_open_item(run, item);
+    run_store_open_item(run);
     run_tell(run, &(struct run_event){.kind = RUN_EVENT_ITEM_OPENED, .item = item});
 }
 

@@ -297,6 +297,8 @@ void run_add_text(struct run *run, const char *text, size_t length);
 void run_annotate(struct run *run, json_t *annotation);
 void run_close_part(struct run *run);
 void run_close_item(struct run *run, enum item_status status);
+/* What there is of the open item, for whoever finds it after a crash: all parts of it have ended. */
+void run_store_open_item(struct run *run);
 
 /* ---- run_model.c: a turn of the model ---- */
 

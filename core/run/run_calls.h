@@ -54,8 +54,8 @@ void run_take_output(struct run *run, const struct tool_output *output);
 /* The calls whose output became the message are recorded behind it. */
 void run_show_final_calls(struct run *run);
 
-/* It had given its answer before the crash; only its record is missing. */
-void run_end_final_call_again(struct run *run, struct call *call, const char *text);
+/* It had ended before the crash; only its record is missing. `stored` is what its row says. */
+void run_end_final_call_again(struct run *run, struct call *call, const json_t *stored);
 
 /* "in_progress", "completed" ... of a hosted item. `fields` are borrowed; NULL for none. */
 void run_tell_stage(struct run *run, struct item *item, const char *stage, json_t *fields);

@@ -267,7 +267,7 @@ static void add_questions_of(const struct recall *recall, json_t *questions)
 /* What somebody has answered is not looked for: the answer counts, whatever was said beside it. */
 static bool is_looked_for(const struct call *call)
 {
-    return call->recall && !*call->approval_id;
+    return call->recall && call_is_ours(call) && !*call->approval_id;
 }
 
 static json_t *questions_of(const struct run *run)

@@ -5,6 +5,7 @@
 
 #include "core/run/run_approvals.h"
 #include "core/run/run_calls.h"
+#include "core/run/run_grants.h"
 #include "core/run/run_results.h"
 #include "core/run/run_variables.h"
 #include "core/run/withheld.h"
@@ -265,6 +266,29 @@ static void fill_hosted(struct item *item, const struct call *call,
     }
 }
 
+/* It is told when all calls have ended: what it said is the answer, or is not. */
+static bool ends_later(const struct call *call)
+{
+    return call->final && !call->hidden && !call->unexecuted;
+}
+
+/* What its item will say when all calls have ended, if that is after a crash. */
+static void note_final(const struct call *call, json_t *output)
+{
+    json_t *end =
+        json_build("{s:s, s:b, s:b, s:I, s:I}", "status", tool_status_name(call->status),
+                   "misread", call->misread, "truncated", call->truncated, "start",
+                   (json_int_t)call->started_at, "end", (json_int_t)call->ended_at);
+
+    if (call->why)
+        json_set_string(end, "why", call->why);
+    if (call->rejected)
+        json_set_string(end, "rejected", call->reason);
+    if (call->recall && *call->recall->grant_id)
+        json_set_string(end, "grant_id", call->recall->grant_id);
+    json_set(output, "final", end);
+}
+
 /* A result in the store: {"output":...} or {"error":...}, and why it was not executed. */
 static void put_result(struct run *run, const struct call *call, const char *text)
 {
@@ -275,10 +299,14 @@ static void put_result(struct run *run, const struct call *call, const char *tex
         json_set_string(output, "reason", chain_reason(run->chain.stop));
     else if (!call->counted)
         json_set_bool(output, "refused", true);
+    if (ends_later(call))
+        note_final(call, output);
     run_note_withheld(call, output);
     json = json_text(output);
 
     run_note_call(run, call, CALL_DONE, json);
+    if (run_is_resumable(run) && !run->frames.count)
+        run->urgent = true; /* nobody is told yet, but it has happened */
 }
 
 static void note_truncated(struct item *item)
@@ -485,8 +513,10 @@ static void end_final_call(struct run *run, struct call *call, const char *text)
         want_final_message(run, call);
         run_add_text(run, text, strlen(text));
     }
-    if (call->message && run->open == call->message)
+    if (call->message && run->open == call->message) {
         run_close_part(run);
+        run_store_open_item(run); /* as far as it goes it is whole */
+    }
     if (is_undone(call))
         buf_clear(&call->said); /* the message has it */
     if (!call->said.length)
@@ -495,10 +525,30 @@ static void end_final_call(struct run *run, struct call *call, const char *text)
     run->final_order[run->final_count++] = (unsigned)(call - run->calls);
 }
 
-void run_end_final_call_again(struct run *run, struct call *call, const char *text)
+/* What somebody had allowed once is not looked up again: the call has been made. */
+static void restore_grant(struct call *call, const char *grant_id)
 {
+    if (!*grant_id)
+        return;
+    call->recall = mem_new(struct recall);
+    (void)snprintf(call->recall->grant_id, sizeof(call->recall->grant_id), "%s", grant_id);
+}
+
+void run_end_final_call_again(struct run *run, struct call *call, const json_t *stored)
+{
+    const json_t *end = json_object_get(stored, "final");
+
     call->said_text = true;
-    end_final_call(run, call, text);
+    call->status = tool_status_parse(json_get_string(end, "status", ""));
+    call->why = mem_strdup(json_get_string(end, "why", NULL));
+    call->misread = json_get_bool(end, "misread", false);
+    call->truncated = json_get_bool(end, "truncated", false);
+    call->started_at = json_get_int(end, "start", 0);
+    call->ended_at = json_get_int(end, "end", 0);
+    call->reason = mem_strdup(json_get_string(end, "rejected", NULL));
+    call->rejected = call->reason;
+    restore_grant(call, json_get_string(end, "grant_id", ""));
+    end_final_call(run, call, json_get_string(stored, call->failed ? "error" : "output", ""));
 }
 
 /* A final tool's call that was not executed is shown like any other. */
@@ -540,11 +590,11 @@ static void take_tool_end(struct run *run, struct call *call, const struct tool_
         run_freeze_result(call, text);
     if (call->hidden)
         store_hidden_call(run, call, text);
-    else if (call->final && !call->unexecuted)
+    else if (ends_later(call))
         end_final_call(run, call, text);
     else
         show_and_close(run, call, output, text);
-    put_result(run, call, text);
+    put_result(run, call, ends_later(call) && call->said.length ? call->said.data : text);
 }
 
 static struct call *call_at(struct run *run, unsigned channel_position)

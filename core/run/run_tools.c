@@ -528,7 +528,6 @@ static struct call *restore_call(struct run *run, const struct call_row *row)
 {
     struct call *call = run_add_call(run, row->call_id, row->tool ? row->tool : "");
     json_auto_t *stored = NULL;
-    const char *text;
 
     run->call_turn = row->turn;
     if (row->arguments)
@@ -546,9 +545,8 @@ static struct call *restore_call(struct run *run, const struct call_row *row)
     call->failed = json_object_get(stored, "error");
     take_reason(run, call, stored);
     run_restore_withheld(call, stored);
-    text = json_get_string(stored, "output", "");
     if (call->final && !call->unexecuted && !find_item(run, call->id))
-        run_end_final_call_again(run, call, text);
+        run_end_final_call_again(run, call, stored);
     return call;
 }
 

@@ -310,3 +310,118 @@ def test_F110_F83_what_was_planned_and_may_have_an_effect_is_not_repeated(fault_
     fault_server.start()
     eventually(made.get, lambda run: run["status"] in FINAL, seconds=60)
     assert made.call() == ("failed", LOST) and log.lines() == ["call_1"]
+
+
+# ---- A final tool that has ended, while others of the turn have not ----
+
+def shown(done):
+    """What is told of the turn, but for ids and times."""
+    items = [i for i in done["output"] if i["type"] in ("mcp_call", "message")]
+    for item in items:
+        del item["id"]
+        if item["type"] == "mcp_call":
+            assert item["runnel"].pop("start") <= item["runnel"].pop("end"), item
+            item["runnel"].pop("variables", None)
+            del item["arguments"]
+    return items
+
+
+def told_last(upstream):
+    return [(m["role"], m["content"]) for m in upstream.chats()[-1]["messages"]]
+
+
+def ending(fault_server, upstream, log, status, ms, tool="test_ends_final", face=Response):
+    upstream.forget()
+    asks_for(upstream, call(tool, 1, status=status, why="not now", text="so far"),
+             call("test_count_idempotent", 2, path=log.name, ms=ms), text="ok")
+    return face(fault_server)
+
+
+def states(database, server, id):
+    rows = database.ask(f"SELECT state FROM tool_calls WHERE run_id = '{id}' ORDER BY call_id",
+                        url=server.settings["database_url"])
+    return [state for state, in rows]
+
+
+def kill_between(database, server, id):
+    """When the first call has ended, and the second has not."""
+    eventually(lambda: states(database, server, id), lambda found: found[:1] == ["done"], seconds=40)
+    server.kill()
+    assert states(database, server, id) == ["done", "running"]
+    server.start()
+
+
+@pytest.mark.parametrize("tool, status, messages", [
+    ("test_ends_final", "success", 2), ("test_ends_final", "error", 1),
+    ("test_ends_final", "execution_rejected", 1), ("test_ends_final", "cancelled", 1),
+    ("test_ends_final", "not_found", 1), ("test_ends_hidden", "success", 1),
+    ("test_ends_hidden", "execution_rejected", 1)])
+def test_F110_F11_a_call_that_had_ended_untold_is_told_as_it_would_have_been(fault_server, upstream, database,
+                                                                             log, tool, status, messages):
+    """A final tool's is shown when all have ended, a hidden one's never: both are stored at once."""
+    made = ending(fault_server, upstream, log, status, 0, tool)
+    whole = eventually(made.get, lambda run: run["status"] in FINAL, seconds=60)
+    expected, asked = shown(whole), told_last(upstream)
+    assert [i["type"] for i in expected].count("message") == messages
+
+    made = ending(fault_server, upstream, log, status, 6000, tool)
+    kill_between(database, fault_server, made.id)
+    done = eventually(made.get, lambda run: run["status"] in FINAL, seconds=60)
+    assert done["status"] == "completed" and shown(done) == expected
+    assert told_last(upstream) == asked
+    check_database(database, fault_server.settings["database_url"])
+
+
+def test_F110_F11_what_a_final_tool_had_said_is_whole_in_a_thread(fault_server, upstream, database, log):
+    made = ending(fault_server, upstream, log, "success", 6000, face=Run)
+    kill_between(database, fault_server, made.get()["id"])
+    done = eventually(made.get, lambda run: run["status"] in FINAL, seconds=60)
+    path = made.path.split("/runs/")[0]
+    messages = fault_server.api().get(f"{path}/messages?order=asc").json()["data"][1:]
+    assert done["status"] == "completed"
+    assert [(m["status"], m["content"][0]["text"]["value"]) for m in messages] == [
+        ("completed", "so far"), ("completed", "ok")]
+    assert all(m["completed_at"] and m["incomplete_details"] is None for m in messages)
+
+
+@pytest.mark.parametrize("status", ["success", "execution_rejected"])
+@pytest.mark.parametrize("point", ["run.write", "run.committed"])
+def test_F110_F11_killed_at_a_step_of_a_final_call(fault_server, upstream, log, status, point):
+    """At each: it is told as it would have been, or that nobody knows how it ended."""
+    made = ending(fault_server, upstream, log, status, 100)
+    expected = shown(eventually(made.get, lambda run: run["status"] in FINAL, seconds=60))
+    lost = 0
+    for visit in range(2, 9):
+        fault_server.arm(f"{point}:{visit}:kill")
+        try:
+            made = ending(fault_server, upstream, log, status, 100)
+        except httpx2.HTTPError:
+            made = None  # it died before it could say which
+        if made is None or not ends_or_dies(fault_server, made):
+            fault_server.process.child.wait(20)
+        fault_server.arm()
+        if fault_server.ended() is not None:
+            fault_server.start()
+        if made is None:
+            continue
+        done = eventually(made.get, lambda run: run["status"] in FINAL, seconds=60)
+        assert done["status"] == "completed", done
+        told = [i for i in shown(done) if i["status"] != "incomplete" or i["type"] == "mcp_call"]
+        final = next(i for i in told if i.get("name") == "test_ends_final")
+        if final["status"] == "failed" and LOST in final["error"]["content"][0]["text"]:
+            lost += 1
+        else:
+            assert told == expected, visit
+    assert lost < 7
+
+
+def ends_or_dies(server, made):
+    """False when it died first."""
+    def over():
+        if server.ended() is not None:
+            return "died"
+        try:
+            return made.get()["status"] in FINAL and "ended"
+        except httpx2.HTTPError:
+            return None
+    return eventually(over, seconds=60) == "ended"
