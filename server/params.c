@@ -11,6 +11,7 @@
 #include "core/base/buf.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/base/utf8.h"
 #include "server/request.h"
 
 #define PAGE_LIMIT_DEFAULT 20
@@ -40,24 +41,13 @@ struct shown {
     char text[SHOWN_LIMIT + 4];
 };
 
-/* The length of at most `limit` bytes of `text` without half a character at the end. */
-static size_t whole_characters(const char *text, size_t length, size_t limit)
-{
-    size_t end = length < limit ? length : limit;
-
-    while (end < length && end > 0 && ((unsigned char)text[end] & 0xC0) == 0x80)
-        end--;
-    return end;
-}
-
 static struct shown show(const char *text)
 {
     struct shown shown;
-    size_t length = strlen(text);
-    size_t end = whole_characters(text, length, SHOWN_LIMIT);
+    size_t end = utf8_fit(text, SHOWN_LIMIT);
 
     (void)snprintf(shown.text, sizeof(shown.text), "%.*s%s", (int)end, text,
-                   end < length ? "..." : "");
+                   text[end] ? "..." : "");
     for (char *c = shown.text; *c; c++)
         if ((unsigned char)*c < ' ' || *c == 0x7F)
             *c = ' ';
@@ -91,8 +81,7 @@ static struct param_path path_of(const char *before, const char *between, const 
     size_t length;
 
     (void)snprintf(whole, sizeof(whole), "%s%s%s", before, between, after);
-    length = strlen(whole);
-    length = whole_characters(whole, length, sizeof(path.text) - 1);
+    length = utf8_fit(whole, sizeof(path.text) - 1);
     memcpy(path.text, whole, length);
     path.text[length] = '\0';
     return path;

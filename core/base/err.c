@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/utf8.h"
+
 /* clang-format off */
 static const struct {
     int http_status;
@@ -27,22 +29,10 @@ static const struct {
 };
 /* clang-format on */
 
-/* A text that was cut may end in half a character: it goes, because the text will be JSON. */
+/* A text that was cut may end in half a letter: it goes, because the text will be JSON. */
 static void trim(char *text)
 {
-    size_t end = strlen(text);
-    size_t start = end;
-    unsigned char head;
-    size_t whole;
-
-    while (start && end - start < 4 && ((unsigned char)text[start - 1] & 0xC0) == 0x80)
-        start--;
-    if (!start)
-        return;
-    head = (unsigned char)text[start - 1];
-    whole = head >= 0xF0 ? 4 : head >= 0xE0 ? 3 : head >= 0xC0 ? 2 : 1;
-    if (end - start + 1 < whole)
-        text[start - 1] = '\0';
+    text[utf8_fit(text, strlen(text))] = '\0';
 }
 
 PRINTF_LIKE(5, 0)

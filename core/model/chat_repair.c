@@ -5,6 +5,7 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/base/utf8.h"
 
 #define REPLACEMENT_ESCAPE "ufffd"
 
@@ -67,13 +68,8 @@ char *chat_repair_json(const char *text, size_t length)
 void chat_repair_line(char *ret_line, size_t size, const char *text, size_t length)
 {
     AUTO_FREE char *clean = json_clean_utf8(text, length);
-    size_t kept = strlen(clean);
+    size_t kept = utf8_fit(clean, size - 1);
 
-    if (kept >= size) {
-        kept = size - 1;
-        while (kept && ((unsigned char)clean[kept] & 0xC0) == 0x80)
-            kept--;
-    }
     for (size_t i = 0; i < kept; i++)
         ret_line[i] = (unsigned char)clean[i] < ' ' || clean[i] == 0x7F ? ' ' : clean[i];
     ret_line[kept] = '\0';

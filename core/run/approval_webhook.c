@@ -8,6 +8,7 @@
 #include "core/base/json.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
+#include "core/base/utf8.h"
 #include "core/net/http_client.h"
 
 /* After how many seconds it is said again; then no more. */
@@ -224,15 +225,12 @@ static void serve_line(struct webhook_line *line)
 
 /* ---- What is sent ---- */
 
-/* The beginning of a text that is too long for an event; no letter is cut in two. */
+/* The beginning of a text that is too long for an event. */
 static json_t *cut_text(const json_t *value)
 {
     const char *text = json_string_value(value);
-    size_t length = WEBHOOK_TEXT_LIMIT;
 
-    while (length && ((unsigned char)text[length] & 0xC0) == 0x80)
-        length--;
-    return json_stringn(text, length);
+    return json_stringn(text, utf8_fit(text, WEBHOOK_TEXT_LIMIT));
 }
 
 /* Arguments and results may have megabytes. */

@@ -17,6 +17,7 @@
 #include "core/base/clock.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/base/utf8.h"
 #include "core/tool/cut.h"
 
 /* Bytes of a message that a tool may say. */
@@ -188,13 +189,7 @@ static char *shown_text(struct run *run, struct call *call, const char *text)
 /* As much of it as a message may have. The caller frees. */
 static char *kept_text(const char *text)
 {
-    size_t length = strlen(text);
-
-    if (length > OUTPUT_KEPT_LIMIT)
-        length = OUTPUT_KEPT_LIMIT;
-    while (length && ((unsigned char)text[length] & 0xC0) == 0x80)
-        length--;
-    return mem_strndup(text, length);
+    return mem_strndup(text, utf8_fit(text, OUTPUT_KEPT_LIMIT));
 }
 
 /* The model is told why, instead of what it gave. */

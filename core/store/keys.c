@@ -7,6 +7,7 @@
 #include "core/base/clock.h"
 #include "core/base/mem.h"
 #include "core/base/sha256.h"
+#include "core/base/utf8.h"
 #include "core/store/db.h"
 
 #define KEY_HEAD        "sk-runnel-"
@@ -29,10 +30,7 @@ static void make_prefix(const char *key, char ret_prefix[24])
 {
     size_t length = strlen(key) / 3;
 
-    if (length > PREFIX_LETTERS)
-        length = PREFIX_LETTERS;
-    while (length > 0 && ((unsigned char)key[length] & 0xc0) == 0x80)
-        length--;
+    length = utf8_fit(key, length < PREFIX_LETTERS ? length : PREFIX_LETTERS);
     memcpy(ret_prefix, key, length);
     memcpy(ret_prefix + length, "...", sizeof("..."));
 }

@@ -9,6 +9,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/base/regex.h"
+#include "core/base/utf8.h"
 
 /* Characters of a value that an issue shows. */
 #define SHOWN_LIMIT 80
@@ -242,17 +243,12 @@ static bool is_equal(const json_t *a, const json_t *b)
     return strcmp(left, right) == 0;
 }
 
-/* Text of a value for an issue, cut where it is long, at a character. */
+/* Text of a value for an issue, cut where it is long. */
 static char *shown(const json_t *value)
 {
     char *text = json_text(value);
-    size_t end = SHOWN_LIMIT;
 
-    if (strlen(text) <= SHOWN_LIMIT)
-        return text;
-    while ((text[end] & 0xC0) == 0x80)
-        end--;
-    text[end] = '\0';
+    text[utf8_fit(text, SHOWN_LIMIT)] = '\0';
     return text;
 }
 

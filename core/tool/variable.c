@@ -9,6 +9,7 @@
 #include "core/base/ids.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/base/utf8.h"
 
 #define DESCRIBED_VALUE  ((size_t)20)   /* characters of an argument in a description */
 #define DESCRIBED_COUNT  ((size_t)32)   /* arguments in it */
@@ -114,16 +115,11 @@ char *variable_slice(const char *text, size_t start, size_t length)
 char *variable_fit(const char *text)
 {
     static const char note[] = "\n\n... too long to be kept whole ...";
-    size_t length = strlen(text);
-    char *fitting;
 
-    if (length <= VARIABLE_VALUE_LIMIT)
+    if (strlen(text) <= VARIABLE_VALUE_LIMIT)
         return mem_strdup(text);
-    length = VARIABLE_VALUE_LIMIT - strlen(note);
-    while (length && !begins_character(text[length]))
-        length--;
-    fitting = mem_printf("%.*s%s", (int)length, text, note);
-    return fitting;
+    return mem_printf("%.*s%s", (int)utf8_fit(text, VARIABLE_VALUE_LIMIT - strlen(note)), text,
+                      note);
 }
 
 /* ---- Why not ---- */

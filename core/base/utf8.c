@@ -1,0 +1,29 @@
+#include "core/base/utf8.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#define LETTER_LIMIT 4 /* bytes */
+
+static bool continues(char byte)
+{
+    return ((unsigned char)byte & 0xC0) == 0x80;
+}
+
+/* Bytes of the letter that begins so. */
+static size_t letter_size(unsigned char head)
+{
+    return head >= 0xF0 ? 4 : head >= 0xE0 ? 3 : head >= 0xC0 ? 2 : 1;
+}
+
+size_t utf8_fit(const char *text, size_t limit)
+{
+    size_t end = strnlen(text, limit);
+    size_t after = end; /* the first byte of the last letter */
+
+    while (after && end - after < LETTER_LIMIT && continues(text[after - 1]))
+        after--;
+    if (!after)
+        return end;
+    return end - after + 1 < letter_size((unsigned char)text[after - 1]) ? after - 1 : end;
+}

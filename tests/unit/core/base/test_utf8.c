@@ -1,0 +1,70 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "core/base/compiler.h"
+#include "core/base/json.h"
+#include "core/base/utf8.h"
+
+static void what_fits_is_whole(void **state)
+{
+    (void)state;
+    assert_int_equal(utf8_fit("", 0), 0);
+    assert_int_equal(utf8_fit("", 10), 0);
+    assert_int_equal(utf8_fit("plain", 10), 5);
+    assert_int_equal(utf8_fit("plain", 5), 5);
+    assert_int_equal(utf8_fit("plain", SIZE_MAX), 5);
+    assert_int_equal(utf8_fit("caf\xC3\xA9", 5), 5);
+}
+
+/* Letters of one to four bytes, at every limit. */
+static void no_letter_is_cut(void **state)
+{
+    static const char text[] = "a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80"
+                               "b\xC3\xA9";
+    static const size_t ends[] = {0, 1, 3, 6, 10, 11, 13};
+    size_t letter = 0;
+
+    (void)state;
+    for (size_t limit = 0; limit < sizeof(text); limit++) {
+        while (letter + 1 < COUNT_OF(ends) && ends[letter + 1] <= limit)
+            letter++;
+        assert_int_equal(utf8_fit(text, limit), ends[letter]);
+        assert_true(json_valid_utf8(text, utf8_fit(text, limit)));
+    }
+}
+
+static void what_lies_behind_is_not_looked_at(void **state)
+{
+    const char bytes[] = {'a', 'b', (char)0xC3};
+
+    (void)state;
+    assert_int_equal(utf8_fit(bytes, 2), 2);
+    assert_int_equal(utf8_fit(bytes, 3), 2);
+}
+
+static void of_other_bytes_nothing_more_is_left_out(void **state)
+{
+    (void)state;
+    assert_int_equal(utf8_fit("\xA9", 9), 1);
+    assert_int_equal(utf8_fit("\xA9\xA9\xA9\xA9\xA9\xA9", 5), 5);
+    assert_int_equal(utf8_fit("a\xA9", 9), 2);
+    assert_int_equal(utf8_fit("a\xFF", 9), 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_fits_is_whole),
+        cmocka_unit_test(no_letter_is_cut),
+        cmocka_unit_test(what_lies_behind_is_not_looked_at),
+        cmocka_unit_test(of_other_bytes_nothing_more_is_left_out),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
