@@ -109,7 +109,7 @@ static const char *unreadable_text(const struct request *request, int status)
     }
     if (!request->target[0])
         return "The request line could not be read.";
-    return request->phase == REQUEST_HEAD ? "A line of the headers has no colon."
+    return request->phase == REQUEST_HEAD ? "The headers are not well-formed."
                                           : "The chunks of the body could not be read.";
 }
 

@@ -30,8 +30,8 @@
  */
 
 #define HTTP_CALLS_PER_MULTI 500
-#define HTTP_RETRY_AFTER_LIMIT \
-    86400 /* seconds; a server may ask for more, but does not get it */
+/* Seconds; a server may ask for more, but does not get it. As much as libcurl 8.14 says itself. */
+#define HTTP_RETRY_AFTER_LIMIT (6 * 3600)
 
 struct http_call;
 

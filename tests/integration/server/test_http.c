@@ -11,6 +11,7 @@
 /* cmocka needs the four above. */
 #include <cmocka.h>
 
+#include <microhttpd.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <stdatomic.h>
@@ -919,6 +920,13 @@ static void all_bodies_together_are_limited(void **state)
 
 /* ---- Form ---- */
 
+/* Strict as 1.0 of the library is, it finds some of that before us; it does not say what it was. */
+static void expect_reason(const char *answer, const char *reason)
+{
+    if (MHD_VERSION < 0x01000000 || !strstr(answer, "headers are not well-formed"))
+        expect_part(answer, reason);
+}
+
 static void doubtful_heads_are_answered_and_disconnected(void **state)
 {
     static const char *const samples[][2] = {
@@ -941,7 +949,7 @@ static void doubtful_heads_are_answered_and_disconnected(void **state)
 
         put(&client, samples[i][0]);
         answer = get_answer(&client);
-        expect_part(answer, samples[i][1]);
+        expect_reason(answer, samples[i][1]);
         expect_part(answer, "Connection: close");
         expect_part(answer, "{\"error\":{");
         expect_end(&client); /* what was smuggled behind it is not answered */
@@ -960,7 +968,7 @@ static void expect_farewell(const char *request, const char *status, const char 
     put(&client, OPEN_REQUEST);
     answer = get_answer(&client);
     expect_part(answer, status);
-    expect_part(answer, part);
+    expect_reason(answer, part);
     expect_part(answer, "\r\nConnection: close\r\n");
     expect_part(answer, "{\"error\":{");
     expect_end(&client);
@@ -1039,8 +1047,8 @@ static void what_the_library_cannot_read_is_answered_in_the_envelope(void **stat
         {"GET /open HTTP/2.0\r\n" HOST "\r\n", "505", "version of HTTP"},
         {"GET /open HTTP/0.9\r\n" HOST "\r\n", "505", "version of HTTP"},
         {"GET /open HTTP/1.7\r\n" HOST "\r\n", "505", "version of HTTP"},
-        {"GET /open HTTP/1.1\r\n" HOST "no colon\r\n\r\n", "400", "no colon"},
-        {"GET /open HTTP/1.1\r\nno colon\r\n" HOST "\r\n", "400", "no colon"},
+        {"GET /open HTTP/1.1\r\n" HOST "no colon\r\n\r\n", "400", "not well-formed"},
+        {"GET /open HTTP/1.1\r\nno colon\r\n" HOST "\r\n", "400", "not well-formed"},
         {"GET /open HTTP/1.1\r\n\r\n", "400", "Host header is missing"},
         {"POST /echo HTTP/1.1\r\n" HOST KEY "Content-Length: abc\r\n\r\n", "400",
          "not a number"},
@@ -1077,10 +1085,13 @@ static void what_the_library_cannot_read_is_answered_in_the_envelope(void **stat
     for (size_t i = 0; i < COUNT_OF(samples); i++) {
         AUTO_FREE char *second = mem_printf(OPEN_REQUEST "%s", samples[i][0]);
         struct client client = dial();
+        const char *answer;
 
         put(&client, second);
         expect_answer(&client, "HTTP/1.1 200", "hello");
-        expect_answer(&client, samples[i][1], samples[i][2]);
+        answer = get_answer(&client);
+        expect_part(answer, samples[i][1]);
+        expect_reason(answer, samples[i][2]);
         expect_end(&client);
         hang_up(&client);
     }
@@ -1149,8 +1160,6 @@ static void large_heads_are_refused(void **state)
         {"GET /plain HTTP/1.1\r\n" HOST KEY "X: %s\r\n\r\n", "v", 12399, "431", "too large"},
         {"GET /plain HTTP/1.1\r\n" HOST KEY "X: %s\r\n\r\n", "v", 20000, "431", "too large"},
         {"GET /plain HTTP/1.1\r\n" HOST KEY "X: %s\r\n\r\n", "v", 200000, "431", "too large"},
-        {"GET /plain HTTP/1.1\r\n" HOST KEY "X: a\r\n%s\r\n", " b\r\n", 6000, "431",
-         "too large"},
         {"GET /plain HTTP/1.1\r\n" HOST KEY "%s\r\n", "X: 1\r\n", 2000, "431", "too large"},
         {"GET /plain HTTP/1.1\r\n" HOST KEY "%s\r\n", "X: 1\r\n", 70, "431", "many headers"},
         {"GET /plain HTTP/1.1\r\n" HOST KEY "Cookie: %s\r\n\r\n", "a;", 7000, "431",
@@ -1159,13 +1168,18 @@ static void large_heads_are_refused(void **state)
         {"GET /plain?%s HTTP/1.1\r\n" HOST KEY "\r\n", "a&", 3000, "414", "longer than 4096"},
         {"GET /plain?%s HTTP/1.1\r\n" HOST KEY "\r\n", "&", 4000, "200", "proj_1"},
         {"GET /%s HTTP/1.1\r\n" HOST KEY "\r\n", "p", 20000, "414", "request line is too long"},
+        /* The last three only before 1.0 of the library: that takes no value that goes on in the next
+         * line, and forgets to send what it says of chunks, until a deadline ends the connection. */
+        {"GET /plain HTTP/1.1\r\n" HOST KEY "X: a\r\n%s\r\n", " b\r\n", 6000, "431",
+         "too large"},
         {CHUNKED "2;%s\r\n{}\r\n", "x", 20000, "400", "chunks of the body"},
         {CHUNKED "2\r\n{}\r\n0\r\nX: %s\r\n\r\n", "x", 20000, "431", "too large"},
     };
+    size_t count = COUNT_OF(samples) - (MHD_VERSION < 0x01000000 ? 0 : 3);
 
     (void)state;
     start(MODE_DIRECT, NULL);
-    for (size_t i = 0; i < COUNT_OF(samples); i++) {
+    for (size_t i = 0; i < count; i++) {
         AUTO_FREE char *head = with_many(samples[i].format, samples[i].piece, samples[i].count);
         AUTO_FREE char *status = mem_printf("HTTP/1.1 %s ", samples[i].status);
 

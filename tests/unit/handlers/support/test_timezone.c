@@ -45,7 +45,7 @@ static const char *const zones[] = {
     "Pacific/Auckland",
     "Pacific/Chatham",
     "Etc/GMT+5",
-    "EST5EDT",
+    "America/Phoenix",
 };
 
 static void timezone_agrees_with_libc(void **state)
