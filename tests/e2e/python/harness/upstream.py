@@ -14,7 +14,7 @@ class Upstream:
                                log_path)
         self.url = self.process.read_until(lambda line: line.startswith("http"))
         self.process.drain_output()
-        self.control = httpx2.Client(base_url=f"http://127.0.0.1:{self.port}", timeout=30)
+        self.control = httpx2.Client(base_url=f"http://127.0.0.1:{self.port}", timeout=30, verify=False)
         if script:
             self.script(script)
 
