@@ -27,7 +27,7 @@
 #define BACKOFF_FIRST_NS (100 * NS_PER_MS)
 #define BACKOFF_LIMIT_NS (2 * NS_PER_SECOND)
 
-/* Hints that wait to be told: beyond, they are dropped. */
+/* Hints of either queue that wait to be told: beyond, they are dropped. */
 #define WAITING_LIMIT ((size_t)10000)
 
 /* PostgreSQL refuses 8000 bytes and more. */
@@ -44,6 +44,11 @@ struct hint {
     struct hint *next;
 };
 
+struct queue {
+    struct hint *first, **last;
+    size_t waiting;
+};
+
 struct wakeups {
     struct store *store;
     wakeup_heard *heard;
@@ -53,8 +58,8 @@ struct wakeups {
     atomic_bool peers; /* there are other nodes */
 
     struct lock lock;
-    struct hint *first, **last; /* guarded by lock, as all below */
-    size_t waiting;
+    struct queue urgent; /* guarded by lock, as all below */
+    struct queue chatter;
     bool started, stopping;
 
     /* The thread's own. */
@@ -131,16 +136,24 @@ static void ring(struct wakeups *wakeups)
     (void)!write(wakeups->bell, &(uint64_t){1}, sizeof(uint64_t));
 }
 
+/* What streams tell each other, again and again. There may be very much of it, and nothing else waits
+ * behind it, or is dropped for it. */
+static bool is_chatter(enum wakeup_kind kind)
+{
+    return kind == WAKEUP_EVENTS || kind == WAKEUP_FOLLOW;
+}
+
 static void put_hint(struct wakeups *wakeups, struct hint *hint)
 {
+    struct queue *queue = is_chatter(hint->wakeup.kind) ? &wakeups->chatter : &wakeups->urgent;
     bool first;
 
     lock_acquire(&wakeups->lock);
-    first = !wakeups->first;
-    if (wakeups->started && wakeups->waiting < WAITING_LIMIT) {
-        *wakeups->last = hint;
-        wakeups->last = &hint->next;
-        wakeups->waiting++;
+    first = !queue->first;
+    if (wakeups->started && queue->waiting < WAITING_LIMIT) {
+        *queue->last = hint;
+        queue->last = &hint->next;
+        queue->waiting++;
         hint = NULL;
     }
     lock_release(&wakeups->lock);
@@ -218,15 +231,18 @@ void store_note_peers(struct store *store, enum wakeup_peers peers)
         store_wake_others(store, WAKEUP_HELLO, NULL);
 }
 
-static struct hint *take_hints(struct wakeups *wakeups)
+static void empty_queue(struct queue *queue)
+{
+    *queue = (struct queue){.last = &queue->first};
+}
+
+static struct hint *take_hints(struct wakeups *wakeups, struct queue *queue)
 {
     struct hint *hints;
 
     lock_acquire(&wakeups->lock);
-    hints = wakeups->first;
-    wakeups->first = NULL;
-    wakeups->last = &wakeups->first;
-    wakeups->waiting = 0;
+    hints = queue->first;
+    empty_queue(queue);
     lock_release(&wakeups->lock);
     return hints;
 }
@@ -236,7 +252,7 @@ static bool has_hints(struct wakeups *wakeups)
     bool waiting;
 
     lock_acquire(&wakeups->lock);
-    waiting = wakeups->first;
+    waiting = wakeups->urgent.first || wakeups->chatter.first;
     lock_release(&wakeups->lock);
     return waiting;
 }
@@ -515,14 +531,14 @@ static enum err_code send_hints(struct wakeups *wakeups, struct hint *hints, str
 }
 
 /* What could not be told is dropped: whoever was to hear it looks for it in time. */
-static void send_if_due(struct wakeups *wakeups)
+static void send_queue(struct wakeups *wakeups, struct queue *queue)
 {
     struct hint *hints;
     struct err err;
 
-    if (!wakeups->connection || clock_mono_ns() < wakeups->send_ns)
+    if (!wakeups->connection)
         return;
-    hints = take_hints(wakeups);
+    hints = take_hints(wakeups, queue);
     if (!hints)
         return;
     if (send_hints(wakeups, hints, &err)) {
@@ -531,6 +547,14 @@ static void send_if_due(struct wakeups *wakeups)
     }
     wakeups->send_ns = clock_mono_ns() + SEND_EVERY_NS;
     free_hints(hints);
+}
+
+static void send_if_due(struct wakeups *wakeups)
+{
+    if (clock_mono_ns() < wakeups->send_ns)
+        return;
+    send_queue(wakeups, &wakeups->urgent);
+    send_queue(wakeups, &wakeups->chatter);
 }
 
 /* ---- The thread ---- */
@@ -585,7 +609,8 @@ struct wakeups *wakeups_new(struct store *store)
     struct wakeups *wakeups = mem_new(struct wakeups);
 
     wakeups->store = store;
-    wakeups->last = &wakeups->first;
+    empty_queue(&wakeups->urgent);
+    empty_queue(&wakeups->chatter);
     lock_init(&wakeups->lock, LOCK_STORE_QUEUE);
     wakeups->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (wakeups->bell < 0)
@@ -595,7 +620,8 @@ struct wakeups *wakeups_new(struct store *store)
 
 void wakeups_free(struct wakeups *wakeups)
 {
-    free_hints(take_hints(wakeups));
+    free_hints(take_hints(wakeups, &wakeups->urgent));
+    free_hints(take_hints(wakeups, &wakeups->chatter));
     close(wakeups->bell);
     lock_destroy(&wakeups->lock);
     free(wakeups);

@@ -16,7 +16,8 @@
  *
  * A thread with a connection of its own (database_direct_url) listens to the channel of this node
  * and to one that all nodes hear, and tells what it is given to tell: after the commit that it is
- * about, as a statement of its own, all that came together meanwhile at once. In a transaction that
+ * about, as a statement of its own, all that came together meanwhile at once. What streams tell
+ * each other goes behind all else, and a queue that is full of it drops nothing else. In a transaction that
  * writes, NOTIFY would make all commits of the database wait for each other. When the connection is
  * lost it comes back, with back-off, and says that something may have been missed.
  *

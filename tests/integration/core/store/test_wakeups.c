@@ -264,6 +264,36 @@ static void much_is_told_in_pieces(void **state)
     PQfinish(connection);
 }
 
+/* Whether what was put last was told first. */
+static bool cancel_overtakes(PGconn *connection)
+{
+    bool overtook = false;
+
+    store_wake_node(first.store, "test", WAKEUP_EVENTS, "run_a");
+    store_wake_node(first.store, "test", WAKEUP_EVENTS, "run_b");
+    store_wake_node(first.store, "test", WAKEUP_CANCEL, "run_c");
+    for (unsigned lines = 0; lines < 3;) {
+        AUTO_FREE char *text = overhear(connection);
+
+        overtook = overtook || (!lines && strstr(text, ": cancel run_c\n"));
+        for (const char *at = text; (at = strchr(at, '\n')); at++)
+            lines++;
+    }
+    return overtook;
+}
+
+static void a_cancel_does_not_wait_behind_streams(void **state)
+{
+    PGconn *connection = eavesdrop();
+    unsigned tries = 0;
+
+    (void)state;
+    /* Unless the thread takes what streams say away before the other is there. */
+    while (!cancel_overtakes(connection))
+        assert_true(++tries < 1000);
+    PQfinish(connection);
+}
+
 static void the_owner_hears_of_a_cancel(void **state)
 {
     enum cancel_outcome outcome;
@@ -382,6 +412,18 @@ static void a_lost_connection_comes_back(void **state)
     }
 }
 
+/* While it is away, more is put than can wait. */
+static void a_cancel_is_not_dropped_for_streams(void **state)
+{
+    (void)state;
+    hang_up(&first);
+    for (unsigned i = 0; i < 20000; i++)
+        store_wake_node(first.store, "test", WAKEUP_EVENTS, "run_a");
+    store_wake_node(first.store, "node_second", WAKEUP_CANCEL, "run_after_much");
+    assert_true(hears(&second, WAKEUP_CANCEL, "run_after_much"));
+    assert_true(hears(&first, WAKEUP_MISSED, ""));
+}
+
 #ifdef RUNNEL_FAULTS
 
 static void it_is_made_until_it_can_be(const char *point, unsigned visit)
@@ -423,6 +465,8 @@ static void what_could_not_be_told_is_dropped(void **state)
     the_next_is_told();
     fault_arm("wakeups_follow", 1);
     store_wake_followed(second.store, PROJECT, "run_unknown");
+    store_wake_node(second.store, "node_first", WAKEUP_CANCEL, "run_not_lost");
+    assert_true(hears(&first, WAKEUP_CANCEL, "run_not_lost"));
     the_next_is_told();
 }
 
@@ -471,12 +515,14 @@ int main(void)
         cmocka_unit_test(what_is_for_all_is_heard_here_too),
         cmocka_unit_test(what_is_told_together_is_one_notice),
         cmocka_unit_test(much_is_told_in_pieces),
+        cmocka_unit_test(a_cancel_does_not_wait_behind_streams),
         cmocka_unit_test(the_owner_hears_of_a_cancel),
         cmocka_unit_test(the_owner_hears_who_follows),
         cmocka_unit_test(nobody_follows_who_is_alone),
         cmocka_unit_test(all_hear_that_a_run_has_moved),
         cmocka_unit_test(what_nobody_understands_is_passed_over),
         cmocka_unit_test(a_lost_connection_comes_back),
+        cmocka_unit_test(a_cancel_is_not_dropped_for_streams),
 #ifdef RUNNEL_FAULTS
         cmocka_unit_test(a_connection_that_is_not_made_is_tried_again),
         cmocka_unit_test(what_could_not_be_told_is_dropped),
