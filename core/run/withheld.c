@@ -66,10 +66,23 @@ static void forget_variable(json_t *notes)
         json_object_del(notes, "variables");
 }
 
+/* A list stays one: there is nothing in it. */
 static void blank(json_t *object, const char *key)
 {
-    if (json_object_get(object, key))
-        json_set(object, key, json_null());
+    const json_t *value = json_object_get(object, key);
+
+    if (value)
+        json_set(object, key, json_is_array(value) ? json_array() : json_null());
+}
+
+/* What an item shows of its result: the text, or what kinds of hosted calls have in its place. */
+static void forget_shown(json_t *body)
+{
+    static const char *const shown[] = {"output", "error", "result", "results", "outputs"};
+
+    for (size_t i = 0; i < COUNT_OF(shown); i++)
+        blank(body, shown[i]);
+    json_object_del(json_object_get(body, "action"), "sources"); /* that a web search found */
 }
 
 /* What the result noted beside its text: words of the tool, too. */
@@ -89,8 +102,7 @@ void withheld_refuse(json_t *body, const char *reason)
 
     if (!withheld_is(body))
         return;
-    blank(body, "output");
-    blank(body, "error");
+    forget_shown(body);
     blank(notes, "error"); /* hosted calls keep it there */
     json_set_string(notes, "output", told);
     json_set_string(notes, "status", "result_rejected");

@@ -271,6 +271,25 @@ def test_hidden_and_final_and_hosted_tools_are_asked_about(create, go_on, upstre
         "rejected"}
 
 
+@pytest.mark.parametrize("approve", [False, True])
+def test_F42_F43_a_picture_is_kept_only_if_it_is_approved(create, client, http, upstream, approve):
+    asks_for(upstream, call("test_image", 1, partial_images=0))
+    conversation = client.conversations.create().id
+    asked = create(conversation=conversation)
+    (question,) = questions(asked)
+    (shown,) = (item for item in asked.output if item.type == "image_generation_call")
+    assert shown.result and shown.runnel["model_visible"] is False
+    create(conversation=conversation, input=[answer(question, approve=approve)])
+    kept = http.get(f"/v1/responses/{asked.id}").json()
+    items = http.get(f"/v1/conversations/{conversation}/items").json()
+    for place in (kept["output"], items["data"]):
+        (item,) = (item for item in place if item["type"] == "image_generation_call")
+        assert item["result"] == (shown.result if approve else None)
+        assert (shown.result in json.dumps(place)) == approve
+        assert approve or item["runnel"]["status"] == "result_rejected"
+    assert approve or shown.result not in json.dumps(upstream.chats())
+
+
 # ---- Who decides ----
 
 def test_F39_F44_decided_through_the_list(ask, create, http, upstream, log):

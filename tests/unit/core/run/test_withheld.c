@@ -118,6 +118,33 @@ static void F43_a_hosted_call_keeps_its_output_elsewhere(void **state)
     assert_non_null(strstr(past_own_output("file_search_call", body), "\"no\""));
 }
 
+/* Each with `shown` in the place of its result. */
+static void F42_F43_nor_of_what_hosted_calls_show(void **state)
+{
+    static const char *const samples[][2] = {
+        {"{\"result\":\"secret\"}", "{\"result\":null}"},
+        {"{\"queries\":[\"q\"],\"results\":[{\"text\":\"secret\"}]}",
+         "{\"queries\":[\"q\"],\"results\":[]}"},
+        {"{\"queries\":[\"q\"],\"results\":null}", "{\"queries\":[\"q\"],\"results\":null}"},
+        {"{\"code\":\"1\",\"container_id\":\"\",\"outputs\":[{\"logs\":\"secret\"}]}",
+         "{\"code\":\"1\",\"container_id\":\"\",\"outputs\":[]}"},
+        {"{\"action\":{\"query\":\"q\",\"sources\":[{\"url\":\"secret\"}]}}",
+         "{\"action\":{\"query\":\"q\"}}"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(samples); i++) {
+        json_auto_t *body = json_parse_own(samples[i][0]);
+        json_auto_t *left = json_parse_own(samples[i][1]);
+
+        json_set(body, "runnel", json_build("{s:s, s:n}", "output", "secret", "error"));
+        withheld_mark(json_object_get(body, "runnel"));
+        withheld_refuse(body, "no");
+        json_object_del(body, "runnel");
+        assert_true(json_equal(body, left));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -126,6 +153,7 @@ int main(void)
         cmocka_unit_test(F39_what_is_delivered_is_told),
         cmocka_unit_test(F42_F43_of_what_is_refused_nothing_is_left),
         cmocka_unit_test(F43_a_hosted_call_keeps_its_output_elsewhere),
+        cmocka_unit_test(F42_F43_nor_of_what_hosted_calls_show),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
