@@ -11,7 +11,6 @@
 /* cmocka needs the four above. */
 #include <cmocka.h>
 
-#include <microhttpd.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <stdatomic.h>
