@@ -30,6 +30,9 @@
 /* Hints of either queue that wait to be told: beyond, they are dropped. */
 #define WAITING_LIMIT ((size_t)10000)
 
+/* Of what streams tell each other, so much goes at once: what is urgent need not wait for more. */
+#define CHATTER_PORTION ((size_t)500)
+
 /* PostgreSQL refuses 8000 bytes and more. */
 #define PAYLOAD_LIMIT ((size_t)7800)
 
@@ -236,13 +239,21 @@ static void empty_queue(struct queue *queue)
     *queue = (struct queue){.last = &queue->first};
 }
 
-static struct hint *take_hints(struct wakeups *wakeups, struct queue *queue)
+/* Up to so many, oldest first. */
+static struct hint *take_hints(struct wakeups *wakeups, struct queue *queue, size_t limit)
 {
-    struct hint *hints;
+    struct hint *hints = NULL, **last = &hints;
 
     lock_acquire(&wakeups->lock);
-    hints = queue->first;
-    empty_queue(queue);
+    for (; queue->first && limit; limit--) {
+        *last = queue->first;
+        last = &(*last)->next;
+        queue->first = *last;
+        queue->waiting--;
+    }
+    *last = NULL;
+    if (!queue->first)
+        empty_queue(queue);
     lock_release(&wakeups->lock);
     return hints;
 }
@@ -531,14 +542,14 @@ static enum err_code send_hints(struct wakeups *wakeups, struct hint *hints, str
 }
 
 /* What could not be told is dropped: whoever was to hear it looks for it in time. */
-static void send_queue(struct wakeups *wakeups, struct queue *queue)
+static void send_queue(struct wakeups *wakeups, struct queue *queue, size_t limit)
 {
     struct hint *hints;
     struct err err;
 
     if (!wakeups->connection)
         return;
-    hints = take_hints(wakeups, queue);
+    hints = take_hints(wakeups, queue, limit);
     if (!hints)
         return;
     if (send_hints(wakeups, hints, &err)) {
@@ -553,8 +564,8 @@ static void send_if_due(struct wakeups *wakeups)
 {
     if (clock_mono_ns() < wakeups->send_ns)
         return;
-    send_queue(wakeups, &wakeups->urgent);
-    send_queue(wakeups, &wakeups->chatter);
+    send_queue(wakeups, &wakeups->urgent, SIZE_MAX);
+    send_queue(wakeups, &wakeups->chatter, is_stopping(wakeups) ? SIZE_MAX : CHATTER_PORTION);
 }
 
 /* ---- The thread ---- */
@@ -620,8 +631,8 @@ struct wakeups *wakeups_new(struct store *store)
 
 void wakeups_free(struct wakeups *wakeups)
 {
-    free_hints(take_hints(wakeups, &wakeups->urgent));
-    free_hints(take_hints(wakeups, &wakeups->chatter));
+    free_hints(take_hints(wakeups, &wakeups->urgent, SIZE_MAX));
+    free_hints(take_hints(wakeups, &wakeups->chatter, SIZE_MAX));
     close(wakeups->bell);
     lock_destroy(&wakeups->lock);
     free(wakeups);

@@ -446,6 +446,54 @@ static void a_connection_that_is_not_made_is_tried_again(void **state)
     it_is_made_until_it_can_be("wakeups.listen", 2);
 }
 
+#define MUCH_CHATTER 9000
+
+/* While there is no connection, so that all of it waits when there is one. */
+static void gather_chatter(void)
+{
+    store_wakeups_stop(first.store);
+    fault_arm("wakeups.connect", 1);
+    start(&first);
+    for (unsigned i = 0; i < MUCH_CHATTER; i++) {
+        AUTO_FREE char *run_id = mem_printf("run_%u", i);
+
+        store_wake_node(first.store, "test", WAKEUP_EVENTS, run_id);
+    }
+}
+
+/* A cancel that comes when streams have begun to speak: whether it was told before they ended. */
+static bool cancel_interrupts(PGconn *connection)
+{
+    bool last = false;
+
+    gather_chatter();
+    for (unsigned lines = 0; lines < MUCH_CHATTER + 1;) {
+        AUTO_FREE char *text = overhear(connection);
+
+        if (!lines)
+            store_wake_node(first.store, "test", WAKEUP_CANCEL, "run_c");
+        last = strstr(text, ": cancel run_c\n");
+        for (const char *at = text; (at = strchr(at, '\n')); at++)
+            lines++;
+    }
+    assert_true(fault_fired());
+    fault_disarm();
+    return !last;
+}
+
+static void a_cancel_goes_between_what_streams_say(void **state)
+{
+    PGconn *connection = eavesdrop();
+    unsigned tries = 0;
+
+    (void)state;
+    /* Unless this thread is held up until they have said everything. */
+    while (!cancel_interrupts(connection))
+        assert_true(++tries < 20);
+    PQfinish(connection);
+    forget_heard(&first);
+}
+
 static void the_next_is_told(void)
 {
     assert_true(hears(&second, WAKEUP_MISSED, "")); /* its connection broke */
@@ -525,6 +573,7 @@ int main(void)
         cmocka_unit_test(a_cancel_is_not_dropped_for_streams),
 #ifdef RUNNEL_FAULTS
         cmocka_unit_test(a_connection_that_is_not_made_is_tried_again),
+        cmocka_unit_test(a_cancel_goes_between_what_streams_say),
         cmocka_unit_test(what_could_not_be_told_is_dropped),
 #endif
         cmocka_unit_test(what_is_still_to_be_told_is_told_at_the_end),
