@@ -11,6 +11,7 @@
 #include <sys/fsuid.h>
 #include <sys/inotify.h>
 #include <sys/pidfd.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -71,9 +72,11 @@ static bool pid_file_read(const char *cluster, struct pid_file *ret_file)
 /* ---- Whose process it is ---- */
 
 /* Linux shows where a process works to the user that runs it, and to root with CAP_SYS_PTRACE,
- * which containers withhold: so this thread looks with the eyes of the cluster's owner. */
+ * which containers withhold: so this thread looks with the eyes of the cluster's owner. Having looked
+ * so, the process would leave no core dump. */
 static ssize_t read_directory(pid_t pid, const struct stat *owner, char *ret_path, size_t size)
 {
+    int dumpable = prctl(PR_GET_DUMPABLE);
     char link[64];
     ssize_t length;
 
@@ -83,6 +86,8 @@ static ssize_t read_directory(pid_t pid, const struct stat *owner, char *ret_pat
     length = readlink(link, ret_path, size);
     setfsuid(geteuid());
     setfsgid(getegid());
+    if (dumpable == 1)
+        prctl(PR_SET_DUMPABLE, 1);
     return length;
 }
 

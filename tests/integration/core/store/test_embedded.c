@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -202,8 +203,10 @@ static void set_tracing(bool on)
 static void root_in_a_container_finds_what_survived(void **state)
 {
     set_tracing(false);
+    assert_int_equal(prctl(PR_SET_DUMPABLE, 1), 0);
     a_surviving_postmaster_is_adopted(state);
     a_killed_postmaster_is_replaced(state);
+    assert_int_equal(prctl(PR_GET_DUMPABLE), 1);
     set_tracing(true);
 }
 
