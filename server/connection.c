@@ -170,9 +170,11 @@ static uint64_t clock_step_ns(const struct http *http)
 static void hang_up_locked(struct http *http) REQUIRES(http->lock)
 {
     struct deadline *over;
+    enum deadline_kind kind;
 
-    while ((over = deadlines_take_over(&http->deadlines, clock_mono_ns()))) {
-        atomic_fetch_add(&http->late, 1);
+    while ((over = deadlines_take_over(&http->deadlines, clock_mono_ns(), &kind))) {
+        if (kind != DEADLINE_LINGER) /* who has its answer is not late */
+            atomic_fetch_add(&http->late, 1);
         (void)shutdown(CONTAINER_OF(over, struct http_connection, deadline)->fd, SHUT_RDWR);
     }
 }

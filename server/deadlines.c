@@ -36,13 +36,15 @@ void deadlines_set(struct deadlines *deadlines, struct deadline *deadline,
     deadlines->last[kind] = deadline;
 }
 
-struct deadline *deadlines_take_over(struct deadlines *deadlines, uint64_t now_ns)
+struct deadline *deadlines_take_over(struct deadlines *deadlines, uint64_t now_ns,
+                                     enum deadline_kind *ret_kind)
 {
     for (int kind = 0; kind < DEADLINE_KIND_COUNT; kind++) {
         struct deadline *first = deadlines->first[kind];
 
         if (first && first->due_ns <= now_ns) {
             take_out(deadlines, first);
+            *ret_kind = (enum deadline_kind)kind;
             return first;
         }
     }

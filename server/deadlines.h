@@ -43,8 +43,9 @@ void deadline_init(struct deadline *deadline);
 void deadlines_set(struct deadlines *deadlines, struct deadline *deadline,
                    enum deadline_kind kind, uint64_t now_ns);
 
-/* Takes out one that is over, or NULL. */
-struct deadline *deadlines_take_over(struct deadlines *deadlines, uint64_t now_ns);
+/* Takes out one that is over, and says of which queue; or NULL. */
+struct deadline *deadlines_take_over(struct deadlines *deadlines, uint64_t now_ns,
+                                     enum deadline_kind *ret_kind);
 
 /* When the next one is over; UINT64_MAX when there is none. */
 uint64_t deadlines_next(const struct deadlines *deadlines);
