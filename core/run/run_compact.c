@@ -58,13 +58,13 @@ bool run_is_compact(const struct run *run)
     return context_is_compact(run->config, engine_options(run->engine)->history);
 }
 
-/* Turns that are over are all in the history. */
 /* Than it is stored. */
 static bool is_told_otherwise(const struct context *context)
 {
     return context->compact || long_message_rule(context->config, context->tools).limit;
 }
 
+/* Turns that are over are all in the history. */
 void run_count_items(struct run *run)
 {
     const struct context context = run_context(run);

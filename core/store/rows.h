@@ -71,8 +71,6 @@ enum item_status {
 const char *item_status_name(enum item_status status);
 enum item_status item_status_parse(const char *name);
 
-/* One item: a message, a call, a call's output, reasoning ... in the Responses vocabulary.
- * Stored once; threads, chains, responses, messages and steps are views of items. */
 /* What an item costs in a context, noted so that it is counted once. Not stored. Whoever changes the body
  * zeroes it. */
 struct item_cost {
@@ -85,6 +83,8 @@ struct item_cost {
     int64_t told_tokens; /* and what it costs; -1: not counted */
 };
 
+/* One item: a message, a call, a call's output, reasoning ... in the Responses vocabulary.
+ * Stored once; threads, chains, responses, messages and steps are views of items. */
 struct item_row {
     char id[ID_LIMIT + 1];
     char run_id[ID_SIZE];    /* the run that wrote it or brought it as input; "" for messages
