@@ -32,7 +32,7 @@ static enum err_code find_upstream(const struct config *config, const json_t *bo
 }
 
 static int64_t count(const struct model_upstream *upstream, const struct tool_set *tools,
-                     enum run_history history, const struct run_load *load)
+                     enum run_history history, struct run_load *load)
 {
     json_auto_t *config = json_parse_own(load->run.config);
     json_auto_t *asked = NULL;
@@ -45,6 +45,7 @@ static int64_t count(const struct model_upstream *upstream, const struct tool_se
                                     .compact = context_is_compact(config, history)};
     size_t shown = load->item_count;
 
+    long_messages_mark(load->items, load->item_count);
     for (size_t i = 0; i < shown; i++)
         items[i] = &load->items[i];
     context_fit(&context, items, &shown);

@@ -377,14 +377,16 @@ static enum err_code count_context(const struct response_create *create, struct 
     if (!checked && !context_is_counted(context.upstream, config))
         return ERR_OK;
     items = mem_new_array(const struct item_row *, load->item_count + 1);
-    context_count(&context, CONTEXT_TOKENS, load->items, load->item_count);
     for (size_t i = 0; i < load->item_count; i++)
         items[i] = &load->items[i];
     rc = tool_set_init(&tools, json_object_get(config, "tools"),
                        json_object_get(config, "runnel"),
                        json_object_get(config, TOOL_SETTINGS_KEY), err);
-    if (!rc)
+    if (!rc) {
         tool_set_load_items(&tools, load->items, load->item_count);
+        long_messages_mark(load->items, load->item_count);
+        context_count(&context, CONTEXT_TOKENS, load->items, load->item_count);
+    }
     if (!rc && checked)
         rc = check_size(&context, items, load->item_count, err);
     tool_set_clear(&tools);

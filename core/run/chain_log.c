@@ -562,7 +562,9 @@ static void tell_message(struct telling *telling, size_t at)
     if (!said.length)
         return;
     i = flow->length;
-    shown = telling->rule ? long_message_shown(telling->rule, said.data) : NULL;
+    shown = telling->rule && telling->items[at]->answered
+                ? long_message_shown(telling->rule, said.data)
+                : NULL;
     if (shown)
         buf_add_text(flow, shown);
     else

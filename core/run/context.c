@@ -136,13 +136,12 @@ struct story {
     size_t *outputs; /* where the calls were answered */
     unsigned flags;
     struct long_message_rule rule;
-    size_t answered; /* items of which long messages are shown in part */
 };
 
 /* The caller frees. */
 static char *heard_text(const struct story *story, size_t at, const char *text)
 {
-    char *shown = at < story->answered ? long_message_shown(&story->rule, text) : NULL;
+    char *shown = story->items[at]->answered ? long_message_shown(&story->rule, text) : NULL;
 
     return shown ? shown : chain_log_neutral(text);
 }
@@ -483,8 +482,7 @@ json_t *context_past_messages(const struct item_row *const *items, size_t count,
                           .bodies = bodies,
                           .items = kept,
                           .flags = CONTEXT_COMPACT,
-                          .rule = *rule,
-                          .answered = count};
+                          .rule = *rule};
 
     read_items(&story, items, count, kept);
     tell_all(&story, story.count);
@@ -506,7 +504,6 @@ static json_t *make_messages(const char *instructions, const struct item_row *co
     if (instructions && *instructions)
         add_message(&story, "system", json_string_nocheck(instructions));
     read_items(&story, items, count, kept);
-    story.answered = rule.limit ? long_message_past(kept, story.count) : 0;
     tell_all(&story, flags & CONTEXT_COMPACT ? context_past(kept, story.count) : 0);
     free(story.outputs);
     return story.messages;

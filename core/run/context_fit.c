@@ -103,8 +103,6 @@ struct context_telling context_telling(const struct context *context,
 
     if (context->compact)
         telling.past = context_past(items, count);
-    if (telling.rule.limit)
-        telling.answered = long_message_past(items, count);
     return telling;
 }
 
@@ -115,7 +113,7 @@ size_t context_told_end(const struct context_telling *telling,
 
     if (end > at)
         return end;
-    return at + (at < telling->answered && long_message_may_be(&telling->rule, items[at]));
+    return at + long_message_may_be(&telling->rule, items[at]);
 }
 
 /* Noted of all of them together, while they are together and none has changed. */

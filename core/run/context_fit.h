@@ -64,9 +64,8 @@ int64_t context_total(const struct context *context, const struct item_row *cons
 
 /* What of these items is told otherwise than it is stored. */
 struct context_telling {
-    size_t past;     /* before it turns are over, in compact history */
-    size_t answered; /* before it long messages are cut */
-    struct long_message_rule rule;
+    size_t past;                   /* before it turns are over, in compact history */
+    struct long_message_rule rule; /* by which those that were answered are cut */
 };
 struct context_telling context_telling(const struct context *context,
                                        const struct item_row *const *items, size_t count);

@@ -55,11 +55,23 @@ size_t long_message_past(const struct item_row *const *items, size_t count)
     return count;
 }
 
+void long_messages_mark(struct item_row *rows, size_t count)
+{
+    AUTO_FREE const struct item_row **items = mem_new_array(const struct item_row *, count + 1);
+    size_t past;
+
+    for (size_t i = 0; i < count; i++)
+        items[i] = &rows[i];
+    past = long_message_past(items, count);
+    for (size_t i = 0; i < past; i++)
+        rows[i].answered = true;
+}
+
 /* As JSON a text has no fewer bytes than it has characters. */
 bool long_message_may_be(const struct long_message_rule *rule, const struct item_row *item)
 {
-    return rule->limit && (is_of(item, "user") || is_of(item, "assistant")) && item->body &&
-           strlen(item->body) > rule->limit;
+    return rule->limit && item->answered && (is_of(item, "user") || is_of(item, "assistant")) &&
+           item->body && strlen(item->body) > rule->limit;
 }
 
 static bool is_long(const struct long_message_rule *rule, const char *text)
@@ -125,9 +137,8 @@ struct message_cache *long_messages_gather(const struct long_message_rule *rule,
                                            const struct item_row *const *items, size_t count)
 {
     struct message_cache *cache = message_cache_new();
-    size_t past = long_message_past(items, count);
 
-    for (size_t i = 0; i < past; i++) {
+    for (size_t i = 0; i < count; i++) {
         if (long_message_may_be(rule, items[i]))
             gather(rule, items[i], cache);
     }

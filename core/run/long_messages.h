@@ -18,6 +18,9 @@
  * variable that has all of it (message_cache.h). That is for what the model has answered: what it has not
  * it is shown word for word, and so is what rules say, and what a compaction has kept.
  *
+ * Which those are is decided once, over a history from which nothing has been left out, and marked in its
+ * rows: who counts, tells or keeps a message looks at the mark alone.
+ *
  * What is shown depends on the text and the request alone, so that it stays the same from turn to turn.
  * Nobody but us writes the marks of such a note: chain_log_neutral() takes their meaning away in all that
  * was said.
@@ -39,11 +42,14 @@ struct long_message_rule long_message_rule(const json_t *config, const struct to
 /* How many of the items, from the first on, come before the user's messages that wait for an answer, or
  * have got it by the items at the end. */
 size_t long_message_past(const struct item_row *const *items, size_t count);
+/* Marks those among the rows, the first of which are all that there is of a history. The mark of a message
+ * stays: what was answered never waits again. */
+void long_messages_mark(struct item_row *rows, size_t count);
 
-/* It is a message whose text may be longer than the rule allows. False is certain. */
+/* It was answered, and is a message whose text may be longer than the rule allows. False is certain. */
 bool long_message_may_be(const struct long_message_rule *rule, const struct item_row *item);
 
-/* What the model is shown of a text; NULL: it is not too long. The caller frees. */
+/* What the model is shown of a text that was answered; NULL: all of it. The caller frees. */
 char *long_message_shown(const struct long_message_rule *rule, const char *text);
 
 /* The texts of the items that are too long. The caller releases. */

@@ -104,8 +104,8 @@ bool run_must_compact(struct run *run)
 
     if (run->compacted || was_asked_for(run) || threshold <= 0)
         return !run->compacted && was_asked_for(run);
-    run_count_items(run);
     items = run_gather_items(run, &count);
+    run_count_items(run);
     first = context_window(items, count);
     return context_total(&context, items + first, count - first) >= threshold &&
            is_worthwhile(run, items + first, count - first);
@@ -274,12 +274,24 @@ static json_t *build_request(struct run *run, json_t *config)
     return request;
 }
 
+/* What was cut could not be read any more once there is only the summary. */
+static void uncut(json_t *config)
+{
+    json_t *runnel = json_copy(json_object_get(config, "runnel"));
+
+    if (!runnel)
+        return;
+    json_object_del(runnel, "message_cache");
+    json_set(config, "runnel", runnel);
+}
+
 void run_compact(struct run *run)
 {
     json_auto_t *config = json_copy(run->config);
 
     json_object_del(config, "max_output_tokens");
     json_set_string(config, "truncation", "auto");
+    uncut(config);
     buf_reset(&run->summary);
     run_send(run, config, build_request(run, config), &events);
 }

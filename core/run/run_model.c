@@ -369,6 +369,23 @@ static const struct model_events events = {
 
 /* ---- Asking ---- */
 
+/* Here, where nothing was left out yet. */
+static void mark_answered(const struct run *run, const struct item_row *const *items,
+                          size_t count)
+{
+    size_t past = long_message_past(items, count);
+    size_t at = 0;
+
+    for (size_t i = 0; i < run->history_count && at < past; i++, at++)
+        run->history[i].answered = true;
+    for (size_t i = 0; i < run->item_count && at < past; i++) {
+        if (!run->items[i]->open) {
+            run->items[i]->row.answered = true;
+            at++;
+        }
+    }
+}
+
 const struct item_row **run_gather_items(const struct run *run, size_t *ret_count)
 {
     size_t count = run->history_count + run->item_count;
@@ -381,6 +398,7 @@ const struct item_row **run_gather_items(const struct run *run, size_t *ret_coun
         if (!run->items[i]->open)
             items[used++] = &run->items[i]->row;
     }
+    mark_answered(run, items, used);
     *ret_count = used;
     return items;
 }
@@ -395,7 +413,7 @@ static json_t *build_request(struct run *run, json_t *config)
     json_t *chat;
 
     context.config = config;
-    run_count_items(run);
+    run_count_items(run); /* once it is marked what was answered */
     context_fit(&context, items, &count);
     if (!budget_fit(&run->budget, &context, items, &count))
         return NULL;

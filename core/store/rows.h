@@ -106,6 +106,7 @@ struct item_row {
     int64_t created_at;
     int64_t completed_at;
     struct item_cost cost;
+    bool answered; /* the model may be shown part of it: long_messages_mark(). Not stored */
 };
 
 enum step_type {

@@ -379,6 +379,7 @@ static void F33_a_message_that_is_cut_weighs_what_is_shown_of_it(void **state)
         free(rows[i].body);
         rows[i].body = mem_printf("{\"content\":[{\"text\":\"%s\"}]}", i ? "hi" : said);
     }
+    long_messages_mark(rows, COUNT_OF(roles));
     assert_string_equal(weighed(cutting, &tools), "012");
     assert_string_equal(weighed(not_cutting, &tools), "2");
 }

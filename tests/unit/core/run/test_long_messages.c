@@ -9,6 +9,7 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/run/budget.h"
 #include "core/run/context.h"
 #include "core/run/context_fit.h"
 #include "core/run/long_messages.h"
@@ -43,11 +44,16 @@ static void say(const char *role, const char *text)
                          text));
 }
 
-static void call_a_tool(void)
+static void call_with(const char *output)
 {
     (void)add("mcp_call", "",
-              json_build("{s:s, s:s, s:s}", "name", "t", "arguments", "{}", "output", "r"));
+              json_build("{s:s, s:s, s:s}", "name", "t", "arguments", "{}", "output", output));
     rows[count - 1].status = ITEM_COMPLETED;
+}
+
+static void call_a_tool(void)
+{
+    call_with("r");
 }
 
 static int clear_items(void **state)
@@ -60,11 +66,11 @@ static int clear_items(void **state)
 }
 
 /* The caller frees. */
-static char *text_of(char letter)
+static char *text_of(char letter, size_t length)
 {
-    char *text = mem_zeroed(LONG + 1, 1);
+    char *text = mem_zeroed(length + 1, 1);
 
-    memset(text, letter, LONG);
+    memset(text, letter, length);
     return text;
 }
 
@@ -100,9 +106,12 @@ static struct long_message_rule rule_of(const char *config, const struct tool_se
 static char *told(const char *config, unsigned flags, size_t n)
 {
     json_auto_t *parsed = json_parse_own(config);
-    json_auto_t *request = context_request("run_1", parsed, &tools, items, count, flags);
-    const json_t *message = json_array_get(json_object_get(request, "messages"), n);
+    json_auto_t *request = NULL;
+    const json_t *message;
 
+    long_messages_mark(rows, count);
+    request = context_request("run_1", parsed, &tools, items, count, flags);
+    message = json_array_get(json_object_get(request, "messages"), n);
     assert_non_null(message);
     return mem_strdup(json_get_string(message, "content", ""));
 }
@@ -146,7 +155,7 @@ static void F33_what_was_answered_is_past(void **state)
 
 static void F33_a_long_message_is_shown_by_its_ends(void **state)
 {
-    AUTO_FREE char *text = text_of('a');
+    AUTO_FREE char *text = text_of('a', LONG);
     AUTO_FREE char *shown = NULL, *expected = NULL, *newest = NULL, *answer = NULL;
     char name[VARIABLE_NAME_LIMIT + 1];
 
@@ -173,7 +182,7 @@ static void F33_a_long_message_is_shown_by_its_ends(void **state)
 
 static void F33_rules_and_what_is_not_too_long_stay_whole(void **state)
 {
-    AUTO_FREE char *text = text_of('a');
+    AUTO_FREE char *text = text_of('a', LONG);
     AUTO_FREE char *rules = NULL, *said = NULL;
 
     (void)state;
@@ -190,7 +199,7 @@ static void F33_rules_and_what_is_not_too_long_stay_whole(void **state)
 
 static void F33_in_compact_form_answers_with_calls_are_cut_as_well(void **state)
 {
-    AUTO_FREE char *text = text_of('b');
+    AUTO_FREE char *text = text_of('b', LONG);
     AUTO_FREE char *past = NULL;
     char name[VARIABLE_NAME_LIMIT + 1];
 
@@ -209,7 +218,7 @@ static void F33_in_compact_form_answers_with_calls_are_cut_as_well(void **state)
 
 static void F33_F69_nobody_else_writes_such_a_note(void **state)
 {
-    AUTO_FREE char *text = text_of('a');
+    AUTO_FREE char *text = text_of('a', LONG);
     AUTO_FREE char *shown = NULL, *newest = NULL, *plain = NULL;
     static const char forged[] = "<!--ToolCallLog:Begin-->";
 
@@ -228,7 +237,7 @@ static void F33_F69_nobody_else_writes_such_a_note(void **state)
 
 static void F33_each_text_of_a_message_with_pictures_is_cut_by_itself(void **state)
 {
-    AUTO_FREE char *text = text_of('a');
+    AUTO_FREE char *text = text_of('a', LONG);
     json_auto_t *config = json_parse_own(wish);
     const struct long_message_rule rule = long_message_rule(config, &tools);
     json_auto_t *request = NULL;
@@ -242,6 +251,7 @@ static void F33_each_text_of_a_message_with_pictures_is_cut_by_itself(void **sta
                          "http://x"));
     say("assistant", "b");
     say("user", "c");
+    long_messages_mark(rows, count);
     request = context_request("run_1", config, &tools, items, count, 0);
     parts = json_object_get(json_array_get(json_object_get(request, "messages"), 0), "content");
     assert_int_equal(json_array_size(parts), 2);
@@ -253,7 +263,8 @@ static void F33_each_text_of_a_message_with_pictures_is_cut_by_itself(void **sta
 
 static void F33_what_is_shown_in_part_can_be_read_whole(void **state)
 {
-    AUTO_FREE char *first = text_of('a'), *second = text_of('b'), *third = text_of('c');
+    AUTO_FREE char *first = text_of('a', LONG), *second = text_of('b', LONG),
+                   *third = text_of('c', LONG);
     const struct long_message_rule rule = rule_of(wish, &tools);
     char name[VARIABLE_NAME_LIMIT + 1];
     struct message_cache *cache;
@@ -264,6 +275,7 @@ static void F33_what_is_shown_in_part_can_be_read_whole(void **state)
     say("user", first);
     say("assistant", second);
     say("user", third);
+    long_messages_mark(rows, count);
     cache = long_messages_gather(&rule, items, count);
     assert_int_equal(message_cache_count(cache), 2);
     message_cache_name(second, name);
@@ -285,9 +297,66 @@ static void F33_a_long_message_costs_what_is_shown_of_it(void **state)
     say("user", text);
     say("assistant", "b");
     say("user", "c");
+    long_messages_mark(rows, count);
     assert_in_range(context_total(&context, items, count), 50, 500);
     context.tools = &no_tools;
     assert_true(context_total(&context, items, count) > 5000);
+}
+
+/* What goes up of the history, after the budget has left out what does not fit. The caller frees. */
+static char *sent_within(const char *config, int64_t *ret_asking)
+{
+    json_auto_t *parsed = json_parse_own(config);
+    struct context context = {.run_id = "now", .config = parsed, .tools = &tools};
+    AUTO_FREE const struct item_row **shown =
+        mem_new_array(const struct item_row *, ITEMS_LIMIT);
+    json_auto_t *request = NULL;
+    size_t left = count;
+    struct budget budget;
+
+    memcpy(shown, items, sizeof(items));
+    long_messages_mark(rows, count);
+    budget_init(&budget, parsed, NULL);
+    (void)budget_fit(&budget, &context, shown, &left);
+    *ret_asking = budget.asking;
+    request = context_request("now", parsed, &tools, shown, left, 0);
+    return json_text(json_object_get(request, "messages"));
+}
+
+#define SHORT_OF_ROOM \
+    "{\"max_prompt_tokens\":4000,\"runnel\":{\"message_cache\":{\"max_chars\":256}}}"
+
+static void F33_what_was_cut_stays_cut_when_its_answer_is_left_out(void **state)
+{
+    AUTO_FREE char *text = text_of('a', 100000), *noise = text_of('y', 60000);
+    AUTO_FREE char *sent = NULL;
+    int64_t asking;
+
+    (void)state;
+    say("user", text);
+    say("assistant", "let me look");
+    call_with(noise);
+    say("user", "go on");
+    sent = sent_within(SHORT_OF_ROOM, &asking);
+    assert_non_null(strstr(sent, "was cut to 256"));
+    assert_null(strstr(sent, "let me look"));
+    assert_in_range(strlen(sent), 300, 16000);
+}
+
+/* What is not sent at all has decided with the rest. */
+static void F33_what_is_cut_weighs_what_is_sent_beside_broken_calls(void **state)
+{
+    AUTO_FREE char *text = text_of('a', 100000);
+    AUTO_FREE char *sent = NULL;
+    int64_t asking;
+
+    (void)state;
+    say("user", text);
+    (void)add("function_call", "", json_build("{s:s, s:s}", "name", "f", "arguments", "{"));
+    rows[count - 1].status = ITEM_INCOMPLETE;
+    say("user", "go on");
+    sent = sent_within(SHORT_OF_ROOM, &asking);
+    assert_in_range(strlen(sent), 1, asking + 100);
 }
 
 int main(void)
@@ -304,6 +373,10 @@ int main(void)
                                   clear_items),
         cmocka_unit_test_teardown(F33_what_is_shown_in_part_can_be_read_whole, clear_items),
         cmocka_unit_test_teardown(F33_a_long_message_costs_what_is_shown_of_it, clear_items),
+        cmocka_unit_test_teardown(F33_what_was_cut_stays_cut_when_its_answer_is_left_out,
+                                  clear_items),
+        cmocka_unit_test_teardown(F33_what_is_cut_weighs_what_is_sent_beside_broken_calls,
+                                  clear_items),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
