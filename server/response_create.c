@@ -372,9 +372,10 @@ static enum err_code count_context(const struct response_create *create, struct 
         create->compact || !json_absent(json_object_get(config, "context_management"));
     bool checked =
         !shortened && context.upstream->tokenizer && context.upstream->context_tokens;
+    bool compacted = shortened && context.upstream->context_tokens;
     enum err_code rc;
 
-    if (!checked && !context_is_counted(context.upstream, config))
+    if (!checked && !compacted && !context_is_counted(context.upstream, config))
         return ERR_OK;
     items = mem_new_array(const struct item_row *, load->item_count + 1);
     for (size_t i = 0; i < load->item_count; i++)
@@ -386,6 +387,8 @@ static enum err_code count_context(const struct response_create *create, struct 
         tool_set_load_items(&tools, load->items, load->item_count);
         long_messages_mark(load->items, load->item_count);
         context_count(&context, CONTEXT_TOKENS, load->items, load->item_count);
+        if (compacted)
+            context_count_each(&context, load->items, load->item_count);
     }
     if (!rc && checked)
         rc = check_size(&context, items, load->item_count, err);

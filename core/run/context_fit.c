@@ -205,6 +205,16 @@ void context_count(const struct context *context, enum context_measure measure,
     }
 }
 
+void context_count_each(const struct context *context, struct item_row *rows, size_t count)
+{
+    AUTO_FREE const struct item_row **items = mem_new_array(const struct item_row *, count + 1);
+
+    for (size_t i = 0; i < count; i++)
+        items[i] = &rows[i];
+    for (size_t i = context_window(items, count); i < count; i++)
+        context_count_item(context->upstream->tokenizer, &rows[i]);
+}
+
 /* What each item costs. In compact form the first of a stretch costs what the stretch does: none of it
  * stays without the others. A long message costs what is shown of it. The caller frees. */
 static int64_t *costs_of(const struct context *context, const struct item_row *const *items,

@@ -59,6 +59,9 @@ enum context_measure {
 void context_count(const struct context *context, enum context_measure measure,
                    struct item_row *rows, size_t count);
 
+/* The same for each of them by itself, however they are told: as a compaction reads them. */
+void context_count_each(const struct context *context, struct item_row *rows, size_t count);
+
 int64_t context_total(const struct context *context, const struct item_row *const *items,
                       size_t count);
 

@@ -267,6 +267,9 @@ static json_t *build_request(struct run *run, json_t *config)
 
     context.config = config;
     context.compact = false; /* a summary is made of what was said, not of logs */
+    /* Once, however often it is tried. */
+    if (run->upstream->context_tokens)
+        context_count_each(&context, run->history, run->history_count);
     context_fit(&context, items, &count);
     request = context_request(run->row.id, config, &run->tools, items, count,
                               CONTEXT_LAST_ANSWER | CONTEXT_CHOICE_SPENT);

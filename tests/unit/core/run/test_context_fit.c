@@ -231,6 +231,27 @@ static void what_has_not_changed_is_counted_once_in_a_run(void **state)
     }
 }
 
+/* Logs are not what a compaction reads. */
+static void what_a_compaction_reads_is_counted_before(void **state)
+{
+    struct counting counting;
+    size_t left;
+    uint64_t before;
+
+    (void)state;
+    begin_counting(&counting, true);
+    tell_history();
+    left = count;
+    context_count(&counting.context, CONTEXT_TOKENS, rows, count);
+    context_count_each(&counting.context, rows, count);
+    counting.context.compact = false;
+    counting.frame.tokens = 1; /* of no interest */
+    before = tokenizer_bytes();
+    context_fit(&counting.context, items, &left);
+    assert_int_equal(tokenizer_bytes(), before);
+    json_decref(counting.config);
+}
+
 static void what_changes_in_a_stretch_is_counted_anew(void **state)
 {
     struct counting counting;
@@ -498,6 +519,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         promise(a_turn_that_is_over_costs_what_its_log_does),
         promise(what_has_not_changed_is_counted_once_in_a_run),
+        promise(what_a_compaction_reads_is_counted_before),
         promise(what_changes_in_a_stretch_is_counted_anew),
         promise(a_stretch_that_lost_an_item_is_counted_anew),
         promise(of_what_is_only_weighed_no_tokens_are_counted),
