@@ -643,9 +643,36 @@ static void store_usage(struct run *run)
     run->row.usage = json_text(tokens);
 }
 
+static bool is_own(const struct run *run, const struct item_row *item)
+{
+    return !item->input && strcmp(item->run_id, run->row.id) == 0;
+}
+
+/* Whether what a final tool has said has this number already: the one behind its call's. What is older
+ * than the turn that ends is not looked at. */
+static bool is_turn_taken(const struct run *run, int turn)
+{
+    for (size_t i = run->item_count; i-- > 0;) {
+        if (run->items[i]->row.turn == turn)
+            return true;
+        if (run->items[i]->row.turn < turn - 1)
+            return false;
+    }
+    for (size_t i = run->history_count; i-- > 0 && is_own(run, &run->history[i]);) {
+        if (run->history[i].turn == turn)
+            return true;
+        if (run->history[i].turn < turn - 1)
+            return false;
+    }
+    return false;
+}
+
+/* As long as calls are open the turn is theirs: whoever takes the run up sees by it that they are. */
 void run_end_turn(struct run *run)
 {
     run->row.turn++;
+    if (is_turn_taken(run, run->row.turn))
+        run->row.turn++;
     store_usage(run);
     run->dirty_row = true;
 }

@@ -78,9 +78,13 @@ static void want_final_message(struct run *run, struct call *call)
     if (call->message && run->open == call->message && call->message->part_open)
         return;
     if (!run->open || strcmp(run->open->row.type, "message") != 0) {
+        struct item *message;
+
         run_close_item(run, ITEM_COMPLETED);
-        run->row.turn = run->call_turn + 1; /* said after the calls, whatever the order shown */
-        run_open_item(run, run_new_item(run, "message"));
+        message = run_new_item(run, "message");
+        message->row.turn =
+            run->call_turn + 1; /* said after the calls, whatever the order shown */
+        run_open_item(run, message);
     }
     run_open_part(run, PART_TEXT);
     call->message = run->open;

@@ -430,10 +430,18 @@ void run_collect_output(struct run *run)
 
 /* ---- What was there before ---- */
 
-static const struct item_row *find_item(const struct run *run, const char *call_id)
+/* Models use an id again: it is the call of this turn. */
+static bool is_of_call(const struct run *run, const struct item_row *item,
+                       const struct call_row *row)
+{
+    return !item->input && item->turn == row->turn && strcmp(item->run_id, run->row.id) == 0 &&
+           strcmp(item->call_id, row->call_id) == 0;
+}
+
+static const struct item_row *find_item(const struct run *run, const struct call_row *row)
 {
     for (size_t i = run->history_count; i-- > 0;) {
-        if (strcmp(run->history[i].call_id, call_id) == 0 && !run->history[i].input)
+        if (is_of_call(run, &run->history[i], row))
             return &run->history[i];
     }
     return NULL;
@@ -443,11 +451,8 @@ static const struct item_row *find_item(const struct run *run, const char *call_
 static bool was_answered(const struct run *run, const struct call_row *row)
 {
     for (size_t i = run->history_count; i-- > 0;) {
-        const struct item_row *item = &run->history[i];
-
-        if (item->turn == row->turn && strcmp(item->run_id, run->row.id) == 0 &&
-            strcmp(item->call_id, row->call_id) == 0 &&
-            strcmp(item->type, "function_call_output") == 0)
+        if (is_of_call(run, &run->history[i], row) &&
+            strcmp(run->history[i].type, "function_call_output") == 0)
             return true;
     }
     return false;
@@ -487,7 +492,7 @@ void run_go_on(struct run *run)
 void run_take_answers(struct run *run, const struct call_row *rows, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        const struct item_row *asked = find_item(run, rows[i].call_id);
+        const struct item_row *asked = find_item(run, &rows[i]);
         struct item *item;
 
         if (!rows[i].client || rows[i].state != CALL_DONE || run_is_question(&rows[i]) ||
@@ -545,7 +550,7 @@ static struct call *restore_call(struct run *run, const struct call_row *row)
     call->failed = json_object_get(stored, "error");
     take_reason(run, call, stored);
     run_restore_withheld(call, stored);
-    if (call->final && !call->unexecuted && !find_item(run, call->id))
+    if (call->final && !call->unexecuted && !find_item(run, row))
         run_end_final_call_again(run, call, stored);
     return call;
 }

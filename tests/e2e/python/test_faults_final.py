@@ -1,0 +1,99 @@
+"""F110: a final tool that has spoken does not end the turn: the calls beside it go on wherever the run
+is taken up, with what was said about them."""
+
+import httpx2
+import pytest
+
+from harness.server import eventually
+from harness.tools import WEATHER, asks_for, call
+from test_approvals_cover import DOCS, Threads, outside
+from test_approvals_runs import asked
+from test_faults_tools import FINAL, Response, ending, kill_between, shown
+from test_permissions import TEST
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+
+SPEAKS = call("test_final", 5, pieces=["hello ", "world"])
+
+
+def again(server, threads):
+    """Started again after its kill, with clients that know where it is."""
+    eventually(server.has_fired)
+    server.restart()
+    threads.http, threads.client = server.http(), server.sdk(strict=False)
+
+
+def test_F110_F84_what_is_covered_beside_it_is_executed(server, upstream, log):
+    threads = Threads(server)
+    asks_for(upstream, *outside(log, DOCS))
+    first = threads.run()
+    asks_for(upstream, SPEAKS, *outside(log, DOCS), text="All.")
+    second = threads.run()
+    threads.decide(first)
+    threads.ends(second)
+    threads.ends(first)
+    assert len(log.lines()) == 2
+
+
+def test_F110_F44_what_was_approved_beside_it_is_executed_after_a_crash(start_fault_server, upstream, log):
+    server = start_fault_server()
+    threads = Threads(server)
+    asks_for(upstream, SPEAKS, *outside(log, DOCS), text="All.")
+    run = threads.run()
+    server.arm("run.write:1:kill")
+    try:
+        threads.decide(run, approve=True)
+    except httpx2.HTTPError:
+        pass
+    again(server, threads)
+    threads.ends(run)
+    assert len(log.lines()) == 1
+
+
+def test_F110_what_was_submitted_beside_it_is_told_after_a_crash(start_fault_server, upstream):
+    server = start_fault_server()
+    threads = Threads(server, [WEATHER, TEST])
+    asks_for(upstream, SPEAKS, call("get_weather", 7, city="Bern"), text="All.")
+    run = threads.run()
+    server.arm("run.write:1:kill")
+    path = f"/v1/threads/{run.thread_id}/runs/{run.id}/submit_tool_outputs"
+    try:
+        threads.http.post(path, json={"tool_outputs": [
+            {"tool_call_id": asked(run)[0].id, "output": "sunny in Bern"}]})
+    except httpx2.HTTPError:
+        pass
+    again(server, threads)
+    threads.ends(run)
+    told = [message["content"] for message in upstream.chats()[-1]["messages"] if message["role"] == "tool"]
+    assert "sunny in Bern" in told
+
+
+def test_F110_what_runs_beside_it_is_not_run_again_by_the_next_server(start_fault_server, upstream, log):
+    server = start_fault_server(drain_timeout=0.05)
+    asks_for(upstream, SPEAKS, call("test_count", 6, path=log.name, ms=60000), text="All.")
+    made = Response(server)
+    eventually(lambda: [item for item in made.get()["output"] if item["type"] == "message"] and log.lines())
+    server.stop()
+    server.start()
+    done = eventually(made.get, lambda run: run["status"] in FINAL, seconds=60)
+    assert done["status"] == "completed" and len(log.lines()) == 1
+
+
+class Next(Response):
+    """Goes on with a response whose call had the same id."""
+
+    def __init__(self, server, before):
+        self.server = server
+        self.id = server.api().post("/responses", json={
+            "model": "demo", "input": "go", "tools": [TEST], "background": True,
+            "previous_response_id": before}).json()["id"]
+
+
+def test_F110_F11_its_end_is_not_taken_for_that_of_an_earlier_call(start_fault_server, upstream, database, log):
+    server = start_fault_server()
+    first = ending(server, upstream, log, "error", 0)
+    whole = eventually(first.get, lambda run: run["status"] in FINAL, seconds=60)
+    made = ending(server, upstream, log, "error", 6000, face=lambda server: Next(server, first.id))
+    kill_between(database, server, made.id)
+    done = eventually(made.get, lambda run: run["status"] in FINAL, seconds=60)
+    assert shown(done) == shown(whole)
