@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -611,6 +612,21 @@ static enum err_code address_parse(const char *listen, struct address *ret_addre
     return ERR_OK;
 }
 
+/* The library may have forgotten by now what was wrong: 1.0 has. */
+static const char *why_not(const struct address *address)
+{
+    int fd = socket(address->socket.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int why;
+
+    if (fd < 0 || bind(fd, (const struct sockaddr *)&address->socket, address->length))
+        why = errno;
+    else
+        why = EAGAIN; /* it was not the address */
+    if (fd >= 0)
+        close(fd);
+    return strerror(why);
+}
+
 static void set_url(struct upstream_server *server, const struct address *address)
 {
     const union MHD_DaemonInfo *info =
@@ -644,7 +660,7 @@ static enum err_code start_daemon(struct upstream_server *server, const char *li
         UPSTREAM_IDLE_TIMEOUT, MHD_OPTION_THREAD_STACK_SIZE, UPSTREAM_STACK_SIZE,
         MHD_OPTION_LISTEN_BACKLOG_SIZE, 4096u, MHD_OPTION_END);
     if (!server->daemon)
-        return err_set(err, ERR_CONFLICT, "cannot listen on %s: %s", listen, strerror(errno));
+        return err_set(err, ERR_CONFLICT, "cannot listen on %s: %s", listen, why_not(&address));
     set_url(server, &address);
     return ERR_OK;
 }
