@@ -108,10 +108,18 @@ static double room_left(const struct budget *budget)
 
 static size_t weight_of(const struct item_row *item)
 {
-    const size_t image = (size_t)BUDGET_IMAGE_TOKENS * BUDGET_BYTES_PER_TOKEN;
-    size_t length = item->body ? strlen(item->body) : 0;
+    size_t weight = item->body ? strlen(item->body) : 0;
+    const char *image = item->body;
 
-    return length > image && strstr(item->body, "\"data:image/") ? image : length;
+    while (image && (image = strstr(image, "\"data:image/"))) {
+        const char *end = strchr(image + 1, '"');
+        size_t length = end ? (size_t)(end + 1 - image) : strlen(image);
+
+        if (length > CONTEXT_IMAGE_BYTES)
+            weight -= length - CONTEXT_IMAGE_BYTES;
+        image += length;
+    }
+    return weight;
 }
 
 static bool is_message(const struct item_row *item)

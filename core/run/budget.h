@@ -22,9 +22,9 @@
  */
 
 /* Rather too few than too many: a prompt that was estimated too short costs more than is allowed. */
-#define BUDGET_BYTES_PER_TOKEN 3
+#define BUDGET_BYTES_PER_TOKEN CONTEXT_BYTES_PER_TOKEN
 /* An image inside a message costs about this many tokens, however long its data are. */
-#define BUDGET_IMAGE_TOKENS 1000
+#define BUDGET_IMAGE_TOKENS CONTEXT_IMAGE_TOKENS
 
 struct budget {
     int64_t prompt; /* max_prompt_tokens, or INT64_MAX */

@@ -8,6 +8,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/run/call_outputs.h"
+#include "core/run/context.h"
 #include "core/run/past_calls.h"
 #include "core/run/withheld.h"
 #include "core/tool/registry.h"
@@ -544,33 +545,29 @@ static void tell_call(struct telling *telling, size_t at)
     chain_past_clear(&past);
 }
 
-static void tell_message(struct telling *telling, size_t at)
+static void tell_text(struct telling *telling, size_t at, const char *text)
 {
     struct buf *flow = &telling->text->flow;
-    AUTO_BUF said = {0};
-    AUTO_FREE char *shown = NULL;
-    size_t i;
-    json_t *part;
+    bool in_part = telling->rule && telling->items[at]->answered;
+    AUTO_FREE char *shown = in_part ? long_message_shown(telling->rule, text) : NULL;
+    size_t before = flow->length;
 
-    json_array_foreach (json_object_get(body_at(telling, at), "content"), i, part) {
-        const char *text = json_get_string(part, "text", json_get_string(part, "refusal", ""));
-
-        if (said.length)
-            buf_add_text(&said, "\n\n");
-        buf_add_text(&said, text);
-    }
-    if (!said.length)
-        return;
-    i = flow->length;
-    shown = telling->rule && telling->items[at]->answered
-                ? long_message_shown(telling->rule, said.data)
-                : NULL;
     if (shown)
         buf_add_text(flow, shown);
     else
-        add_trimmed(flow, said.data);
-    if (flow->length > i)
+        add_trimmed(flow, text);
+    if (flow->length > before)
         buf_add_text(flow, "\n\n");
+}
+
+static void tell_message(struct telling *telling, size_t at)
+{
+    json_auto_t *texts = context_texts(json_object_get(body_at(telling, at), "content"));
+    size_t i;
+    json_t *text;
+
+    json_array_foreach (texts, i, text)
+        tell_text(telling, at, json_string_value(text));
 }
 
 struct place {

@@ -520,6 +520,24 @@ json_t *context_content(const json_t *content)
     return chat_content(content);
 }
 
+json_t *context_texts(const json_t *content)
+{
+    json_auto_t *told = chat_content(content);
+    json_t *texts = json_array();
+    size_t i;
+    json_t *part;
+
+    if (json_is_string(told))
+        json_array_append(texts, told);
+    json_array_foreach (told, i, part) {
+        json_t *text = json_object_get(part, "text");
+
+        if (text)
+            json_array_append(texts, text);
+    }
+    return texts;
+}
+
 bool context_is_output(const struct item_row *item)
 {
     return is_output(item);
@@ -689,11 +707,13 @@ json_t *context_request(const char *run_id, const json_t *config, const struct t
     int last = (int)json_get_int(truncation, "last_messages", 0);
     size_t start = context_start(items, count, last, run_id);
     AUTO_FREE char *instructions = all_instructions(config, tools);
-    json_t *request =
-        json_build("{s:s, s:o}", "model", json_get_string(config, "model", ""), "messages",
-                   make_messages(instructions, count ? items + start : items, count - start,
-                                 flags, long_message_rule(config, tools)));
+    struct long_message_rule rule = long_message_rule(config, tools);
+    json_t *request;
 
+    rule.idle = flags & CONTEXT_LAST_ANSWER;
+    request = json_build(
+        "{s:s, s:o}", "model", json_get_string(config, "model", ""), "messages",
+        make_messages(instructions, count ? items + start : items, count - start, flags, rule));
     put_first(json_object_get(request, "messages"), json_object_get(config, "instructions"));
     add_sampling(request, config);
     add_tools(request, config, tools, flags);

@@ -56,6 +56,8 @@ json_t *context_past_messages(const struct item_row *const *items, size_t count,
 
 /* The content of an item as that of a message: text, or parts. New reference. */
 json_t *context_content(const json_t *content);
+/* The texts in it that the model is told, each by itself. New reference. */
+json_t *context_texts(const json_t *content);
 /* The output of a call, as an item of its own. */
 bool context_is_output(const struct item_row *item);
 

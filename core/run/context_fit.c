@@ -95,6 +95,36 @@ size_t context_frame_bytes(const struct context *context)
 
 /* ---- What is told as one message ---- */
 
+/* Bytes of the image's data that count for nothing. */
+static size_t unweighed(const json_t *part)
+{
+    const json_t *image = json_object_get(part, "image_url");
+    const char *url = json_get_string(image, "url", "");
+    size_t length = strncmp(url, "data:", 5) == 0 ? strlen(url) : 0;
+
+    return length > CONTEXT_IMAGE_BYTES ? length - CONTEXT_IMAGE_BYTES : 0;
+}
+
+static size_t weight_of(const json_t *messages)
+{
+    size_t weight = length_of(messages);
+    size_t i, n;
+    json_t *message, *part;
+
+    json_array_foreach (messages, i, message) {
+        json_array_foreach (json_object_get(message, "content"), n, part)
+            weight -= unweighed(part);
+    }
+    return weight;
+}
+
+enum { CUT_HEAD_ONLY = 1 << 0, CUT_CHINESE = 1 << 1 };
+
+static unsigned cut_of(const struct long_message_rule *rule)
+{
+    return (rule->cut.head_only ? CUT_HEAD_ONLY : 0) | (rule->cut.chinese ? CUT_CHINESE : 0);
+}
+
 struct context_telling context_telling(const struct context *context,
                                        const struct item_row *const *items, size_t count)
 {
@@ -116,17 +146,21 @@ size_t context_told_end(const struct context_telling *telling,
     return at + long_message_may_be(&telling->rule, items[at]);
 }
 
-/* Noted of all of them together, while they are together and none has changed. */
-static bool is_noted(const struct item_row *const *items, size_t count,
-                     enum context_measure measure)
+/* Noted of all of them together, while they are together, none has changed, and messages are cut as they
+ * were. */
+static bool is_noted(const struct context_telling *telling, const struct item_row *const *items,
+                     size_t count, enum context_measure measure)
 {
-    if (items[0]->cost.told_count != count)
+    const struct item_cost *noted = &items[0]->cost;
+
+    if (noted->told_count != count || noted->told_limit != telling->rule.limit ||
+        noted->told_cut != cut_of(&telling->rule))
         return false;
     for (size_t i = 0; i < count; i++) {
         if (items[i]->cost.place != i + 1)
             return false;
     }
-    return measure == CONTEXT_BYTES || items[0]->cost.told_tokens >= 0;
+    return measure == CONTEXT_BYTES || noted->told_tokens >= 0;
 }
 
 static void note_stretch(const struct context *context, const struct context_telling *telling,
@@ -135,13 +169,15 @@ static void note_stretch(const struct context *context, const struct context_tel
 {
     json_auto_t *messages = NULL;
 
-    if (is_noted(items, count, measure))
+    if (is_noted(telling, items, count, measure))
         return;
     messages = context_past_messages(items, count, &telling->rule);
     for (size_t i = 0; i < count; i++)
         rows[i].cost.place = (unsigned)i + 1;
     rows[0].cost.told_count = (unsigned)count;
-    rows[0].cost.told_bytes = length_of(messages);
+    rows[0].cost.told_limit = telling->rule.limit;
+    rows[0].cost.told_cut = cut_of(&telling->rule);
+    rows[0].cost.told_bytes = weight_of(messages);
     rows[0].cost.told_tokens =
         measure == CONTEXT_TOKENS
             ? tokenizer_count_messages(context->upstream->tokenizer, messages)
@@ -154,7 +190,7 @@ static int64_t cost_of_stretch(const struct tokenizer *tokenizer,
 {
     json_auto_t *messages = NULL;
 
-    if (is_noted(items, count, CONTEXT_TOKENS))
+    if (is_noted(telling, items, count, CONTEXT_TOKENS))
         return items[0]->cost.told_tokens;
     messages = context_past_messages(items, count, &telling->rule);
     return tokenizer_count_messages(tokenizer, messages);
@@ -165,10 +201,10 @@ size_t context_told_bytes(const struct context_telling *telling,
 {
     json_auto_t *messages = NULL;
 
-    if (is_noted(items + first, end - first, CONTEXT_BYTES))
+    if (is_noted(telling, items + first, end - first, CONTEXT_BYTES))
         return items[first]->cost.told_bytes;
     messages = context_past_messages(items + first, end - first, &telling->rule);
-    return length_of(messages);
+    return weight_of(messages);
 }
 
 /* ---- Items ---- */

@@ -18,11 +18,17 @@
  * What an item costs in tokens is counted once and noted in its row (item_row.cost), by whoever
  * may take the time for it. A sum over items is a little too large: what stands between them is
  * counted for each, as if it were a message of its own. In compact history all of a turn that is over
- * costs what its log does, however much its calls have given.
+ * costs what its log does, however much its calls have given. A picture is long, and costs little: its
+ * bytes count as CONTEXT_IMAGE_BYTES.
  */
 
 /* The part of a context's tokens that is left for the answer, where the request says nothing. */
 #define CONTEXT_ANSWER_SHARE 8
+
+/* What an image weighs, however long its data are: so many tokens, and bytes for each. */
+#define CONTEXT_IMAGE_TOKENS    1000
+#define CONTEXT_BYTES_PER_TOKEN 3
+#define CONTEXT_IMAGE_BYTES     ((size_t)CONTEXT_IMAGE_TOKENS * CONTEXT_BYTES_PER_TOKEN)
 
 /* Whether a run will want to know what this request's items cost. */
 bool context_is_counted(const struct model_upstream *upstream, const json_t *config);

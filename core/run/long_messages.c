@@ -82,7 +82,7 @@ static bool is_long(const struct long_message_rule *rule, const char *text)
 /* ---- What is shown ---- */
 
 /* Where the rest can be read. The caller frees. */
-static char *note_of(const struct long_message_rule *rule, const char *text)
+static char *note_of(const struct long_message_rule *rule, const char *text, bool idle)
 {
     char name[VARIABLE_NAME_LIMIT + 1];
     const struct variable_hint hint = {.name = name,
@@ -92,45 +92,64 @@ static char *note_of(const struct long_message_rule *rule, const char *text)
                                        .shown = rule->limit,
                                        .start =
                                            rule->cut.head_only ? rule->limit : rule->limit / 2,
-                                       .chinese = rule->cut.chinese};
+                                       .chinese = rule->cut.chinese,
+                                       .idle = idle};
 
     message_cache_name(text, name);
     return variable_hint_text(&hint);
 }
 
+/* Whether it pays does not depend on who can call what. */
 char *long_message_shown(const struct long_message_rule *rule, const char *text)
 {
-    AUTO_FREE char *cut = NULL, *plain = NULL, *note = NULL;
+    AUTO_FREE char *cut = NULL, *plain = NULL, *note = NULL, *last = NULL;
     bool truncated;
 
     if (!is_long(rule, text))
         return NULL;
     cut = cut_text(text, &rule->cut, &truncated);
+    note = note_of(rule, text, false);
+    if (strlen(cut) + strlen(note) >= strlen(text))
+        return NULL;
     plain = chain_log_neutral(cut);
-    note = note_of(rule, text);
-    return mem_printf("%s%s", plain, note);
+    last = rule->idle ? note_of(rule, text, true) : NULL;
+    return mem_printf("%s%s", plain, last ? last : note);
 }
 
 /* ---- What is kept for reading ---- */
-
-static void gather_text(const struct long_message_rule *rule, const struct item_row *item,
-                        const json_t *text, struct message_cache *cache)
-{
-    if (json_is_string(text) && is_long(rule, json_string_value(text)))
-        message_cache_add(cache, item->role, json_string_value(text));
-}
 
 static void gather(const struct long_message_rule *rule, const struct item_row *item,
                    struct message_cache *cache)
 {
     json_auto_t *body = json_parse_own(item->body);
-    json_auto_t *content = context_content(json_object_get(body, "content"));
+    json_auto_t *texts = context_texts(json_object_get(body, "content"));
     size_t i;
-    json_t *part;
+    json_t *text;
 
-    gather_text(rule, item, content, cache);
-    json_array_foreach (content, i, part)
-        gather_text(rule, item, json_object_get(part, "text"), cache);
+    json_array_foreach (texts, i, text) {
+        AUTO_FREE char *shown = long_message_shown(rule, json_string_value(text));
+
+        if (shown)
+            message_cache_add(cache, item->role, json_string_value(text));
+    }
+}
+
+/* Where the newest begin of which so much is kept. */
+static size_t first_kept(const struct long_message_rule *rule,
+                         const struct item_row *const *items, size_t count)
+{
+    size_t room = LONG_MESSAGES_KEPT;
+
+    while (count) {
+        const struct item_row *item = items[count - 1];
+        size_t length = long_message_may_be(rule, item) ? strlen(item->body) : 0;
+
+        if (length > room)
+            break;
+        room -= length;
+        count--;
+    }
+    return count;
 }
 
 struct message_cache *long_messages_gather(const struct long_message_rule *rule,
@@ -138,7 +157,7 @@ struct message_cache *long_messages_gather(const struct long_message_rule *rule,
 {
     struct message_cache *cache = message_cache_new();
 
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = first_kept(rule, items, count); i < count; i++) {
         if (long_message_may_be(rule, items[i]))
             gather(rule, items[i], cache);
     }

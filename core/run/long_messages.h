@@ -21,7 +21,10 @@
  * Which those are is decided once, over a history from which nothing has been left out, and marked in its
  * rows: who counts, tells or keeps a message looks at the mark alone.
  *
- * What is shown depends on the text and the request alone, so that it stays the same from turn to turn.
+ * A text that would become no shorter by it, note and all, is shown whole.
+ *
+ * What is shown depends on the text and the request alone, so that it stays the same from turn to turn:
+ * only the last answer of a run that may call nothing any more is asked for without hints to call.
  * Nobody but us writes the marks of such a note: chain_log_neutral() takes their meaning away in all that
  * was said.
  */
@@ -30,10 +33,14 @@
 #define LONG_MESSAGE_LEAST 256
 #define LONG_MESSAGE_MOST  ((json_int_t)10 << 20)
 
+/* Bytes of messages that a run keeps for reading, of longer histories the newest. */
+#define LONG_MESSAGES_KEPT ((size_t)64 << 20)
+
 /* How the request wants it; limit 0: not at all. */
 struct long_message_rule {
     size_t limit; /* N */
     struct cut_rule cut;
+    bool idle; /* nothing can be called any more: the notes do not tell how to read on */
 };
 
 /* Nothing is cut for a model that is not offered ReadVar: it could not read the rest. */
@@ -52,7 +59,7 @@ bool long_message_may_be(const struct long_message_rule *rule, const struct item
 /* What the model is shown of a text that was answered; NULL: all of it. The caller frees. */
 char *long_message_shown(const struct long_message_rule *rule, const char *text);
 
-/* The texts of the items that are too long. The caller releases. */
+/* The texts of the items that are shown in part, at most LONG_MESSAGES_KEPT. The caller releases. */
 struct message_cache *long_messages_gather(const struct long_message_rule *rule,
                                            const struct item_row *const *items, size_t count);
 

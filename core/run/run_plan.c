@@ -63,7 +63,7 @@ static void submit(struct run *run, const struct call *call)
             .config = call->use->entry,
             .context = run->context,
             .skills = json_object_get(json_object_get(run->config, "runnel"), SKILLS_KEY),
-            .variables = run_variable_access(run),
+            .variables = run_variable_access_of(run, call->use->handler),
             .resolved = call->resolved,
         });
 }

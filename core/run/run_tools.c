@@ -172,7 +172,7 @@ static void execute(struct run *run, struct call *call, json_t *args)
             .files = visible_files(run, call->use),
             .context = run->context,
             .skills = json_object_get(json_object_get(run->config, "runnel"), SKILLS_KEY),
-            .variables = run_variable_access(run),
+            .variables = run_variable_access_of(run, call->use->handler),
             /* What was approved is what references had become. */
             .resolved = call->resolved || *call->approval_id,
         });

@@ -135,8 +135,17 @@ struct variable_access run_variable_access(struct run *run)
                                     .store = engine_options(run->engine)->store,
                                     .memory = run->variables,
                                     .scope = run_variable_scope(run),
-                                    .messages = messages_of(run),
                                     .chinese = tool_language_of(runnel) == TOOL_CHINESE};
+}
+
+struct variable_access run_variable_access_of(struct run *run,
+                                              const struct tool_handler *handler)
+{
+    struct variable_access access = run_variable_access(run);
+
+    if (handler->flags & TOOL_VARIABLES)
+        access.messages = messages_of(run);
+    return access;
 }
 
 /* ---- Resolved arguments ---- */
@@ -246,6 +255,7 @@ static const struct tool_handler resolver = {
     .name = "resolve",
     .description = "",
     .parameters = "{}",
+    .flags = TOOL_VARIABLES,
     .run = resolve,
 };
 
@@ -286,7 +296,7 @@ static void submit(struct run *run, const struct call *call)
                              .run = run->row.id,
                              .thread = run->row.thread_id,
                              .args = call->resolved->args,
-                             .variables = run_variable_access(run),
+                             .variables = run_variable_access_of(run, &resolver),
                          });
 }
 

@@ -34,8 +34,10 @@ void run_open_variables(struct run *run, struct run_start *start);
 /* Where the run's variables are: its thread, or itself. "" when they are in its memory. */
 const char *run_variable_scope(const struct run *run);
 
-/* What its handlers get. */
+/* What its handlers get; and with the long messages of the history, what those get that look at variables. */
 struct variable_access run_variable_access(struct run *run);
+struct variable_access run_variable_access_of(struct run *run,
+                                              const struct tool_handler *handler);
 
 /* Resolves the references in our calls of the turn, as far as that was not done, and sees to it that
  * calls which read variables find what was written before. Then: `then`, which may be at once. */

@@ -240,28 +240,42 @@ static const char *const hinted[][2] = {
     [VARIABLE_HINT_MESSAGE] = {"message", "消息"},
 };
 
-static void add_cut(struct buf *text, const struct variable_hint *hint)
+static void add_reading(struct buf *text, const struct variable_hint *hint)
 {
-    const char *what = hinted[hint->what][hint->chinese];
     size_t rest = hint->length > hint->shown ? hint->length - hint->shown : 0;
     size_t next = rest < NEXT_READ_LIMIT ? rest : NEXT_READ_LIMIT;
     const char *name = hint->name;
 
     if (hint->chinese)
+        buf_addf(text,
+                 "\n[system hint] 无需重复即可引用：`$VAR_REF{{%s}}`。如需继续阅读，请调用 "
+                 "`ReadVar`，"
+                 "参数 {\"name\":\"%s\",\"start\":%zu,\"length\":%zu}；请先考虑是否确有必要。",
+                 name, name, hint->start, next);
+    else
         buf_addf(
             text,
-            "[system log] %s已截断为 %zu 个字符，完整%s（%zu 个字符）保存在变量 `%s` 中。\n"
-            "[system hint] 无需重复即可引用：`$VAR_REF{{%s}}`。如需继续阅读，请调用 `ReadVar`，"
-            "参数 {\"name\":\"%s\",\"start\":%zu,\"length\":%zu}；请先考虑是否确有必要。",
-            what, hint->shown, what, hint->length, name, name, name, hint->start, next);
+            "\n[system hint] Pass it on without repeating it: `$VAR_REF{{%s}}`. To read on, "
+            "call `ReadVar` with {\"name\":\"%s\",\"start\":%zu,\"length\":%zu}; consider "
+            "first whether you need it.",
+            name, name, hint->start, next);
+}
+
+static void add_cut(struct buf *text, const struct variable_hint *hint)
+{
+    const char *what = hinted[hint->what][hint->chinese];
+
+    if (hint->chinese)
+        buf_addf(text,
+                 "[system log] %s已截断为 %zu 个字符，完整%s（%zu 个字符）保存在变量 `%s` 中。",
+                 what, hint->shown, what, hint->length, hint->name);
     else
         buf_addf(text,
                  "[system log] The %s was cut to %zu characters. The full %s (%zu "
-                 "characters) is kept in the variable `%s`.\n"
-                 "[system hint] Pass it on without repeating it: `$VAR_REF{{%s}}`. To read on, "
-                 "call `ReadVar` with {\"name\":\"%s\",\"start\":%zu,\"length\":%zu}; consider "
-                 "first whether you need it.",
-                 what, hint->shown, what, hint->length, name, name, name, hint->start, next);
+                 "characters) is kept in the variable `%s`.",
+                 what, hint->shown, what, hint->length, hint->name);
+    if (!hint->idle)
+        add_reading(text, hint);
 }
 
 char *variable_hint_text(const struct variable_hint *hint)

@@ -119,6 +119,7 @@ struct variable_hint {
     size_t shown; /* characters of it that the model was shown */
     size_t start; /* where what it was not shown begins */
     bool chinese;
+    bool idle; /* of a text that was cut: nothing can be called, so not how to read on */
 };
 /* The caller frees. */
 char *variable_hint_text(const struct variable_hint *hint);
