@@ -127,7 +127,8 @@ struct run {
     struct server_call *server_calls_open;
     void (*after_listing)(struct run *run); /* what waits for their lists */
     struct variable_memory *variables;      /* held; NULL: what it has is in the store */
-    struct message_cache *messages;         /* held; made when a call may ask for them */
+    struct message_cache *messages;         /* held; made when a call may ask for them, */
+    size_t messages_past;                   /* of so many items */
     json_t *files; /* which tool type may see which; NULL until a tool runs */
     enum run_arrival arrival;
 

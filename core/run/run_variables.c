@@ -113,16 +113,21 @@ const char *run_variable_scope(const struct run *run)
     return *run->row.thread_id ? run->row.thread_id : run->row.id;
 }
 
-/* Those of the history, which stays what it is. */
+/* Those of the history, which grows by what is said to the run meanwhile. */
 static struct message_cache *messages_of(struct run *run)
 {
     const struct long_message_rule rule = long_message_rule(run->config, &run->tools);
     AUTO_FREE const struct item_row **items = NULL;
-    size_t count;
+    size_t count, past;
 
-    if (run->messages || !rule.limit)
+    if (!rule.limit)
         return run->messages;
     items = run_gather_items(run, &count);
+    past = long_message_past(items, count);
+    if (run->messages && run->messages_past == past)
+        return run->messages;
+    message_cache_release(run->messages);
+    run->messages_past = past;
     run->messages = long_messages_gather(&rule, items, count);
     return run->messages;
 }

@@ -359,6 +359,104 @@ static void F33_what_is_cut_weighs_what_is_sent_beside_broken_calls(void **state
     assert_in_range(strlen(sent), 1, asking + 100);
 }
 
+/* ---- What it costs, and is called ---- */
+
+static void F33_a_picture_weighs_no_more_because_messages_are_cut(void **state)
+{
+    AUTO_FREE char *data = text_of('A', 1000000);
+    AUTO_FREE char *url = mem_printf("data:image/png;base64,%s", data);
+    AUTO_FREE char *sent = NULL;
+    int64_t asking;
+
+    (void)state;
+    (void)add("message", "user",
+              json_build("{s:s, s:[{s:s, s:s}, {s:s, s:s}]}", "role", "user", "content", "type",
+                         "input_text", "text", "what is this?", "type", "input_image",
+                         "image_url", url));
+    say("assistant", "a cat");
+    say("user", "and the colour?");
+    sent = sent_within(SHORT_OF_ROOM, &asking);
+    assert_non_null(strstr(sent, "what is this?"));
+    assert_in_range(asking, CONTEXT_IMAGE_BYTES, CONTEXT_IMAGE_BYTES + 1000);
+}
+
+/* Tools may turn out to be others than they were. */
+static void F33_what_was_counted_by_another_rule_is_counted_again(void **state)
+{
+    AUTO_FREE char *text = text_of('a', 40000);
+    struct model_upstream upstream = {.context_tokens = 1000};
+    json_auto_t *config = json_parse_own(wish);
+    struct context context = {.upstream = &upstream,
+                              .run_id = "now",
+                              .config = config,
+                              .tools = &no_tools,
+                              .compact = true};
+
+    (void)state;
+    say("user", "a");
+    call_a_tool();
+    say("assistant", text);
+    say("user", "c");
+    long_messages_mark(rows, count);
+    context_count(&context, CONTEXT_TOKENS, rows, count);
+    assert_true(context_total(&context, items, count) > 5000);
+    context.tools = &tools;
+    assert_in_range(context_total(&context, items, count), 50, 1000);
+}
+
+static void F33_in_compact_form_a_note_names_what_is_kept(void **state)
+{
+    AUTO_FREE char *text = text_of('b', LONG);
+    const struct long_message_rule rule = rule_of(wish, &tools);
+    AUTO_FREE char *past = NULL;
+    AUTO_VARIABLE kept = {0};
+    struct message_cache *cache;
+
+    (void)state;
+    say("user", "a");
+    call_a_tool();
+    (void)add("message", "assistant",
+              json_build("{s:s, s:[{s:s, s:s}, {s:s, s:s}, {s:s, s:s}]}", "role", "assistant",
+                         "content", "type", "output_text", "text", text, "type", "input_image",
+                         "image_url", "https://x/y.png", "type", "output_text", "text", "end"));
+    say("user", "c");
+    past = told(wish, CONTEXT_COMPACT, 1);
+    cache = long_messages_gather(&rule, items, count);
+    assert_true(message_cache_at(cache, 0, &kept));
+    assert_int_equal(message_cache_count(cache), 1);
+    assert_non_null(strstr(past, kept.name));
+    message_cache_release(cache);
+}
+
+static void F33_a_text_is_cut_only_where_that_makes_it_shorter(void **state)
+{
+    const struct long_message_rule rule = rule_of(wish, &tools);
+
+    (void)state;
+    for (size_t length = LIMIT; length < LONG; length++) {
+        AUTO_FREE char *text = text_of('a', length);
+        AUTO_FREE char *shown = long_message_shown(&rule, text);
+
+        assert_true(!shown || strlen(shown) < length);
+        assert_true(shown || length < LONG - 100);
+    }
+}
+
+static void F33_who_may_call_nothing_is_not_told_to(void **state)
+{
+    AUTO_FREE char *text = text_of('a', LONG);
+    AUTO_FREE char *shown = NULL;
+
+    (void)state;
+    say("user", text);
+    say("assistant", "b");
+    say("user", "c");
+    shown = told(wish, CONTEXT_LAST_ANSWER, 0);
+    assert_non_null(strstr(shown, "The message was cut to 256 characters."));
+    assert_null(strstr(shown, "ReadVar"));
+    assert_null(strstr(shown, "$VAR_REF"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -373,6 +471,13 @@ int main(void)
                                   clear_items),
         cmocka_unit_test_teardown(F33_what_is_shown_in_part_can_be_read_whole, clear_items),
         cmocka_unit_test_teardown(F33_a_long_message_costs_what_is_shown_of_it, clear_items),
+        cmocka_unit_test_teardown(F33_a_picture_weighs_no_more_because_messages_are_cut,
+                                  clear_items),
+        cmocka_unit_test_teardown(F33_what_was_counted_by_another_rule_is_counted_again,
+                                  clear_items),
+        cmocka_unit_test_teardown(F33_in_compact_form_a_note_names_what_is_kept, clear_items),
+        cmocka_unit_test(F33_a_text_is_cut_only_where_that_makes_it_shorter),
+        cmocka_unit_test_teardown(F33_who_may_call_nothing_is_not_told_to, clear_items),
         cmocka_unit_test_teardown(F33_what_was_cut_stays_cut_when_its_answer_is_left_out,
                                   clear_items),
         cmocka_unit_test_teardown(F33_what_is_cut_weighs_what_is_sent_beside_broken_calls,
