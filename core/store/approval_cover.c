@@ -106,7 +106,8 @@ static enum err_code decide(struct db *db, const char *project,
         "  used_by = CASE WHEN a.run_id LIKE 'run%' THEN a.run_id ELSE a.used_by END"
         " WHERE a.project_id = $1 AND a.id = ANY (ARRAY(SELECT w.id FROM approvals w"
         "  WHERE " IS_COVERED "   AND CASE WHEN w.run_id LIKE 'run%' THEN w.run_id = ANY "
-        "($4::text[]) AND " IS_REQUIRED "    ELSE " IS_OPEN " END FOR UPDATE OF w SKIP LOCKED))"
+        "($4::text[]) AND " IS_REQUIRED "    ELSE " IS_OPEN " END LIMIT $5"
+        " FOR UPDATE OF w SKIP LOCKED))"
         " RETURNING a.id, a.run_id, a.run_id LIKE 'run%', coalesce(a.used_by = a.run_id, "
         "false)"};
     AUTO_FREE const char **run_ids = mem_new_array(const char *, db_count(runs) + 1);
@@ -118,6 +119,7 @@ static enum err_code decide(struct db *db, const char *project,
     add_grants(&args, grants);
     db_arg_int(&args, clock_wall_us());
     db_arg_texts(&args, run_ids, db_count(runs));
+    db_arg_int(&args, COVER_QUESTION_LIMIT);
     return db_exec(db, &cover, &args, ret_rows, err);
 }
 

@@ -19,8 +19,9 @@
  * come in an order of their own.
  */
 
-/* Runs that one answer lets go on; other questions stay open, as they were. */
-#define COVER_RUN_LIMIT 1000
+/* Runs that one answer lets go on, and questions that it answers; others stay open, as they were. */
+#define COVER_RUN_LIMIT      1000
+#define COVER_QUESTION_LIMIT 4000
 
 /* The grants are in the store. `run_id` is a run whose lease the caller has locked and which he moves
  * himself, or ""; *ret_own is how many of its questions were answered. */
