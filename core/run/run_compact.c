@@ -267,6 +267,7 @@ static json_t *build_request(struct run *run, json_t *config)
 
     context.config = config;
     context.compact = false; /* a summary is made of what was said, not of logs */
+    context.frame = NULL;    /* it is another's: no tools are shown */
     /* Once, however often it is tried. */
     if (run->upstream->context_tokens)
         context_count_each(&context, run->history, run->history_count);

@@ -15,7 +15,8 @@ enum err_code approvals_take(struct db *db, const char *project, const char *res
 
 /* Answers to questions of a run of a thread, whose lease is locked, and what is remembered of them (or
  * NULL); those to anything else are passed over. *ret_first is how many were not given before, and how
- * many other questions of the run these have answered by what is remembered of them. ERR_TAKEN when one was given otherwise, or too late to be remembered. */
+ * many other questions of the run these have answered by what is remembered of them. ERR_TAKEN when one
+ * was given otherwise, or too late to be remembered. */
 enum err_code approvals_decide_of_run(struct db *db, const char *project, const char *run_id,
                                       const struct approval_answer *answers, size_t count,
                                       const struct approval_grants *grants, size_t *ret_first,

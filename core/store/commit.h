@@ -16,9 +16,8 @@ struct commit_proof {
     const char *project;
     const char *thread_id; /* locked or made by the transaction; NULL or "" for none */
     const char *run_id;
-    int64_t
-        fence; /* with which this node has taken the lease, 1 when it has made the run; 0: a wish
-                    * to stop was noted */
+    /* With which this node has taken the lease, 1 when it has made the run; 0: a wish to stop was noted. */
+    int64_t fence;
 };
 
 /* As db_commit(), and ERR_OK also when the proof is there. */
