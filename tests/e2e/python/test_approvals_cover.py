@@ -27,9 +27,16 @@ class Threads:
     """Runs of one assistant, each in a thread of its own."""
 
     def __init__(self, server, tools=(TEST,), **more):
+        self.server = server
         self.client = server.sdk(strict=False)
         self.http = server.http()
         self.assistant = self.client.beta.assistants.create(model="demo", tools=list(tools), **more).id
+
+    def begin_again(self):
+        """After a kill, with clients that know where the server is."""
+        eventually(self.server.has_fired)
+        self.server.restart()
+        self.http, self.client = self.server.http(), self.server.sdk(strict=False)
 
     def run(self, **more):
         run = self.client.beta.threads.create_and_run(
@@ -244,8 +251,7 @@ def test_F84_F110_killed_while_it_is_remembered(start_fault_server, upstream, lo
     server.arm(f"{point}:1:kill")
     with pytest.raises(httpx2.HTTPError):
         threads.decide(first)
-    server.restart()
-    threads.http, threads.client = server.http(), server.sdk(strict=False)
+    threads.begin_again()
     assert threads.http.get("/v1/runnel/approval_grants").json()["data"] == []
     for run in (first, second):
         assert asked(threads.now(run)) == asked(run)
@@ -268,8 +274,7 @@ def test_F84_F110_killed_before_the_covered_run_goes_on(start_fault_server, upst
         threads.decide(first)
     except httpx2.HTTPError:
         pass  # it may not live to say so
-    server.restart()
-    threads.http, threads.client = server.http(), server.sdk(strict=False)
+    threads.begin_again()
     assert threads.shown(asked(second)[0])["status"] == "approved"
     threads.ends(first)
     threads.ends(second)

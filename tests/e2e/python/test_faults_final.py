@@ -16,13 +16,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 SPEAKS = call("test_final", 5, pieces=["hello ", "world"])
 
 
-def again(server, threads):
-    """Started again after its kill, with clients that know where it is."""
-    eventually(server.has_fired)
-    server.restart()
-    threads.http, threads.client = server.http(), server.sdk(strict=False)
-
-
 def test_F110_F84_what_is_covered_beside_it_is_executed(server, upstream, log):
     threads = Threads(server)
     asks_for(upstream, *outside(log, DOCS))
@@ -45,7 +38,7 @@ def test_F110_F44_what_was_approved_beside_it_is_executed_after_a_crash(start_fa
         threads.decide(run, approve=True)
     except httpx2.HTTPError:
         pass
-    again(server, threads)
+    threads.begin_again()
     threads.ends(run)
     assert len(log.lines()) == 1
 
@@ -62,7 +55,7 @@ def test_F110_what_was_submitted_beside_it_is_told_after_a_crash(start_fault_ser
             {"tool_call_id": asked(run)[0].id, "output": "sunny in Bern"}]})
     except httpx2.HTTPError:
         pass
-    again(server, threads)
+    threads.begin_again()
     threads.ends(run)
     told = [message["content"] for message in upstream.chats()[-1]["messages"] if message["role"] == "tool"]
     assert "sunny in Bern" in told
