@@ -11,10 +11,15 @@ add_custom_command(
     VERBATIM)
 
 layer(upstream
-    SOURCES ${CMAKE_SOURCE_DIR}/server/upstream_chat.c ${CMAKE_SOURCE_DIR}/server/upstream_prompt.c
-            ${CMAKE_SOURCE_DIR}/server/upstream_reply.c ${CMAKE_SOURCE_DIR}/server/upstream_responses.c
-            ${CMAKE_SOURCE_DIR}/server/upstream_rules.c ${CMAKE_SOURCE_DIR}/server/upstream_script.c
-            ${CMAKE_SOURCE_DIR}/server/upstream_server.c
-            ${CMAKE_SOURCE_DIR}/server/upstream_template.c
-            ${CMAKE_SOURCE_DIR}/server/upstream_words.c ${demo_script_c}
+    SOURCES
+        ${CMAKE_SOURCE_DIR}/server/upstream_chat.c
+        ${CMAKE_SOURCE_DIR}/server/upstream_prompt.c
+        ${CMAKE_SOURCE_DIR}/server/upstream_reply.c
+        ${CMAKE_SOURCE_DIR}/server/upstream_responses.c
+        ${CMAKE_SOURCE_DIR}/server/upstream_rules.c
+        ${CMAKE_SOURCE_DIR}/server/upstream_script.c
+        ${CMAKE_SOURCE_DIR}/server/upstream_server.c
+        ${CMAKE_SOURCE_DIR}/server/upstream_template.c
+        ${CMAKE_SOURCE_DIR}/server/upstream_words.c
+        ${demo_script_c}
     USES core_base PkgConfig::MHD PkgConfig::YAML m)
