@@ -23,7 +23,7 @@
  * come to hygiene.c, which refuses them; queries are uri.c's, and nobody reads cookies.
  *
  * Where a library is built so that it does not look up its own names (-Bsymbolic), nothing of
- * this happens, and its pages go out as they are: tests/integration/server/test_http.c says so.
+ * this happens, and its pages go out as they are: tests/integration/server/test_http_heads.c says so.
  * A library that is linked statically cannot be overridden this way, and the linker says so.
  */
 

@@ -1,0 +1,369 @@
+#include "tests/integration/server/served_http.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka needs the four above. */
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/clock.h"
+#include "core/base/compiler.h"
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/net/loop.h"
+#include "core/store/keys.h"
+#include "server/http_internal.h"
+#include "server/listen.h"
+#include "server/request.h"
+#include "server/sse.h"
+
+struct served under;
+int portable;
+
+/* ---- The server ---- */
+
+static void note_gone(struct sink *sink, void *arg)
+{
+    (void)arg;
+    sink->ops->close(sink);
+    lock_acquire(&under.lock);
+    if (under.handed.sink == sink) {
+        under.handed.sink = NULL;
+        under.handed.gone = true;
+    }
+    pthread_cond_broadcast(&under.changed);
+    lock_release(&under.lock);
+}
+
+struct hand_over {
+    struct loop_task task;
+    struct sink *sink;
+};
+
+static void take_over(struct loop_task *task)
+{
+    struct hand_over *hand_over = CONTAINER_OF(task, struct hand_over, task);
+    struct sink *sink = hand_over->sink;
+
+    sink->gone = note_gone;
+    if (under.first_words && sink->ops->events)
+        sink->ops->events(sink, under.first_words, strlen(under.first_words));
+    lock_acquire(&under.lock);
+    under.handed.sink = sink;
+    under.handed.gone = false;
+    under.made++;
+    pthread_cond_broadcast(&under.changed);
+    lock_release(&under.lock);
+    free(hand_over);
+}
+
+static enum err_code hand_over(struct sink *sink)
+{
+    struct hand_over *task = mem_new(struct hand_over);
+
+    task->task.run = take_over;
+    task->sink = sink;
+    loop_post(under.loop, &task->task);
+    return ERR_OK;
+}
+
+static enum err_code get_plain(struct request *request, struct err *err)
+{
+    (void)err;
+    request_answer(request, 200, json_build("{s:s}", "hello", request_project(request)));
+    return ERR_OK;
+}
+
+static enum err_code post_echo(struct request *request, struct err *err)
+{
+    (void)err;
+    request_answer(request, 200, json_incref(request_json(request)));
+    return ERR_OK;
+}
+
+static enum err_code get_error(struct request *request, struct err *err)
+{
+    (void)request;
+    return err_set_api(err, ERR_CONFLICT, "a_code", "a_param", "no \"such\" luck");
+}
+
+static enum err_code get_internal(struct request *request, struct err *err)
+{
+    (void)request;
+    return err_set(err, ERR_INTERNAL, "secret detail");
+}
+
+static enum err_code get_stream(struct request *request, struct err *err)
+{
+    (void)err;
+    return hand_over(request_stream(request, under.loop));
+}
+
+static enum err_code get_wait(struct request *request, struct err *err)
+{
+    (void)err;
+    return hand_over(request_wait(request, under.loop));
+}
+
+/* Stays on its worker until the server stops, and only then wants to take its time. */
+static enum err_code get_too_late(struct request *request, struct err *err)
+{
+    struct http *http = request->http;
+    bool stream = request_query(request, "stream");
+
+    (void)err;
+    lock_acquire(&under.lock);
+    under.made++;
+    pthread_cond_broadcast(&under.changed);
+    lock_release(&under.lock);
+    lock_acquire(&http->lock);
+    while (!http->stopping)
+        lock_wait(&http->lock, &http->changed);
+    lock_release(&http->lock);
+    return hand_over(stream ? request_stream(request, under.loop)
+                            : request_wait(request, under.loop));
+}
+
+static enum err_code later_goes_on(struct request *request, void *arg, struct err *err)
+{
+    (void)arg;
+    if (under.stream_later)
+        return hand_over(request_stream(request, under.loop));
+    (void)err;
+    request_answer_bytes(request, 207, "text/plain", mem_strdup("later"), 5);
+    return ERR_OK;
+}
+
+static void later_dropped(void *arg)
+{
+    (void)arg;
+    lock_acquire(&under.lock);
+    under.handed.dropped = true;
+    pthread_cond_broadcast(&under.changed);
+    lock_release(&under.lock);
+}
+
+static enum err_code get_later(struct request *request, struct err *err)
+{
+    const struct request_later later = {later_goes_on, later_dropped, NULL};
+
+    (void)err;
+    return hand_over(request_wait_then(request, under.loop, &later));
+}
+
+/* clang-format off */
+static const struct route table[] = {
+    {"GET",  "/open",       get_plain,    "open",     ROUTE_PUBLIC},
+    {"GET",  "/plain",      get_plain,    "plain",    0},
+    {"POST", "/echo",       post_echo,    "echo",     0},
+    {"POST", "/maybe",      post_echo,    "maybe",    ROUTE_BODY_OPTIONAL},
+    {"GET",  "/error",      get_error,    "error",    0},
+    {"GET",  "/internal",   get_internal, "internal", 0},
+    {"GET",  "/stream",     get_stream,   "stream",   0},
+    {"POST", "/stream",     get_stream,   "stream",   ROUTE_BODY_OPTIONAL},
+    {"GET",  "/wait",       get_wait,     "wait",     0},
+    {"GET",  "/later",      get_later,    "later",    0},
+    {"GET",  "/too_late",   get_too_late, "tooLate",  0},
+};
+/* clang-format on */
+
+static enum err_code check_key(struct server *server, const char *authorization,
+                               struct key_owner *ret_owner, struct err *err)
+{
+    (void)server;
+    if (!authorization)
+        return err_set(err, ERR_UNAUTHORIZED, "no key");
+    if (strcmp(authorization, "Bearer away") == 0)
+        return err_set(err, ERR_STORE, "connection refused");
+    if (strcmp(authorization, "Bearer good") != 0)
+        return err_set_api(err, ERR_UNAUTHORIZED, "invalid_api_key", NULL, "wrong key");
+    (void)snprintf(ret_owner->project, ID_SIZE, "proj_1");
+    return ERR_OK;
+}
+
+/* Below the ports that outgoing connections take: one of those could be taken by our own client. */
+static int listen_somewhere(char ret_url[LISTEN_URL_SIZE])
+{
+    static unsigned next;
+    int fd = -1;
+
+    for (int attempts = 0; fd < 0 && attempts < 100; attempts++) {
+        AUTO_FREE char *address =
+            mem_printf("127.0.0.1:%u", 20000 + ((unsigned)getpid() * 31 + next++) % 12000);
+
+        if (listen_open(address, &fd, ret_url, NULL))
+            fd = -1;
+    }
+    assert_true(fd >= 0);
+    return fd;
+}
+
+/* More flags may follow, ending with NULL; they win over those here. */
+void start(enum mode mode, ...)
+{
+    const char *words[24] = {"--http-workers", "2", "--log", "off"};
+    int count = 4;
+    struct http_options options = {
+        .routes = table,
+        .route_count = COUNT_OF(table),
+        .authenticate = check_key,
+        .direct_stream = mode == MODE_DIRECT,
+    };
+    char url[LISTEN_URL_SIZE];
+    struct err err;
+    va_list more;
+
+    va_start(more, mode);
+    for (const char *word; (word = va_arg(more, const char *));)
+        words[count++] = word;
+    va_end(more);
+
+    char *argv[24];
+
+    for (int i = 0; i < count; i++)
+        argv[i] = mem_strdup(words[i]);
+    char *kept[24];
+
+    memcpy(kept, argv, sizeof(argv));
+    if (config_read(count, argv, &under.config, &err))
+        fail_msg("%s", err.text);
+    for (int i = 0; i < count; i++)
+        free(kept[i]);
+    log_set_level(LOG_OFF);
+    lock_init(&under.lock, LOCK_ENGINE);
+    lock_cond_init(&under.changed);
+    under.loop = loop_new("test");
+    assert_int_equal(loop_start(under.loop, NULL), ERR_OK);
+    options.listen_fd = listen_somewhere(url);
+    under.port = (unsigned short)strtol(strrchr(url, ':') + 1, NULL, 10);
+    options.config = under.config;
+    assert_int_equal(http_start(&options, &under.http, &err), ERR_OK);
+}
+
+void stop(void)
+{
+    http_stop(under.http);
+    loop_stop(under.loop);
+    http_free(under.http);
+    loop_free(under.loop);
+    config_free(under.config);
+    pthread_cond_destroy(&under.changed);
+    lock_destroy(&under.lock);
+    memset(&under, 0, sizeof(under));
+}
+
+/* ---- Playing the engine ---- */
+
+struct play {
+    struct loop_task task;
+    enum act act;
+    const char *text;
+    size_t length;
+    bool done;
+};
+
+static struct sink *current_sink(void)
+{
+    struct sink *sink;
+
+    lock_acquire(&under.lock);
+    sink = under.handed.sink;
+    lock_release(&under.lock);
+    return sink;
+}
+
+static void forget_sink(struct sink *sink)
+{
+    lock_acquire(&under.lock);
+    if (under.handed.sink == sink)
+        under.handed.sink = NULL;
+    lock_release(&under.lock);
+    sink->ops->close(sink);
+}
+
+static void perform(struct loop_task *task)
+{
+    struct play *play = CONTAINER_OF(task, struct play, task);
+    struct sink *sink = current_sink();
+
+    if (sink && play->act == ACT_EVENTS)
+        sink->ops->events(sink, play->text, play->length);
+    else if (sink && play->act == ACT_ANSWER)
+        sink->ops->answer(sink, 201, json_build("{s:s}", "answer", play->text));
+    else if (sink && play->act == ACT_GO_ON)
+        sink->ops->answer(sink, REQUEST_GO_ON, NULL);
+    if (sink && play->act != ACT_EVENTS)
+        forget_sink(sink);
+    lock_acquire(&under.lock);
+    play->done = true;
+    pthread_cond_broadcast(&under.changed);
+    lock_release(&under.lock);
+}
+
+void play(enum act act, const char *text, size_t length)
+{
+    struct play play = {.task = {.run = perform}, .act = act, .text = text, .length = length};
+
+    loop_post(under.loop, &play.task);
+    lock_acquire(&under.lock);
+    while (!play.done)
+        lock_wait(&under.lock, &under.changed);
+    lock_release(&under.lock);
+}
+
+void say(const char *text)
+{
+    play(ACT_EVENTS, text, strlen(text));
+}
+
+void await_made(unsigned count)
+{
+    uint64_t deadline = clock_mono_ns() + PATIENCE_MS * NS_PER_MS;
+
+    lock_acquire(&under.lock);
+    while (under.made < count)
+        assert_true(lock_wait_until(&under.lock, &under.changed, deadline));
+    lock_release(&under.lock);
+}
+
+void await_gone(void)
+{
+    uint64_t deadline = clock_mono_ns() + PATIENCE_MS * NS_PER_MS;
+
+    lock_acquire(&under.lock);
+    while (!under.handed.gone)
+        assert_true(lock_wait_until(&under.lock, &under.changed, deadline));
+    lock_release(&under.lock);
+}
+
+void await_dropped(void)
+{
+    uint64_t deadline = clock_mono_ns() + PATIENCE_MS * NS_PER_MS;
+
+    lock_acquire(&under.lock);
+    while (!under.handed.dropped)
+        assert_true(lock_wait_until(&under.lock, &under.changed, deadline));
+    lock_release(&under.lock);
+}
+
+bool gone_already(void)
+{
+    bool gone;
+
+    lock_acquire(&under.lock);
+    gone = under.handed.gone;
+    lock_release(&under.lock);
+    return gone;
+}
+
+enum mode mode_of(void **state)
+{
+    return *state ? MODE_PORTABLE : MODE_DIRECT;
+}
