@@ -14,10 +14,9 @@
 #include "core/store/approval_holds.h"
 #include "core/store/approvals.h"
 #include "core/store/runs.h"
+#include "tests/integration/core/store/opened_store.h"
 #include "tests/integration/core/store/samples.h"
 #include "tests/support/pg_fixture.h"
-
-static struct store *store;
 
 static struct approval_row sample_approval(const struct run_row *run)
 {
@@ -261,25 +260,6 @@ static void F46_deciding_is_not_taking_up(void **state)
     assert_false(lost);
 }
 
-static int set_up(void **state)
-{
-    (void)state;
-    store = pg_fixture_store();
-    if (!store)
-        return -1;
-    samples_start();
-    return store_writers_start(store, NULL) ? -1 : 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    store_writers_stop(store);
-    samples_stop();
-    pg_fixture_end(store);
-    return 0;
-}
-
 /* A response that waits for the answer to its question. */
 static void held(char ret_run[ID_SIZE], char ret_id[ID_SIZE])
 {
@@ -455,5 +435,5 @@ int main(void)
         cmocka_unit_test(F39_an_answer_and_a_write_lock_in_one_order),
     };
 
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, open_writing_store, close_store);
 }

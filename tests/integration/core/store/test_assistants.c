@@ -11,12 +11,10 @@
 #include "core/base/clock.h"
 #include "core/base/mem.h"
 #include "core/store/assistants.h"
-#include "tests/support/pg_fixture.h"
+#include "tests/integration/core/store/opened_store.h"
 
 #define MINE   "proj_mine"
 #define THEIRS "proj_theirs"
-
-static struct store *store;
 
 static void make(const char *project, char ret_id[ID_SIZE], const char *body)
 {
@@ -219,20 +217,6 @@ static void a_cursor_that_is_not_in_the_list_is_refused(void **state)
                      ERR_INVALID);
     assert_string_equal(err.param, "before");
     assert_null(rows);
-}
-
-static int open_store(void **state)
-{
-    (void)state;
-    store = pg_fixture_store();
-    return store ? 0 : -1;
-}
-
-static int close_store(void **state)
-{
-    (void)state;
-    pg_fixture_end(store);
-    return 0;
 }
 
 int main(void)

@@ -14,10 +14,9 @@
 #include "core/store/conversations.h"
 #include "core/store/threads.h"
 #include "core/store/writer.h"
+#include "tests/integration/core/store/opened_store.h"
 #include "tests/integration/core/store/samples.h"
 #include "tests/support/pg_fixture.h"
-
-static struct store *store, *other;
 
 /* An item that nobody made, as a client adds them. */
 static struct item_row loose_item(const char *body)
@@ -227,8 +226,8 @@ static struct run_load claim(void)
     struct run_load load;
     size_t count;
 
-    assert_int_equal(store_runs_claim(other, CLAIM_ALL, 10, CONTEXT, &loads, &count, NULL),
-                     ERR_OK);
+    assert_int_equal(
+        store_runs_claim(other_store, CLAIM_ALL, 10, CONTEXT, &loads, &count, NULL), ERR_OK);
     assert_int_equal(count, 1);
     load = loads[0];
     free(loads);
@@ -281,7 +280,7 @@ static void a_dead_nodes_foreground_gives_the_conversation_back(void **state)
     pg_fixture_ask("UPDATE run_leases SET lease_until = now() - interval '1 s'"
                    " WHERE run_id = '%s'",
                    run.id);
-    assert_int_equal(store_runs_fail_foreground(other, CLAIM_ALL, &count, NULL), ERR_OK);
+    assert_int_equal(store_runs_fail_foreground(other_store, CLAIM_ALL, &count, NULL), ERR_OK);
     assert_int_equal(count, 1);
     assert_string_equal(seen_in(thread), "");
     assert_int_equal(begin(&next, 0, NULL), ERR_OK);
@@ -374,27 +373,6 @@ static void a_conversation_can_be_full(void **state)
     item_row_clear(&items[1]);
 }
 
-static int set_up(void **state)
-{
-    const struct store_options options = {.node_id = "node_other/boot_1"};
-
-    (void)state;
-    store = pg_fixture_store();
-    other = pg_fixture_store_with(&options);
-    samples_start();
-    return store_writers_start(store, NULL) == ERR_OK ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    store_writers_stop(store);
-    samples_stop();
-    store_free(other);
-    pg_fixture_end(store);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -410,5 +388,5 @@ int main(void)
         cmocka_unit_test(a_conversation_can_be_full),
     };
 
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, open_two_stores, close_store);
 }

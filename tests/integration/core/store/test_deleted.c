@@ -12,10 +12,9 @@
 #include "core/store/conversations.h"
 #include "core/store/deleted.h"
 #include "core/store/threads.h"
+#include "tests/integration/core/store/opened_store.h"
 #include "tests/integration/core/store/samples.h"
 #include "tests/support/pg_fixture.h"
-
-static struct store *store;
 
 #define NO_GRACE ((int64_t)0)
 #define HOUR     ((int64_t)3600 * 1000000)
@@ -325,23 +324,6 @@ static void a_response_that_is_deleted_leaves_its_items_to_its_conversation(void
     expect_seen(thread, "before first");
 }
 
-static int set_up(void **state)
-{
-    (void)state;
-    store = pg_fixture_store();
-    samples_start();
-    return store_writers_start(store, NULL) == ERR_OK ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    store_writers_stop(store);
-    samples_stop();
-    pg_fixture_end(store);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -356,5 +338,5 @@ int main(void)
         cmocka_unit_test(a_response_that_is_deleted_leaves_its_items_to_its_conversation),
     };
 
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, open_writing_store, close_store);
 }

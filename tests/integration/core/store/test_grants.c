@@ -12,10 +12,8 @@
 #include "core/base/mem.h"
 #include "core/store/approvals.h"
 #include "core/store/grants.h"
+#include "tests/integration/core/store/opened_store.h"
 #include "tests/integration/core/store/samples.h"
-#include "tests/support/pg_fixture.h"
-
-static struct store *store;
 
 /* One that a run's write carries; its id. */
 static void put_of(const char *tool, const char *scope, const char *scope_id, const char *match,
@@ -193,25 +191,6 @@ static void F46_other_projects_and_places_see_nothing(void **state)
     assert_string_equal(find_at(&here, question), "");
 }
 
-static int set_up(void **state)
-{
-    (void)state;
-    store = pg_fixture_store();
-    if (!store)
-        return -1;
-    samples_start();
-    return store_writers_start(store, NULL) ? -1 : 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    store_writers_stop(store);
-    samples_stop();
-    pg_fixture_end(store);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -223,5 +202,5 @@ int main(void)
         cmocka_unit_test(F46_other_projects_and_places_see_nothing),
     };
 
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, open_writing_store, close_store);
 }

@@ -15,9 +15,8 @@
 #include "core/store/connection.h"
 #include "core/store/keys.h"
 #include "core/store/migrations.h"
+#include "tests/integration/core/store/opened_store.h"
 #include "tests/support/pg_fixture.h"
-
-static struct store *store;
 
 /* ---- Migrations ---- */
 
@@ -297,20 +296,6 @@ static void project_names_have_a_limit(void **state)
     assert_int_equal(store_key_create(store, name, key, NULL), ERR_OK);
 }
 
-static int set_up(void **state)
-{
-    (void)state;
-    store = pg_fixture_store();
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    pg_fixture_end(store);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -330,5 +315,5 @@ int main(void)
         cmocka_unit_test(project_names_have_a_limit),
     };
 
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, open_store, close_store);
 }

@@ -11,12 +11,11 @@
 #include "core/base/clock.h"
 #include "core/base/mem.h"
 #include "core/store/prompts.h"
+#include "tests/integration/core/store/opened_store.h"
 #include "tests/support/pg_fixture.h"
 
 #define MINE   "proj_mine"
 #define THEIRS "proj_theirs"
-
-static struct store *store;
 
 static void make(const char *project, const char *name, char ret_id[ID_SIZE])
 {
@@ -160,20 +159,6 @@ static void versions_are_listed_by_number(void **state)
     assert_int_equal(store_prompt_versions(store, MINE, id, &page, &rows, &count, &more, &err),
                      ERR_INVALID);
     assert_string_equal(err.param, "after");
-}
-
-static int open_store(void **state)
-{
-    (void)state;
-    store = pg_fixture_store();
-    return store ? 0 : -1;
-}
-
-static int close_store(void **state)
-{
-    (void)state;
-    pg_fixture_end(store);
-    return 0;
 }
 
 int main(void)

@@ -17,11 +17,9 @@
 #include "core/base/mem.h"
 #include "core/store/deleted.h"
 #include "core/store/runs.h"
+#include "tests/integration/core/store/opened_store.h"
 #include "tests/integration/core/store/samples.h"
 #include "tests/support/pg_fixture.h"
-
-static struct store *store;
-static struct store *other; /* another node on the same database */
 
 static const char *status_of(const char *run_id)
 {
@@ -631,7 +629,7 @@ static void cancelling_says_who_has_the_run(void **state)
     sample_thread(away);
     sample_thread(nobody);
     owned = sample_created(store, here);
-    foreign = sample_created(other, away);
+    foreign = sample_created(other_store, away);
     waiting = sample_created(store, nobody);
     sample_ask_client(store, &waiting);
 
@@ -705,7 +703,7 @@ static void heartbeats_keep_what_is_ours(void **state)
                         "boot_1");
 
     /* Another node has no say. */
-    assert_int_equal(store_leases_renew(other, ids, fences, 1, states, NULL), ERR_OK);
+    assert_int_equal(store_leases_renew(other_store, ids, fences, 1, states, NULL), ERR_OK);
     assert_int_equal(states[0], LEASE_LOST);
     for (size_t i = 0; i < 3; i++)
         run_load_clear(&loads[i]);
@@ -734,7 +732,7 @@ static void *claim(void *arg)
 
 static void two_nodes_share_the_orphans_without_overlap(void **state)
 {
-    struct claimer claimers[2] = {{.store = store}, {.store = other}};
+    struct claimer claimers[2] = {{.store = store}, {.store = other_store}};
     pthread_t threads[2];
 
     (void)state;
@@ -800,11 +798,11 @@ static void only_what_nobody_has_is_claimed_orphans_first(void **state)
                    loads[3].run.id);
     pg_fixture_ask("UPDATE run_leases SET lease_until = '-infinity' WHERE run_id = '%s'",
                    loads[4].run.id);
-    assert_int_equal(claim_all(other, 1, first), 1);
+    assert_int_equal(claim_all(other_store, 1, first), 1);
     assert_string_equal(first, loads[4].run.id);
-    assert_int_equal(claim_all(other, 10, first), 2);
+    assert_int_equal(claim_all(other_store, 10, first), 2);
     assert_string_equal(first, loads[1].run.id);
-    assert_int_equal(claim_all(other, 10, first), 0);
+    assert_int_equal(claim_all(other_store, 10, first), 0);
     for (size_t i = 0; i < 5; i++)
         run_load_clear(&loads[i]);
     pg_fixture_ask("DELETE FROM run_leases");
@@ -820,7 +818,7 @@ static void a_node_that_was_started_again_finds_its_runs_at_once(void **state)
     (void)state;
     sample_thread(thread);
     load = sample_created(store, thread);
-    assert_int_equal(claim_all(other, 10, first), 0);
+    assert_int_equal(claim_all(other_store, 10, first), 0);
     assert_int_equal(claim_all(reborn, 10, first), 1);
     assert_string_equal(first, load.run.id);
     run_load_clear(&load);
@@ -848,11 +846,11 @@ static void a_live_run_is_not_taken_from_its_owner(void **state)
     (void)state;
     make_own(&load);
     assert_int_equal(claim_all(store, 10, first), 0);
-    assert_int_equal(store_runs_claim(other, CLAIM_LEFT, 10, CONTEXT, &loads, &count, NULL),
-                     ERR_OK);
+    assert_int_equal(
+        store_runs_claim(other_store, CLAIM_LEFT, 10, CONTEXT, &loads, &count, NULL), ERR_OK);
     assert_int_equal(count, 0);
     free(loads);
-    assert_int_equal(claim_all(other, 10, first), 1);
+    assert_int_equal(claim_all(other_store, 10, first), 1);
     run_load_clear(&load);
     pg_fixture_ask("DELETE FROM run_leases");
 }
@@ -870,7 +868,7 @@ static void what_is_ours_but_does_not_live_here_is_given_back(void **state)
     sample_thread(thread);
     fresh = sample_created(store, thread); /* on its way to its loop */
     ids[0] = alive.run.id;
-    assert_int_equal(store_leases_give_back(other, NULL, 0, &count, NULL), ERR_OK);
+    assert_int_equal(store_leases_give_back(other_store, NULL, 0, &count, NULL), ERR_OK);
     assert_int_equal(count, 0);
     assert_int_equal(store_leases_give_back(store, ids, 1, &count, NULL), ERR_OK);
     assert_int_equal(count, 1);
@@ -988,19 +986,19 @@ static void foreground_responses_of_a_dead_node_fail(void **state)
     pg_fixture_ask("UPDATE run_leases SET lease_until = '-infinity' WHERE run_id = '%s'",
                    dead.id);
 
-    assert_int_equal(claim_all(other, 10, first), 0);
+    assert_int_equal(claim_all(other_store, 10, first), 0);
     assert_int_equal(store_runs_fail_foreground(store, CLAIM_ALL, &count, NULL), ERR_OK);
     assert_int_equal(count, 0); /* our own */
-    assert_int_equal(store_runs_fail_foreground(other, CLAIM_LEFT, &count, NULL), ERR_OK);
+    assert_int_equal(store_runs_fail_foreground(other_store, CLAIM_LEFT, &count, NULL), ERR_OK);
     assert_int_equal(count, 0);
-    assert_int_equal(store_runs_fail_foreground(other, CLAIM_ALL, &count, NULL), ERR_OK);
+    assert_int_equal(store_runs_fail_foreground(other_store, CLAIM_ALL, &count, NULL), ERR_OK);
     assert_int_equal(count, 1);
     assert_string_equal(status_of(dead.id), "failed");
     assert_string_equal(status_of(alive.id), "in_progress");
     assert_string_equal(
         pg_fixture_ask("SELECT error::json->>'code' FROM runs WHERE id = '%s'", dead.id),
         "server_error");
-    assert_int_equal(store_runs_fail_foreground(other, CLAIM_ALL, &count, NULL), ERR_OK);
+    assert_int_equal(store_runs_fail_foreground(other_store, CLAIM_ALL, &count, NULL), ERR_OK);
     assert_int_equal(count, 0);
     run_row_clear(&dead);
     run_row_clear(&alive);
@@ -1083,7 +1081,7 @@ static void partitions_are_made_and_dropped(void **state)
     assert_true(pg_fixture_count("SELECT count(*) FROM run_events_default") > 0);
 
     assert_int_equal(store_events_maintain(store, 86400, NULL), ERR_OK);
-    assert_int_equal(store_events_maintain(other, 86400, NULL), ERR_OK);
+    assert_int_equal(store_events_maintain(other_store, 86400, NULL), ERR_OK);
     assert_int_equal(pg_fixture_count("SELECT count(*) FROM pg_inherits"
                                       " WHERE inhparent = 'run_events'::regclass"),
                      3);
@@ -1290,27 +1288,6 @@ static void every_statement_may_fail(void **state)
 
 #endif
 
-static int set_up(void **state)
-{
-    const struct store_options options = {.node_id = "node_other/boot_1"};
-
-    (void)state;
-    store = pg_fixture_store();
-    other = pg_fixture_store_with(&options);
-    samples_start();
-    return store_writers_start(store, NULL) == ERR_OK ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    store_writers_stop(store);
-    samples_stop();
-    store_free(other);
-    pg_fixture_end(store);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1350,5 +1327,5 @@ int main(void)
 #endif
     };
 
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, open_two_stores, close_store);
 }

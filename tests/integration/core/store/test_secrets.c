@@ -8,9 +8,8 @@
 #include <string.h>
 
 #include "core/store/secrets.h"
+#include "tests/integration/core/store/opened_store.h"
 #include "tests/support/pg_fixture.h"
-
-static struct store *store;
 
 static void the_first_one_is_everybodys(void **state)
 {
@@ -37,20 +36,6 @@ static void one_of_another_size_is_not_taken(void **state)
     assert_int_equal(store_secret_ensure(store, "c", "longer", 6, value, &err), ERR_INTERNAL);
     assert_string_equal(err.text, "the secret 'c' has 3 bytes");
     assert_memory_equal(value, "oneore!", 8);
-}
-
-static int open_store(void **state)
-{
-    (void)state;
-    store = pg_fixture_store();
-    return store ? 0 : -1;
-}
-
-static int close_store(void **state)
-{
-    (void)state;
-    pg_fixture_end(store);
-    return 0;
 }
 
 int main(void)

@@ -17,12 +17,11 @@
 #include "core/store/runs.h"
 #include "core/store/state.h"
 #include "core/store/threads.h"
+#include "tests/integration/core/store/opened_store.h"
 #include "tests/support/pg_fixture.h"
 
 #define MINE   "proj_mine"
 #define THEIRS "proj_theirs"
-
-static struct store *store;
 
 /* ---- Making things ---- */
 
@@ -588,20 +587,6 @@ static void a_request_is_carried_out_once_under_its_key(void **state)
     assert_int_equal(store_idempotency_forget(store, NULL), ERR_OK);
     assert_int_equal(say_once(MINE, thread, 2, id, NULL), ERR_OK);
     assert_string_not_equal(id, first);
-}
-
-static int open_store(void **state)
-{
-    (void)state;
-    store = pg_fixture_store();
-    return store ? 0 : -1;
-}
-
-static int close_store(void **state)
-{
-    (void)state;
-    pg_fixture_end(store);
-    return 0;
 }
 
 /* ---- What a large row leaves behind ---- */

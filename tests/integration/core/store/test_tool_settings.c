@@ -9,9 +9,7 @@
 
 #include "core/base/mem.h"
 #include "core/store/tool_settings.h"
-#include "tests/support/pg_fixture.h"
-
-static struct store *store;
+#include "tests/integration/core/store/opened_store.h"
 
 static void put(const char *project, const char *user, const char *groups,
                 const char *permissions)
@@ -123,20 +121,6 @@ static void F49_those_of_users_are_listed(void **state)
     tool_settings_rows_free(rows, count);
     assert_int_equal(store_tool_settings_list(store, "p5", &page, &rows, &count, &more, &err),
                      ERR_INVALID);
-}
-
-static int open_store(void **state)
-{
-    (void)state;
-    store = pg_fixture_store();
-    return store ? 0 : -1;
-}
-
-static int close_store(void **state)
-{
-    (void)state;
-    pg_fixture_end(store);
-    return 0;
 }
 
 int main(void)

@@ -17,10 +17,9 @@
 #include "core/store/threads.h"
 #include "core/store/variables.h"
 #include "core/tool/variable_memory.h"
+#include "tests/integration/core/store/opened_store.h"
 #include "tests/integration/core/store/samples.h"
 #include "tests/support/pg_fixture.h"
-
-static struct store *store;
 
 #define THEIRS "proj_theirs"
 
@@ -1107,23 +1106,6 @@ static void F31_memory_lets_go_of_what_the_store_does(void **state)
     variable_memory_release(pair.memory.memory);
 }
 
-static int set_up(void **state)
-{
-    (void)state;
-    store = pg_fixture_store();
-    samples_start();
-    return store_writers_start(store, NULL) == ERR_OK ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    store_writers_stop(store);
-    samples_stop();
-    pg_fixture_end(store);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1157,5 +1139,5 @@ int main(void)
         cmocka_unit_test(F31_memory_lets_go_of_what_the_store_does),
     };
 
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, open_writing_store, close_store);
 }

@@ -14,10 +14,9 @@
 #include "core/base/mem.h"
 #include "core/store/deleted.h"
 #include "core/store/writer.h"
+#include "tests/integration/core/store/opened_store.h"
 #include "tests/integration/core/store/samples.h"
 #include "tests/support/pg_fixture.h"
-
-static struct store *store;
 
 static const char *status_of(const struct run_row *run)
 {
@@ -743,23 +742,6 @@ static void large_writes_do_not_share_a_group(void **state)
     free(body);
 }
 
-static int set_up(void **state)
-{
-    (void)state;
-    store = pg_fixture_store();
-    samples_start();
-    return (int)store_writers_start(store, NULL);
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    store_writers_stop(store);
-    samples_stop();
-    pg_fixture_end(store);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -789,5 +771,5 @@ int main(void)
         cmocka_unit_test(large_writes_do_not_share_a_group),
     };
 
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, open_writing_store, close_store);
 }
