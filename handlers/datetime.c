@@ -124,7 +124,7 @@ const struct tool_handler datetime_handler = {
     .description = "Tells the current date and time. Call this first for anything that depends "
                    "on what day or time it is.",
     .parameters = parameters,
-    .flags = TOOL_IDEMPOTENT,
+    .flags = TOOL_IDEMPOTENT | TOOL_READ_ONLY,
     .run = datetime,
     .returns = {"string", "ISO 8601, or as `format` says"},
     .tags = (const char *const[]){"time", NULL},

@@ -90,7 +90,7 @@ const struct tool_handler skill_handler = {
     .description = "Reads a skill: instructions for one kind of task. The skills are listed in "
                    "the rules of the group.",
     .parameters = parameters,
-    .flags = TOOL_IDEMPOTENT | TOOL_NOT_KEPT,
+    .flags = TOOL_IDEMPOTENT | TOOL_NOT_KEPT | TOOL_READ_ONLY,
     .shown_limit = CUT_NO_LIMIT,
     .run = run,
     .init = init,

@@ -343,7 +343,7 @@ const struct tool_handler text_handler = {
         "Counts the characters of a text, finds positions in it, or replaces parts of "
         "it.",
     .parameters = parameters,
-    .flags = TOOL_IDEMPOTENT,
+    .flags = TOOL_IDEMPOTENT | TOOL_READ_ONLY,
     .run = text,
     .returns = {"string", "a number, a list of numbers, or the text"},
     .tags = (const char *const[]){"text", NULL},

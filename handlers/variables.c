@@ -440,7 +440,7 @@ const struct tool_handler list_vars_handler = {
     .description = "Lists the variables of this conversation: results of tools, and what was "
                    "written into variables.",
     .parameters = list_parameters,
-    .flags = VARS_FLAGS | TOOL_IDEMPOTENT,
+    .flags = VARS_FLAGS | TOOL_IDEMPOTENT | TOOL_READ_ONLY,
     .run = list_vars,
 };
 
@@ -450,7 +450,7 @@ const struct tool_handler read_var_handler = {
     .description = "Reads a variable, or a part of it. Results of tools that were cut are kept "
                    "in full in variables.",
     .parameters = read_parameters,
-    .flags = VARS_FLAGS | TOOL_IDEMPOTENT,
+    .flags = VARS_FLAGS | TOOL_IDEMPOTENT | TOOL_READ_ONLY,
     .run = read_var,
 };
 

@@ -198,17 +198,21 @@ static bool is_named(const json_t *names, const char *name)
     return false;
 }
 
-/* A tool is taken for one that changes something unless it says the contrary. */
+bool mcp_tool_is_read_only(const json_t *tool)
+{
+    return json_get_bool(json_object_get(tool, "annotations"), "readOnlyHint", false);
+}
+
 static bool is_allowed(const json_t *tool, const json_t *allowed)
 {
     const json_t *names =
         json_is_object(allowed) ? json_object_get(allowed, "tool_names") : allowed;
     const json_t *read_only = json_object_get(allowed, "read_only");
-    bool reads = json_get_bool(json_object_get(tool, "annotations"), "readOnlyHint", false);
 
     if (json_is_array(names) && !is_named(names, json_get_string(tool, "name", "")))
         return false;
-    return !json_is_boolean(read_only) || json_is_true(read_only) == reads;
+    return !json_is_boolean(read_only) ||
+           json_is_true(read_only) == mcp_tool_is_read_only(tool);
 }
 
 json_t *mcp_tools_allowed(const json_t *tools, const json_t *allowed)

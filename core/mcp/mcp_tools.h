@@ -38,6 +38,9 @@ bool mcp_schema_is_fit(const json_t *schema);
 /* A description without what cannot be seen, cut at the limit. The caller frees. */
 char *mcp_clean_description(const char *text);
 
+/* A tool is taken for one that changes something unless its server says the contrary. */
+bool mcp_tool_is_read_only(const json_t *tool);
+
 /* Those that `allowed` lets through: `allowed_tools` of a request, a list of names or
  * {"tool_names", "read_only"}; NULL or null: all. New reference. */
 json_t *mcp_tools_allowed(const json_t *tools, const json_t *allowed);

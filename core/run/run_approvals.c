@@ -60,15 +60,15 @@ static struct permission declared(const struct run *run, const struct tool_use *
     permission = permission_stricter(
         permission, permission_override(lax, permissions_find(settings, group, use->own)));
     if (operators_word(use))
-        lax.execution =
-            permission_required(operators_word(use), use->own, false, EXECUTION_ASK_ALWAYS);
+        lax.execution = permission_required(operators_word(use), use->own, use->read_only,
+                                            EXECUTION_ASK_ALWAYS);
     return permission_stricter(permission, lax);
 }
 
 static bool is_required(const struct tool_use *use)
 {
-    return permission_required(json_object_get(use->entry, "require_approval"), use->own, false,
-                               without_word(use)) != EXECUTION_AUTO;
+    return permission_required(json_object_get(use->entry, "require_approval"), use->own,
+                               use->read_only, without_word(use)) != EXECUTION_AUTO;
 }
 
 struct permission run_permission_of(const struct run *run, const struct tool_use *use)

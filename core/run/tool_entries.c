@@ -51,21 +51,40 @@ const json_t *tool_entry_function(const json_t *entry)
     return json_is_object(inner) ? inner : entry;
 }
 
-static bool allowed(const json_t *entry, const char *name)
+/* The names in `allowed_tools`: a list, or a filter that has one. */
+static const json_t *allowed_names(const json_t *entry)
 {
-    const json_t *list = json_object_get(entry, "allowed_tools");
+    const json_t *allowed = json_object_get(entry, "allowed_tools");
+
+    return json_is_object(allowed) ? json_object_get(allowed, "tool_names") : allowed;
+}
+
+static bool has_name(const json_t *names, const char *name)
+{
     size_t i;
     json_t *word;
 
-    if (json_is_object(list))
-        list = json_object_get(list, "tool_names");
-    if (json_absent(list))
-        return true;
-    json_array_foreach (list, i, word) {
+    json_array_foreach (names, i, word) {
         if (json_is_string(word) && strcmp(json_string_value(word), name) == 0)
             return true;
     }
     return false;
+}
+
+static bool is_read_only(const struct tool_handler *handler)
+{
+    return handler->flags & TOOL_READ_ONLY;
+}
+
+static bool is_allowed(const json_t *entry, const struct tool_handler *handler)
+{
+    const json_t *names = allowed_names(entry);
+    const json_t *wanted =
+        json_object_get(json_object_get(entry, "allowed_tools"), "read_only");
+
+    if (!json_absent(names) && !has_name(names, handler->name))
+        return false;
+    return json_absent(wanted) || json_is_true(wanted) == is_read_only(handler);
 }
 
 static bool is_turned_off(const struct tool_set *set, const struct tool_handler *handler)
@@ -93,10 +112,11 @@ static enum err_code add_members(struct tool_set *set, json_t *entry, size_t ind
                                .type = "mcp",
                                .label = json_get_string(entry, "server_label", NULL),
                                .entry = entry,
-                               .handler = handler};
+                               .handler = handler,
+                               .read_only = is_read_only(handler)};
         enum err_code rc;
 
-        if (!allowed(entry, handler->name) || is_turned_off(set, handler) ||
+        if (!is_allowed(entry, handler) || is_turned_off(set, handler) ||
             gives_way(set, handler, index))
             continue;
         rc = tool_set_add(set, &use, index, err);
@@ -114,19 +134,24 @@ static bool is_builtin(const char *url)
 }
 
 /* Tools that there are: a name with a typing error would leave one without a question. */
-static enum err_code check_named(const char *group, const json_t *filter, const char *param,
+static enum err_code check_named(const char *group, const json_t *names, const char *param,
                                  struct err *err)
 {
     size_t i;
     json_t *name;
 
-    json_array_foreach (json_object_get(filter, "tool_names"), i, name) {
+    json_array_foreach (names, i, name) {
         if (!tool_registry_find(group, json_string_value(name)))
             return err_invalid(err, "invalid_value", param,
                                "Invalid '%s': there is no tool '%.64s' in the group '%s'.",
                                param, json_string_value(name), group);
     }
     return ERR_OK;
+}
+
+static const json_t *names_of(const json_t *require, const char *word)
+{
+    return json_object_get(json_object_get(require, word), "tool_names");
 }
 
 /* Which tools a remote server has is not known yet. */
@@ -138,8 +163,8 @@ static enum err_code check_approval(const char *url, const json_t *require, cons
 
     if (rc || !is_builtin(url) || !tool_registry_has_group(group))
         return rc;
-    rc = check_named(group, json_object_get(require, "always"), param, err);
-    return rc ? rc : check_named(group, json_object_get(require, "never"), param, err);
+    rc = check_named(group, names_of(require, "always"), param, err);
+    return rc ? rc : check_named(group, names_of(require, "never"), param, err);
 }
 
 static enum err_code add_group(struct tool_set *set, json_t *entry, size_t index,
@@ -147,6 +172,7 @@ static enum err_code add_group(struct tool_set *set, json_t *entry, size_t index
 {
     const char *url = json_get_string(entry, "server_url", "");
     char param[64];
+    enum err_code rc;
 
     (void)snprintf(param, sizeof(param), "tools[%zu].server_url", index);
     if (!tool_registry_has_group(url + strlen(BUILTIN)))
@@ -157,7 +183,9 @@ static enum err_code add_group(struct tool_set *set, json_t *entry, size_t index
         return err_invalid(err, "invalid_value", param,
                            "Invalid '%s': a group has neither resources nor prompts.", param);
     }
-    return add_members(set, entry, index, err);
+    (void)snprintf(param, sizeof(param), "tools[%zu].allowed_tools", index);
+    rc = check_named(url + strlen(BUILTIN), allowed_names(entry), param, err);
+    return rc ? rc : add_members(set, entry, index, err);
 }
 
 static enum err_code add_server(struct tool_set *set, json_t *entry, size_t index,
@@ -318,6 +346,7 @@ void tool_set_add_remote(struct tool_set *set, const struct tool_server *server,
         use.name = use.made_name = mcp_function_name(server->label, own);
         use.remote = new_remote(tool, use.made_name);
         use.extra = mcp_extra_of(tool, json_object_get(server->entry, "runnel"));
+        use.read_only = mcp_tool_is_read_only(tool);
         use.own = use.remote->name;
         use.handler = &use.remote->handler;
         if (tool_set_add(set, &use, 0, NULL))

@@ -407,6 +407,8 @@ json_t *tool_set_listing(const struct tool_set *set, const char *label)
             continue;
         tool = json_build("{s:s, s:s, s:n}", "name", use->name, "description",
                           tool_use_description(use), "annotations");
+        if (use->read_only)
+            json_set(tool, "annotations", json_build("{s:b}", "readOnlyHint", true));
         json_set(tool, "input_schema", tool_use_parameters(use));
         note_listed(tool, use->handler);
         json_array_append_new(tools, tool);

@@ -55,6 +55,7 @@ struct tool_use {
     const struct mcp_named *named; /* of a server of the operator's; NULL otherwise */
     struct remote_tool *remote;    /* owned: of a remote server; NULL otherwise */
     const struct mcp_extra *extra; /* of a remote server, no tool of its own; or NULL */
+    bool read_only;                /* its handler or server says that it changes nothing */
     bool deferred;
     bool implied; /* comes along with others: no entry, and not listed */
 };

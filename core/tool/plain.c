@@ -69,7 +69,7 @@ struct tool_handler *plain_handler_new(const struct plain_tool *tool)
         .group = tool->group,
         .description = tool->description,
         .parameters = plain->parameters,
-        .flags = TOOL_IDEMPOTENT,
+        .flags = TOOL_IDEMPOTENT | TOOL_READ_ONLY,
         .run = run_plain,
         .returns = {tool->returns ? "string" : NULL, tool->returns},
         .tags = tool->tags,

@@ -111,6 +111,7 @@ enum tool_flags {
     TOOL_IDEMPOTENT = 1 << 2, /* may be run again after a crash in the middle */
     TOOL_NOT_KEPT = 1 << 3,   /* neither result nor arguments are kept in variables */
     TOOL_VARIABLES = 1 << 4,  /* reads or writes variables: tool_call_variables() */
+    TOOL_READ_ONLY = 1 << 5,  /* changes nothing: `read_only` of a request means it */
 };
 
 /* What a definition-only call shows when the client is to execute it. */

@@ -137,6 +137,40 @@ def test_F34_only_what_needs_a_question_waits(client, upstream, log, go_on):
     assert told(upstream.chats()[-1]) == {"call_1": "at once", "call_2": "later"}
 
 
+@pytest.mark.parametrize("word, asked_about", [
+    ({"always": {"read_only": True}}, ["datetime"]),
+    ({"always": {"read_only": False}}, []),
+], ids=str)
+def test_F34_tools_that_only_read_wait_where_the_request_says_so(client, upstream, word, asked_about):
+    asks_for(upstream, call("datetime"))
+    basic = {"type": "mcp", "server_label": "basic", "server_url": "builtin:basic"}
+    response = client.responses.create(model="demo", input="go",
+                                       tools=[{**basic, "require_approval": word}])
+    assert [question.name for question in questions(response)] == asked_about
+
+
+def test_F13_groups_offer_what_only_reads(client, upstream):
+    """`read_only` counts for groups as for remote servers, whose listing says of each tool what it is."""
+    for wanted, offered in ((True, ["ListVars", "ReadVar"]), (False, ["RemoveVars", "WriteVar"])):
+        response = client.responses.create(model="demo", input="go", tools=[{
+            "type": "mcp", "server_label": "vars", "server_url": "builtin:vars",
+            "allowed_tools": {"read_only": wanted}}])
+        listed = response.output[0].tools
+        assert sorted(one.name for one in listed) == offered
+        assert {json.dumps(one.annotations) for one in listed} == {
+            '{"readOnlyHint": true}' if wanted else "null"}
+
+
+def test_F13_a_group_does_not_allow_what_it_has_not(client, upstream):
+    for allowed in (["test_slow", "test_slwo"], {"tool_names": ["test_slwo"]}):
+        error = refused(lambda tool={**TEST, "allowed_tools": allowed}: client.responses.create(
+            model="demo", input="go", tools=[tool]))
+        assert (error["param"], error["code"]) == ("tools[0].allowed_tools", "invalid_value")
+        assert error["message"] == ("Invalid 'tools[0].allowed_tools': there is no tool 'test_slwo' in "
+                                    "the group 'test'.")
+    assert upstream.requests() == []
+
+
 def test_several_questions_are_answered_together(client, upstream, go_on):
     asks_for(upstream, *(call("test_slow", n, text=f"t{n}") for n in range(1, 4)))
     asked = client.responses.create(model="demo", input="go", tools=[TEST])

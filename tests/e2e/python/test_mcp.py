@@ -1290,6 +1290,25 @@ def test_F45_a_remote_tool_is_asked_about_unless_the_request_says_never(client, 
     assert told["role"] == "tool" and told["content"] == "echo: hi"
 
 
+@pytest.mark.parametrize("word, asked_about", [
+    ({"never": {"read_only": True}}, ["writes"]),
+    ({"never": {"read_only": False}}, ["reads"]),
+    ({"never": {"read_only": True, "tool_names": ["writes"]}}, ["reads", "writes"]),
+    ({"always": {"read_only": True}, "never": {"tool_names": ["reads", "writes"]}}, ["reads"]),
+    ({"always": {"read_only": False}, "never": {"read_only": True}}, ["writes"]),
+], ids=str)
+def test_F45_tools_that_only_read_are_asked_about_as_the_request_says(client, mcp, upstream, word,
+                                                                      asked_about):
+    world = mcp.world("half", (tool("reads", annotations={"readOnlyHint": True}), text("read")),
+                      (tool("writes"), text("written")))
+    calls_then_says(upstream, ("half__reads", {}), ("half__writes", {}))
+    response = ask(client, mcp.entry("half", require_approval=word))
+    waiting = outputs(response, "mcp_approval_request")
+    assert sorted(one.name for one in waiting) == asked_about
+    assert sorted({"reads", "writes"} - set(asked_about)) == sorted(
+        m["params"]["name"] for m in world.messages("tools/call"))
+
+
 @pytest.mark.parametrize("policy, fails", [("always", False), ("always", True),
                                            ("on-error", True), ("on-error", False)])
 def test_F39_F43_what_a_remote_tool_gave_waits_for_a_person(client, mcp, upstream, policy, fails):
