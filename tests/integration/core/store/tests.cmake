@@ -13,8 +13,10 @@ add_library(pg_fixture STATIC ${CMAKE_CURRENT_LIST_DIR}/../../../support/pg_fixt
 target_link_libraries(pg_fixture PUBLIC build_flags core_store)
 add_library(store_samples STATIC
     ${CMAKE_CURRENT_LIST_DIR}/opened_store.c
-    ${CMAKE_CURRENT_LIST_DIR}/samples.c)
-target_link_libraries(store_samples PUBLIC pg_fixture)
+    ${CMAKE_CURRENT_LIST_DIR}/run_samples.c
+    ${CMAKE_CURRENT_LIST_DIR}/samples.c
+    ${CMAKE_CURRENT_LIST_DIR}/variable_samples.c)
+target_link_libraries(store_samples PUBLIC pg_fixture PkgConfig::CMOCKA)
 
 store_test(approvals)
 store_test(assistants)
@@ -23,14 +25,21 @@ store_test(deleted)
 store_test(embedded)
 store_test(grants)
 store_test(keys)
+store_test(leases)
 store_test(outage)
 store_test(prompts)
 store_test(runs)
 store_test(secrets)
 store_test(threads)
 store_test(tool_settings)
+store_test(variable_races)
+store_test(variable_scopes)
+store_test(variable_twins)
 store_test(variables)
 store_test(wakeups)
 store_test(writer)
+if(RUNNEL_FAULTS)
+    store_test(commit)
+endif()
 # It compares the store's variables with those in memory.
-target_link_libraries(test_store_variables PRIVATE core_tool)
+target_link_libraries(test_store_variable_twins PRIVATE core_tool)

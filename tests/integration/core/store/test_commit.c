@@ -1,0 +1,201 @@
+/*
+ * Commits whose answer is lost, and statements that fail: what is stored is never called an outage,
+ * and nothing is half done.
+ */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka needs the four above. */
+#include <cmocka.h>
+
+#include <libpq-fe.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "core/base/fault.h"
+#include "core/store/runs.h"
+#include "tests/integration/core/store/opened_store.h"
+#include "tests/integration/core/store/run_samples.h"
+#include "tests/integration/core/store/samples.h"
+#include "tests/support/pg_fixture.h"
+
+/* What was stored must not be called an outage, or the client would be refused when it tries again. */
+static void a_commit_that_went_unanswered_is_looked_up(void **state)
+{
+    const char *const ids[] = {"a", "b"};
+    struct run_load load, accepted, cancelled;
+    enum cancel_outcome outcome;
+    char thread[ID_SIZE];
+    bool repeated;
+
+    (void)state;
+    sample_thread(thread);
+    fault_arm("store.commit_unanswered", 1);
+    fault_arm_also("commit.look", 1);
+    assert_int_equal(create(thread, &load, NULL), ERR_OK);
+    assert_int_equal(load.fence, 1);
+    sample_ask_client(store, &load);
+    fault_arm("store.commit_unanswered", 1);
+    assert_int_equal(submit(&load.run, ids, 2, hash_one, &accepted, &repeated, NULL), ERR_OK);
+    assert_int_equal(accepted.fence, 2);
+    assert_false(repeated);
+    fault_arm("store.commit_unanswered", 1);
+    assert_int_equal(store_run_cancel(store, PROJECT, thread, load.run.id, CONTEXT, &outcome,
+                                      &cancelled, NULL),
+                     ERR_OK);
+    assert_true(fault_fired());
+    fault_disarm();
+    assert_int_equal(outcome, CANCEL_OWNED_HERE);
+    run_load_clear(&load);
+    run_load_clear(&cancelled);
+    end_run(&accepted);
+}
+
+/* Of a response outside conversations: no row of it can be seen until it is committed. */
+struct slow_commit {
+    PGconn *holder;  /* of what the COMMIT waits for */
+    const char *end; /* said when somebody waits for the COMMIT, or nobody will */
+    atomic_bool over;
+};
+
+static void say(PGconn *connection, const char *sql)
+{
+    PQclear(PQexec(connection, sql));
+}
+
+static bool somebody_waits(PGconn *connection)
+{
+    PGresult *result =
+        PQexec(connection, "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted"
+                           " AND locktype = 'transactionid')");
+    bool waits = PQgetvalue(result, 0, 0)[0] == 't';
+
+    PQclear(result);
+    return waits;
+}
+
+static void *end_commit(void *arg)
+{
+    struct slow_commit *slow = arg;
+
+    while (!atomic_load(&slow->over) && !somebody_waits(slow->holder))
+        continue;
+    say(slow->holder, slow->end);
+    return NULL;
+}
+
+/* A response whose connection breaks while its COMMIT waits. */
+static enum err_code create_slowly(const char *end, struct run_load *ret_load)
+{
+    struct slow_commit slow = {.holder = PQconnectdb(pg_fixture_url()), .end = end};
+    pthread_t thread;
+    enum err_code rc;
+
+    say(slow.holder, "SELECT pg_advisory_lock(84)");
+    assert_int_equal(pthread_create(&thread, NULL, end_commit, &slow), 0);
+    fault_arm("store.commit_under_way", 1);
+    rc = create("", ret_load, NULL);
+    fault_disarm();
+    atomic_store(&slow.over, true);
+    pthread_join(thread, NULL);
+    PQfinish(slow.holder);
+    return rc;
+}
+
+static void a_commit_that_is_under_way_is_waited_for(void **state)
+{
+    const char *const end = "SELECT pg_advisory_unlock(84)";
+    const char *const kill = "SELECT pg_terminate_backend(pid) FROM pg_locks"
+                             " WHERE NOT granted AND locktype = 'advisory'";
+    struct run_load load = {0};
+    long leases;
+
+    (void)state;
+    pg_fixture_ask("CREATE FUNCTION wait_84() RETURNS trigger LANGUAGE plpgsql AS"
+                   " 'BEGIN PERFORM pg_advisory_xact_lock(84); RETURN NULL; END'");
+    pg_fixture_ask("CREATE CONSTRAINT TRIGGER wait_84 AFTER INSERT ON runs"
+                   " DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION wait_84()");
+    leases = pg_fixture_count("SELECT count(*) FROM run_leases");
+    assert_int_equal(create_slowly(end, &load), ERR_OK);
+    assert_string_equal(status_of(load.run.id), "queued");
+    assert_int_equal(pg_fixture_count("SELECT count(*) FROM run_leases"), leases + 1);
+    assert_int_equal(create_slowly(kill, &load), ERR_STORE);
+    assert_int_equal(pg_fixture_count("SELECT count(*) FROM run_leases"), leases + 1);
+    pg_fixture_ask("DROP TRIGGER wait_84 ON runs");
+    end_run(&load);
+}
+
+/* A client's whole acquaintance with a run. False, with an outage's code, when the fault struck. */
+static bool live(const char *thread)
+{
+    const char *const ids[] = {"a", "b"};
+    struct run_load load = {0}, accepted = {0}, cancelled = {0};
+    enum cancel_outcome outcome;
+    bool repeated, well = false;
+    enum err_code rc;
+
+    rc = create(thread, &load, NULL);
+    if (rc)
+        goto out;
+    sample_ask_client(store, &load);
+    rc = submit(&load.run, ids, 2, hash_one, &accepted, &repeated, NULL);
+    if (rc)
+        goto out;
+    rc = store_run_cancel(store, PROJECT, thread, load.run.id, CONTEXT, &outcome, &cancelled,
+                          NULL);
+    well = rc == ERR_OK;
+out:
+    assert_true(rc == ERR_OK || rc == ERR_STORE);
+    run_load_clear(&load);
+    run_load_clear(&accepted);
+    run_load_clear(&cancelled);
+    return well;
+}
+
+/* Whatever statement fails: an error says so, nothing is half done, and the next call works. */
+static void every_statement_may_fail(void **state)
+{
+    const char *const points[] = {"store.begin", "store.exec", "store.commit",
+                                  "store.commit_unanswered", "store.commit_under_way"};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(points); i++) {
+        bool fired = true;
+
+        for (unsigned visit = 1; fired; visit++) {
+            char thread[ID_SIZE];
+            bool well;
+
+            assert_true(visit < 100);
+            sample_thread(thread);
+            fault_arm(points[i], visit);
+            well = live(thread);
+            fired = fault_fired();
+            fault_disarm();
+            assert_int_equal(well, !fired || i >= 3);
+            /* A run without a lease, or a lease without a run, would be half of something. */
+            assert_int_equal(
+                pg_fixture_count("SELECT (SELECT count(*) FROM runs WHERE thread_id = '%s'"
+                                 "  AND id NOT IN (SELECT run_id FROM run_leases))"
+                                 " + (SELECT count(*) FROM run_leases"
+                                 "  WHERE run_id NOT IN (SELECT id FROM runs))",
+                                 thread),
+                0);
+            pg_fixture_ask("DELETE FROM run_leases");
+            pg_fixture_ask("DELETE FROM runs WHERE thread_id = '%s'", thread);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_commit_that_went_unanswered_is_looked_up),
+        cmocka_unit_test(a_commit_that_is_under_way_is_waited_for),
+        cmocka_unit_test(every_statement_may_fail),
+    };
+
+    return cmocka_run_group_tests(tests, open_two_stores, close_store);
+}

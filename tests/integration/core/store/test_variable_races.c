@@ -1,0 +1,256 @@
+/*
+ * Variables that many change at once, and while what they belong to is deleted.
+ */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka needs the four above. */
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/store/deleted.h"
+#include "core/store/threads.h"
+#include "core/store/variables.h"
+#include "tests/integration/core/store/opened_store.h"
+#include "tests/integration/core/store/samples.h"
+#include "tests/integration/core/store/variable_samples.h"
+#include "tests/support/pg_fixture.h"
+
+#define CROWD  4
+#define ROUNDS 40
+
+struct crowd {
+    const char *scopes[2];
+    int number;
+    enum err_code rc; /* the first that was not fine */
+};
+
+static enum err_code change_some(const struct crowd *crowd, int round)
+{
+    static const char *const up[] = {"v1", "v2", "v3", "v4", "v5", "v6"};
+    static const char *const down[] = {"v6", "v5", "v4", "v3", "v2", "v1"};
+    const char *scope = crowd->scopes[(round + crowd->number) % 2];
+    json_auto_t *removed = NULL;
+    AUTO_FREE char *name = mem_printf("v%d", 1 + (round * 7 + crowd->number) % 9);
+    enum err_code rc =
+        put_change(scope,
+                   &(struct variable_change){
+                       .name = name, .type = VARIABLE_USER_ADD, .value = "from the crowd"},
+                   VARIABLE_PUT, NULL);
+
+    if (!rc && crowd->number % 2)
+        rc = store_variables_remove(store, PROJECT, scope, round % 2 ? up : down, 6, NULL,
+                                    &removed, NULL);
+    return rc;
+}
+
+static void *be_in_the_crowd(void *arg)
+{
+    struct crowd *crowd = arg;
+
+    for (int round = 0; round < ROUNDS && !crowd->rc; round++)
+        crowd->rc = change_some(crowd, round);
+    return NULL;
+}
+
+/* Results of a run, in an order of their own, for a scope that is full. */
+static void put_results(const struct run_load *load, const char *scope, int round)
+{
+    struct run_write *write = sample_write(&load->run, load->fence);
+
+    for (int i = 0; i < 9; i++) {
+        AUTO_FREE char *name = mem_printf("v%d", round % 2 ? 9 - i : 1 + i);
+
+        add_result(write, scope, name, "from a run");
+    }
+    assert_int_equal(sample_put(store, write), ERR_OK);
+}
+
+static void F31_many_change_a_scope_at_once(void **state)
+{
+    char threads[2][ID_SIZE];
+    struct crowd crowd[CROWD];
+    pthread_t ids[CROWD];
+    struct run_load loads[2];
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        sample_thread(threads[i]);
+        fill(threads[i], VARIABLE_COUNT_LIMIT);
+        loads[i] = sample_created(store, threads[i]);
+    }
+    for (int i = 0; i < CROWD; i++) {
+        crowd[i] = (struct crowd){.scopes = {threads[0], threads[1]}, .number = i};
+        assert_int_equal(pthread_create(&ids[i], NULL, be_in_the_crowd, &crowd[i]), 0);
+    }
+    for (int round = 0; round < ROUNDS; round++)
+        put_results(&loads[round % 2], threads[round % 2], round);
+    for (int i = 0; i < CROWD; i++)
+        pthread_join(ids[i], NULL);
+    for (int i = 0; i < CROWD; i++)
+        assert_int_equal(crowd[i].rc, ERR_OK);
+    for (int i = 0; i < 2; i++) {
+        assert_true(pg_fixture_count("SELECT count(*) FROM variables WHERE scope_id = '%s'",
+                                     threads[i]) <= VARIABLE_COUNT_LIMIT);
+        run_load_clear(&loads[i]);
+    }
+}
+
+static void *keep_one(void *arg)
+{
+    struct crowd *crowd = arg;
+    const bool keep = true;
+    AUTO_FREE char *name = mem_printf("v%d", VARIABLE_KEEP_LIMIT + crowd->number);
+
+    crowd->rc = put_change(
+        crowd->scopes[0],
+        &(struct variable_change){.name = name, .type = VARIABLE_USER_ADD, .keep = &keep},
+        VARIABLE_PUT, NULL);
+    return NULL;
+}
+
+/* One place is left. */
+static void F31_no_more_are_kept_together(void **state)
+{
+    char thread[ID_SIZE];
+    struct crowd crowd[CROWD];
+    pthread_t ids[CROWD];
+    int kept = 0;
+
+    (void)state;
+    sample_thread(thread);
+    fill(thread, VARIABLE_KEEP_LIMIT + CROWD);
+    pg_fixture_ask("UPDATE variables SET keep = true WHERE scope_id = '%s' AND updated_at < %d",
+                   thread, VARIABLE_KEEP_LIMIT);
+    for (int i = 0; i < CROWD; i++) {
+        crowd[i] = (struct crowd){.scopes = {thread}, .number = i};
+        assert_int_equal(pthread_create(&ids[i], NULL, keep_one, &crowd[i]), 0);
+    }
+    for (int i = 0; i < CROWD; i++) {
+        pthread_join(ids[i], NULL);
+        assert_true(crowd[i].rc == ERR_OK || crowd[i].rc == ERR_INVALID);
+        kept += crowd[i].rc == ERR_OK;
+    }
+    assert_int_equal(kept, 1);
+}
+
+/* ---- Against deletion ---- */
+
+static int64_t rows_of(const char *scope)
+{
+    return pg_fixture_count("SELECT count(*) FROM variables WHERE scope_id = '%s'", scope);
+}
+
+static void expect_refused(const char *scope, const char *text)
+{
+    static const char *const names[] = {"a"};
+    const struct variable_change change = {
+        .name = "a", .type = VARIABLE_USER_ADD, .value = "1"};
+    json_auto_t *removed = NULL;
+    struct err err;
+
+    assert_int_equal(put_change(scope, &change, VARIABLE_PUT, &err), ERR_NOT_FOUND);
+    assert_string_equal(err.text, text);
+    assert_int_equal(
+        store_variables_remove(store, PROJECT, scope, names, 1, NULL, &removed, &err),
+        ERR_NOT_FOUND);
+    assert_string_equal(err.text, text);
+}
+
+static void F33_nothing_is_put_where_something_was_deleted(void **state)
+{
+    AUTO_FREE char *no_thread = NULL, *no_response = NULL;
+    char thread[ID_SIZE], root[ID_SIZE], child[ID_SIZE];
+
+    (void)state;
+    sample_thread(thread);
+    put(thread, "a", "1");
+    assert_int_equal(store_thread_delete(store, PROJECT, thread, NULL), ERR_OK);
+    no_thread = mem_printf("No thread found with id '%s'.", thread);
+    expect_refused(thread, no_thread);
+    assert_int_equal(rows_of(thread), 0);
+
+    respond("", "", root);
+    put(root, "a", "1");
+    respond(root, "", child);
+    assert_int_equal(store_response_delete(store, PROJECT, root, 0, NULL), ERR_OK);
+    no_response = mem_printf("Response with id '%s' not found.", root);
+    expect_refused(root, no_response);
+    expect_is(child, "a", "1"); /* what it had is there for who went on from it */
+    put(child, "a", "2");
+}
+
+/* One that goes on is deleted as a whole, at any time. */
+static void begin_response(char ret_id[ID_SIZE])
+{
+    struct run_row run = sample_run("", RUN_IN_PROGRESS);
+    struct run_write *write = sample_write(&run, 0);
+
+    write->create = true;
+    assert_int_equal(sample_put(store, write), ERR_OK);
+    memcpy(ret_id, run.id, ID_SIZE);
+    run_row_clear(&run);
+}
+
+#define PUTS_LIMIT 5000
+
+/* Puts until there is nothing left to put to. */
+static void *put_until_gone(void *arg)
+{
+    const char *scope = arg;
+    const struct variable_change change = {
+        .name = "a", .type = VARIABLE_USER_ADD, .value = "1"};
+    enum err_code rc = ERR_OK;
+
+    for (int i = 0; i < PUTS_LIMIT && !rc; i++)
+        rc = put_change(scope, &change, VARIABLE_PUT, NULL);
+    return (void *)(uintptr_t)(rc == ERR_NOT_FOUND);
+}
+
+#define DELETIONS 12
+
+static void F33_a_deletion_leaves_none_behind(void **state)
+{
+    (void)state;
+    for (int round = 0; round < DELETIONS; round++) {
+        char scope[ID_SIZE];
+        pthread_t putters[2];
+        void *fine;
+
+        if (round % 2)
+            sample_thread(scope);
+        else
+            begin_response(scope);
+        for (int i = 0; i < 2; i++)
+            assert_int_equal(pthread_create(&putters[i], NULL, put_until_gone, scope), 0);
+        put(scope, "b", "1"); /* and meanwhile they have begun, or will yet */
+        if (round % 2)
+            assert_int_equal(store_thread_delete(store, PROJECT, scope, NULL), ERR_OK);
+        else
+            assert_int_equal(store_response_delete(store, PROJECT, scope, 0, NULL), ERR_OK);
+        for (int i = 0; i < 2; i++) {
+            pthread_join(putters[i], &fine);
+            assert_non_null(fine);
+        }
+        assert_int_equal(rows_of(scope), 0);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(F31_many_change_a_scope_at_once),
+        cmocka_unit_test(F31_no_more_are_kept_together),
+        cmocka_unit_test(F33_nothing_is_put_where_something_was_deleted),
+        cmocka_unit_test(F33_a_deletion_leaves_none_behind),
+    };
+
+    return cmocka_run_group_tests(tests, open_writing_store, close_store);
+}
