@@ -13,6 +13,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 FINAL = ("completed", "failed", "incomplete", "cancelled", "expired")
 LOST = "The server restarted while this tool ran; it may or may not have taken effect."
 
+# How long the model thinks where its call kills the server: whoever made the run has been told of it.
+THINKS = {"delay_ms": 500}
+
 
 class Response:
     def __init__(self, server):
@@ -84,7 +87,8 @@ def test_F110_killed_at_a_step_of_a_call(fault_server, upstream, database, log, 
                                          fault, lines, result, again):
     upstream.script(
         {"match": {"tool_results": True}, "answer": {"text": "{{tool_output}}", "delay_ms": 1500}},
-        {"answer": {"tool_calls": [call(tool, 1, path=log.name, ms=2500 if moment is during else 0)]}})
+        {"answer": {"tool_calls": [call(tool, 1, path=log.name, ms=2500 if moment is during else 0)],
+                    **THINKS}})
     if fault:
         fault_server.arm(fault)
     made = face(fault_server)
@@ -134,7 +138,7 @@ def test_F110_a_call_that_ran_is_not_said_to_be_beyond_the_limit(fault_server, u
 def test_F110_F43_killed_on_the_way_to_a_question_about_a_result(fault_server, upstream, log, point, visit):
     """From the tool's beginning to the pause: the tool does not run again, and what it gave is told to the
     model only when somebody has allowed it."""
-    asks_for(upstream, call("test_count", 1, path=log.name, text="counted"), text="Well.")
+    asks_for(upstream, call("test_count", 1, path=log.name, text="counted"), text="Well.", **THINKS)
     fault_server.arm(f"{point}:{visit}:kill")
     body = {"assistant_id": fault_server.api().post("/assistants", json={"model": "demo"}).json()["id"],
             "thread": {"messages": [{"role": "user", "content": "go"}]}, "tools": [TEST_TOOLS],
@@ -231,7 +235,7 @@ class Reading:
 
     def __init__(self, server, upstream, permission):
         self.server = server
-        asks_for(upstream, call("skill", 1, name="notes"))
+        asks_for(upstream, call("skill", 1, name="notes"), **THINKS)
         made = server.api().post("/skills", json={"content": SKILL}).json()
         self.body = {"model": "demo", "input": "go", "background": True, "runnel": {
             "skills": [made["id"]], "skill_permissions": [{"skill": "*", "permission": permission}]}}

@@ -34,10 +34,10 @@ def call(name="get_weather", /, number=1, **arguments):
     return {"name": name, "id": f"call_{number}", "arguments": arguments}
 
 
-def asks_for(upstream, *calls, text="Done: {{tool_output}}"):
+def asks_for(upstream, *calls, text="Done: {{tool_output}}", **answer):
     """The model calls, and then says what it was told."""
     upstream.script({"match": {"tool_results": True}, "answer": {"text": text}},
-                    {"answer": {"tool_calls": list(calls)}})
+                    {"answer": {"tool_calls": list(calls), **answer}})
 
 
 def then_says(upstream, *turns, **answer):
