@@ -1,3 +1,12 @@
-foreach(file egress http_client loop sse_parser)
+foreach(file egress loop sse_parser)
     unit_test(core/net/${file} core_net)
+endforeach()
+
+add_library(http_exchange STATIC
+    ${CMAKE_CURRENT_LIST_DIR}/http_exchange.c
+    ${CMAKE_CURRENT_LIST_DIR}/http_pages.c)
+target_link_libraries(http_exchange PUBLIC core_net PkgConfig::CMOCKA)
+foreach(part http_client http_client_cancel http_client_failures http_client_places)
+    unit_test(core/net/${part} core_net)
+    target_link_libraries(test_core_net_${part} PRIVATE http_exchange)
 endforeach()

@@ -1,0 +1,249 @@
+#include "tests/unit/core/net/http_pages.h"
+
+#include <stdio.h>
+#include <time.h>
+
+#define CHUNKED                                              \
+    "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n" \
+    "Transfer-Encoding: chunked\r\n\r\n"
+
+static bool page_hello(struct tiny_request *request)
+{
+    tiny_write(request, "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
+                        "Content-Length: 5\r\n\r\nhello");
+    return true;
+}
+
+static bool page_hello_and_close(struct tiny_request *request)
+{
+    page_hello(request);
+    return false;
+}
+
+static bool page_chunked(struct tiny_request *request)
+{
+    tiny_write(request, CHUNKED "3\r\none\r\n");
+    tiny_write(request, "3;x=y\r\ntwo\r");
+    tiny_write(request, "\n5\r\nthree\r\n0\r\nTrailer: 1\r\n\r\n");
+    return true;
+}
+
+static bool page_cut_in_chunk(struct tiny_request *request)
+{
+    tiny_write(request, CHUNKED "5\r\nab");
+    return false;
+}
+
+static bool page_cut_between_chunks(struct tiny_request *request)
+{
+    tiny_write(request, CHUNKED "2\r\nab\r\n");
+    return false;
+}
+
+static bool page_cut_before_length(struct tiny_request *request)
+{
+    tiny_write(request, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nab");
+    return false;
+}
+
+static bool page_until_close(struct tiny_request *request)
+{
+    tiny_write(request, "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nab");
+    return false;
+}
+
+static bool page_cut_in_head(struct tiny_request *request)
+{
+    tiny_write(request, "HTTP/1.1 200 OK\r\nContent-");
+    return false;
+}
+
+static bool page_bad_chunk(struct tiny_request *request)
+{
+    tiny_write(request, CHUNKED "2\r\nab\r\nzz\r\n");
+    return false;
+}
+
+static bool page_http09(struct tiny_request *request)
+{
+    tiny_write(request, "hello, world\n");
+    return false;
+}
+
+static bool page_silent(struct tiny_request *request)
+{
+    tiny_wait_for_leave(request);
+    return false;
+}
+
+static bool page_head_only(struct tiny_request *request)
+{
+    tiny_write(request, CHUNKED);
+    tiny_wait_for_leave(request);
+    return false;
+}
+
+static bool page_stalls(struct tiny_request *request)
+{
+    tiny_write(request, CHUNKED "2\r\nab\r\n");
+    tiny_wait_for_leave(request);
+    return false;
+}
+
+/* Never silent for long, never done. */
+static bool page_drips(struct tiny_request *request)
+{
+    const struct timespec pause = {.tv_nsec = 5000000};
+    char byte;
+
+    tiny_write(request, CHUNKED);
+    while (recv(request->fd, &byte, 1, MSG_DONTWAIT) < 0) {
+        tiny_write(request, "1\r\nx\r\n");
+        nanosleep(&pause, NULL); /* the pace of the drip, not a wait for anything */
+    }
+    sem_post(&request->server->peer_left);
+    return false;
+}
+
+static bool page_redirect(struct tiny_request *request)
+{
+    tiny_write(request, "HTTP/1.1 307 Temporary Redirect\r\nLocation: /hello\r\n"
+                        "Content-Length: 4\r\n\r\ngone");
+    return true;
+}
+
+static bool page_retry_seconds(struct tiny_request *request)
+{
+    tiny_write(request, "HTTP/1.1 429 Too Many Requests\r\nRetry-After: 7\r\n"
+                        "Content-Length: 0\r\n\r\n");
+    return true;
+}
+
+static bool page_retry_for_ever(struct tiny_request *request)
+{
+    tiny_write(request, "HTTP/1.1 503 Busy\r\nRetry-After: 99999999999\r\n"
+                        "Content-Length: 0\r\n\r\n");
+    return true;
+}
+
+static bool write_retry_date(struct tiny_request *request, time_t when)
+{
+    char text[256];
+    struct tm utc;
+
+    gmtime_r(&when, &utc);
+    (void)strftime(text, sizeof(text),
+                   "HTTP/1.1 503 Busy\r\nRetry-After: %a, %d %b %Y %H:%M:%S GMT\r\n"
+                   "Content-Length: 0\r\n\r\n",
+                   &utc);
+    tiny_write(request, text);
+    return true;
+}
+
+static bool page_retry_date(struct tiny_request *request)
+{
+    return write_retry_date(request, time(NULL) + 100);
+}
+
+static bool page_retry_past(struct tiny_request *request)
+{
+    return write_retry_date(request, time(NULL) - 100);
+}
+
+static bool page_continue(struct tiny_request *request)
+{
+    tiny_write(request, "HTTP/1.1 100 Continue\r\n\r\n"
+                        "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n");
+    return page_hello(request);
+}
+
+/* Answers with what it was asked. */
+static bool page_echo(struct tiny_request *request)
+{
+    char head[128];
+
+    (void)snprintf(head, sizeof(head), "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n",
+                   request->head.length + request->body.length);
+    tiny_write(request, head);
+    tiny_write(request, request->head.data);
+    tiny_write(request, request->body.data ? request->body.data : "");
+    return true;
+}
+
+/* Begins its answer before it has read the question. */
+static bool page_early(struct tiny_request *request)
+{
+    char size[32];
+
+    tiny_write(request, CHUNKED "5\r\nearly\r\n");
+    if (!tiny_read_body(request))
+        return false;
+    (void)snprintf(size, sizeof(size), "%zx\r\n", request->body.length);
+    tiny_write(request, size);
+    tiny_write(request, request->body.data);
+    tiny_write(request, "\r\n0\r\n\r\n");
+    return true;
+}
+
+static bool page_bodyless(struct tiny_request *request)
+{
+    tiny_write(request, "HTTP/1.1 200 OK\r\nContent-Type: a/b\r\nContent-Length: 10\r\n\r\n");
+    return true;
+}
+
+static bool page_gate(struct tiny_request *request)
+{
+    tiny_wait_at_gate(request);
+    return page_chunked(request);
+}
+
+static bool page_gate_silent(struct tiny_request *request)
+{
+    tiny_wait_at_gate(request);
+    tiny_wait_for_leave(request);
+    return false;
+}
+
+/* Pieces as fast as they are taken. */
+static bool page_flood(struct tiny_request *request)
+{
+    static const char piece[] = "8\r\n12345678\r\n";
+
+    tiny_write(request, CHUNKED);
+    while (send(request->fd, piece, sizeof(piece) - 1, MSG_NOSIGNAL) > 0)
+        ;
+    sem_post(&request->server->peer_left);
+    return false;
+}
+
+/* clang-format off */
+const struct tiny_page http_pages[] = {
+    {"/hello",              page_hello},
+    {"/hello-and-close",    page_hello_and_close},
+    {"/chunked",            page_chunked},
+    {"/cut-in-chunk",       page_cut_in_chunk},
+    {"/cut-between-chunks", page_cut_between_chunks},
+    {"/cut-before-length",  page_cut_before_length},
+    {"/until-close",        page_until_close},
+    {"/cut-in-head",        page_cut_in_head},
+    {"/bad-chunk",          page_bad_chunk},
+    {"/http09",             page_http09},
+    {"/silent",             page_silent},
+    {"/head-only",          page_head_only},
+    {"/stalls",             page_stalls},
+    {"/drips",              page_drips},
+    {"/redirect",           page_redirect},
+    {"/retry-seconds",      page_retry_seconds},
+    {"/retry-for-ever",     page_retry_for_ever},
+    {"/retry-date",         page_retry_date},
+    {"/retry-past",         page_retry_past},
+    {"/continue",           page_continue},
+    {"/echo",               page_echo},
+    {"/early",              page_early},
+    {"/bodyless",           page_bodyless},
+    {"/gate",               page_gate},
+    {"/gate-silent",        page_gate_silent},
+    {"/flood",              page_flood},
+    {NULL, NULL},
+};
+/* clang-format on */

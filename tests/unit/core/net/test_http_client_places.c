@@ -1,0 +1,266 @@
+/*
+ * Where the client goes: names with several addresses, addresses that a guarded call must not reach,
+ * and nowhere.
+ */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka needs the four above. */
+#include <cmocka.h>
+
+#include <dlfcn.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/compiler.h"
+#include "core/base/mem.h"
+#include "tests/unit/core/net/errand.h"
+#include "tests/unit/core/net/http_exchange.h"
+
+/* --- a name server of our own --- */
+
+static sem_t name_asked;
+static sem_t name_known;
+static sem_t name_told;
+
+typedef int getaddrinfo_fn(const char *, const char *, const struct addrinfo *,
+                           struct addrinfo **);
+
+static getaddrinfo_fn *real_getaddrinfo(void)
+{
+    getaddrinfo_fn *real;
+
+    *(void **)&real = dlsym(RTLD_NEXT, "getaddrinfo");
+    return real;
+}
+
+/* Names with several addresses; the test's server has the last one, and nobody the others. */
+static const struct {
+    const char *name;
+    const char *homes[4];
+} many_homes[] = {
+    {"two.test", {"127.0.0.2", "127.0.0.1"}},
+    {"three.test", {"127.0.0.3", "127.0.0.2", "127.0.0.1"}},
+    {"now.test", {"127.0.0.2", "255.255.255.255", "127.0.0.1"}}, /* the second fails at once */
+    {"six.test", {"::1", "127.0.0.1"}},
+    {"all.test", {"::1", "::2", "127.0.0.2", "127.0.0.1"}},
+};
+
+static int give_homes(const char *const homes[4], const char *service,
+                      const struct addrinfo *hints, struct addrinfo **ret_list)
+{
+    struct addrinfo **end = ret_list;
+
+    for (size_t i = 0; i < 4 && homes[i]; i++)
+        if (real_getaddrinfo()(homes[i], service, hints, end) == 0)
+            end = &(*end)->ai_next;
+    return 0;
+}
+
+/* libcurl asks this one: the name "slow.test" is known when the test says so. */
+int getaddrinfo(const char *name, const char *service, const struct addrinfo *hints,
+                struct addrinfo **ret_list)
+{
+    for (size_t i = 0; name && i < COUNT_OF(many_homes); i++)
+        if (strcmp(name, many_homes[i].name) == 0)
+            return give_homes(many_homes[i].homes, service, hints, ret_list);
+    if (!name || strcmp(name, "slow.test") != 0)
+        return real_getaddrinfo()(name, service, hints, ret_list);
+    sem_post(&name_asked);
+    wait_for(&name_known);
+    sem_post(&name_told);
+    return EAI_NONAME;
+}
+
+/* --- places --- */
+
+static void nobody_there_is_an_error_that_names_the_place(void **state)
+{
+    struct exchange exchange;
+    char place[32];
+    int fd;
+    int port = tiny_listen(&fd, 1);
+
+    close(fd);
+    exchange_init(&exchange, *state, "/");
+    (void)snprintf(exchange.url, sizeof(exchange.url), "http://user:secret@127.0.0.1:%d/x",
+                   port);
+    (void)snprintf(place, sizeof(place), " 127.0.0.1:%d:", port);
+    run_exchange(&exchange);
+    assert_int_equal(exchange.rc, ERR_UPSTREAM);
+    assert_int_equal(exchange.heads, 0);
+    assert_non_null(strstr(exchange.error, place));
+    assert_null(strstr(exchange.error, "secret"));
+    exchange_clear(&exchange);
+}
+
+/* libcurl may give the next socket the number of the one it has closed. */
+static void every_address_of_a_name_is_tried(void **state)
+{
+    struct fixture *fixture = *state;
+
+    for (size_t i = 0; i < 3 * COUNT_OF(many_homes); i++) {
+        struct exchange exchange;
+
+        exchange_init(&exchange, fixture, "/");
+        (void)snprintf(exchange.url, sizeof(exchange.url), "http://%s:%d/hello-and-close",
+                       many_homes[i % COUNT_OF(many_homes)].name, fixture->server->port);
+        exchange.request.timeouts.total = LONG / 20;
+        run_exchange(&exchange);
+        assert_string_equal(exchange.error, "");
+        assert_int_equal(exchange.rc, ERR_OK);
+        exchange_clear(&exchange);
+    }
+}
+
+/* F109: what counts is where a name leads when the socket is opened. */
+static void a_guarded_call_reaches_no_address_within(void **state)
+{
+    static const char *const hosts[] = {"127.0.0.1",         "localhost",  "two.test",
+                                        "six.test",          "2130706433", "0x7f.1",
+                                        "[::ffff:127.0.0.1]"};
+    static const struct egress_rules rules = {0};
+    struct fixture *fixture = *state;
+
+    for (size_t i = 0; i < COUNT_OF(hosts); i++) {
+        struct exchange exchange;
+
+        exchange_init(&exchange, fixture, "/");
+        (void)snprintf(exchange.url, sizeof(exchange.url), "http://%s:%d/hello", hosts[i],
+                       fixture->server->port);
+        exchange.request.egress = &rules;
+        run_exchange(&exchange);
+        assert_int_equal(exchange.rc, ERR_UPSTREAM);
+        assert_non_null(strstr(exchange.error, "not one of the public internet"));
+        exchange_clear(&exchange);
+    }
+    assert_int_equal(fixture->server->accepted, 0);
+}
+
+static void a_guarded_call_reaches_what_is_opened(void **state)
+{
+    struct fixture *fixture = *state;
+    AUTO_FREE char *pair = mem_printf("127.0.0.1:%d", fixture->server->port);
+    const char *const pairs[] = {pair};
+    const struct egress_rules rules = {.open = pairs, .open_count = 1};
+    struct exchange exchange;
+
+    exchange_init(&exchange, fixture, "/hello");
+    exchange.request.egress = &rules;
+    run_exchange(&exchange);
+    assert_int_equal(exchange.rc, ERR_OK);
+    exchange_clear(&exchange);
+}
+
+static void a_guarded_call_uses_no_connection_of_a_free_one(void **state)
+{
+    static const struct egress_rules rules = {0};
+    struct fixture *fixture = *state;
+
+    for (int i = 0; i < 2; i++) {
+        struct exchange exchange;
+
+        exchange_init(&exchange, fixture, "/hello");
+        exchange.request.egress = i ? &rules : NULL;
+        run_exchange(&exchange);
+        assert_int_equal(exchange.rc, i ? ERR_UPSTREAM : ERR_OK);
+        exchange_clear(&exchange);
+    }
+    assert_int_equal(fixture->server->accepted, 1);
+}
+
+static void only_http_is_spoken(void **state)
+{
+    static const char *const urls[] = {
+        "file:///etc/passwd",       "ftp://127.0.0.1/x", "gopher://127.0.0.1/", "", "http://",
+        "http://127.0.0.1:99999/x", "http://a b/",
+    };
+
+    for (size_t i = 0; i < COUNT_OF(urls); i++) {
+        struct exchange exchange;
+
+        exchange_init(&exchange, *state, "/");
+        exchange.request.url = urls[i];
+        run_exchange(&exchange);
+        assert_int_equal(exchange.rc, ERR_UPSTREAM);
+        assert_int_equal(exchange.heads + exchange.pieces, 0);
+        exchange_clear(&exchange);
+    }
+}
+
+static void proxies_of_the_environment_are_not_ours(void **state)
+{
+    struct exchange exchange;
+
+    setenv("http_proxy", "http://127.0.0.1:1", 1);
+    setenv("ALL_PROXY", "http://127.0.0.1:1", 1);
+    exchange_init(&exchange, *state, "/hello");
+    run_exchange(&exchange);
+    assert_int_equal(exchange.rc, ERR_OK);
+    exchange_clear(&exchange);
+    unsetenv("http_proxy");
+    unsetenv("ALL_PROXY");
+}
+
+static bool name_was_told(void)
+{
+    int count;
+
+    sem_getvalue(&name_told, &count);
+    return count > 0;
+}
+
+/* Giving up on a name must not wait for the name server. */
+static void a_slow_name_server_keeps_nobody_waiting(void **state)
+{
+    struct exchange exchange;
+
+    exchange_init(&exchange, *state, "/");
+    (void)snprintf(exchange.url, sizeof(exchange.url), "http://slow.test/");
+    on_loop(exchange.loop, start_exchange, &exchange);
+    wait_for(&name_asked);
+    on_loop(exchange.loop, cancel_exchange, &exchange);
+    assert_false(name_was_told());
+    assert_int_equal(exchange.dones, 0);
+
+    exchange.request.timeouts.connect = SHORT;
+    run_exchange(&exchange);
+    assert_int_equal(exchange.rc, ERR_TIMEOUT);
+    assert_false(name_was_told());
+
+    wait_for(&name_asked);
+    sem_post(&name_known);
+    sem_post(&name_known);
+    wait_for(&name_told);
+    wait_for(&name_told);
+    exchange_clear(&exchange);
+}
+
+static int know_names(void **state)
+{
+    sem_init(&name_asked, 0, 0);
+    sem_init(&name_known, 0, 0);
+    sem_init(&name_told, 0, 0);
+    return start_client(state);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        client_test(nobody_there_is_an_error_that_names_the_place),
+        client_test(every_address_of_a_name_is_tried),
+        client_test(a_guarded_call_reaches_no_address_within),
+        client_test(a_guarded_call_reaches_what_is_opened),
+        client_test(a_guarded_call_uses_no_connection_of_a_free_one),
+        client_test(only_http_is_spoken),
+        client_test(proxies_of_the_environment_are_not_ours),
+        client_test(a_slow_name_server_keeps_nobody_waiting),
+    };
+
+    return cmocka_run_group_tests(tests, know_names, end_client);
+}
