@@ -13,28 +13,6 @@
 #define SECRET_LIMIT  ((size_t)8192)
 #define ALLOWED_LIMIT ((size_t)1024)
 
-/* A misspelt limit must not pass as none. */
-static enum err_code check_keys(const json_t *object, const char *path,
-                                const char *const *known, struct err *err)
-{
-    const char *key;
-    json_t *value;
-
-    json_object_foreach ((json_t *)(uintptr_t)object, key, value) {
-        size_t i = 0;
-
-        while (known[i] && strcmp(known[i], key) != 0)
-            i++;
-        if (!known[i]) {
-            struct param_path at = param_key(path, key);
-
-            return err_invalid(err, "unknown_parameter", at.text, "Unknown parameter: '%s'.",
-                               at.text);
-        }
-    }
-    return ERR_OK;
-}
-
 static enum err_code check_names(const json_t *names, const char *path, struct err *err)
 {
     size_t i;
@@ -62,7 +40,7 @@ static enum err_code check_filter(const json_t *filter, const char *path, struct
 
     if (!json_is_object(filter))
         return param_wrong_type(err, path, "an object", filter);
-    rc = check_keys(filter, path, known, err);
+    rc = param_unknown_ours(filter, path, known, err);
     if (!rc)
         rc = param_bool(filter, path, "read_only", &read_only, err);
     if (!rc)
@@ -99,7 +77,7 @@ static enum err_code check_approval(const json_t *tool, const char *path, struct
         return param_enum(tool, path, "require_approval", PARAM_OPTIONAL, words, &word, err);
     if (!json_is_object(approval))
         return param_wrong_type(err, at.text, "one of a string or an object", approval);
-    rc = check_keys(approval, at.text, words, err);
+    rc = param_unknown_ours(approval, at.text, words, err);
     for (size_t i = 0; !rc && words[i]; i++) {
         const json_t *filter = json_object_get(approval, words[i]);
 
@@ -182,13 +160,31 @@ static enum err_code check_wishes(const json_t *tool, const char *path, struct e
     return rc;
 }
 
+/* OpenAI's, and `runnel`. */
+static const char *const known_keys[] = {"allowed_callers",
+                                         "allowed_tools",
+                                         "authorization",
+                                         "connector_id",
+                                         "defer_loading",
+                                         "headers",
+                                         "require_approval",
+                                         "runnel",
+                                         "server_label",
+                                         "server_description",
+                                         "server_url",
+                                         "type",
+                                         NULL};
+
+/* Unknown members are refused whatever is done with them elsewhere: a misspelt limit must not pass as
+ * none. */
 enum err_code mcp_tool_check(const json_t *tool, const char *path, size_t label_limit,
                              struct err *err)
 {
     const char *text = NULL;
-    enum err_code rc =
-        param_string(tool, path, "server_label", PARAM_REQUIRED, label_limit, &text, err);
+    enum err_code rc = param_unknown_ours(tool, path, known_keys, err);
 
+    if (!rc)
+        rc = param_string(tool, path, "server_label", PARAM_REQUIRED, label_limit, &text, err);
     if (!rc)
         rc = param_string(tool, path, "server_url", PARAM_OPTIONAL, 0, &text, err);
     if (!rc)

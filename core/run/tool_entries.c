@@ -227,7 +227,8 @@ static enum err_code add_url(struct tool_set *set, json_t *entry, size_t index, 
     (void)snprintf(param, sizeof(param), "tools[%zu].server_url", index);
     if (egress_url_check(url, &why))
         return err_invalid(err, "invalid_value", param,
-                           "Invalid '%s': %s, or be 'builtin:<group>'.", param, why.text);
+                           "Invalid '%s': %s. A group of this server is 'builtin:<group>'.",
+                           param, why.text);
     return add_server(set, entry, index, NULL, err);
 }
 

@@ -228,6 +228,30 @@ def test_F13_typing_errors_are_refused(http, runnel, param, code, message):
     assert nested.status_code == 400 and nested.json()["error"]["param"] == f"thread.{param}"
 
 
+@pytest.mark.parametrize("typo, code, message", [
+    ({"allowedtools": ["text"]}, "unknown_parameter",
+     "Unknown parameter: 'tools[0].allowedtools'. Did you mean 'tools[0].allowed_tools'?"),
+    ({"require_aproval": "always"}, "unknown_parameter",
+     "Unknown parameter: 'tools[0].require_aproval'. Did you mean 'tools[0].require_approval'?"),
+    ({"readonly": True}, "unknown_parameter", "Unknown parameter: 'tools[0].readonly'.")])
+def test_F13_a_misspelt_limit_of_an_entry_is_not_taken_for_none(http, upstream, typo, code, message):
+    """Whatever is done with unknown parameters elsewhere."""
+    assistant = http.post("/v1/assistants", json={"model": "demo"}).json()["id"]
+    thread = http.post("/v1/threads", json={}).json()["id"]
+    body = {"tools": [{**BASIC, **typo}]}
+    for path, more in [("/v1/responses", {"model": "demo", "input": "go"}),
+                       ("/v1/responses/input_tokens", {"model": "demo", "input": "go"}),
+                       ("/v1/assistants", {"model": "demo"}), (f"/v1/assistants/{assistant}", {}),
+                       (f"/v1/threads/{thread}/runs", {"assistant_id": assistant}),
+                       ("/v1/threads/runs", {"assistant_id": assistant})]:
+        answer = http.post(path, json={**body, **more})
+        assert answer.status_code == 400, path
+        error = answer.json()["error"]
+        (key,) = typo
+        assert (error["param"], error["code"], error["message"]) == (f"tools[0].{key}", code, message), path
+    assert upstream.chats() == []
+
+
 def test_an_assistant_has_no_context_for_all_runs(http):
     answer = http.post("/v1/assistants", json={"model": "demo", "runnel": {"context": {}}})
     assert answer.status_code == 400

@@ -605,6 +605,7 @@ def test_a_url_must_be_one_of_the_web(client, mcp, url, words):
     ({"allowed_tools": [7]}, "allowed_tools[0]", "invalid_type"),
     ({"allowed_tools": {"tool_name": []}}, "allowed_tools.tool_name", "unknown_parameter"),
     ({"allowed_tools": {"read_only": "yes"}}, "allowed_tools.read_only", "invalid_type"),
+    ({"allowed_tool": ["echo"]}, "allowed_tool", "unknown_parameter"),
     ({"require_approval": "allways"}, "require_approval", "invalid_value"),
     ({"require_approval": {"alwayss": {}}}, "require_approval.alwayss", "unknown_parameter"),
 ])
