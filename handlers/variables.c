@@ -137,16 +137,26 @@ static void add_filter(struct buf *text, const struct variable_query *query)
         buf_add_char(text, ')');
 }
 
+/* In one line: whatever a description says, it cannot look like another variable. */
+static void add_line(struct buf *text, const char *words)
+{
+    for (; *words; words++)
+        buf_add_char(text, (unsigned char)*words < ' ' || *words == 0x7f ? ' ' : *words);
+}
+
 static void add_variable(struct buf *text, const struct variable *variable)
 {
     const json_t *tag;
     size_t i;
 
-    buf_addf(text, "\n- %s\n  - Type: %s; Len: %lld\n  - Desc: %s\n  - Tags: [", variable->name,
-             variable_type_name(variable->type), (long long)variable->length,
-             variable->description ? variable->description : "N/A");
-    json_array_foreach (variable->tags, i, tag)
-        buf_addf(text, "%s%s", i ? ", " : "", json_string_value(tag));
+    buf_addf(text, "\n- %s\n  - Type: %s; Len: %lld\n  - Desc: ", variable->name,
+             variable_type_name(variable->type), (long long)variable->length);
+    add_line(text, variable->description ? variable->description : "N/A");
+    buf_add_text(text, "\n  - Tags: [");
+    json_array_foreach (variable->tags, i, tag) {
+        buf_add_text(text, i ? ", " : "");
+        add_line(text, json_string_value(tag));
+    }
     buf_add_text(text, "]");
 }
 
@@ -313,11 +323,8 @@ static enum err_code read_var(struct tool_call *call, struct tool_result *ret_re
         make_rule(&rule, &access, &variable);
     else if (!rc && is_skill(name))
         rc = read_skill(call, name, &variable, err);
-    else if (!rc && variable_is_message(name))
-        rc = message_cache_get(access.messages, name, &variable, err);
     else if (!rc)
-        rc = access.ops->get(&access, tool_call_project(call), name, VARIABLE_READ, &variable,
-                             err);
+        rc = tool_call_read_variable(call, &access, name, &variable, err);
     if (rc)
         return rc;
     part = variable_slice(variable.value, start, length ? length : SIZE_MAX);

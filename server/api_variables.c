@@ -164,13 +164,17 @@ static enum err_code answer_one(struct request *request, const struct place *pla
 static enum err_code read_query(const struct request *request, struct variable_query *query,
                                 struct err *err)
 {
+    static const char *const known[] = {"limit",  "order", "after", "type",
+                                        "search", "tag",   NULL};
     struct page page;
-    enum err_code rc =
-        param_page_parse(request_query(request, "limit"), request_query(request, "order"), NULL,
-                         NULL, &page, err);
+    enum err_code rc = param_query_unknown(request, known, err);
 
     if (!rc)
-        rc = query_type(request, &query->type, err);
+        rc = param_page_parse(request_query(request, "limit"), request_query(request, "order"),
+                              NULL, NULL, &page, err);
+    if (rc)
+        return rc;
+    rc = query_type(request, &query->type, err);
     query->search = request_query(request, "search");
     query->tag = request_query(request, "tag");
     query->after = request_query(request, "after");
@@ -216,7 +220,7 @@ enum err_code api_variable_create(struct request *request, struct err *err)
     enum err_code rc = find_place(request, &place, err);
 
     if (!rc)
-        rc = param_unknown(body, "", known, err);
+        rc = param_unknown_ours(body, "", known, err);
     if (!rc)
         rc = variable_param_name(body, "", &change.name, err);
     if (!rc)
@@ -239,7 +243,7 @@ enum err_code api_variable_modify(struct request *request, struct err *err)
     enum err_code rc = find_place(request, &place, err);
 
     if (!rc)
-        rc = param_unknown(body, "", known, err);
+        rc = param_unknown_ours(body, "", known, err);
     if (!rc)
         rc = read_change(body, &change, &keep, err);
     change.name = place.name;
@@ -251,10 +255,13 @@ enum err_code api_variable_modify(struct request *request, struct err *err)
 
 enum err_code api_variable_get(struct request *request, struct err *err)
 {
+    static const char *const known[] = {"start", "length", NULL};
     struct place place;
     size_t start = 0, length = SIZE_MAX;
     enum err_code rc = find_place(request, &place, err);
 
+    if (!rc)
+        rc = param_query_unknown(request, known, err);
     if (!rc)
         rc = query_count(request, "start", &start, err);
     if (!rc)
@@ -293,11 +300,14 @@ enum err_code api_variable_delete(struct request *request, struct err *err)
 
 enum err_code api_variable_clear(struct request *request, struct err *err)
 {
+    static const char *const known[] = {"type", NULL};
     json_auto_t *removed = NULL;
     const char *type = NULL;
     struct place place;
     enum err_code rc = find_place(request, &place, err);
 
+    if (!rc)
+        rc = param_query_unknown(request, known, err);
     if (!rc)
         rc = query_type(request, &type, err);
     if (!rc)

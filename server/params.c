@@ -567,6 +567,18 @@ enum err_code param_unknown_ours(const json_t *object, const char *path,
     return ERR_OK;
 }
 
+enum err_code param_query_unknown(const struct request *request, const char *const *known,
+                                  struct err *err)
+{
+    const char *name;
+
+    for (size_t n = 0; (name = request_query_name(request, n)); n++) {
+        if (!contains(known, name))
+            return unknown(err, "", name, known);
+    }
+    return ERR_OK;
+}
+
 /* ---- Ids ---- */
 
 /* What can be an id of anything; the rest must not reach the database. */

@@ -110,11 +110,15 @@ enum err_code param_unknown(const json_t *object, const char *path, const char *
 enum err_code param_unknown_ours(const json_t *object, const char *path,
                                  const char *const *known, struct err *err) MUST_CHECK;
 
+struct request;
+/* The same of the query, for what must not do more than was meant because a filter is misspelt. */
+enum err_code param_query_unknown(const struct request *request, const char *const *known,
+                                  struct err *err) MUST_CHECK;
+
 /* limit, order, after, before from the query; NULL for each that is absent. */
 enum err_code param_page_parse(const char *limit, const char *order, const char *after,
                                const char *before, struct page *ret_page,
                                struct err *err) MUST_CHECK;
-struct request;
 enum err_code param_page(const struct request *request, struct page *ret_page,
                          struct err *err) MUST_CHECK;
 

@@ -91,6 +91,11 @@ const char *request_param(const struct request *request, const char *name)
     return route_match_param(&request->match, name);
 }
 
+const char *request_query_name(const struct request *request, size_t n)
+{
+    return uri_query_name(&request->uri, n);
+}
+
 const char *request_query(const struct request *request, const char *name)
 {
     return uri_query(&request->uri, name);

@@ -52,6 +52,9 @@ const char *request_target(const struct request *request);
 /* A parameter of the path, such as "thread" in /v1/threads/{thread}. Never NULL. */
 const char *request_param(const struct request *request, const char *name);
 
+/* The name of the query parameter number n, decoded; NULL beyond the last. */
+const char *request_query_name(const struct request *request, size_t n);
+
 /* A query parameter, decoded; NULL when absent. */
 const char *request_query(const struct request *request, const char *name);
 

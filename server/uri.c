@@ -150,6 +150,11 @@ const char *uri_rest(struct uri *uri, size_t first)
     return uri->joined;
 }
 
+const char *uri_query_name(const struct uri *uri, size_t n)
+{
+    return n < uri->query_count ? uri->query[n].name : NULL;
+}
+
 const char *uri_query(const struct uri *uri, const char *name)
 {
     for (size_t i = 0; i < uri->query_count; i++)

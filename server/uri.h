@@ -39,6 +39,9 @@ void uri_clear(struct uri *uri);
 /* The segments from `first` on, joined by slashes; lives as long as the uri. */
 const char *uri_rest(struct uri *uri, size_t first);
 
+/* The name of the query parameter number n, as it was given; NULL beyond the last. */
+const char *uri_query_name(const struct uri *uri, size_t n);
+
 /* The first query parameter of that name, or NULL. */
 const char *uri_query(const struct uri *uri, const char *name);
 

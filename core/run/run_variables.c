@@ -229,11 +229,7 @@ static enum err_code find_variable(void *arg, const char *name, struct variable 
         return rc;
     if (tool_call_cancelled(call))
         return err_set(err, ERR_CANCELLED, "cancelled");
-    if (variable_is_message(name))
-        rc = message_cache_get(access.messages, name, ret_variable, err);
-    else
-        rc = access.ops->get(&access, tool_call_project(call), name, VARIABLE_READ,
-                             ret_variable, err);
+    rc = tool_call_read_variable(call, &access, name, ret_variable, err);
     if (rc == ERR_NOT_FOUND)
         add_available(call, &access, err);
     return rc;

@@ -18,15 +18,24 @@ static size_t limit_of(const json_t *settings, const json_t *args, size_t fallba
     return general > 0 && fallback == CUT_DEFAULT_LIMIT ? (size_t)general : fallback;
 }
 
+/* Whole characters, as with `limit`: models write 3.0, too. */
+static size_t begin_of(const json_t *args)
+{
+    double begin = json_number_value(json_object_get(args, "begin"));
+
+    if (!(begin >= 1))
+        return 0;
+    return begin < (double)CUT_NO_LIMIT ? (size_t)begin : CUT_NO_LIMIT;
+}
+
 struct cut_rule cut_rule(const json_t *settings, const json_t *args, size_t fallback)
 {
     const json_t *truncation = json_object_get(settings, "truncation");
     const json_t *rules = json_object_get(settings, "rules");
-    json_int_t begin = json_get_int(args, "begin", 0);
 
     return (struct cut_rule){
         .limit = limit_of(settings, args, fallback),
-        .begin = begin > 0 ? (size_t)begin : 0,
+        .begin = begin_of(args),
         .head_only = strcmp(json_get_string(truncation, "mode", ""), "head") == 0,
         .chinese = strcmp(json_get_string(rules, "language", ""), "zh") == 0,
     };

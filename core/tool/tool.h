@@ -235,6 +235,13 @@ enum err_code tool_call_variables(const struct tool_call *call,
                                   struct variable_access *ret_access,
                                   struct err *err) MUST_CHECK;
 
+/* One of them by its name: a long message of the run's history, or else what was written; blocks.
+ * ERR_NOT_FOUND is "Variable 'X' not found." */
+enum err_code tool_call_read_variable(const struct tool_call *call,
+                                      const struct variable_access *access, const char *name,
+                                      struct variable *ret_variable,
+                                      struct err *err) MUST_CHECK;
+
 /* The skills of the run, as skill.h has them. Borrowed; never NULL. */
 const json_t *tool_call_skills(const struct tool_call *call);
 /* The instructions of one of them. Blocks. The caller frees *ret_prompt. */

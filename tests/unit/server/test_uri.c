@@ -48,6 +48,8 @@ static void queries_are_decoded_like_forms(void **state)
     assert_string_equal(uri_query(&uri, "b"), "");
     assert_string_equal(uri_query(&uri, "c"), "");
     assert_null(uri_query(&uri, "d"));
+    assert_string_equal(uri_query_name(&uri, 0), "a");
+    assert_null(uri_query_name(&uri, uri.query_count));
     assert_true(uri_query_has(&uri, "include", "one"));
     assert_true(uri_query_has(&uri, "include", "two"));
     assert_false(uri_query_has(&uri, "include", "three"));

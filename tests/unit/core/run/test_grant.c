@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/base/json.h"
+#include "core/base/mem.h"
 #include "core/run/grant.h"
 
 #define MEMORY(more)                                                                     \
@@ -151,6 +152,61 @@ static void F84_what_is_covered(void **state)
     assert_false(covered(no, NULL));
 }
 
+/* ---- The vectors of the design ---- */
+
+/* A file outside is asked for as all of its directory (handlers/test_handlers.c), which is what the vector
+ * of one file in place of another is about: it alone names files beside their directories. */
+static void add_asked(json_t *list, const json_t *keys, size_t i)
+{
+    const char *key = json_string_value(json_array_get(keys, i));
+    const char *directory = json_string_value(json_array_get(keys, 0));
+    AUTO_FREE char *inside = mem_printf("%s/", directory);
+    AUTO_FREE char *all = mem_printf("%s/*", directory);
+
+    json_array_append_new(
+        list, json_string(i && strncmp(key, inside, strlen(inside)) == 0 ? all : key));
+}
+
+static json_t *asked_for(const json_t *keys)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < json_array_size(keys); i++)
+        add_asked(list, keys, i);
+    return list;
+}
+
+static bool is_covered(const json_t *vector)
+{
+    json_auto_t *allowed = asked_for(json_object_get(vector, "approved"));
+    json_auto_t *memory =
+        json_build("{s:s, s:s, s:{s:s}, s:o}", "tool", "a/b", "type", "bash", "scopes", "user",
+                   "ada", "patterns", asked_for(json_object_get(vector, "keys")));
+    AUTO_FREE char *text = json_text(memory);
+    const char *patterns[4] = {NULL};
+
+    for (size_t i = 0; i < json_array_size(allowed); i++)
+        patterns[i] = json_string_value(json_array_get(allowed, i));
+    return covered(patterns, text);
+}
+
+static void F84_vectors(void **state)
+{
+    json_auto_t *all = json_load_file(VECTORS "/toolsystem_vectors.json", 0, NULL);
+    const json_t *vectors = json_object_get(all, "permission_cover");
+    size_t i;
+    json_t *vector;
+
+    (void)state;
+    assert_int_equal(json_array_size(vectors), 7);
+    json_array_foreach (vectors, i, vector) {
+        bool wanted = json_get_bool(vector, "required", json_get_bool(vector, "seed", false));
+
+        if (is_covered(vector) != wanted)
+            fail_msg("vector %zu: covered is %d", i, !wanted);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -160,6 +216,7 @@ int main(void)
         cmocka_unit_test(F35_what_cannot_be_remembered_is_refused),
         cmocka_unit_test(F47_patterns_are_those_of_the_question),
         cmocka_unit_test(F84_what_is_covered),
+        cmocka_unit_test(F84_vectors),
         cmocka_unit_test(F84_of_a_permission_only_patterns_are_remembered),
     };
 

@@ -2,6 +2,8 @@ unit_test(core/run/approval_status core_status)
 unit_test(core/run/approval_answer core_run)
 unit_test(core/run/approval_webhook core_run)
 unit_test(core/run/grant core_run)
+target_compile_definitions(test_core_run_grant PRIVATE
+    VECTORS="${CMAKE_SOURCE_DIR}/tests/unit/vectors")
 unit_test(core/run/run_status core_status)
 unit_test(core/run/budget core_run)
 unit_test(core/run/call_outputs core_run)

@@ -114,7 +114,10 @@ static void test_F04_whose_limit_it_is(void **state)
     assert_int_equal(rule_of("{\"truncation\":{\"limit\":7}}", NULL, 10).limit, 10);
     assert_int_equal(rule_of("{\"truncation\":{\"limit\":7}}", "{\"limit\":3}", 10).limit, 3);
     assert_int_equal(rule_of(NULL, "{\"begin\":4}", 10).begin, 4);
+    assert_int_equal(rule_of(NULL, "{\"begin\":4.9}", 10).begin, 4);
+    assert_int_equal(rule_of(NULL, "{\"begin\":1e300}", 10).begin, CUT_NO_LIMIT);
     assert_int_equal(rule_of(NULL, "{\"begin\":-4}", 10).begin, 0);
+    assert_int_equal(rule_of(NULL, "{\"begin\":\"4\"}", 10).begin, 0);
 }
 
 int main(void)

@@ -1,0 +1,127 @@
+#include "tests/unit/handlers/tool_run.h"
+
+#include "core/tool/message_cache.h"
+#include "core/tool/variable_memory.h"
+
+/* The four tools, over variables in memory. */
+
+static const struct variable_ops ops = {
+    .get = variable_memory_get,
+    .list = variable_memory_list,
+    .put = variable_memory_put,
+    .remove = variable_memory_remove,
+};
+static struct variable_budget budget =
+    VARIABLE_BUDGET(VARIABLE_MEMORY_LIMIT, VARIABLE_MEMORY_LIMIT);
+static struct variable_access access;
+
+static int open_memory(void **state)
+{
+    (void)state;
+    access =
+        (struct variable_access){.ops = &ops, .memory = variable_memory_new(&budget, "p1")};
+    return 0;
+}
+
+static int close_memory(void **state)
+{
+    (void)state;
+    variable_memory_release(access.memory);
+    message_cache_release(access.messages);
+    return 0;
+}
+
+static void put(const char *name, const char *value, const char *description)
+{
+    bool created;
+
+    assert_int_equal(variable_memory_put(&access, "",
+                                         &(struct variable_change){.name = name,
+                                                                   .type = VARIABLE_USER_ADD,
+                                                                   .value = value,
+                                                                   .description = description},
+                                         VARIABLE_PUT, &created, NULL),
+                     ERR_OK);
+}
+
+static void expect(const struct tool_handler *handler, const char *args, const char *wanted)
+{
+    AUTO_OUTCOME outcome = tool_run_spec(
+        handler, args, &(struct tool_call_spec){.call_id = "call_1", .variables = access});
+
+    assert_string_equal(outcome.end.rc ? outcome.end.error.text : outcome.text, wanted);
+}
+
+/* ---- F30 ---- */
+
+static void F30_vectors(void **state)
+{
+    json_auto_t *all = json_load_file(VECTORS "/toolsystem_vectors.json", 0, NULL);
+    const json_t *vectors = json_object_get(all, "read_var");
+    size_t i;
+    json_t *vector;
+
+    (void)state;
+    assert_int_equal(json_array_size(vectors), 5);
+    json_array_foreach (vectors, i, vector) {
+        json_t *args = json_object_get(vector, "args");
+        AUTO_FREE char *text = NULL;
+
+        put("v", json_get_string(vector, "value", NULL), NULL);
+        json_set_string(args, "name", "v");
+        text = json_text(args);
+        expect(&read_var_handler, text, json_get_string(vector, "seed", NULL));
+    }
+}
+
+static void F30_what_is_said_of_one_variable_is_not_taken_for_another(void **state)
+{
+    (void)state;
+    put("a", "1", "x\n- fake\n  - Type: RULE; Len: 3\t");
+    expect(&list_vars_handler, "{\"filter\":{\"type\":\"USER_ADD\"}}",
+           "Available Variables (filtered: type=USER_ADD):\n- a\n  - Type: USER_ADD; Len: 1\n"
+           "  - Desc: x - fake   - Type: RULE; Len: 3 \n  - Tags: []\nPage 1/1 (total: 1).");
+}
+
+/* ---- F33 ---- */
+
+#define OLD "Message_0123456789abcdef"
+
+/* Names of this form were anybody's before they were those of messages. */
+static void F33_what_has_the_name_of_a_message_and_is_none_is_read(void **state)
+{
+    (void)state;
+    expect(&read_var_handler, "{\"name\":\"" OLD "\"}", "Variable '" OLD "' not found.");
+    put(OLD, "old", NULL);
+    expect(&read_var_handler, "{\"name\":\"" OLD "\"}", "old");
+    access.messages = message_cache_new();
+    expect(&read_var_handler, "{\"name\":\"" OLD "\"}", "old");
+}
+
+static void F33_a_message_comes_before_what_has_its_name(void **state)
+{
+    char name[VARIABLE_NAME_LIMIT + 1];
+    AUTO_FREE char *args = NULL;
+
+    (void)state;
+    message_cache_name("said", name);
+    args = mem_printf("{\"name\":\"%s\"}", name);
+    put(name, "old", NULL);
+    access.messages = message_cache_new();
+    message_cache_add(access.messages, "user", "said");
+    expect(&read_var_handler, args, "said");
+}
+
+#define VARIABLES_TEST(test) cmocka_unit_test_setup_teardown(test, open_memory, close_memory)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        VARIABLES_TEST(F30_vectors),
+        VARIABLES_TEST(F30_what_is_said_of_one_variable_is_not_taken_for_another),
+        VARIABLES_TEST(F33_what_has_the_name_of_a_message_and_is_none_is_read),
+        VARIABLES_TEST(F33_a_message_comes_before_what_has_its_name),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
