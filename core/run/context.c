@@ -372,11 +372,34 @@ static bool is_users(const struct item_row *item)
     return type_is(item, "message") && strcmp(item->role, "user") == 0;
 }
 
+/* What a client sends beside the user's words. */
+static bool is_said(const struct item_row *item)
+{
+    return is_divide(item) || (item->input && is_output(item));
+}
+
+static bool has_output(const struct item_row *const *items, size_t begin, size_t end)
+{
+    while (begin < end && !is_output(items[begin]))
+        begin++;
+    return begin < end;
+}
+
 size_t context_past(const struct item_row *const *items, size_t count)
 {
-    while (count && !is_users(items[count - 1]))
-        count--;
-    return count;
+    size_t users = count, begin, end;
+
+    while (users && !is_users(items[users - 1]))
+        users--;
+    for (begin = users; begin && is_said(items[begin - 1]); begin--)
+        ;
+    for (end = users; end < count && is_said(items[end]); end++)
+        ;
+    if (!has_output(items, begin, end))
+        return users;
+    while (begin && !is_divide(items[begin - 1]))
+        begin--;
+    return begin;
 }
 
 size_t context_stretch(const struct item_row *const *items, size_t first, size_t past)
@@ -436,15 +459,27 @@ static void keep_item(struct story *story, const struct item_row **kept, size_t 
     story->count++;
 }
 
-/* Where an item belongs: at the end, but for calls of a turn whose answer was shown before them
- * (what final tools said). */
+/* `later` was sent in one request with `message`, after it, and answers what came before both. */
+static bool answers_before(const struct item_row *later, const struct item_row *message)
+{
+    return later->input && is_output(later) && message->input && is_divide(message) &&
+           type_is(message, "message") && strcmp(message->run_id, later->run_id) == 0;
+}
+
+/* `later` is of a turn whose answer was shown before it: what final tools said. */
+static bool was_asked_before(const struct item_row *later, const struct item_row *shown)
+{
+    return !later->input && !shown->input && shown->turn > later->turn &&
+           strcmp(shown->run_id, later->run_id) == 0;
+}
+
+/* Where an item belongs: at the end, but for what belongs to a turn before. */
 static size_t place_of(const struct story *story, const struct item_row *item)
 {
     size_t at = story->count;
 
-    while (!item->input && at && !story->items[at - 1]->input &&
-           story->items[at - 1]->turn > item->turn &&
-           strcmp(story->items[at - 1]->run_id, item->run_id) == 0)
+    while (at && (was_asked_before(item, story->items[at - 1]) ||
+                  answers_before(item, story->items[at - 1])))
         at--;
     return at;
 }

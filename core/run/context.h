@@ -19,7 +19,8 @@
  *
  * In compact form all that lies between two messages of the user is one message of the assistant, if
  * calls are among it: the hint and the flow of chain_log.h. What comes after the last one is sent as
- * it is; and nobody's text but ours has the marks of a log.
+ * it is, and so are calls whose outputs the client has sent along with it; and nobody's text but ours
+ * has the marks of a log.
  */
 
 /* How turns that are over are sent to the model. */
@@ -46,7 +47,8 @@ json_t *context_request(const char *run_id, const json_t *config, const struct t
 json_t *context_messages(const char *instructions, const struct item_row *const *items,
                          size_t count);
 
-/* In compact form: how many items come before the end of the user's last message, where turns are over;
+/* In compact form: how many items come before the end of the user's last message, where turns are over,
+ * or before the calls whose outputs the client has sent with it, which nobody has read;
  * and where a stretch of them ends that is told as one message (`first`, where none begins). */
 size_t context_past(const struct item_row *const *items, size_t count);
 size_t context_stretch(const struct item_row *const *items, size_t first, size_t past);

@@ -324,6 +324,33 @@ def test_F68_answers_of_the_client_belong_to_the_turn_that_goes_on(client, upstr
     assert "get_weather" in assistant_text(chat)[0] and "\n\nsun\n```\n\nSunny." in assistant_text(chat)[0]
 
 
+@pytest.mark.parametrize("place", [0, 1])
+def test_F68_answers_of_the_client_that_come_with_words_are_read_whole(client, upstream, place):
+    """The log of a turn that is over has only the beginning of a result: nobody has read this one."""
+    asked = {"model": "demo", "tools": [{"type": "function", **WEATHER["function"]}, TEST], "extra_body": COMPACT}
+    long = "sun " * 500
+    upstream.script({"times": 1, "answer": {"tool_calls": [slow(7, "slept"), call(city="Rome")]}},
+                    {"times": 1, "answer": {"tool_calls": [call("get_weather", 2, city="Bonn")]}},
+                    {"answer": {"text": "ok"}})
+    first = client.responses.create(input="weather", **asked)
+    words = {"role": "user", "content": "Be brief."}
+    answer = {"type": "function_call_output", "call_id": "call_1", "output": long}
+    second = client.responses.create(previous_response_id=first.id, **asked,
+                                     input=[words, answer] if place == 0 else [answer, words])
+    read = upstream.chats()[-1]
+    assert roles(read) == ["user", "assistant", "tool", "tool", "user"]
+    assert [m["content"] for m in read["messages"] if m["role"] == "tool"] == ["slept", long]
+    # What was sent stays as it was while the turn goes on, and becomes a log when it is over.
+    third = client.responses.create(previous_response_id=second.id, **asked, input=[
+        {"type": "function_call_output", "call_id": "call_2", "output": "rain"}])
+    chat = upstream.chats()[-1]
+    assert chat["messages"][:-2] == read["messages"] and roles(chat)[5:] == ["assistant", "tool"]
+    client.responses.create(previous_response_id=third.id, input="thanks", **asked)
+    chat = upstream.chats()[-1]
+    assert roles(chat) == ["user", "assistant", "user", "assistant", "user"]
+    assert long not in str(chat["messages"]) and "sun sun" in assistant_text(chat)[0]
+
+
 def test_F68_of_a_thread_by_setting(start_server, upstream):
     server = start_server(history="compact")
     client = server.sdk().copy()
