@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "core/base/mem.h"
 #include "server/api.h"
 #include "server/config.h"
 #include "server/cors.h"
@@ -61,8 +62,10 @@ enum err_code api_response_connect(struct request *request, struct err *err)
         .upgrade = request_header(request, "upgrade"),
         .version = request_header(request, "sec-websocket-version"),
         .key = request_header(request, "sec-websocket-key"),
+        .protocols = request_header(request, "sec-websocket-protocol"),
     };
     char accept[WS_ACCEPT_SIZE];
+    AUTO_FREE char *protocol = ws_handshake_protocol(&handshake);
     enum err_code rc;
 
     if (strcmp(request_method(request), "GET") != 0 || !ws_handshake_asked(&handshake))
@@ -75,6 +78,8 @@ enum err_code api_response_connect(struct request *request, struct err *err)
         return err_set(err, ERR_UPSTREAM,
                        "The server is shutting down. Please retry your request.");
     }
+    if (protocol)
+        request_set_header(request, "Sec-WebSocket-Protocol", protocol);
     session_open(request, accept);
     return ERR_OK;
 }

@@ -7,8 +7,9 @@
 #define MAX_AGE "600" /* seconds that a browser may remember the answer */
 
 /* Headers of ours that a page may read; the rest of them every page may. */
-#define EXPOSED \
-    "x-request-id, openai-processing-ms, openai-version, retry-after, x-should-retry"
+#define EXPOSED                                                                  \
+    "x-request-id, openai-processing-ms, openai-version, openai-poll-after-ms, " \
+    "retry-after, x-should-retry"
 
 bool cors_allows(const char *setting, const char *origin)
 {

@@ -106,6 +106,7 @@ struct request {
     char *target;       /* as it stood on the request line */
     const char *method; /* libmicrohttpd's */
     const char *version;
+    char *authorization; /* of a handshake; NULL until somebody asks */
     struct uri uri;
     struct route_match match;
     struct hygiene_report head;

@@ -17,6 +17,7 @@
 #include "server/sse.h"
 #include "server/wait.h"
 #include "server/websocket.h"
+#include "server/ws_handshake.h"
 
 #define API_VERSION "2020-10-01" /* the header openai-version, as their servers send it */
 #define RETRY_AFTER "1"          /* seconds, with answers that another try may change */
@@ -51,6 +52,7 @@ void request_free(struct request *request)
     free(request->failure);
     free(request->target);
     free(request->answer);
+    free(request->authorization);
     free(request);
 }
 
@@ -114,6 +116,21 @@ bool request_query_has(const struct request *request, const char *name, const ch
 const char *request_header(const struct request *request, const char *name)
 {
     return MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name);
+}
+
+const char *request_authorization(struct request *request)
+{
+    const char *given = request_header(request, "authorization");
+    const struct ws_handshake handshake = {
+        .upgrade = request_header(request, "upgrade"),
+        .protocols = request_header(request, "sec-websocket-protocol"),
+    };
+
+    if (given || !ws_handshake_asked(&handshake))
+        return given;
+    if (!request->authorization)
+        request->authorization = ws_handshake_bearer(&handshake);
+    return request->authorization;
 }
 
 json_t *request_json(const struct request *request)

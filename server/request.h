@@ -67,6 +67,9 @@ bool request_query_has(const struct request *request, const char *name, const ch
 /* A header; NULL when absent. */
 const char *request_header(const struct request *request, const char *name);
 
+/* "Bearer KEY": its header, or what a WebSocket handshake has in its place; NULL when absent. */
+const char *request_authorization(struct request *request);
+
 /* The body: an object. For a body that was absent where the route allows that: an empty object.
  * Only to be read; whoever keeps part of it takes a reference and does not change it. */
 json_t *request_json(const struct request *request);

@@ -75,6 +75,30 @@ static bool check_host(struct request *request)
     return false;
 }
 
+/* GET neither changes anything nor has the model asked. */
+static bool only_reads(const char *method)
+{
+    return strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0 ||
+           strcmp(method, "OPTIONS") == 0;
+}
+
+/* Nor does a page need to know a key then, and a body without a type is sent without a preflight.
+ * Browsers say where the page is from, and whether it asked its own origin: such a request has come
+ * through a proxy. */
+static bool check_origin(struct request *request)
+{
+    const struct config *config = request->http->options.config;
+    const char *origin = request_header(request, "origin");
+    const char *site = request_header(request, "sec-fetch-site");
+
+    if (!config->no_auth || !origin || only_reads(request->method) ||
+        (site && strcmp(site, "same-origin") == 0) || cors_allows(config->cors_origins, origin))
+        return true;
+    request_refuse(request, 403,
+                   "Without keys, pages must come from an origin in cors_origins.");
+    return false;
+}
+
 static struct route_table table_of(const struct http *http)
 {
     return (struct route_table){http->options.routes, http->options.route_count};
@@ -124,8 +148,8 @@ static bool authenticate(struct request *request)
 
     if (request->match.route->flags & ROUTE_PUBLIC)
         return true;
-    if (!options->authenticate(options->server, request_header(request, "authorization"),
-                               &request->owner, &err))
+    if (!options->authenticate(options->server, request_authorization(request), &request->owner,
+                               &err))
         return true;
     if (err.code == ERR_UNAUTHORIZED)
         request_set_header(request, "WWW-Authenticate", "Bearer");
@@ -203,7 +227,8 @@ static bool must_answer_at_once(const struct request *request)
 
 enum MHD_Result request_take_head(struct request *request)
 {
-    bool fine = check_connection(request) && check_head(request) && check_host(request);
+    bool fine = check_connection(request) && check_head(request) && check_host(request) &&
+                check_origin(request);
 
     if (fine && strcmp(request->method, "OPTIONS") == 0)
         answer_options(request);

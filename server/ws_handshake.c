@@ -5,22 +5,37 @@
 #include <string.h>
 #include <strings.h>
 
-#define KEY_BYTES  16
-#define KEY_LENGTH 24 /* of its base64 */
-#define GUID       "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+#include "core/base/buf.h"
+#include "core/base/mem.h"
 
-/* True if the word is in the list: "keep-alive, Upgrade". */
-static bool has_word(const char *list, const char *word)
+#define KEY_BYTES    16
+#define KEY_LENGTH   24 /* of its base64 */
+#define KEY_PROTOCOL "openai-insecure-api-key."
+#define GUID         "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+
+struct word {
+    const char *text;
+    size_t length;
+};
+
+/* The words of a list: "keep-alive, Upgrade". *at begins as the list, which may be NULL. */
+static bool next_word(const char **at, struct word *ret_word)
 {
-    for (const char *at = list; at && *at;) {
-        size_t length;
+    if (!*at)
+        return false;
+    ret_word->text = *at + strspn(*at, ", \t");
+    ret_word->length = strcspn(ret_word->text, ", \t");
+    *at = ret_word->text + ret_word->length;
+    return ret_word->length > 0;
+}
 
-        at += strspn(at, ", \t");
-        length = strcspn(at, ", \t");
-        if (length == strlen(word) && strncasecmp(at, word, length) == 0)
+static bool has_word(const char *list, const char *wanted)
+{
+    struct word word;
+
+    while (next_word(&list, &word))
+        if (word.length == strlen(wanted) && strncasecmp(word.text, wanted, word.length) == 0)
             return true;
-        at += length;
-    }
     return false;
 }
 
@@ -77,4 +92,37 @@ enum err_code ws_handshake_check(const struct ws_handshake *handshake,
                        "base64.");
     make_accept(handshake->key, ret_accept);
     return ERR_OK;
+}
+
+static bool has_key(const struct word *protocol)
+{
+    return protocol->length > strlen(KEY_PROTOCOL) &&
+           strncmp(protocol->text, KEY_PROTOCOL, strlen(KEY_PROTOCOL)) == 0;
+}
+
+char *ws_handshake_bearer(const struct ws_handshake *handshake)
+{
+    const char *at = handshake->protocols;
+    struct word word;
+
+    while (next_word(&at, &word))
+        if (has_key(&word)) {
+            struct buf bearer = {0};
+
+            buf_addf(&bearer, "Bearer %.*s", (int)(word.length - strlen(KEY_PROTOCOL)),
+                     word.text + strlen(KEY_PROTOCOL));
+            return buf_take(&bearer);
+        }
+    return NULL;
+}
+
+char *ws_handshake_protocol(const struct ws_handshake *handshake)
+{
+    const char *at = handshake->protocols;
+    struct word word;
+
+    while (next_word(&at, &word))
+        if (!has_key(&word))
+            return mem_strndup(word.text, word.length);
+    return NULL;
 }

@@ -20,6 +20,7 @@ struct ws_handshake {
     const char *upgrade;
     const char *version;
     const char *key;
+    const char *protocols;
 };
 
 /* True if it asks for a WebSocket at all, well or badly. */
@@ -32,5 +33,14 @@ enum err_code ws_handshake_check(const struct ws_handshake *handshake,
                                  struct err *err) MUST_CHECK;
 
 #define WS_VERSION "13"
+
+/* A page cannot give a WebSocket an Authorization header. It offers its key as a protocol,
+ * openai-insecure-api-key.KEY, as it does to OpenAI, beside one that can be agreed on. */
+
+/* "Bearer KEY", or NULL. The caller frees. */
+char *ws_handshake_bearer(const struct ws_handshake *handshake);
+
+/* The first protocol that is not a key, for the answer; or NULL. The caller frees. */
+char *ws_handshake_protocol(const struct ws_handshake *handshake);
 
 #endif

@@ -239,7 +239,7 @@ void session_open(struct request *request, const char *accept)
     session->server = request_server(request);
     session->loop = engine_any_loop(session->server->engine);
     session->inbox_end = &session->inbox;
-    session->authorization = mem_strdup(request_header(request, "authorization"));
+    session->authorization = mem_strdup(request_authorization(request));
     session->memory = ws_memory_new(&request->http->websocket_memory);
     memcpy(session->id, request->id, sizeof(session->id));
     memcpy(session->project, request->owner.project, sizeof(session->project));

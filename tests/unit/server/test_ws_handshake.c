@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "core/base/mem.h"
 #include "server/ws_handshake.h"
 
 static const struct ws_handshake good = {
@@ -76,12 +77,41 @@ static void only_a_websocket_is_asked_for(void **state)
     assert_false(ws_handshake_asked(&one));
 }
 
+static void expect_protocols(const char *offered, const char *bearer, const char *protocol)
+{
+    struct ws_handshake one = good;
+    AUTO_FREE char *got_bearer = NULL;
+    AUTO_FREE char *got_protocol = NULL;
+
+    one.protocols = offered;
+    got_bearer = ws_handshake_bearer(&one);
+    got_protocol = ws_handshake_protocol(&one);
+    assert_string_equal(got_bearer ? got_bearer : "none", bearer);
+    assert_string_equal(got_protocol ? got_protocol : "none", protocol);
+}
+
+static void a_key_may_come_as_a_protocol(void **state)
+{
+    (void)state;
+    expect_protocols(NULL, "none", "none");
+    expect_protocols("", "none", "none");
+    expect_protocols("responses", "none", "responses");
+    expect_protocols("responses, openai-insecure-api-key.sk-1", "Bearer sk-1", "responses");
+    expect_protocols("openai-insecure-api-key.sk-1,realtime , other", "Bearer sk-1",
+                     "realtime");
+    expect_protocols("openai-insecure-api-key.sk-1", "Bearer sk-1", "none");
+    expect_protocols("openai-insecure-api-key., x", "none", "openai-insecure-api-key.");
+    expect_protocols("x-openai-insecure-api-key.sk-1", "none",
+                     "x-openai-insecure-api-key.sk-1");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_example_of_the_rfc_is_accepted),
         cmocka_unit_test(what_is_missing_is_refused),
         cmocka_unit_test(only_a_websocket_is_asked_for),
+        cmocka_unit_test(a_key_may_come_as_a_protocol),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
