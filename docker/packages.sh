@@ -21,6 +21,8 @@ generator() { have ninja || have make; }
 postgres() { [ -x "$(pg_config --bindir 2>/dev/null)/initdb" ] || compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null; }
 nginx() { have nginx || [ -x /usr/sbin/nginx ]; }
 time_zones() { [ -e /usr/share/zoneinfo/Europe/Berlin ]; }
+# Ubuntu has it as a snap only: there the tests that need it are skipped, unless it is installed.
+browser() { have chromium && have chromedriver || grep -qs '^ID=ubuntu$' /etc/os-release; }
 json_schema_tests() { [ -d /usr/share/json-schema-test-suite/tests/draft7 ]; }
 python_venv() { have python3 && python3 -c 'import ensurepip, venv' 2>/dev/null; }
 fuzzer_runtime() {
@@ -63,6 +65,7 @@ need_test() {
     need "nodejs npm" have npm
     need curl have curl
     need json-schema-test-suite json_schema_tests
+    need "chromium chromium-driver" browser
 }
 
 need_bench() {

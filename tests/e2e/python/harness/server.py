@@ -50,7 +50,7 @@ class Server:
         flags = []
         for name, value in self.settings.items():
             if value is not None:
-                flags += [f"--{name.replace('_', '-')}", str(value)]
+                flags += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
         return flags
 
     def start(self):
