@@ -13,6 +13,7 @@
 #include "core/base/clock.h"
 #include "core/base/mem.h"
 #include "core/run/run.h"
+#include "core/run/waiters.h"
 #include "core/store/log_reader.h"
 #include "core/store/wakeups.h"
 
@@ -103,7 +104,7 @@ static void pass_on(struct follower *follower, const char *bytes, size_t length)
 static void stop_waiting(struct follower *follower)
 {
     loop_timer_stop(follower->loop, &follower->timer);
-    engine_wait_no_more(follower->engine, &follower->waiter);
+    waiter_drop(&follower->waiter);
 }
 
 static void release(struct follower *follower)

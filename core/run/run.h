@@ -11,6 +11,7 @@
 #include "core/event/sink.h"
 #include "core/model/model.h"
 #include "core/net/loop.h"
+#include "core/run/bells.h"
 #include "core/run/budget.h"
 #include "core/run/chain.h"
 #include "core/run/context_fit.h"
@@ -47,6 +48,7 @@
  */
 
 struct engine_loop;
+struct engine_waiter;
 
 /* One tool call of the turn. */
 struct call {
@@ -92,17 +94,6 @@ struct call {
     int64_t ended_at;
     struct buf said;      /* text a tool emitted while it worked */
     struct item *message; /* of a final call: the message that carries its text */
-};
-
-/* Somebody rings it from any thread; its loop then looks at the run, if there still is one. Never
- * freed before its loop ends: a worker may ring when the run has long gone. */
-struct bell {
-    struct loop_task task;
-    struct loop *loop;
-    struct run *run; /* the loop's; NULL when nobody wants to hear it */
-    atomic_bool rung;
-    struct bell *next; /* the loop's list of idle bells, or of all */
-    struct bell *all;
 };
 
 enum run_life {
@@ -388,7 +379,7 @@ bool run_is_poison(const struct run *run);
 /* Fails a run whose write the database does not take: without what was in it. */
 void run_take_refusal(struct run *run, const struct run_write *write);
 
-/* ---- engine.c ---- */
+/* ---- engine.c, engine_arrivals.c ---- */
 
 const struct engine_options *engine_options(const struct engine *engine);
 void engine_lease_add(struct engine *engine, const struct run *run);
@@ -405,18 +396,8 @@ struct bell *engine_bell(struct run *run);
 void engine_hang_up(struct run *run); /* the run hears its bell no more, if it has one */
 struct run *engine_find(struct engine *engine, const char *run_id);
 
-/* Somebody on the run's loop wants to know when the run comes to it, or does something elsewhere.
- * Zero it, fill in the id and woken(), which is called after the waiter was forgotten. */
-struct engine_waiter {
-    char run_id[ID_LIMIT + 1];
-    void (*woken)(struct engine_waiter *waiter, enum engine_woken why);
-    struct engine_waiter *next, **link; /* the engine's; link is NULL when it does not wait */
-};
+/* waiters.h; it leaves by waiter_drop(). */
 void engine_wait_for_run(struct engine *engine, struct engine_waiter *waiter);
-void engine_wait_no_more(struct engine *engine,
-                         struct engine_waiter *waiter); /* also when it does not */
-
-void bell_ring(void *bell);
 bool engine_is_draining(const struct engine *engine);
 
 #endif
