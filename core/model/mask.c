@@ -2,7 +2,6 @@
 
 #include <stdbool.h>
 #include <string.h>
-#include <time.h>
 
 #include "core/base/buf.h"
 #include "core/base/clock.h"
@@ -114,14 +113,6 @@ struct masking {
     uint64_t deadline; /* of processor time, so that a busy machine refuses nothing */
 };
 
-static uint64_t used_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (uint64_t)now.tv_sec * NS_PER_SECOND + (uint64_t)now.tv_nsec;
-}
-
 static enum err_code too_much(struct err *err)
 {
     return err_set(err, ERR_LIMIT, "the masks take too long, or make the messages too long");
@@ -167,7 +158,7 @@ static enum err_code scan_text(struct masking *masking, const struct mask *mask,
         return rc;
     if (*changed)
         buf_add(out, text + from, length - from);
-    return used_ns() > masking->deadline ? too_much(err) : ERR_OK;
+    return clock_thread_ns() > masking->deadline ? too_much(err) : ERR_OK;
 }
 
 /* `ret_text` stays empty, and *changed false, when nothing matches. */
@@ -293,7 +284,7 @@ enum err_code masks_apply(const struct masks *masks, json_t *messages, struct er
     struct masking masking = {
         .masks = masks,
         .growth_left = MASK_GROWTH_LIMIT,
-        .deadline = used_ns() + MASK_TIME_LIMIT_MS * NS_PER_MS,
+        .deadline = clock_thread_ns() + MASK_TIME_LIMIT_MS * NS_PER_MS,
     };
     bool changed = false;
 
