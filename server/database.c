@@ -4,17 +4,14 @@
 
 #include "core/store/embedded.h"
 
-typedef enum err_code embedded_fn(const char *data_dir, struct embedded **ret_embedded,
-                                  struct err *err);
-
-static enum err_code find(const struct config *config, embedded_fn *open,
-                          struct database *ret_database, struct err *err)
+enum err_code database_start(const struct config *config, struct database *ret_database,
+                             struct err *err)
 {
     enum err_code rc;
 
     *ret_database = (struct database){0};
     if (strcmp(config->database_url, "embedded") == 0) {
-        rc = open(config->data_dir, &ret_database->embedded, err);
+        rc = embedded_open(config->data_dir, &ret_database->embedded, err);
         if (rc)
             return rc;
         ret_database->url = embedded_url(ret_database->embedded);
@@ -26,16 +23,9 @@ static enum err_code find(const struct config *config, embedded_fn *open,
     return ERR_OK;
 }
 
-enum err_code database_start(const struct config *config, struct database *ret_database,
-                             struct err *err)
+enum err_code database_revive(struct database *database, struct err *err)
 {
-    return find(config, embedded_open, ret_database, err);
-}
-
-enum err_code database_join(const struct config *config, struct database *ret_database,
-                            struct err *err)
-{
-    return find(config, embedded_join, ret_database, err);
+    return database->embedded ? embedded_revive(database->embedded, err) : ERR_OK;
 }
 
 enum err_code database_open(struct database *database, const struct config *config,

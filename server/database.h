@@ -18,15 +18,17 @@ struct database {
     struct store *store; /* NULL until database_open() */
 };
 
-/* Finds the database; serve starts the embedded cluster, commands join it. */
+/* Finds the database; an embedded cluster is started if it does not run. */
 enum err_code database_start(const struct config *config, struct database *ret_database,
                              struct err *err) MUST_CHECK;
-enum err_code database_join(const struct config *config, struct database *ret_database,
-                            struct err *err) MUST_CHECK;
 
 /* Applies migrations and opens the store. */
 enum err_code database_open(struct database *database, const struct config *config,
                             const char *node_id, struct err *err) MUST_CHECK;
+
+/* An embedded cluster that has ended is started again, see embedded_revive(); others look after
+ * themselves. */
+enum err_code database_revive(struct database *database, struct err *err) MUST_CHECK;
 
 /* Closes what was opened; also of a zeroed one. */
 void database_close(struct database *database);

@@ -18,11 +18,13 @@
 #include "core/store/runs.h"
 #include "core/store/store.h"
 #include "core/store/wakeups.h"
+#include "server/database.h"
 #include "server/faces.h"
 #include "server/server.h"
 
-#define CLAIM_LIMIT ((size_t)8)   /* runs taken over at once */
-#define PURGE_LIMIT ((size_t)100) /* deleted responses between two looks at the leases */
+#define CLAIM_LIMIT ((size_t)8)         /* runs taken over at once */
+#define REVIVE_NS   (5 * NS_PER_SECOND) /* between two tries to start a private database */
+#define PURGE_LIMIT ((size_t)100)       /* deleted responses between two looks at the leases */
 
 /* One duty, and when it is due. */
 struct duty {
@@ -36,9 +38,11 @@ enum { DUTY_RENEW, DUTY_CLAIM, DUTY_COUNT = 6 };
 
 struct keeper {
     struct server *server;
+    struct database *database;
     pthread_t thread;
     atomic_bool draining;
-    bool away; /* the store; to say so once */
+    bool away;          /* the store; to say so once */
+    uint64_t revive_ns; /* when it may be started again */
     struct duty duties[DUTY_COUNT];
 
     uint64_t lease_ns;
@@ -341,6 +345,18 @@ static void maintain_events(struct keeper *keeper)
 
 /* ---- The thread ---- */
 
+static void revive_database(struct keeper *keeper)
+{
+    struct err err;
+
+    if (clock_mono_ns() < keeper->revive_ns)
+        return;
+    if (!database_revive(keeper->database, &err))
+        return;
+    complain("the private database was not started again", &err);
+    keeper->revive_ns = clock_mono_ns() + REVIVE_NS;
+}
+
 /* While the database is away nothing else makes sense, and nobody else may try. */
 static bool store_is_there(struct keeper *keeper)
 {
@@ -352,6 +368,7 @@ static bool store_is_there(struct keeper *keeper)
     if (!keeper->away)
         log_warn("the database is away");
     keeper->away = true;
+    revive_database(keeper);
     if (store_probe(store, &err))
         return false;
     log_info("the database is back");
@@ -458,7 +475,8 @@ static void hear(void *arg, const struct wakeup *wakeup)
     }
 }
 
-enum err_code keeper_start(struct server *server, struct keeper **ret_keeper, struct err *err)
+enum err_code keeper_start(struct server *server, struct database *database,
+                           struct keeper **ret_keeper, struct err *err)
 {
     struct keeper *keeper = mem_new(struct keeper);
     double lease = server->config->lease_ttl;
@@ -472,6 +490,7 @@ enum err_code keeper_start(struct server *server, struct keeper **ret_keeper, st
     };
 
     keeper->server = server;
+    keeper->database = database;
     keeper->lease_ns = clock_ns_from_seconds(lease);
     memcpy(keeper->duties, duties, sizeof(duties));
     lock_init(&keeper->lock, LOCK_KEEPER);

@@ -302,7 +302,7 @@ static enum err_code start_http(struct serving *serving, struct err *err)
 
 static enum err_code start_keeper(struct serving *serving, struct err *err)
 {
-    return keeper_start(&serving->server, &serving->keeper, err);
+    return keeper_start(&serving->server, &serving->database, &serving->keeper, err);
 }
 
 static step_fn *const steps[] = {

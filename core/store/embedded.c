@@ -43,8 +43,7 @@ struct embedded {
     char user[64];
 
     struct postmaster postmaster;
-    bool joined;  /* beside a server, or before one comes */
-    bool started; /* by us */
+    int users; /* the shared lock of all who have the cluster open */
     char *url;
 };
 
@@ -358,28 +357,60 @@ static enum err_code ensure_cluster(const struct embedded *embedded, struct err 
     return make_cluster(embedded, err);
 }
 
-/* `runnel keys` may come while `runnel serve` is making or starting the cluster: one at a time.
- * Whoever has the lock works under deadlines, and loses it when he dies, so it comes free. */
-static enum err_code lock_opening(const struct embedded *embedded, int *ret_fd, struct err *err)
+/* ---- Who has it open ---- */
+
+/* Two locks on files in data_dir. Whoever dies loses them, so they come free.
+ *
+ * pg.lock: `runnel keys` may come or go while `runnel serve` makes, starts or stops the cluster: one
+ * at a time. Whoever has it works under deadlines.
+ *
+ * pg.users: shared by all who have the cluster open. Whoever can have it alone is the last to
+ * leave; it is looked at under the first. */
+static enum err_code lock_file(const struct embedded *embedded, const char *name, int operation,
+                               int *ret_fd, struct err *err)
 {
     char path[PATH_MAX];
     enum err_code rc;
     int fd;
 
-    rc = join_path(path, embedded->data_dir, "pg.lock", err);
+    rc = join_path(path, embedded->data_dir, name, err);
     if (rc)
         return rc;
     fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0)
         return err_set(err, ERR_STORE, "cannot open %s: %s", path, strerror(errno));
-    while (flock(fd, LOCK_EX) != 0) {
+    while (flock(fd, operation) != 0) {
         if (errno == EINTR)
             continue;
+        rc = errno == EWOULDBLOCK ? ERR_CONFLICT : ERR_STORE;
+        err_set(err, rc, "cannot lock %s: %s", path, strerror(errno));
         close(fd);
-        return err_set(err, ERR_STORE, "cannot lock %s: %s", path, strerror(errno));
+        return rc;
     }
     *ret_fd = fd;
     return ERR_OK;
+}
+
+static enum err_code lock_changing(const struct embedded *embedded, int *ret_fd,
+                                   struct err *err)
+{
+    return lock_file(embedded, "pg.lock", LOCK_EX, ret_fd, err);
+}
+
+static enum err_code lock_using(const struct embedded *embedded, int *ret_fd, struct err *err)
+{
+    return lock_file(embedded, "pg.users", LOCK_SH, ret_fd, err);
+}
+
+/* In doubt nobody: data_dir is gone. */
+static bool others_use(const struct embedded *embedded)
+{
+    int fd = -1;
+    enum err_code rc = lock_file(embedded, "pg.users", LOCK_EX | LOCK_NB, &fd, NULL);
+
+    if (fd >= 0)
+        close(fd);
+    return rc == ERR_CONFLICT;
 }
 
 /* ---- The socket's directory ---- */
@@ -390,10 +421,13 @@ static bool is_plain(const char *path)
     return strlen(path) <= SOCKET_DIR_LIMIT && !strpbrk(path, ",\"\\@");
 }
 
+/* One that was in use before stays: others know it. */
 static enum err_code choose_socket_dir(struct embedded *embedded, struct err *err)
 {
     enum err_code rc;
 
+    if (embedded->socket_dir[0])
+        return make_private_dir(embedded, embedded->socket_dir, err);
     rc = join_path(embedded->socket_dir, embedded->data_dir, "run", err);
     if (rc)
         return rc;
@@ -561,11 +595,7 @@ static enum err_code start_cluster(struct embedded *embedded, struct err *err)
     rc = start_postmaster(embedded, log, &status, err);
     if (log >= 0)
         close(log);
-    if (!rc) {
-        embedded->started = true;
-        return ERR_OK;
-    }
-    return status ? explain_failure(embedded, status, err) : rc;
+    return rc && status ? explain_failure(embedded, status, err) : rc;
 }
 
 /* ---- The interface ---- */
@@ -622,14 +652,15 @@ static enum err_code open_cluster(struct embedded *embedded, const char *data_di
     enum err_code rc;
     int lock;
 
-    embedded->postmaster.pidfd = -1;
     rc = prepare(embedded, data_dir, err);
     if (rc)
         return rc;
-    rc = lock_opening(embedded, &lock, err);
+    rc = lock_changing(embedded, &lock, err);
     if (rc)
         return rc;
-    rc = find_or_start(embedded, err);
+    rc = lock_using(embedded, &embedded->users, err);
+    if (!rc)
+        rc = find_or_start(embedded, err);
     close(lock);
     if (!rc)
         embedded->url = make_url(embedded->postmaster.socket_dir);
@@ -638,6 +669,8 @@ static enum err_code open_cluster(struct embedded *embedded, const char *data_di
 
 static void embedded_free(struct embedded *embedded)
 {
+    if (embedded->users >= 0)
+        close(embedded->users);
     free(embedded->url);
     free(embedded);
 }
@@ -646,8 +679,10 @@ enum err_code embedded_open(const char *data_dir, struct embedded **ret_embedded
                             struct err *err)
 {
     struct embedded *embedded = mem_new(struct embedded);
-    enum err_code rc = open_cluster(embedded, data_dir, err);
+    enum err_code rc;
 
+    embedded->postmaster.pidfd = embedded->users = -1;
+    rc = open_cluster(embedded, data_dir, err);
     if (rc) {
         embedded_free(embedded);
         return rc;
@@ -656,14 +691,30 @@ enum err_code embedded_open(const char *data_dir, struct embedded **ret_embedded
     return ERR_OK;
 }
 
-enum err_code embedded_join(const char *data_dir, struct embedded **ret_embedded,
-                            struct err *err)
+static enum err_code start_again(struct embedded *embedded, struct err *err)
 {
-    enum err_code rc = embedded_open(data_dir, ret_embedded, err);
+    enum err_code rc;
+    int lock;
 
-    if (!rc)
-        (*ret_embedded)->joined = true;
+    rc = lock_changing(embedded, &lock, err);
+    if (rc)
+        return rc;
+    rc = find_or_start(embedded, err);
+    close(lock);
     return rc;
+}
+
+enum err_code embedded_revive(struct embedded *embedded, struct err *err)
+{
+    if (embedded->postmaster.pidfd >= 0) {
+        if (!postmaster_has_ended(&embedded->postmaster))
+            return ERR_OK;
+        log_warn("the private database has ended; it is started again");
+        memcpy(embedded->socket_dir, embedded->postmaster.socket_dir,
+               sizeof(embedded->socket_dir));
+        postmaster_leave(&embedded->postmaster);
+    }
+    return start_again(embedded, err);
 }
 
 const char *embedded_url(const struct embedded *embedded)
@@ -679,27 +730,20 @@ static void stop_cluster(struct embedded *embedded)
         rmdir(embedded->postmaster.socket_dir);
 }
 
-/* What we have started, a server may be using by now: then it is the server's. Otherwise none
- * can come while it is being stopped. */
-static void close_joined(struct embedded *embedded)
+void embedded_close(struct embedded *embedded)
 {
     int lock = -1;
 
-    if (embedded->started && !data_dir_lock(embedded->data_dir, &lock, NULL)) {
-        stop_cluster(embedded);
-        close(lock);
-    } else {
-        postmaster_leave(&embedded->postmaster);
-    }
-}
-
-void embedded_close(struct embedded *embedded)
-{
     if (!embedded)
         return;
-    if (embedded->joined)
-        close_joined(embedded);
+    (void)!lock_changing(embedded, &lock, NULL);
+    close(embedded->users);
+    embedded->users = -1;
+    if (others_use(embedded))
+        postmaster_leave(&embedded->postmaster);
     else
         stop_cluster(embedded);
+    if (lock >= 0)
+        close(lock);
     embedded_free(embedded);
 }

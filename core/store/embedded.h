@@ -16,21 +16,21 @@
 
 struct embedded;
 
-/* Makes the cluster if there is none, and starts it unless it runs. Errors are one sentence that
- * says what to do: the binaries are missing; the user cannot reach the directory; the cluster
- * is of another major version (both are named). */
+/* Makes the cluster if there is none, and starts it unless it runs: `runnel keys`, `migrate` and
+ * `import` use that of a server, or their own for as long as one of them works. Errors are one
+ * sentence that says what to do: the binaries are missing; the user cannot reach the directory; the
+ * cluster is of another major version (both are named). */
 enum err_code embedded_open(const char *data_dir, struct embedded **ret_embedded,
                             struct err *err) MUST_CHECK;
 
-/* As embedded_open(), but leaves a cluster that is running as it is, and stops at close only what
- * it has started: for `runnel keys`, `migrate`, `import` beside a server. */
-enum err_code embedded_join(const char *data_dir, struct embedded **ret_embedded,
-                            struct err *err) MUST_CHECK;
+/* Starts it again if it has ended under us; its URL stays. At once, if it runs. Called by one thread
+ * at a time, which may have to wait until what a crash left has been replayed. */
+enum err_code embedded_revive(struct embedded *embedded, struct err *err) MUST_CHECK;
 
 /* libpq connection string of the database "runnel". Borrowed. */
 const char *embedded_url(const struct embedded *embedded);
 
-/* Stops the cluster (fast mode, waits for its end). */
+/* Stops the cluster (fast mode, waits for its end), if nobody else has it open. */
 void embedded_close(struct embedded *embedded);
 
 /* Locks data_dir for one server. ERR_CONFLICT when another has it; *ret_fd stays open as long as

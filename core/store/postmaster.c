@@ -258,20 +258,29 @@ static bool signal_and_wait(const struct postmaster *postmaster, int signal, int
     return pidfd_wait(postmaster->pidfd, clock_mono_ns() + (uint64_t)seconds * NS_PER_SECOND);
 }
 
+bool postmaster_has_ended(const struct postmaster *postmaster)
+{
+    return pidfd_wait(postmaster->pidfd, 0);
+}
+
 void postmaster_stop(struct postmaster *postmaster)
 {
+    if (postmaster->pidfd < 0)
+        return;
     if (!signal_and_wait(postmaster, SIGINT, STOP_FAST_SECONDS) &&
         !signal_and_wait(postmaster, SIGQUIT, STOP_IMMEDIATE_SECONDS)) {
         log_warn("the private database did not stop; it is killed");
         signal_and_wait(postmaster, SIGKILL, STOP_IMMEDIATE_SECONDS);
     }
-    if (postmaster->ours)
-        waitpid(postmaster->pid, NULL, 0);
     postmaster_leave(postmaster);
 }
 
 void postmaster_leave(struct postmaster *postmaster)
 {
+    if (postmaster->pidfd < 0)
+        return;
+    if (postmaster->ours)
+        waitpid(postmaster->pid, NULL, WNOHANG);
     close(postmaster->pidfd);
     postmaster->pidfd = -1;
 }

@@ -40,10 +40,13 @@ enum err_code postmaster_start(const char *cluster, const struct child_plan *pla
                                uint64_t deadline_ns, struct postmaster *ret_postmaster,
                                int *ret_status, struct err *err) MUST_CHECK;
 
+/* True if it is no longer there. */
+bool postmaster_has_ended(const struct postmaster *postmaster);
+
 /* Stops it in fast mode and waits for its end; harder when it does not end. */
 void postmaster_stop(struct postmaster *postmaster);
 
-/* Lets go of it, running as it is. */
+/* Lets go of it, running as it is; one of ours that has ended is reaped. */
 void postmaster_leave(struct postmaster *postmaster);
 
 #endif

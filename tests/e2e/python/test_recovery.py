@@ -1,5 +1,6 @@
 """The server is killed, stopped and started again; what it promised stays true."""
 
+import os
 import signal
 
 import pytest
@@ -42,6 +43,26 @@ def test_a_waiting_run_survives_kill_9(server, upstream):
     assert settled(threads, run, "completed", "failed").status == "completed"
     message = threads.messages.list(thread.id, limit=1).data[0]
     assert message.content[0].text.value == "It is sunny."
+
+
+def test_a_private_database_that_dies_is_started_again(server, upstream):
+    upstream.script(*WEATHER_RULES)
+    threads, assistant, thread = talk(server)
+    run = threads.runs.create(thread_id=thread.id, assistant_id=assistant.id)
+    settled(threads, run, "requires_action")
+    pid_file = server.settings["data_dir"] / "pg" / "postmaster.pid"
+    pid = int(pid_file.read_text().split()[0])
+    os.kill(pid, signal.SIGKILL)
+    http = server.http()
+    eventually(lambda: http.get("/readyz").status_code, lambda status: status == 503)
+    eventually(lambda: http.get("/readyz").status_code, lambda status: status == 200, seconds=40)
+    assert int(pid_file.read_text().split()[0]) != pid
+    run = threads.runs.submit_tool_outputs_and_poll(
+        run_id=run.id, thread_id=thread.id, poll_interval_ms=20,
+        tool_outputs=[{"tool_call_id": "call_1", "output": "sunny"}])
+    assert run.status == "completed"
+    assert "it is started again" in server.log_path.read_text()
+    assert server.stop() == 0
 
 
 def test_a_running_run_goes_on_after_kill_9(server, upstream):

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "core/base/clock.h"
+#include "core/base/mem.h"
 #include "core/store/embedded.h"
 #include "core/store/store.h"
 
@@ -186,6 +187,37 @@ static void a_killed_postmaster_is_replaced(void **state)
     embedded_close(embedded);
 }
 
+static void a_postmaster_that_ends_under_us_is_started_again(void **state)
+{
+    struct embedded *embedded = open_cluster();
+    AUTO_FREE char *url = mem_strdup(embedded_url(embedded));
+    pid_t pid = postmaster_pid(), next;
+
+    (void)state;
+    kill(pid, SIGKILL);
+    await_end(pid);
+    assert_false(answers(embedded));
+    assert_int_equal(embedded_revive(embedded, NULL), ERR_OK);
+    assert_string_equal(embedded_url(embedded), url);
+    assert_true(answers(embedded));
+    next = postmaster_pid();
+    assert_int_not_equal(next, pid);
+    assert_int_equal(waitpid(pid, NULL, WNOHANG), -1); /* has been reaped */
+    assert_int_equal(embedded_revive(embedded, NULL), ERR_OK);
+    assert_int_equal(postmaster_pid(), next);
+    embedded_close(embedded);
+}
+
+static void its_short_socket_directory_stays_when_it_is_started_again(void **state)
+{
+    char saved[sizeof(data_dir)];
+
+    memcpy(saved, data_dir, sizeof(saved));
+    snprintf(data_dir, sizeof(data_dir), "%s/%0100d", root, 7);
+    a_postmaster_that_ends_under_us_is_started_again(state);
+    memcpy(data_dir, saved, sizeof(saved));
+}
+
 /* Raises or lowers what lets root see where the processes of others work. */
 static void set_tracing(bool on)
 {
@@ -278,14 +310,13 @@ static void the_cluster_does_not_inherit_the_lock(void **state)
     embedded_close(embedded);
 }
 
-static void joining_leaves_a_running_cluster_as_it_is(void **state)
+static void who_comes_second_leaves_a_running_cluster_as_it_is(void **state)
 {
     struct embedded *server = open_cluster();
-    struct embedded *guest;
+    struct embedded *guest = open_cluster();
     pid_t pid = postmaster_pid();
 
     (void)state;
-    assert_int_equal(embedded_join(data_dir, &guest, NULL), ERR_OK);
     assert_true(answers(guest));
     embedded_close(guest);
     assert_int_equal(postmaster_pid(), pid);
@@ -293,32 +324,30 @@ static void joining_leaves_a_running_cluster_as_it_is(void **state)
     embedded_close(server);
 }
 
-static void joining_stops_what_it_started(void **state)
+static void the_last_to_leave_stops_it_whoever_started_it(void **state)
 {
-    struct embedded *guest;
-    pid_t pid;
+    struct embedded *first = open_cluster();
+    struct embedded *second = open_cluster();
+    pid_t pid = postmaster_pid();
 
     (void)state;
-    assert_int_equal(embedded_join(data_dir, &guest, NULL), ERR_OK);
-    pid = postmaster_pid();
-    assert_true(answers(guest));
-    embedded_close(guest);
-    assert_int_equal(kill(pid, 0), -1);
+    embedded_close(first);
+    assert_true(answers(second));
+    assert_int_equal(postmaster_pid(), pid);
+    embedded_close(second);
+    await_end(pid);
+    assert_int_equal(postmaster_pid(), 0);
 }
 
-static void a_server_that_came_meanwhile_keeps_what_a_guest_started(void **state)
+static void who_was_killed_is_not_waited_for(void **state)
 {
-    struct embedded *guest, *server;
-    int lock;
+    struct embedded *guest = open_cluster();
+    pid_t pid = postmaster_pid();
 
     (void)state;
-    assert_int_equal(embedded_join(data_dir, &guest, NULL), ERR_OK);
-    assert_int_equal(data_dir_lock(data_dir, &lock, NULL), ERR_OK);
-    server = open_cluster();
+    die_with_a_cluster();
     embedded_close(guest);
-    assert_true(answers(server));
-    embedded_close(server);
-    close(lock);
+    assert_int_equal(kill(pid, 0), -1);
 }
 
 /* ---- Refusals ---- */
@@ -410,14 +439,16 @@ int main(void)
         cmocka_unit_test(a_long_path_gets_a_short_socket_directory),
         cmocka_unit_test(a_surviving_postmaster_is_adopted),
         cmocka_unit_test(a_killed_postmaster_is_replaced),
+        cmocka_unit_test(a_postmaster_that_ends_under_us_is_started_again),
+        cmocka_unit_test(its_short_socket_directory_stays_when_it_is_started_again),
         cmocka_unit_test(root_in_a_container_finds_what_survived),
         cmocka_unit_test(a_stale_pid_file_that_names_a_stranger_does_no_harm),
         cmocka_unit_test(what_a_crash_left_of_making_it_is_made_again),
         cmocka_unit_test(one_server_at_a_time),
         cmocka_unit_test(the_cluster_does_not_inherit_the_lock),
-        cmocka_unit_test(joining_leaves_a_running_cluster_as_it_is),
-        cmocka_unit_test(joining_stops_what_it_started),
-        cmocka_unit_test(a_server_that_came_meanwhile_keeps_what_a_guest_started),
+        cmocka_unit_test(who_comes_second_leaves_a_running_cluster_as_it_is),
+        cmocka_unit_test(the_last_to_leave_stops_it_whoever_started_it),
+        cmocka_unit_test(who_was_killed_is_not_waited_for),
         cmocka_unit_test(another_major_version_is_named_together_with_ours),
         cmocka_unit_test(a_directory_that_the_user_cannot_enter_is_named),
     };
