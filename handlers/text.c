@@ -11,6 +11,7 @@
 #include "core/base/buf.h"
 #include "core/base/json.h"
 #include "core/base/regex.h"
+#include "core/base/utf8.h"
 #include "handlers/handlers.h"
 
 #define INPUT_LIMIT  ((size_t)1 << 20)
@@ -29,16 +30,6 @@ static const char parameters[] =
     " /regular expression/flags.\"},"
     "  \"replacement\": {\"type\": \"string\", \"description\": \"What to put in its place. $&"
     " is what was found, $1 the first group, $$ a dollar sign.\"}}}";
-
-/* Bytes that begin a character. */
-static size_t characters(const char *text, size_t length)
-{
-    size_t count = 0;
-
-    for (size_t i = 0; i < length; i++)
-        count += ((unsigned char)text[i] & 0xC0) != 0x80;
-    return count;
-}
 
 /* ---- what to search for ---- */
 
@@ -235,7 +226,7 @@ static enum err_code run_find(const struct operation *operation, struct needle *
     if (operation->all)
         buf_add_char(out, '[');
     while (!(rc = find(needle, text, &match, err))) {
-        position += characters(text->at + counted, match.at[0] - counted);
+        position += utf8_count(text->at + counted, match.at[0] - counted);
         counted = match.at[0];
         buf_addf(out, "%s%zu", separator, position);
         separator = ",";
@@ -282,7 +273,7 @@ static enum err_code run_length(const struct operation *operation, struct needle
     (void)needle;
     (void)args;
     (void)err;
-    buf_addf(out, "%zu", characters(text->at, text->length));
+    buf_addf(out, "%zu", utf8_count(text->at, text->length));
     return ERR_OK;
 }
 

@@ -63,15 +63,6 @@ static struct shown show_number(double number)
     return shown;
 }
 
-static size_t character_count(const char *text)
-{
-    size_t count = 0;
-
-    for (; *text; text++)
-        count += ((unsigned char)*text & 0xC0) != 0x80;
-    return count;
-}
-
 /* ---- Paths ---- */
 
 static struct param_path path_of(const char *before, const char *between, const char *after)
@@ -246,8 +237,8 @@ enum err_code param_string(const json_t *object, const char *path, const char *k
         return empty_string(err, param.text);
     /* Bytes are never fewer than characters: counting is for the few that might be too long. */
     if (max_length && json_string_length(value) > max_length &&
-        character_count(text) > max_length)
-        return too_long(err, param.text, max_length, character_count(text));
+        utf8_count(text, strlen(text)) > max_length)
+        return too_long(err, param.text, max_length, utf8_count(text, strlen(text)));
     *ret_text = text;
     return ERR_OK;
 }
@@ -255,7 +246,7 @@ enum err_code param_string(const json_t *object, const char *path, const char *k
 enum err_code param_length(const char *text, const char *param, size_t max_length,
                            struct err *err)
 {
-    size_t length = character_count(text);
+    size_t length = utf8_count(text, strlen(text));
 
     return length > max_length ? too_long(err, param, max_length, length) : ERR_OK;
 }
@@ -418,7 +409,7 @@ static enum err_code metadata_pair(const char *path, const char *key, const json
                                    struct err *err)
 {
     struct param_path param = param_key(path, show(key).text);
-    size_t length = character_count(key);
+    size_t length = utf8_count(key, strlen(key));
 
     if (length > METADATA_KEY)
         return err_invalid(err, "string_above_max_length", path,
@@ -427,7 +418,7 @@ static enum err_code metadata_pair(const char *path, const char *key, const json
                            path, METADATA_KEY, length);
     if (!json_is_string(value))
         return param_wrong_type(err, param.text, "a string", value);
-    length = character_count(json_string_value(value));
+    length = utf8_count(json_string_value(value), json_string_length(value));
     return length > METADATA_VALUE ? too_long(err, param.text, METADATA_VALUE, length) : ERR_OK;
 }
 

@@ -4,6 +4,7 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/base/utf8.h"
 #include "server/upstream_template.h"
 
 /* The length of the first piece of `text`: a word with the blanks before it, or so many
@@ -20,7 +21,7 @@ static size_t piece_length(const char *text, int split)
     }
     while (text[length] && split > 0) {
         length++;
-        while (((unsigned char)text[length] & 0xC0) == 0x80)
+        while (!utf8_begins(text[length]))
             length++;
         split--;
     }

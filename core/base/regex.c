@@ -10,6 +10,7 @@
 #include "core/base/buf.h"
 #include "core/base/clock.h"
 #include "core/base/mem.h"
+#include "core/base/utf8.h"
 
 /*
  * PCRE2's own match limit bounds one starting place of a search, not the search: a cheap failure
@@ -77,13 +78,11 @@ static size_t add_item(struct buf *out, const char *pattern, size_t length, size
 static size_t characters_before(const char *pattern, size_t length, size_t size)
 {
     AUTO_BUF out = {0};
-    size_t end = 0, count = 0;
+    size_t end = 0;
 
     while (end < length && out.length < size)
         end = add_item(&out, pattern, length, end);
-    for (size_t i = 0; i < end; i++)
-        count += ((unsigned char)pattern[i] & 0xC0) != 0x80;
-    return count;
+    return utf8_count(pattern, end);
 }
 
 /* ---- compiling ---- */
@@ -248,7 +247,7 @@ static size_t behind(const struct regex_scan *scan, const size_t *at)
         return from;
     do
         from++;
-    while (from < scan->length && ((unsigned char)scan->text[from] & 0xC0) == 0x80);
+    while (from < scan->length && !utf8_begins(scan->text[from]));
     return from;
 }
 

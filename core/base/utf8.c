@@ -1,14 +1,8 @@
 #include "core/base/utf8.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #define LETTER_LIMIT 4 /* bytes */
-
-static bool continues(char byte)
-{
-    return ((unsigned char)byte & 0xC0) == 0x80;
-}
 
 /* Bytes of the letter that begins so. */
 static size_t letter_size(unsigned char head)
@@ -21,9 +15,25 @@ size_t utf8_fit(const char *text, size_t limit)
     size_t end = strnlen(text, limit);
     size_t after = end; /* the first byte of the last letter */
 
-    while (after && end - after < LETTER_LIMIT && continues(text[after - 1]))
+    while (after && end - after < LETTER_LIMIT && !utf8_begins(text[after - 1]))
         after--;
     if (!after)
         return end;
     return end - after + 1 < letter_size((unsigned char)text[after - 1]) ? after - 1 : end;
+}
+
+size_t utf8_count(const char *text, size_t length)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < length; i++)
+        count += utf8_begins(text[i]);
+    return count;
+}
+
+const char *utf8_at(const char *text, size_t characters)
+{
+    while (*text && (characters || !utf8_begins(*text)))
+        characters -= utf8_begins(*text++);
+    return text;
 }

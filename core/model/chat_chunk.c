@@ -1,4 +1,5 @@
 #include "core/model/chat_chunk.h"
+#include "core/base/utf8.h"
 
 #include <endian.h>
 #include <stdint.h>
@@ -151,11 +152,6 @@ static const char *plain_end(const char *at, const char *end)
     return at;
 }
 
-static bool is_continuation(char byte)
-{
-    return ((unsigned char)byte & 0xC0) == 0x80;
-}
-
 /* Bytes of the well-formed multi-byte character at `at`, or 0. */
 static size_t utf8_sequence(const char *at, const char *end)
 {
@@ -171,7 +167,7 @@ static size_t utf8_sequence(const char *at, const char *end)
         (first == 0xF0 && second < 0x90) || (first == 0xF4 && second > 0x8F))
         return 0;
     for (size_t i = 1; i < length; i++) {
-        if (!is_continuation(at[i]))
+        if (utf8_begins(at[i]))
             return 0;
     }
     return length;

@@ -7,6 +7,7 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/base/utf8.h"
 #include "core/run/call_outputs.h"
 #include "core/run/context.h"
 #include "core/run/past_calls.h"
@@ -81,26 +82,12 @@ char *chain_log_neutral(const char *text)
 
 /* ---- Pieces of a block ---- */
 
-/* Bytes of the first `limit` characters. */
-static size_t bytes_of(const char *text, size_t limit)
-{
-    size_t at = 0;
-
-    for (size_t count = 0; text[at]; at++) {
-        bool begins = ((unsigned char)text[at] & 0xC0) != 0x80;
-
-        if (begins && count++ == limit)
-            break;
-    }
-    return at;
-}
-
 /* The caller frees. */
 static char *shortened(const char *text, size_t limit)
 {
-    size_t kept = bytes_of(text, limit);
+    const char *end = utf8_at(text, limit);
 
-    return text[kept] ? mem_printf("%.*s...", (int)kept, text) : mem_strdup(text);
+    return *end ? mem_printf("%.*s...", (int)(end - text), text) : mem_strdup(text);
 }
 
 static json_t *short_value(const json_t *value, size_t limit)

@@ -4,6 +4,7 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/base/utf8.h"
 #include "core/run/chain_log.h"
 #include "core/run/context.h"
 #include "core/run/tool_choice.h"
@@ -76,7 +77,7 @@ bool long_message_may_be(const struct long_message_rule *rule, const struct item
 
 static bool is_long(const struct long_message_rule *rule, const char *text)
 {
-    return rule->limit && *variable_at(text, rule->limit);
+    return rule->limit && *utf8_at(text, rule->limit);
 }
 
 /* ---- What is shown ---- */

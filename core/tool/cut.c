@@ -4,6 +4,7 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/base/utf8.h"
 
 static size_t limit_of(const json_t *settings, const json_t *args, size_t fallback)
 {
@@ -41,28 +42,6 @@ struct cut_rule cut_rule(const json_t *settings, const json_t *args, size_t fall
     };
 }
 
-static bool begins_character(char byte)
-{
-    return ((unsigned char)byte & 0xC0) != 0x80;
-}
-
-static size_t count_characters(const char *text)
-{
-    size_t count = 0;
-
-    for (; *text; text++)
-        count += begins_character(*text);
-    return count;
-}
-
-/* Behind so many characters. */
-static const char *skip(const char *text, size_t characters)
-{
-    while (*text && (characters || !begins_character(*text)))
-        characters -= begins_character(*text++);
-    return text;
-}
-
 struct note {
     const char *before, *after; /* the number of characters that are missing */
 };
@@ -75,7 +54,7 @@ static const struct note notes[2][2] = {
 
 char *cut_text(const char *text, const struct cut_rule *rule, bool *ret_truncated)
 {
-    size_t count = count_characters(text);
+    size_t count = utf8_count(text, strlen(text));
     size_t head = rule->head_only ? rule->limit : rule->limit / 2;
     const struct note *note = &notes[rule->chinese][rule->head_only];
     struct buf buf = {0};
@@ -83,11 +62,11 @@ char *cut_text(const char *text, const struct cut_rule *rule, bool *ret_truncate
     *ret_truncated = count > rule->limit;
     if (!*ret_truncated)
         return mem_strdup(text);
-    buf_add(&buf, text, (size_t)(skip(text, head) - text));
+    buf_add(&buf, text, (size_t)(utf8_at(text, head) - text));
     buf_addf(&buf, "\n\n%s%zu%s", note->before, count - rule->limit, note->after);
     if (!rule->head_only) {
         buf_add_text(&buf, "\n\n");
-        buf_add_text(&buf, skip(text, head + count - rule->limit));
+        buf_add_text(&buf, utf8_at(text, head + count - rule->limit));
     }
     return buf_take(&buf);
 }

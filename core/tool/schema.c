@@ -252,15 +252,6 @@ static char *shown(const json_t *value)
     return text;
 }
 
-static size_t characters(const char *text, size_t length)
-{
-    size_t count = 0;
-
-    for (size_t i = 0; i < length; i++)
-        count += ((unsigned char)text[i] & 0xC0) != 0x80;
-    return count;
-}
-
 /* ---- Any value ---- */
 
 static bool check_type(struct check *check, const json_t *wanted, const json_t *value)
@@ -530,7 +521,7 @@ static bool check_string(struct check *check, const json_t *schema, const json_t
     const char *pattern = json_get_string(schema, "pattern", NULL);
     const char *text = json_string_value(value);
     size_t length = json_string_length(value);
-    bool ok = check_size(check, schema, "minLength", "maxLength", characters(text, length),
+    bool ok = check_size(check, schema, "minLength", "maxLength", utf8_count(text, length),
                          "characters");
 
     if (pattern && !matches(check, pattern, text, length))

@@ -75,11 +75,6 @@ bool variable_name_fits(const char *name)
     return length > 0 && length <= VARIABLE_NAME_LIMIT && !name[length];
 }
 
-static bool begins_character(char byte)
-{
-    return ((unsigned char)byte & 0xC0) != 0x80;
-}
-
 bool variable_is_message(const char *name)
 {
     size_t prefix = strlen(VARIABLE_MESSAGE_PREFIX);
@@ -91,25 +86,14 @@ bool variable_is_message(const char *name)
 
 size_t variable_length(const char *text)
 {
-    size_t count = 0;
-
-    for (; *text; text++)
-        count += begins_character(*text);
-    return count;
-}
-
-const char *variable_at(const char *text, size_t start)
-{
-    while (*text && (start || !begins_character(*text)))
-        start -= begins_character(*text++);
-    return text;
+    return utf8_count(text, strlen(text));
 }
 
 char *variable_slice(const char *text, size_t start, size_t length)
 {
-    const char *from = variable_at(text, start);
+    const char *from = utf8_at(text, start);
 
-    return mem_strndup(from, (size_t)(variable_at(from, length) - from));
+    return mem_strndup(from, (size_t)(utf8_at(from, length) - from));
 }
 
 char *variable_fit(const char *text)
@@ -189,7 +173,7 @@ static void describe_value(struct buf *text, const json_t *value)
 {
     AUTO_FREE char *json = json_is_string(value) ? NULL : json_text(value);
     const char *whole = json ? json : json_string_value(value);
-    const char *end = variable_at(whole, DESCRIBED_VALUE);
+    const char *end = utf8_at(whole, DESCRIBED_VALUE);
 
     buf_add(text, whole, (size_t)(end - whole));
     if (*end)

@@ -86,8 +86,6 @@ bool variable_name_fits(const char *name);
 bool variable_is_message(const char *name);
 
 size_t variable_length(const char *text);
-/* Where the character number `start` begins; the end of the text when it has fewer. */
-const char *variable_at(const char *text, size_t start);
 /* `length` characters from `start` on, as many as there are. The caller frees. */
 char *variable_slice(const char *text, size_t start, size_t length);
 

@@ -57,6 +57,22 @@ static void of_other_bytes_nothing_more_is_left_out(void **state)
     assert_int_equal(utf8_fit("a\xFF", 9), 1);
 }
 
+static void characters_are_counted_and_found(void **state)
+{
+    static const char text[] = "a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80"
+                               "b";
+    static const size_t begins[] = {0, 1, 3, 6, 10, 11};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(begins); i++) {
+        assert_int_equal(utf8_count(text, begins[i]), i);
+        assert_ptr_equal(utf8_at(text, i), text + begins[i]);
+    }
+    assert_ptr_equal(utf8_at(text, 99), text + 11);
+    assert_int_equal(utf8_count("\xA9\xA9", 2), 0);
+    assert_int_equal(strlen(utf8_at("\xA9\xA9z", 0)), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -64,6 +80,7 @@ int main(void)
         cmocka_unit_test(no_letter_is_cut),
         cmocka_unit_test(what_lies_behind_is_not_looked_at),
         cmocka_unit_test(of_other_bytes_nothing_more_is_left_out),
+        cmocka_unit_test(characters_are_counted_and_found),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
