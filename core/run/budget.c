@@ -108,18 +108,7 @@ static double room_left(const struct budget *budget)
 
 static size_t weight_of(const struct item_row *item)
 {
-    size_t weight = item->body ? strlen(item->body) : 0;
-    const char *image = item->body;
-
-    while (image && (image = strstr(image, "\"data:image/"))) {
-        const char *end = strchr(image + 1, '"');
-        size_t length = end ? (size_t)(end + 1 - image) : strlen(image);
-
-        if (length > CONTEXT_IMAGE_BYTES)
-            weight -= length - CONTEXT_IMAGE_BYTES;
-        image += length;
-    }
-    return weight;
+    return item->body ? context_weight(item->body) : 0;
 }
 
 static bool is_message(const struct item_row *item)

@@ -93,29 +93,30 @@ size_t context_frame_bytes(const struct context *context)
     return bytes;
 }
 
-/* ---- What is told as one message ---- */
-
-/* Bytes of the image's data that count for nothing. */
-static size_t unweighed(const json_t *part)
+size_t context_weight(const char *json)
 {
-    const json_t *image = json_object_get(part, "image_url");
-    const char *url = json_get_string(image, "url", "");
-    size_t length = strncmp(url, "data:", 5) == 0 ? strlen(url) : 0;
+    static const char picture[] = "url\":\"data:"; /* no text in JSON has a bare quote */
+    size_t weight = strlen(json);
 
-    return length > CONTEXT_IMAGE_BYTES ? length - CONTEXT_IMAGE_BYTES : 0;
+    for (const char *url = json; (url = strstr(url, picture));) {
+        size_t length;
+
+        url += strlen("url\":\"");
+        length = strcspn(url, "\"");
+        if (length > CONTEXT_IMAGE_BYTES)
+            weight -= length - CONTEXT_IMAGE_BYTES;
+        url += length;
+    }
+    return weight;
 }
+
+/* ---- What is told as one message ---- */
 
 static size_t weight_of(const json_t *messages)
 {
-    size_t weight = length_of(messages);
-    size_t i, n;
-    json_t *message, *part;
+    AUTO_FREE char *text = json_text(messages);
 
-    json_array_foreach (messages, i, message) {
-        json_array_foreach (json_object_get(message, "content"), n, part)
-            weight -= unweighed(part);
-    }
-    return weight;
+    return json_array_size(messages) ? context_weight(text) : 0;
 }
 
 enum { CUT_HEAD_ONLY = 1 << 0, CUT_CHINESE = 1 << 1 };

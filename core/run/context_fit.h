@@ -83,6 +83,9 @@ struct context_telling context_telling(const struct context *context,
 size_t context_told_end(const struct context_telling *telling,
                         const struct item_row *const *items, size_t at);
 
+/* Bytes of JSON as they count: all, and of a picture's data no more than CONTEXT_IMAGE_BYTES. */
+size_t context_weight(const char *json);
+
 /* How long the frame is, and the message that items[first..end) are told as; noted or not. */
 size_t context_frame_bytes(const struct context *context);
 size_t context_told_bytes(const struct context_telling *telling,

@@ -263,19 +263,38 @@ static void an_upstream_that_counts_nothing_is_always_asked(void **state)
 static void an_image_does_not_weigh_what_its_data_do(void **state)
 {
     static const char config[] = "{\"max_prompt_tokens\":1200}";
+    static const char before[] = "{\"image_url\":\"", after[] = "\"}";
     struct budget budget = made(config, NULL);
-    const size_t length = 100000;
+    AUTO_FREE char *data = mem_zeroed(100001, 1);
 
     (void)state;
     add("message", "");
     add("message", "");
-    rows[1].body = mem_resize(rows[1].body, length + 1, 1);
-    memset(rows[1].body, 'x', length);
-    rows[1].body[length] = '\0';
-    memcpy(rows[1].body, "\"data:image/", 12);
+    memset(data, 'x', 100000);
+    memcpy(data, "data:image/", 11);
+    free(rows[1].body);
+    rows[1].body = mem_printf("%s%s%s", before, data, after);
     assert_true(fit(&budget, config));
     assert_string_equal(left(), "01");
-    assert_int_equal(budget.asking, WEIGHT + BUDGET_IMAGE_TOKENS * BUDGET_BYTES_PER_TOKEN);
+    assert_int_equal(budget.asking, WEIGHT + strlen(before) + strlen(after) +
+                                        BUDGET_IMAGE_TOKENS * BUDGET_BYTES_PER_TOKEN);
+}
+
+/* However much they look like a picture's. */
+static void a_text_weighs_all_of_it(void **state)
+{
+    static const char config[] = "{\"max_prompt_tokens\":100000}";
+    struct budget budget = made(config, NULL);
+    AUTO_FREE char *data = mem_zeroed(9001, 1);
+
+    (void)state;
+    memset(data, 'x', 9000);
+    add("message", "");
+    free(rows[0].body);
+    rows[0].body =
+        mem_printf("{\"text\":\"data:image/%s \\\"url\\\":\\\"data:%s\"}", data, data);
+    assert_true(fit(&budget, config));
+    assert_int_equal(budget.asking, strlen(rows[0].body));
 }
 
 /* What the tool has said goes up in the beginning only, and all of a turn with its first message. */
@@ -400,6 +419,7 @@ int main(void)
         cmocka_unit_test_teardown(what_compact_history_tells_weighs_what_is_told, clear_items),
         cmocka_unit_test_teardown(a_turn_that_is_over_goes_as_a_whole, clear_items),
         cmocka_unit_test_teardown(an_image_does_not_weigh_what_its_data_do, clear_items),
+        cmocka_unit_test_teardown(a_text_weighs_all_of_it, clear_items),
         cmocka_unit_test_teardown(F33_a_message_that_is_cut_weighs_what_is_shown_of_it,
                                   clear_items),
     };
