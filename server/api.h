@@ -1,10 +1,11 @@
 #ifndef RUNNEL_SERVER_API_H
 #define RUNNEL_SERVER_API_H
 
+#include "server/encode.h"
 #include "server/request.h"
 
 /*
- * api.h -- every endpoint by name; each api_*.c is one resource family.
+ * api.h -- every endpoint by name; each api_*.c is one resource family. And what they share.
  */
 
 endpoint_fn api_health, api_ready, api_metrics;                          /* api_health.c */
@@ -42,5 +43,15 @@ endpoint_fn api_prompt_version_list, api_prompt_version_get;
 endpoint_fn api_variable_list, api_variable_create, api_variable_clear; /* api_variables.c */
 endpoint_fn api_variable_stats, api_variable_get, api_variable_modify, api_variable_delete;
 endpoint_fn api_thread_fork, api_thread_copy, api_thread_merge; /* api_thread_copies.c */
+
+/* Answers with a page of rows, which `encode(&row)` shows. A macro, because rows have types. */
+#define answer_rows(request, rows, count, more, encode)             \
+    do {                                                            \
+        json_t *data_ = json_array();                               \
+                                                                    \
+        for (size_t row_ = 0; row_ < (count); row_++)               \
+            json_array_append_new(data_, encode(&(rows)[row_]));    \
+        request_answer((request), 200, encode_list(data_, (more))); \
+    } while (0)
 
 #endif

@@ -101,7 +101,6 @@ enum err_code api_assistant_delete(struct request *request, struct err *err)
 enum err_code api_assistant_list(struct request *request, struct err *err)
 {
     struct assistant_row *rows = NULL;
-    json_t *data;
     struct page page;
     size_t count = 0;
     bool more;
@@ -113,10 +112,7 @@ enum err_code api_assistant_list(struct request *request, struct err *err)
     if (rc)
         return rc;
 
-    data = json_array();
-    for (size_t i = 0; i < count; i++)
-        json_array_append_new(data, encode_assistant(&rows[i]));
+    answer_rows(request, rows, count, more, encode_assistant);
     assistant_rows_free(rows, count);
-    request_answer(request, 200, encode_list(data, more));
     return ERR_OK;
 }

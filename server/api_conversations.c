@@ -174,12 +174,8 @@ enum err_code api_conversation_delete(struct request *request, struct err *err)
 static enum err_code answer_list(struct request *request, struct item_row *items, size_t count,
                                  bool more)
 {
-    json_t *data = json_array();
-
-    for (size_t i = 0; i < count; i++)
-        json_array_append_new(data, encode_item(&items[i]));
+    answer_rows(request, items, count, more, encode_item);
     item_rows_free(items, count);
-    request_answer(request, 200, encode_list(data, more));
     return ERR_OK;
 }
 

@@ -71,7 +71,6 @@ enum err_code api_grant_list(struct request *request, struct err *err)
     struct page page;
     size_t count = 0;
     bool more = false;
-    json_t *data;
     enum err_code rc = param_page(request, &page, err);
 
     if (!rc)
@@ -81,11 +80,8 @@ enum err_code api_grant_list(struct request *request, struct err *err)
                               &page, &rows, &count, &more, err);
     if (rc)
         return rc;
-    data = json_array();
-    for (size_t i = 0; i < count; i++)
-        json_array_append_new(data, encode_grant(&rows[i]));
+    answer_rows(request, rows, count, more, encode_grant);
     grant_rows_free(rows, count);
-    request_answer(request, 200, encode_list(data, more));
     return ERR_OK;
 }
 

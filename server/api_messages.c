@@ -128,7 +128,6 @@ enum err_code api_message_list(struct request *request, struct err *err)
     struct place place;
     struct page page;
     const char *run;
-    json_t *data;
     size_t count = 0;
     bool more;
     enum err_code rc = thread_place(request, &place, err);
@@ -143,10 +142,7 @@ enum err_code api_message_list(struct request *request, struct err *err)
     if (rc)
         return rc;
 
-    data = json_array();
-    for (size_t i = 0; i < count; i++)
-        json_array_append_new(data, encode_message(&rows[i]));
+    answer_rows(request, rows, count, more, encode_message);
     item_rows_free(rows, count);
-    request_answer(request, 200, encode_list(data, more));
     return ERR_OK;
 }

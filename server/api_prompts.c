@@ -61,12 +61,8 @@ static enum err_code answer(struct request *request, struct prompt_row *row,
 static enum err_code answer_list(struct request *request, struct prompt_row *rows, size_t count,
                                  bool more, json_t *(*encode)(const struct prompt_row *row))
 {
-    json_t *data = json_array();
-
-    for (size_t i = 0; i < count; i++)
-        json_array_append_new(data, encode(&rows[i]));
+    answer_rows(request, rows, count, more, encode);
     prompt_rows_free(rows, count);
-    request_answer(request, 200, encode_list(data, more));
     return ERR_OK;
 }
 

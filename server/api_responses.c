@@ -204,7 +204,6 @@ enum err_code api_response_inputs(struct request *request, struct err *err)
     struct page page;
     size_t count = 0;
     bool more = false;
-    json_t *data;
     enum err_code rc = param_page(request, &page, err);
 
     if (!rc)
@@ -216,11 +215,8 @@ enum err_code api_response_inputs(struct request *request, struct err *err)
                              true, &page, &items, &count, &more, err);
     if (rc)
         return rc;
-    data = json_array();
-    for (size_t i = 0; i < count; i++)
-        json_array_append_new(data, encode_item(&items[i]));
+    answer_rows(request, items, count, more, encode_item);
     item_rows_free(items, count);
-    request_answer(request, 200, encode_list(data, more));
     return ERR_OK;
 }
 

@@ -64,7 +64,6 @@ enum err_code api_skill_list(struct request *request, struct err *err)
 {
     struct skill_row *rows = NULL;
     struct page page;
-    json_t *data;
     size_t count = 0;
     bool more = false;
     enum err_code rc = param_page(request, &page, err);
@@ -74,11 +73,8 @@ enum err_code api_skill_list(struct request *request, struct err *err)
                               &rows, &count, &more, err);
     if (rc)
         return rc;
-    data = json_array();
-    for (size_t i = 0; i < count; i++)
-        json_array_append_new(data, encode_skill(&rows[i]));
+    answer_rows(request, rows, count, more, encode_skill);
     skill_rows_free(rows, count);
-    request_answer(request, 200, encode_list(data, more));
     return ERR_OK;
 }
 

@@ -103,7 +103,6 @@ enum err_code api_tool_settings_list(struct request *request, struct err *err)
 {
     struct tool_settings_row *rows = NULL;
     struct page page;
-    json_t *data;
     size_t count = 0;
     bool more = false;
     enum err_code rc = param_page(request, &page, err);
@@ -113,10 +112,7 @@ enum err_code api_tool_settings_list(struct request *request, struct err *err)
                                       &page, &rows, &count, &more, err);
     if (rc)
         return rc;
-    data = json_array();
-    for (size_t i = 0; i < count; i++)
-        json_array_append_new(data, encode_settings(&rows[i]));
+    answer_rows(request, rows, count, more, encode_settings);
     tool_settings_rows_free(rows, count);
-    request_answer(request, 200, encode_list(data, more));
     return ERR_OK;
 }

@@ -283,12 +283,8 @@ enum err_code store_approval_get(struct store *store, const char *project, const
                                                "SELECT " APPROVAL_COLUMNS " FROM approvals a"
                                                " WHERE a.project_id = $1 AND a.id = $2"};
     AUTO_DB_ROWS *rows = NULL;
-    AUTO_DB_ARGS args = {0};
-    enum err_code rc;
+    enum err_code rc = db_once_by_id(store, &select, project, id, &rows, err);
 
-    db_arg_text(&args, project);
-    db_arg_text(&args, id);
-    rc = db_once(store, &select, &args, &rows, err);
     if (rc)
         return rc;
     if (db_count(rows) == 0)

@@ -43,12 +43,8 @@ enum err_code store_assistant_get(struct store *store, const char *project, cons
         "store_assistant_get",
         "SELECT id, body, created_at FROM assistants WHERE project_id = $1 AND id = $2"};
     AUTO_DB_ROWS *rows = NULL;
-    AUTO_DB_ARGS args = {0};
-    enum err_code rc;
+    enum err_code rc = db_once_by_id(store, &select, project, id, &rows, err);
 
-    db_arg_text(&args, project);
-    db_arg_text(&args, id);
-    rc = db_once(store, &select, &args, &rows, err);
     if (rc)
         return rc;
     if (db_count(rows) == 0)
@@ -101,14 +97,11 @@ static enum err_code find_cursor(struct store *store, const char *project, const
         "store_assistant_list_cursor",
         "SELECT created_at FROM assistants WHERE project_id = $1 AND id = $2"};
     AUTO_DB_ROWS *rows = NULL;
-    AUTO_DB_ARGS args = {0};
     enum err_code rc;
 
     if (!*id)
         return ERR_OK;
-    db_arg_text(&args, project);
-    db_arg_text(&args, id);
-    rc = db_once(store, &select, &args, &rows, err);
+    rc = db_once_by_id(store, &select, project, id, &rows, err);
     if (rc)
         return rc;
     if (db_count(rows) == 0)
@@ -267,12 +260,8 @@ enum err_code store_assistant_delete(struct store *store, const char *project, c
     static const struct db_statement delete = {
         "store_assistant_delete", "DELETE FROM assistants WHERE project_id = $1 AND id = $2"};
     AUTO_DB_ROWS *rows = NULL;
-    AUTO_DB_ARGS args = {0};
-    enum err_code rc;
+    enum err_code rc = db_once_by_id(store, &delete, project, id, &rows, err);
 
-    db_arg_text(&args, project);
-    db_arg_text(&args, id);
-    rc = db_once(store, &delete, &args, &rows, err);
     if (rc)
         return rc;
     return db_changed(rows) ? ERR_OK : not_found(id, err);

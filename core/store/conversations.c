@@ -260,12 +260,8 @@ enum err_code store_conversation_idle(struct store *store, const char *project,
         "SELECT FROM runs WHERE project_id = $1 AND thread_id = $2"
         " AND status IN ('queued', 'in_progress', 'requires_action', 'cancelling')"};
     AUTO_DB_ROWS *rows = NULL;
-    AUTO_DB_ARGS args = {0};
-    enum err_code rc;
+    enum err_code rc = db_once_by_id(store, &find, project, thread_id, &rows, err);
 
-    db_arg_text(&args, project);
-    db_arg_text(&args, thread_id);
-    rc = db_once(store, &find, &args, &rows, err);
     if (!rc && db_count(rows))
         return conversation_error(ERR_CONFLICT, thread_id, err);
     return rc;

@@ -382,6 +382,17 @@ enum err_code db_once(struct store *store, const struct db_statement *statement,
     return rc;
 }
 
+enum err_code db_once_by_id(struct store *store, const struct db_statement *statement,
+                            const char *project, const char *id, struct db_rows **ret_rows,
+                            struct err *err)
+{
+    AUTO_DB_ARGS args = {0};
+
+    db_arg_text(&args, project);
+    db_arg_text(&args, id);
+    return db_once(store, statement, &args, ret_rows, err);
+}
+
 /* ---- Rows ---- */
 
 size_t db_count(const struct db_rows *rows)

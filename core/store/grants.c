@@ -238,12 +238,8 @@ enum err_code store_grant_get(struct store *store, const char *project, const ch
                                             "SELECT " GRANT_COLUMNS " FROM approval_grants g"
                                             " WHERE g.project_id = $1 AND g.id = $2"};
     AUTO_DB_ROWS *rows = NULL;
-    AUTO_DB_ARGS args = {0};
-    enum err_code rc;
+    enum err_code rc = db_once_by_id(store, &get, project, id, &rows, err);
 
-    db_arg_text(&args, project);
-    db_arg_text(&args, id);
-    rc = db_once(store, &get, &args, &rows, err);
     if (rc)
         return rc;
     if (db_count(rows) == 0)
@@ -259,12 +255,8 @@ enum err_code store_grant_delete(struct store *store, const char *project, const
         "store_grant_delete",
         "DELETE FROM approval_grants WHERE project_id = $1 AND id = $2 RETURNING id"};
     AUTO_DB_ROWS *rows = NULL;
-    AUTO_DB_ARGS args = {0};
-    enum err_code rc;
+    enum err_code rc = db_once_by_id(store, &delete, project, id, &rows, err);
 
-    db_arg_text(&args, project);
-    db_arg_text(&args, id);
-    rc = db_once(store, &delete, &args, &rows, err);
     if (!rc && db_count(rows) == 0)
         rc = not_found(id, err);
     return rc;

@@ -65,12 +65,8 @@ enum err_code store_skill_get(struct store *store, const char *project, const ch
         "store_skill_get", "SELECT " SKILL_COLUMNS ", content, prompt_at FROM skills"
                            " WHERE project_id = $1 AND id = $2"};
     AUTO_DB_ROWS *rows = NULL;
-    AUTO_DB_ARGS args = {0};
-    enum err_code rc;
+    enum err_code rc = db_once_by_id(store, &select, project, id, &rows, err);
 
-    db_arg_text(&args, project);
-    db_arg_text(&args, id);
-    rc = db_once(store, &select, &args, &rows, err);
     if (rc)
         return rc;
     if (db_count(rows) == 0)
@@ -135,12 +131,8 @@ enum err_code store_skill_delete(struct store *store, const char *project, const
     static const struct db_statement delete = {
         "store_skill_delete", "DELETE FROM skills WHERE project_id = $1 AND id = $2"};
     AUTO_DB_ROWS *rows = NULL;
-    AUTO_DB_ARGS args = {0};
-    enum err_code rc;
+    enum err_code rc = db_once_by_id(store, &delete, project, id, &rows, err);
 
-    db_arg_text(&args, project);
-    db_arg_text(&args, id);
-    rc = db_once(store, &delete, &args, &rows, err);
     if (rc)
         return rc;
     return db_changed(rows) ? ERR_OK : not_found(id, err);

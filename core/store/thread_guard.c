@@ -44,12 +44,8 @@ enum err_code thread_guard_known_once(struct store *store, const char *project, 
                                       struct err *err)
 {
     AUTO_DB_ROWS *rows = NULL;
-    AUTO_DB_ARGS args = {0};
-    enum err_code rc;
+    enum err_code rc = db_once_by_id(store, &exists, project, id, &rows, err);
 
-    db_arg_text(&args, project);
-    db_arg_text(&args, id);
-    rc = db_once(store, &exists, &args, &rows, err);
     if (rc)
         return rc;
     return db_count(rows) ? ERR_OK : thread_guard_unknown(id, err);

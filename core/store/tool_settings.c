@@ -53,12 +53,8 @@ enum err_code store_tool_settings_get(struct store *store, const char *project,
                                                "SELECT " SETTINGS_COLUMNS " FROM tool_settings"
                                                " WHERE project_id = $1 AND user_id = $2"};
     AUTO_DB_ROWS *rows = NULL;
-    AUTO_DB_ARGS args = {0};
-    enum err_code rc;
+    enum err_code rc = db_once_by_id(store, &select, project, user, &rows, err);
 
-    db_arg_text(&args, project);
-    db_arg_text(&args, user);
-    rc = db_once(store, &select, &args, &rows, err);
     if (rc)
         return rc;
     if (db_count(rows) == 0)
@@ -106,12 +102,8 @@ enum err_code store_tool_settings_delete(struct store *store, const char *projec
         "store_tool_settings_delete",
         "DELETE FROM tool_settings WHERE project_id = $1 AND user_id = $2 RETURNING id"};
     AUTO_DB_ROWS *rows = NULL;
-    AUTO_DB_ARGS args = {0};
-    enum err_code rc;
+    enum err_code rc = db_once_by_id(store, &delete, project, user, &rows, err);
 
-    db_arg_text(&args, project);
-    db_arg_text(&args, user);
-    rc = db_once(store, &delete, &args, &rows, err);
     if (rc)
         return rc;
     if (db_count(rows) == 0)
@@ -154,12 +146,8 @@ enum err_code store_tool_settings_for(struct store *store, const char *project,
         "store_tool_settings_for", "SELECT " SETTINGS_COLUMNS " FROM tool_settings"
                                    " WHERE project_id = $1 AND user_id IN ('', $2)"};
     AUTO_DB_ROWS *rows = NULL;
-    AUTO_DB_ARGS args = {0};
-    enum err_code rc;
+    enum err_code rc = db_once_by_id(store, &select, project, user, &rows, err);
 
-    db_arg_text(&args, project);
-    db_arg_text(&args, user);
-    rc = db_once(store, &select, &args, &rows, err);
     if (rc)
         return rc;
     for (size_t i = 0; i < db_count(rows); i++)
