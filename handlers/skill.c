@@ -11,10 +11,14 @@
 #include "core/tool/skill.h"
 #include "handlers/handlers.h"
 
+#define FILE_DESCRIPTION \
+    "A file of the skill that its instructions name; left out: the instructions."
+
 static const char parameters[] =
     "{\"type\": \"object\", \"additionalProperties\": false, \"required\": [\"name\"],"
     " \"properties\": {\"name\": {\"type\": \"string\","
-    "  \"description\": \"The name of the skill.\"}}}";
+    "  \"description\": \"The name of the skill.\"},"
+    "  \"file\": {\"type\": \"string\", \"description\": \"" FILE_DESCRIPTION "\"}}}";
 
 /* Its words are the names of the run's skills. What somebody has allowed under a name is the text that
  * this was: a skill is never changed, so its id says which. */
@@ -38,10 +42,11 @@ static json_t *init(const struct tool_context *context)
         json_decref(ids);
         return NULL;
     }
-    return json_build("{s:{s:s, s:b, s:[s], s:{s:{s:s, s:s, s:o}}}, s:o}", "parameters", "type",
-                      "object", "additionalProperties", 0, "required", "name", "properties",
-                      "name", "type", "string", "description", "The name of the skill.", "enum",
-                      names, "revision", ids);
+    return json_build("{s:{s:s, s:b, s:[s], s:{s:{s:s, s:s, s:o}, s:{s:s, s:s}}}, s:o}",
+                      "parameters", "type", "object", "additionalProperties", 0, "required",
+                      "name", "properties", "name", "type", "string", "description",
+                      "The name of the skill.", "enum", names, "file", "type", "string",
+                      "description", FILE_DESCRIPTION, "revision", ids);
 }
 
 /* Somebody may have to agree, to this skill and no other. */
@@ -68,19 +73,21 @@ static enum err_code run(struct tool_call *call, struct tool_result *ret_result,
                          struct err *err)
 {
     const char *name = json_get_string(tool_call_args(call), "name", "");
+    const char *file = json_get_string(tool_call_args(call), "file", NULL);
     const json_t *skill = skill_find(tool_call_skills(call), name);
-    AUTO_FREE char *prompt = NULL;
+    AUTO_FREE char *read = NULL;
     AUTO_FREE char *text = NULL;
     enum err_code rc;
 
     if (!skill)
         return err_set(err, ERR_NOT_FOUND, "There is no skill '%.64s' here.", name);
-    rc = tool_call_read_skill(call, skill, &prompt, err);
+    rc = tool_call_read_skill(call, skill, file, &read, err);
     if (rc)
         return rc;
-    text = mem_printf("# Skill: %s\n\n%s\n\n%s", name,
-                      json_get_string(skill, "description", ""), prompt);
-    tool_result_add_text(ret_result, text);
+    if (!file)
+        text = mem_printf("# Skill: %s\n\n%s\n\n%s", name,
+                          json_get_string(skill, "description", ""), read);
+    tool_result_add_text(ret_result, file ? read : text);
     return ERR_OK;
 }
 
@@ -95,5 +102,5 @@ const struct tool_handler skill_handler = {
     .run = run,
     .init = init,
     .plan = plan,
-    .returns = {"string", "the instructions, as Markdown"},
+    .returns = {"string", "the instructions, as Markdown, or the file"},
 };

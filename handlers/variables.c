@@ -259,7 +259,9 @@ static bool is_skill(const char *name)
 static enum err_code read_skill(const struct tool_call *call, const char *name,
                                 struct variable *ret_variable, struct err *err)
 {
-    const char *own = name + strlen(SKILL_VARIABLE_PREFIX);
+    const char *path = name + strlen(SKILL_VARIABLE_PREFIX);
+    const char *slash = strchr(path, '/');
+    AUTO_FREE char *own = slash ? mem_strndup(path, (size_t)(slash - path)) : mem_strdup(path);
     const json_t *skill = skill_find(tool_call_skills(call), own);
 
     if (!skill)
@@ -269,7 +271,8 @@ static enum err_code read_skill(const struct tool_call *call, const char *name,
                        "Somebody has to agree before this skill is read: call "
                        "skill({\"name\": \"%.64s\"}).",
                        own);
-    return tool_call_read_skill(call, skill, &ret_variable->value, err);
+    return tool_call_read_skill(call, skill, slash ? slash + 1 : NULL, &ret_variable->value,
+                                err);
 }
 
 static enum err_code list_vars(struct tool_call *call, struct tool_result *ret_result,

@@ -16,6 +16,7 @@
 #include "server/params.h"
 #include "server/server.h"
 #include "server/skill_file.h"
+#include "server/skill_upload.h"
 
 /* It is never changed, so there is one version of it. */
 static json_t *encode_skill(const struct skill_row *row)
@@ -38,18 +39,24 @@ static enum err_code skill_id(const struct request *request, const char **ret_id
 
 /* ---- Endpoints ---- */
 
-enum err_code api_skill_create(struct request *request, struct err *err)
+static enum err_code read_content(const json_t *body, struct skill_row *row, struct err *err)
 {
     static const char *const known[] = {"content", NULL};
-    const json_t *body = request_json(request);
-    CLEANUP(skill_row_clear) struct skill_row row = {.created_at = clock_wall_us()};
     const char *content = NULL;
     enum err_code rc = param_unknown(body, "", known, err);
 
     if (!rc)
         rc = param_string(body, "", "content", PARAM_REQUIRED, SKILL_FILE_LIMIT, &content, err);
-    if (!rc)
-        rc = skill_file_parse(content, "content", &row, err);
+    return rc ? rc : skill_file_parse(content, "content", row, err);
+}
+
+enum err_code api_skill_create(struct request *request, struct err *err)
+{
+    CLEANUP(skill_row_clear) struct skill_row row = {.created_at = clock_wall_us()};
+    const struct form *form = request_form(request);
+    enum err_code rc = form ? skill_upload_read(form, &row, err)
+                            : read_content(request_json(request), &row, err);
+
     if (rc)
         return rc;
     id_make(row.id, "skill_");

@@ -117,6 +117,7 @@ struct request {
     struct buf body;
     size_t counted; /* of the body, in http->body_bytes */
     json_t *json;
+    struct form *form; /* in place of it; or NULL */
 
     int status;   /* of the answer; 0: there is none yet */
     bool close;   /* the connection ends with the answer */

@@ -12,6 +12,7 @@
 #include "core/base/mem.h"
 #include "server/cors.h"
 #include "server/envelope.h"
+#include "server/form.h"
 #include "server/http_internal.h"
 #include "server/mhd_overrides.h"
 #include "server/sse.h"
@@ -138,6 +139,11 @@ json_t *request_json(const struct request *request)
     return request->json;
 }
 
+const struct form *request_form(const struct request *request)
+{
+    return request->form;
+}
+
 const char *request_body(const struct request *request, size_t *ret_length)
 {
     *ret_length = request->body.length;
@@ -156,6 +162,30 @@ bool request_has_body(const struct request *request)
 
 /* ---- The body ---- */
 
+static bool may_be_form(const struct request *request)
+{
+    return request->match.route->flags & ROUTE_FORM;
+}
+
+static bool is_form(const struct request *request)
+{
+    static const char form[] = "multipart/form-data";
+    const char *type = request_header(request, "content-type");
+
+    return may_be_form(request) && type && strcspn(type, "; ") == strlen(form) &&
+           strncasecmp(type, form, strlen(form)) == 0;
+}
+
+static enum err_code parse_form(struct request *request, struct err *err)
+{
+    enum err_code rc =
+        form_parse(request->connection, request->body.data ? request->body.data : "",
+                   request->body.length, &request->form, err);
+
+    buf_clear(&request->body);
+    return rc;
+}
+
 /* What a client sends when its author forgot the header: `curl -d` says that JSON is a form. */
 static enum err_code check_type(const struct request *request, struct err *err)
 {
@@ -167,9 +197,9 @@ static enum err_code check_type(const struct request *request, struct err *err)
         return ERR_OK;
     return err_set(
         err, ERR_INVALID,
-        "Invalid Content-Type header (%.100s), expected application/json. (HINT: with "
+        "Invalid Content-Type header (%.100s), expected application/json%s. (HINT: with "
         "curl, pass -H 'Content-Type: application/json')",
-        type);
+        type, may_be_form(request) ? " or multipart/form-data" : "");
 }
 
 static enum err_code parse_object(struct request *request, struct err *err)
@@ -203,6 +233,8 @@ enum err_code request_parse_body(struct request *request, struct err *err)
         request->json = json_object();
         return ERR_OK;
     }
+    if (is_form(request))
+        return parse_form(request, err);
     rc = request->body.length ? check_type(request, err) : ERR_OK;
     if (rc) {
         request->failure_status = 415;
@@ -218,6 +250,7 @@ void request_drop_body(struct request *request)
 {
     json_decref(request->json);
     request->json = NULL;
+    form_free(TAKE(request->form));
     buf_clear(&request->body);
     atomic_fetch_sub(&request->http->body_bytes, request->counted);
     request->counted = 0;

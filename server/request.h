@@ -74,6 +74,10 @@ const char *request_authorization(struct request *request);
  * Only to be read; whoever keeps part of it takes a reference and does not change it. */
 json_t *request_json(const struct request *request);
 
+/* The same of a route that is ROUTE_FORM, where it is one; NULL where it is JSON. */
+struct form;
+const struct form *request_form(const struct request *request);
+
 /* The body as it came, for passing through; of routes that are ROUTE_KEEP_BODY or ROUTE_RAW_BODY. */
 const char *request_body(const struct request *request, size_t *ret_length);
 

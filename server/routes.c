@@ -65,7 +65,7 @@ const struct route routes[] = {
     {"GET",    "/v1/responses/{response}/input_items",                api_response_inputs,    "listInputItems",         0},
 
     {"GET",    "/v1/skills",                                          api_skill_list,         "listSkills",             0},
-    {"POST",   "/v1/skills",                                          api_skill_create,       "createSkill",            0},
+    {"POST",   "/v1/skills",                                          api_skill_create,       "createSkill",            ROUTE_FORM},
     {"GET",    "/v1/skills/{skill}",                                  api_skill_get,          "getSkill",               0},
     {"DELETE", "/v1/skills/{skill}",                                  api_skill_delete,       "deleteSkill",            0},
     {"GET",    "/v1/skills/{skill}/content",                          api_skill_content,      "getSkillContent",        0},

@@ -14,6 +14,7 @@ enum route_flags {
     ROUTE_BODY_OPTIONAL = 1 << 1, /* an absent body is an empty object */
     ROUTE_RAW_BODY = 1 << 2,      /* the body is not parsed */
     ROUTE_KEEP_BODY = 1 << 3,     /* it is parsed, and kept as it came, too */
+    ROUTE_FORM = 1 << 4,          /* it may be a form: request_form() */
 };
 
 struct route {

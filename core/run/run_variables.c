@@ -60,9 +60,10 @@ static enum err_code stored_remove(const struct variable_access *access, const c
 }
 
 static enum err_code read_skill(const struct variable_access *access, const char *project,
-                                const char *id, char **ret_prompt, struct err *err)
+                                const char *id, char **ret_prompt, json_t **ret_files,
+                                struct err *err)
 {
-    return store_skill_prompt(access->store, project, id, ret_prompt, err);
+    return store_skill_prompt(access->store, project, id, ret_prompt, ret_files, err);
 }
 
 static const struct variable_ops stored_ops = {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/store/db.h"
 #include "core/store/page.h"
@@ -29,6 +30,7 @@ void skill_row_clear(struct skill_row *row)
     free(row->name);
     free(row->description);
     free(row->content);
+    json_decref(row->files);
     *row = (struct skill_row){0};
 }
 
@@ -44,8 +46,9 @@ enum err_code store_skill_create(struct store *store, const char *project,
 {
     static const struct db_statement insert = {
         "store_skill_create",
-        "INSERT INTO skills (project_id, id, name, description, content, prompt_at, created_at)"
-        " VALUES ($1, $2, $3, $4, $5, $6, $7)"};
+        "INSERT INTO skills (project_id, id, name, description, content, prompt_at, created_at,"
+        "  files) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"};
+    AUTO_FREE char *files = row->files ? json_text(row->files) : NULL;
     AUTO_DB_ARGS args = {0};
 
     db_arg_text(&args, project);
@@ -55,6 +58,7 @@ enum err_code store_skill_create(struct store *store, const char *project,
     db_arg_text(&args, row->content);
     db_arg_int(&args, (int64_t)row->prompt_at);
     db_arg_int(&args, row->created_at);
+    db_arg_text(&args, files);
     return db_once(store, &insert, &args, NULL, err);
 }
 
@@ -62,7 +66,7 @@ enum err_code store_skill_get(struct store *store, const char *project, const ch
                               struct skill_row *ret_row, struct err *err)
 {
     static const struct db_statement select = {
-        "store_skill_get", "SELECT " SKILL_COLUMNS ", content, prompt_at FROM skills"
+        "store_skill_get", "SELECT " SKILL_COLUMNS ", content, prompt_at, files FROM skills"
                            " WHERE project_id = $1 AND id = $2"};
     AUTO_DB_ROWS *rows = NULL;
     enum err_code rc = db_once_by_id(store, &select, project, id, &rows, err);
@@ -74,6 +78,8 @@ enum err_code store_skill_get(struct store *store, const char *project, const ch
     skill_read(rows, 0, ret_row);
     ret_row->content = db_copy(rows, 0, 4);
     ret_row->prompt_at = (size_t)db_int(rows, 0, 5);
+    if (!db_is_null(rows, 0, 6))
+        ret_row->files = json_parse_own(db_text(rows, 0, 6));
     return ERR_OK;
 }
 
@@ -139,12 +145,14 @@ enum err_code store_skill_delete(struct store *store, const char *project, const
 }
 
 enum err_code store_skill_prompt(struct store *store, const char *project, const char *id,
-                                 char **ret_prompt, struct err *err)
+                                 char **ret_prompt, json_t **ret_files, struct err *err)
 {
     CLEANUP(skill_row_clear) struct skill_row row = {0};
     enum err_code rc = store_skill_get(store, project, id, &row, err);
 
-    if (!rc)
-        *ret_prompt = mem_strdup(row.content + row.prompt_at);
-    return rc;
+    if (rc)
+        return rc;
+    *ret_prompt = mem_strdup(row.content + row.prompt_at);
+    *ret_files = TAKE(row.files);
+    return ERR_OK;
 }

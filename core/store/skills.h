@@ -1,6 +1,7 @@
 #ifndef RUNNEL_CORE_STORE_SKILLS_H
 #define RUNNEL_CORE_STORE_SKILLS_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,6 +23,7 @@ struct skill_row {
     char *description;
     char *content;    /* of SKILL.md; NULL in lists */
     size_t prompt_at; /* where in it the instructions begin */
+    json_t *files;    /* beside it, from path to text; NULL: none, and in lists */
     int64_t created_at;
 };
 void skill_row_clear(struct skill_row *row);
@@ -47,8 +49,9 @@ enum err_code store_skills_named(struct store *store, const char *project,
                                  struct skill_row **ret_rows, size_t *ret_count,
                                  struct err *err) MUST_CHECK;
 
-/* Its instructions, without what stands before them. The caller frees *ret_prompt. */
+/* Its instructions, without what stands before them, and its files, or NULL. The caller frees both. */
 enum err_code store_skill_prompt(struct store *store, const char *project, const char *id,
-                                 char **ret_prompt, struct err *err) MUST_CHECK;
+                                 char **ret_prompt, json_t **ret_files,
+                                 struct err *err) MUST_CHECK;
 
 #endif

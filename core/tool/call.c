@@ -8,6 +8,7 @@
 #include "core/base/mem.h"
 #include "core/tool/channel_internal.h"
 #include "core/tool/message_cache.h"
+#include "core/tool/skill.h"
 #include "core/tool/variable_memory.h"
 
 /*
@@ -142,10 +143,20 @@ const json_t *tool_call_skills(const struct tool_call *call)
 }
 
 enum err_code tool_call_read_skill(const struct tool_call *call, const json_t *skill,
-                                   char **ret_prompt, struct err *err)
+                                   const char *file, char **ret_text, struct err *err)
 {
-    return call->variables.ops->skill(&call->variables, call->project,
-                                      json_get_string(skill, "id", ""), ret_prompt, err);
+    json_auto_t *files = NULL;
+    AUTO_FREE char *prompt = NULL;
+    enum err_code rc =
+        call->variables.ops->skill(&call->variables, call->project,
+                                   json_get_string(skill, "id", ""), &prompt, &files, err);
+
+    if (rc)
+        return rc;
+    if (file)
+        return skill_file_text(skill, files, file, ret_text, err);
+    *ret_text = skill_text(skill, prompt, files);
+    return ERR_OK;
 }
 
 bool tool_call_is_resolved(const struct tool_call *call)

@@ -5,7 +5,9 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "core/base/buf.h"
 #include "core/base/json.h"
+#include "core/base/mem.h"
 
 const char *const skill_permission_names[] = {"allow", "ask", "deny", NULL};
 
@@ -85,4 +87,36 @@ const json_t *skill_find(const json_t *skills, const char *name)
             return skill;
     }
     return NULL;
+}
+
+char *skill_text(const json_t *skill, const char *prompt, const json_t *files)
+{
+    struct buf text = {0};
+    const char *path;
+    json_t *file;
+
+    buf_add_text(&text, prompt);
+    if (!json_object_size(files))
+        return buf_take(&text);
+    buf_addf(
+        &text,
+        "\n\nFurther files of this skill, to be read with skill({\"name\": \"%s\", \"file\": "
+        "\"<path>\"}):\n",
+        json_get_string(skill, "name", ""));
+    json_object_foreach ((json_t *)(uintptr_t)files, path, file)
+        buf_addf(&text, "\n- %s", path);
+    buf_add_char(&text, '\n');
+    return buf_take(&text);
+}
+
+enum err_code skill_file_text(const json_t *skill, const json_t *files, const char *path,
+                              char **ret_text, struct err *err)
+{
+    const char *text = json_get_string(files, path, NULL);
+
+    if (!text)
+        return err_set(err, ERR_NOT_FOUND, "The skill '%.64s' has no file '%.256s'.",
+                       json_get_string(skill, "name", ""), path);
+    *ret_text = mem_strdup(text);
+    return ERR_OK;
 }

@@ -3,6 +3,8 @@
 
 #include <jansson.h>
 
+#include "core/base/err.h"
+
 /*
  * skill.h -- the skills of a run, and who may read which.
  *
@@ -41,5 +43,12 @@ json_t *skill_permissions_merge(const json_t *wide, const json_t *narrow);
 
 /* The skill of that name; NULL when it is not among them. Borrowed. */
 const json_t *skill_find(const json_t *skills, const char *name);
+
+/* What the model reads of a skill: its instructions and, behind them, which files there are (an object from
+ * path to text; NULL: none). The caller frees. */
+char *skill_text(const json_t *skill, const char *prompt, const json_t *files);
+/* One of the files. The caller frees *ret_text. ERR_NOT_FOUND. */
+enum err_code skill_file_text(const json_t *skill, const json_t *files, const char *path,
+                              char **ret_text, struct err *err) MUST_CHECK;
 
 #endif

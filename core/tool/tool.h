@@ -244,9 +244,11 @@ enum err_code tool_call_read_variable(const struct tool_call *call,
 
 /* The skills of the run, as skill.h has them. Borrowed; never NULL. */
 const json_t *tool_call_skills(const struct tool_call *call);
-/* The instructions of one of them. Blocks. The caller frees *ret_prompt. */
+/* A file of one of them; NULL: its instructions, with a list of the files behind them. Blocks. The caller
+ * frees *ret_text. */
 enum err_code tool_call_read_skill(const struct tool_call *call, const json_t *skill,
-                                   char **ret_prompt, struct err *err) MUST_CHECK;
+                                   const char *file, char **ret_text,
+                                   struct err *err) MUST_CHECK;
 
 /* Arguments that were written with references hold the text of strangers. */
 bool tool_call_is_resolved(const struct tool_call *call);

@@ -198,7 +198,8 @@ struct variable_ops {
                             struct err *err);
     /* Not a variable, but read like one. */
     enum err_code (*skill)(const struct variable_access *access, const char *project,
-                           const char *id, char **ret_prompt, struct err *err);
+                           const char *id, char **ret_prompt, json_t **ret_files,
+                           struct err *err);
 };
 
 #endif

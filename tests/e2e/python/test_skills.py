@@ -97,6 +97,134 @@ def test_a_skill_that_makes_no_sense_is_refused(http):
         assert answer.status_code == 400 and answer.json()["error"]["param"] == param
 
 
+# ---- Uploaded ----
+
+def test_F107_a_skill_is_uploaded_as_the_sdk_does(client, http, tmp_path):
+    """One file, alone or in a list; by its name or with its folder."""
+    path = tmp_path / "SKILL.md"
+    path.write_text(skill_file())
+    whole = path.read_bytes()
+    for files in (path.open("rb"), [path.open("rb")], [("release-notes/SKILL.md", whole, "text/markdown")],
+                  ("skill.md", whole)):
+        made = client.skills.create(files=files)
+        assert (made.name, made.description) == ("release-notes", "How release notes are written here.")
+        assert http.get(f"/v1/skills/{made.id}/content").text == skill_file()
+        assert client.skills.retrieve(made.id) == made
+
+
+def test_F107_a_folder_is_uploaded_and_its_files_are_read(client, ask, http, upstream):
+    """The instructions say which there are; both ways of reading lead to them."""
+    made = client.skills.create(files=[
+        ("notes/reference/style.md", "Write \u00e4 plainly.\n".encode()),
+        ("notes/SKILL.md", skill_file().encode()), ("notes/check.py", b"print('no')\n"), ("notes/empty", b"")])
+    runnel = {"skills": [made.id], "tool_groups": {"vars": True}}
+    listed = ("Begin with what breaks.\n\n\nFurther files of this skill, to be read with "
+              'skill({"name": "release-notes", "file": "<path>"}):\n\n- reference/style.md\n- check.py\n- empty\n')
+    told = []
+    for tool, arguments in (("skill", {"name": "release-notes"}),
+                            ("skill", {"name": "release-notes", "file": "reference/style.md"}),
+                            ("skill", {"name": "release-notes", "file": "empty"}),
+                            ("skill", {"name": "release-notes", "file": "SKILL.md"}),
+                            ("ReadVar", {"name": "Rule/skills/release-notes"}),
+                            ("ReadVar", {"name": "Rule/skills/release-notes/check.py"}),
+                            ("ReadVar", {"name": "Rule/skills/release-notes/../check.py"})):
+        upstream.script({"match": {"tool_results": True}, "answer": {"text": "ok"}},
+                        {"answer": {"tool_calls": [{**call(tool), "arguments": arguments}]}})
+        client.responses.create(model="demo", input="go", extra_body={"runnel": runnel})
+        told.append(upstream.chats()[-1]["messages"][-1]["content"])
+    assert told == [
+        f"# Skill: release-notes\n\nHow release notes are written here.\n\n{listed}",
+        "Write \u00e4 plainly.\n", "", "The skill 'release-notes' has no file 'SKILL.md'.", listed,
+        "print('no')\n", "The skill 'release-notes' has no file '../check.py'."]
+    assert "file" in next(t for t in upstream.chats()[-1]["tools"]
+                          if t["function"]["name"] == "skill")["function"]["parameters"]["properties"]
+
+
+def test_F107_a_file_of_a_skill_is_no_way_around_the_question(client, ask):
+    made = client.skills.create(files=[("SKILL.md", skill_file().encode()), ("secret.md", b"hidden")])
+    runnel = {"skills": [made.id], "tool_groups": {"vars": True},
+              "skill_permissions": [{"skill": "*", "permission": "ask"}]}
+    answer = ask(runnel, read="Rule/skills/release-notes/secret.md", tool="ReadVar")
+    assert only_call(answer).status == "failed" and "hidden" not in answer.model_dump_json()
+
+
+SKILL = skill_file().encode()
+ONE_IN_A_FOLDER = "Invalid 'files': expected one SKILL.md at the top of one folder, but got"
+
+
+@pytest.mark.parametrize("files, param, code, words", [
+    ([("a/b/SKILL.md", SKILL)], "files", "invalid_value", f"{ONE_IN_A_FOLDER} 0."),
+    ([("readme.md", SKILL)], "files", "invalid_value", f"{ONE_IN_A_FOLDER} 0."),
+    ([("a/SKILL.md", SKILL), ("SKILL.md", SKILL)], "files", "invalid_value", f"{ONE_IN_A_FOLDER} 2."),
+    ([("a/SKILL.md", SKILL), ("b/x.md", b"x")], "files[1]", "invalid_value",
+     "Invalid 'files[1]': it is not in the folder of SKILL.md."),
+    ([("SKILL.md", SKILL), ("x.md", b"1"), ("x.md", b"2")], "files[2]", "invalid_value",
+     "Invalid 'files[2]': its path is given twice."),
+    *[([("SKILL.md", SKILL), (path, b"x")], "files[1]", "invalid_value",
+       "Invalid 'files[1]': its filename is no path of at most 256 bytes in a folder.")
+      for path in ("../x", "a/../x", "/x", "a//x", "a/", ".", "a\\b", "x" * 257)],
+    ([("SKILL.md", SKILL), ("logo.png", b"\x89PNG\0")], "files[1]", "unsupported_value",
+     "Invalid 'files[1]': a file of a skill is text in UTF-8."),
+    ([("SKILL.md", b"---\0")], "files[0]", "unsupported_value",
+     "Invalid 'files[0]': a file of a skill is text in UTF-8."),
+    (("skill.zip", b"x", "application/zip"), "files[0]", "unsupported_value",
+     "Invalid 'files[0]': this server opens no zip; send the files themselves, as 'files[]'."),
+    (("skill", b"PK\3\4"), "files[0]", "unsupported_value",
+     "Invalid 'files[0]': this server opens no zip; send the files themselves, as 'files[]'."),
+    (("SKILL.md", skill_file(name="Release").encode()), "files", "invalid_value",
+     "Invalid 'files': the front matter needs a 'name' of at most 64 small letters, digits and hyphens."),
+    (("SKILL.md", skill_file(text="a" * 131072).encode()), "files", "string_above_max_length",
+     "Invalid 'files': string too long."),
+    ([("SKILL.md", SKILL)] + [(f"{n}", b"x" * 2**20) for n in range(5)], "files", "invalid_value",
+     "Invalid 'files': the files beside SKILL.md have 5242880 bytes, at most 4194304 are kept."),
+    ([("SKILL.md", SKILL)] + [(f"{n}", b"x") for n in range(500)], "files", "array_above_max_length",
+     "Invalid 'files': array too long. Expected an array with maximum length 500, but got an array with length "
+     "501 instead."),
+], ids=str)
+def test_F107_what_is_no_folder_of_a_skill_is_refused(client, files, param, code, words):
+    with pytest.raises(openai.BadRequestError) as refused:
+        client.skills.create(files=files)
+    error = refused.value
+    assert (error.param, error.code) == (param, code), error
+    assert error.body["message"].startswith(words), error
+
+
+def form(*parts, end=b"--bound--\r\n"):
+    return b"".join(b"--bound\r\nContent-Disposition: form-data; " + head + b"\r\n\r\n" + data + b"\r\n"
+                    for head, data in parts) + end
+
+
+NO_FORM = ("We could not parse the form of your request: expected multipart/form-data that ends with its "
+           "boundary.")
+
+
+@pytest.mark.parametrize("body, param, words", [
+    (form((b'name="fiels"; filename="SKILL.md"', SKILL)), "fiels", "Unknown parameter: 'fiels'."),
+    (form((b'name="files"', SKILL)), "files[0]",
+     "Invalid 'files[0]': expected a file, but got a field instead."),
+    (form((b'name="files"; filename="SKILL.md"', SKILL), end=b""), None, NO_FORM),
+    *[(body, "files", "Missing required parameter: 'files'.") for body in (b"", b"nothing", b"--bound--\r\n")],
+    (form(*[(b'name="files[]"; filename="%d"' % n, b"x") for n in range(513)]), None,
+     "The form of your request has more than 512 parts."),
+], ids=["name", "field", "cut", "empty", "nothing", "no-parts", "many"])
+def test_a_form_that_makes_no_sense_is_refused(http, body, param, words):
+    answer = http.post("/v1/skills", content=body,
+                       headers={"Content-Type": "multipart/form-data; boundary=bound"})
+    assert answer.status_code == 400, answer.text
+    error = answer.json()["error"]
+    assert (error["param"], error["message"]) == (param, words)
+
+
+def test_a_form_is_taken_where_it_is_expected_only(http):
+    answer = http.post("/v1/responses", files={"files": ("SKILL.md", SKILL)})
+    assert answer.status_code == 415 and "expected application/json." in answer.json()["error"]["message"]
+    answer = http.post("/v1/skills", content="a=b", headers={"Content-Type": "application/x-www-form-urlencoded"})
+    assert answer.status_code == 415
+    assert "expected application/json or multipart/form-data." in answer.json()["error"]["message"]
+    answer = http.post("/v1/skills", content=b"x", headers={"Content-Type": "multipart/form-data"})
+    assert answer.status_code == 400 and answer.json()["error"]["message"] == NO_FORM
+
+
 # ---- Attached ----
 
 TEXT = "Begin with what breaks.\n"

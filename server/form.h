@@ -1,0 +1,40 @@
+#ifndef RUNNEL_SERVER_FORM_H
+#define RUNNEL_SERVER_FORM_H
+
+#include <stddef.h>
+
+#include "core/base/buf.h"
+#include "core/base/err.h"
+
+/*
+ * form.h -- a body of the type multipart/form-data, taken apart by libmicrohttpd's post processor.
+ *
+ * The body is there whole, within max_body; the parts are copies. Names and filenames are UTF-8, data is
+ * whatever was sent.
+ */
+
+#define FORM_PARTS_LIMIT ((size_t)512)
+#define FORM_HEAD_LIMIT  ((size_t)8192) /* bytes of a line in the head of a part */
+
+struct form_part {
+    char *name;
+    char *filename; /* NULL: a field, no file */
+    char *type;     /* of the content, as it was said; or NULL */
+    struct buf data;
+};
+
+struct form {
+    struct form_part *parts; /* as they came */
+    size_t count;
+};
+/* NULL is fine. */
+void form_free(struct form *form);
+
+struct MHD_Connection;
+
+/* The connection has the header that names the boundary. The caller frees *ret_form. ERR_INVALID: it is no
+ * form, or one of too many parts. */
+enum err_code form_parse(struct MHD_Connection *connection, const char *body, size_t length,
+                         struct form **ret_form, struct err *err) MUST_CHECK;
+
+#endif

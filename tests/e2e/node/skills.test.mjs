@@ -1,0 +1,41 @@
+// F107: skills as openai 7 uploads them, and as models read them.
+
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import OpenAI, { toFile } from "openai";
+
+import { heard, options, script } from "./support.mjs";
+
+const client = new OpenAI(options);
+const instructions = "---\nname: mail\ndescription: How mail is written.\n---\nBe kind.\n";
+
+describe("skills that are uploaded", () => {
+  it("one file alone", async () => {
+    const made = await client.skills.create({ files: await toFile(Buffer.from(instructions), "SKILL.md") });
+    assert.deepEqual([made.object, made.name, made.description], ["skill", "mail", "How mail is written."]);
+    assert.equal(await (await client.skills.content.retrieve(made.id)).text(), instructions);
+  });
+
+  it("a folder, whose files the model reads", async () => {
+    const made = await client.skills.create({ files: [
+      await toFile(Buffer.from(instructions), "mail/SKILL.md"),
+      await toFile(Buffer.from("Dear all,"), "mail/words/greeting.txt"),
+    ] });
+    await script(
+      { match: { tool_results: true }, answer: { text: "ok" } },
+      { answer: { tool_calls: [{ name: "skill", id: "call_1",
+                                 arguments: { name: "mail", file: "words/greeting.txt" } }] } },
+    );
+    const response = await client.responses.create(
+      { model: "demo", input: "go", runnel: { skills: [made.id] } });
+    assert.equal(response.output.find((item) => item.type === "mcp_call").output, "Dear all,");
+    assert.equal((await heard()).at(-1).messages.at(-1).content, "Dear all,");
+  });
+
+  it("are refused by their place", async () => {
+    await assert.rejects(
+      client.skills.create({ files: [await toFile(Buffer.from(instructions), "mail/README.md")] }),
+      (problem) => problem instanceof OpenAI.BadRequestError && problem.param === "files");
+  });
+});
