@@ -141,15 +141,19 @@ static enum err_code run_final_image(struct tool_call *call, struct tool_result 
     return ERR_OK;
 }
 
-/* As args.status says, because of args.why; args.text is what it gave all the same. */
+/* As args.status says, because of args.why, after args.pieces; args.text is what it gave all the same. */
 static enum err_code run_ends(struct tool_call *call, struct tool_result *ret_result,
                               struct err *err)
 {
     const char *word = json_get_string(tool_call_args(call), "status", "success");
     const char *text = text_of(call, NULL);
     enum tool_status status = TOOL_SUCCESS;
+    AUTO_BUF said = {0};
+    enum err_code rc = emit_pieces(call, &said);
 
     (void)err;
+    if (rc)
+        return rc;
     while (status < TOOL_NOT_FOUND && strcmp(word, tool_status_name(status)) != 0)
         status++;
     tool_result_end(ret_result, status, json_get_string(tool_call_args(call), "why", NULL));
@@ -449,7 +453,7 @@ const struct tool_handler test_brief_handler = {.name = "test_brief",
                                                 .run = run_slow,
                                                 .compress_args = compress_pieces,
                                                 .compress_result = compress_text};
-TEST_HANDLER(ends, "Ends as args.status says.", PLAIN, run_ends);
+TEST_HANDLER(ends, "Says args.pieces, ends as args.status says.", PLAIN, run_ends);
 TEST_HANDLER(ends_final, "As test_ends, and is the answer.", .flags = TOOL_FINAL, run_ends);
 TEST_HANDLER(ends_hidden, "As test_ends, and is not shown.", .flags = TOOL_HIDDEN, run_ends);
 TEST_HANDLER(notes, "Shows args.notes, args.ms apart.", PLAIN, run_notes);

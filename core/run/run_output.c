@@ -516,8 +516,8 @@ static void end_final_call(struct run *run, struct call *call, const char *text)
         run_close_part(run);
         run_store_open_item(run); /* as far as it goes it is whole */
     }
-    if (is_undone(call))
-        buf_clear(&call->said); /* the message has it */
+    if (call->failed)
+        buf_clear(&call->said); /* the message has it; the call has why */
     if (!call->said.length)
         buf_add_text(&call->said, text);
     run->final_order = mem_resize(run->final_order, run->final_count + 1, sizeof(unsigned));

@@ -144,6 +144,21 @@ def test_F11_a_final_tool_that_does_nothing_is_no_answer(client, upstream, statu
     assert item.status == "incomplete" and item.runnel["status"] == status
 
 
+def test_F11_a_final_tool_that_fails_half_way_says_why(client, upstream):
+    """What it had said is a message; why it failed is in its call, and for the model."""
+    response = go(client, upstream, "error", "test_ends_final", why="the disk is full",
+                  pieces=["Half an "])
+    assert [part.text for item in response.output if item.type == "message" for part in item.content] == [
+        "Half an ", "ok"]
+    (item,) = [i for i in response.output if i.type == "mcp_call"]
+    assert item.status == "failed" and item.output is None
+    assert [part["text"] for part in item.to_dict()["error"]["content"]] == ["the disk is full"]
+    assert told(upstream) == "the disk is full"
+    upstream.script({"answer": {"text": "ok"}})
+    client.responses.create(model="demo", previous_response_id=response.id, input="and?")
+    assert told(upstream) == "the disk is full"
+
+
 @pytest.mark.parametrize("status", UNDONE)
 def test_F11_a_hidden_tool_says_it_to_the_model_only(client, upstream, status):
     response = go(client, upstream, status, "test_ends_hidden", why="not now")
