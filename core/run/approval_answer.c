@@ -6,6 +6,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/run/grant.h"
+#include "core/tool/variable.h"
 
 static const char unreadable[] = "The answer to the approval request could not be read.";
 
@@ -34,17 +35,18 @@ static bool says(const char *text, const char *word)
 static struct approval_reply from_object(json_t *object)
 {
     const json_t *approve = json_object_get(object, "approve");
+    const char *reason = json_get_string(object, "reason", NULL);
     struct err err;
 
     if (!json_is_boolean(approve))
         return refusal(unreadable);
     if (grant_words_check(object, "", &err))
         return refusal(err.text);
-    if (json_string_length(json_object_get(object, "reason")) > APPROVAL_REASON_LIMIT)
+    if (reason && variable_length(reason) > APPROVAL_REASON_LIMIT)
         return refusal(too_long);
     return (struct approval_reply){
         .approve = json_is_true(approve),
-        .reason = mem_strdup(json_get_string(object, "reason", NULL)),
+        .reason = mem_strdup(reason),
         .said = json_incref(object),
     };
 }

@@ -11,7 +11,7 @@
  * grant.h says what may be remembered. Anything else is a refusal: never an approval.
  */
 
-#define APPROVAL_REASON_LIMIT ((size_t)4096) /* bytes */
+#define APPROVAL_REASON_LIMIT ((size_t)4096) /* characters */
 
 struct approval_reply {
     bool approve;

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "core/base/buf.h"
 #include "core/run/approval_answer.h"
 
 static void expect(const char *text, int approve, const char *reason)
@@ -69,23 +70,33 @@ static void test_F35_F44_a_misspelt_memory_is_no_approval(void **state)
     approval_reply_clear(&reply);
 }
 
+static struct approval_reply with_reason(const char *letter, size_t count)
+{
+    AUTO_BUF text = {0};
+
+    buf_add_text(&text, "{\"approve\":true,\"reason\":\"");
+    while (count--)
+        buf_add_text(&text, letter);
+    buf_add_text(&text, "\"}");
+    return approval_reply_parse(text.data);
+}
+
+/* In characters, as everywhere else. */
 static void test_F44_a_reason_has_its_limit(void **state)
 {
-    char text[APPROVAL_REASON_LIMIT + 64];
-    struct approval_reply reply;
+    static const char *const letters[] = {"x", "é"};
 
     (void)state;
-    snprintf(text, sizeof(text), "{\"approve\":true,\"reason\":\"%0*d\"}",
-             (int)APPROVAL_REASON_LIMIT, 0);
-    reply = approval_reply_parse(text);
-    assert_true(reply.approve);
-    approval_reply_clear(&reply);
-    snprintf(text, sizeof(text), "{\"approve\":true,\"reason\":\"%0*d\"}",
-             (int)APPROVAL_REASON_LIMIT + 1, 0);
-    reply = approval_reply_parse(text);
-    assert_false(reply.approve);
-    assert_true(reply.unreadable);
-    approval_reply_clear(&reply);
+    for (size_t i = 0; i < sizeof(letters) / sizeof(*letters); i++) {
+        struct approval_reply reply = with_reason(letters[i], APPROVAL_REASON_LIMIT);
+
+        assert_true(reply.approve);
+        approval_reply_clear(&reply);
+        reply = with_reason(letters[i], APPROVAL_REASON_LIMIT + 1);
+        assert_false(reply.approve);
+        assert_true(reply.unreadable);
+        approval_reply_clear(&reply);
+    }
 }
 
 int main(void)
