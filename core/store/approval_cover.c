@@ -11,21 +11,27 @@
 
 /* clang-format off */
 
+/* What is remembered of a question is read once, and only if it is about one of these tools. */
+#define QUESTIONS "approvals w CROSS JOIN LATERAL (SELECT w.memory::jsonb AS memory OFFSET 0) m"
+
+/* Those that wait for a permission and for nothing else. */
+#define IS_WAITING \
+    "w.project_id = $1 AND w.status = 'pending' AND w.kind = 'permission' AND w.policy = 'auto'"
+
 #define IS_FOR_QUESTION \
     "g.project_id = $1 AND g.match = 'pattern' AND g.definition = w.definition" \
-    " AND g.tool = w.memory::json ->> 'tool' AND g.type = w.memory::json ->> 'type'" \
-    " AND g.scope_id = w.memory::json -> 'scopes' ->> g.scope"
+    " AND g.tool = m.memory ->> 'tool' AND g.type = m.memory ->> 'type'" \
+    " AND g.scope_id = m.memory -> 'scopes' ->> g.scope" \
+    " AND (g.expires_at IS NULL OR g.expires_at > $3)"
 
-/* FROM approvals w: one of the grants $2 is for it, and all grants together cover it at $3. */
+/* One of the grants $2 is for it, and all grants together cover it at $3. */
 #define IS_COVERED \
-    "w.project_id = $1 AND w.status = 'pending' AND w.kind = 'permission' AND w.policy = 'auto'" \
-    " AND EXISTS (SELECT FROM approval_grants g WHERE g.id = ANY ($2::text[])" \
+    "EXISTS (SELECT FROM approval_grants g WHERE g.id = ANY ($2::text[])" \
     "  AND g.approve AND " IS_FOR_QUESTION ")" \
     " AND NOT EXISTS (SELECT FROM" \
-    "  json_array_elements_text(w.memory::json -> 'patterns') p (words)" \
+    "  jsonb_array_elements_text(m.memory -> 'patterns') p (words)" \
     "  WHERE NOT coalesce((SELECT bool_and(g.approve) FROM approval_grants g" \
-    "   WHERE " IS_FOR_QUESTION " AND (g.expires_at IS NULL OR g.expires_at > $3)" \
-    "   AND " GRANT_COVERS("p.words") "), false))"
+    "   WHERE " IS_FOR_QUESTION " AND " GRANT_COVERS("p.words") "), false))"
 
 #define RUN_OF_IT "SELECT FROM runs r WHERE r.project_id = w.project_id AND r.id = w.run_id"
 
@@ -62,64 +68,135 @@ static void covered_clear(struct covered *covered)
     free(covered->others);
 }
 
-static void add_grants(struct db_args *args, const struct approval_grants *grants)
-{
-    const char **ids = mem_new_array(const char *, grants->count + 1);
+/* What is allowed from now on. */
+struct allowed {
+    const char **grants;
+    const char **definitions; /* of the tools that they are about */
+    size_t count;
+};
 
-    for (size_t i = 0; i < grants->count; i++)
-        ids[i] = grants->rows[i].id;
-    db_arg_texts(args, ids, grants->count);
-    free(ids);
+static void allowed_clear(struct allowed *allowed)
+{
+    free(allowed->grants);
+    free(allowed->definitions);
+}
+
+static void allowed_init(struct allowed *allowed, size_t room)
+{
+    allowed->grants = mem_new_array(const char *, room + 1);
+    allowed->definitions = mem_new_array(const char *, room + 1);
+    allowed->count = 0;
+}
+
+static void allow(struct allowed *allowed, const char *grant, const char *definition)
+{
+    allowed->grants[allowed->count] = grant;
+    allowed->definitions[allowed->count++] = definition;
+}
+
+/* ---- Questions and grants that come at once ---- */
+
+/* A question that is being stored sees no grant that is being remembered, nor the other way round. So
+ * whoever remembers takes this lock before he looks for questions, together with all who do; and who has
+ * stored a question looks for grants when none of them is under way. */
+#define COVER_KEY "hashtextextended('approval_cover ' || $1, 0)"
+
+static enum err_code lock_covers(struct db *db, const struct db_statement *statement,
+                                 const char *project, struct err *err)
+{
+    AUTO_DB_ARGS args = {0};
+
+    db_arg_text(&args, project);
+    return db_exec(db, statement, &args, NULL, err);
+}
+
+static enum err_code begin_covering(struct db *db, const char *project, struct err *err)
+{
+    static const struct db_statement share = {
+        "cover_begin", "SELECT pg_advisory_xact_lock_shared(" COVER_KEY ")"};
+
+    return lock_covers(db, &share, project, err);
+}
+
+static enum err_code await_covering(struct db *db, const char *project, struct err *err)
+{
+    static const struct db_statement alone = {"cover_await",
+                                              "SELECT pg_advisory_xact_lock(" COVER_KEY ")"};
+
+    return lock_covers(db, &alone, project, err);
 }
 
 /* ---- What is covered ---- */
 
+static enum err_code find_questions(struct db *db, const char *project,
+                                    const struct allowed *allowed, const char *run_id,
+                                    struct db_rows **ret_rows, struct err *err)
+{
+    static const struct db_statement find = {
+        "cover_find",
+        "SELECT w.id, w.run_id FROM " QUESTIONS " WHERE " IS_WAITING
+        " AND w.definition = ANY ($4::text[]) AND " IS_COVERED
+        " AND CASE WHEN w.run_id LIKE 'run%' THEN " IS_REQUIRED " ELSE " IS_OPEN " END"
+        " ORDER BY w.run_id <> $5, w.run_id LIMIT $6"};
+    AUTO_DB_ARGS args = {0};
+
+    db_arg_text(&args, project);
+    db_arg_texts(&args, allowed->grants, allowed->count);
+    db_arg_int(&args, clock_wall_us());
+    db_arg_texts(&args, allowed->definitions, allowed->count);
+    db_arg_text(&args, run_id);
+    db_arg_int(&args, COVER_QUESTION_LIMIT);
+    return db_exec(db, &find, &args, ret_rows, err);
+}
+
+static void add_column(struct db_args *args, const struct db_rows *rows, int column)
+{
+    AUTO_FREE const char **texts = mem_new_array(const char *, db_count(rows) + 1);
+
+    for (size_t i = 0; i < db_count(rows); i++)
+        texts[i] = db_text(rows, i, column);
+    db_arg_texts(args, texts, db_count(rows));
+}
+
 /* A statement of its own: what is read of a run afterwards is true as long as its lease is ours. */
-static enum err_code lock_runs(struct db *db, const char *project,
-                               const struct approval_grants *grants, const char *run_id,
-                               struct db_rows **ret_rows, struct err *err)
+static enum err_code lock_runs(struct db *db, const char *project, const struct db_rows *found,
+                               const char *run_id, struct db_rows **ret_rows, struct err *err)
 {
     static const struct db_statement lock = {
         "cover_lock_runs",
         "SELECT l.run_id FROM run_leases l WHERE l.project_id = $1 AND l.owner IS NULL"
-        " AND l.run_id = ANY (ARRAY(SELECT w.run_id FROM approvals w"
-        "  WHERE w.run_id LIKE 'run%' AND " IS_COVERED " AND " IS_REQUIRED "))"
-        " ORDER BY l.run_id <> $4, l.run_id LIMIT $5 FOR UPDATE SKIP LOCKED"};
+        " AND l.run_id = ANY ($2::text[]) AND l.run_id LIKE 'run%'"
+        " ORDER BY l.run_id <> $3, l.run_id LIMIT $4 FOR UPDATE SKIP LOCKED"};
     AUTO_DB_ARGS args = {0};
 
     db_arg_text(&args, project);
-    add_grants(&args, grants);
-    db_arg_int(&args, clock_wall_us());
+    add_column(&args, found, 1);
     db_arg_text(&args, run_id);
     db_arg_int(&args, COVER_RUN_LIMIT);
     return db_exec(db, &lock, &args, ret_rows, err);
 }
 
-/* As an answer decides them; a run of a thread takes its own up. */
-static enum err_code decide(struct db *db, const char *project,
-                            const struct approval_grants *grants, const struct db_rows *runs,
-                            struct db_rows **ret_rows, struct err *err)
+/* As an answer decides them, if they still wait; a run of a thread takes its own up. */
+static enum err_code decide(struct db *db, const char *project, const struct db_rows *found,
+                            const struct db_rows *runs, struct db_rows **ret_rows,
+                            struct err *err)
 {
     static const struct db_statement cover = {
         "approvals_cover",
         "UPDATE approvals a SET status = 'approved', decided_at = $3,"
         "  used_by = CASE WHEN a.run_id LIKE 'run%' THEN a.run_id ELSE a.used_by END"
         " WHERE a.project_id = $1 AND a.id = ANY (ARRAY(SELECT w.id FROM approvals w"
-        "  WHERE " IS_COVERED "   AND CASE WHEN w.run_id LIKE 'run%' THEN w.run_id = ANY "
-        "($4::text[]) AND " IS_REQUIRED "    ELSE " IS_OPEN " END LIMIT $5"
-        " FOR UPDATE OF w SKIP LOCKED))"
+        "  WHERE w.project_id = $1 AND w.id = ANY ($2::text[]) AND w.status = 'pending'"
+        "   AND CASE WHEN w.run_id LIKE 'run%' THEN w.run_id = ANY ($4::text[])"
+        "    AND " IS_REQUIRED " ELSE " IS_OPEN " END FOR UPDATE OF w SKIP LOCKED))"
         " RETURNING a.id, a.run_id, a.run_id LIKE 'run%', coalesce(a.used_by = a.run_id, "
         "false)"};
-    AUTO_FREE const char **run_ids = mem_new_array(const char *, db_count(runs) + 1);
     AUTO_DB_ARGS args = {0};
 
-    for (size_t i = 0; i < db_count(runs); i++)
-        run_ids[i] = db_text(runs, i, 0);
     db_arg_text(&args, project);
-    add_grants(&args, grants);
+    add_column(&args, found, 0);
     db_arg_int(&args, clock_wall_us());
-    db_arg_texts(&args, run_ids, db_count(runs));
-    db_arg_int(&args, COVER_QUESTION_LIMIT);
+    add_column(&args, runs, 0);
     return db_exec(db, &cover, &args, ret_rows, err);
 }
 
@@ -246,33 +323,96 @@ static enum err_code move_runs(struct db *db, const char *project, struct covere
 
 /* ---- All ---- */
 
-/* Only what is said of patterns answers other questions. */
-static bool may_cover(const struct approval_grants *grants)
+static enum err_code cover(struct db *db, const char *project, const struct allowed *allowed,
+                           const char *run_id, size_t *ret_own, struct err *err)
 {
-    bool may = false;
+    CLEANUP(covered_clear) struct covered covered = {0};
+    AUTO_DB_ROWS *found = NULL;
+    AUTO_DB_ROWS *runs = NULL;
+    AUTO_DB_ROWS *rows = NULL;
+    enum err_code rc = find_questions(db, project, allowed, run_id, &found, err);
 
-    for (size_t i = 0; i < grants->count; i++)
-        may |= grants->rows[i].approve && strcmp(grants->rows[i].match, "pattern") == 0;
-    return may;
+    if (rc || db_count(found) == 0)
+        return rc;
+    rc = lock_runs(db, project, found, run_id, &runs, err);
+    if (!rc)
+        rc = decide(db, project, found, runs, &rows, err);
+    if (rc)
+        return rc;
+    sort_covered(db, rows, &covered);
+    return move_runs(db, project, &covered, run_id, ret_own, err);
+}
+
+/* Only what is said of patterns answers other questions. */
+static void read_allowed(const struct approval_grants *grants, struct allowed *allowed)
+{
+    allowed_init(allowed, grants->count);
+    for (size_t i = 0; i < grants->count; i++) {
+        const struct grant_row *grant = &grants->rows[i];
+
+        if (grant->approve && strcmp(grant->match, "pattern") == 0)
+            allow(allowed, grant->id, grant->definition);
+    }
 }
 
 enum err_code approvals_cover(struct db *db, const char *project,
                               const struct approval_grants *grants, const char *run_id,
                               size_t *ret_own, struct err *err)
 {
-    CLEANUP(covered_clear) struct covered covered = {0};
-    AUTO_DB_ROWS *runs = NULL;
-    AUTO_DB_ROWS *rows = NULL;
+    CLEANUP(allowed_clear) struct allowed allowed = {0};
     enum err_code rc;
 
     *ret_own = 0;
-    if (!may_cover(grants))
+    read_allowed(grants, &allowed);
+    if (!allowed.count)
         return ERR_OK;
-    rc = lock_runs(db, project, grants, run_id, &runs, err);
+    rc = begin_covering(db, project, err);
+    return rc ? rc : cover(db, project, &allowed, run_id, ret_own, err);
+}
+
+/* ---- Questions that come later ---- */
+
+/* What may cover the questions of this run; seldom anything. */
+static enum err_code find_grants(struct db *db, const char *project, const char *run_id,
+                                 struct db_rows **ret_rows, struct err *err)
+{
+    static const struct db_statement find = {
+        "cover_grants", "SELECT DISTINCT g.id, g.definition FROM " QUESTIONS
+                        " CROSS JOIN approval_grants g WHERE " IS_WAITING
+                        " AND w.run_id = $2 AND g.approve AND " IS_FOR_QUESTION};
+    AUTO_DB_ARGS args = {0};
+
+    db_arg_text(&args, project);
+    db_arg_text(&args, run_id);
+    db_arg_int(&args, clock_wall_us());
+    return db_exec(db, &find, &args, ret_rows, err);
+}
+
+static enum err_code cover_run(struct db *db, const char *project, const char *run_id,
+                               struct err *err)
+{
+    CLEANUP(allowed_clear) struct allowed allowed = {0};
+    AUTO_DB_ROWS *rows = NULL;
+    size_t none = 0;
+    enum err_code rc = await_covering(db, project, err);
+
     if (!rc)
-        rc = decide(db, project, grants, runs, &rows, err);
-    if (rc)
+        rc = find_grants(db, project, run_id, &rows, err);
+    if (rc || db_count(rows) == 0)
         return rc;
-    sort_covered(db, rows, &covered);
-    return move_runs(db, project, &covered, run_id, ret_own, err);
+    allowed_init(&allowed, db_count(rows));
+    for (size_t i = 0; i < db_count(rows); i++)
+        allow(&allowed, db_text(rows, i, 0), db_text(rows, i, 1));
+    return cover(db, project, &allowed, "", &none, err);
+}
+
+enum err_code store_approvals_cover_run(struct store *store, const char *project,
+                                        const char *run_id, struct err *err)
+{
+    AUTO_DB *db = NULL;
+    enum err_code rc = db_begin(store, &db, err);
+
+    if (!rc)
+        rc = cover_run(db, project, run_id, err);
+    return rc ? rc : db_commit(db, err);
 }

@@ -15,6 +15,9 @@
  * as a keeper has claimed it. So there may be many, and a crash changes nothing. A response that holds its
  * request open for the answer is woken after the commit.
  *
+ * A question may be stored while somebody remembers what would have answered it. So it is looked at once
+ * more when it is stored: store_approvals_cover_run().
+ *
  * What somebody else has locked is being decided, and left to him. Nobody is waited for: here the locks
  * come in an order of their own.
  */

@@ -52,6 +52,11 @@ struct approval_grants {
     size_t count;
 };
 
+/* Of the questions of this run, which is stored, those for a permission that was given meanwhile are
+ * approved: by an answer that was remembered when the run had looked for such already. */
+enum err_code store_approvals_cover_run(struct store *store, const char *project,
+                                        const char *run_id, struct err *err) MUST_CHECK;
+
 /* Gives the answers and has the response take them up, in one transaction. ERR_TAKEN also when
  * another response has done that. A response that is stored takes them up where it is made: see
  * store_run_create(). */

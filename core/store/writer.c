@@ -10,6 +10,7 @@
 #include "core/base/lock.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
+#include "core/store/approvals.h"
 #include "core/store/group.h"
 #include "core/store/state.h"
 #include "core/store/wakeups.h"
@@ -482,6 +483,27 @@ static int by_run_id(const void *a, const void *b)
     return strcmp((*left)->run_id, (*right)->run_id);
 }
 
+static bool asks_for_permission(const struct run_write *write)
+{
+    for (size_t i = 0; i < write->approval_count; i++) {
+        if (write->approvals[i].kind == APPROVAL_OF_PERMISSION &&
+            write->approvals[i].status == APPROVAL_PENDING)
+            return true;
+    }
+    return false;
+}
+
+/* What was allowed while it was on its way here. */
+static void cover(struct store *store, const struct run_write *write)
+{
+    struct err err;
+
+    if (write->rc || !asks_for_permission(write))
+        return;
+    if (store_approvals_cover_run(store, write->project, write->run_id, &err))
+        log_warn("what run %s asks for may be allowed already: %s", write->run_id, err.text);
+}
+
 /* Others need not wait until they look for it. */
 static void offer(struct store *store, const struct run_write *write)
 {
@@ -499,6 +521,7 @@ static void *writer_thread(void *arg)
         write_group(writer, &group, GROUP_FIRST);
         for (size_t i = 0; i < group.count; i++) {
             offer(writer->store, group.writes[i]);
+            cover(writer->store, group.writes[i]);
             loop_post(group.writes[i]->loop, &group.writes[i]->done);
         }
         if (writer->connection && connection_is_swollen(writer->connection))

@@ -1,5 +1,6 @@
 """A PostgreSQL of the tests' own, which may be frozen, killed and started again."""
 
+import contextlib
 import os
 import pathlib
 import pwd
@@ -108,6 +109,20 @@ class Database:
         name = f"runnel_{self.count}"
         self.ask(f"CREATE DATABASE {name}", "postgres")
         return f"host={self.directory} dbname={name} user=runnel"
+
+    @contextlib.contextmanager
+    def holding(self, lock, url):
+        """A session that has the advisory lock of this number."""
+        session = subprocess.Popen([self.bin / "psql", "-XAtq", "-d", url], stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, env=clean_environment())
+        try:
+            session.stdin.write(f"SELECT pg_advisory_lock({lock});\n\\echo held\n".encode())
+            session.stdin.flush()
+            while session.stdout.readline().strip() != b"held":
+                assert session.poll() is None
+            yield
+        finally:
+            session.communicate()
 
     def ask(self, sql, database=None, url=None):
         """Rows of a query, as lists of texts; None for NULL."""
