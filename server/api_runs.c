@@ -166,70 +166,91 @@ static void answer_again(struct request *request, const struct run_load *load)
                           });
 }
 
+/* The assistant, and the config that it and the request make. */
+static enum err_code read_config(struct request *request, const struct thread_row *new_thread,
+                                 const char *thread_id, struct assistant_row *ret_assistant,
+                                 json_t **ret_config, struct err *err)
+{
+    struct server *server = request_server(request);
+    const json_t *body = request_json(request);
+    AUTO_FREE char *settings = NULL;
+    unsigned include = 0;
+    enum err_code rc = step_include_read(request, &include, err);
+
+    if (!rc)
+        rc = store_assistant_for_run(server->store, request_project(request),
+                                     json_get_string(body, "assistant_id", ""), thread_id,
+                                     ret_assistant, &settings, err);
+    if (rc)
+        return rc;
+    *ret_config =
+        make_config(ret_assistant, new_thread ? new_thread->settings : settings, body);
+    step_include_keep(*ret_config, include);
+    if (request_has_tool_settings(request))
+        rc = tool_settings_keep(server->store, request_project(request), *ret_config, err);
+    return rc;
+}
+
+/* Whether it may run, here and now. *ret_skilled is the config with its skills, or left alone when there
+ * are none. */
+static enum err_code check_config(struct request *request, const json_t *config,
+                                  json_t **ret_skilled, struct err *err)
+{
+    struct server *server = request_server(request);
+    enum err_code rc =
+        skill_params_resolve(server->store, request_project(request), config, ret_skilled, err);
+
+    if (!rc)
+        rc = check_model(config, request, err);
+    if (!rc)
+        rc = runnel_channel_check(server->engine, request_project(request),
+                                  json_object_get(config, "runnel"), err);
+    return rc ? rc : engine_admit(server->engine, err);
+}
+
+static int last_messages(const json_t *config)
+{
+    return (int)json_get_int(json_object_get(config, "truncation_strategy"), "last_messages",
+                             0);
+}
+
 static enum err_code create(struct request *request, const struct thread_row *new_thread,
                             const char *thread_id, struct item_row *messages, size_t count,
                             struct err *err)
 {
     struct server *server = request_server(request);
-    const json_t *body = request_json(request);
     CLEANUP(assistant_row_clear) struct assistant_row assistant = {0};
     CLEANUP(run_row_clear) struct run_row run = {0};
     json_auto_t *config = NULL;
     json_auto_t *skilled = NULL;
-    AUTO_FREE char *settings = NULL;
     struct variable *variables = NULL;
     size_t variable_count = 0;
-    unsigned include = 0;
     struct run_start start = {.arrival = ARRIVAL_NEW, .new_thread = new_thread};
-    const char *assistant_id = json_get_string(body, "assistant_id", "");
     struct idempotency idempotency;
-    enum err_code rc;
+    enum err_code rc = request_key(request, &idempotency, err);
 
-    rc = request_key(request, &idempotency, err);
     if (!rc)
-        rc = step_include_read(request, &include, err);
-    if (rc)
-        return rc;
-    rc = store_assistant_for_run(server->store, request_project(request), assistant_id,
-                                 thread_id, &assistant, &settings, err);
-    if (rc)
-        return rc;
-    config = make_config(&assistant, new_thread ? new_thread->settings : settings, body);
-    step_include_keep(config, include);
-    if (request_has_tool_settings(request))
-        rc = tool_settings_keep(server->store, request_project(request), config, err);
+        rc = read_config(request, new_thread, thread_id, &assistant, &config, err);
     if (!rc)
-        rc = skill_params_resolve(server->store, request_project(request), config, &skilled,
-                                  err);
-    if (rc)
-        return rc;
-    rc = check_model(config, request, err);
-    if (!rc)
-        rc = runnel_channel_check(server->engine, request_project(request),
-                                  json_object_get(config, "runnel"), err);
-    if (rc)
-        return rc;
-    rc = engine_admit(server->engine, err);
+        rc = check_config(request, config, &skilled, err);
     if (rc)
         return rc;
 
     make_row(request, &assistant, thread_id, skilled ? skilled : config, &run);
-    variables_in_read(body, &variables, &variable_count);
-    rc = store_run_create(
-        server->store,
-        &(struct run_creation){
-            .run = &run,
-            .variables = variables,
-            .variable_count = variable_count,
-            .thread = new_thread,
-            .messages = messages,
-            .message_count = count,
-            .last_messages = (int)json_get_int(json_object_get(config, "truncation_strategy"),
-                                               "last_messages", 0),
-            .context_limit = engine_context_limit(server->engine),
-            .idempotency = &idempotency,
-        },
-        &start.load, err);
+    variables_in_read(request_json(request), &variables, &variable_count);
+    rc = store_run_create(server->store,
+                          &(struct run_creation){
+                              .run = &run,
+                              .variables = variables,
+                              .variable_count = variable_count,
+                              .thread = new_thread,
+                              .messages = messages,
+                              .message_count = count,
+                              .last_messages = last_messages(config),
+                              .context_limit = engine_context_limit(server->engine),
+                              .idempotency = &idempotency,
+                          },
+                          &start.load, err);
     variables_free(variables, variable_count);
     if (rc)
         return rc;
