@@ -9,7 +9,7 @@
 #include "server/config.h"
 
 /*
- * server.h -- what one running server consists of; made by main.c, lent to endpoints.
+ * server.h -- what one running server consists of; made by serve.c, lent to endpoints.
  *
  * Everything here is set before the first request and stays until the last has ended, but for
  * `draining`.
