@@ -29,9 +29,13 @@ static json_t *encode_settings(const struct tool_settings_row *row)
 static enum err_code read_user(const struct request *request, const char **ret_user,
                                struct err *err)
 {
+    static const char *const known[] = {"user", NULL};
     const char *user = request_query(request, "user");
+    enum err_code rc = param_query_unknown(request, known, err);
 
     *ret_user = user ? user : "";
+    if (rc)
+        return rc; /* whoever is misspelt is not all */
     if (user && !*user)
         return err_invalid(err, "invalid_value", "user",
                            "Invalid 'user': empty string. Expected the name of a user, or no "

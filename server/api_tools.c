@@ -151,11 +151,15 @@ static enum err_code load_settings(struct wanted *wanted, struct err *err)
 
 enum err_code api_tool_list(struct request *request, struct err *err)
 {
+    static const char *const known[] = {"group", "level", "tag", "tag[]",
+                                        "match", "user",  NULL};
     struct wanted wanted = {.request = request, .group = request_query(request, "group")};
     const char *group;
     json_t *data;
-    enum err_code rc = read_match(request, &wanted.any_tag, err);
+    enum err_code rc = param_query_unknown(request, known, err);
 
+    if (!rc)
+        rc = read_match(request, &wanted.any_tag, err);
     if (!rc)
         rc = read_level(request, &wanted.level, err);
     if (rc)

@@ -284,27 +284,53 @@ static void set_narrower(json_t *both, const json_t *wide, const json_t *narrow)
     json_set_string(json_object_get(both, "approval"), "remember_default", grant_scopes[width]);
 }
 
+/* A member that is null says nothing, at any depth, and so takes away nothing that was said before. */
+static void drop_nulls(json_t *value)
+{
+    const char *key;
+    json_t *member;
+    void *next;
+
+    json_object_foreach_safe(value, next, key, member)
+    {
+        if (json_is_null(member))
+            json_object_del(value, key);
+        else
+            drop_nulls(member);
+    }
+}
+
+/* What it does say. New reference; NULL of NULL. */
+static json_t *said(const json_t *settings)
+{
+    json_t *copy = json_deep_copy(settings);
+
+    drop_nulls(copy);
+    return copy;
+}
+
 /* What is about security is the stricter of both. */
 json_t *runnel_settings_merge(const json_t *wide, const json_t *narrow)
 {
+    json_auto_t *over = said(narrow);
     json_t *groups = wishes_merge(json_object_get(wide, "tool_groups"),
-                                  json_object_get(narrow, "tool_groups"));
+                                  json_object_get(over, "tool_groups"));
     json_t *permissions = permissions_merge(json_object_get(wide, "permissions"),
-                                            json_object_get(narrow, "permissions"));
+                                            json_object_get(over, "permissions"));
     json_t *skills = skill_permissions_merge(json_object_get(wide, SKILL_PERMISSIONS_KEY),
-                                             json_object_get(narrow, SKILL_PERMISSIONS_KEY));
+                                             json_object_get(over, SKILL_PERMISSIONS_KEY));
     json_t *both = json_is_object(wide) ? json_deep_copy(wide) : json_object();
     bool denies = denies_approvals(wide);
 
-    if (json_is_object(narrow))
-        json_object_update_recursive(both, (json_t *)(uintptr_t)narrow);
+    if (json_is_object(over))
+        json_object_update_recursive(both, over);
     if (groups)
         json_set(both, "tool_groups", groups);
     if (permissions)
         json_set(both, "permissions", permissions);
     if (skills)
         json_set(both, SKILL_PERMISSIONS_KEY, skills);
-    set_narrower(both, wide, narrow);
+    set_narrower(both, wide, over);
     if (denies)
         json_set(both, "approval", json_build("{s:s}", "channel", "deny"));
     return both;

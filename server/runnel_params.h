@@ -51,7 +51,7 @@ json_t *runnel_context(const json_t *body);
 json_t *runnel_settings(const json_t *body);
 
 /* Settings of a wide place with those of a narrow one put over them; either may be NULL. New
- * reference, never NULL. */
+ * reference, never NULL. A member that is null, at any depth, leaves what the wide place says. */
 json_t *runnel_settings_merge(const json_t *wide, const json_t *narrow);
 
 #endif

@@ -147,6 +147,25 @@ def test_F13_the_thread_speaks_between_them(run):
                      thread=without_text)) == BASIC_TOOLS
 
 
+def test_F13_null_takes_nothing_away(http, upstream):
+    """At whatever depth: what a wide place limits stays limited."""
+    upstream.script({"match": {"tool_results": 2}, "answer": {"text": "too far"}},
+                    {"match": {"tool_results": 1}, "answer": {"text": "ok"}},
+                    {"answer": {"tool_calls": [call("text", 1, input="0123456789", operation="replace",
+                                                    search="0", replacement="0")]}})
+    assistant = http.post("/v1/assistants", json={"model": "demo", "runnel": {
+        "tool_groups": {"basic": True}, "truncation": {"mode": "head", "limit": 4},
+        "rules": {"language": "zh"}}}).json()["id"]
+    said = {"truncation": {"mode": None, "limit": None}, "rules": {"language": None}, "tool_groups": {"basic": None}}
+    for thread, runnel in (({}, said), ({"runnel": said}, {}), ({"runnel": said}, said)):
+        answer = http.post("/v1/threads/runs", json={
+            "assistant_id": assistant, "stream": True, "runnel": runnel,
+            "thread": {"messages": [{"role": "user", "content": "go"}], **thread}})
+        assert answer.status_code == 200, answer.text
+        assert upstream.chats()[-1]["messages"][-1]["content"].startswith(
+            "0123\n\n...\u8f93\u51fa\u8fc7\u957f"), runnel
+
+
 def test_F13_a_thread_shows_changes_and_hands_on_its_settings(http, upstream):
     settings = {"tool_groups": {"basic": {"tools": {"text": False}}}}
     made = http.post("/v1/threads", json={"runnel": settings}).json()

@@ -65,7 +65,7 @@ def test_F12_tools_are_listed_by_group(http):
 
 def test_a_list_that_makes_no_sense_is_refused(http):
     for query, param in [("?group=basics", "group"), ("?match=some", "match"),
-                         ("?level=PUBLIC", "level")]:
+                         ("?level=PUBLIC", "level"), ("?grup=basic", "grup")]:
         answer = http.get(f"/v1/runnel/tools{query}")
         assert answer.status_code == 400 and answer.json()["error"]["param"] == param
 

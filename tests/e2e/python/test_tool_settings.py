@@ -55,6 +55,17 @@ def test_F49_settings_are_said_shown_and_taken_back(http, settings):
     assert again.json()["error"]["message"] == "No tool settings found for this project."
 
 
+def test_F49_a_misspelt_user_is_not_all_of_them(http, settings):
+    made = settings(permissions={"basic/text": ALWAYS})
+    for method, body in (("GET", None), ("POST", {"permissions": None}), ("DELETE", None)):
+        refused = http.request(method, f"{PATH}?usr=ann", json=body)
+        assert refused.status_code == 400, method
+        error = refused.json()["error"]
+        assert (error["param"], error["code"]) == ("usr", "unknown_parameter")
+        assert error["message"] == "Unknown parameter: 'usr'. Did you mean 'user'?"
+    assert http.get(PATH).json() == made
+
+
 def test_F49_settings_of_users_are_listed(http, settings):
     names = ["ann", "bob/../x y", "žofie@example.com"]
     for name in names:
