@@ -9,27 +9,20 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/run/budget.h"
+#include "tests/unit/core/run/history.h"
 
-#define RUN         "run_1"
-#define ITEMS_LIMIT 16
+#define RUN "run_1"
 /* Bytes of every item's body here. */
 #define WEIGHT 300
 
-static struct item_row rows[ITEMS_LIMIT];
-static const struct item_row *items[ITEMS_LIMIT];
-static size_t count;
-
 static struct item_row *add(const char *type, const char *run_id)
 {
-    struct item_row *row = &rows[count];
+    struct item_row *row = history_add(type, "", mem_zeroed(WEIGHT + 1, 1));
 
-    memset(row, 0, sizeof(*row));
-    (void)snprintf(row->id, sizeof(row->id), "%zu", count);
-    (void)snprintf(row->type, sizeof(row->type), "%s", type);
-    (void)snprintf(row->run_id, sizeof(row->run_id), "%s", run_id);
-    row->body = mem_zeroed(WEIGHT + 1, 1);
     memset(row->body, 'x', WEIGHT);
-    items[count++] = row;
+    (void)snprintf(row->run_id, sizeof(row->run_id), "%s", run_id);
+    row->turn = 0;
+    row->input = false;
     return row;
 }
 
@@ -46,24 +39,13 @@ static void tell_a_story(void)
     add("function_call_output", RUN);
 }
 
-static int clear_items(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < ITEMS_LIMIT; i++) { /* also those that did not fit */
-        free(rows[i].body);
-        rows[i].body = NULL;
-    }
-    count = 0;
-    return 0;
-}
-
 /* The ids that are left. */
 static const char *left(void)
 {
-    static char ids[ITEMS_LIMIT + 1];
+    static char ids[HISTORY_LIMIT + 1];
 
     for (size_t i = 0; i < count; i++)
-        ids[i] = items[i]->id[0];
+        ids[i] = items[i]->id[strlen("item_")];
     ids[count] = '\0';
     return ids;
 }

@@ -9,27 +9,15 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/run/context.h"
+#include "tests/unit/core/run/history.h"
 
 /* ---- Items, briefly ---- */
 
-#define ITEMS_LIMIT 16
-
-static struct item_row rows[ITEMS_LIMIT];
-static const struct item_row *items[ITEMS_LIMIT];
-static size_t count;
-
 static struct item_row *add(const char *type, const char *call_id, const char *body)
 {
-    struct item_row *row = &rows[count];
+    struct item_row *row = history_add(type, "", mem_strdup(body));
 
-    memset(row, 0, sizeof(*row));
-    (void)snprintf(row->id, sizeof(row->id), "item_%zu", count);
-    (void)snprintf(row->type, sizeof(row->type), "%s", type);
     (void)snprintf(row->call_id, sizeof(row->call_id), "%s", call_id);
-    row->body = mem_strdup(body);
-    row->turn = -1;
-    row->input = true;
-    items[count++] = row;
     return row;
 }
 
@@ -51,15 +39,6 @@ static void made(struct item_row *row, int turn, int model_index)
     row->turn = turn;
     row->model_index = model_index;
     (void)snprintf(row->run_id, sizeof(row->run_id), "run_1");
-}
-
-static int clear_items(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < count; i++)
-        free(rows[i].body);
-    count = 0;
-    return 0;
 }
 
 static void assert_messages(const char *instructions, const char *expected)

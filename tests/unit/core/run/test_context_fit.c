@@ -15,26 +15,17 @@
 #include "core/run/compaction.h"
 #include "core/run/context.h"
 #include "core/run/context_fit.h"
-
-#define ITEMS_LIMIT 256
+#include "tests/unit/core/run/history.h"
 
 /* ---- Items: a letter names each ---- */
-
-static struct item_row rows[ITEMS_LIMIT];
-static const struct item_row *items[ITEMS_LIMIT];
-static size_t count;
 
 static struct item_row *add(const char *type, const char *role, const char *call_id,
                             const char *run_id, const char *body)
 {
-    struct item_row *row = &rows[count];
+    struct item_row *row = history_add(type, role, mem_strdup(body));
 
-    *row = (struct item_row){.turn = -1, .input = true, .body = mem_strdup(body)};
-    (void)snprintf(row->type, sizeof(row->type), "%s", type);
-    (void)snprintf(row->role, sizeof(row->role), "%s", role);
     (void)snprintf(row->call_id, sizeof(row->call_id), "%s", call_id);
     (void)snprintf(row->run_id, sizeof(row->run_id), "%s", run_id);
-    items[count++] = row;
     return row;
 }
 
@@ -63,15 +54,6 @@ static void made(struct item_row *row, int turn)
     row->turn = turn;
 }
 
-static int clear_items(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < count; i++)
-        free(rows[i].body);
-    count = 0;
-    return 0;
-}
-
 /* The numbers of the items that are left. */
 static void fits_as(int64_t context_tokens, const char *truncation, const char *expected)
 {
@@ -81,7 +63,7 @@ static void fits_as(int64_t context_tokens, const char *truncation, const char *
     struct tool_set tools = {0};
     const struct context context = {
         .upstream = &upstream, .run_id = "now", .config = config, .tools = &tools};
-    const struct item_row *shown[ITEMS_LIMIT];
+    const struct item_row *shown[HISTORY_LIMIT];
     size_t left = count;
     AUTO_BUF got = {0};
 
@@ -103,7 +85,7 @@ static void a_turn_that_is_over_costs_what_its_log_does(void **state)
     struct tool_set tools = {0};
     struct context context = {
         .upstream = &upstream, .run_id = "now", .config = config, .tools = &tools};
-    const struct item_row *shown[ITEMS_LIMIT];
+    const struct item_row *shown[HISTORY_LIMIT];
     AUTO_FREE char *text = mem_new_array(char, 20000);
     AUTO_FREE char *body = NULL;
     size_t left;
@@ -193,7 +175,7 @@ static uint64_t take_turns(struct counting *counting, size_t history)
     uint64_t first = 0;
 
     for (int turn = 0; turn < RUN_TURNS; turn++) {
-        const struct item_row *shown[ITEMS_LIMIT];
+        const struct item_row *shown[HISTORY_LIMIT];
         size_t left = count;
 
         context_count(&counting->context, CONTEXT_TOKENS, rows, history);
@@ -274,7 +256,7 @@ static void what_changes_in_a_stretch_is_counted_anew(void **state)
 static void a_stretch_that_lost_an_item_is_counted_anew(void **state)
 {
     struct counting counting;
-    const struct item_row *shown[ITEMS_LIMIT];
+    const struct item_row *shown[HISTORY_LIMIT];
     uint64_t bytes;
 
     (void)state;

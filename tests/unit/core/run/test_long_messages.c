@@ -13,26 +13,18 @@
 #include "core/run/context.h"
 #include "core/run/context_fit.h"
 #include "core/run/long_messages.h"
+#include "tests/unit/core/run/history.h"
 
 /* ---- A conversation, and a request ---- */
 
-#define ITEMS_LIMIT 16
-#define LIMIT       256
-#define LONG        1000
-
-static struct item_row rows[ITEMS_LIMIT];
-static const struct item_row *items[ITEMS_LIMIT];
-static size_t count;
+#define LIMIT 256
+#define LONG  1000
 
 static struct item_row *add(const char *type, const char *role, json_t *body)
 {
-    struct item_row *row = &rows[count];
+    struct item_row *row = history_add(type, role, json_text(body));
 
-    *row = (struct item_row){.turn = -1, .input = true, .body = json_text(body)};
     json_decref(body);
-    (void)snprintf(row->type, sizeof(row->type), "%s", type);
-    (void)snprintf(row->role, sizeof(row->role), "%s", role);
-    items[count++] = row;
     return row;
 }
 
@@ -56,15 +48,6 @@ static void call_a_tool(void)
     call_with("r");
 }
 
-static int clear_items(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < count; i++)
-        free(rows[i].body);
-    count = 0;
-    return 0;
-}
-
 /* The caller frees. */
 static char *text_of(char letter, size_t length)
 {
@@ -74,23 +57,6 @@ static char *text_of(char letter, size_t length)
     return text;
 }
 
-static enum err_code never_run(struct tool_call *call, struct tool_result *ret_result,
-                               struct err *err)
-{
-    (void)call;
-    (void)ret_result;
-    return err_set(err, ERR_INTERNAL, "not in this test");
-}
-
-static const struct tool_handler reader = {.name = "ReadVar",
-                                           .group = "vars",
-                                           .description = "",
-                                           .parameters = "{\"type\":\"object\"}",
-                                           .flags = TOOL_VARIABLES,
-                                           .run = never_run};
-static struct tool_use use = {
-    .name = "ReadVar", .own = "ReadVar", .type = "mcp", .label = "vars", .handler = &reader};
-static const struct tool_set tools = {.uses = &use, .count = 1};
 static const struct tool_set no_tools;
 
 static const char wish[] = "{\"runnel\":{\"message_cache\":{\"max_chars\":256}}}";
@@ -110,7 +76,7 @@ static char *told(const char *config, unsigned flags, size_t n)
     const json_t *message;
 
     long_messages_mark(rows, count);
-    request = context_request("run_1", parsed, &tools, items, count, flags);
+    request = context_request("run_1", parsed, &reading_tools, items, count, flags);
     message = json_array_get(json_object_get(request, "messages"), n);
     assert_non_null(message);
     return mem_strdup(json_get_string(message, "content", ""));
@@ -121,18 +87,19 @@ static char *told(const char *config, unsigned flags, size_t n)
 static void F33_nothing_is_cut_unless_it_is_wanted_and_can_be_read(void **state)
 {
     (void)state;
-    assert_int_equal(rule_of(wish, &tools).limit, 256);
+    assert_int_equal(rule_of(wish, &reading_tools).limit, 256);
     assert_int_equal(rule_of(wish, &no_tools).limit, 0);
-    assert_int_equal(rule_of("{\"runnel\":{\"history\":\"compact\"}}", &tools).limit, 0);
-    assert_int_equal(rule_of("{}", &tools).limit, 0);
+    assert_int_equal(rule_of("{\"runnel\":{\"history\":\"compact\"}}", &reading_tools).limit,
+                     0);
+    assert_int_equal(rule_of("{}", &reading_tools).limit, 0);
     assert_int_equal(rule_of("{\"tool_choice\":\"none\",\"runnel\":{\"message_cache\":"
                              "{\"max_chars\":256}}}",
-                             &tools)
+                             &reading_tools)
                          .limit,
                      0);
     assert_int_equal(rule_of("{\"tool_choice\":\"required\",\"runnel\":{\"message_cache\":"
                              "{\"max_chars\":256},\"truncation\":{\"limit\":10}}}",
-                             &tools)
+                             &reading_tools)
                          .cut.limit,
                      256);
 }
@@ -239,7 +206,7 @@ static void F33_each_text_of_a_message_with_pictures_is_cut_by_itself(void **sta
 {
     AUTO_FREE char *text = text_of('a', LONG);
     json_auto_t *config = json_parse_own(wish);
-    const struct long_message_rule rule = long_message_rule(config, &tools);
+    const struct long_message_rule rule = long_message_rule(config, &reading_tools);
     json_auto_t *request = NULL;
     struct message_cache *cache;
     const json_t *parts;
@@ -252,7 +219,7 @@ static void F33_each_text_of_a_message_with_pictures_is_cut_by_itself(void **sta
     say("assistant", "b");
     say("user", "c");
     long_messages_mark(rows, count);
-    request = context_request("run_1", config, &tools, items, count, 0);
+    request = context_request("run_1", config, &reading_tools, items, count, 0);
     parts = json_object_get(json_array_get(json_object_get(request, "messages"), 0), "content");
     assert_int_equal(json_array_size(parts), 2);
     assert_non_null(strstr(json_get_string(json_array_get(parts, 0), "text", ""), "was cut"));
@@ -265,7 +232,7 @@ static void F33_what_is_shown_in_part_can_be_read_whole(void **state)
 {
     AUTO_FREE char *first = text_of('a', LONG), *second = text_of('b', LONG),
                    *third = text_of('c', LONG);
-    const struct long_message_rule rule = rule_of(wish, &tools);
+    const struct long_message_rule rule = rule_of(wish, &reading_tools);
     char name[VARIABLE_NAME_LIMIT + 1];
     struct message_cache *cache;
     AUTO_VARIABLE read = {0};
@@ -289,7 +256,7 @@ static void F33_a_long_message_costs_what_is_shown_of_it(void **state)
     struct model_upstream upstream = {.context_tokens = 1000};
     json_auto_t *config = json_parse_own(wish);
     struct context context = {
-        .upstream = &upstream, .run_id = "now", .config = config, .tools = &tools};
+        .upstream = &upstream, .run_id = "now", .config = config, .tools = &reading_tools};
     AUTO_FREE char *text = mem_zeroed(40001, 1);
 
     (void)state;
@@ -307,9 +274,9 @@ static void F33_a_long_message_costs_what_is_shown_of_it(void **state)
 static char *sent_within(const char *config, int64_t *ret_asking)
 {
     json_auto_t *parsed = json_parse_own(config);
-    struct context context = {.run_id = "now", .config = parsed, .tools = &tools};
+    struct context context = {.run_id = "now", .config = parsed, .tools = &reading_tools};
     AUTO_FREE const struct item_row **shown =
-        mem_new_array(const struct item_row *, ITEMS_LIMIT);
+        mem_new_array(const struct item_row *, HISTORY_LIMIT);
     json_auto_t *request = NULL;
     size_t left = count;
     struct budget budget;
@@ -319,7 +286,7 @@ static char *sent_within(const char *config, int64_t *ret_asking)
     budget_init(&budget, parsed, NULL);
     (void)budget_fit(&budget, &context, shown, &left);
     *ret_asking = budget.asking;
-    request = context_request("now", parsed, &tools, shown, left, 0);
+    request = context_request("now", parsed, &reading_tools, shown, left, 0);
     return json_text(json_object_get(request, "messages"));
 }
 
@@ -400,14 +367,14 @@ static void F33_what_was_counted_by_another_rule_is_counted_again(void **state)
     long_messages_mark(rows, count);
     context_count(&context, CONTEXT_TOKENS, rows, count);
     assert_true(context_total(&context, items, count) > 5000);
-    context.tools = &tools;
+    context.tools = &reading_tools;
     assert_in_range(context_total(&context, items, count), 50, 1000);
 }
 
 static void F33_in_compact_form_a_note_names_what_is_kept(void **state)
 {
     AUTO_FREE char *text = text_of('b', LONG);
-    const struct long_message_rule rule = rule_of(wish, &tools);
+    const struct long_message_rule rule = rule_of(wish, &reading_tools);
     AUTO_FREE char *past = NULL;
     AUTO_VARIABLE kept = {0};
     struct message_cache *cache;
@@ -430,7 +397,7 @@ static void F33_in_compact_form_a_note_names_what_is_kept(void **state)
 
 static void F33_a_text_is_cut_only_where_that_makes_it_shorter(void **state)
 {
-    const struct long_message_rule rule = rule_of(wish, &tools);
+    const struct long_message_rule rule = rule_of(wish, &reading_tools);
 
     (void)state;
     for (size_t length = LIMIT; length < LONG; length++) {

@@ -17,6 +17,7 @@
 #include "core/run/context.h"
 #include "core/run/context_fit.h"
 #include "core/run/long_messages.h"
+#include "tests/unit/core/run/history.h"
 
 #define HISTORIES   1000
 #define ITEMS_LIMIT 24
@@ -51,23 +52,17 @@ static char *some_text(void)
 
 /* ---- A history ---- */
 
-static struct item_row rows[ITEMS_LIMIT];
-static size_t count;
-
 static struct item_row *add(const char *type, const char *role, json_t *body)
 {
-    struct item_row *row = &rows[count];
     bool ours = strcmp(role, "user") != 0;
+    int turn = ours ? (int)count : -1;
+    struct item_row *row = history_add(type, role, json_text(body));
 
-    *row = (struct item_row){.turn = ours ? (int)count : -1, .input = !ours};
-    row->body = json_text(body);
-    row->status = ITEM_COMPLETED;
     json_decref(body);
-    (void)snprintf(row->id, sizeof(row->id), "item_%zu", count);
+    row->turn = turn;
+    row->input = !ours;
+    row->status = ITEM_COMPLETED;
     (void)snprintf(row->run_id, sizeof(row->run_id), "%s", ours ? "before" : "");
-    (void)snprintf(row->type, sizeof(row->type), "%s", type);
-    (void)snprintf(row->role, sizeof(row->role), "%s", role);
-    count++;
     return row;
 }
 
@@ -148,13 +143,6 @@ static void add_something(void)
     }
 }
 
-static void forget(void)
-{
-    for (size_t i = 0; i < count; i++)
-        free(rows[i].body);
-    count = 0;
-}
-
 /* The same for the same number. Short ones are the more: in them messages stand side by side. */
 static void make_history(unsigned number)
 {
@@ -172,24 +160,6 @@ static void make_history(unsigned number)
 
 /* ---- A request ---- */
 
-static enum err_code never_run(struct tool_call *call, struct tool_result *ret_result,
-                               struct err *err)
-{
-    (void)call;
-    (void)ret_result;
-    return err_set(err, ERR_INTERNAL, "not in this test");
-}
-
-static const struct tool_handler reader = {.name = "ReadVar",
-                                           .group = "vars",
-                                           .description = "",
-                                           .parameters = "{\"type\":\"object\"}",
-                                           .flags = TOOL_VARIABLES,
-                                           .run = never_run};
-static struct tool_use use = {
-    .name = "ReadVar", .own = "ReadVar", .type = "mcp", .label = "vars", .handler = &reader};
-static const struct tool_set tools = {.uses = &use, .count = 1};
-
 struct asking {
     struct model_upstream upstream;
     json_t *config;
@@ -205,7 +175,7 @@ static void prepare(struct asking *asking, const char *config, bool compact)
     asking->context = (struct context){.upstream = &asking->upstream,
                                        .run_id = RUN,
                                        .config = asking->config,
-                                       .tools = &tools,
+                                       .tools = &reading_tools,
                                        .compact = compact};
     for (size_t i = 0; i < count; i++)
         asking->items[i] = &rows[i];
@@ -213,7 +183,7 @@ static void prepare(struct asking *asking, const char *config, bool compact)
 
 static json_t *request_of(const struct asking *asking)
 {
-    return context_request(RUN, asking->config, &tools, asking->items, asking->count,
+    return context_request(RUN, asking->config, &reading_tools, asking->items, asking->count,
                            asking->context.compact ? CONTEXT_COMPACT : 0);
 }
 
@@ -292,7 +262,7 @@ static void F33_nothing_is_sent_that_was_not_counted(void **state)
             make_history(number);
             check_bytes(number, compact, noted);
             check_tokens(number, compact, noted);
-            forget();
+            (void)clear_items(NULL);
         }
     }
 }
