@@ -11,7 +11,10 @@
 #include "core/run/engine.h"
 #include "core/run/follow.h"
 #include "core/run/recover.h"
+#include "core/run/tool_choice.h"
 #include "core/run/tool_secrets.h"
+#include "core/run/tool_set.h"
+#include "core/run/tool_settings.h"
 #include "core/store/assistants.h"
 #include "core/store/runs.h"
 #include "core/store/threads.h"
@@ -103,8 +106,24 @@ static enum err_code check_model(const json_t *config, struct request *request, 
                        "The requested model '%s' does not exist.", model);
 }
 
-/* Tools that nobody here executes yet are kept: the run that needs them says so. But a tool that
- * makes no sense is refused now. */
+/* A choice that no tool fits. Tools that nobody here executes yet are kept: the run that needs them
+ * says so, and knows nothing of a choice among them. */
+static enum err_code check_choice(const json_t *config, struct err *err)
+{
+    const json_t *choice = json_object_get(config, "tool_choice");
+    json_t *list = json_object_get(config, "tools");
+    struct tool_set tools = {0};
+    enum err_code rc;
+
+    if (!choice || tool_set_init(&tools, json_is_array(list) ? list : NULL,
+                                 json_object_get(config, "runnel"),
+                                 json_object_get(config, TOOL_SETTINGS_KEY), NULL))
+        return ERR_OK;
+    rc = tool_choice_check(&tools, choice, err);
+    tool_set_clear(&tools);
+    return rc;
+}
+
 static void make_row(struct request *request, const struct assistant_row *assistant,
                      const char *thread_id, json_t *config, struct run_row *run)
 {
@@ -202,6 +221,8 @@ static enum err_code check_config(struct request *request, const json_t *config,
 
     if (!rc)
         rc = check_model(config, request, err);
+    if (!rc)
+        rc = check_choice(*ret_skilled ? *ret_skilled : config, err);
     if (!rc)
         rc = runnel_channel_check(server->engine, request_project(request),
                                   json_object_get(config, "runnel"), err);

@@ -185,6 +185,21 @@ def test_runs_refuse(http):
             f"No run found with id '{UNKNOWN_RUN}'.")
 
 
+@pytest.mark.parametrize("choice, message", [
+    ({"type": "function", "function": {"name": "g"}}, "Tool choice 'g' not found in 'tools' parameter."),
+    ({"type": "file_search"}, "Tool choice 'file_search' not found in 'tools' parameter."),
+    ("required", "Tool choice 'required' must be specified with 'tools' parameter."),
+])
+def test_a_run_cannot_choose_what_it_is_not_offered(http, choice, message):
+    assistant = http.post("/v1/assistants", json={"model": "demo"}).json()["id"]
+    thread = http.post("/v1/threads").json()["id"]
+    body = {"assistant_id": assistant, "tool_choice": choice}
+    tools = [] if choice == "required" else [{"type": "function", "function": {"name": "f"}}]
+    for path in (f"/v1/threads/{thread}/runs", "/v1/threads/runs"):
+        refused(http.post(path, json={**body, "tools": tools}), 400, message, "tool_choice")
+    assert http.get(f"/v1/threads/{thread}/runs").json()["data"] == []
+
+
 def test_unknown_threads_are_not_found(http):
     unknown = "thread_000000000000000000000000"
     for method, path in [("GET", ""), ("DELETE", ""), ("GET", "/messages"), ("GET", "/runs")]:
