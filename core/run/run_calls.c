@@ -259,6 +259,8 @@ void run_end_call(struct run *run, unsigned position)
     if (call->item && call->item == run->open) {
         if (!is_live(call))
             tell_rest_of_input(run, call);
+        else if (!call->arguments.length)
+            run_add_arguments(run, position, "{}", 2); /* none: clients parse them */
         run_tell_arguments_done(run, call->item);
         run_close_item(run, ITEM_COMPLETED);
     } else if (call->client && !call->item) {

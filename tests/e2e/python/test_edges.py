@@ -66,6 +66,21 @@ def test_text_after_a_custom_call_is_a_message(ask):
     assert sorted(kinds) == ["custom_tool_call", "message"]
 
 
+@pytest.mark.parametrize("sent", [{}, {"arguments": ""}, {"arguments": None}], ids=str)
+def test_a_call_without_arguments_has_empty_ones(ask, raw_server, raw_model, sent):
+    calls = [[piece(name="get_weather", **sent), piece(1, name="get_weather", **sent)]]
+    items = ask(*calls, [WEATHER_FLAT])
+    assert [item["arguments"] for item in items] == ["{}", "{}"]
+    raw_model.answers.extend(calls)
+    client = raw_server.sdk()
+    assistant = client.beta.assistants.create(model="demo", tools=[WEATHER])
+    run = client.beta.threads.create_and_run_poll(
+        assistant_id=assistant.id, poll_interval_ms=20,
+        thread={"messages": [{"role": "user", "content": "go"}]})
+    wanted = run.required_action.submit_tool_outputs.tool_calls
+    assert [call.function.arguments for call in wanted] == ["{}", "{}"]
+
+
 def test_reasoning_in_the_middle_of_a_call_is_kept(ask):
     items = ask([piece(name="get_weather", arguments='{"city":'), {"reasoning_content": "Hm."},
                  piece(arguments='"Rome"}')], [WEATHER_FLAT])
