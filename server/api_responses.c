@@ -18,6 +18,7 @@
 #include "server/params.h"
 #include "server/response_create.h"
 #include "server/response_params.h"
+#include "server/run_end.h"
 #include "server/server.h"
 
 /* ---- Creating ---- */
@@ -222,18 +223,18 @@ enum err_code api_response_inputs(struct request *request, struct err *err)
 
 /* ---- Cancelling ---- */
 
-/* Of one that is being cancelled, too: nothing else can happen to it any more. */
+static bool may_be_cancelled(const struct run_row *run)
+{
+    return run->flags & RUN_BACKGROUND &&
+           (run->status == RUN_QUEUED || run->status == RUN_IN_PROGRESS);
+}
+
+/* Of one that is still being cancelled, too, when the server stops before that is done. */
 static enum err_code answer_cancelled(struct request *request, struct run_row *run)
 {
     run->status = RUN_CANCELLED;
     request_answer(request, 200, encode_response(run, json_array()));
     return ERR_OK;
-}
-
-static bool may_be_cancelled(const struct run_row *run)
-{
-    return run->flags & RUN_BACKGROUND &&
-           (run->status == RUN_QUEUED || run->status == RUN_IN_PROGRESS);
 }
 
 static enum err_code answer_uncancellable(struct request *request, struct run_row *run,
@@ -247,42 +248,51 @@ static enum err_code answer_uncancellable(struct request *request, struct run_ro
                    run_status_name(run->status));
 }
 
-/* It may end between our look and the cancelling: then its end is what is answered. */
-static enum err_code answer_ended_meanwhile(struct request *request, struct run_row *run,
-                                            struct err *err)
+/* It may have come to another end before the cancelling reached it: then that is what is answered. */
+static enum err_code answer_ended(struct request *request, void *arg, struct err *err)
 {
-    enum err_code rc;
-
-    run_row_clear(run);
-    rc = find_response(request, run, err);
-    return rc ? rc : answer_uncancellable(request, run, err);
-}
-
-enum err_code api_response_cancel(struct request *request, struct err *err)
-{
-    struct server *server = request_server(request);
-    struct run_start start = {.arrival = ARRIVAL_CLAIMED};
     CLEANUP(run_row_clear) struct run_row run = {0};
-    enum cancel_outcome outcome;
     enum err_code rc = find_response(request, &run, err);
 
+    (void)arg;
+    return rc ? rc : answer_uncancellable(request, &run, err);
+}
+
+/* Tells whoever has the run, or ends it here when nobody has. ERR_CONFLICT: it is being cancelled already,
+ * or has ended meanwhile. */
+static enum err_code cancel(struct server *server, const struct run_row *run, struct err *err)
+{
+    struct run_start start = {.arrival = ARRIVAL_CLAIMED};
+    enum cancel_outcome outcome;
+    enum err_code rc =
+        store_run_cancel(server->store, run->project, NULL, run->id,
+                         engine_context_limit(server->engine), &outcome, &start.load, err);
+
     if (rc)
         return rc;
-    if (!may_be_cancelled(&run))
-        return answer_uncancellable(request, &run, err);
-    rc = store_run_cancel(server->store, request_project(request), NULL, run.id,
-                          engine_context_limit(server->engine), &outcome, &start.load, err);
-    if (rc == ERR_CONFLICT)
-        return answer_ended_meanwhile(request, &run, err);
-    if (rc)
-        return rc;
-    (void)answer_cancelled(request, &run);
     if (outcome == CANCEL_OWNED_HERE)
-        engine_cancel(server->engine, run.id);
+        engine_cancel(server->engine, run->id);
     if (outcome == CANCEL_CLAIMED &&
         recover_load(server->store, &responses_face, &start.load, NULL) == ERR_OK)
         engine_run(server->engine, &start);
     else
         run_load_clear(&start.load);
+    return ERR_OK;
+}
+
+/* Answered when the response has ended, so that its client may go on from it at once. */
+enum err_code api_response_cancel(struct request *request, struct err *err)
+{
+    CLEANUP(run_row_clear) struct run_row run = {0};
+    enum err_code rc = find_response(request, &run, err);
+
+    if (rc)
+        return rc;
+    if (run.status != RUN_CANCELLING && !may_be_cancelled(&run))
+        return answer_uncancellable(request, &run, err);
+    rc = cancel(request_server(request), &run, err);
+    if (rc && rc != ERR_CONFLICT)
+        return rc;
+    run_end_await(request, &run, answer_ended);
     return ERR_OK;
 }

@@ -231,6 +231,7 @@ def test_bella_A3_cancelled_from_the_other_server(pair, upstream, database, answ
     made = background(first, tools=[TEST_TOOLS])
     eventually(lambda: len(upstream.chats()), lambda n: n == 2)
     assert second.api().post(f"/responses/{made}/cancel").json()["status"] == "cancelled"
+    assert first.api().get(f"/responses/{made}").json()["status"] == "cancelled"
     first.forgets_its_runs()
     shapes.check_database(database, first.settings["database_url"])
 
