@@ -128,6 +128,10 @@ static void take_message(struct mcp_exchange *exchange, json_t *message)
     switch (mcp_message_kind(message, exchange->ask.id)) {
     case MCP_MESSAGE_OTHER: break;
     case MCP_MESSAGE_PROGRESS: tell_progress(exchange, message); break;
+    case MCP_MESSAGE_LIST_CHANGED:
+        if (exchange->ask.on_list_changed)
+            exchange->ask.on_list_changed(exchange->ask.arg);
+        break;
     case MCP_MESSAGE_ANSWER: take_answer(exchange, message); break;
     case MCP_MESSAGE_REQUEST:
         if (++exchange->asked > MCP_ASKED_LIMIT)

@@ -55,6 +55,8 @@ struct mcp_ask {
     void (*on_request)(void *arg, const json_t *message);
     /* It says how far it has come: the parameters, borrowed. NULL where nobody wants to know. */
     void (*on_progress)(void *arg, const json_t *params);
+    /* Its list of tools is another now. NULL where nobody wants to know. */
+    void (*on_list_changed)(void *arg);
     /* Last, once unless cancelled. The exchange is gone when this is called. */
     void (*on_done)(void *arg, const struct mcp_answer *answer);
     void *arg;

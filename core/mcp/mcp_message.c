@@ -67,12 +67,21 @@ static bool is_progress_of(const json_t *message, json_int_t id)
            json_is_integer(token) && json_integer_value(token) == id;
 }
 
+static enum mcp_message_kind news_kind(const json_t *message, json_int_t id)
+{
+    static const char changed[] = "notifications/tools/list_changed";
+
+    if (strcmp(json_get_string(message, "method", ""), changed) == 0)
+        return MCP_MESSAGE_LIST_CHANGED;
+    return is_progress_of(message, id) ? MCP_MESSAGE_PROGRESS : MCP_MESSAGE_OTHER;
+}
+
 enum mcp_message_kind mcp_message_kind(const json_t *message, json_int_t id)
 {
     const json_t *message_id = json_object_get(message, "id");
 
     if (json_absent(message_id))
-        return is_progress_of(message, id) ? MCP_MESSAGE_PROGRESS : MCP_MESSAGE_OTHER;
+        return news_kind(message, id);
     if (json_get_string(message, "method", NULL))
         return MCP_MESSAGE_REQUEST;
     return json_is_integer(message_id) && json_integer_value(message_id) == id

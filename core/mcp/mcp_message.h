@@ -32,6 +32,7 @@ enum mcp_message_kind {
     MCP_MESSAGE_ANSWER,   /* to the request `id` */
     MCP_MESSAGE_REQUEST,  /* the server wants something */
     MCP_MESSAGE_PROGRESS, /* of the request `id`, which is its token */
+    MCP_MESSAGE_LIST_CHANGED, /* the server has other tools now */
 };
 enum mcp_message_kind mcp_message_kind(const json_t *message, json_int_t id);
 

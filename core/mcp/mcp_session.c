@@ -75,6 +75,7 @@ struct mcp_session {
     int refused;                /* what it has said to the newer one's POST */
     struct http_call *greeting; /* initialized, on its way */
     struct mcp_question *questions;
+    bool list_changed;
     bool *closed; /* for whoever tells several: set when one of them closes the session */
 };
 
@@ -432,6 +433,13 @@ static void take_progress(void *arg, const json_t *params)
     question->progressed(question->arg, params);
 }
 
+static void take_list_changed(void *arg)
+{
+    const struct mcp_question *question = arg;
+
+    question->session->list_changed = true;
+}
+
 static struct mcp_exchange *send_ask(struct mcp_session *session, struct mcp_ask *what)
 {
     struct headers headers = {0};
@@ -480,6 +488,7 @@ static void ask(struct mcp_question *question)
                      .once = question->kind == QUESTION_CALL,
                      .on_request = reply,
                      .on_progress = question->progressed ? take_progress : NULL,
+                     .on_list_changed = take_list_changed,
                      .on_done = take_answer,
                      .arg = question,
                  });
@@ -797,6 +806,11 @@ struct mcp_question *mcp_session_call(struct mcp_session *session, const char *t
     question->params = extra ? copy : json_build("{s:s, s:o}", "name", tool, "arguments", copy);
     put_forward(question);
     return question;
+}
+
+bool mcp_session_list_changed(const struct mcp_session *session)
+{
+    return session->list_changed;
 }
 
 void mcp_question_cancel(struct mcp_question *question)

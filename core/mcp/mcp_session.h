@@ -59,6 +59,10 @@ struct mcp_question *mcp_session_call(struct mcp_session *session, const char *t
                                       mcp_progressed *progressed, mcp_answered *answered,
                                       void *arg);
 
+/* Whether the server has said, beside an answer, that its list of tools is another now. Not over the older
+ * transport, where nothing tells this from what servers say of every session that begins. */
+bool mcp_session_list_changed(const struct mcp_session *session);
+
 /* Nobody wants the answer any more; the server is told. */
 void mcp_question_cancel(struct mcp_question *question);
 

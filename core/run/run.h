@@ -86,6 +86,7 @@ struct call {
     bool result_rejected; /* it ran, and the model is not told what it gave */
     bool failed;
     bool misread;              /* for its arguments */
+    bool list_changed;         /* its server says so */
     json_t *fault;             /* why a remote server gave no result, as its item shows it */
     bool said_text;            /* a final tool has streamed text */
     uint64_t told_ns;          /* when its live metadata was told last; 0: never */

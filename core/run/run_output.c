@@ -7,6 +7,7 @@
 #include "core/run/run_calls.h"
 #include "core/run/run_grants.h"
 #include "core/run/run_results.h"
+#include "core/run/run_servers.h"
 #include "core/run/run_variables.h"
 #include "core/run/withheld.h"
 
@@ -478,6 +479,8 @@ static void close_call(struct run *run, struct call *call, const struct tool_out
     note_result(item, call, output);
     if (call->kept)
         note_variables(run, item, call);
+    if (call->list_changed)
+        json_set_bool(item->metadata, RUN_LIST_CHANGED, true);
     if (call->withheld)
         withheld_mark(item->metadata);
     run_tell_stage(run, item, call->failed ? "failed" : "completed", NULL);

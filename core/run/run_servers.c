@@ -137,6 +137,18 @@ static bool is_list_of(const struct run_server *server, const struct item_row *i
            item->status != ITEM_IN_PROGRESS;
 }
 
+/* After this call the server has said that its list is another now. */
+static bool is_change_of(const struct run_server *server, const struct item_row *item)
+{
+    json_auto_t *body = NULL;
+
+    if (strcmp(item->type, "mcp_call") != 0 ||
+        !strstr(item->body, "\"" RUN_LIST_CHANGED "\":true"))
+        return false;
+    body = json_parse_own(item->body);
+    return strcmp(json_get_string(body, "server_label", ""), server->server->label) == 0;
+}
+
 static void add_tools(struct run_server *server, const json_t *tools)
 {
     json_auto_t *allowed = allowed_of(server, tools);
@@ -155,6 +167,8 @@ static void find_list(struct run_server *server)
         const struct item_row *item = &run->history[i];
         json_auto_t *body = NULL;
 
+        if (is_change_of(server, item))
+            return;
         if (strcmp(item->type, "mcp_list_tools") != 0 ||
             (run_is_assistants(run) && strcmp(item->run_id, run->row.id) != 0))
             continue;
@@ -368,8 +382,10 @@ static void forget_call(struct server_call *call)
 static void take_result(void *arg, const struct mcp_answer *answer)
 {
     struct server_call *call = arg;
+    struct call *its = &call->run->calls[call->index];
 
-    put_answer(call->run, &call->run->calls[call->index], answer);
+    its->list_changed = mcp_session_list_changed(server_of(call->run, its)->session);
+    put_answer(call->run, its, answer);
     forget_call(call);
 }
 

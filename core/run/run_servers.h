@@ -7,9 +7,13 @@
  * run_servers.h -- the remote MCP servers of a run: their tools are listed before the model is
  * asked, and its calls of them are executed there. Everything on the run's loop.
  *
- * A list is asked for once in a conversation: later requests find it there. A server is talked to
+ * A list is asked for once in a conversation: later requests find it there, unless the server has said
+ * during a call that it has changed. The run goes on with what it was told. A server is talked to
  * through a session of the run's own, opened when it is needed and closed with the run's stay.
  */
+
+/* In `runnel` of a call: its server has said so, and is asked for its list by whoever comes next. */
+#define RUN_LIST_CHANGED "list_changed"
 
 struct run_server;
 struct server_call;

@@ -55,6 +55,8 @@ static void only_the_answer_to_the_question_is_one(void **state)
     assert_int_equal(kind_of("{\"id\":\"7\",\"result\":{}}"), MCP_MESSAGE_OTHER);
     assert_int_equal(kind_of("{\"id\":7,\"method\":\"ping\"}"), MCP_MESSAGE_REQUEST);
     assert_int_equal(kind_of("{\"method\":\"notifications/x\"}"), MCP_MESSAGE_OTHER);
+    assert_int_equal(kind_of("{\"method\":\"notifications/tools/list_changed\"}"),
+                     MCP_MESSAGE_LIST_CHANGED);
     assert_int_equal(kind_of("{\"id\":null,\"error\":{}}"), MCP_MESSAGE_OTHER);
     assert_int_equal(kind_of("[]"), MCP_MESSAGE_OTHER);
 }
