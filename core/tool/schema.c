@@ -2,30 +2,21 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "core/base/clock.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/base/regex.h"
 #include "core/base/utf8.h"
+#include "core/tool/canonical.h"
+#include "core/tool/schema_internal.h"
 
 /* Characters of a value that an issue shows. */
 #define SHOWN_LIMIT 80
 
-/* Schemas between two looks at the clock. */
-#define STEPS_A_CLOCK 16
-
-/* Until when it may go on. */
-struct watch {
-    struct schema_budget *budget; /* NULL: for ever */
-    uint64_t began;
-};
-
 struct check {
     const json_t *root;
-    struct watch watch;
+    struct schema_watch watch;
     bool seventh; /* draft 7: $ref hides what stands beside it */
     size_t depth;
     size_t steps;
@@ -37,33 +28,10 @@ struct check {
 
 static bool fits(struct check *check, const json_t *schema, const json_t *value);
 
-/* ---- Time ---- */
-
-static struct watch watch_start(struct schema_budget *budget)
-{
-    return (struct watch){budget, budget ? clock_thread_ns() : 0};
-}
-
-static uint64_t time_left(const struct watch *watch)
-{
-    uint64_t used;
-
-    if (!watch->budget)
-        return UINT64_MAX;
-    used = clock_thread_ns() - watch->began;
-    return used < watch->budget->left_ns ? watch->budget->left_ns - used : 0;
-}
-
-static void watch_stop(const struct watch *watch)
-{
-    if (watch->budget)
-        watch->budget->left_ns = time_left(watch);
-}
-
-/* True, and never again anything else, when there is no more. */
+/* True, and never again anything else, when its time is over. */
 static bool is_late(struct check *check)
 {
-    check->gave_up = check->gave_up || !time_left(&check->watch);
+    check->gave_up = check->gave_up || !schema_time_left(&check->watch);
     return check->gave_up;
 }
 
@@ -131,14 +99,6 @@ static bool fits_quietly(struct check *check, const json_t *schema, const json_t
 
 /* ---- Values ---- */
 
-static bool is_whole(const json_t *value)
-{
-    double real = json_number_value(value);
-
-    return json_is_integer(value) ||
-           (json_is_real(value) && isfinite(real) && real == floor(real));
-}
-
 static const char *type_of(const json_t *value)
 {
     switch (json_typeof(value)) {
@@ -159,88 +119,8 @@ static bool is_of_type(const json_t *value, const char *type)
     if (strcmp(type, "number") == 0)
         return json_is_number(value);
     if (strcmp(type, "integer") == 0)
-        return is_whole(value);
+        return canonical_is_whole(value);
     return strcmp(type, type_of(value)) == 0;
-}
-
-static int by_text(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static void add_canonical(struct buf *buf, const json_t *value);
-
-static void add_number(struct buf *buf, const json_t *value)
-{
-    double real = json_number_value(value);
-
-    if (json_is_integer(value))
-        buf_add_int(buf, json_integer_value(value));
-    else if (is_whole(value) && fabs(real) < 9e18)
-        buf_add_int(buf, (int64_t)real);
-    else
-        buf_addf(buf, "%.17g", real);
-}
-
-static void add_object(struct buf *buf, const json_t *value)
-{
-    size_t count = 0, size = json_object_size(value);
-    const char **keys = mem_new_array(const char *, size + 1);
-    const char *key;
-    json_t *member;
-
-    json_object_foreach ((json_t *)(uintptr_t)value, key, member)
-        keys[count++] = key;
-    qsort(keys, count, sizeof(*keys), by_text);
-    buf_add_char(buf, '{');
-    for (size_t i = 0; i < count; i++) {
-        buf_add_char(buf, '"');
-        buf_add_json_escaped(buf, keys[i], strlen(keys[i]));
-        buf_add_text(buf, "\":");
-        add_canonical(buf, json_object_get(value, keys[i]));
-        buf_add_char(buf, ',');
-    }
-    buf_add_char(buf, '}');
-    free(keys);
-}
-
-static void add_array(struct buf *buf, const json_t *value)
-{
-    buf_add_char(buf, '[');
-    for (size_t i = 0; i < json_array_size(value); i++) {
-        add_canonical(buf, json_array_get(value, i));
-        buf_add_char(buf, ',');
-    }
-    buf_add_char(buf, ']');
-}
-
-/* Two values are equal exactly if their canonical texts are: numbers by value, keys in order. */
-static void add_canonical(struct buf *buf, const json_t *value)
-{
-    if (json_is_object(value))
-        add_object(buf, value);
-    else if (json_is_array(value))
-        add_array(buf, value);
-    else if (json_is_number(value))
-        add_number(buf, value);
-    else
-        json_add_text(buf, value);
-}
-
-static char *canonical(const json_t *value)
-{
-    struct buf buf = {0};
-
-    add_canonical(&buf, value);
-    return buf_take(&buf);
-}
-
-static bool is_equal(const json_t *a, const json_t *b)
-{
-    AUTO_FREE char *left = canonical(a);
-    AUTO_FREE char *right = canonical(b);
-
-    return strcmp(left, right) == 0;
 }
 
 /* Text of a value for an issue, cut where it is long. */
@@ -278,7 +158,7 @@ static bool check_enum(struct check *check, const json_t *wanted, const json_t *
     AUTO_FREE char *seen = NULL;
 
     for (size_t i = 0; i < json_array_size(wanted) && !is_late(check); i++) {
-        if (is_equal(json_array_get(wanted, i), value))
+        if (canonical_equal(json_array_get(wanted, i), value))
             return true;
     }
     text = shown(wanted);
@@ -291,7 +171,8 @@ static bool check_const(struct check *check, const json_t *wanted, const json_t 
     AUTO_FREE char *text = shown(wanted);
     AUTO_FREE char *seen = shown(value);
 
-    return is_equal(wanted, value) || fail(check, "expected %s, received %s", text, seen);
+    return canonical_equal(wanted, value) ||
+           fail(check, "expected %s, received %s", text, seen);
 }
 
 static bool check_all_of(struct check *check, const json_t *schemas, const json_t *value)
@@ -345,69 +226,9 @@ static bool check_condition(struct check *check, const json_t *schema, const jso
 
 /* ---- $ref ---- */
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c = (char)(c | 0x20);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/* One member of a pointer: %25 is a percent sign, then ~1 a slash and ~0 a tilde. */
-static char *pointer_member(const char *text, size_t length)
-{
-    char *member = mem_new_array(char, length + 1);
-    size_t end = 0, out = 0;
-
-    for (size_t i = 0; i < length; i++) {
-        int high = text[i] == '%' && i + 2 < length ? hex_digit(text[i + 1]) : -1;
-        int low = high >= 0 ? hex_digit(text[i + 2]) : -1;
-
-        member[end++] = low >= 0 ? (char)(high * 16 + low) : text[i];
-        i += low >= 0 ? 2 : 0;
-    }
-    for (size_t i = 0; i < end; i++) {
-        if (member[i] == '~' && i + 1 < end && (member[i + 1] == '0' || member[i + 1] == '1'))
-            member[out++] = member[++i] == '0' ? '~' : '/';
-        else
-            member[out++] = member[i];
-    }
-    member[out] = '\0';
-    return member;
-}
-
-static const json_t *member_of(const json_t *parent, const char *name)
-{
-    char *end;
-    unsigned long index;
-
-    if (json_is_object(parent))
-        return json_object_get(parent, name);
-    index = strtoul(name, &end, 10);
-    return json_is_array(parent) && *name >= '0' && *name <= '9' && !*end
-               ? json_array_get(parent, index)
-               : NULL;
-}
-
-static const json_t *find_ref(const json_t *root, const char *ref)
-{
-    const json_t *found = root;
-
-    if (*ref++ != '#' || (*ref && *ref != '/'))
-        return NULL;
-    while (found && *ref == '/') {
-        size_t length = strcspn(++ref, "/");
-        AUTO_FREE char *member = pointer_member(ref, length);
-
-        found = member_of(found, member);
-        ref += length;
-    }
-    return found;
-}
-
 static bool check_ref(struct check *check, const char *ref, const json_t *value)
 {
-    const json_t *schema = find_ref(check->root, ref);
+    const json_t *schema = schema_find_ref(check->root, ref);
 
     if (!schema)
         return fail(check, "cannot be checked: the schema refers to %.100s, which is not in it",
@@ -506,7 +327,7 @@ static bool matches(struct check *check, const char *pattern, const char *text, 
     rc = regex_compile(pattern, strlen(pattern), 0, &regex, NULL);
     if (!rc) {
         scan = regex_scan_new(regex, text, length, REGEX_STEP_LIMIT);
-        regex_scan_hurry(scan, time_left(&check->watch));
+        regex_scan_hurry(scan, schema_time_left(&check->watch));
         rc = regex_scan_next(scan, &match, NULL);
         regex_scan_free(scan);
         regex_free(regex);
@@ -581,32 +402,12 @@ static bool check_contains(struct check *check, const json_t *schema, const json
     return true;
 }
 
-static bool is_unique(const json_t *array)
-{
-    size_t count = json_array_size(array);
-    char **texts = mem_new_array(char *, count + 1);
-    bool unique = true;
-
-    for (size_t i = 0; i < count; i++)
-        texts[i] = canonical(json_array_get(array, i));
-    qsort(texts, count, sizeof(*texts), by_text);
-    for (size_t i = 0; i < count; i++) {
-        unique = unique && (i == 0 || strcmp(texts[i - 1], texts[i]) != 0);
-        if (i)
-            free(texts[i - 1]);
-    }
-    if (count)
-        free(texts[count - 1]);
-    free(texts);
-    return unique;
-}
-
 static bool check_array(struct check *check, const json_t *schema, const json_t *value)
 {
     bool ok =
         check_size(check, schema, "minItems", "maxItems", json_array_size(value), "elements");
 
-    if (json_get_bool(schema, "uniqueItems", false) && !is_unique(value))
+    if (json_get_bool(schema, "uniqueItems", false) && !canonical_unique(value))
         ok = fail(check, "must not have an element twice");
     ok = check_items(check, schema, value) && ok;
     return check_contains(check, schema, value) && ok;
@@ -775,119 +576,14 @@ bool schema_fits(const json_t *schema, const json_t *value, struct schema_budget
                  struct buf *ret_issues)
 {
     struct check check = {.root = schema,
-                          .watch = watch_start(budget),
+                          .watch = schema_watch_start(budget),
                           .seventh = is_seventh(schema),
                           .out = ret_issues};
     bool ok = fits(&check, schema, value);
 
     if (ok && check.gave_up)
         ok = fail(&check, "is too much to check");
-    watch_stop(&check.watch);
+    schema_watch_stop(&check.watch);
     buf_clear(&check.path);
     return ok;
-}
-
-/* ---- Defaults ---- */
-
-struct completion {
-    const json_t *root;
-    struct watch watch;
-    size_t depth;
-    size_t steps;
-    bool late;
-};
-
-static void complete(struct completion *completion, const json_t *schema, json_t *value);
-
-/* Others than those listed are nobody's: nothing beside "properties" could mean them. */
-static bool knows_all(const json_t *schema)
-{
-    static const char *const others[] = {
-        "patternProperties", "allOf",           "anyOf", "oneOf", "not", "if", "$ref",
-        "dependencies",      "dependentSchemas"};
-    const json_t *additional = json_object_get(schema, "additionalProperties");
-
-    for (size_t i = 0; i < COUNT_OF(others); i++) {
-        if (json_object_get(schema, others[i]))
-            return false;
-    }
-    return json_object_get(schema, "properties") && (!additional || json_is_false(additional));
-}
-
-static void drop_unknown(const json_t *schema, json_t *value)
-{
-    const json_t *properties = json_object_get(schema, "properties");
-    const char *name;
-    json_t *member;
-    void *next;
-
-    json_object_foreach_safe(value, next, name, member)
-    {
-        if (!json_object_get(properties, name))
-            json_object_del(value, name);
-    }
-}
-
-static bool is_too_late(struct completion *completion)
-{
-    completion->late = completion->late || !time_left(&completion->watch);
-    return completion->late;
-}
-
-static void complete_object(struct completion *completion, const json_t *schema, json_t *value)
-{
-    json_t *properties = json_object_get(schema, "properties"), *own;
-    const char *name;
-
-    if (knows_all(schema))
-        drop_unknown(schema, value);
-    json_object_foreach (properties, name, own) {
-        const json_t *preset = json_object_get(own, "default");
-
-        if (preset && !json_object_get(value, name) && !is_too_late(completion))
-            json_set(value, name, json_deep_copy(preset));
-        complete(completion, own, json_object_get(value, name));
-    }
-}
-
-static void complete_array(struct completion *completion, const json_t *schema, json_t *value)
-{
-    const json_t *items = json_object_get(schema, "items");
-    const json_t *first = json_is_array(items) ? items : json_object_get(schema, "prefixItems");
-
-    for (size_t i = 0; i < json_array_size(value); i++) {
-        const json_t *own = json_array_get(first, i);
-
-        complete(completion, own ? own : items, json_array_get(value, i));
-    }
-}
-
-static void complete(struct completion *completion, const json_t *schema, json_t *value)
-{
-    const char *ref = json_get_string(schema, "$ref", NULL);
-    const json_t *all = json_object_get(schema, "allOf");
-
-    if (!value || !json_is_object(schema) || completion->depth >= SCHEMA_DEPTH_LIMIT ||
-        completion->steps++ >= SCHEMA_STEP_LIMIT ||
-        (completion->steps % STEPS_A_CLOCK == 1 && is_too_late(completion)))
-        return;
-    completion->depth++;
-    if (ref)
-        complete(completion, find_ref(completion->root, ref), value);
-    for (size_t i = 0; i < json_array_size(all); i++)
-        complete(completion, json_array_get(all, i), value);
-    if (json_is_object(value))
-        complete_object(completion, schema, value);
-    else if (json_is_array(value))
-        complete_array(completion, schema, value);
-    completion->depth--;
-}
-
-bool schema_complete(const json_t *schema, json_t *value, struct schema_budget *budget)
-{
-    struct completion completion = {.root = schema, .watch = watch_start(budget)};
-
-    complete(&completion, schema, value);
-    watch_stop(&completion.watch);
-    return !completion.late;
 }

@@ -1,0 +1,117 @@
+#include "core/tool/canonical.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "core/base/json.h"
+#include "core/base/mem.h"
+
+bool canonical_is_whole(const json_t *value)
+{
+    double real = json_number_value(value);
+
+    return json_is_integer(value) ||
+           (json_is_real(value) && isfinite(real) && real == floor(real));
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void add_canonical(struct buf *buf, const json_t *value);
+
+static void add_number(struct buf *buf, const json_t *value)
+{
+    double real = json_number_value(value);
+
+    if (json_is_integer(value))
+        buf_add_int(buf, json_integer_value(value));
+    else if (canonical_is_whole(value) && fabs(real) < 9e18)
+        buf_add_int(buf, (int64_t)real);
+    else
+        buf_addf(buf, "%.17g", real);
+}
+
+static void add_object(struct buf *buf, const json_t *value)
+{
+    size_t count = 0, size = json_object_size(value);
+    const char **keys = mem_new_array(const char *, size + 1);
+    const char *key;
+    json_t *member;
+
+    json_object_foreach ((json_t *)(uintptr_t)value, key, member)
+        keys[count++] = key;
+    qsort(keys, count, sizeof(*keys), by_text);
+    buf_add_char(buf, '{');
+    for (size_t i = 0; i < count; i++) {
+        buf_add_char(buf, '"');
+        buf_add_json_escaped(buf, keys[i], strlen(keys[i]));
+        buf_add_text(buf, "\":");
+        add_canonical(buf, json_object_get(value, keys[i]));
+        buf_add_char(buf, ',');
+    }
+    buf_add_char(buf, '}');
+    free(keys);
+}
+
+static void add_array(struct buf *buf, const json_t *value)
+{
+    buf_add_char(buf, '[');
+    for (size_t i = 0; i < json_array_size(value); i++) {
+        add_canonical(buf, json_array_get(value, i));
+        buf_add_char(buf, ',');
+    }
+    buf_add_char(buf, ']');
+}
+
+/* Two values are equal exactly if their canonical texts are: numbers by value, keys in order. */
+static void add_canonical(struct buf *buf, const json_t *value)
+{
+    if (json_is_object(value))
+        add_object(buf, value);
+    else if (json_is_array(value))
+        add_array(buf, value);
+    else if (json_is_number(value))
+        add_number(buf, value);
+    else
+        json_add_text(buf, value);
+}
+
+static char *canonical(const json_t *value)
+{
+    struct buf buf = {0};
+
+    add_canonical(&buf, value);
+    return buf_take(&buf);
+}
+
+bool canonical_equal(const json_t *a, const json_t *b)
+{
+    AUTO_FREE char *left = canonical(a);
+    AUTO_FREE char *right = canonical(b);
+
+    return strcmp(left, right) == 0;
+}
+
+bool canonical_unique(const json_t *array)
+{
+    size_t count = json_array_size(array);
+    char **texts = mem_new_array(char *, count + 1);
+    bool unique = true;
+
+    for (size_t i = 0; i < count; i++)
+        texts[i] = canonical(json_array_get(array, i));
+    qsort(texts, count, sizeof(*texts), by_text);
+    for (size_t i = 0; i < count; i++) {
+        unique = unique && (i == 0 || strcmp(texts[i - 1], texts[i]) != 0);
+        if (i)
+            free(texts[i - 1]);
+    }
+    if (count)
+        free(texts[count - 1]);
+    free(texts);
+    return unique;
+}

@@ -1,0 +1,110 @@
+/*
+ * What a value becomes by a schema: defaults put in, strangers taken out.
+ */
+
+#include "core/base/compiler.h"
+#include "core/base/json.h"
+#include "core/tool/schema_internal.h"
+
+struct completion {
+    const json_t *root;
+    struct schema_watch watch;
+    size_t depth;
+    size_t steps;
+    bool late;
+};
+
+static void complete(struct completion *completion, const json_t *schema, json_t *value);
+
+/* Others than those listed are nobody's: nothing beside "properties" could mean them. */
+static bool knows_all(const json_t *schema)
+{
+    static const char *const others[] = {
+        "patternProperties", "allOf",           "anyOf", "oneOf", "not", "if", "$ref",
+        "dependencies",      "dependentSchemas"};
+    const json_t *additional = json_object_get(schema, "additionalProperties");
+
+    for (size_t i = 0; i < COUNT_OF(others); i++) {
+        if (json_object_get(schema, others[i]))
+            return false;
+    }
+    return json_object_get(schema, "properties") && (!additional || json_is_false(additional));
+}
+
+static void drop_unknown(const json_t *schema, json_t *value)
+{
+    const json_t *properties = json_object_get(schema, "properties");
+    const char *name;
+    json_t *member;
+    void *next;
+
+    json_object_foreach_safe(value, next, name, member)
+    {
+        if (!json_object_get(properties, name))
+            json_object_del(value, name);
+    }
+}
+
+static bool is_too_late(struct completion *completion)
+{
+    completion->late = completion->late || !schema_time_left(&completion->watch);
+    return completion->late;
+}
+
+static void complete_object(struct completion *completion, const json_t *schema, json_t *value)
+{
+    json_t *properties = json_object_get(schema, "properties"), *own;
+    const char *name;
+
+    if (knows_all(schema))
+        drop_unknown(schema, value);
+    json_object_foreach (properties, name, own) {
+        const json_t *preset = json_object_get(own, "default");
+
+        if (preset && !json_object_get(value, name) && !is_too_late(completion))
+            json_set(value, name, json_deep_copy(preset));
+        complete(completion, own, json_object_get(value, name));
+    }
+}
+
+static void complete_array(struct completion *completion, const json_t *schema, json_t *value)
+{
+    const json_t *items = json_object_get(schema, "items");
+    const json_t *first = json_is_array(items) ? items : json_object_get(schema, "prefixItems");
+
+    for (size_t i = 0; i < json_array_size(value); i++) {
+        const json_t *own = json_array_get(first, i);
+
+        complete(completion, own ? own : items, json_array_get(value, i));
+    }
+}
+
+static void complete(struct completion *completion, const json_t *schema, json_t *value)
+{
+    const char *ref = json_get_string(schema, "$ref", NULL);
+    const json_t *all = json_object_get(schema, "allOf");
+
+    if (!value || !json_is_object(schema) || completion->depth >= SCHEMA_DEPTH_LIMIT ||
+        completion->steps++ >= SCHEMA_STEP_LIMIT ||
+        (completion->steps % STEPS_A_CLOCK == 1 && is_too_late(completion)))
+        return;
+    completion->depth++;
+    if (ref)
+        complete(completion, schema_find_ref(completion->root, ref), value);
+    for (size_t i = 0; i < json_array_size(all); i++)
+        complete(completion, json_array_get(all, i), value);
+    if (json_is_object(value))
+        complete_object(completion, schema, value);
+    else if (json_is_array(value))
+        complete_array(completion, schema, value);
+    completion->depth--;
+}
+
+bool schema_complete(const json_t *schema, json_t *value, struct schema_budget *budget)
+{
+    struct completion completion = {.root = schema, .watch = schema_watch_start(budget)};
+
+    complete(&completion, schema, value);
+    schema_watch_stop(&completion.watch);
+    return !completion.late;
+}
