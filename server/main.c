@@ -35,6 +35,16 @@ static void usage(FILE *file)
     (void)fputs("  runnel --version\n", file);
 }
 
+/* The scripted upstream has more to say. */
+static int run_command(const struct command *command, int argc, char **argv)
+{
+    if (argc == 2 && strcmp(argv[1], "--help") == 0 && command->run != cmd_upstream) {
+        usage(stdout);
+        return EXIT_DONE;
+    }
+    return command->run(argc, argv);
+}
+
 int main(int argc, char **argv)
 {
     const char *word = argc > 1 ? argv[1] : "";
@@ -51,7 +61,7 @@ int main(int argc, char **argv)
     }
     for (size_t i = 0; i < COUNT_OF(commands); i++)
         if (strcmp(commands[i].name, word) == 0)
-            return commands[i].run(argc - 1, argv + 1);
+            return run_command(&commands[i], argc - 1, argv + 1);
     usage(stderr);
     return EXIT_USAGE;
 }

@@ -53,6 +53,13 @@ def test_usage_errors_exit_with_2(runnel, arguments, part):
     assert done.returncode == 2 and part in done.stderr and not done.stdout
 
 
+@pytest.mark.parametrize("arguments", [[], ["serve"], ["keys"], ["migrate"], ["import"], ["upstream"]],
+                         ids=str)
+def test_who_asks_for_help_gets_it(runnel, arguments):
+    done = runnel(*arguments, "--help")
+    assert done.returncode == 0 and "runnel upstream" in done.stdout and not done.stderr
+
+
 def test_it_knows_its_version(runnel):
     done = runnel("--version")
     assert done.returncode == 0 and done.stdout.startswith("runnel ")
