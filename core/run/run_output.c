@@ -172,10 +172,14 @@ static struct cut_rule rule_of(const struct run *run, const struct call *call)
     size_t limit = handler && handler->shown_limit ? handler->shown_limit : CUT_DEFAULT_LIMIT;
     const char *written = call->arguments.length ? call->arguments.data : "{}";
     json_auto_t *args = NULL;
+    struct cut_rule rule;
 
     if (json_parse(written, strlen(written), &args, NULL))
         args = NULL; /* then that is what the text is about */
-    return cut_rule(json_object_get(run->config, "runnel"), args, limit);
+    rule = cut_rule(json_object_get(run->config, "runnel"), args, limit);
+    if (call->failed && rule.limit < CUT_DEFAULT_LIMIT)
+        rule.limit = CUT_DEFAULT_LIMIT; /* why is not to be had elsewhere */
+    return rule;
 }
 
 /* What the model is shown of it, and where it finds the rest. The caller frees. */

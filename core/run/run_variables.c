@@ -480,6 +480,7 @@ static char *hinted(const struct run *run, const struct call *call, const char *
     bool own_cut = call->use->handler->cut;
     struct variable_hint hint = {.name = call->kept->result,
                                  .length = variable_length(whole),
+                                 .lost = variable_lost(whole),
                                  .truncated = call->truncated,
                                  .chinese = rule->chinese};
     AUTO_FREE char *said = NULL;

@@ -96,14 +96,28 @@ char *variable_slice(const char *text, size_t start, size_t length)
     return mem_strndup(from, (size_t)(utf8_at(from, length) - from));
 }
 
+static const char unkept_note[] = "\n\n... too long to be kept whole ...";
+
+/* Bytes of a text that are kept of it. */
+static size_t kept_bytes(const char *text)
+{
+    size_t length = strlen(text);
+
+    return length <= VARIABLE_VALUE_LIMIT
+               ? length
+               : utf8_fit(text, VARIABLE_VALUE_LIMIT - strlen(unkept_note));
+}
+
 char *variable_fit(const char *text)
 {
-    static const char note[] = "\n\n... too long to be kept whole ...";
+    size_t kept = kept_bytes(text);
 
-    if (strlen(text) <= VARIABLE_VALUE_LIMIT)
-        return mem_strdup(text);
-    return mem_printf("%.*s%s", (int)utf8_fit(text, VARIABLE_VALUE_LIMIT - strlen(note)), text,
-                      note);
+    return text[kept] ? mem_printf("%.*s%s", (int)kept, text, unkept_note) : mem_strdup(text);
+}
+
+size_t variable_lost(const char *text)
+{
+    return variable_length(text + kept_bytes(text));
 }
 
 /* ---- Why not ---- */
@@ -202,20 +216,44 @@ char *variable_describe_call(const char *tool, json_t *args)
 #define HINT_BEGIN "\n<!--ToolCallLog:Begin-->\n"
 #define HINT_END   "\n<!--ToolCallLog:End-->"
 
-static void add_complete(struct buf *text, const struct variable_hint *hint)
+/* How much of it the variable has. */
+static size_t kept_length(const struct variable_hint *hint)
 {
-    if (hint->chinese)
+    return hint->length - hint->lost;
+}
+
+static void log_complete(struct buf *text, const struct variable_hint *hint)
+{
+    if (hint->chinese && hint->lost)
+        buf_addf(
+            text,
+            "[system log] 以上是完整结果（%zu 个字符），其前 %zu 个字符同时保存在变量 `%s` "
+            "中。",
+            hint->length, kept_length(hint), hint->name);
+    else if (hint->chinese)
+        buf_addf(text, "[system log] 以上是完整结果（%zu 个字符），同时保存在变量 `%s` 中。",
+                 hint->length, hint->name);
+    else if (hint->lost)
         buf_addf(text,
-                 "[system log] 以上是完整结果（%zu 个字符），同时保存在变量 `%s` 中。\n"
-                 "[system hint] 无需重复即可引用：`$VAR_REF{{%s}}`。",
-                 hint->length, hint->name, hint->name);
+                 "[system log] This is the complete result (%zu characters). Its first %zu are "
+                 "also kept in the variable `%s`.",
+                 hint->length, kept_length(hint), hint->name);
     else
         buf_addf(
             text,
             "[system log] This is the complete result (%zu characters). It is also kept in "
-            "the variable `%s`.\n"
-            "[system hint] Pass it on without repeating it: `$VAR_REF{{%s}}`.",
-            hint->length, hint->name, hint->name);
+            "the variable `%s`.",
+            hint->length, hint->name);
+}
+
+static void add_complete(struct buf *text, const struct variable_hint *hint)
+{
+    log_complete(text, hint);
+    buf_addf(text,
+             hint->chinese
+                 ? "\n[system hint] 无需重复即可引用：`$VAR_REF{{%s}}`。"
+                 : "\n[system hint] Pass it on without repeating it: `$VAR_REF{{%s}}`.",
+             hint->name);
 }
 
 /* Words for what a hint is of, in English and Chinese. */
@@ -226,7 +264,9 @@ static const char *const hinted[][2] = {
 
 static void add_reading(struct buf *text, const struct variable_hint *hint)
 {
-    size_t rest = hint->length > hint->shown ? hint->length - hint->shown : 0;
+    size_t missing = hint->length > hint->shown ? hint->length - hint->shown : 0;
+    size_t kept = kept_length(hint) > hint->start ? kept_length(hint) - hint->start : 0;
+    size_t rest = missing < kept ? missing : kept;
     size_t next = rest < NEXT_READ_LIMIT ? rest : NEXT_READ_LIMIT;
     const char *name = hint->name;
 
@@ -245,19 +285,35 @@ static void add_reading(struct buf *text, const struct variable_hint *hint)
             name, name, hint->start, next);
 }
 
-static void add_cut(struct buf *text, const struct variable_hint *hint)
+static void log_cut(struct buf *text, const struct variable_hint *hint)
 {
     const char *what = hinted[hint->what][hint->chinese];
 
-    if (hint->chinese)
+    if (hint->chinese && hint->lost)
+        buf_addf(text,
+                 "[system log] %s已截断为 %zu 个字符，完整%s（%zu 个字符）的前 %zu "
+                 "个字符保存在变量 `%s` 中。",
+                 what, hint->shown, what, hint->length, kept_length(hint), hint->name);
+    else if (hint->chinese)
         buf_addf(text,
                  "[system log] %s已截断为 %zu 个字符，完整%s（%zu 个字符）保存在变量 `%s` 中。",
                  what, hint->shown, what, hint->length, hint->name);
+    else if (hint->lost)
+        buf_addf(
+            text,
+            "[system log] The %s was cut to %zu characters. Of the full %s (%zu characters) "
+            "the first %zu are kept in the variable `%s`.",
+            what, hint->shown, what, hint->length, kept_length(hint), hint->name);
     else
         buf_addf(text,
                  "[system log] The %s was cut to %zu characters. The full %s (%zu "
                  "characters) is kept in the variable `%s`.",
                  what, hint->shown, what, hint->length, hint->name);
+}
+
+static void add_cut(struct buf *text, const struct variable_hint *hint)
+{
+    log_cut(text, hint);
     if (!hint->idle)
         add_reading(text, hint);
 }

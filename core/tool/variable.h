@@ -103,6 +103,8 @@ char *variable_describe_call(const char *tool, json_t *args);
 
 /* Of a value that is too long: as much as there may be, and a note. The caller frees. */
 char *variable_fit(const char *text);
+/* Characters of the text that it leaves out. */
+size_t variable_lost(const char *text);
 
 /* What the model is told behind a text that is in a variable: a result, or a message that was cut. */
 enum variable_hint_of {
@@ -113,6 +115,7 @@ struct variable_hint {
     const char *name;
     enum variable_hint_of what;
     size_t length; /* of the whole text */
+    size_t lost;   /* characters at its end that the variable has not: variable_lost() */
     bool truncated;
     size_t shown; /* characters of it that the model was shown */
     size_t start; /* where what it was not shown begins */

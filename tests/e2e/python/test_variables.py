@@ -95,6 +95,32 @@ def test_F28_a_whole_result_says_so(ask, upstream):
     assert told(upstream) == [output]
 
 
+def test_F28_of_what_is_too_long_to_be_kept_the_beginning_is(ask, http):
+    """And nobody is told that all of it were there."""
+    root = ask(("WriteVar", {"name": "half", "value": "x" * 600000}))
+    response = ask(("test_slow", {"text": "$VAR_REF{{half}}$VAR_REF{{half}}", "limit": 10}),
+                   previous_response_id=root.id)
+    kept = 2**20 - len("\n\n... too long to be kept whole ...")
+    name = names_of(response)["result"]
+    assert (f"Of the full result (1200000 characters) the first {kept} are kept in the variable `{name}`.\n"
+            in outputs(response)[0])
+    value = accepted(http.get(f"/v1/runnel/responses/{response.id}/variables/{name}?start={kept - 1}"))["value"]
+    assert value == "x\n\n... too long to be kept whole ..."
+
+
+def test_F04_why_a_call_failed_is_not_cut_by_its_limit(ask, upstream):
+    """There is nowhere else to read it."""
+    response = ask(("test_fail", {"message": "The disk is full.", "limit": 3}),
+                   ("test_slow", {"text": "$VAR_REF{{none}}", "limit": 1}),
+                   ("test_fail", {"message": "m" * 9000, "limit": 3}),
+                   extra_body={"runnel": {"truncation": {"limit": 4}}})
+    assert told(upstream) == outputs(response)
+    disk, missing, long = outputs(response)
+    assert disk == "The disk is full."
+    assert missing == "Variable 'none' not found. Available variables: none"
+    assert len(long) <= 8100 and "is_truncated" not in calls_of(response)[0].runnel
+
+
 def test_F28_nobody_is_pointed_to_what_is_not_offered(ask, upstream):
     without = {"runnel": {"tool_groups": {"vars": False}}}
     response = ask(("test_short", {"text": LONG}), tools=[TEST], extra_body=without)

@@ -98,9 +98,12 @@ static void test_too_long_values_are_cut_with_a_note(void **state)
     assert_true(strlen(fitting) <= VARIABLE_VALUE_LIMIT);
     assert_true(json_valid_utf8(fitting, strlen(fitting)));
     assert_true(ends_in(fitting, "... too long to be kept whole ..."));
+    assert_int_equal(variable_lost(large), variable_length(large) - variable_length(fitting) +
+                                               strlen("\n\n... too long to be kept whole ..."));
     large[VARIABLE_VALUE_LIMIT] = '\0';
     whole = variable_fit(large);
     assert_string_equal(whole, large);
+    assert_int_equal(variable_lost(large), 0);
 }
 
 /* F28: both forms, to the byte. */
@@ -110,6 +113,7 @@ static void test_F28_hints(void **state)
     AUTO_FREE char *complete = variable_hint_text(&hint);
     AUTO_FREE char *cut = NULL;
     AUTO_FREE char *much = NULL;
+    AUTO_FREE char *part = NULL;
     AUTO_FREE char *chinese = NULL;
 
     (void)state;
@@ -131,6 +135,20 @@ static void test_F28_hints(void **state)
                         "{\"name\":\"v_result\",\"start\":8,\"length\":12}; consider first "
                         "whether you need it."
                         "\n<!--ToolCallLog:End-->");
+    hint.lost = 5;
+    part = variable_hint_text(&hint);
+    assert_non_null(strstr(part,
+                           "] The result was cut to 8 characters. Of the full result (20 "
+                           "characters) the first 15 are kept in the variable `v_result`.\n"));
+    assert_non_null(strstr(part, "\"start\":8,\"length\":7}"));
+    hint.truncated = false;
+    free(part);
+    part = variable_hint_text(&hint);
+    assert_non_null(strstr(part,
+                           "] This is the complete result (20 characters). Its first 15 are "
+                           "also kept in the variable `v_result`.\n"));
+    hint.truncated = true;
+    hint.lost = 0;
     hint.length = 20000;
     much = variable_hint_text(&hint);
     assert_non_null(strstr(much, "\"length\":2000}"));
