@@ -32,13 +32,24 @@ static bool says(const char *text, const char *word)
     return strncmp(text, word, length) == 0 && !text[length + strspn(text + length, " \t\r\n")];
 }
 
+/* A misspelt wish would be taken for none. */
+static bool has_only_known(json_t *object)
+{
+    static const char *const known[] = {"approve", "reason", "remember", "persistDecision"};
+    size_t count = 0;
+
+    for (size_t i = 0; i < COUNT_OF(known); i++)
+        count += json_object_get(object, known[i]) != NULL;
+    return count == json_object_size(object);
+}
+
 static struct approval_reply from_object(json_t *object)
 {
     const json_t *approve = json_object_get(object, "approve");
     const char *reason = json_get_string(object, "reason", NULL);
     struct err err;
 
-    if (!json_is_boolean(approve))
+    if (!json_is_boolean(approve) || !has_only_known(object))
         return refusal(unreadable);
     if (grant_words_check(object, "", &err))
         return refusal(err.text);

@@ -240,6 +240,16 @@ def test_F35_typing_errors_remember_nothing(go, go_on, http, log, runnel, param,
     assert log.lines() == []
 
 
+def test_F35_a_misspelt_wish_is_not_taken_for_none(go, http, log):
+    """What is asked once is remembered without a word: so would be what was not to be."""
+    (question,) = questions(go())
+    wrong = http.post(f"/v1/runnel/approvals/{question.id}", json={"approve": True, "persistDescision": False})
+    assert wrong.status_code == 400 and wrong.json()["error"]["code"] == "unknown_parameter"
+    assert wrong.json()["error"]["param"] == "persistDescision"
+    shown = http.get(f"/v1/runnel/approvals/{question.id}").json()
+    assert shown["status"] == "pending" and log.lines() == []
+
+
 @pytest.mark.parametrize("settings, param", [
     ({"approval": {"remember_default": "project"}}, "runnel.approval.remember_default"),
     ({"approval": {"remember": "thread"}}, "runnel.approval.remember"),

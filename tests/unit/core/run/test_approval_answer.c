@@ -43,6 +43,7 @@ static void test_F44_what_cannot_be_read_is_no_approval(void **state)
         "{}",
         "{\"approve\":1}",
         "{\"approve\":\"true\"}",
+        "{\"approve\":true,\"persistDescision\":false}",
         "{\"approve\":false,\"approve\":true}",
         "{\"approve\":true",
         "[true]",
