@@ -93,27 +93,12 @@ struct param_path param_index(const char *path, size_t index)
 
 /* ---- Complaints ---- */
 
-static const char *type_name(const json_t *value)
-{
-    switch (json_typeof(value)) {
-    case JSON_OBJECT: return "an object";
-    case JSON_ARRAY: return "an array";
-    case JSON_STRING: return "a string";
-    case JSON_INTEGER: return "an integer";
-    case JSON_REAL: return "a decimal";
-    case JSON_TRUE:
-    case JSON_FALSE: return "a boolean";
-    case JSON_NULL: return "null";
-    }
-    return "an unknown value";
-}
-
 enum err_code param_wrong_type(struct err *err, const char *param, const char *expected,
                                const json_t *got)
 {
     return err_invalid(err, "invalid_type", param,
                        "Invalid type for '%s': expected %s, but got %s instead.", param,
-                       expected, type_name(got));
+                       expected, json_kind(got));
 }
 
 enum err_code param_missing(struct err *err, const char *param)

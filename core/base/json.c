@@ -182,3 +182,18 @@ bool json_get_bool(const json_t *object, const char *key, bool fallback)
 
     return json_is_boolean(value) ? json_is_true(value) : fallback;
 }
+
+const char *json_kind(const json_t *value)
+{
+    switch (json_typeof(value)) {
+    case JSON_OBJECT: return "an object";
+    case JSON_ARRAY: return "an array";
+    case JSON_STRING: return "a string";
+    case JSON_INTEGER: return "an integer";
+    case JSON_REAL: return "a decimal";
+    case JSON_TRUE:
+    case JSON_FALSE: return "a boolean";
+    case JSON_NULL: break;
+    }
+    return "null";
+}

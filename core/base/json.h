@@ -43,6 +43,9 @@ json_t *json_parse_own(const char *text);
  * where it comes in. */
 json_t *json_build(const char *format, ...) MUST_CHECK;
 
+/* What a value is, in a sentence: "an object", "a decimal" ... */
+const char *json_kind(const json_t *value);
+
 /* Compact text of a value, which the caller frees. Keys keep their order. NULL gives "null". */
 char *json_text(const json_t *value);
 void json_add_text(struct buf *buf, const json_t *value);

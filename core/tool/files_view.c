@@ -160,28 +160,12 @@ const json_t *files_view_of(const json_t *view, const char *tool_type)
     return json_object_get(view, tool_type);
 }
 
-/* OpenAI's words for what a value is. */
-static const char *type_name(const json_t *value)
-{
-    switch (json_typeof(value)) {
-    case JSON_OBJECT: return "an object";
-    case JSON_ARRAY: return "an array";
-    case JSON_STRING: return "a string";
-    case JSON_INTEGER: return "an integer";
-    case JSON_REAL: return "a decimal";
-    case JSON_TRUE:
-    case JSON_FALSE: return "a boolean";
-    case JSON_NULL: break;
-    }
-    return "null";
-}
-
 static enum err_code wrong_type(struct err *err, const char *path, const char *expected,
                                 const json_t *value)
 {
     return err_invalid(err, "invalid_type", path,
                        "Invalid type for '%s': expected %s, but got %s instead.", path,
-                       expected, type_name(value));
+                       expected, json_kind(value));
 }
 
 static enum err_code too_long(struct err *err, const char *path, size_t limit, size_t length)
