@@ -146,9 +146,11 @@ bool engine_is_draining(const struct engine *engine)
 
 /* ---- Bells, and waiting for a run to come ---- */
 
-struct bell *engine_bell(struct run *run)
+struct tool_channel *engine_channel(struct run *run, unsigned calls, const bool *hidden,
+                                    size_t capacity)
 {
-    return bells_take(&run->home->bells, run);
+    run->bell = bells_take(&run->home->bells, run);
+    return tool_channel_new(calls, hidden, capacity, bell_ring, run->bell);
 }
 
 void engine_hang_up(struct run *run)

@@ -393,7 +393,9 @@ void engine_tell_webhook(struct run *run, const json_t *question);
 void engine_forget(struct run *run); /* out of its loop's table, and freed in the next round */
 /* Takes the run up, slot or not, if it still waits: before it ends it must have begun. */
 void engine_begin(struct run *run);
-struct bell *engine_bell(struct run *run);
+/* Where the outputs of so many calls come together; the run hears them until it hangs up. */
+struct tool_channel *engine_channel(struct run *run, unsigned calls, const bool *hidden,
+                                    size_t capacity);
 void engine_hang_up(struct run *run); /* the run hears its bell no more, if it has one */
 struct run *engine_find(struct engine *engine, const char *run_id);
 

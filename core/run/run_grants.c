@@ -291,8 +291,7 @@ static void start_recalling(struct run *run)
     args = json_build("{s:o, s:s, s:s}", "questions", questions_of(run), "parent",
                       *run->row.thread_id ? "" : run->row.parent_id, "assistant",
                       run->row.assistant_id);
-    run->bell = engine_bell(run);
-    run->recalling = tool_channel_new(1, hidden, CHANNEL_CAPACITY, bell_ring, run->bell);
+    run->recalling = engine_channel(run, 1, hidden, CHANNEL_CAPACITY);
     tool_executor_submit(engine_options(run->engine)->executor,
                          &(struct tool_call_spec){
                              .handler = &recaller,

@@ -171,8 +171,7 @@ void run_hold_look(struct run *run)
         return;
     hold->last = hold->leaving;
     args = json_build("{s:o, s:b}", "ids", question_ids(run), "leave", hold->last);
-    run->bell = engine_bell(run);
-    hold->looking = tool_channel_new(1, hidden, CHANNEL_CAPACITY, bell_ring, run->bell);
+    hold->looking = engine_channel(run, 1, hidden, CHANNEL_CAPACITY);
     tool_executor_submit(engine_options(run->engine)->executor,
                          &(struct tool_call_spec){
                              .handler = &looker,

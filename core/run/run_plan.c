@@ -72,8 +72,7 @@ static void start_planning(struct run *run, unsigned count)
 {
     AUTO_FREE bool *hidden = mem_new_array(bool, count);
 
-    run->bell = engine_bell(run);
-    run->planning = tool_channel_new(count, hidden, CHANNEL_CAPACITY, bell_ring, run->bell);
+    run->planning = engine_channel(run, count, hidden, CHANNEL_CAPACITY);
     for (unsigned i = 0; i < run->call_count; i++) {
         if (run->calls[i].plan && run->calls[i].plan->waiting)
             submit(run, &run->calls[i]);

@@ -262,9 +262,7 @@ static void open_channel(struct run *run)
     }
     if (!run->server_calls)
         return;
-    run->bell = engine_bell(run);
-    run->channel =
-        tool_channel_new(run->server_calls, hidden, CHANNEL_CAPACITY, bell_ring, run->bell);
+    run->channel = engine_channel(run, run->server_calls, hidden, CHANNEL_CAPACITY);
 }
 
 static bool waits_for_client(const struct run *run)

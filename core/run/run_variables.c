@@ -319,8 +319,7 @@ static void start_resolving(struct run *run)
         TAKE(run->resolved)(run);
         return;
     }
-    run->bell = engine_bell(run);
-    run->resolving = tool_channel_new(count, hidden, CHANNEL_CAPACITY, bell_ring, run->bell);
+    run->resolving = engine_channel(run, count, hidden, CHANNEL_CAPACITY);
     for (unsigned i = 0; i < run->call_count; i++) {
         if (run->calls[i].resolved && run->calls[i].resolved->waiting)
             submit(run, &run->calls[i]);
