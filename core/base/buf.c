@@ -7,6 +7,7 @@
 #include "core/base/mem.h"
 
 #define FIRST_CAPACITY 128
+#define SMALL          1024
 
 void buf_clear(struct buf *buf)
 {
@@ -23,19 +24,22 @@ void buf_reset(struct buf *buf)
 
 static void grow(struct buf *buf, size_t wanted)
 {
-    size_t capacity = buf->capacity ? buf->capacity : FIRST_CAPACITY;
+    size_t capacity = buf->capacity;
 
-    /* By half: what grows for hours is kept in thousands, and doubling would leave a third of it
-     * empty on the average. */
+    if (!capacity)
+        capacity = wanted > FIRST_CAPACITY ? wanted : FIRST_CAPACITY;
+
+    /* Not by doubling: what grows for hours is kept in thousands, and a third of it would be empty on
+     * the average. So it is a tenth. */
     while (capacity < wanted)
-        capacity += capacity / 2;
+        capacity += capacity < SMALL ? capacity / 2 : capacity / 4;
     buf->data = mem_resize(buf->data, capacity, 1);
     buf->capacity = capacity;
     /* Who reserves and then adds nothing has an empty string all the same. */
     buf->data[buf->length] = '\0';
 }
 
-char *buf_reserve(struct buf *buf, size_t size)
+static inline char *reserve(struct buf *buf, size_t size)
 {
     size_t wanted = buf->length + size + 1;
 
@@ -44,19 +48,29 @@ char *buf_reserve(struct buf *buf, size_t size)
     return buf->data + buf->length;
 }
 
-void buf_added(struct buf *buf, size_t size)
+static inline void added(struct buf *buf, size_t size)
 {
     buf->length += size;
     buf->data[buf->length] = '\0';
 }
 
+char *buf_reserve(struct buf *buf, size_t size)
+{
+    return reserve(buf, size);
+}
+
+void buf_added(struct buf *buf, size_t size)
+{
+    added(buf, size);
+}
+
 void buf_add(struct buf *buf, const void *bytes, size_t size)
 {
-    char *room = buf_reserve(buf, size);
+    char *room = reserve(buf, size);
 
     if (size)
         memcpy(room, bytes, size);
-    buf_added(buf, size);
+    added(buf, size);
 }
 
 void buf_add_char(struct buf *buf, char byte)

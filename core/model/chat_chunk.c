@@ -104,9 +104,10 @@ static char peek(struct scan *scan)
     return scan->at < scan->end ? *scan->at : '\0';
 }
 
-static bool accept(struct scan *scan, char byte)
+/* Almost always it is right here: servers send few blanks. */
+static inline bool accept(struct scan *scan, char byte)
 {
-    if (peek(scan) != byte)
+    if (UNLIKELY(scan->at == scan->end || *scan->at != byte) && peek(scan) != byte)
         return false;
     scan->at++;
     return true;
