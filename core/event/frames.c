@@ -2,11 +2,8 @@
 
 #include <assert.h>
 
-/* The first events of a run hold its whole configuration, and then come hours of tokens. */
-#define KEEP_LIMIT ((size_t)1024)
-
-/* Enough for the delta of a token: a log takes the bytes with each flush, and they need not grow
- * in steps each time. */
+/* Enough for the delta of a token: the bytes are handed on with each of them, or with each flush, and
+ * need not grow in steps each time. */
 #define FIRST_ROOM ((size_t)400)
 
 int64_t frames_begin(struct frames *frames, const char *event)
@@ -34,15 +31,6 @@ void frames_drop_last(struct frames *frames)
     frames->bytes.data[frames->frame_start] = '\0';
     frames->next--;
     frames->count--;
-}
-
-void frames_reset(struct frames *frames)
-{
-    if (frames->bytes.capacity > KEEP_LIMIT)
-        buf_clear(&frames->bytes);
-    else
-        buf_reset(&frames->bytes);
-    frames->count = 0;
 }
 
 void frames_clear(struct frames *frames)

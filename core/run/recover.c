@@ -297,7 +297,7 @@ static void put_blank_items(struct run *run, const struct run_write *write)
 /* Frames that were not stored are not told, and their numbers are free again. */
 static void forget_untold(struct run *run, int64_t first)
 {
-    frames_reset(&run->frames);
+    frames_clear(&run->frames);
     run->pause_length = 0;
     run->frames.next = run->log_next = first;
 }

@@ -175,7 +175,7 @@ struct run *run_new(struct engine_loop *home, struct run_start *start)
     take_rounds(run);
     budget_init(&run->budget, run->config, run->row.usage);
     run->without_model = start->without_model;
-    run->context = start->context ? TAKE(start->context) : json_object();
+    run->context = TAKE(start->context);
     run->secrets = TAKE(start->secrets);
     run_open_variables(run, start);
     run->expiry.fire = expiry_fired;
@@ -841,7 +841,7 @@ void run_abandon(struct run *run)
     clear_dirty(run);
     run->dirty_row = false;
     run->urgent = false;
-    frames_reset(&run->frames);
+    frames_clear(&run->frames);
 }
 
 /* ---- Steering ---- */

@@ -110,7 +110,7 @@ struct run {
     struct loop *loop;
     const struct face *face;
     json_t *config;
-    json_t *context;          /* request context for handlers; never NULL */
+    json_t *context;          /* request context for handlers; NULL: there is none */
     struct thread_row thread; /* made with the run; id "" otherwise */
     struct tool_set tools;
     json_t *secrets; /* of the tools, by their places in the request; NULL: none are known */

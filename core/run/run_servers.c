@@ -182,7 +182,9 @@ void run_open_servers(struct run *run)
 {
     size_t count = run->tools.server_count;
 
-    run->servers = mem_new_array(struct run_server, count + 1);
+    if (!count)
+        return;
+    run->servers = mem_new_array(struct run_server, count);
     run->server_count = count;
     for (size_t i = 0; i < count; i++) {
         const struct tool_server *server = &run->tools.servers[i];

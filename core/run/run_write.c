@@ -194,7 +194,7 @@ static void publish_free_frames(struct run *run)
         return;
     publish(run, run->frames.bytes.data, run->frames.bytes.length,
             run->frames.next - (int64_t)run->frames.count, run->frames.next - 1);
-    frames_reset(&run->frames);
+    frames_clear(&run->frames);
 }
 
 void run_raise_barrier(struct run *run)

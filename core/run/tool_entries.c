@@ -529,15 +529,16 @@ static bool is_on(const struct tool_set *set, const char *name)
 enum err_code tool_entries_add_groups(struct tool_set *set, const json_t *tools,
                                       struct err *err)
 {
-    json_t *made = json_array();
+    json_t *made = NULL;
     const char *group;
 
-    json_array_append_new(set->tools, made);
     for (size_t n = 0; (group = tool_registry_group_name(n)); n++) {
         enum err_code rc;
 
         if (!is_on(set, group))
             continue;
+        if (!made)
+            json_array_append_new(set->tools, made = json_array());
         rc = add_named_group(set, tools, made, group, err);
         if (rc)
             return rc;

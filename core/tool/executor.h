@@ -59,7 +59,7 @@ struct tool_call_spec {
     const json_t *args;    /* object */
     const json_t *config;  /* object */
     const json_t *files;   /* array of strings */
-    const json_t *context; /* object */
+    const json_t *context; /* object; NULL: an empty one */
     const json_t *skills;  /* array: skill.h */
     struct variable_access
         variables; /* neither scope nor memory: none. Memory is held, the store outlives the executor */
