@@ -298,8 +298,10 @@ static void start_write(struct run *run)
     write->fence = run->fence;
     write->create = !run->exists;
     write->update = run->dirty_row && run->exists;
-    if (write->create || write->update)
-        run_row_copy(&write->run, &run->row);
+    if (write->create || write->update) {
+        write->run = mem_new(struct run_row);
+        run_row_copy(write->run, &run->row);
+    }
     write->release = run->release;
     write->ready = run->ready;
     write->items = TAKE(run->dirty_items);
@@ -418,7 +420,7 @@ static void answer_stored(struct run *run, const struct run_write *write)
 {
     struct run stored = *run;
 
-    stored.row.status = write->run.status;
+    stored.row.status = write->run->status;
     stored.item_count = 0;
     while (run->sinks) {
         struct sink *sink = run->sinks;
@@ -460,7 +462,7 @@ static void committed(struct run *run, struct run_write *write)
         if (run->row.flags & RUN_BACKGROUND && !(run->row.flags & RUN_STREAMED))
             answer_stored(run, write);
         run->exists = true;
-        run->fence = run_status_is_final(write->run.status) ? 0 : 1;
+        run->fence = run_status_is_final(write->run->status) ? 0 : 1;
         if (run->fence)
             engine_lease_add(run->engine, run);
     }
@@ -500,7 +502,7 @@ static void go_on(struct run *run, const struct run_write *write)
 static void give_up(struct run *run, const struct run_write *refused)
 {
     run_abandon(run);
-    run->write = run_write_failure(refused);
+    run->write = run_write_failure(refused, &run->row);
     if (run->write)
         store_write(engine_options(run->engine)->store, run->write);
     else

@@ -141,7 +141,7 @@ static bool has_status(const struct run_write *write)
 
 static bool ends_run(const struct run_write *write)
 {
-    return has_status(write) && run_status_is_final(write->run.status);
+    return has_status(write) && run_status_is_final(write->run->status);
 }
 
 /* One that was made and ended in the same write never has a lease. */
@@ -185,8 +185,8 @@ static bool drops_lease(const struct run_write *write)
 /* What it made belongs to its conversation now. One that failed or was cancelled leaves nothing. */
 static bool appends(const struct run_write *write)
 {
-    return ends_run(write) && write->run.face == FACE_RESPONSES && *write->run.thread_id &&
-           (write->run.status == RUN_COMPLETED || write->run.status == RUN_INCOMPLETE);
+    return ends_run(write) && write->run->face == FACE_RESPONSES && *write->run->thread_id &&
+           (write->run->status == RUN_COMPLETED || write->run->status == RUN_INCOMPLETE);
 }
 
 static bool counts_events(const struct run_write *write)
@@ -259,7 +259,7 @@ static void send_new_runs(struct sending *sending)
 
     for (size_t i = 0; i < sending->group->count; i++) {
         if (sending->group->writes[i]->create)
-            run_add(&batch, &sending->group->writes[i]->run);
+            run_add(&batch, sending->group->writes[i]->run);
     }
     send_batch(sending, sending->try == GROUP_FIRST ? &runs_insert : &runs_put, &batch);
 }
@@ -273,7 +273,7 @@ static void send_new_leases(struct sending *sending)
         const struct run_write *write = sending->group->writes[i];
 
         if (write->create && has_lease(write))
-            lease_add(&batch, &write->run, last_seq(write));
+            lease_add(&batch, write->run, last_seq(write));
     }
     if (batch.rows == 0)
         return;
@@ -321,7 +321,7 @@ static void send_updates(struct sending *sending)
 
     for (size_t i = 0; i < sending->group->count; i++) {
         const struct run_write *write = sending->group->writes[i];
-        const struct run_row *run = &write->run;
+        const struct run_row *run = write->run;
 
         if (!write->update || write->create)
             continue;
@@ -373,7 +373,7 @@ static void send_appends(struct sending *sending)
         const struct put_owner owner = owner_of(sending, write);
 
         if (appends(write))
-            append_add(&batch, &owner, write->run.thread_id);
+            append_add(&batch, &owner, write->run->thread_id);
     }
     send_batch(sending, &items_append, &batch);
 }
@@ -465,7 +465,7 @@ static void add_log(struct batch *batch, const struct put_owner *owner,
                     const struct run_write *write)
 {
     struct log_chunk chunk = {
-        .run_created_at = write->create ? write->run.created_at : 0,
+        .run_created_at = write->create ? write->run->created_at : 0,
         .first_seq = write->log_first,
         .last_seq = write->log_last - (write->log_pause > 0),
         .bytes = write->log_bytes,
@@ -528,7 +528,7 @@ static void add_wait(struct batch *batch, const struct run_write *write)
     if (write->ready)
         batch_time(batch, 0);
     else
-        batch_time(batch, write->run.expires_at ? write->run.expires_at : INT64_MAX);
+        batch_time(batch, write->run->expires_at ? write->run->expires_at : INT64_MAX);
 }
 
 static void send_releases(struct sending *sending)

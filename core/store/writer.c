@@ -66,7 +66,9 @@ void run_write_free(struct run_write *write)
 {
     if (!write)
         return;
-    run_row_clear(&write->run);
+    if (write->run)
+        run_row_clear(write->run);
+    free(write->run);
     for (size_t i = write->item_count - write->lent; i < write->item_count; i++)
         write->items[i].body = NULL;
     item_rows_free(write->items, write->item_count);
@@ -78,14 +80,14 @@ void run_write_free(struct run_write *write)
     free(write);
 }
 
-struct run_write *run_write_failure(const struct run_write *refused)
+struct run_write *run_write_failure(const struct run_write *refused, const struct run_row *run)
 {
-    const struct run_row *run = &refused->run;
     struct run_write *write;
 
     if (refused->create)
         return NULL;
     write = run_write_new();
+    write->run = mem_new(struct run_row);
     memcpy(write->project, refused->project, sizeof(write->project));
     memcpy(write->run_id, refused->run_id, sizeof(write->run_id));
     write->fence = refused->fence;
@@ -93,13 +95,13 @@ struct run_write *run_write_failure(const struct run_write *refused)
     write->arg = refused->arg;
     write->done.run = refused->done.run;
     write->update = true;
-    write->run.status = RUN_FAILED;
-    write->run.turn = run->turn;
-    write->run.started_at = run->started_at;
-    write->run.expires_at = run->expires_at;
-    write->run.failed_at = clock_wall_us();
-    write->run.error = mem_strdup("{\"code\":\"server_error\",\"message\":"
-                                  "\"The server could not store what this run has made.\"}");
+    write->run->status = RUN_FAILED;
+    write->run->turn = run->turn;
+    write->run->started_at = run->started_at;
+    write->run->expires_at = run->expires_at;
+    write->run->failed_at = clock_wall_us();
+    write->run->error = mem_strdup("{\"code\":\"server_error\",\"message\":"
+                                   "\"The server could not store what this run has made.\"}");
     return write;
 }
 
@@ -113,7 +115,7 @@ static size_t text_size(const char *text)
 /* Of what may be large. */
 static size_t size_of(const struct run_write *write)
 {
-    const struct run_row *run = &write->run;
+    const struct run_row *run = write->run;
     size_t size = write->log_length;
 
     if (write->create)
@@ -335,7 +337,7 @@ static void ask_status(struct connection *connection, const struct run_write *wr
         "writer_was_committed",
         "SELECT status = $3 AND turn = $4 AND coalesce(completed_at, failed_at, cancelled_at,"
         "  incomplete_at, 0) = $5 FROM runs WHERE project_id = $1 AND id = $2"};
-    const struct run_row *run = &write->run;
+    const struct run_row *run = write->run;
     int64_t ended = run->completed_at   ? run->completed_at
                     : run->failed_at    ? run->failed_at
                     : run->cancelled_at ? run->cancelled_at
@@ -401,7 +403,7 @@ static void resolve_all(struct writer *writer, const struct group *group)
         struct run_write *write = group->writes[i];
 
         if (write->rc == ERR_CONFLICT && write->update &&
-            run_status_is_final(write->run.status))
+            run_status_is_final(write->run->status))
             resolve(writer, write);
     }
 }

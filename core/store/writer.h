@@ -49,7 +49,7 @@ struct run_write {
      * gives way to an end only. An end gives the lease back without being asked. */
     bool create;
     bool update;
-    struct run_row run;
+    struct run_row *run; /* NULL without either: most writes are tokens */
 
     /* A response in a conversation that ends completed or incomplete: all its items become the
      * conversation's in the same transaction. Until then they have no thread_id. */
@@ -104,8 +104,8 @@ void run_write_free(struct run_write *write);
 
 /* What can still be stored of a run whose writes are refused: that it has failed, by a mistake of
  * ours, and nothing that anybody else has made. NULL when there is nothing to end, because the
- * refused write was to create it. It goes back to where that one went. */
-struct run_write *run_write_failure(const struct run_write *refused);
+ * refused write was to create it. It goes back to where that one went. `run` is only read. */
+struct run_write *run_write_failure(const struct run_write *refused, const struct run_row *run);
 
 enum err_code store_writers_start(struct store *store, struct err *err) MUST_CHECK;
 /* Finishes what was handed over, if the database is there, then joins. Nothing may be handed over

@@ -115,7 +115,8 @@ struct run_write *sample_write(const struct run_row *run, int64_t fence)
     memcpy(write->project, run->project, ID_SIZE);
     memcpy(write->run_id, run->id, ID_SIZE);
     write->fence = fence;
-    run_row_copy(&write->run, run);
+    write->run = mem_new(struct run_row);
+    run_row_copy(write->run, run);
     write->loop = loop;
     write->done.run = came_back;
     return write;

@@ -516,25 +516,24 @@ static void a_run_whose_writes_are_refused_can_still_fail(void **state)
 
     (void)state;
     write->create = true;
-    assert_null(run_write_failure(write));
+    assert_null(run_write_failure(write, &run));
     assert_int_equal(sample_put(store, write), ERR_OK);
 
     bad = sample_item(&run, 0, "\xff");
-    run.status = RUN_COMPLETED;
+    run.turn = 2;
     write = sample_write(&run, 1);
-    write->update = true;
     sample_add_item(write, &bad);
     sample_hand_over(store, &write, 1);
     assert_int_equal(write->rc, ERR_INTERNAL);
-    failure = run_write_failure(write);
+    failure = run_write_failure(write, &run);
     run_write_free(write);
     assert_int_equal(sample_put(store, failure), ERR_OK);
     assert_string_equal(status_of(&run), "failed");
     assert_int_equal(leases_of(&run), 0);
-    assert_string_equal(pg_fixture_ask("SELECT error::json->>'code' || (failed_at > 0)"
+    assert_string_equal(pg_fixture_ask("SELECT error::json->>'code' || (failed_at > 0) || turn"
                                        " FROM runs WHERE id = '%s'",
                                        run.id),
-                        "server_errortrue");
+                        "server_errortrue2");
     run_row_clear(&run);
 }
 
