@@ -58,8 +58,9 @@ void http_resumed(struct http *http)
 
 void http_count_answer(struct http *http, const struct request *request)
 {
-    size_t row = request->match.route ? (size_t)(request->match.route - http->options.routes)
-                                      : http->options.route_count;
+    size_t row = request->address->match.route
+                     ? (size_t)(request->address->match.route - http->options.routes)
+                     : http->options.route_count;
     int class = request->status / 100 - 2;
 
     if (class >= 0 && class < HTTP_CLASS_COUNT)

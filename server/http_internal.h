@@ -95,6 +95,13 @@ struct request_header {
     char *value;
 };
 
+/* What is asked for. */
+struct request_address {
+    char *target; /* as it stood on the request line */
+    struct uri uri;
+    struct route_match match;
+};
+
 struct request {
     struct http *http;
     struct MHD_Connection *connection;
@@ -103,12 +110,10 @@ struct request {
     uint64_t begun_ns;
     char id[ID_SIZE];
     struct key_owner owner;
-    char *target;       /* as it stood on the request line */
-    const char *method; /* libmicrohttpd's */
+    struct request_address *address; /* NULL once it is answered */
+    const char *method;              /* libmicrohttpd's */
     const char *version;
     char *authorization; /* of a handshake; NULL until somebody asks */
-    struct uri uri;
-    struct route_match match;
     struct hygiene_report head;
     struct err *failure; /* NULL: none */
     int failure_status;  /* in place of the code's own, or 0 */
@@ -119,10 +124,10 @@ struct request {
     json_t *json;
     struct form *form; /* in place of it; or NULL */
 
-    int status;   /* of the answer; 0: there is none yet */
-    bool close;   /* the connection ends with the answer */
-    bool at_once; /* a failure is answered without reading the body */
-    struct request_header headers[HTTP_HEADER_LIMIT];
+    int status;                     /* of the answer; 0: there is none yet */
+    bool close;                     /* the connection ends with the answer */
+    bool at_once;                   /* a failure is answered without reading the body */
+    struct request_header *headers; /* that an endpoint has added */
     size_t header_count;
     const char *content_type;
     char *answer;
@@ -156,6 +161,8 @@ enum err_code request_parse_body(struct request *request, struct err *err) MUST_
 
 /* Nobody looks at the body any more, and a stream may live for hours. */
 void request_drop_body(struct request *request);
+/* The same of an answered request's address and headers. */
+void request_drop_head(struct request *request);
 
 /* ---- request_head.c ---- */
 

@@ -29,8 +29,8 @@ struct request *request_new(struct http *http, const char *target)
 
     request->http = http;
     request->begun_ns = clock_mono_ns();
-    request->target = mem_strdup(target);
-    request->match.route = NULL;
+    request->address = mem_new(struct request_address);
+    request->address->target = mem_strdup(target);
     id_make(request->id, "req_");
     return request;
 }
@@ -44,14 +44,9 @@ void request_free(struct request *request)
     if (request->wait)
         wait_forgotten(request->wait);
     websocket_free_unopened(request->websocket);
-    for (size_t i = 0; i < request->header_count; i++) {
-        free(request->headers[i].name);
-        free(request->headers[i].value);
-    }
     request_drop_body(request);
-    uri_clear(&request->uri);
+    request_drop_head(request);
     free(request->failure);
-    free(request->target);
     free(request->answer);
     free(request->authorization);
     free(request);
@@ -86,32 +81,32 @@ const char *request_method(const struct request *request)
 
 const char *request_target(const struct request *request)
 {
-    return request->target;
+    return request->address->target;
 }
 
 const char *request_param(const struct request *request, const char *name)
 {
-    return route_match_param(&request->match, name);
+    return route_match_param(&request->address->match, name);
 }
 
 const char *request_query_name(const struct request *request, size_t n)
 {
-    return uri_query_name(&request->uri, n);
+    return uri_query_name(&request->address->uri, n);
 }
 
 const char *request_query(const struct request *request, const char *name)
 {
-    return uri_query(&request->uri, name);
+    return uri_query(&request->address->uri, name);
 }
 
 const char *request_query_next(const struct request *request, const char *name, size_t *at)
 {
-    return uri_query_next(&request->uri, name, at);
+    return uri_query_next(&request->address->uri, name, at);
 }
 
 bool request_query_has(const struct request *request, const char *name, const char *value)
 {
-    return uri_query_has(&request->uri, name, value);
+    return uri_query_has(&request->address->uri, name, value);
 }
 
 const char *request_header(const struct request *request, const char *name)
@@ -164,7 +159,7 @@ bool request_has_body(const struct request *request)
 
 static bool may_be_form(const struct request *request)
 {
-    return request->match.route->flags & ROUTE_FORM;
+    return request->address->match.route->flags & ROUTE_FORM;
 }
 
 static bool is_form(const struct request *request)
@@ -217,7 +212,7 @@ static enum err_code parse_object(struct request *request, struct err *err)
     if (rc)
         return err_set(err, rc, "%s", why.text);
     /* It is in memory once, and not twice, while an endpoint works on it. */
-    if (!(request->match.route->flags & ROUTE_KEEP_BODY))
+    if (!(request->address->match.route->flags & ROUTE_KEEP_BODY))
         buf_clear(&request->body);
     if (!json_is_object(request->json))
         return err_invalid(err, "invalid_type", NULL,
@@ -229,7 +224,7 @@ enum err_code request_parse_body(struct request *request, struct err *err)
 {
     enum err_code rc;
 
-    if (!request->body.length && (request->match.route->flags & ROUTE_BODY_OPTIONAL)) {
+    if (!request->body.length && (request->address->match.route->flags & ROUTE_BODY_OPTIONAL)) {
         request->json = json_object();
         return ERR_OK;
     }
@@ -256,15 +251,32 @@ void request_drop_body(struct request *request)
     request->counted = 0;
 }
 
+void request_drop_head(struct request *request)
+{
+    struct request_address *address = TAKE(request->address);
+
+    for (size_t i = 0; i < request->header_count; i++) {
+        free(request->headers[i].name);
+        free(request->headers[i].value);
+    }
+    free(TAKE(request->headers));
+    request->header_count = 0;
+    if (!address)
+        return;
+    uri_clear(&address->uri);
+    free(address->target);
+    free(address);
+}
+
 /* ---- Answers ---- */
 
 void request_set_header(struct request *request, const char *name, const char *value)
 {
-    struct request_header *header = &request->headers[request->header_count];
-
     assert(request->header_count < HTTP_HEADER_LIMIT);
-    request->header_count++;
-    *header = (struct request_header){mem_strdup(name), mem_strdup(value)};
+    request->headers =
+        mem_resize(request->headers, request->header_count + 1, sizeof(*request->headers));
+    request->headers[request->header_count++] =
+        (struct request_header){mem_strdup(name), mem_strdup(value)};
 }
 
 void request_answer_bytes(struct request *request, int status, const char *content_type,
@@ -463,5 +475,6 @@ bool request_send(struct request *request)
     request_drop_body(request);
     request->status = (int)status;
     http_count_answer(request->http, request);
+    request_drop_head(request);
     return taken;
 }

@@ -66,7 +66,7 @@ enum MHD_Result request_end_waiting(struct request *request)
 
 static enum MHD_Result call_endpoint(struct request *request)
 {
-    const struct route *route = request->match.route;
+    const struct route *route = request->address->match.route;
     struct err err = {0};
     enum err_code rc = ERR_OK;
 
@@ -107,7 +107,7 @@ static const char *unreadable_text(const struct request *request, int status)
     case 505: return "This version of HTTP is not supported.";
     default: break;
     }
-    if (!request->target[0])
+    if (!request->address->target[0])
         return "The request line could not be read.";
     return request->phase == REQUEST_HEAD ? "The headers are not well-formed."
                                           : "The chunks of the body could not be read.";

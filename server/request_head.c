@@ -37,7 +37,7 @@ static bool check_head(struct request *request)
     struct header_list list = {.count = 0};
     struct hygiene_head head = {
         .method = request->method,
-        .target = request->target,
+        .target = request->address->target,
         .version = request->version,
         .headers = list.headers,
         .size_limit = request->http->options.config->max_header,
@@ -110,12 +110,12 @@ static bool no_method(struct request *request)
     AUTO_BUF methods = {0};
     struct err err;
 
-    router_allowed(&table, &request->uri, &methods);
+    router_allowed(&table, &request->address->uri, &methods);
     request_set_header(request, "Allow", methods.data);
     err_set_api(&err, ERR_METHOD, "method_not_supported", NULL,
                 "Not allowed to %s on %.200s. (HINT: Perhaps you meant to use a different HTTP "
                 "method?)",
-                request->method, request->target);
+                request->method, request->address->target);
     request_failed(request, 0, &err);
     return false;
 }
@@ -125,18 +125,19 @@ static bool find_route(struct request *request)
     struct route_table table = table_of(request->http);
     struct err err = {0};
 
-    if (uri_parse(request->target, &request->uri, &err)) {
+    if (uri_parse(request->address->target, &request->address->uri, &err)) {
         request_failed(request, err.code == ERR_TOO_LARGE ? 414 : 0, &err);
         request->close = true;
         return false;
     }
-    switch (router_find(&table, request->method, &request->uri, &request->match)) {
+    switch (router_find(&table, request->method, &request->address->uri,
+                        &request->address->match)) {
     case ROUTE_FOUND: return true;
     case ROUTE_NO_METHOD: return no_method(request);
     case ROUTE_NO_PATH: break;
     }
     err_set(&err, ERR_NOT_FOUND, "Invalid URL (%s %.*s)", request->method,
-            (int)strcspn(request->target, "?"), request->target);
+            (int)strcspn(request->address->target, "?"), request->address->target);
     request_failed(request, 0, &err);
     return false;
 }
@@ -146,7 +147,7 @@ static bool authenticate(struct request *request)
     const struct http_options *options = &request->http->options;
     struct err err = {0};
 
-    if (request->match.route->flags & ROUTE_PUBLIC)
+    if (request->address->match.route->flags & ROUTE_PUBLIC)
         return true;
     if (!options->authenticate(options->server, request_authorization(request), &request->owner,
                                &err))
@@ -193,15 +194,15 @@ static void answer_options(struct request *request)
     AUTO_BUF methods = {0};
     struct err err = {0};
 
-    if (uri_parse(request->target, &request->uri, &err)) {
+    if (uri_parse(request->address->target, &request->address->uri, &err)) {
         request_failed(request, err.code == ERR_TOO_LARGE ? 414 : 0, &err);
         request->close = true;
         return;
     }
-    router_allowed(&table, &request->uri, &methods);
+    router_allowed(&table, &request->address->uri, &methods);
     if (!methods.length) {
         err_set(&err, ERR_NOT_FOUND, "Invalid URL (OPTIONS %.*s)",
-                (int)strcspn(request->target, "?"), request->target);
+                (int)strcspn(request->address->target, "?"), request->address->target);
         request_failed(request, 0, &err);
         return;
     }
