@@ -730,6 +730,17 @@ static void stop_cluster(struct embedded *embedded)
         rmdir(embedded->postmaster.socket_dir);
 }
 
+/* Another who has it open may have started it again. */
+static void find_current(struct embedded *embedded)
+{
+    uint64_t deadline = clock_mono_ns() + START_SECONDS * NS_PER_SECOND;
+
+    if (embedded->postmaster.pidfd >= 0 && !postmaster_has_ended(&embedded->postmaster))
+        return;
+    postmaster_leave(&embedded->postmaster);
+    (void)postmaster_find(embedded->cluster, deadline, &embedded->postmaster);
+}
+
 void embedded_close(struct embedded *embedded)
 {
     int lock = -1;
@@ -739,10 +750,12 @@ void embedded_close(struct embedded *embedded)
     (void)!lock_changing(embedded, &lock, NULL);
     close(embedded->users);
     embedded->users = -1;
-    if (others_use(embedded))
+    if (others_use(embedded)) {
         postmaster_leave(&embedded->postmaster);
-    else
+    } else {
+        find_current(embedded);
         stop_cluster(embedded);
+    }
     if (lock >= 0)
         close(lock);
     embedded_free(embedded);

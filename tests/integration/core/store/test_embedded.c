@@ -339,6 +339,23 @@ static void the_last_to_leave_stops_it_whoever_started_it(void **state)
     assert_int_equal(postmaster_pid(), 0);
 }
 
+static void the_last_to_leave_stops_what_another_has_started_again(void **state)
+{
+    struct embedded *server = open_cluster();
+    struct embedded *guest = open_cluster();
+    pid_t pid = postmaster_pid(), next;
+
+    (void)state;
+    kill(pid, SIGKILL);
+    await_end(pid);
+    assert_int_equal(embedded_revive(server, NULL), ERR_OK);
+    next = postmaster_pid();
+    embedded_close(server);
+    assert_int_equal(postmaster_pid(), next);
+    embedded_close(guest);
+    assert_int_equal(postmaster_pid(), 0);
+}
+
 static void who_was_killed_is_not_waited_for(void **state)
 {
     struct embedded *guest = open_cluster();
@@ -448,6 +465,7 @@ int main(void)
         cmocka_unit_test(the_cluster_does_not_inherit_the_lock),
         cmocka_unit_test(who_comes_second_leaves_a_running_cluster_as_it_is),
         cmocka_unit_test(the_last_to_leave_stops_it_whoever_started_it),
+        cmocka_unit_test(the_last_to_leave_stops_what_another_has_started_again),
         cmocka_unit_test(who_was_killed_is_not_waited_for),
         cmocka_unit_test(another_major_version_is_named_together_with_ours),
         cmocka_unit_test(a_directory_that_the_user_cannot_enter_is_named),
