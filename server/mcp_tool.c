@@ -160,6 +160,17 @@ static enum err_code check_wishes(const json_t *tool, const char *path, struct e
     return rc;
 }
 
+/* The SDKs say null where there is none, as they do of all that they know. */
+static enum err_code check_tunnel(const json_t *tool, const char *path, struct err *err)
+{
+    struct param_path at = param_key(path, "tunnel_id");
+
+    if (json_absent(json_object_get(tool, "tunnel_id")))
+        return ERR_OK;
+    return err_invalid(err, "unsupported_parameter", at.text,
+                       "Unsupported parameter: '%s' is not available on this server.", at.text);
+}
+
 /* OpenAI's, and `runnel`. */
 static const char *const known_keys[] = {"allowed_callers",
                                          "allowed_tools",
@@ -172,6 +183,7 @@ static const char *const known_keys[] = {"allowed_callers",
                                          "server_label",
                                          "server_description",
                                          "server_url",
+                                         "tunnel_id",
                                          "type",
                                          NULL};
 
@@ -196,6 +208,8 @@ enum err_code mcp_tool_check(const json_t *tool, const char *path, size_t label_
         rc = check_authorization(tool, path, err);
     if (!rc)
         rc = check_headers(tool, path, err);
+    if (!rc)
+        rc = check_tunnel(tool, path, err);
     if (!rc)
         rc = check_wishes(tool, path, err);
     if (!rc)

@@ -606,6 +606,7 @@ def test_a_url_must_be_one_of_the_web(client, mcp, url, words):
     ({"allowed_tools": {"tool_name": []}}, "allowed_tools.tool_name", "unknown_parameter"),
     ({"allowed_tools": {"read_only": "yes"}}, "allowed_tools.read_only", "invalid_type"),
     ({"allowed_tool": ["echo"]}, "allowed_tool", "unknown_parameter"),
+    ({"tunnel_id": "tunnel_1"}, "tunnel_id", "unsupported_parameter"),
     ({"require_approval": "allways"}, "require_approval", "invalid_value"),
     ({"require_approval": {"alwayss": {}}}, "require_approval.alwayss", "unknown_parameter"),
 ])
@@ -614,6 +615,15 @@ def test_an_entry_that_makes_no_sense_is_refused(client, mcp, wrong, param, code
     with pytest.raises(openai.BadRequestError) as refused:
         ask(client, entry)
     assert (refused.value.param, refused.value.code) == (f"tools[0].{param}", code)
+
+
+def test_an_entry_comes_back_as_a_response_has_shown_it(client, mcp, upstream):
+    """With all that the SDK knows of one, and null where it was not given."""
+    mcp.world("x", ECHO)
+    upstream.answer(text="ok")
+    (shown,) = ask(client, mcp.entry("x")).tools
+    again = {"tunnel_id": None, **shown.model_dump(), "server_url": mcp.entry("x")["server_url"]}
+    assert ask(client, again).status == "completed"
 
 
 def test_a_label_is_given_once(client, mcp):
