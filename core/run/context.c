@@ -466,6 +466,19 @@ static bool answers_before(const struct item_row *later, const struct item_row *
            type_is(message, "message") && strcmp(message->run_id, later->run_id) == 0;
 }
 
+void context_order(const struct item_row **items, size_t count)
+{
+    for (size_t i = 1; i < count; i++) {
+        const struct item_row *item = items[i];
+        size_t at = i;
+
+        while (at && answers_before(item, items[at - 1]))
+            at--;
+        memmove(items + at + 1, items + at, (i - at) * sizeof(items[0]));
+        items[at] = item;
+    }
+}
+
 /* `later` is of a turn whose answer was shown before it: what final tools said. */
 static bool was_asked_before(const struct item_row *later, const struct item_row *shown)
 {

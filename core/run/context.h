@@ -47,6 +47,10 @@ json_t *context_request(const char *run_id, const json_t *config, const struct t
 json_t *context_messages(const char *instructions, const struct item_row *const *items,
                          size_t count);
 
+/* Outputs that a client has sent behind words of the same request come before them, as in the messages:
+ * whoever counts or leaves out items puts them in order first. */
+void context_order(const struct item_row **items, size_t count);
+
 /* In compact form: how many items come before the end of the user's last message, where turns are over,
  * or before the calls whose outputs the client has sent with it, which nobody has read;
  * and where a stretch of them ends that is told as one message (`first`, where none begins). */

@@ -473,6 +473,7 @@ void context_fit(const struct context *context, const struct item_row **items, s
     AUTO_FREE int64_t *costs = NULL;
 
     leave_out(items, count, context_window(items, *count));
+    context_order(items, *count);
     if (!is_truncated(context->upstream, context->config))
         return;
     fitting.costs = costs = costs_of(context, items, *count);

@@ -102,7 +102,7 @@ void context_mark_newest(const struct item_row *const *items, size_t count, cons
                          bool *marks);
 
 /*
- * Cuts the list down to what the model is shown: to the window; and where the request says
+ * Cuts the list down to what the model is shown, in its order: to the window; and where the request says
  * truncation auto and the model's context is known, leaves out the oldest items until the rest fits
  * beside the answer. Always stay: system and developer messages, the user's last message, and what
  * context_mark_newest() marks. A call never goes without its output. What is left begins with a

@@ -107,6 +107,7 @@ bool run_must_compact(struct run *run)
     items = run_gather_items(run, &count);
     run_count_items(run);
     first = context_window(items, count);
+    context_order(items + first, count - first);
     return context_total(&context, items + first, count - first) >= threshold &&
            is_worthwhile(run, items + first, count - first);
 }

@@ -118,6 +118,24 @@ static void call_clients(bool broken, bool answered)
     rows[count - 1].turn = call->turn;
 }
 
+/* A client that answers a call in one request with words, which it has put first. */
+static void answer_behind_words(void)
+{
+    AUTO_FREE char *text = some_text();
+    struct item_row *output;
+
+    call_clients(false, false);
+    if (count + 2 > ITEMS_LIMIT)
+        return;
+    say("user");
+    output = add("function_call_output", "", json_build("{s:s}", "output", text));
+    memcpy(output->call_id, rows[count - 3].call_id, sizeof(output->call_id));
+    output->turn = -1;
+    output->input = true;
+    (void)snprintf(output->run_id, sizeof(output->run_id), "after_%zu", count);
+    memcpy(rows[count - 2].run_id, output->run_id, sizeof(output->run_id));
+}
+
 /* What a crash left of an answer. */
 static void break_off(void)
 {
@@ -138,6 +156,7 @@ static void add_something(void)
     case 4: call_ours(); break;
     case 5: call_clients(below(2), below(2)); break;
     case 6: break_off(); break;
+    case 8: answer_behind_words(); break;
     case 7: show_picture(below(2) ? "user" : "assistant"); break;
     default: call_ours(); say("assistant");
     }
@@ -220,6 +239,7 @@ static void check_bytes(unsigned number, bool compact, bool noted)
     if (noted)
         context_count(&asking.context, CONTEXT_BYTES, rows, count);
     budget_init(&budget, asking.config, NULL);
+    context_fit(&asking.context, asking.items, &asking.count);
     (void)budget_fit(&budget, &asking.context, asking.items, &asking.count);
     request = request_of(&asking);
     sent = length_of(request);
