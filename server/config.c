@@ -110,7 +110,7 @@ static const struct setting settings[] = {
 
     {"history",          KIND_WORD, AT(history), "native", 0, 0, history_words, NULL, "how the model is told of tool calls in earlier turns: `native`, or `compact` as a text; `runnel.history` of a request says otherwise"},
 
-    {"unknown_parameters", KIND_WORD, AT(unknown_parameters), "ignore", 0, 0, unknown_words, NULL, "or `reject`; inside a `runnel` object, and in tools of type `mcp`, they are always rejected"},
+    {"unknown_parameters", KIND_WORD, AT(unknown_parameters), "ignore", 0, 0, unknown_words, NULL, "or `reject`; inside a `runnel` object, in tools of type `mcp`, in forms, and where variables, settings of tools or answers to approvals are sent, they are always rejected"},
     {"cors_origins",     KIND_TEXT, AT(cors_origins), NULL, 0, 0, NULL, "none", "origins of browser clients, separated by commas, or `*`"},
     {"log",              KIND_WORD, AT(log), "info", 0, 0, log_words, NULL, "`debug`, `info`, `warn`, `error` or `off`; JSON lines on stderr, text on a terminal"},
 };
