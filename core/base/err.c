@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/json.h"
 #include "core/base/utf8.h"
 
 /* clang-format off */
@@ -29,10 +30,31 @@ static const struct {
 };
 /* clang-format on */
 
-/* A text that was cut may end in half a letter: it goes, because the text will be JSON. */
+/* Bytes up to the next letter. */
+static size_t letter_length(const char *letter)
+{
+    size_t length = 1;
+
+    while (letter[length] && !utf8_begins(letter[length]))
+        length++;
+    return length;
+}
+
+/* What was cut, at the end or by a precision before it, may end in half a letter: it goes, because the
+ * text will be JSON. */
 static void trim(char *text)
 {
-    text[utf8_fit(text, strlen(text))] = '\0';
+    char *end = text;
+    size_t length;
+
+    for (const char *at = text; *at; at += length) {
+        length = letter_length(at);
+        if (!json_valid_utf8(at, length))
+            continue;
+        memmove(end, at, length);
+        end += length;
+    }
+    *end = '\0';
 }
 
 PRINTF_LIKE(5, 0)

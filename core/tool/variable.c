@@ -11,6 +11,7 @@
 #include "core/base/mem.h"
 #include "core/base/utf8.h"
 
+#define DESCRIBED_NAME   ((size_t)64)   /* bytes of its name */
 #define DESCRIBED_VALUE  ((size_t)20)   /* characters of an argument in a description */
 #define DESCRIBED_COUNT  ((size_t)32)   /* arguments in it */
 #define NAMED_TOOL_LIMIT ((size_t)64)   /* bytes of a tool's name in that of a variable */
@@ -207,7 +208,8 @@ char *variable_describe_call(const char *tool, json_t *args)
             buf_add_text(&text, ", ...");
             break;
         }
-        buf_addf(&text, "%s%.64s=", count > 1 ? ", " : "", key);
+        buf_addf(&text, "%s%.*s=", count > 1 ? ", " : "", (int)utf8_fit(key, DESCRIBED_NAME),
+                 key);
         describe_value(&text, value);
     }
     return buf_take(&text);

@@ -121,6 +121,11 @@ def test_F04_why_a_call_failed_is_not_cut_by_its_limit(ask, upstream):
     assert len(long) <= 8100 and "is_truncated" not in calls_of(response)[0].runnel
 
 
+def test_F04_a_name_that_is_cut_in_an_error_stays_text(ask):
+    response = ask(("ReadVar", {"name": "变" * 60}))
+    assert outputs(response)[0].startswith(f"Variable '{'变' * 42}' not found.")
+
+
 def test_F28_nobody_is_pointed_to_what_is_not_offered(ask, upstream):
     without = {"runnel": {"tool_groups": {"vars": False}}}
     response = ask(("test_short", {"text": LONG}), tools=[TEST], extra_body=without)

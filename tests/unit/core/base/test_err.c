@@ -59,6 +59,19 @@ static void overlong_texts_are_cut_not_overrun(void **state)
     assert_int_equal(strlen(err.text), sizeof(err.text) - 1);
 }
 
+static void a_letter_that_a_precision_has_cut_goes(void **state)
+{
+    struct err err;
+
+    (void)state;
+    err_set(&err, ERR_NOT_FOUND, "Variable '%.4s' not found.", "\u53d8\u53d8");
+    assert_string_equal(err.text, "Variable '\u53d8' not found.");
+    err_invalid(&err, NULL, "tools.\xE5\x8F.name", "%.5s|%.2s|", "a\u00e9\u00e9",
+                "\xE5\x8F\x98");
+    assert_string_equal(err.param, "tools..name");
+    assert_string_equal(err.text, "a\u00e9\u00e9||");
+}
+
 static void every_code_has_a_status_and_a_type(void **state)
 {
     (void)state;
@@ -79,6 +92,7 @@ int main(void)
         cmocka_unit_test(nobody_needs_to_want_the_text),
         cmocka_unit_test(an_invalid_request_names_its_field),
         cmocka_unit_test(overlong_texts_are_cut_not_overrun),
+        cmocka_unit_test(a_letter_that_a_precision_has_cut_goes),
         cmocka_unit_test(every_code_has_a_status_and_a_type),
     };
 

@@ -85,6 +85,16 @@ static void test_F27_what_a_result_says_of_its_call(void **state)
         seen, "Call Fetch with args: url=https://example.com/..., n=5, list=[\"a\",\"b\"]");
 }
 
+static void test_long_names_of_arguments_are_cut_between_letters(void **state)
+{
+    json_auto_t *args = json_build(
+        "{s:i}", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\u53d8", 1);
+    AUTO_FREE char *seen = variable_describe_call("Fetch", args);
+
+    (void)state;
+    assert_true(json_valid_utf8(seen, strlen(seen)));
+}
+
 static void test_too_long_values_are_cut_with_a_note(void **state)
 {
     AUTO_FREE char *large = mem_new_array(char, VARIABLE_VALUE_LIMIT + 3);
@@ -178,6 +188,7 @@ int main(void)
         cmocka_unit_test(test_which_names_can_be_referred_to),
         cmocka_unit_test(test_F27_names_of_results),
         cmocka_unit_test(test_F27_what_a_result_says_of_its_call),
+        cmocka_unit_test(test_long_names_of_arguments_are_cut_between_letters),
         cmocka_unit_test(test_too_long_values_are_cut_with_a_note),
         cmocka_unit_test(test_F28_hints),
         cmocka_unit_test(test_F33_words_of_types),
