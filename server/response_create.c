@@ -7,6 +7,7 @@
 #include "core/base/ids.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/base/utf8.h"
 #include "core/model/tokenizer.h"
 #include "core/run/compaction.h"
 #include "core/run/context.h"
@@ -55,6 +56,7 @@ static void make_row(const struct response_create *create, struct run_row *run)
     const struct config *settings = create->server->config;
     json_t *metadata = json_object_get(body, "metadata");
     json_auto_t *config = response_config(body);
+    const char *parent = json_get_string(body, "previous_response_id", "");
 
     if (create->compact)
         json_set_string(config, RUN_COMPACT_KEY, create->compact);
@@ -64,8 +66,8 @@ static void make_row(const struct response_create *create, struct run_row *run)
     make_id(create, run->id);
     response_conversation(body, run->thread_id);
     (void)snprintf(run->project, sizeof(run->project), "%s", create->project);
-    (void)snprintf(run->parent_id, sizeof(run->parent_id), "%s",
-                   json_get_string(body, "previous_response_id", ""));
+    (void)snprintf(run->parent_id, sizeof(run->parent_id), "%.*s",
+                   (int)utf8_fit(parent, sizeof(run->parent_id) - 1), parent);
     run->face = FACE_RESPONSES;
     run->flags = flags_of(body);
     run->status = run->flags & RUN_BACKGROUND ? RUN_QUEUED : RUN_IN_PROGRESS;
