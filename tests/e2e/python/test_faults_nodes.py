@@ -5,6 +5,7 @@ import signal
 import subprocess
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -234,6 +235,40 @@ def test_bella_A3_cancelled_from_the_other_server(pair, upstream, database, answ
     assert first.api().get(f"/responses/{made}").json()["status"] == "cancelled"
     first.forgets_its_runs()
     shapes.check_database(database, first.settings["database_url"])
+
+
+def test_cancelling_is_answered_though_the_owner_was_killed(pair, upstream, database):
+    """By whoever took the run over in the meantime, and with its end stored."""
+    first, second = pair
+    upstream.answer(text="a b c", piece_delay_ms=FOREVER)
+    made = background(first)
+    eventually(lambda: upstream.chats(), len)
+    first.kill()
+    with ThreadPoolExecutor(2) as pool:
+        for answer in pool.map(lambda _: second.api().post(f"/responses/{made}/cancel").json(), range(2)):
+            assert answer["status"] == "cancelled"
+    stored = database.ask("SELECT status FROM runs", url=second.settings["database_url"])
+    assert stored == [["cancelled"]]
+
+
+def test_cancelling_is_answered_though_the_server_stops_before_it_is_done(start_fault_server, upstream,
+                                                                             database):
+    """The owner sleeps, and nobody may have its run for long: whoever waits there hears it at once."""
+    first = start_fault_server(lease_ttl=300)
+    second = start_fault_server(url=first.settings["database_url"], lease_ttl=300)
+    upstream.answer(text="a b c", piece_delay_ms=FOREVER)
+    made = background(first)
+    eventually(lambda: upstream.chats(), len)
+    first.process.signal(signal.SIGSTOP)
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(second.api().post, f"/responses/{made}/cancel")
+        eventually(lambda: database.ask("SELECT status FROM runs", url=second.settings["database_url"]),
+                   lambda rows: rows == [["cancelling"]])
+        assert not answer.done()
+        second.process.signal(signal.SIGTERM)
+        assert answer.result(20).json()["status"] == "cancelled"
+    assert ends_with(second, 20) == 0
+    first.process.signal(signal.SIGCONT)
 
 
 def test_the_other_server_takes_over_after_kill_9(pair, upstream, database):
