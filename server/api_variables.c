@@ -54,8 +54,8 @@ static enum err_code response_scope(struct place *place, const char *id, struct 
     return rc;
 }
 
-static enum err_code find_place(const struct request *request, struct place *ret_place,
-                                struct err *err)
+static enum err_code locate(const struct request *request, struct place *ret_place,
+                            struct err *err)
 {
     const char *thread = request_param(request, "thread");
     const char *conversation = request_param(request, "conversation");
@@ -71,6 +71,17 @@ static enum err_code find_place(const struct request *request, struct place *ret
              : param_conversation_id(conversation, "conversation_id", ret_place->scope, err);
     return rc ? rc : thread_scope(ret_place, err);
 }
+
+/* `query` is all that may stand in the query. */
+static enum err_code find_place(const struct request *request, const char *const *query,
+                                struct place *ret_place, struct err *err)
+{
+    enum err_code rc = locate(request, ret_place, err);
+
+    return rc ? rc : param_query_unknown(request, query, err);
+}
+
+static const char *const no_query[] = {NULL};
 
 /* ---- What a request says ---- */
 
@@ -164,17 +175,13 @@ static enum err_code answer_one(struct request *request, const struct place *pla
 static enum err_code read_query(const struct request *request, struct variable_query *query,
                                 struct err *err)
 {
-    static const char *const known[] = {"limit",  "order", "after", "type",
-                                        "search", "tag",   NULL};
-    struct page page;
-    enum err_code rc = param_query_unknown(request, known, err);
+    struct page page = {0};
+    enum err_code rc =
+        param_page_parse(request_query(request, "limit"), request_query(request, "order"), NULL,
+                         NULL, &page, err);
 
     if (!rc)
-        rc = param_page_parse(request_query(request, "limit"), request_query(request, "order"),
-                              NULL, NULL, &page, err);
-    if (rc)
-        return rc;
-    rc = query_type(request, &query->type, err);
+        rc = query_type(request, &query->type, err);
     query->search = request_query(request, "search");
     query->tag = request_query(request, "tag");
     query->after = request_query(request, "after");
@@ -185,6 +192,8 @@ static enum err_code read_query(const struct request *request, struct variable_q
 
 enum err_code api_variable_list(struct request *request, struct err *err)
 {
+    static const char *const known[] = {"limit",  "order", "after", "type",
+                                        "search", "tag",   NULL};
     struct variable_query query = {0};
     struct variable *variables = NULL;
     json_t *data;
@@ -192,7 +201,7 @@ enum err_code api_variable_list(struct request *request, struct err *err)
     size_t count = 0;
     int64_t total = 0;
     bool more;
-    enum err_code rc = find_place(request, &place, err);
+    enum err_code rc = find_place(request, known, &place, err);
 
     if (!rc)
         rc = read_query(request, &query, err);
@@ -217,7 +226,7 @@ enum err_code api_variable_create(struct request *request, struct err *err)
     struct variable_change change = {0};
     struct place place;
     bool keep = false, created;
-    enum err_code rc = find_place(request, &place, err);
+    enum err_code rc = find_place(request, no_query, &place, err);
 
     if (!rc)
         rc = param_unknown_ours(body, "", known, err);
@@ -240,7 +249,7 @@ enum err_code api_variable_modify(struct request *request, struct err *err)
     struct variable_change change = {0};
     struct place place;
     bool keep = false, created;
-    enum err_code rc = find_place(request, &place, err);
+    enum err_code rc = find_place(request, no_query, &place, err);
 
     if (!rc)
         rc = param_unknown_ours(body, "", known, err);
@@ -258,10 +267,8 @@ enum err_code api_variable_get(struct request *request, struct err *err)
     static const char *const known[] = {"start", "length", NULL};
     struct place place;
     size_t start = 0, length = SIZE_MAX;
-    enum err_code rc = find_place(request, &place, err);
+    enum err_code rc = find_place(request, known, &place, err);
 
-    if (!rc)
-        rc = param_query_unknown(request, known, err);
     if (!rc)
         rc = query_count(request, "start", &start, err);
     if (!rc)
@@ -285,7 +292,7 @@ enum err_code api_variable_delete(struct request *request, struct err *err)
 {
     json_auto_t *removed = NULL;
     struct place place;
-    enum err_code rc = find_place(request, &place, err);
+    enum err_code rc = find_place(request, no_query, &place, err);
 
     if (!rc)
         rc = store_variables_remove(place.store, place.project, place.scope, &place.name, 1,
@@ -304,10 +311,8 @@ enum err_code api_variable_clear(struct request *request, struct err *err)
     json_auto_t *removed = NULL;
     const char *type = NULL;
     struct place place;
-    enum err_code rc = find_place(request, &place, err);
+    enum err_code rc = find_place(request, known, &place, err);
 
-    if (!rc)
-        rc = param_query_unknown(request, known, err);
     if (!rc)
         rc = query_type(request, &type, err);
     if (!rc)
@@ -327,7 +332,7 @@ enum err_code api_variable_stats(struct request *request, struct err *err)
     json_t *by_type;
     struct place place;
     int64_t total = 0;
-    enum err_code rc = find_place(request, &place, err);
+    enum err_code rc = find_place(request, no_query, &place, err);
 
     if (!rc)
         rc = store_variable_stats(place.store, place.project, place.scope, &stats, err);

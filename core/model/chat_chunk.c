@@ -1,9 +1,10 @@
 #include "core/model/chat_chunk.h"
-#include "core/base/utf8.h"
 
 #include <endian.h>
 #include <stdint.h>
 #include <string.h>
+
+#include "core/base/utf8.h"
 
 /*
  * chat_chunk.c -- one pass over the bytes, no tree, no allocation in the common case.

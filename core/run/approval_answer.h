@@ -8,7 +8,8 @@
  * approval_answer.h -- what a client says to a question, as the output of a function.
  *
  * {"approve": true, "reason": "...", "remember": {...}}, or true, false, approve, reject as they are;
- * grant.h says what may be remembered. Anything else, with another key beside these too, is a refusal: never an approval.
+ * grant.h says what may be remembered. Anything else, with another key beside these too, is a
+ * refusal: never an approval.
  */
 
 #define APPROVAL_REASON_LIMIT ((size_t)4096) /* characters */

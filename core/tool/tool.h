@@ -201,8 +201,9 @@ struct tool_handler {
      * say more than what stands above, or instead of it. "revision", any JSON that nobody is shown, is
      * what else makes it the tool that it is: an approval counts for no other. Called once when the
      * tools of a run are put together, and what it gives stands until the run ends; the next run has
-     * another context, and is asked again. It may be called on a run's loop: it must be quick, and use nothing but the
-     * context. What must be looked up in the store first, whoever accepts the request puts there.
+     * another context, and is asked again. It may be called on a run's loop: it must be quick, and
+     * use nothing but the context. What must be looked up in the store first, whoever accepts the
+     * request puts there.
      * NULL: in this context there is no such tool. New reference. */
     json_t *(*init)(const struct tool_context *context);
 };

@@ -516,6 +516,10 @@ def test_F33_a_misspelt_word_does_nothing(http, base):
     refused(http.get(f"{base}?serch=b"), 400, "Unknown parameter: 'serch'. Did you mean 'search'?", "serch")
     refused(http.get(f"{base}/a?lenght=1"), 400,
             "Unknown parameter: 'lenght'. Did you mean 'length'?", "lenght")
+    for method, path, body in (("DELETE", f"{base}/a", None), ("POST", f"{base}/a", {"value": "2"}),
+                               ("POST", base, {"name": "b", "value": "2"})):
+        refused(http.request(method, f"{path}?keep=true", json=body), 400,
+                "Unknown parameter: 'keep'.", "keep")
     assert [(v["name"], v["keep"]) for v in accepted(http.get(base))["data"]] == [("a", False)]
 
 
