@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import subprocess
 import threading
 
 import openai
@@ -47,7 +48,7 @@ def mcp():
 
 
 @pytest.fixture(scope="module")
-def mcp_process(binary, scratch, upstream_process, recorder, mcp):
+def mcp_process(binary, scratch, upstream_process, recorder, database, mcp):
     directory = scratch / "mcp"
     directory.mkdir(mode=0o755)
     config = directory / "runnel.yaml"
@@ -55,7 +56,7 @@ def mcp_process(binary, scratch, upstream_process, recorder, mcp):
                       f"\"127.0.0.1:{mcp.everything}\", "
                       f"\"127.0.0.1:{mcp.everything_older}\"]}}\n" + NAMED.format(port=mcp.port))
     server = Server(binary, directory, upstream_process.url, recorder, config=config,
-                    tool_timeout=5, tool_workers=2)
+                    database_url=database.new(), tool_timeout=5, tool_workers=2)
     server.environment = {"LIBRARY_TOKEN": SECRET}
     yield server.start()
     status = server.stop()
@@ -854,6 +855,25 @@ def test_secrets_go_to_their_server_and_nowhere_else(client, http, mcp, upstream
     assert SECRET not in server.log_path.read_text()
     beside = mcp.http.worlds["/beside"]
     assert SECRET not in json.dumps([h for _, h, _ in beside.requests])
+
+
+def test_no_secret_is_in_the_database(client, lax, mcp, upstream, server, database):
+    """Not of a response, nor in the background, nor of a run that waits, nor of an assistant."""
+    mcp.world("sealed", ECHO)
+    entry = mcp.entry("sealed", authorization=SECRET, headers={"X-Team": SECRET})
+    calls_then_says(upstream, ("sealed__echo", {"text": "stored"}))
+    assert outputs(ask(client, entry), "mcp_call")[0].output == "echo: stored"
+    ask(client, entry, background=True)
+    upstream.answer(tool_calls=[call("get_weather", 1, city="Paris")])
+    assistant = lax.beta.assistants.create(model="demo", tools=[entry])
+    thread = lax.beta.threads.create(messages=[{"role": "user", "content": "go"}])
+    run = lax.beta.threads.runs.create_and_poll(
+        thread_id=thread.id, assistant_id=assistant.id, poll_interval_ms=50, tools=[WEATHER, entry])
+    assert run.status == "requires_action"
+    url = server.settings["database_url"]
+    dump = subprocess.run([database.bin / "pg_dump", "-a", url], capture_output=True, check=True).stdout
+    assert b"echo: stored" in dump and run.id.encode() in dump and SECRET.encode() not in dump
+    lax.beta.threads.runs.cancel(run.id, thread_id=thread.id)
 
 
 def test_a_run_that_goes_on_without_its_secrets_says_so(lax, http, mcp, upstream):
