@@ -6,6 +6,8 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "server/form_boundary.h"
+#include "server/mhd_overrides.h"
 
 void form_free(struct form *form)
 {
@@ -63,17 +65,31 @@ static enum MHD_Result take(void *arg, enum MHD_ValueKind kind, const char *name
     return MHD_YES;
 }
 
-enum err_code form_parse(struct MHD_Connection *connection, const char *body, size_t length,
-                         struct form **ret_form, struct err *err)
+/* The library takes all behind the first "boundary=" for it, needs two characters, and knows no quotes that
+ * anything follows. */
+static bool process(struct MHD_Connection *connection, const char *boundary, const char *body,
+                    size_t length, struct form *form)
 {
-    struct form *form = mem_new(struct form);
-    struct MHD_PostProcessor *processor =
-        MHD_create_post_processor(connection, FORM_HEAD_LIMIT, take, form);
-    bool well = processor && MHD_post_process(processor, body, length) == MHD_YES;
+    AUTO_FREE char *type = mem_printf("multipart/form-data; boundary=\"%s\"", boundary);
+    struct MHD_PostProcessor *processor;
+    bool well;
 
+    mhd_say_content_type(connection, type);
+    processor = MHD_create_post_processor(connection, FORM_HEAD_LIMIT, take, form);
+    well = processor && MHD_post_process(processor, body, length) == MHD_YES;
     if (processor)
         well = MHD_destroy_post_processor(processor) == MHD_YES && well;
-    if (well) {
+    mhd_say_content_type(connection, NULL);
+    return well;
+}
+
+enum err_code form_parse(struct MHD_Connection *connection, const char *type, const char *body,
+                         size_t length, struct form **ret_form, struct err *err)
+{
+    struct form *form = mem_new(struct form);
+    AUTO_FREE char *boundary = form_boundary(type);
+
+    if (boundary && process(connection, boundary, body, length, form)) {
         *ret_form = form;
         return ERR_OK;
     }
@@ -84,8 +100,7 @@ enum err_code form_parse(struct MHD_Connection *connection, const char *body, si
     } else {
         err_set(err, ERR_INVALID,
                 "We could not parse the form of your request: expected multipart/form-data "
-                "that ends with "
-                "its boundary.");
+                "that ends with its boundary.");
     }
     form_free(form);
     return ERR_INVALID;

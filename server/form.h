@@ -32,9 +32,9 @@ void form_free(struct form *form);
 
 struct MHD_Connection;
 
-/* The connection has the header that names the boundary. The caller frees *ret_form. ERR_INVALID: it is no
+/* `type` is the Content-Type, which names the boundary. The caller frees *ret_form. ERR_INVALID: it is no
  * form, or one of too many parts. */
-enum err_code form_parse(struct MHD_Connection *connection, const char *body, size_t length,
-                         struct form **ret_form, struct err *err) MUST_CHECK;
+enum err_code form_parse(struct MHD_Connection *connection, const char *type, const char *body,
+                         size_t length, struct form **ret_form, struct err *err) MUST_CHECK;
 
 #endif

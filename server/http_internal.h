@@ -73,7 +73,8 @@ struct http {
 /* libmicrohttpd's connection, from accept to close. */
 struct http_connection {
     struct http *http;
-    struct request *request; /* that is under way, or NULL */
+    struct request *request;  /* that is under way, or NULL */
+    const char *content_type; /* of mhd_say_content_type(), or NULL */
     struct deadline deadline;
     int fd;
     struct http_peer *peer; /* NULL: not counted */

@@ -34,6 +34,11 @@ enum MHD_Result mhd_queue_answer(struct MHD_Connection *connection, unsigned sta
     return library.queue_response(connection, status, response);
 }
 
+void mhd_say_content_type(struct MHD_Connection *connection, const char *type)
+{
+    connection_of(connection)->content_type = type;
+}
+
 /* ---- In front of it ---- */
 
 enum MHD_Result MHD_queue_response(struct MHD_Connection *connection, unsigned status,
@@ -52,16 +57,28 @@ static bool is_header(enum MHD_ValueKind kind, const char *key, size_t length, c
            strncasecmp(key, name, length) == 0;
 }
 
+/* NULL: what came. */
+static const char *said_type(struct MHD_Connection *connection, enum MHD_ValueKind kind,
+                             const char *key, size_t length)
+{
+    const struct http_connection *peer;
+
+    if (!is_header(kind, key, length, MHD_HTTP_HEADER_CONTENT_TYPE))
+        return NULL;
+    peer = connection_of(connection);
+    return peer ? peer->content_type : NULL;
+}
+
 enum MHD_Result MHD_lookup_connection_value_n(struct MHD_Connection *connection,
                                               enum MHD_ValueKind kind, const char *key,
                                               size_t key_size, const char **value_ptr,
                                               size_t *value_size_ptr)
 {
-    const char *value = NULL;
-    size_t length = 0;
+    const char *value = said_type(connection, kind, key, key_size);
+    size_t length = value ? strlen(value) : 0;
 
     if (is_header(kind, key, key_size, MHD_HTTP_HEADER_COOKIE) ||
-        !library.lookup(connection, kind, key, key_size, &value, &length))
+        (!value && !library.lookup(connection, kind, key, key_size, &value, &length)))
         return MHD_NO;
     if (is_header(kind, key, key_size, MHD_HTTP_HEADER_CONTENT_LENGTH) &&
         !hygiene_is_length(value, length))

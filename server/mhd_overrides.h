@@ -15,7 +15,8 @@
  *
  *   MHD_queue_response             from whom else than us, on a connection of http.c, is the page of
  *                                  HTML: our envelope goes out in its place
- *   MHD_lookup_connection_value_n  there is no Content-Length that is no number, and no Cookie
+ *   MHD_lookup_connection_value_n  there is no Content-Length that is no number, and no Cookie; and a
+ *                                  Content-Type of ours may stand in the place of the one that came
  *   MHD_set_connection_value_n     the parameters of the query are not kept, nor cookies
  *
  * The last two are there because 0.9.75 forgets that it has answered when a length, a cookie or
@@ -30,5 +31,8 @@
 /* As MHD_queue_response(), for the answers that we make. */
 enum MHD_Result mhd_queue_answer(struct MHD_Connection *connection, unsigned status,
                                  struct MHD_Response *response) MUST_CHECK;
+
+/* What is read as the Content-Type of the request from now on; NULL: what came. Borrowed. */
+void mhd_say_content_type(struct MHD_Connection *connection, const char *type);
 
 #endif

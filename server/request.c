@@ -173,9 +173,9 @@ static bool is_form(const struct request *request)
 
 static enum err_code parse_form(struct request *request, struct err *err)
 {
-    enum err_code rc =
-        form_parse(request->connection, request->body.data ? request->body.data : "",
-                   request->body.length, &request->form, err);
+    enum err_code rc = form_parse(request->connection, request_header(request, "content-type"),
+                                  request->body.data ? request->body.data : "",
+                                  request->body.length, &request->form, err);
 
     buf_clear(&request->body);
     return rc;

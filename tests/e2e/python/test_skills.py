@@ -215,6 +215,34 @@ def test_a_form_that_makes_no_sense_is_refused(http, body, param, words):
     assert (error["param"], error["message"]) == (param, words)
 
 
+@pytest.mark.parametrize("boundary, parameters", [
+    ("bound", "; boundary=bound; charset=utf-8"),
+    ("bound", "; charset=utf-8; Boundary=bound"),
+    ("bound", '; x-boundary=other; boundary="bound"; charset=utf-8'),
+    ("a b", '; boundary="a b"'),
+    ("b", "; boundary=b"),
+    ("----=_Part_0:1", "; boundary=----=_Part_0:1"),
+    ("x" * 70, f"; boundary={'x' * 70}"),
+])
+def test_a_boundary_is_found_wherever_it_stands(http, boundary, parameters):
+    body = form((b'name="files"; filename="SKILL.md"', SKILL)).replace(b"bound", boundary.encode())
+    answer = http.post("/v1/skills", content=body,
+                       headers={"Content-Type": f"Multipart/Form-Data{parameters}"})
+    assert answer.status_code == 200, answer.text
+
+
+@pytest.mark.parametrize("parameters", [
+    "", "; boundary", "; boundary=", '; boundary="bound', "; boundary=bo*nd", '; boundary="bound "',
+    "; boundary=bound; boundary=bound", f"; boundary={'x' * 71}"])
+def test_a_form_without_a_boundary_is_refused(http, parameters):
+    body = form((b'name="files"; filename="SKILL.md"', SKILL))
+    answer = http.post("/v1/skills", content=body,
+                       headers={"Content-Type": f"multipart/form-data{parameters}"})
+    assert answer.status_code == 400, answer.text
+    assert answer.json()["error"] == {
+        "message": NO_FORM, "type": "invalid_request_error", "param": None, "code": None}
+
+
 def test_a_form_is_taken_where_it_is_expected_only(http):
     answer = http.post("/v1/responses", files={"files": ("SKILL.md", SKILL)})
     assert answer.status_code == 415 and "expected application/json." in answer.json()["error"]["message"]
