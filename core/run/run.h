@@ -231,10 +231,13 @@ struct run {
     struct arrival *successors; /* its next stay, which has come already */
 };
 
-/* ---- run.c: from arrival to end ---- */
+/* ---- run_new.c ---- */
 
+/* Takes what is in `start`. */
 struct run *run_new(struct engine_loop *home, struct run_start *start);
 void run_free(struct run *run);
+
+/* ---- run.c: from arrival to end ---- */
 
 /* `calls` are those of its last turn. */
 void run_arrive(struct run *run, const struct call_row *calls, size_t call_count);
@@ -261,19 +264,13 @@ void run_release(struct run *run); /* for another node to go on */
 bool run_steer(struct run *run, const char *steer_id);
 void run_listener_gone(struct run *run, struct sink *sink);
 
-/* The run's items that its response shows, as JSON. New reference. */
-json_t *run_output(const struct run *run);
-/* The items that carry a step's id, oldest first; the caller frees the array only. */
-const struct item_row **run_step_items(const struct run *run, const struct step *step,
-                                       size_t *ret_count);
-
 bool run_is_resumable(const struct run *run);
 bool run_is_assistants(const struct run *run);
 
 /* Tells the face. Fields not named are zero. */
 void run_tell(struct run *run, const struct run_event *event);
 
-/* ---- Items and steps, shared by the parts ---- */
+/* ---- run_items.c: items and steps, shared by the parts ---- */
 
 struct step *run_open_step(struct run *run, enum step_type type);
 void run_close_step(struct run *run, enum step_status status);
@@ -292,6 +289,12 @@ void run_close_part(struct run *run);
 void run_close_item(struct run *run, enum item_status status);
 /* What there is of the open item, for whoever finds it after a crash: all parts of it have ended. */
 void run_store_open_item(struct run *run);
+
+/* The run's items that its response shows, as JSON. New reference. */
+json_t *run_output(const struct run *run);
+/* The items that carry a step's id, oldest first; the caller frees the array only. */
+const struct item_row **run_step_items(const struct run *run, const struct step *step,
+                                       size_t *ret_count);
 
 /* ---- run_model.c: a turn of the model ---- */
 
@@ -357,6 +360,8 @@ void run_put_call(struct run *run, const struct call_row *row);
 /* Takes what it owns. Of a run that is not stored it is in its memory at once; false: there was no room. */
 bool run_put_variable(struct run *run, struct variable *variable);
 void run_put_approval(struct run *run, const struct approval_row *row);
+/* What waits for the next write is not written any more. */
+void run_forget_unwritten(struct run *run);
 /* What is told from here on waits for the next write. */
 void run_raise_barrier(struct run *run);
 /* Once everything so far is committed: `then`. At once for runs that are not stored. */

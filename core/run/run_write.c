@@ -153,6 +153,19 @@ void run_put_approval(struct run *run, const struct approval_row *row)
     approval_row_copy(&run->dirty_approvals[run->dirty_approval_count++], row);
 }
 
+void run_forget_unwritten(struct run *run)
+{
+    item_rows_free(TAKE(run->dirty_items), run->dirty_item_count);
+    json_decref(TAKE(run->dirty_places));
+    step_rows_free(TAKE(run->dirty_steps), run->dirty_step_count);
+    call_rows_free(TAKE(run->dirty_calls), run->dirty_call_count);
+    variables_free(TAKE(run->dirty_variables), run->dirty_variable_count);
+    approval_rows_free(TAKE(run->dirty_approvals), run->dirty_approval_count);
+    run->dirty_item_count = run->dirty_step_count = run->dirty_call_count = 0;
+    run->dirty_variable_count = run->dirty_approval_count = 0;
+    run->dirty_row = false;
+}
+
 /* ---- Publishing ---- */
 
 /* Drops `count` frames from the front; a frame ends in an empty line and has no other. */
