@@ -288,9 +288,9 @@ static void put_blank_items(struct run *run, const struct run_write *write)
         if (!write->create || !write->items[i].input)
             run_put_item(run, &write->items[i]);
     }
-    for (size_t i = 0; i < run->dirty_item_count; i++) {
-        if (!run->dirty_items[i].input)
-            blank(&run->dirty_items[i]);
+    for (size_t i = 0; i < run->unwritten.item_count; i++) {
+        if (!run->unwritten.items[i].input)
+            blank(&run->unwritten.items[i]);
     }
 }
 

@@ -57,7 +57,7 @@ static void run_move(struct run *run, enum run_status_event event)
     log_debug("run %s: %s -> %s", run->row.id, run_status_name(run->row.status),
               run_status_name(next));
     run->row.status = next;
-    run->dirty_row = true;
+    run->unwritten.row = true;
 }
 
 /* ---- Arrival ---- */
@@ -82,7 +82,7 @@ static void announce_new(struct run *run)
 {
     if (!run->exists && is_told(run) && run->row.flags & RUN_STORED) {
         run_raise_barrier(run);
-        run->dirty_row = true;
+        run->unwritten.row = true;
         run->urgent = true;
     }
     if (run->row.status == RUN_QUEUED)
@@ -234,7 +234,7 @@ void run_end_turn(struct run *run)
     if (is_turn_taken(run, run->row.turn))
         run->row.turn++;
     store_usage(run);
-    run->dirty_row = true;
+    run->unwritten.row = true;
 }
 
 /* The last thing that is told waits for the last thing that is written. */
@@ -361,7 +361,7 @@ void run_release(struct run *run)
     stop_work(run);
     run->life = RUN_ENDED;
     run->release = run->ready = true;
-    run->dirty_row = true;
+    run->unwritten.row = true;
     run->urgent = true;
 }
 
@@ -398,7 +398,7 @@ void run_abandon(struct run *run)
     log_info("run %s: left to others", run->row.id);
     stop_work(run);
     run->life = RUN_ABANDONED;
-    run_forget_unwritten(run);
+    unwritten_clear(&run->unwritten);
     run->urgent = false;
     frames_clear(&run->frames);
 }

@@ -21,6 +21,7 @@
 #include "core/run/item.h"
 #include "core/run/slots.h"
 #include "core/run/tool_set.h"
+#include "core/run/unwritten.h"
 #include "core/store/runs.h"
 #include "core/store/writer.h"
 #include "core/tool/channel.h"
@@ -184,20 +185,9 @@ struct run {
     bool without_model;
     bool steered; /* somebody has more to say */
 
-    /* Writing: what the next write must carry. */
+    /* Writing. */
     struct run_write *write; /* in flight; at most one */
-    bool dirty_row;
-    struct item_row *dirty_items;
-    size_t dirty_item_count;
-    json_t *dirty_places; /* of more than a few: where each is, by its id */
-    struct step_row *dirty_steps;
-    size_t dirty_step_count;
-    struct call_row *dirty_calls;
-    size_t dirty_call_count;
-    struct variable *dirty_variables;
-    size_t dirty_variable_count;
-    struct approval_row *dirty_approvals;
-    size_t dirty_approval_count;
+    struct unwritten unwritten;
     /* Questions for the webhook, which is told when the next write, or the one in flight, is
      * committed. NULL: there are none. */
     json_t *posts, *posts_written;
@@ -360,8 +350,6 @@ void run_put_call(struct run *run, const struct call_row *row);
 /* Takes what it owns. Of a run that is not stored it is in its memory at once; false: there was no room. */
 bool run_put_variable(struct run *run, struct variable *variable);
 void run_put_approval(struct run *run, const struct approval_row *row);
-/* What waits for the next write is not written any more. */
-void run_forget_unwritten(struct run *run);
 /* What is told from here on waits for the next write. */
 void run_raise_barrier(struct run *run);
 /* Once everything so far is committed: `then`. At once for runs that are not stored. */

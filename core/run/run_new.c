@@ -172,7 +172,7 @@ void run_free(struct run *run)
         step_row_clear(&step->row);
         free(step);
     }
-    run_forget_unwritten(run);
+    unwritten_clear(&run->unwritten);
     item_rows_free(run->history, run->history_count);
     run_free_servers(run);
     tool_set_clear(&run->tools);

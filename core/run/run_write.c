@@ -27,9 +27,6 @@
 /* Frames that may wait for a write that does not come back. */
 #define BACKLOG_LIMIT ((size_t)64 << 20)
 
-/* Items that wait for the next write; of more it is noted where they are. */
-#define DIRTY_SCANNED 16
-
 /* ---- What the next write must carry ---- */
 
 static bool is_stored(const struct run *run)
@@ -37,133 +34,37 @@ static bool is_stored(const struct run *run)
     return run->row.flags & RUN_STORED;
 }
 
-/* There is room up to the next power of two. */
-static struct item_row *append_item(struct run *run)
-{
-    size_t count = run->dirty_item_count++;
-
-    if ((count & (count - 1)) == 0)
-        run->dirty_items =
-            mem_resize(run->dirty_items, count ? 2 * count : 1, sizeof(*run->dirty_items));
-    return &run->dirty_items[count];
-}
-
-static void note_place(struct run *run, size_t at)
-{
-    json_object_set_new(run->dirty_places, run->dirty_items[at].id,
-                        json_integer((json_int_t)at));
-}
-
-/* Few wait at most moments, and they are looked through; but what a response makes that nobody can take
- * over waits for its end. */
-static void note_newest(struct run *run)
-{
-    size_t count = run->dirty_item_count;
-
-    if (count <= DIRTY_SCANNED)
-        return;
-    if (!run->dirty_places) {
-        run->dirty_places = json_object();
-        for (size_t i = 0; i < count - 1; i++)
-            note_place(run, i);
-    }
-    note_place(run, count - 1);
-}
-
-/* An earlier state of the item that waits still. */
-static struct item_row *find_dirty(const struct run *run, const char *id)
-{
-    const json_t *place = json_object_get(run->dirty_places, id);
-
-    if (run->dirty_places)
-        return place ? &run->dirty_items[json_integer_value(place)] : NULL;
-    for (size_t i = 0; i < run->dirty_item_count; i++) {
-        if (strcmp(run->dirty_items[i].id, id) == 0)
-            return &run->dirty_items[i];
-    }
-    return NULL;
-}
-
 void run_put_item(struct run *run, const struct item_row *row)
 {
-    struct item_row *earlier;
-
-    if (!is_stored(run))
-        return;
-    earlier = find_dirty(run, row->id);
-    if (earlier) {
-        item_row_clear(earlier);
-        item_row_copy(earlier, row);
-        return;
-    }
-    item_row_copy(append_item(run), row);
-    note_newest(run);
+    if (is_stored(run))
+        unwritten_put_item(&run->unwritten, row);
 }
 
 void run_put_step(struct run *run, const struct step_row *row)
 {
-    for (size_t i = 0; i < run->dirty_step_count; i++) {
-        if (strcmp(run->dirty_steps[i].id, row->id) == 0) {
-            step_row_clear(&run->dirty_steps[i]);
-            step_row_copy(&run->dirty_steps[i], row);
-            return;
-        }
-    }
-    run->dirty_steps =
-        mem_resize(run->dirty_steps, run->dirty_step_count + 1, sizeof(*run->dirty_steps));
-    step_row_copy(&run->dirty_steps[run->dirty_step_count++], row);
+    unwritten_put_step(&run->unwritten, row);
 }
 
 /* Only runs that another node may go on with need their calls remembered one by one. */
 void run_put_call(struct run *run, const struct call_row *row)
 {
-    if (!run_is_resumable(run))
-        return;
-    for (size_t i = 0; i < run->dirty_call_count; i++) {
-        if (run->dirty_calls[i].turn == row->turn &&
-            strcmp(run->dirty_calls[i].call_id, row->call_id) == 0) {
-            call_row_clear(&run->dirty_calls[i]);
-            call_row_copy(&run->dirty_calls[i], row);
-            return;
-        }
-    }
-    run->dirty_calls =
-        mem_resize(run->dirty_calls, run->dirty_call_count + 1, sizeof(*run->dirty_calls));
-    call_row_copy(&run->dirty_calls[run->dirty_call_count++], row);
+    if (run_is_resumable(run))
+        unwritten_put_call(&run->unwritten, row);
 }
 
 bool run_put_variable(struct run *run, struct variable *variable)
 {
     if (run->variables)
         return variable_memory_add(run->variables, variable);
-    run->dirty_variables = mem_resize(run->dirty_variables, run->dirty_variable_count + 1,
-                                      sizeof(*run->dirty_variables));
-    run->dirty_variables[run->dirty_variable_count++] = *variable;
-    *variable = (struct variable){0};
+    unwritten_put_variable(&run->unwritten, variable);
     return true;
 }
 
 /* A question goes with the write that shows it; what is not stored asks none. */
 void run_put_approval(struct run *run, const struct approval_row *row)
 {
-    if (!is_stored(run))
-        return;
-    run->dirty_approvals = mem_resize(run->dirty_approvals, run->dirty_approval_count + 1,
-                                      sizeof(*run->dirty_approvals));
-    approval_row_copy(&run->dirty_approvals[run->dirty_approval_count++], row);
-}
-
-void run_forget_unwritten(struct run *run)
-{
-    item_rows_free(TAKE(run->dirty_items), run->dirty_item_count);
-    json_decref(TAKE(run->dirty_places));
-    step_rows_free(TAKE(run->dirty_steps), run->dirty_step_count);
-    call_rows_free(TAKE(run->dirty_calls), run->dirty_call_count);
-    variables_free(TAKE(run->dirty_variables), run->dirty_variable_count);
-    approval_rows_free(TAKE(run->dirty_approvals), run->dirty_approval_count);
-    run->dirty_item_count = run->dirty_step_count = run->dirty_call_count = 0;
-    run->dirty_variable_count = run->dirty_approval_count = 0;
-    run->dirty_row = false;
+    if (is_stored(run))
+        unwritten_put_approval(&run->unwritten, row);
 }
 
 /* ---- Publishing ---- */
@@ -263,26 +164,24 @@ static void settle(struct run *run)
 
 /* ---- Writing ---- */
 
-static void lend_item(struct run *run, const struct item_row *row)
-{
-    struct item_row *lent = append_item(run);
-
-    *lent = *row;
-    lent->metadata = mem_strdup(row->metadata);
-}
-
 /* The input of a run that is not in the store yet is written with it. It may be long, and many
  * may wait for a slow database: its bodies are lent to the write. The run outlives it, and does
- * not change its history. Returns how many items these are, the last of all. */
-static size_t put_input(struct run *run)
+ * not change its history. */
+static void lend_input(const struct run *run, struct run_write *write)
 {
-    size_t count = run->dirty_item_count;
-
+    write->items =
+        mem_resize(write->items, write->item_count + run->history_count, sizeof(*write->items));
     for (size_t i = 0; i < run->history_count; i++) {
-        if (run->history[i].input && strcmp(run->history[i].run_id, run->row.id) == 0)
-            lend_item(run, &run->history[i]);
+        const struct item_row *row = &run->history[i];
+        struct item_row *lent = &write->items[write->item_count];
+
+        if (!row->input || strcmp(row->run_id, run->row.id) != 0)
+            continue;
+        *lent = *row;
+        lent->metadata = mem_strdup(row->metadata);
+        write->item_count++;
+        write->lent++;
     }
-    return run->dirty_item_count - count;
 }
 
 static void carry_log(struct run *run, struct run_write *write)
@@ -304,32 +203,22 @@ static void start_write(struct run *run)
     struct run_write *write = run_write_new();
 
     (void)FAULT("run.write"); /* a place to die: before anything is written */
-    if (!run->exists)
-        write->lent = put_input(run);
     memcpy(write->project, run->row.project, ID_SIZE);
     memcpy(write->run_id, run->row.id, ID_SIZE);
     write->fence = run->fence;
     write->create = !run->exists;
-    write->update = run->dirty_row && run->exists;
+    write->update = run->unwritten.row && run->exists;
     if (write->create || write->update) {
         write->run = mem_new(struct run_row);
         run_row_copy(write->run, &run->row);
     }
     write->release = run->release;
     write->ready = run->ready;
-    write->items = TAKE(run->dirty_items);
-    json_decref(TAKE(run->dirty_places));
-    write->item_count = run->dirty_item_count;
-    write->steps = TAKE(run->dirty_steps);
-    write->step_count = run->dirty_step_count;
-    write->calls = TAKE(run->dirty_calls);
-    write->call_count = run->dirty_call_count;
-    write->variables = TAKE(run->dirty_variables);
-    write->variable_count = run->dirty_variable_count;
+    unwritten_move(&run->unwritten, write);
+    if (write->create)
+        lend_input(run, write);
     (void)snprintf(write->variable_scope, sizeof(write->variable_scope), "%s",
                    run_variable_scope(run));
-    write->approvals = TAKE(run->dirty_approvals);
-    write->approval_count = run->dirty_approval_count;
     write->log_last = -1;
     if (run_is_resumable(run) && run->frames.count)
         carry_log(run, write);
@@ -340,20 +229,15 @@ static void start_write(struct run *run)
 
     json_decref(run->posts_written);
     run->posts_written = TAKE(run->posts);
-    run->dirty_item_count = run->dirty_step_count = run->dirty_call_count = 0;
-    run->dirty_variable_count = 0;
-    run->dirty_approval_count = 0;
-    run->dirty_row = run->urgent = false;
+    run->urgent = false;
     run->write = write;
     loop_timer_stop(run->loop, &run->flush);
     store_write(engine_options(run->engine)->store, write);
 }
 
-static bool has_dirt(const struct run *run)
+static bool has_unwritten(const struct run *run)
 {
-    return run->dirty_row || run->dirty_item_count || run->dirty_step_count ||
-           run->dirty_call_count || run->dirty_variable_count || run->dirty_approval_count ||
-           (run_is_resumable(run) && run->frames.count);
+    return !unwritten_is_empty(&run->unwritten) || (run_is_resumable(run) && run->frames.count);
 }
 
 /* Is it time? If not yet, sees to it that it will be. */
@@ -392,7 +276,7 @@ void run_after_commit(struct run *run, void (*then)(struct run *run))
 
 void run_after_write(struct run *run, void (*then)(struct run *run))
 {
-    if (!is_stored(run) || (run->exists && !has_dirt(run) && !run->write)) {
+    if (!is_stored(run) || (run->exists && !has_unwritten(run) && !run->write)) {
         then(run);
         return;
     }
@@ -483,7 +367,7 @@ static void committed(struct run *run, struct run_write *write)
         publish(run, write->log_bytes, write->log_length, write->log_first, write->log_last);
         run_tell_peers(run);
     }
-    if (!has_dirt(run))
+    if (!has_unwritten(run))
         run->barrier = false;
     publish_free_frames(run);
 }
@@ -495,13 +379,13 @@ static void go_on(struct run *run, const struct run_write *write)
     if (write->cancel_requested && run->life == RUN_ENDED &&
         run->row.status == RUN_REQUIRES_ACTION)
         run_take_back_pause(run);
-    if (run->life == RUN_ENDED && !has_dirt(run)) {
+    if (run->life == RUN_ENDED && !has_unwritten(run)) {
         settle(run);
         return;
     }
     if (run->life == RUN_ALIVE && write->cancel_requested)
         run_cancel(run);
-    else if (then && !has_dirt(run)) {
+    else if (then && !has_unwritten(run)) {
         run->then = NULL;
         then(run);
     } else if (then) {

@@ -16,6 +16,7 @@ unit_test(core/run/input_text core_run)
 unit_test(core/run/tool_set core_run)
 unit_test(core/run/tool_settings core_run)
 unit_test(core/run/slots core_run)
+unit_test(core/run/unwritten core_run)
 unit_test(core/run/withheld core_run)
 
 foreach(file budget context context_fit long_messages told_costs)

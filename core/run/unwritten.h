@@ -1,0 +1,45 @@
+#ifndef RUNNEL_CORE_RUN_UNWRITTEN_H
+#define RUNNEL_CORE_RUN_UNWRITTEN_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/store/rows.h"
+#include "core/store/writer.h"
+
+/*
+ * unwritten.h -- what happened to a run since its last write: the next one must carry it.
+ *
+ * Of each row the last state waits: what is put twice is written once, at the place of the first.
+ * Rows are copied. Belongs to the run, and so to its loop. Starts as zeros.
+ */
+struct unwritten {
+    bool row; /* the run's own has changed */
+    struct item_row *items;
+    size_t item_count;
+    json_t *places; /* of more than a few items: where each is, by its id */
+    struct step_row *steps;
+    size_t step_count;
+    struct call_row *calls;
+    size_t call_count;
+    struct variable *variables;
+    size_t variable_count;
+    struct approval_row *approvals;
+    size_t approval_count;
+};
+
+void unwritten_clear(struct unwritten *unwritten);
+bool unwritten_is_empty(const struct unwritten *unwritten);
+
+void unwritten_put_item(struct unwritten *unwritten, const struct item_row *row);
+void unwritten_put_step(struct unwritten *unwritten, const struct step_row *row);
+void unwritten_put_call(struct unwritten *unwritten, const struct call_row *row);
+/* Takes what it owns. A variable and a question are put once. */
+void unwritten_put_variable(struct unwritten *unwritten, struct variable *variable);
+void unwritten_put_approval(struct unwritten *unwritten, const struct approval_row *row);
+
+/* The rows are the write's from here on, and nothing is unwritten. */
+void unwritten_move(struct unwritten *unwritten, struct run_write *write);
+
+#endif
