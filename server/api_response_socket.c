@@ -27,9 +27,9 @@ static enum err_code no_socket(struct request *request, struct err *err)
  * page it is. Others send no Origin. */
 static enum err_code check_origin(struct request *request, struct err *err)
 {
-    const char *origin = request_header(request, "origin");
+    const struct config *config = request_server(request)->config;
 
-    if (!origin || cors_allows(request_server(request)->config->cors_origins, origin))
+    if (cors_may_act(request, config->cors_origins, config->no_auth))
         return ERR_OK;
     return err_set(err, ERR_FORBIDDEN, "Pages of this origin may not connect.");
 }
@@ -56,13 +56,16 @@ static enum err_code check(struct request *request, const struct ws_handshake *h
 
 enum err_code api_response_connect(struct request *request, struct err *err)
 {
+    AUTO_FREE char *connection = request_header_list(request, "connection");
+    AUTO_FREE char *upgrade = request_header_list(request, "upgrade");
+    AUTO_FREE char *protocols = request_header_list(request, "sec-websocket-protocol");
     const struct ws_handshake handshake = {
         .http_version = request_http_version(request),
-        .connection = request_header(request, "connection"),
-        .upgrade = request_header(request, "upgrade"),
+        .connection = connection,
+        .upgrade = upgrade,
         .version = request_header(request, "sec-websocket-version"),
         .key = request_header(request, "sec-websocket-key"),
-        .protocols = request_header(request, "sec-websocket-protocol"),
+        .protocols = protocols,
     };
     char accept[WS_ACCEPT_SIZE];
     AUTO_FREE char *protocol = ws_handshake_protocol(&handshake);

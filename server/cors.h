@@ -4,13 +4,17 @@
 #include <stdbool.h>
 
 /*
- * cors.h -- which browser pages may read our answers: the setting cors_origins.
+ * cors.h -- which browser pages may read our answers, and have anything done: the setting cors_origins.
  */
 
 struct request;
 
 /* True if a page of this origin may. `setting` is NULL, "*", or origins separated by commas. */
 bool cors_allows(const char *setting, const char *origin);
+
+/* False: a page has made the request, and it is none of those origins and not our own. For what browsers
+ * let every page do: open a WebSocket, and post without a type. */
+bool cors_may_act(const struct request *request, const char *setting, bool no_auth);
 
 /* Adds what a browser wants to see, when the origin may. `origin` is its header, or NULL. */
 void cors_answer(struct request *request, const char *setting, const char *origin);

@@ -15,6 +15,13 @@ enum once {
     ONCE_AUTHORIZATION,
     ONCE_TYPE,
     ONCE_EXPECT,
+    ONCE_ORIGIN,
+    ONCE_SITE,
+    ONCE_METHOD,
+    ONCE_KEY,
+    ONCE_EVENT,
+    ONCE_SOCKET_KEY,
+    ONCE_SOCKET_VERSION,
     ONCE_COUNT
 };
 
@@ -25,6 +32,13 @@ static const char *const once_names[ONCE_COUNT] = {
     [ONCE_AUTHORIZATION] = "authorization",
     [ONCE_TYPE] = "content-type",
     [ONCE_EXPECT] = "expect",
+    [ONCE_ORIGIN] = "origin",
+    [ONCE_SITE] = "sec-fetch-site",
+    [ONCE_METHOD] = "access-control-request-method",
+    [ONCE_KEY] = "idempotency-key",
+    [ONCE_EVENT] = "last-event-id",
+    [ONCE_SOCKET_KEY] = "sec-websocket-key",
+    [ONCE_SOCKET_VERSION] = "sec-websocket-version",
 };
 
 struct check {

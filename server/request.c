@@ -114,13 +114,36 @@ const char *request_header(const struct request *request, const char *name)
     return MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name);
 }
 
+struct header_lines {
+    const char *name;
+    struct buf list;
+};
+
+static enum MHD_Result add_line(void *arg, enum MHD_ValueKind kind, const char *name,
+                                const char *value)
+{
+    struct header_lines *lines = arg;
+
+    (void)kind;
+    if (strcasecmp(name, lines->name) == 0)
+        buf_addf(&lines->list, "%s%s", lines->list.data ? ", " : "", value ? value : "");
+    return MHD_YES;
+}
+
+char *request_header_list(const struct request *request, const char *name)
+{
+    struct header_lines lines = {.name = name};
+
+    (void)MHD_get_connection_values(request->connection, MHD_HEADER_KIND, add_line, &lines);
+    return lines.list.data ? buf_take(&lines.list) : NULL;
+}
+
 const char *request_authorization(struct request *request)
 {
     const char *given = request_header(request, "authorization");
-    const struct ws_handshake handshake = {
-        .upgrade = request_header(request, "upgrade"),
-        .protocols = request_header(request, "sec-websocket-protocol"),
-    };
+    AUTO_FREE char *upgrade = request_header_list(request, "upgrade");
+    AUTO_FREE char *protocols = request_header_list(request, "sec-websocket-protocol");
+    const struct ws_handshake handshake = {.upgrade = upgrade, .protocols = protocols};
 
     if (given || !ws_handshake_asked(&handshake))
         return given;

@@ -67,6 +67,10 @@ bool request_query_has(const struct request *request, const char *name, const ch
 /* A header; NULL when absent. */
 const char *request_header(const struct request *request, const char *name);
 
+/* A header that is a list and may stand on several lines: all of them, with commas between; NULL when absent.
+ * The caller frees. */
+char *request_header_list(const struct request *request, const char *name);
+
 /* "Bearer KEY": its header, or what a WebSocket handshake has in its place; NULL when absent. */
 const char *request_authorization(struct request *request);
 

@@ -82,17 +82,13 @@ static bool only_reads(const char *method)
            strcmp(method, "OPTIONS") == 0;
 }
 
-/* Nor does a page need to know a key then, and a body without a type is sent without a preflight.
- * Browsers say where the page is from, and whether it asked its own origin: such a request has come
- * through a proxy. */
+/* Nor does a page need to know a key then, and a body without a type is sent without a preflight. */
 static bool check_origin(struct request *request)
 {
     const struct config *config = request->http->options.config;
-    const char *origin = request_header(request, "origin");
-    const char *site = request_header(request, "sec-fetch-site");
 
-    if (!config->no_auth || !origin || only_reads(request->method) ||
-        (site && strcmp(site, "same-origin") == 0) || cors_allows(config->cors_origins, origin))
+    if (!config->no_auth || only_reads(request->method) ||
+        cors_may_act(request, config->cors_origins, config->no_auth))
         return true;
     request_refuse(request, 403,
                    "Without keys, pages must come from an origin in cors_origins.");
@@ -172,7 +168,7 @@ static bool check_draining(struct request *request)
 
 static bool check_body(struct request *request)
 {
-    const char *encoding = request_header(request, "content-encoding");
+    AUTO_FREE char *encoding = request_header_list(request, "content-encoding");
     struct err err;
 
     if (encoding && strcasecmp(encoding, "identity") != 0) {
@@ -207,10 +203,13 @@ static void answer_options(struct request *request)
         return;
     }
     request_set_header(request, "Allow", methods.data);
-    if (request_header(request, "access-control-request-method"))
+    if (request_header(request, "access-control-request-method")) {
+        AUTO_FREE char *headers =
+            request_header_list(request, "access-control-request-headers");
+
         cors_preflight(request, request->http->options.config->cors_origins,
-                       request_header(request, "origin"),
-                       request_header(request, "access-control-request-headers"), methods.data);
+                       request_header(request, "origin"), headers, methods.data);
+    }
     request_answer_bytes(request, MHD_HTTP_NO_CONTENT, NULL, mem_strdup(""), 0);
 }
 

@@ -13,7 +13,7 @@
 
 #define WS_ACCEPT_SIZE 29 /* base64 of 20 bytes, and NUL */
 
-/* The headers of that name; NULL when absent. */
+/* The headers of that name, all lines of those that are lists; NULL when absent. Borrowed. */
 struct ws_handshake {
     const char *http_version; /* "HTTP/1.1" */
     const char *connection;

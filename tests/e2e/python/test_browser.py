@@ -221,6 +221,9 @@ def test_what_needs_no_preflight_needs_a_known_origin_where_there_are_no_keys(
     ({"Origin": "http://localhost:5173", "Sec-Fetch-Site": "same-site"}, 403),
     ({"Origin": "http://localhost:5173"}, 403),
     ({"Origin": "null"}, 403),
+    ({"Origin": "https://chat.example", "Sec-Fetch-Site": "same-origin"}, 200),
+    # a name that its owner made lead to the proxy, and what his page's browser says of it
+    ({"Origin": "http://rebound.example", "Sec-Fetch-Site": "same-origin"}, 403),
 ])
 def test_without_keys_a_page_may_be_our_own(open_server, upstream, headers, status):
     """Behind a proxy that gives us its own paths the origin is the proxy's."""

@@ -361,6 +361,64 @@ def test_pages_of_known_origins_may_connect(start_server, connect):
     ws.ask(input="Hi")
 
 
+def test_lists_may_stand_on_several_lines(server, connect):
+    key = f"openai-insecure-api-key.{server.settings['api_key']}"
+    ws = connect(headers={"Authorization": None, "Connection": ["keep-alive", "Upgrade"],
+                          "Upgrade": ["h2c", "websocket"],
+                          "Sec-WebSocket-Protocol": ["", "responses", key]})
+    assert ws.headers["sec-websocket-protocol"] == "responses"
+    ws.ask(input="Hi")
+    ws = connect(headers={"Authorization": None, "Sec-WebSocket-Protocol": [key, "responses, more"]})
+    assert ws.headers["sec-websocket-protocol"] == "responses"
+
+
+def refusal(connect, server, headers):
+    with pytest.raises(Refused) as refused:
+        connect(server, headers=headers)
+    return refused.value.status, refused.value.body["error"]["message"]
+
+
+def test_what_there_may_be_one_of_is_not_given_twice(start_server, connect):
+    server = start_server(cors_origins="https://app.example")
+    for name, *values in [("Origin", "https://app.example", "http://evil.example"),
+                          ("Origin", "http://evil.example", "https://app.example"),
+                          ("Sec-WebSocket-Version", "13", "8"),
+                          ("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==", "!")]:
+        assert refusal(connect, server, {name: values}) == (
+            400, "A header that must be given once was given twice.")
+
+
+OWN_PAGES = [
+    ("http://{host}", {}),
+    ("http://localhost:5173", {"Sec-Fetch-Site": "same-origin"}),
+    ("https://chat.example", {"Sec-Fetch-Site": "same-origin"}),
+]
+OTHER_PAGES = [
+    ("http://localhost:5173", {"Sec-Fetch-Site": "same-site"}),
+    ("http://localhost:5173", {}),
+    ("null", {"Sec-Fetch-Site": "same-origin"}),
+]
+# A name that its owner made lead here, or to a proxy in front, and what his page's browser says of it.
+REBOUND_PAGES = [
+    ("http://rebound.example", {"Sec-Fetch-Site": "same-origin"}),
+    ("http://rebound.example", {"Sec-Fetch-Site": "same-origin", "Host": "rebound.example"}),
+    ("http://localhost.rebound.example:80", {"Sec-Fetch-Site": "same-origin"}),
+]
+
+
+@pytest.mark.parametrize("keys", [True, False])
+def test_a_page_may_connect_home(start_server, connect, keys):
+    """What a page does whose browser takes it for ours is no danger where it needs a key."""
+    server = start_server(**({} if keys else {"no_auth": True}))
+    mine, others = ((OWN_PAGES + REBOUND_PAGES, OTHER_PAGES) if keys else
+                    (OWN_PAGES, OTHER_PAGES + REBOUND_PAGES))
+    for origin, more in mine:
+        headers = {"Origin": origin.format(host=f"127.0.0.1:{server.port}"), **more}
+        connect(server, headers=headers).ask(input="Hi")
+    for origin, more in others:
+        assert refusal(connect, server, {"Origin": origin, **more})[0] == 403, (origin, more)
+
+
 def test_what_follows_the_handshake_at_once_is_heard(connect):
     early = WebSocket.frame(json.dumps({"type": "response.create", "model": "demo",
                                         "input": "early"}))

@@ -23,6 +23,8 @@ class Refused(Exception):
 
 
 class WebSocket:
+    """A header that is a list of values is a line for each; None leaves it out."""
+
     def __init__(self, server, headers=None, path="/v1/responses", version="HTTP/1.1", early=b"",
                  receive_buffer=None):
         self.contract = server.recorder.contract
@@ -38,7 +40,8 @@ class WebSocket:
         sent = {"Host": f"127.0.0.1:{server.port}", "Connection": "Upgrade",
                 "Upgrade": "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": key,
                 "Authorization": f"Bearer {server.settings['api_key']}", **(headers or {})}
-        lines = [f"{name}: {value}\r\n" for name, value in sent.items() if value is not None]
+        lines = [f"{name}: {value}\r\n" for name, values in sent.items() if values is not None
+                 for value in ([values] if isinstance(values, str) else values)]
         self.send_bytes(f"GET {path} {version}\r\n{''.join(lines)}\r\n".encode() + early)
         self.read_handshake(key)
         self.recorder.called.add("connectResponses")
