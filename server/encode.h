@@ -47,6 +47,8 @@ json_t *encode_usage(const char *usage);
 
 /* The response object; `output` (taken) is its list of output items, see encode_item(). */
 json_t *encode_response(const struct run_row *row, json_t *output);
+/* What it says in "error": {"code","message"} of a run that failed or took too long, else null. */
+json_t *encode_response_error(const struct run_row *row);
 /* The same run as a compaction, when that was all that was wanted. */
 json_t *encode_compaction(const struct run_row *row, json_t *output);
 /* An item as Responses shows it: {"id","type","status",...body}; types that have no status go

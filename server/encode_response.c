@@ -20,7 +20,7 @@ static const char *response_status(enum run_status status)
     }
 }
 
-static json_t *response_error(const struct run_row *row)
+json_t *encode_response_error(const struct run_row *row)
 {
     if (row->status != RUN_FAILED && row->status != RUN_EXPIRED)
         return json_null();
@@ -156,7 +156,7 @@ json_t *encode_response(const struct run_row *row, json_t *output)
     json_set_bool(object, "background", row->flags & RUN_BACKGROUND);
     field_set_time(object, "completed_at",
                    row->status == RUN_COMPLETED ? row->completed_at : 0);
-    json_set(object, "error", response_error(row));
+    json_set(object, "error", encode_response_error(row));
     json_set(object, "incomplete_details",
              encode_incomplete(incomplete ? row->incomplete : NULL, FACE_RESPONSES));
     set_response_config(object, config);

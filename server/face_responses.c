@@ -57,9 +57,55 @@ static bool is_first(const struct frames *frames)
     return frames->next == 0;
 }
 
-/* There is no event for cancelled or cancelling: a stream that is cut ends as one that failed,
- * with the status inside. A failure is told by response.failed alone: the SDKs' stream helpers
- * throw at an `error` event and would never see the response. */
+/* ---- How a failure is told ---- */
+
+/* clang-format off */
+static const struct failure {
+    const char *code;
+    const char *type; /* of the error envelope */
+    int http_status;
+} failures[] = {
+    {"server_error",        "server_error",          500},
+    {"rate_limit_exceeded", "requests",              429},
+    {"invalid_prompt",      "invalid_request_error", 400},
+};
+/* clang-format on */
+
+static const struct failure *failure_of(const json_t *error)
+{
+    const char *code = json_get_string(error, "code", "");
+
+    for (size_t i = 0; i < COUNT_OF(failures); i++) {
+        if (strcmp(failures[i].code, code) == 0)
+            return &failures[i];
+    }
+    return &failures[0];
+}
+
+/* The inside of the error envelope. */
+static json_t *failure_object(const json_t *error)
+{
+    const struct failure *failure = failure_of(error);
+
+    return json_build("{s:s, s:s, s:n, s:s}", "message",
+                      json_get_string(error, "message", "The server had to stop this."), "type",
+                      failure->type, "param", "code",
+                      json_get_string(error, "code", failure->code));
+}
+
+/* Flat as OpenAI writes it down, and nested as it sends it: clients read one or the other. */
+static void error_frame(const struct run *run, struct frames *frames)
+{
+    json_auto_t *error = encode_response_error(&run->row);
+    json_t *object = failure_object(error);
+
+    frame(frames, "error",
+          json_build("{s:O, s:O, s:n, s:o}", "code", json_object_get(object, "code"), "message",
+                     json_object_get(object, "message"), "param", "error", object));
+}
+
+/* There is no event for cancelled or cancelling: a stream that is cut ends as one that failed, with
+ * the status inside, and without an error, for nothing went wrong. */
 static void tell_status(const struct run *run, struct frames *frames)
 {
     if (is_first(frames))
@@ -76,7 +122,10 @@ static void tell_status(const struct run *run, struct frames *frames)
         response_frame(run, frames, "response.incomplete", run_output(run));
         return;
     case RUN_FAILED:
-    case RUN_EXPIRED: response_frame(run, frames, "response.failed", run_output(run)); return;
+    case RUN_EXPIRED:
+        error_frame(run, frames);
+        response_frame(run, frames, "response.failed", run_output(run));
+        return;
     case RUN_CANCELLED: response_frame(run, frames, "response.failed", json_array()); return;
     case RUN_CANCELLING:
     case RUN_REQUIRES_ACTION:
@@ -380,40 +429,29 @@ static json_t *window_output(const struct run *run)
     return output;
 }
 
-/* A compaction has no object that says that it failed: the answer is an error then. */
 static int responses_status(const struct run *run)
 {
-    json_auto_t *error = json_parse_own(run->row.error);
-    const char *code = json_get_string(error, "code", "");
+    json_auto_t *error = encode_response_error(&run->row);
 
     if (!is_window(run) || run->row.status == RUN_COMPLETED)
         return 200;
-    if (strcmp(code, "rate_limit_exceeded") == 0)
-        return 429;
-    return strcmp(code, "invalid_prompt") == 0 ? 400 : 500;
+    return failure_of(error)->http_status;
 }
 
-static json_t *error_envelope(const struct run *run, int status)
+/* A compaction has no object that says that it failed: the answer is an error then. */
+static json_t *window_object(const struct run *run)
 {
-    json_auto_t *error = json_parse_own(run->row.error);
-    const char *code = json_get_string(error, "code", "server_error");
+    json_auto_t *error = encode_response_error(&run->row);
 
-    return json_build("{s:{s:s, s:s, s:n, s:s}}", "error", "message",
-                      json_get_string(error, "message", "The server had to stop this."), "type",
-                      status == 500   ? "server_error"
-                      : status == 429 ? "requests"
-                                      : "invalid_request_error",
-                      "param", "code", code);
+    if (run->row.status == RUN_COMPLETED)
+        return encode_compaction(&run->row, window_output(run));
+    return json_build("{s:o}", "error", failure_object(error));
 }
 
 static json_t *responses_object(const struct run *run)
 {
-    int status = responses_status(run);
-
-    if (status != 200)
-        return error_envelope(run, status);
     if (is_window(run))
-        return encode_compaction(&run->row, window_output(run));
+        return window_object(run);
     return encode_response(&run->row, run_output(run));
 }
 

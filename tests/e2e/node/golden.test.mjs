@@ -1,5 +1,5 @@
-// The strictest client there is, over every golden case: responses.stream() never throws, and
-// what it has gathered from the events is what the last of them says.
+// The strictest client there is, over every golden case: responses.stream() throws where the response
+// has failed, and then only that, and what it has gathered from the events is what the last of them says.
 
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
@@ -32,11 +32,21 @@ for (const name of names) {
       await script(...rules);
       const stream = client.responses.stream({ model, ...request });
       let id, last;
-      for await (const event of stream) {
-        id ??= event.response.id;
-        last = event;
-        if (event.type === cancel) await client.responses.cancel(id);
+      const listen = async () => {
+        for await (const event of stream) {
+          id ??= event.response.id;
+          last = event;
+          if (event.type === cancel) await client.responses.cancel(id);
+        }
+      };
+      if (name.startsWith("failed")) {
+        const thrown = await listen().then(() => assert.fail("it did not throw"), (error) => error);
+        const { status, error } = await client.responses.retrieve(id);
+        assert.ok(thrown instanceof OpenAI.APIError, thrown);
+        assert.deepEqual([status, error.code, error.message], ["failed", thrown.code, thrown.error.message]);
+        return;
       }
+      await listen();
       const final = await stream.finalResponse();
       assert.match(last.type, /^response\.(completed|incomplete|failed)$/);
       assert.deepEqual(bare(final), bare(last.response));

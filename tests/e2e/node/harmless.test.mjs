@@ -81,9 +81,12 @@ function responses(client, ways) {
       await script(
         { match: { tool_results: true }, answer: { fault: { kind: "status", status: 400 } } },
         { answer: { tool_calls: [use("test_slow", 1, { text: "x" })] } });
-      const { events } = await ask({ tools: group("never"), background: true });
-      assert.equal(events.at(-1).type, "response.failed");
-      assert.equal(events.at(-1).response.runnel.error_phase, "llm_response");
+      await assert.rejects(ask({ tools: group("never"), background: true }), (error) => {
+        assert.ok(error instanceof client.constructor.APIError);
+        assert.equal(error.code, "invalid_prompt");
+        assert.equal(error.type, "invalid_request_error");
+        return true;
+      });
     });
   }
 }

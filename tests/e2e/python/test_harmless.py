@@ -3,6 +3,7 @@ stream and by its stream helpers; those of Node are in tests/e2e/node/harmless.t
 
 import json
 
+import openai
 import pytest
 
 from harness.tools import asks_for, call
@@ -72,8 +73,9 @@ def test_F108_F106_a_question_and_its_answer(lax, upstream, way):
 def test_F108_a_chain_that_fails(lax, upstream, way):
     upstream.script({"match": {"tool_results": True}, "answer": {"fault": {"kind": "status", "status": 400}}},
                     {"answer": {"tool_calls": [call("test_slow", 1, text="x")]}})
-    last = way(lax, input="go", tools=group("never"))[-1]
-    assert last.type == "response.failed" and last.response.runnel["error_phase"] == "llm_response"
+    with pytest.raises(openai.APIError) as raised:
+        way(lax, input="go", tools=group("never"))
+    assert raised.value.code == "invalid_prompt" and raised.value.type == "invalid_request_error"
 
 
 @pytest.fixture

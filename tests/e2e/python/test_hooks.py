@@ -4,7 +4,9 @@ import json
 
 import openai
 import pytest
+from openai.types.responses import Response
 
+from harness.recorder import parse_events
 from harness.server import eventually
 from harness.tools import call, then_says
 
@@ -129,11 +131,11 @@ def test_F62_the_phase_of_a_chain_that_failed(client, http, upstream, rounds, ph
     upstream.script({"times": 2 if rounds == 1 else 1,
                      "answer": {"tool_calls": [call("test_slow", 1, ms=0, text="fact")]}},
                     {"answer": REFUSED})
-    with client.responses.stream(model="demo", input="go", tools=[TEST], background=True,
-                                 extra_body={"runnel": {"rounds": {"max": rounds}}}) as stream:
-        events = list(stream)
-    assert events[-1].type == "response.failed"
-    failed = events[-1].response
+    *_, last = parse_events(http.post("/v1/responses", json={
+        "model": "demo", "input": "go", "tools": [TEST], "background": True, "stream": True,
+        "runnel": {"rounds": {"max": rounds}}}).text)[:-1]
+    assert last[0] == "response.failed"
+    failed = Response.model_validate(json.loads(last[1])["response"])
     assert failed.runnel["error_phase"] == phase and failed.runnel["stats"]["calls"] == 1
     assert client.responses.retrieve(failed.id).runnel == failed.runnel
     chain = http.get(f"/v1/runnel/responses/{failed.id}/chain").json()

@@ -197,7 +197,8 @@ def test_a_drain_has_an_end(start_server, upstream):
     connection, seen = open_stream(server)
     assert signal_and_wait(server, signal.SIGTERM) == 0
     answer = rest_of(connection, seen)
-    assert b"event: response.failed" in answer and b"event: response.completed" not in answer
+    assert answer.index(b"event: error") < answer.index(b"event: response.failed")
+    assert b"event: response.completed" not in answer
 
 
 def test_a_second_signal_stops_at_once(start_server, upstream):

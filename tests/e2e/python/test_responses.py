@@ -336,7 +336,7 @@ def test_a_broken_answer_fails_the_response(raw_stream, responses, upstream, fau
     upstream.answer(text="a b c", fault=fault)
     events = raw_stream({"input": "Hi"})
     types = collapsed(events)
-    assert types[:2] == STARTED and types[-1] == "response.failed"
+    assert types[:2] == STARTED and types[-2:] == ["error", "response.failed"]
     final = events[-1]["response"]
     assert final["status"] == "failed" and final["error"]["code"] == "server_error"
     assert final["error"]["message"]
@@ -345,6 +345,32 @@ def test_a_broken_answer_fails_the_response(raw_stream, responses, upstream, fau
     opened = [e["item"]["id"] for e in events if e["type"] == "response.output_item.added"]
     closed = [e["item"]["id"] for e in events if e["type"] == "response.output_item.done"]
     assert opened == closed
+
+
+@pytest.mark.parametrize("code, status", [("server_error", 500), ("rate_limit_exceeded", 429),
+                                          ("invalid_prompt", 400)])
+@pytest.mark.parametrize("how", ["create", "stream", "follow"])
+def test_the_sdk_raises_what_failed_a_streamed_response(responses, upstream, how, code, status):
+    """As with OpenAI's API: an error event comes before response.failed, at which SDKs raise."""
+    upstream.answer(fault={"kind": "status", "status": status})
+    seen = []
+    with pytest.raises(openai.APIError) as raised:
+        if how == "stream":
+            with responses.stream(model="demo", input="Hi") as stream:
+                seen += stream
+        else:
+            for event in responses.create(model="demo", input="Hi", stream=True, background=how == "follow"):
+                seen.append(event)
+                if how == "follow":
+                    break
+            for event in responses.retrieve(seen[0].response.id, stream=True):
+                seen.append(event)
+    kept = responses.retrieve(seen[0].response.id)
+    assert kept.status == "failed" and (kept.error.code, kept.error.message) == (code, raised.value.message)
+    assert raised.value.body == {
+        "message": kept.error.message, "param": None, "code": code,
+        "type": {500: "server_error", 429: "requests", 400: "invalid_request_error"}[status]}
+    assert not [event for event in seen if event.type in ("error", "response.failed")]
 
 
 def test_a_busy_model_is_asked_again(responses, upstream):

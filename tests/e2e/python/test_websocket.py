@@ -58,7 +58,9 @@ def test_a_failure_is_told_as_in_a_stream(connect, upstream):
     upstream.answer(fault={"kind": "status", "status": 400})
     ws = connect()
     ws.create(input="Hi")
-    assert ws.response()[-1]["type"] == "response.failed"
+    *_, error, failed = ws.response()
+    assert error["type"] == "error" and error["code"] == failed["response"]["error"]["code"]
+    assert failed["type"] == "response.failed"
     upstream.answer(text="Better.")
     assert text_of(ws.ask(input="Hi")) == "Better."
 

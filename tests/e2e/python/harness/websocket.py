@@ -154,8 +154,13 @@ class WebSocket:
         return events
 
     def response(self):
-        """The events of one response; an error is one, too."""
-        return self.until("error", *LAST)
+        """The events of one response. A request that is refused has one, an error without a number;
+        the error of a response that fails is numbered, and not the last."""
+        events = [self.next()]
+        while events[-1]["type"] not in LAST and not (
+                events[-1]["type"] == "error" and "sequence_number" not in events[-1]):
+            events.append(self.next())
+        return events
 
     def ask(self, **body):
         """The response in its last event, which must be a good one."""
