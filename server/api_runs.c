@@ -16,6 +16,7 @@
 #include "core/run/tool_set.h"
 #include "core/run/tool_settings.h"
 #include "core/store/assistants.h"
+#include "core/store/conversations.h"
 #include "core/store/runs.h"
 #include "core/store/threads.h"
 #include "core/tool/files_view.h"
@@ -106,9 +107,43 @@ static enum err_code check_model(const json_t *config, struct request *request, 
                        "The requested model '%s' does not exist.", model);
 }
 
+static int last_messages(const json_t *config)
+{
+    return (int)json_get_int(json_object_get(config, "truncation_strategy"), "last_messages",
+                             0);
+}
+
+/* Adds the tools that came with items of the thread, as far back as the run will see; the request brings
+ * `more` messages. */
+static enum err_code load_tools(struct request *request, const json_t *config,
+                                const char *thread_id, size_t more, struct tool_set *tools,
+                                struct err *err)
+{
+    struct server *server = request_server(request);
+    size_t last = (size_t)last_messages(config);
+    const struct load_span span = {.items = engine_context_limit(server->engine),
+                                   .messages = last ? last - more : 0};
+    struct item_row *items = NULL;
+    size_t count = 0;
+    int64_t position;
+    enum err_code rc;
+
+    if (last && last <= more)
+        return ERR_OK;
+    rc = store_conversation_context(server->store, request_project(request), thread_id, &span,
+                                    &items, &count, &position, err);
+    if (rc)
+        return rc;
+    tool_set_load_items(tools, items, count);
+    item_rows_free(items, count);
+    return ERR_OK;
+}
+
 /* A choice that no tool fits. Tools that nobody here executes yet are kept: the run that needs them
- * says so, and knows nothing of a choice among them. */
-static enum err_code check_choice(const json_t *config, struct err *err)
+ * says so, and knows nothing of a choice among them. The thread is read only for a choice that the request's
+ * own do not fit; NULL: it is new, and has none. */
+static enum err_code check_choice(struct request *request, const json_t *config,
+                                  const char *thread_id, size_t more, struct err *err)
 {
     const json_t *choice = json_object_get(config, "tool_choice");
     json_t *list = json_object_get(config, "tools");
@@ -120,6 +155,11 @@ static enum err_code check_choice(const json_t *config, struct err *err)
                                  json_object_get(config, TOOL_SETTINGS_KEY), NULL))
         return ERR_OK;
     rc = tool_choice_check(&tools, choice, err);
+    if (rc && thread_id) {
+        rc = load_tools(request, config, thread_id, more, &tools, err);
+        if (!rc)
+            rc = tool_choice_check(&tools, choice, err);
+    }
     tool_set_clear(&tools);
     return rc;
 }
@@ -222,17 +262,9 @@ static enum err_code check_config(struct request *request, const json_t *config,
     if (!rc)
         rc = check_model(config, request, err);
     if (!rc)
-        rc = check_choice(*ret_skilled ? *ret_skilled : config, err);
-    if (!rc)
         rc = runnel_channel_check(server->engine, request_project(request),
                                   json_object_get(config, "runnel"), err);
     return rc ? rc : engine_admit(server->engine, err);
-}
-
-static int last_messages(const json_t *config)
-{
-    return (int)json_get_int(json_object_get(config, "truncation_strategy"), "last_messages",
-                             0);
 }
 
 static enum err_code create(struct request *request, const struct thread_row *new_thread,
@@ -254,6 +286,9 @@ static enum err_code create(struct request *request, const struct thread_row *ne
         rc = read_config(request, new_thread, thread_id, &assistant, &config, err);
     if (!rc)
         rc = check_config(request, config, &skilled, err);
+    if (!rc)
+        rc = check_choice(request, skilled ? skilled : config, new_thread ? NULL : thread_id,
+                          count, err);
     if (rc)
         return rc;
 

@@ -142,6 +142,7 @@ static enum err_code load_conversation(const struct response_create *create,
                                        struct err *err)
 {
     struct server *server = create->server;
+    const struct load_span span = {.items = engine_context_limit(server->engine)};
     enum err_code rc = ERR_OK;
 
     if (has_answers(json_object_get(create->body, "input")))
@@ -149,8 +150,7 @@ static enum err_code load_conversation(const struct response_create *create,
             store_conversation_idle(server->store, load->run.project, load->run.thread_id, err);
     return rc ? rc
               : store_conversation_context(server->store, load->run.project,
-                                           load->run.thread_id,
-                                           engine_context_limit(server->engine), &load->items,
+                                           load->run.thread_id, &span, &load->items,
                                            &load->item_count, ret_position, err);
 }
 

@@ -109,11 +109,12 @@ static bool resolve_tools(struct run *run)
 
     if (tool_set_init(&run->tools, json_is_array(tools) ? tools : NULL,
                       json_object_get(run->config, "runnel"),
-                      json_object_get(run->config, TOOL_SETTINGS_KEY), &err) == ERR_OK &&
-        tool_set_check_permissions(&run->tools, permissions, &err) == ERR_OK) {
+                      json_object_get(run->config, TOOL_SETTINGS_KEY), &err) == ERR_OK) {
         tool_set_load_items(&run->tools, run->history, run->history_count);
-        run_open_servers(run);
-        return true;
+        if (tool_set_check_permissions(&run->tools, permissions, &err) == ERR_OK) {
+            run_open_servers(run);
+            return true;
+        }
     }
     run_fail(run, "server_error", err.text);
     return false;

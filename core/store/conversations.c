@@ -270,7 +270,7 @@ enum err_code store_conversation_idle(struct store *store, const char *project,
 /* The end is looked for first: what comes in between is found, and refused, when the response is
  * made. */
 enum err_code store_conversation_context(struct store *store, const char *project,
-                                         const char *thread_id, size_t limit,
+                                         const char *thread_id, const struct load_span *span,
                                          struct item_row **ret_items, size_t *ret_count,
                                          int64_t *ret_position, struct err *err)
 {
@@ -280,8 +280,7 @@ enum err_code store_conversation_context(struct store *store, const char *projec
     if (!rc)
         rc = find_end(db, project, thread_id, ret_position, err);
     if (!rc)
-        rc = load_thread_items(db, project, thread_id, &(struct load_span){.items = limit},
-                               ret_items, ret_count, err);
+        rc = load_thread_items(db, project, thread_id, span, ret_items, ret_count, err);
     return rc;
 }
 

@@ -58,10 +58,16 @@ enum err_code store_conversation_item_delete(struct store *store, const char *pr
 enum err_code store_conversation_idle(struct store *store, const char *project,
                                       const char *thread_id, struct err *err) MUST_CHECK;
 
-/* What a response that begins now may see: the newest `limit` items, hidden ones too, oldest
- * first. *ret_position is where the next one will lie. */
+/* How much of a conversation: its newest items. */
+struct load_span {
+    size_t items;
+    size_t messages; /* and none that is older than so many messages of a thread; 0: any */
+};
+
+/* What a response or run that begins now may see: the newest items, hidden ones too, oldest first.
+ * *ret_position is where the next one will lie. */
 enum err_code store_conversation_context(struct store *store, const char *project,
-                                         const char *thread_id, size_t limit,
+                                         const char *thread_id, const struct load_span *span,
                                          struct item_row **ret_items, size_t *ret_count,
                                          int64_t *ret_position, struct err *err) MUST_CHECK;
 

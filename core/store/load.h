@@ -1,6 +1,7 @@
 #ifndef RUNNEL_CORE_STORE_LOAD_H
 #define RUNNEL_CORE_STORE_LOAD_H
 
+#include "core/store/conversations.h"
 #include "core/store/db.h"
 #include "core/store/runs.h"
 
@@ -57,12 +58,6 @@ enum err_code thread_insert(struct db *db, const char *project, const struct thr
  * will lie at *ret_position. ERR_NOT_FOUND and ERR_CONFLICT as store_run_create(). */
 enum err_code thread_lock_idle(struct db *db, const char *project, const char *thread_id,
                                int64_t *ret_position, struct err *err) MUST_CHECK;
-
-/* How much of a conversation: its newest items. */
-struct load_span {
-    size_t items;
-    size_t messages; /* and none that is older than so many messages of a thread; 0: any */
-};
 
 /* Items, steps and calls of load->run, whose row is there already. */
 enum err_code load_rest(struct db *db, const struct load_span *span, struct run_load *load,

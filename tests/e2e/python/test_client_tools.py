@@ -220,6 +220,66 @@ def test_tools_may_come_with_the_input(client, upstream):
     assert kept[0].type == "additional_tools" and kept[0].tools[0].name == "send_mail"
 
 
+def send_mail(form):
+    return ({"type": "function", "name": "send_mail"} if form == "responses" else
+            {"type": "function", "function": {"name": "send_mail"}})
+
+
+@pytest.fixture
+def supplied(client):
+    """A conversation whose second item brings a tool, and its thread."""
+    made = client.conversations.create(items=[
+        {"role": "user", "content": "hello"},
+        {"type": "additional_tools", "role": "developer", "tools": [LATE]},
+        {"role": "user", "content": "go"}])
+    return made.id, made.id.replace("conv_", "thread_")
+
+
+@pytest.mark.parametrize("choice", [
+    send_mail("responses"), "required",
+    {"type": "allowed_tools", "mode": "auto", "tools": [send_mail("responses")]}])
+def test_a_choice_may_be_of_a_tool_that_came_with_the_conversation(client, upstream, supplied, choice):
+    asks(upstream, ("send_mail", {}))
+    made = client.responses.create(model="demo", conversation=supplied[0], input="now", tool_choice=choice)
+    assert [(item.type, item.name) for item in made.output] == [("function_call", "send_mail")]
+
+
+@pytest.mark.parametrize("choice", [send_mail("assistants"), "required"])
+def test_a_run_may_choose_a_tool_that_came_with_its_thread(client, upstream, supplied, choice):
+    assistant = client.beta.assistants.create(model="demo")
+    asks(upstream, ("send_mail", {}))
+    run = client.beta.threads.runs.create_and_poll(thread_id=supplied[1], assistant_id=assistant.id,
+                                                   tool_choice=choice)
+    assert run.status == "requires_action"
+    assert upstream.chats()[0]["tool_choice"] == choice
+    assert [c.function.name for c in run.required_action.submit_tool_outputs.tool_calls] == ["send_mail"]
+
+
+def test_a_run_may_not_choose_a_tool_that_its_truncation_leaves_out(client, supplied):
+    assistant = client.beta.assistants.create(model="demo")
+    for last, more in ((1, []), (2, [{"role": "user", "content": "now"}]),
+                       (1, [{"role": "user", "content": "now"}])):
+        with pytest.raises(openai.BadRequestError) as refused:
+            client.beta.threads.runs.create(
+                supplied[1], assistant_id=assistant.id, tool_choice=send_mail("assistants"),
+                additional_messages=more,
+                truncation_strategy={"type": "last_messages", "last_messages": last})
+        assert refused.value.body["message"] == "Tool choice 'send_mail' not found in 'tools' parameter."
+        assert refused.value.param == "tool_choice"
+    run = client.beta.threads.runs.create(
+        supplied[1], assistant_id=assistant.id, tool_choice=send_mail("assistants"),
+        truncation_strategy={"type": "last_messages", "last_messages": 2})
+    assert run.tool_choice.function.name == "send_mail"
+
+
+def test_a_permission_may_name_a_tool_that_came_with_items(client, upstream, supplied):
+    asks(upstream, ("send_mail", {}))
+    made = client.responses.create(
+        model="demo", conversation=supplied[0], input="now",
+        extra_body={"runnel": {"permissions": {"function/send_mail": {"execution": "auto"}}}})
+    assert (made.status, [item.type for item in made.output]) == ("completed", ["function_call"])
+
+
 # ---- Together ----
 
 @pytest.mark.threads

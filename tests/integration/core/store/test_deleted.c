@@ -106,8 +106,9 @@ static void expect_seen(const char *thread, const char *expected)
     int64_t position;
     size_t count = 0;
 
-    assert_int_equal(store_conversation_context(store, PROJECT, thread, CONTEXT, &items, &count,
-                                                &position, NULL),
+    assert_int_equal(store_conversation_context(store, PROJECT, thread,
+                                                &(struct load_span){.items = CONTEXT}, &items,
+                                                &count, &position, NULL),
                      ERR_OK);
     expect_items(items, count, expected);
 }
