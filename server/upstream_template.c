@@ -4,15 +4,24 @@
 
 #include "core/base/buf.h"
 #include "core/base/json.h"
+#include "core/base/json_pointer.h"
 #include "core/base/mem.h"
 
-#define SAMPLE_DEPTH 8
+#define SAMPLE_DEPTH \
+    8 /* from here on lists are empty, and of several schemas the last counts */
+#define SAMPLE_VALUES 1000 /* beyond, null */
 
 /* ---- samples: values that fit a schema ---- */
 
-static json_t *sample(const json_t *schema, int depth);
+struct sampling {
+    const json_t *root; /* of the schema, for $ref */
+    int depth;
+    int count;
+};
 
-static json_t *sample_object(const json_t *schema, int depth)
+static json_t *sample(struct sampling *sampling, const json_t *schema);
+
+static json_t *sample_object(struct sampling *sampling, const json_t *schema)
 {
     const json_t *properties = json_object_get(schema, "properties");
     const json_t *required = json_object_get(schema, "required");
@@ -28,7 +37,7 @@ static json_t *sample_object(const json_t *schema, int depth)
         json_array_foreach (required, i, name)
             wanted |= json_is_string(name) && !strcmp(json_string_value(name), key);
         if (wanted)
-            json_object_set_new(object, key, sample(property, depth + 1));
+            json_object_set_new(object, key, sample(sampling, property));
     }
     return object;
 }
@@ -51,11 +60,77 @@ static json_t *sample_number(const json_t *schema)
     return minimum ? json_incref(minimum) : json_integer(1);
 }
 
-static json_t *sample(const json_t *schema, int depth)
+static json_t *sample_text(const json_t *schema)
+{
+    static const struct {
+        const char *format;
+        const char *text;
+    } samples[] = {
+        {"date-time", "2026-01-31T12:00:00Z"},
+        {"date", "2026-01-31"},
+        {"time", "12:00:00Z"},
+        {"duration", "PT1H"},
+        {"email", "someone@example.com"},
+        {"hostname", "example.com"},
+        {"ipv4", "192.0.2.1"},
+        {"ipv6", "2001:db8::1"},
+        {"uri", "https://example.com/"},
+        {"uuid", "123e4567-e89b-42d3-a456-426614174000"},
+    };
+    const char *format = json_get_string(schema, "format", "");
+
+    for (size_t i = 0; i < COUNT_OF(samples); i++)
+        if (!strcmp(format, samples[i].format))
+            return json_string(samples[i].text);
+    return json_string("example");
+}
+
+static json_t *sample_array(struct sampling *sampling, const json_t *schema)
+{
+    if (sampling->depth > SAMPLE_DEPTH && json_get_int(schema, "minItems", 0) == 0)
+        return json_array();
+    return json_build("[o]", sample(sampling, json_object_get(schema, "items")));
+}
+
+/* What stands for the schema: where $ref leads, or one of several; of those that lead back to themselves
+ * the last is where they end. NULL: it stands for itself. */
+static const json_t *stand_in(const struct sampling *sampling, const json_t *schema)
 {
     static const char *const alternatives[] = {"anyOf", "oneOf", "allOf"};
+    const char *ref = json_get_string(schema, "$ref", NULL);
+
+    if (ref)
+        return json_find_ref(sampling->root, ref);
+    for (size_t i = 0; i < COUNT_OF(alternatives); i++) {
+        const json_t *list = json_object_get(schema, alternatives[i]);
+        size_t count = json_array_size(list);
+
+        if (count)
+            return json_array_get(list, sampling->depth > SAMPLE_DEPTH ? count - 1 : 0);
+    }
+    return NULL;
+}
+
+static json_t *sample_of_type(struct sampling *sampling, const json_t *schema)
+{
     const char *type = schema_type(schema);
+
+    if (!strcmp(type, "object"))
+        return sample_object(sampling, schema);
+    if (!strcmp(type, "array"))
+        return sample_array(sampling, schema);
+    if (!strcmp(type, "integer") || !strcmp(type, "number"))
+        return sample_number(schema);
+    if (!strcmp(type, "boolean"))
+        return json_true();
+    return !strcmp(type, "null") ? json_null() : sample_text(schema);
+}
+
+static json_t *sample(struct sampling *sampling, const json_t *schema)
+{
+    const json_t *other = stand_in(sampling, schema);
     json_t *given = json_object_get(schema, "const");
+    json_t *made;
 
     if (!given)
         given = json_object_get(schema, "default");
@@ -63,27 +138,18 @@ static json_t *sample(const json_t *schema, int depth)
         given = json_array_get(json_object_get(schema, "enum"), 0);
     if (given)
         return json_incref(given);
-    if (depth > SAMPLE_DEPTH)
+    if (sampling->depth > 2 * SAMPLE_DEPTH || sampling->count++ >= SAMPLE_VALUES)
         return json_null();
-    for (size_t i = 0; i < COUNT_OF(alternatives); i++)
-        if (json_object_get(schema, alternatives[i]))
-            return sample(json_array_get(json_object_get(schema, alternatives[i]), 0),
-                          depth + 1);
-
-    if (!strcmp(type, "object"))
-        return sample_object(schema, depth);
-    if (!strcmp(type, "array"))
-        return json_build("[o]", sample(json_object_get(schema, "items"), depth + 1));
-    if (!strcmp(type, "integer") || !strcmp(type, "number"))
-        return sample_number(schema);
-    if (!strcmp(type, "boolean"))
-        return json_true();
-    return !strcmp(type, "null") ? json_null() : json_string("example");
+    sampling->depth++;
+    made = other ? sample(sampling, other) : sample_of_type(sampling, schema);
+    sampling->depth--;
+    return made;
 }
 
 static void add_sample(struct buf *buf, const json_t *schema)
 {
-    json_auto_t *value = json_is_object(schema) ? sample(schema, 0) : json_object();
+    struct sampling sampling = {.root = schema};
+    json_auto_t *value = json_is_object(schema) ? sample(&sampling, schema) : json_object();
 
     json_add_text(buf, value);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/json.h"
+#include "core/base/json_pointer.h"
 #include "core/base/mem.h"
 #include "core/base/regex.h"
 #include "core/base/utf8.h"
@@ -228,7 +229,7 @@ static bool check_condition(struct check *check, const json_t *schema, const jso
 
 static bool check_ref(struct check *check, const char *ref, const json_t *value)
 {
-    const json_t *schema = schema_find_ref(check->root, ref);
+    const json_t *schema = json_find_ref(check->root, ref);
 
     if (!schema)
         return fail(check, "cannot be checked: the schema refers to %.100s, which is not in it",

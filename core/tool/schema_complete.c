@@ -4,6 +4,7 @@
 
 #include "core/base/compiler.h"
 #include "core/base/json.h"
+#include "core/base/json_pointer.h"
 #include "core/tool/schema_internal.h"
 
 struct completion {
@@ -90,7 +91,7 @@ static void complete(struct completion *completion, const json_t *schema, json_t
         return;
     completion->depth++;
     if (ref)
-        complete(completion, schema_find_ref(completion->root, ref), value);
+        complete(completion, json_find_ref(completion->root, ref), value);
     for (size_t i = 0; i < json_array_size(all); i++)
         complete(completion, json_array_get(all, i), value);
     if (json_is_object(value))

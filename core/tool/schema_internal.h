@@ -8,8 +8,7 @@
 #include "core/tool/schema.h"
 
 /*
- * schema_internal.h -- what checking and filling in have in common: how long they may go on, and what
- * $ref means.
+ * schema_internal.h -- what checking and filling in have in common: how long they may go on.
  */
 
 /* Schemas between two looks at the clock. */
@@ -41,8 +40,5 @@ static inline void schema_watch_stop(const struct schema_watch *watch)
     if (watch->budget)
         watch->budget->left_ns = schema_time_left(watch);
 }
-
-/* What `ref`, "#" or "#/a/pointer", points to in the document `root`; NULL for nothing. */
-const json_t *schema_find_ref(const json_t *root, const char *ref);
 
 #endif

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 #include <string.h>
 
+#include "core/base/buf.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "server/upstream_prompt.h"
@@ -166,12 +167,85 @@ static void input_items_are_matched_as_messages(void **state)
     assert_true(json_get_int(json_object_get(whole, "usage"), "input_tokens", 0) > 0);
 }
 
+/* What the model says for a schema of the answer. */
+static char *sample_of(const char *schema)
+{
+    AUTO_FREE char *body = mem_printf("{\"model\":\"m\",\"input\":\"x\",\"text\":{\"format\":{"
+                                      "\"type\":\"json_schema\",\"schema\":%s}}}",
+                                      schema);
+    enum reply_part end;
+    AUTO_FREE char *all = answer("rules: [{answer: {text: '{{sample_json}}'}}]", body, &end);
+    json_auto_t *whole = json_parse_own(all);
+    const json_t *item = json_array_get(json_object_get(whole, "output"), 0);
+
+    return mem_strdup(
+        json_get_string(json_array_get(json_object_get(item, "content"), 0), "text", ""));
+}
+
+static void assert_sample(const char *schema, const char *expected)
+{
+    AUTO_FREE char *got = sample_of(schema);
+
+    assert_string_equal(got, expected);
+}
+
+static void samples_follow_references(void **state)
+{
+    (void)state;
+    assert_sample(
+        "{\"$defs\":{\"Step\":{\"type\":\"object\",\"properties\":{\"output\":{\"type\":"
+        "\"string\"}},\"required\":[\"output\"]}},\"type\":\"object\",\"properties\":{"
+        "\"steps\":{\"type\":\"array\",\"items\":{\"$ref\":\"#/$defs/Step\"}},\"at\":{"
+        "\"type\":\"string\",\"format\":\"date\"}},\"required\":[\"steps\",\"at\"]}",
+        "{\"steps\":[{\"output\":\"example\"}],\"at\":\"2026-01-31\"}");
+}
+
+#define NODE(children)                                                                       \
+    "{\"type\":\"object\",\"properties\":{\"n\":{\"type\":\"null\"},\"next\":" children "}," \
+    "\"required\":[\"next\"]}"
+
+static void samples_of_what_contains_itself_come_to_an_end(void **state)
+{
+    (void)state;
+    assert_sample(NODE("{\"type\":\"array\",\"items\":{\"$ref\":\"#\"}}"),
+                  "{\"next\":[{\"next\":[{\"next\":[{\"next\":[]}]}]}]}");
+    assert_sample(NODE("{\"anyOf\":[{\"$ref\":\"#\"},{\"type\":\"null\"}]}"),
+                  "{\"next\":{\"next\":{\"next\":{\"next\":null}}}}");
+    assert_sample("{\"$ref\":\"#\"}", "null");
+}
+
+static void samples_are_of_some_size_at_most(void **state)
+{
+    AUTO_BUF schema = {0};
+
+    (void)state;
+    buf_add_text(&schema, "{\"type\":\"object\",\"properties\":{\"p\":{\"type\":\"null\"}");
+    for (int i = 0; i < 40; i++) {
+        buf_add_text(&schema, ",\"");
+        buf_add_int(&schema, i);
+        buf_add_text(&schema, "\":{\"$ref\":\"#\"}");
+    }
+    buf_add_text(&schema, "},\"required\":[\"p\"");
+    for (int i = 0; i < 40; i++) {
+        buf_add_text(&schema, ",\"");
+        buf_add_int(&schema, i);
+        buf_add_char(&schema, '"');
+    }
+    buf_add_text(&schema, "]}");
+    AUTO_FREE char *got = sample_of(schema.data);
+
+    assert_in_range(strlen(got), 1000, 1000 * 40 * 16);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kind_of_answer_has_its_events),
         cmocka_unit_test(a_custom_tool_is_called_with_its_text),
         cmocka_unit_test(input_items_are_matched_as_messages),
+        cmocka_unit_test(samples_follow_references),
+        cmocka_unit_test(samples_of_what_contains_itself_come_to_an_end),
+        cmocka_unit_test(samples_are_of_some_size_at_most),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,9 @@
+#include "core/base/json_pointer.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/mem.h"
-#include "core/tool/schema_internal.h"
 
 static int hex_digit(char c)
 {
@@ -48,7 +49,7 @@ static const json_t *member_of(const json_t *parent, const char *name)
                : NULL;
 }
 
-const json_t *schema_find_ref(const json_t *root, const char *ref)
+const json_t *json_find_ref(const json_t *root, const char *ref)
 {
     const json_t *found = root;
 
