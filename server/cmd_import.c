@@ -424,7 +424,7 @@ static enum err_code with_store(const struct config *config, struct importing *i
                                 const char *project, struct err *err)
 {
     struct database database = {0};
-    enum err_code rc = database_start(config, &database, err);
+    enum err_code rc = database_start(config, -1, &database, err);
 
     if (!rc)
         rc = database_open(&database, config, "import", err);

@@ -99,7 +99,7 @@ static enum err_code with_store(const struct config *config, const struct verb *
                                 struct keys_call *call, struct err *err)
 {
     struct database database = {0};
-    enum err_code rc = database_start(config, &database, err);
+    enum err_code rc = database_start(config, -1, &database, err);
 
     if (!rc)
         rc = database_open(&database, config, "keys", err);

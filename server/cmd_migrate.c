@@ -15,7 +15,7 @@ int cmd_migrate(int argc, char **argv)
 
     if (config_read(argc - 1, argv + 1, &config, &err))
         return command_failed(EXIT_USAGE, &err);
-    rc = database_start(config, &database, &err);
+    rc = database_start(config, -1, &database, &err);
     if (!rc)
         rc = store_migrate(database.direct_url, &err);
     database_close(&database);

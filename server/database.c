@@ -4,14 +4,14 @@
 
 #include "core/store/embedded.h"
 
-enum err_code database_start(const struct config *config, struct database *ret_database,
-                             struct err *err)
+enum err_code database_start(const struct config *config, int stop_fd,
+                             struct database *ret_database, struct err *err)
 {
     enum err_code rc;
 
     *ret_database = (struct database){0};
     if (strcmp(config->database_url, "embedded") == 0) {
-        rc = embedded_open(config->data_dir, &ret_database->embedded, err);
+        rc = embedded_open(config->data_dir, stop_fd, &ret_database->embedded, err);
         if (rc)
             return rc;
         ret_database->url = embedded_url(ret_database->embedded);
@@ -23,9 +23,9 @@ enum err_code database_start(const struct config *config, struct database *ret_d
     return ERR_OK;
 }
 
-enum err_code database_revive(struct database *database, struct err *err)
+enum err_code database_revive(struct database *database, int stop_fd, struct err *err)
 {
-    return database->embedded ? embedded_revive(database->embedded, err) : ERR_OK;
+    return database->embedded ? embedded_revive(database->embedded, stop_fd, err) : ERR_OK;
 }
 
 enum err_code database_open(struct database *database, const struct config *config,

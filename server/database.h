@@ -18,9 +18,10 @@ struct database {
     struct store *store; /* NULL until database_open() */
 };
 
-/* Finds the database; an embedded cluster is started if it does not run. */
-enum err_code database_start(const struct config *config, struct database *ret_database,
-                             struct err *err) MUST_CHECK;
+/* Finds the database; an embedded cluster is started if it does not run, see embedded_open(), also for
+ * stop_fd. */
+enum err_code database_start(const struct config *config, int stop_fd,
+                             struct database *ret_database, struct err *err) MUST_CHECK;
 
 /* Applies migrations and opens the store. */
 enum err_code database_open(struct database *database, const struct config *config,
@@ -28,7 +29,8 @@ enum err_code database_open(struct database *database, const struct config *conf
 
 /* An embedded cluster that has ended is started again, see embedded_revive(); others look after
  * themselves. */
-enum err_code database_revive(struct database *database, struct err *err) MUST_CHECK;
+enum err_code database_revive(struct database *database, int stop_fd,
+                              struct err *err) MUST_CHECK;
 
 /* Closes what was opened; also of a zeroed one. */
 void database_close(struct database *database);

@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "core/base/clock.h"
 #include "core/base/compiler.h"
@@ -51,6 +53,7 @@ struct keeper {
     const struct run_load *pending; /* claimed, on their way to the engine */
     size_t pending_count;
 
+    int stop_fd; /* an eventfd: ends the wait for a private database */
     struct lock lock;
     pthread_cond_t changed;
     bool stopping;           /* guarded by lock */
@@ -348,10 +351,12 @@ static void maintain_events(struct keeper *keeper)
 static void revive_database(struct keeper *keeper)
 {
     struct err err;
+    enum err_code rc;
 
     if (clock_mono_ns() < keeper->revive_ns)
         return;
-    if (!database_revive(keeper->database, &err))
+    rc = database_revive(keeper->database, keeper->stop_fd, &err);
+    if (!rc || rc == ERR_CANCELLED)
         return;
     complain("the private database was not started again", &err);
     keeper->revive_ns = clock_mono_ns() + REVIVE_NS;
@@ -499,7 +504,10 @@ enum err_code keeper_start(struct server *server, struct database *database,
      * meanwhile: today's is made before the first run. */
     maintain_events(keeper);
     store_thread_end(server->store);
-    if (pthread_create(&keeper->thread, NULL, run_keeper, keeper) != 0) {
+    keeper->stop_fd = eventfd(0, EFD_CLOEXEC);
+    if (keeper->stop_fd < 0 || pthread_create(&keeper->thread, NULL, run_keeper, keeper) != 0) {
+        if (keeper->stop_fd >= 0)
+            close(keeper->stop_fd);
         free(keeper);
         return err_set(err, ERR_INTERNAL, "cannot start the keeper's thread");
     }
@@ -521,7 +529,9 @@ void keeper_stop(struct keeper *keeper)
     keeper->stopping = true;
     pthread_cond_broadcast(&keeper->changed);
     lock_release(&keeper->lock);
+    (void)eventfd_write(keeper->stop_fd, 1);
     pthread_join(keeper->thread, NULL);
+    close(keeper->stop_fd);
     pthread_cond_destroy(&keeper->changed);
     lock_destroy(&keeper->lock);
     free(keeper);

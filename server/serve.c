@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "core/base/clock.h"
@@ -69,6 +70,35 @@ struct serving {
 };
 
 typedef enum err_code step_fn(struct serving *serving, struct err *err);
+
+/* ---- Signals ---- */
+
+static void ending_signals(sigset_t *ret_set)
+{
+    sigemptyset(ret_set);
+    sigaddset(ret_set, SIGTERM);
+    sigaddset(ret_set, SIGINT);
+}
+
+/* Before the first thread, so that none of them is ever interrupted. */
+static void block_signals(void)
+{
+    struct sigaction ignore = {.sa_handler = SIG_IGN};
+    sigset_t set;
+
+    ending_signals(&set);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    (void)sigaction(SIGPIPE, &ignore, NULL);
+}
+
+static bool is_told_to_end(void)
+{
+    sigset_t pending;
+
+    sigemptyset(&pending);
+    (void)sigpending(&pending);
+    return sigismember(&pending, SIGTERM) == 1 || sigismember(&pending, SIGINT) == 1;
+}
 
 /* ---- Up ---- */
 
@@ -131,13 +161,31 @@ static enum err_code share_key(struct serving *serving, struct err *err)
                                serving->server.seal.key, err);
 }
 
+/* A private one that has crashed may replay its log for minutes; a signal ends the wait for it. */
+static enum err_code find_database(struct serving *serving, struct err *err)
+{
+    enum err_code rc;
+    sigset_t set;
+    int stop_fd;
+
+    ending_signals(&set);
+    stop_fd = signalfd(-1, &set, SFD_CLOEXEC);
+    if (stop_fd < 0)
+        return err_set(err, ERR_INTERNAL, "cannot wait for signals: %s", strerror(errno));
+    rc = database_start(serving->config, stop_fd, &serving->database, err);
+    close(stop_fd);
+    return rc;
+}
+
 static enum err_code start_database(struct serving *serving, struct err *err)
 {
-    enum err_code rc = database_start(serving->config, &serving->database, err);
+    enum err_code rc = find_database(serving, err);
 
     if (!rc)
         rc = database_open(&serving->database, serving->config, serving->node_id, err);
     serving->server.store = serving->database.store;
+    if (!rc && is_told_to_end())
+        rc = err_set(err, ERR_CANCELLED, "it was told to end before it was ready");
     return rc ? rc : share_key(serving, err);
 }
 
@@ -374,25 +422,7 @@ static void go_down(struct serving *serving)
         close(serving->lock_fd);
 }
 
-/* ---- Signals ---- */
-
-static void ending_signals(sigset_t *ret_set)
-{
-    sigemptyset(ret_set);
-    sigaddset(ret_set, SIGTERM);
-    sigaddset(ret_set, SIGINT);
-}
-
-/* Before the first thread, so that none of them is ever interrupted. */
-static void block_signals(void)
-{
-    struct sigaction ignore = {.sa_handler = SIG_IGN};
-    sigset_t set;
-
-    ending_signals(&set);
-    pthread_sigmask(SIG_BLOCK, &set, NULL);
-    (void)sigaction(SIGPIPE, &ignore, NULL);
-}
+/* ---- Signals, once it is up ---- */
 
 static void await_signal(void)
 {
@@ -460,7 +490,7 @@ static int serve(struct serving *serving)
         drain(serving);
     }
     go_down(serving);
-    if (!rc)
+    if (!rc || rc == ERR_CANCELLED)
         return EXIT_DONE;
     return command_failed(
         rc == ERR_CONFLICT && serving->lock_fd < 0 ? EXIT_DATA_DIR : EXIT_CANNOT, &err);

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/pidfd.h>
@@ -11,8 +10,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include "core/base/clock.h"
 
 /* ---- In the child: only what is safe between fork and exec ---- */
 
@@ -87,52 +84,46 @@ enum err_code child_start(const struct child_plan *plan, struct child *ret_child
     return ERR_OK;
 }
 
-static int ms_left(uint64_t deadline_ns)
+int child_reap(pid_t pid)
 {
-    uint64_t now = clock_mono_ns();
-
-    return now >= deadline_ns ? 0 : (int)((deadline_ns - now + NS_PER_MS - 1) / NS_PER_MS);
-}
-
-bool pidfd_wait(int pidfd, uint64_t deadline_ns)
-{
-    struct pollfd watched = {.fd = pidfd, .events = POLLIN};
-    int ready;
-
-    do {
-        ready = poll(&watched, 1, ms_left(deadline_ns));
-    } while (ready < 0 && errno == EINTR);
-    return ready > 0;
-}
-
-enum err_code child_wait(struct child *child, uint64_t deadline_ns, int *ret_status,
-                         struct err *err)
-{
-    bool ended = pidfd_wait(child->pidfd, deadline_ns);
     int status = 0;
 
-    if (!ended)
-        kill(child->pid, SIGKILL);
-    while (waitpid(child->pid, &status, 0) < 0 && errno == EINTR)
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
-    close(child->pidfd);
-    child->pidfd = -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* Its session is its own, once it has come so far. */
+static void kill_all(const struct child *child)
+{
+    kill(-child->pid, SIGKILL);
+    kill(child->pid, SIGKILL);
+}
+
+static enum err_code wait_for_end(struct child *child, const struct patience *patience,
+                                  int *ret_status, struct err *err)
+{
+    bool ended = patience_wait(patience, &child->pidfd, 1);
+    int status;
+
     if (!ended)
-        return err_set(err, ERR_TIMEOUT, "a program did not end in time");
-    *ret_status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+        kill_all(child);
+    status = child_reap(child->pid);
+    close(child->pidfd);
+    if (!ended)
+        return patience_lost(patience, "a program of PostgreSQL's", err);
+    *ret_status = status;
     return ERR_OK;
 }
 
-/* Reads to the end, or to the deadline; what does not fit is thrown away. */
-static void read_output(int fd, uint64_t deadline_ns, char *ret_output, size_t size)
+/* Reads to the end, or as long as there is patience; what does not fit is thrown away. */
+static void read_output(int fd, const struct patience *patience, char *ret_output, size_t size)
 {
-    struct pollfd watched = {.fd = fd, .events = POLLIN};
     size_t length = 0;
     char chunk[512];
     ssize_t count;
 
-    while (poll(&watched, 1, ms_left(deadline_ns)) > 0 &&
-           (count = read(fd, chunk, sizeof(chunk))) > 0) {
+    while (patience_wait(patience, &fd, 1) && (count = read(fd, chunk, sizeof(chunk))) > 0) {
         size_t room = size - 1 - length;
         size_t kept = (size_t)count < room ? (size_t)count : room;
 
@@ -150,8 +141,9 @@ static bool fill_input(int pipe_fd, const char *input)
     return write(pipe_fd, input ? input : "", length) == (ssize_t)length;
 }
 
-enum err_code child_run(const struct child_plan *plan, const char *input, uint64_t deadline_ns,
-                        char *ret_output, size_t size, int *ret_status, struct err *err)
+enum err_code child_run(const struct child_plan *plan, const char *input,
+                        const struct patience *patience, char *ret_output, size_t size,
+                        int *ret_status, struct err *err)
 {
     struct child_plan piped = *plan;
     struct child child;
@@ -173,8 +165,8 @@ enum err_code child_run(const struct child_plan *plan, const char *input, uint64
     close(in[1]);
     close(out[1]);
     if (!rc) {
-        read_output(out[0], deadline_ns, ret_output, size);
-        rc = child_wait(&child, deadline_ns, ret_status, err);
+        read_output(out[0], patience, ret_output, size);
+        rc = wait_for_end(&child, patience, ret_status, err);
     }
     close(out[0]);
     return rc;

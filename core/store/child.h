@@ -3,13 +3,13 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 #include "core/base/err.h"
+#include "core/store/patience.h"
 
 /*
- * child.h -- running PostgreSQL's programs, as another user if need be, under a deadline.
+ * child.h -- running PostgreSQL's programs, as another user if need be, with limited patience.
  *
  * A child gets its own session, so that Ctrl-C in the terminal is ours to handle, and none of
  * our descriptors but those named here. Its end is waited for on a pidfd, never by polling.
@@ -40,18 +40,14 @@ struct child {
 enum err_code child_start(const struct child_plan *plan, struct child *ret_child,
                           struct err *err) MUST_CHECK;
 
-/* Waits for its end and reaps it; *ret_status is its exit status, 128 + n after signal n. When the
- * deadline passes it is killed, and the result is ERR_TIMEOUT. */
-enum err_code child_wait(struct child *child, uint64_t deadline_ns, int *ret_status,
-                         struct err *err) MUST_CHECK;
-
 /* Runs a plan to its end, feeding `input` (or NULL); its output, cut to size - 1 bytes and ended
- * by NUL, goes to ret_output. */
-enum err_code child_run(const struct child_plan *plan, const char *input, uint64_t deadline_ns,
-                        char *ret_output, size_t size, int *ret_status,
-                        struct err *err) MUST_CHECK;
+ * by NUL, goes to ret_output. *ret_status is its exit status, 128 + n after signal n. When
+ * patience ends first it is killed, with what it has started: ERR_TIMEOUT, or ERR_CANCELLED. */
+enum err_code child_run(const struct child_plan *plan, const char *input,
+                        const struct patience *patience, char *ret_output, size_t size,
+                        int *ret_status, struct err *err) MUST_CHECK;
 
-/* True once the process of that pidfd has ended; false when the deadline has passed. */
-bool pidfd_wait(int pidfd, uint64_t deadline_ns);
+/* Reaps one that has ended, and gives its exit status as above. */
+int child_reap(pid_t pid);
 
 #endif

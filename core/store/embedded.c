@@ -14,17 +14,12 @@
 #include <unistd.h>
 
 #include "core/base/buf.h"
-#include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
 #include "core/store/child.h"
+#include "core/store/patience.h"
 #include "core/store/postmaster.h"
-
-/* A socket's path has room for 107 bytes; the name in the directory takes 16 of them. */
-#define SOCKET_DIR_LIMIT 90
-
-/* Where the socket lies when data_dir is too long. */
-#define SHORT_HEAD "/tmp/runnel-"
+#include "core/store/socket_dir.h"
 
 #define CREATE_SECONDS  120
 #define START_SECONDS   120 /* replaying the log after a crash may take its time */
@@ -34,16 +29,16 @@
 struct embedded {
     char data_dir[PATH_MAX]; /* absolute */
     char cluster[PATH_MAX];
-    char socket_dir[PATH_MAX];
+    char socket_dir[PATH_MAX]; /* "" until we know */
     char bin[PATH_MAX];
     char log[PATH_MAX];
     bool switch_user;
-    uid_t uid;
+    uid_t uid; /* who runs it */
     gid_t gid;
     char user[64];
 
     struct postmaster postmaster;
-    int users; /* the shared lock of all who have the cluster open */
+    int users; /* the shared lock of all who have the cluster open; -1 */
     char *url;
 };
 
@@ -73,18 +68,6 @@ static enum err_code make_data_dir(const char *data_dir, char ret_absolute[PATH_
     }
     if ((mkdir(path, mode) != 0 && errno != EEXIST) || !realpath(path, ret_absolute))
         return err_set(err, ERR_INVALID, "cannot make data_dir %s: %s", data_dir,
-                       strerror(errno));
-    return ERR_OK;
-}
-
-/* A directory that only the database's user may use. */
-static enum err_code make_private_dir(const struct embedded *embedded, const char *path,
-                                      struct err *err)
-{
-    if (mkdir(path, 0700) != 0 && errno != EEXIST)
-        return err_set(err, ERR_STORE, "cannot make %s: %s", path, strerror(errno));
-    if (embedded->switch_user && chown(path, embedded->uid, embedded->gid) != 0)
-        return err_set(err, ERR_STORE, "cannot give %s to user %s: %s", path, embedded->user,
                        strerror(errno));
     return ERR_OK;
 }
@@ -139,10 +122,10 @@ static bool ask_pg_config(char ret_bin[PATH_MAX])
 {
     const char *const argv[] = {"/usr/bin/env", "pg_config", "--bindir", NULL};
     struct child_plan plan = {.argv = argv, .directory = "/", .input = -1, .output = -1};
-    uint64_t deadline = clock_mono_ns() + PROGRAM_SECONDS * NS_PER_SECOND;
+    const struct patience patience = patience_of(-1, PROGRAM_SECONDS);
     int status;
 
-    if (child_run(&plan, NULL, deadline, ret_bin, PATH_MAX, &status, NULL) || status != 0)
+    if (child_run(&plan, NULL, &patience, ret_bin, PATH_MAX, &status, NULL) || status != 0)
         return false;
     ret_bin[strcspn(ret_bin, "\n")] = '\0';
     return has_server(ret_bin);
@@ -199,7 +182,9 @@ static enum err_code choose_user(struct embedded *embedded, struct err *err)
     struct passwd *entry;
     struct stat info;
 
-    if (geteuid() != 0)
+    embedded->uid = geteuid();
+    embedded->gid = getegid();
+    if (embedded->uid != 0)
         return ERR_OK;
     if (stat(embedded->cluster, &info) == 0 && info.st_uid != 0) {
         take_user(embedded, info.st_uid, info.st_gid);
@@ -262,15 +247,15 @@ static const char *telling_line(char *output)
 }
 
 static enum err_code run_program(const struct embedded *embedded, const char *const *argv,
-                                 const char *input, struct err *err)
+                                 const char *input, int stop_fd, struct err *err)
 {
+    const struct patience patience = patience_of(stop_fd, CREATE_SECONDS);
     struct child_plan plan = plan_program(embedded, argv);
-    uint64_t deadline = clock_mono_ns() + CREATE_SECONDS * NS_PER_SECOND;
     char output[4096];
     enum err_code rc;
     int status;
 
-    rc = child_run(&plan, input, deadline, output, sizeof(output), &status, err);
+    rc = child_run(&plan, input, &patience, output, sizeof(output), &status, err);
     if (rc)
         return rc;
     rc = check_child_status(embedded, status, err);
@@ -284,7 +269,7 @@ static enum err_code run_program(const struct embedded *embedded, const char *co
 /* ---- Making the cluster ---- */
 
 static enum err_code run_initdb(const struct embedded *embedded, const char *directory,
-                                struct err *err)
+                                int stop_fd, struct err *err)
 {
     char initdb[PATH_MAX];
     /* Small segments of the WAL: a new one is written full of zeros while every commit waits for it.
@@ -309,12 +294,12 @@ static enum err_code run_initdb(const struct embedded *embedded, const char *dir
     rc = join_path(initdb, embedded->bin, "initdb", err);
     if (rc)
         return rc;
-    return run_program(embedded, argv, NULL, err);
+    return run_program(embedded, argv, NULL, stop_fd, err);
 }
 
 /* Without starting a server, so that a cluster under its final name always has the database. */
 static enum err_code create_database(const struct embedded *embedded, const char *directory,
-                                     struct err *err)
+                                     int stop_fd, struct err *err)
 {
     char postgres[PATH_MAX];
     const char *const argv[] = {postgres, "--single", "-D", directory, "postgres", NULL};
@@ -323,11 +308,11 @@ static enum err_code create_database(const struct embedded *embedded, const char
     rc = join_path(postgres, embedded->bin, "postgres", err);
     if (rc)
         return rc;
-    return run_program(embedded, argv, "CREATE DATABASE runnel\n", err);
+    return run_program(embedded, argv, "CREATE DATABASE runnel\n", stop_fd, err);
 }
 
 /* Made under another name and moved into place: what a crash left half done is made again. */
-static enum err_code make_cluster(const struct embedded *embedded, struct err *err)
+static enum err_code make_cluster(const struct embedded *embedded, int stop_fd, struct err *err)
 {
     char fresh[PATH_MAX];
     enum err_code rc;
@@ -337,12 +322,12 @@ static enum err_code make_cluster(const struct embedded *embedded, struct err *e
         return rc;
     log_info("making a private database in %s", embedded->cluster);
     remove_tree(fresh);
-    rc = make_private_dir(embedded, fresh, err);
+    rc = private_dir_make(fresh, embedded->uid, embedded->gid, err);
     if (rc)
         return rc;
-    rc = run_initdb(embedded, fresh, err);
+    rc = run_initdb(embedded, fresh, stop_fd, err);
     if (!rc)
-        rc = create_database(embedded, fresh, err);
+        rc = create_database(embedded, fresh, stop_fd, err);
     if (!rc && rename(fresh, embedded->cluster) != 0)
         rc = err_set(err, ERR_STORE, "cannot rename %s: %s", fresh, strerror(errno));
     if (rc)
@@ -350,22 +335,22 @@ static enum err_code make_cluster(const struct embedded *embedded, struct err *e
     return rc;
 }
 
-static enum err_code ensure_cluster(const struct embedded *embedded, struct err *err)
+static enum err_code ensure_cluster(const struct embedded *embedded, int stop_fd,
+                                    struct err *err)
 {
     if (access(embedded->cluster, F_OK) == 0)
         return ERR_OK;
-    return make_cluster(embedded, err);
+    return make_cluster(embedded, stop_fd, err);
 }
 
 /* ---- Who has it open ---- */
 
 /* Two locks on files in data_dir. Whoever dies loses them, so they come free.
  *
- * pg.lock: `runnel keys` may come or go while `runnel serve` makes, starts or stops the cluster: one
- * at a time. Whoever has it works under deadlines.
+ * pg.lock: `runnel keys` may make or start the cluster while `runnel serve` does: one at a time.
  *
- * pg.users: shared by all who have the cluster open. Whoever can have it alone is the last to
- * leave; it is looked at under the first. */
+ * pg.users: shared by all who have the cluster open. Whoever has it alone is the last to leave, and
+ * nobody comes until he has stopped the cluster. */
 static enum err_code lock_file(const struct embedded *embedded, const char *name, int operation,
                                int *ret_fd, struct err *err)
 {
@@ -391,65 +376,16 @@ static enum err_code lock_file(const struct embedded *embedded, const char *name
     return ERR_OK;
 }
 
-static enum err_code lock_changing(const struct embedded *embedded, int *ret_fd,
-                                   struct err *err)
+static enum err_code lock_using(struct embedded *embedded, struct err *err)
 {
-    return lock_file(embedded, "pg.lock", LOCK_EX, ret_fd, err);
+    return lock_file(embedded, "pg.users", LOCK_SH, &embedded->users, err);
 }
 
-static enum err_code lock_using(const struct embedded *embedded, int *ret_fd, struct err *err)
+/* Nobody else uses it, and from now on nobody can. Of several who ask at once exactly one is told so:
+ * whoever asks has given up his share first, whatever the answer. */
+static bool is_last_to_leave(const struct embedded *embedded)
 {
-    return lock_file(embedded, "pg.users", LOCK_SH, ret_fd, err);
-}
-
-/* In doubt nobody: data_dir is gone. */
-static bool others_use(const struct embedded *embedded)
-{
-    int fd = -1;
-    enum err_code rc = lock_file(embedded, "pg.users", LOCK_EX | LOCK_NB, &fd, NULL);
-
-    if (fd >= 0)
-        close(fd);
-    return rc == ERR_CONFLICT;
-}
-
-/* ---- The socket's directory ---- */
-
-/* PostgreSQL takes a list of directories, and libpq a list of hosts. */
-static bool is_plain(const char *path)
-{
-    return strlen(path) <= SOCKET_DIR_LIMIT && !strpbrk(path, ",\"\\@");
-}
-
-/* One that was in use before stays: others know it. */
-static enum err_code choose_socket_dir(struct embedded *embedded, struct err *err)
-{
-    enum err_code rc;
-
-    if (embedded->socket_dir[0])
-        return make_private_dir(embedded, embedded->socket_dir, err);
-    rc = join_path(embedded->socket_dir, embedded->data_dir, "run", err);
-    if (rc)
-        return rc;
-    if (!is_plain(embedded->socket_dir)) {
-        memcpy(embedded->socket_dir, SHORT_HEAD "XXXXXX", sizeof(SHORT_HEAD "XXXXXX"));
-        if (!mkdtemp(embedded->socket_dir))
-            return err_set(err, ERR_STORE, "cannot make a directory in /tmp: %s",
-                           strerror(errno));
-    }
-    return make_private_dir(embedded, embedded->socket_dir, err);
-}
-
-/* No postmaster lives, so whatever these files say is not true. PostgreSQL only asks whether there
- * is a process of that number, and a dead one that nobody has waited for is still there. */
-static void clear_socket(const struct embedded *embedded)
-{
-    char path[PATH_MAX];
-
-    if (!join_path(path, embedded->socket_dir, ".s.PGSQL.5432", NULL))
-        unlink(path);
-    if (!join_path(path, embedded->socket_dir, ".s.PGSQL.5432.lock", NULL))
-        unlink(path);
+    return embedded->users >= 0 && flock(embedded->users, LOCK_EX | LOCK_NB) == 0;
 }
 
 /* ---- Starting ---- */
@@ -498,11 +434,11 @@ static long program_version(const struct embedded *embedded)
     char postgres[PATH_MAX], output[256];
     const char *const argv[] = {postgres, "--version", NULL};
     struct child_plan plan = {.argv = argv, .directory = "/", .input = -1, .output = -1};
-    uint64_t deadline = clock_mono_ns() + PROGRAM_SECONDS * NS_PER_SECOND;
+    const struct patience patience = patience_of(-1, PROGRAM_SECONDS);
     int status;
 
     if (join_path(postgres, embedded->bin, "postgres", NULL) ||
-        child_run(&plan, NULL, deadline, output, sizeof(output), &status, NULL) ||
+        child_run(&plan, NULL, &patience, output, sizeof(output), &status, NULL) ||
         strncmp(output, head, sizeof(head) - 1) != 0)
         return 0;
     return strtol(output + sizeof(head) - 1, NULL, 10);
@@ -531,10 +467,8 @@ static enum err_code explain_failure(const struct embedded *embedded, int status
                    telling_line(output), embedded->log);
 }
 
-static enum err_code start_postmaster(struct embedded *embedded, int log, int *ret_status,
-                                      struct err *err)
+static enum err_code start_postmaster(struct embedded *embedded, int log, struct err *err)
 {
-    uint64_t deadline = clock_mono_ns() + START_SECONDS * NS_PER_SECOND;
     char postgres[PATH_MAX], sockets[PATH_MAX + 32];
     /* clang-format off */
     const char *const argv[] = {
@@ -569,33 +503,98 @@ static enum err_code start_postmaster(struct embedded *embedded, int log, int *r
         return rc;
     snprintf(sockets, sizeof(sockets), "unix_socket_directories=%s", embedded->socket_dir);
     plan.output = log;
-    return postmaster_start(embedded->cluster, &plan, deadline, &embedded->postmaster,
-                            ret_status, err);
+    return postmaster_start(&plan, &embedded->postmaster, err);
 }
 
-static enum err_code start_cluster(struct embedded *embedded, struct err *err)
+static enum err_code launch(struct embedded *embedded, struct err *err)
 {
-    uint64_t deadline = clock_mono_ns() + START_SECONDS * NS_PER_SECOND;
-    int status = 0;
+    int log = open_log(embedded->log);
+    enum err_code rc = start_postmaster(embedded, log, err);
+
+    if (log >= 0)
+        close(log);
+    return rc;
+}
+
+/* Where others find it who have come before. */
+static enum err_code await_postmaster(struct embedded *embedded,
+                                      const struct patience *patience, struct err *err)
+{
+    struct postmaster *postmaster = &embedded->postmaster;
+    enum err_code rc = postmaster_await(postmaster, embedded->cluster, patience, err);
+
+    if (!rc)
+        memcpy(embedded->socket_dir, postmaster->socket_dir, sizeof(embedded->socket_dir));
+    return rc;
+}
+
+static enum err_code start_cluster(struct embedded *embedded, const struct patience *patience,
+                                   struct err *err)
+{
     enum err_code rc;
-    int log;
 
     rc = find_programs(embedded, err);
     if (rc)
         return rc;
-    rc = ensure_cluster(embedded, err);
+    rc = ensure_cluster(embedded, patience->stop_fd, err);
     if (rc)
         return rc;
-    rc = choose_socket_dir(embedded, err);
+    rc = postmaster_clear_remains(embedded->cluster, patience, err);
     if (rc)
         return rc;
-    if (postmaster_clear_remains(embedded->cluster, deadline))
-        clear_socket(embedded);
-    log = open_log(embedded->log);
-    rc = start_postmaster(embedded, log, &status, err);
-    if (log >= 0)
-        close(log);
-    return rc && status ? explain_failure(embedded, status, err) : rc;
+    rc = socket_dir_make(embedded->data_dir, embedded->uid, embedded->gid, embedded->socket_dir,
+                         err);
+    if (rc)
+        return rc;
+    rc = launch(embedded, err);
+    if (rc)
+        return rc;
+    rc = await_postmaster(embedded, patience, err);
+    if (rc == ERR_STORE)
+        return explain_failure(embedded, postmaster_leave(&embedded->postmaster), err);
+    return rc;
+}
+
+/* ---- Finding ---- */
+
+static bool find_postmaster(struct embedded *embedded)
+{
+    struct postmaster *postmaster = &embedded->postmaster;
+
+    if (postmaster->pidfd >= 0 && !postmaster_has_ended(postmaster))
+        return true;
+    (void)postmaster_leave(postmaster);
+    return postmaster_find(embedded->cluster, postmaster);
+}
+
+/* ERR_STORE when there is none that could be reached, and none runs any more. */
+static enum err_code reach_postmaster(struct embedded *embedded,
+                                      const struct patience *patience, struct err *err)
+{
+    struct postmaster *postmaster = &embedded->postmaster;
+    enum err_code rc;
+
+    if (!find_postmaster(embedded))
+        return err_set(err, ERR_STORE, "the private database does not run");
+    rc = await_postmaster(embedded, patience, err);
+    if (rc == ERR_STORE)
+        (void)postmaster_leave(postmaster);
+    if (rc || socket_dir_has_socket(embedded->socket_dir))
+        return rc;
+    /* Those who are connected already would not miss it, but nobody else gets in. */
+    log_warn("the private database has lost its socket in %s; it is started again",
+             embedded->socket_dir);
+    rc = postmaster_ask_to_end(postmaster, patience, err);
+    return rc ? rc : err_set(err, ERR_STORE, "the private database had no socket");
+}
+
+/* Nobody else makes or starts it meanwhile. */
+static enum err_code find_or_start(struct embedded *embedded, const struct patience *patience,
+                                   struct err *err)
+{
+    enum err_code rc = reach_postmaster(embedded, patience, err);
+
+    return rc == ERR_STORE ? start_cluster(embedded, patience, err) : rc;
 }
 
 /* ---- The interface ---- */
@@ -637,84 +636,71 @@ static enum err_code prepare(struct embedded *embedded, const char *data_dir, st
     return choose_user(embedded, err);
 }
 
-static enum err_code find_or_start(struct embedded *embedded, struct err *err)
-{
-    uint64_t deadline = clock_mono_ns() + START_SECONDS * NS_PER_SECOND;
-
-    if (postmaster_find(embedded->cluster, deadline, &embedded->postmaster))
-        return ERR_OK;
-    return start_cluster(embedded, err);
-}
-
-static enum err_code open_cluster(struct embedded *embedded, const char *data_dir,
+static enum err_code open_cluster(struct embedded *embedded, const char *data_dir, int stop_fd,
                                   struct err *err)
 {
+    const struct patience patience = patience_of(stop_fd, START_SECONDS);
     enum err_code rc;
     int lock;
 
     rc = prepare(embedded, data_dir, err);
     if (rc)
         return rc;
-    rc = lock_changing(embedded, &lock, err);
+    rc = lock_file(embedded, "pg.lock", LOCK_EX, &lock, err);
     if (rc)
         return rc;
-    rc = lock_using(embedded, &embedded->users, err);
+    rc = lock_using(embedded, err);
     if (!rc)
-        rc = find_or_start(embedded, err);
+        rc = find_or_start(embedded, &patience, err);
     close(lock);
     if (!rc)
-        embedded->url = make_url(embedded->postmaster.socket_dir);
+        embedded->url = make_url(embedded->socket_dir);
     return rc;
 }
 
-static void embedded_free(struct embedded *embedded)
+static void let_go(struct embedded *embedded)
 {
+    (void)postmaster_leave(&embedded->postmaster);
     if (embedded->users >= 0)
         close(embedded->users);
     free(embedded->url);
     free(embedded);
 }
 
-enum err_code embedded_open(const char *data_dir, struct embedded **ret_embedded,
+/* Whoever comes after a timeout has less to wait for. */
+enum err_code embedded_open(const char *data_dir, int stop_fd, struct embedded **ret_embedded,
                             struct err *err)
 {
     struct embedded *embedded = mem_new(struct embedded);
     enum err_code rc;
 
     embedded->postmaster.pidfd = embedded->users = -1;
-    rc = open_cluster(embedded, data_dir, err);
-    if (rc) {
-        embedded_free(embedded);
-        return rc;
-    }
-    *ret_embedded = embedded;
-    return ERR_OK;
-}
-
-static enum err_code start_again(struct embedded *embedded, struct err *err)
-{
-    enum err_code rc;
-    int lock;
-
-    rc = lock_changing(embedded, &lock, err);
-    if (rc)
-        return rc;
-    rc = find_or_start(embedded, err);
-    close(lock);
+    rc = open_cluster(embedded, data_dir, stop_fd, err);
+    if (rc == ERR_TIMEOUT)
+        let_go(embedded);
+    else if (rc)
+        embedded_close(embedded);
+    else
+        *ret_embedded = embedded;
     return rc;
 }
 
-enum err_code embedded_revive(struct embedded *embedded, struct err *err)
+/* Whoever else opens the cluster just now starts it as well; and does not wait for us when we are
+ * to stop, nor we for him. */
+enum err_code embedded_revive(struct embedded *embedded, int stop_fd, struct err *err)
 {
-    if (embedded->postmaster.pidfd >= 0) {
-        if (!postmaster_has_ended(&embedded->postmaster))
-            return ERR_OK;
+    const struct patience patience = patience_of(stop_fd, START_SECONDS);
+    enum err_code rc;
+    int lock;
+
+    rc = lock_file(embedded, "pg.lock", LOCK_EX | LOCK_NB, &lock, err);
+    if (rc)
+        return rc == ERR_CONFLICT ? ERR_OK : rc;
+    if (!find_postmaster(embedded))
         log_warn("the private database has ended; it is started again");
-        memcpy(embedded->socket_dir, embedded->postmaster.socket_dir,
-               sizeof(embedded->socket_dir));
-        postmaster_leave(&embedded->postmaster);
-    }
-    return start_again(embedded, err);
+    rc = find_or_start(embedded, &patience, err);
+    close(lock);
+    return rc;
 }
 
 const char *embedded_url(const struct embedded *embedded)
@@ -722,41 +708,19 @@ const char *embedded_url(const struct embedded *embedded)
     return embedded->url;
 }
 
-/* PostgreSQL has removed its socket; a directory outside data_dir was made for it alone. */
+/* Another who had it open may have started it again. */
 static void stop_cluster(struct embedded *embedded)
 {
-    postmaster_stop(&embedded->postmaster);
-    if (strncmp(embedded->postmaster.socket_dir, SHORT_HEAD, sizeof(SHORT_HEAD) - 1) == 0)
-        rmdir(embedded->postmaster.socket_dir);
-}
-
-/* Another who has it open may have started it again. */
-static void find_current(struct embedded *embedded)
-{
-    uint64_t deadline = clock_mono_ns() + START_SECONDS * NS_PER_SECOND;
-
-    if (embedded->postmaster.pidfd >= 0 && !postmaster_has_ended(&embedded->postmaster))
-        return;
-    postmaster_leave(&embedded->postmaster);
-    (void)postmaster_find(embedded->cluster, deadline, &embedded->postmaster);
+    if (find_postmaster(embedded))
+        postmaster_stop(&embedded->postmaster);
+    socket_dir_remove(embedded->data_dir, embedded->uid, embedded->socket_dir);
 }
 
 void embedded_close(struct embedded *embedded)
 {
-    int lock = -1;
-
     if (!embedded)
         return;
-    (void)!lock_changing(embedded, &lock, NULL);
-    close(embedded->users);
-    embedded->users = -1;
-    if (others_use(embedded)) {
-        postmaster_leave(&embedded->postmaster);
-    } else {
-        find_current(embedded);
+    if (is_last_to_leave(embedded))
         stop_cluster(embedded);
-    }
-    if (lock >= 0)
-        close(lock);
-    embedded_free(embedded);
+    let_go(embedded);
 }

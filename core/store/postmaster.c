@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,10 +12,9 @@
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/base/clock.h"
+#include "core/base/compiler.h"
 #include "core/base/log.h"
 
 /* Fast mode takes a checkpoint; immediate mode ends at once. */
@@ -106,35 +104,41 @@ static bool works_in(pid_t pid, const char *cluster)
     return strcmp(directory, cluster) == 0;
 }
 
-static void wait_for_process(pid_t pid, uint64_t deadline_ns)
+static bool wait_for_process(pid_t pid, const struct patience *patience)
 {
     int pidfd = pidfd_open(pid, 0);
+    bool ended;
 
     if (pidfd < 0)
-        return;
-    pidfd_wait(pidfd, deadline_ns);
+        return true;
+    ended = patience_wait(patience, &pidfd, 1);
     close(pidfd);
+    return ended;
 }
 
-bool postmaster_clear_remains(const char *cluster, uint64_t deadline_ns)
+enum err_code postmaster_clear_remains(const char *cluster, const struct patience *patience,
+                                       struct err *err)
 {
     char path[PATH_MAX];
     struct dirent *entry;
+    bool gone = true;
     DIR *processes;
 
     if (!pid_file_path(cluster, path) || access(path, F_OK) != 0)
-        return false;
+        return ERR_OK;
     processes = opendir("/proc");
-    while (processes && (entry = readdir(processes))) {
+    while (gone && processes && (entry = readdir(processes))) {
         pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
 
         if (pid > 1 && works_in(pid, cluster))
-            wait_for_process(pid, deadline_ns);
+            gone = wait_for_process(pid, patience);
     }
     if (processes)
         closedir(processes);
+    if (!gone)
+        return patience_lost(patience, "the end of what the private database left", err);
     unlink(path);
-    return true;
+    return ERR_OK;
 }
 
 /* ---- Waiting until it is ready ---- */
@@ -158,40 +162,53 @@ static void drain(int fd)
         ;
 }
 
-static int ms_left(uint64_t deadline_ns)
+static bool is_ready(struct postmaster *postmaster, const char *cluster)
 {
-    uint64_t now = clock_mono_ns();
+    struct pid_file file;
 
-    return now >= deadline_ns ? 0 : (int)((deadline_ns - now + NS_PER_MS - 1) / NS_PER_MS);
+    if (!pid_file_read(cluster, &file) || file.pid != postmaster->pid || !file.ready)
+        return false;
+    memcpy(postmaster->socket_dir, file.socket_dir, sizeof(file.socket_dir));
+    postmaster->ready = true;
+    return true;
 }
 
-/* False when the process has ended or the deadline has passed. `watch` must be older than the
- * question, or a change between the two is lost. */
-static bool wait_ready(struct postmaster *postmaster, const char *cluster, int watch,
-                       uint64_t deadline_ns)
+/* `watch` must be older than the question, or a change between the two is lost. */
+static enum err_code await_ready(struct postmaster *postmaster, const char *cluster, int watch,
+                                 const struct patience *patience, struct err *err)
 {
-    struct pollfd watched[2] = {{.fd = postmaster->pidfd, .events = POLLIN},
-                                {.fd = watch, .events = POLLIN}};
-    struct pid_file file;
+    const int fds[] = {postmaster->pidfd, watch};
 
     for (;;) {
         drain(watch);
-        if (pid_file_read(cluster, &file) && file.pid == postmaster->pid && file.ready) {
-            memcpy(postmaster->socket_dir, file.socket_dir, sizeof(file.socket_dir));
-            return true;
-        }
-        if (poll(watched, 2, ms_left(deadline_ns)) == 0 || watched[0].revents)
-            return false;
+        if (postmaster_has_ended(postmaster))
+            return err_set(err, ERR_STORE, "the private database ended while starting");
+        if (is_ready(postmaster, cluster))
+            return ERR_OK;
+        if (!patience_wait(patience, fds, COUNT_OF(fds)))
+            return patience_lost(patience, "the start of the private database", err);
     }
 }
 
-bool postmaster_find(const char *cluster, uint64_t deadline_ns,
-                     struct postmaster *ret_postmaster)
+enum err_code postmaster_await(struct postmaster *postmaster, const char *cluster,
+                               const struct patience *patience, struct err *err)
 {
-    struct postmaster found = {.pidfd = -1};
+    int watch = watch_directory(cluster);
+    enum err_code rc;
+
+    if (watch < 0)
+        return err_set(err, ERR_INTERNAL, "cannot watch %s: %s", cluster, strerror(errno));
+    rc = await_ready(postmaster, cluster, watch, patience, err);
+    close(watch);
+    return rc;
+}
+
+/* ---- Finding, starting, stopping ---- */
+
+bool postmaster_find(const char *cluster, struct postmaster *ret_postmaster)
+{
+    struct postmaster found = {0};
     struct pid_file file;
-    int watch;
-    bool ready;
 
     if (!pid_file_read(cluster, &file) || !works_in(file.pid, cluster))
         return false;
@@ -199,88 +216,74 @@ bool postmaster_find(const char *cluster, uint64_t deadline_ns,
     found.pidfd = pidfd_open(file.pid, 0);
     if (found.pidfd < 0)
         return false;
-
-    watch = watch_directory(cluster);
-    ready = watch >= 0 && wait_ready(&found, cluster, watch, deadline_ns);
-    if (watch >= 0)
-        close(watch);
-    if (ready)
-        *ret_postmaster = found;
-    else
-        close(found.pidfd);
-    return ready;
+    *ret_postmaster = found;
+    return true;
 }
 
-/* ---- Start and stop ---- */
-
-static enum err_code await_start(struct postmaster *postmaster, const char *cluster, int watch,
-                                 uint64_t deadline_ns, int *ret_status, struct err *err)
+enum err_code postmaster_start(const struct child_plan *plan, struct postmaster *ret_postmaster,
+                               struct err *err)
 {
-    struct child child = {.pid = postmaster->pid, .pidfd = postmaster->pidfd};
-    enum err_code rc;
-
-    if (wait_ready(postmaster, cluster, watch, deadline_ns))
-        return ERR_OK;
-    rc = child_wait(&child, deadline_ns, ret_status, err);
-    if (rc)
-        return rc;
-    return err_set(err, ERR_STORE, "the private database ended while starting (status %d)",
-                   *ret_status);
-}
-
-enum err_code postmaster_start(const char *cluster, const struct child_plan *plan,
-                               uint64_t deadline_ns, struct postmaster *ret_postmaster,
-                               int *ret_status, struct err *err)
-{
-    int watch = watch_directory(cluster);
-    struct postmaster started = {.ours = true};
     struct child child;
-    enum err_code rc;
+    enum err_code rc = child_start(plan, &child, err);
 
-    if (watch < 0)
-        return err_set(err, ERR_INTERNAL, "cannot watch %s: %s", cluster, strerror(errno));
-    rc = child_start(plan, &child, err);
-    if (!rc) {
-        started.pid = child.pid;
-        started.pidfd = child.pidfd;
-        rc = await_start(&started, cluster, watch, deadline_ns, ret_status, err);
-    }
-    close(watch);
     if (!rc)
-        *ret_postmaster = started;
+        *ret_postmaster =
+            (struct postmaster){.pid = child.pid, .pidfd = child.pidfd, .ours = true};
     return rc;
 }
 
-static bool signal_and_wait(const struct postmaster *postmaster, int signal, int seconds)
+/* By its descriptor: the number might be somebody else's by now. */
+static bool signal_and_wait(const struct postmaster *postmaster, int signal,
+                            const struct patience *patience)
 {
-    /* By its descriptor: the number might be somebody else's by now. */
     pidfd_send_signal(postmaster->pidfd, signal, NULL, 0);
-    return pidfd_wait(postmaster->pidfd, clock_mono_ns() + (uint64_t)seconds * NS_PER_SECOND);
+    return patience_wait(patience, &postmaster->pidfd, 1);
+}
+
+static bool stop_within(const struct postmaster *postmaster, int signal, unsigned seconds)
+{
+    const struct patience patience = patience_of(-1, seconds);
+
+    return signal_and_wait(postmaster, signal, &patience);
 }
 
 bool postmaster_has_ended(const struct postmaster *postmaster)
 {
-    return pidfd_wait(postmaster->pidfd, 0);
+    const struct patience none = patience_of(-1, 0);
+
+    return patience_wait(&none, &postmaster->pidfd, 1);
+}
+
+enum err_code postmaster_ask_to_end(struct postmaster *postmaster,
+                                    const struct patience *patience, struct err *err)
+{
+    if (!signal_and_wait(postmaster, SIGINT, patience))
+        return patience_lost(patience, "the end of the private database", err);
+    (void)postmaster_leave(postmaster);
+    return ERR_OK;
 }
 
 void postmaster_stop(struct postmaster *postmaster)
 {
     if (postmaster->pidfd < 0)
         return;
-    if (!signal_and_wait(postmaster, SIGINT, STOP_FAST_SECONDS) &&
-        !signal_and_wait(postmaster, SIGQUIT, STOP_IMMEDIATE_SECONDS)) {
+    if (!(postmaster->ready && stop_within(postmaster, SIGINT, STOP_FAST_SECONDS)) &&
+        !stop_within(postmaster, SIGQUIT, STOP_IMMEDIATE_SECONDS)) {
         log_warn("the private database did not stop; it is killed");
-        signal_and_wait(postmaster, SIGKILL, STOP_IMMEDIATE_SECONDS);
+        stop_within(postmaster, SIGKILL, STOP_IMMEDIATE_SECONDS);
     }
-    postmaster_leave(postmaster);
+    (void)postmaster_leave(postmaster);
 }
 
-void postmaster_leave(struct postmaster *postmaster)
+int postmaster_leave(struct postmaster *postmaster)
 {
+    int status = 0;
+
     if (postmaster->pidfd < 0)
-        return;
-    if (postmaster->ours)
-        waitpid(postmaster->pid, NULL, WNOHANG);
+        return 0;
+    if (postmaster->ours && postmaster_has_ended(postmaster))
+        status = child_reap(postmaster->pid);
     close(postmaster->pidfd);
     postmaster->pidfd = -1;
+    return status;
 }

@@ -93,7 +93,7 @@ static void start_cluster(void)
     if (!mkdtemp(directory) || chmod(directory, 0711) != 0)
         stop_here("mkdtemp", NULL);
     start_guard();
-    if (embedded_open(directory, &cluster, &err))
+    if (embedded_open(directory, -1, &cluster, &err))
         stop_here("embedded_open", &err);
     if (store_migrate(embedded_url(cluster), &err))
         stop_here("store_migrate", &err);
@@ -109,7 +109,7 @@ void pg_fixture_start(void)
 {
     struct err err;
 
-    if (embedded_open(directory, &cluster, &err))
+    if (embedded_open(directory, -1, &cluster, &err))
         stop_here("embedded_open", &err);
 }
 

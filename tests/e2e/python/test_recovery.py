@@ -2,8 +2,11 @@
 
 import contextlib
 import os
+import select
+import shutil
 import signal
 
+import httpx2
 import pytest
 
 from harness.process import Process, free_port
@@ -68,6 +71,86 @@ def test_a_private_database_that_dies_is_started_again(server, upstream):
     assert run.status == "completed"
     assert "it is started again" in server.log_path.read_text()
     assert server.stop() == 0
+
+
+def test_keys_may_start_it_again_before_the_server_does(start_server, binary, scratch):
+    """With a data_dir too long for a socket, it is found in the same directory of /tmp again."""
+    server = start_server(data_dir=scratch / ("long-" * 20))
+    pid_file = server.settings["data_dir"] / "pg" / "postmaster.pid"
+    before = pid_file.read_text().splitlines()
+    server.process.signal(signal.SIGSTOP)
+    postmaster = os.pidfd_open(int(before[0]))
+    signal.pidfd_send_signal(postmaster, signal.SIGKILL)
+    select.select([postmaster], [], [])
+    os.close(postmaster)
+    keys = Process([binary, "keys", "list", "--data-dir", server.settings["data_dir"]],
+                   scratch / "keys.log")
+    keys.child.stdout.read()
+    assert keys.child.wait(60) == 0, keys.errors()
+    after = pid_file.read_text().splitlines()
+    assert after[0] != before[0] and after[4] == before[4] and after[4].startswith("/tmp/runnel-")
+    server.process.signal(signal.SIGCONT)
+    http = server.http()
+    eventually(lambda: http.post("/v1/responses", json={"model": "demo", "input": "Hi"}).status_code,
+               lambda status: status == 200, seconds=40)
+    assert server.stop() == 0
+    assert not os.path.exists(before[4])
+
+
+def test_a_socket_that_was_removed_comes_back(server):
+    pid_file = server.settings["data_dir"] / "pg" / "postmaster.pid"
+    shutil.rmtree(pid_file.read_text().splitlines()[4])
+    http = server.http()
+    body = {"model": "demo", "input": "Hi"}
+    # A new connection is asked for when the next thread needs one.
+    with contextlib.ExitStack() as clients:
+        many = [clients.enter_context(httpx2.Client(base_url=server.url, timeout=60,
+                                                    headers=http.headers)) for _ in range(32)]
+        for client in many:
+            client.get("/v1/assistants")
+    eventually(lambda: http.post("/v1/responses", json=body).status_code,
+               lambda status: status == 200, seconds=40)
+    assert "has lost its socket" in server.log_path.read_text()
+
+
+@contextlib.contextmanager
+def hanging_replay(data_dir):
+    """From the next start of the private database on, its replay does not end. Gives a function that
+    waits until it has begun."""
+    fifo = data_dir.parent / "begun"
+    os.mkfifo(fifo)
+    fifo.chmod(0o666)
+    with open(data_dir / "pg" / "postgresql.auto.conf", "a") as conf:
+        conf.write(f"restore_command = 'echo > {fifo}; exec sleep 3600'\n")
+    (data_dir / "pg" / "recovery.signal").touch()
+    yield fifo.read_text
+    os.truncate(data_dir / "pg" / "postgresql.auto.conf", 0)
+    (data_dir / "pg" / "recovery.signal").unlink()
+
+
+def test_sigterm_does_not_wait_for_a_replay(server):
+    data_dir = server.settings["data_dir"]
+    pid = int((data_dir / "pg" / "postmaster.pid").read_text().split()[0])
+    with hanging_replay(data_dir) as wait_until_begun:
+        os.kill(pid, signal.SIGKILL)
+        wait_until_begun()
+        assert server.stop() == 0
+    assert not (data_dir / "pg" / "postmaster.pid").exists()
+    server.start()
+    assert server.http().get("/readyz").status_code == 200
+
+
+def test_sigterm_does_not_wait_for_the_replay_of_a_start(server, binary, scratch):
+    data_dir = server.settings["data_dir"]
+    server.stop()
+    with hanging_replay(data_dir) as wait_until_begun:
+        starting = Process([binary, "serve", *server.flags()], scratch / "starting.log")
+        wait_until_begun()
+        assert starting.stop() == 0
+    assert not starting.child.stdout.read()
+    assert not (data_dir / "pg" / "postmaster.pid").exists()
+    server.start()
+    assert server.http().get("/readyz").status_code == 200
 
 
 def test_a_running_run_goes_on_after_kill_9(server, upstream):

@@ -9,10 +9,12 @@
 #include <ftw.h>
 #include <linux/capability.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -70,9 +72,42 @@ static struct embedded *open_cluster(void)
     struct embedded *embedded;
     struct err err = {0};
 
-    if (embedded_open(data_dir, &embedded, &err))
+    if (embedded_open(data_dir, -1, &embedded, &err))
         fail_msg("%s", err.text);
     return embedded;
+}
+
+static int remove_entry(const char *path, const struct stat *info, int kind, struct FTW *place)
+{
+    (void)info;
+    (void)kind;
+    (void)place;
+    remove(path);
+    return 0;
+}
+
+static void remove_tree(const char *path)
+{
+    nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+/* The cluster under a path that is too long for a socket; and back. */
+static char usual_dir[sizeof(data_dir)];
+
+static void go_far(void)
+{
+    memcpy(usual_dir, data_dir, sizeof(usual_dir));
+    snprintf(data_dir, sizeof(data_dir), "%s/%0100d", root, 7);
+}
+
+static void come_back(void)
+{
+    memcpy(data_dir, usual_dir, sizeof(data_dir));
+}
+
+static void read_socket_dir(const struct embedded *embedded, char ret_path[256])
+{
+    assert_int_equal(sscanf(embedded_url(embedded), "host='%255[^']", ret_path), 1);
 }
 
 /* ---- Life ---- */
@@ -118,22 +153,19 @@ static void it_listens_on_nothing_but_a_private_socket(void **state)
 
 static void a_long_path_gets_a_short_socket_directory(void **state)
 {
-    char saved[sizeof(data_dir)], short_dir[64] = "";
     struct embedded *embedded;
-    const char *host;
+    char short_dir[256];
 
     (void)state;
-    memcpy(saved, data_dir, sizeof(saved));
-    snprintf(data_dir, sizeof(data_dir), "%s/%0100d", root, 7);
+    go_far();
     embedded = open_cluster();
     assert_true(answers(embedded));
-    host = strstr(embedded_url(embedded), "host='");
-    sscanf(host, "host='%63[^']", short_dir);
+    read_socket_dir(embedded, short_dir);
     assert_true(strncmp(short_dir, "/tmp/", 5) == 0);
     assert_int_equal(access(short_dir, F_OK), 0);
     embedded_close(embedded);
     assert_int_equal(access(short_dir, F_OK), -1);
-    memcpy(data_dir, saved, sizeof(saved));
+    come_back();
 }
 
 /* ---- Crashes ---- */
@@ -146,7 +178,7 @@ static void die_with_a_cluster(void)
     int status;
 
     if (child == 0) {
-        if (embedded_open(data_dir, &embedded, NULL))
+        if (embedded_open(data_dir, -1, &embedded, NULL))
             _exit(1);
         kill(getpid(), SIGKILL);
     }
@@ -197,25 +229,308 @@ static void a_postmaster_that_ends_under_us_is_started_again(void **state)
     kill(pid, SIGKILL);
     await_end(pid);
     assert_false(answers(embedded));
-    assert_int_equal(embedded_revive(embedded, NULL), ERR_OK);
+    assert_int_equal(embedded_revive(embedded, -1, NULL), ERR_OK);
     assert_string_equal(embedded_url(embedded), url);
     assert_true(answers(embedded));
     next = postmaster_pid();
     assert_int_not_equal(next, pid);
     assert_int_equal(waitpid(pid, NULL, WNOHANG), -1); /* has been reaped */
-    assert_int_equal(embedded_revive(embedded, NULL), ERR_OK);
+    assert_int_equal(embedded_revive(embedded, -1, NULL), ERR_OK);
     assert_int_equal(postmaster_pid(), next);
     embedded_close(embedded);
 }
 
 static void its_short_socket_directory_stays_when_it_is_started_again(void **state)
 {
-    char saved[sizeof(data_dir)];
-
-    memcpy(saved, data_dir, sizeof(saved));
-    snprintf(data_dir, sizeof(data_dir), "%s/%0100d", root, 7);
+    go_far();
     a_postmaster_that_ends_under_us_is_started_again(state);
-    memcpy(data_dir, saved, sizeof(saved));
+    come_back();
+}
+
+/* `runnel keys` comes after the crash and before the keeper. */
+static void whoever_starts_it_again_uses_the_same_short_directory(void **state)
+{
+    struct embedded *server, *guest;
+    char path[256];
+    pid_t pid;
+
+    (void)state;
+    go_far();
+    server = open_cluster();
+    pid = postmaster_pid();
+    kill(pid, SIGKILL);
+    await_end(pid);
+    guest = open_cluster();
+    assert_string_equal(embedded_url(guest), embedded_url(server));
+    assert_true(answers(server));
+    assert_int_equal(embedded_revive(server, -1, NULL), ERR_OK);
+    assert_true(answers(server));
+    read_socket_dir(server, path);
+    embedded_close(guest);
+    assert_true(answers(server));
+    embedded_close(server);
+    assert_int_equal(access(path, F_OK), -1);
+    come_back();
+}
+
+static void a_short_directory_of_the_dead_is_used_again(void **state)
+{
+    struct embedded *embedded;
+    char path[256];
+    pid_t pid;
+
+    (void)state;
+    go_far();
+    die_with_a_cluster();
+    pid = postmaster_pid();
+    embedded = open_cluster();
+    read_socket_dir(embedded, path);
+    kill(pid, SIGKILL);
+    await_end(pid);
+    assert_int_equal(embedded_revive(embedded, -1, NULL), ERR_OK);
+    assert_true(answers(embedded));
+    kill(postmaster_pid(), SIGKILL);
+    embedded_close(embedded); /* nothing is left, though nobody tidied up */
+    assert_int_equal(access(path, F_OK), -1);
+    come_back();
+}
+
+/* Whoever cleans /tmp, or data_dir/run. */
+static void a_socket_that_was_removed_comes_back(void **state)
+{
+    struct embedded *embedded = open_cluster();
+    AUTO_FREE char *url = mem_strdup(embedded_url(embedded));
+    char path[256];
+
+    (void)state;
+    read_socket_dir(embedded, path);
+    remove_tree(path);
+    assert_false(answers(embedded));
+    assert_int_equal(embedded_revive(embedded, -1, NULL), ERR_OK);
+    assert_string_equal(embedded_url(embedded), url);
+    assert_true(answers(embedded));
+    embedded_close(embedded);
+}
+
+static void a_short_directory_that_was_removed_comes_back(void **state)
+{
+    go_far();
+    a_socket_that_was_removed_comes_back(state);
+    come_back();
+}
+
+static void who_finds_it_without_a_socket_starts_it_again(void **state)
+{
+    struct embedded *server, *guest;
+    char path[256];
+
+    (void)state;
+    go_far();
+    server = open_cluster();
+    read_socket_dir(server, path);
+    remove_tree(path);
+    guest = open_cluster();
+    assert_true(answers(guest));
+    assert_true(answers(server));
+    embedded_close(guest);
+    embedded_close(server);
+    assert_int_equal(access(path, F_OK), -1);
+    come_back();
+}
+
+/* A name in /tmp is anybody's, once it is free. */
+static void a_directory_of_somebody_else_is_not_used(void **state)
+{
+    struct embedded *embedded;
+    char path[256], other[256];
+
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    go_far();
+    die_with_a_cluster();
+    embedded = open_cluster();
+    read_socket_dir(embedded, path);
+    kill(postmaster_pid(), SIGKILL);
+    await_end(postmaster_pid());
+    remove_tree(path);
+    assert_int_equal(symlink(root, path), 0);
+    assert_int_equal(embedded_revive(embedded, -1, NULL), ERR_STORE);
+    embedded_close(embedded);
+    assert_int_equal(access(path, F_OK), 0);
+
+    embedded = open_cluster();
+    read_socket_dir(embedded, other);
+    assert_string_not_equal(other, path);
+    assert_true(answers(embedded));
+    embedded_close(embedded);
+    assert_int_equal(unlink(path), 0);
+    come_back();
+}
+
+/* Its files came with those of another, which runs. */
+static void a_copy_of_a_cluster_has_a_socket_of_its_own(void **state)
+{
+    struct embedded *original, *copy;
+    AUTO_FREE char *note = NULL, *copied_note = NULL;
+
+    (void)state;
+    go_far();
+    original = open_cluster();
+    note = mem_printf("%s/socket_dir", data_dir);
+    snprintf(data_dir, sizeof(data_dir), "%s/%0100d", root, 8);
+    copied_note = mem_printf("%s/socket_dir", data_dir);
+    assert_int_equal(mkdir(data_dir, 0711), 0);
+    assert_int_equal(link(note, copied_note), 0);
+    copy = open_cluster();
+    assert_string_not_equal(embedded_url(copy), embedded_url(original));
+    assert_true(answers(original));
+    assert_true(answers(copy));
+    embedded_close(copy);
+    embedded_close(original);
+    come_back();
+}
+
+/* ---- Patience ---- */
+
+/* From the next start on, replaying the log does not come to an end. *ret_begun becomes readable when
+ * it has begun. */
+static void let_replay_hang(int *ret_begun)
+{
+    AUTO_FREE char *fifo = mem_printf("%s/begun", root);
+    AUTO_FREE char *conf = mem_printf("%s/pg/postgresql.auto.conf", data_dir);
+    AUTO_FREE char *mark = mem_printf("%s/pg/recovery.signal", data_dir);
+    FILE *file = fopen(conf, "a");
+
+    assert_non_null(file);
+    fprintf(file, "restore_command = 'echo > %s; exec sleep 3600'\n", fifo);
+    fclose(file);
+    close(open(mark, O_CREAT | O_WRONLY, 0644));
+    unlink(fifo);
+    assert_int_equal(mkfifo(fifo, 0666), 0);
+    assert_int_equal(chmod(fifo, 0666), 0);
+    *ret_begun = open(fifo, O_RDONLY | O_NONBLOCK);
+    assert_true(*ret_begun >= 0);
+}
+
+static void let_replay_end(int begun)
+{
+    AUTO_FREE char *conf = mem_printf("%s/pg/postgresql.auto.conf", data_dir);
+    AUTO_FREE char *mark = mem_printf("%s/pg/recovery.signal", data_dir);
+
+    close(begun);
+    assert_int_equal(truncate(conf, 0), 0);
+    assert_int_equal(unlink(mark), 0);
+}
+
+static void await_readable(int fd)
+{
+    struct pollfd watched = {.fd = fd, .events = POLLIN};
+
+    assert_int_equal(poll(&watched, 1, 30000), 1);
+}
+
+struct waiting {
+    pthread_t thread;
+    int stop_fd;
+    struct embedded *embedded; /* NULL: it is opened */
+    enum err_code rc;
+};
+
+static void *wait_for_cluster(void *arg)
+{
+    struct waiting *waiting = arg;
+    struct embedded *opened = NULL;
+
+    waiting->rc = waiting->embedded ? embedded_revive(waiting->embedded, waiting->stop_fd, NULL)
+                                    : embedded_open(data_dir, waiting->stop_fd, &opened, NULL);
+    return NULL;
+}
+
+static void start_waiting(struct waiting *waiting, struct embedded *embedded)
+{
+    *waiting = (struct waiting){.stop_fd = eventfd(0, EFD_CLOEXEC), .embedded = embedded};
+    assert_int_equal(pthread_create(&waiting->thread, NULL, wait_for_cluster, waiting), 0);
+}
+
+static enum err_code end_waiting(struct waiting *waiting)
+{
+    assert_int_equal(eventfd_write(waiting->stop_fd, 1), 0);
+    pthread_join(waiting->thread, NULL);
+    close(waiting->stop_fd);
+    return waiting->rc;
+}
+
+/* A wait that nothing ended would last longer than this test may. */
+static void who_is_to_stop_does_not_wait_for_a_replay(void **state)
+{
+    struct embedded *embedded = open_cluster();
+    struct waiting waiting;
+    pid_t pid = postmaster_pid();
+    int begun;
+
+    (void)state;
+    let_replay_hang(&begun);
+    kill(pid, SIGKILL);
+    await_end(pid);
+    start_waiting(&waiting, embedded);
+    await_readable(begun);
+    assert_int_equal(end_waiting(&waiting), ERR_CANCELLED);
+    embedded_close(embedded);
+    assert_int_equal(postmaster_pid(), 0);
+    let_replay_end(begun);
+}
+
+static void who_is_to_stop_does_not_wait_for_a_start(void **state)
+{
+    struct waiting waiting;
+    int begun;
+
+    (void)state;
+    let_replay_hang(&begun);
+    start_waiting(&waiting, NULL);
+    await_readable(begun);
+    assert_int_equal(end_waiting(&waiting), ERR_CANCELLED);
+    assert_int_equal(postmaster_pid(), 0);
+    let_replay_end(begun);
+}
+
+/* Nor for another who waits. */
+static void who_leaves_does_not_wait_for_who_comes(void **state)
+{
+    struct embedded *embedded = open_cluster();
+    pid_t pid = postmaster_pid();
+    struct waiting guest;
+    int begun;
+
+    (void)state;
+    let_replay_hang(&begun);
+    kill(pid, SIGKILL);
+    await_end(pid);
+    start_waiting(&guest, NULL);
+    await_readable(begun);
+    assert_int_equal(embedded_revive(embedded, -1, NULL), ERR_OK);
+    embedded_close(embedded);
+    assert_int_not_equal(postmaster_pid(), 0);
+    assert_int_equal(end_waiting(&guest), ERR_CANCELLED);
+    assert_int_equal(postmaster_pid(), 0);
+    let_replay_end(begun);
+}
+
+static void a_wait_that_was_given_up_may_be_taken_up_again(void **state)
+{
+    struct embedded *embedded = open_cluster();
+    pid_t pid = postmaster_pid();
+    int stop_fd = eventfd(1, EFD_CLOEXEC);
+
+    (void)state;
+    kill(pid, SIGKILL);
+    await_end(pid);
+    assert_int_equal(embedded_revive(embedded, stop_fd, NULL), ERR_CANCELLED);
+    assert_int_equal(embedded_revive(embedded, -1, NULL), ERR_OK);
+    assert_true(answers(embedded));
+    embedded_close(embedded);
+    close(stop_fd);
 }
 
 /* Raises or lowers what lets root see where the processes of others work. */
@@ -348,7 +663,7 @@ static void the_last_to_leave_stops_what_another_has_started_again(void **state)
     (void)state;
     kill(pid, SIGKILL);
     await_end(pid);
-    assert_int_equal(embedded_revive(server, NULL), ERR_OK);
+    assert_int_equal(embedded_revive(server, -1, NULL), ERR_OK);
     next = postmaster_pid();
     embedded_close(server);
     assert_int_equal(postmaster_pid(), next);
@@ -385,7 +700,7 @@ static void another_major_version_is_named_together_with_ours(void **state)
     fputs("11\n", file);
     fclose(file);
 
-    assert_int_equal(embedded_open(data_dir, &embedded, &err), ERR_STORE);
+    assert_int_equal(embedded_open(data_dir, -1, &embedded, &err), ERR_STORE);
     text[strcspn(text, "\n")] = '\0';
     assert_non_null(strstr(err.text, "PostgreSQL 11"));
     assert_non_null(strstr(err.text, text));
@@ -407,22 +722,13 @@ static void a_directory_that_the_user_cannot_enter_is_named(void **state)
     snprintf(closed, sizeof(closed), "%s/closed", root);
     snprintf(inner, sizeof(inner), "%s/data", closed);
     assert_int_equal(mkdir(closed, 0700), 0);
-    assert_int_equal(embedded_open(inner, &embedded, &err), ERR_STORE);
+    assert_int_equal(embedded_open(inner, -1, &embedded, &err), ERR_STORE);
     assert_non_null(strstr(err.text, inner));
     assert_non_null(strstr(err.text, "cannot enter"));
     assert_non_null(strstr(err.text, "/var/lib/runnel"));
 }
 
 /* ---- The house ---- */
-
-static int remove_entry(const char *path, const struct stat *info, int kind, struct FTW *place)
-{
-    (void)info;
-    (void)kind;
-    (void)place;
-    remove(path);
-    return 0;
-}
 
 static int set_up(void **state)
 {
@@ -443,7 +749,7 @@ static int tear_down(void **state)
         kill(pid, SIGQUIT);
         await_end(pid);
     }
-    nftw(root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    remove_tree(root);
     return 0;
 }
 
@@ -458,6 +764,17 @@ int main(void)
         cmocka_unit_test(a_killed_postmaster_is_replaced),
         cmocka_unit_test(a_postmaster_that_ends_under_us_is_started_again),
         cmocka_unit_test(its_short_socket_directory_stays_when_it_is_started_again),
+        cmocka_unit_test(whoever_starts_it_again_uses_the_same_short_directory),
+        cmocka_unit_test(a_short_directory_of_the_dead_is_used_again),
+        cmocka_unit_test(a_socket_that_was_removed_comes_back),
+        cmocka_unit_test(a_short_directory_that_was_removed_comes_back),
+        cmocka_unit_test(who_finds_it_without_a_socket_starts_it_again),
+        cmocka_unit_test(a_directory_of_somebody_else_is_not_used),
+        cmocka_unit_test(a_copy_of_a_cluster_has_a_socket_of_its_own),
+        cmocka_unit_test(who_is_to_stop_does_not_wait_for_a_replay),
+        cmocka_unit_test(who_is_to_stop_does_not_wait_for_a_start),
+        cmocka_unit_test(who_leaves_does_not_wait_for_who_comes),
+        cmocka_unit_test(a_wait_that_was_given_up_may_be_taken_up_again),
         cmocka_unit_test(root_in_a_container_finds_what_survived),
         cmocka_unit_test(a_stale_pid_file_that_names_a_stranger_does_no_harm),
         cmocka_unit_test(what_a_crash_left_of_making_it_is_made_again),

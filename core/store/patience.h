@@ -1,0 +1,33 @@
+#ifndef RUNNEL_CORE_STORE_PATIENCE_H
+#define RUNNEL_CORE_STORE_PATIENCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/err.h"
+
+/*
+ * patience.h -- how long somebody waits for a process or a file.
+ *
+ * A database that replays its log may take minutes, and whoever is told to stop does not want to
+ * wait for that: so each wait has a deadline, and a descriptor that ends it when it becomes readable
+ * (an eventfd, a signalfd).
+ */
+
+struct patience {
+    uint64_t deadline_ns; /* of the monotonic clock */
+    int stop_fd;          /* -1: nothing but the deadline ends it. Borrowed, never read */
+};
+
+struct patience patience_of(int stop_fd, unsigned seconds);
+
+#define PATIENCE_FDS 2
+
+/* True once one of the descriptors is readable, or has nothing more to say. */
+bool patience_wait(const struct patience *patience, const int *fds, size_t count);
+
+/* Why there was no longer any: ERR_CANCELLED or ERR_TIMEOUT, with `what` was waited for. */
+enum err_code patience_lost(const struct patience *patience, const char *what, struct err *err);
+
+#endif
