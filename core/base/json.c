@@ -20,10 +20,20 @@ static NO_RETURN void broken(const char *what, const char *why)
     abort();
 }
 
-/* jansson quotes the text it stumbled over, which may hold anything. */
+/* jansson quotes the text it stumbled over, which may hold anything. Of a NUL
+ * it says how its programs may allow one. */
+static char *parse_complaint(const json_error_t *failure)
+{
+    switch (json_error_code(failure)) {
+    case json_error_null_character: return mem_strdup("a string may not hold \\u0000");
+    case json_error_null_byte_in_key: return mem_strdup("a key may not hold \\u0000");
+    default: return json_clean_utf8(failure->text, strlen(failure->text));
+    }
+}
+
 static enum err_code parse_failure(struct err *err, const json_error_t *failure)
 {
-    AUTO_FREE char *what = json_clean_utf8(failure->text, strlen(failure->text));
+    AUTO_FREE char *what = parse_complaint(failure);
 
     for (char *c = what; *c; c++)
         if ((unsigned char)*c < ' ' || *c == 0x7F)

@@ -25,8 +25,9 @@
     ((size_t)200000) /* values and keys: jansson needs up to 75 bytes for one */
 
 /* Parses text from outside. Depth and number of values are checked before jansson
- * sees the text. Duplicate keys: the last one wins, as with other servers. On failure
- * ERR_INVALID and a text that says where, or ERR_TOO_LARGE. The caller owns *ret_value. */
+ * sees the text. Duplicate keys: the last one wins, as with other servers. No string and no key
+ * holds \u0000, which ends a text in C and is none in PostgreSQL. On failure ERR_INVALID and a text
+ * that says where, or ERR_TOO_LARGE. The caller owns *ret_value. */
 enum err_code json_parse(const char *text, size_t length, json_t **ret_value,
                          struct err *err) MUST_CHECK;
 

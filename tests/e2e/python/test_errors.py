@@ -1,6 +1,7 @@
 """What is refused, word for word: status, type, param, code, message."""
 
 import json
+import re
 
 import pytest
 
@@ -236,6 +237,35 @@ def test_odd_json_is_refused(http, body):
     answer = http.post("/v1/responses", content=body, headers={"Content-Type": "application/json"})
     assert answer.status_code in (400, 413)  # 413 for what is beyond a limit
     assert answer.json()["error"]["type"] == "invalid_request_error"
+
+
+def operations(recorder, method):
+    """(path, operation) of those of a method, with ids that could be."""
+    for path, item in recorder.contract.document["paths"].items():
+        if method in item:
+            yield re.sub(r"\{\w+\}", "a", path), item[method]
+
+
+NULS = {'{"a\\u0000b": 1}': "a key", '{"metadata": {"k": "a\\u0000b"}}': "a string",
+        '{"input": [{"role": "user", "content": "\\u0000"}]}': "a string"}
+
+
+def test_no_operation_takes_a_text_that_holds_nul(http, recorder):
+    for path, operation in operations(recorder, "post"):
+        if "application/json" not in operation.get("requestBody", {}).get("content", {}):
+            continue
+        for body, what in NULS.items():
+            answer = http.post(path, content=body, headers={"Content-Type": "application/json"})
+            refused(answer, 400, answer.json()["error"]["message"])
+            assert f": {what} may not hold \\u0000)" in answer.json()["error"]["message"], path
+
+
+def test_no_url_holds_nul(http, recorder):
+    for method in ("get", "post", "delete"):
+        for path, _ in operations(recorder, method):
+            for url in (path.replace("/a", "/a%00b"), f"{path}?limit=1%00", f"{path}?li%00mit=1"):
+                if "%00" in url:
+                    refused(http.request(method, url), 400, "Invalid URL: it holds a control character.")
 
 
 def test_unknown_paths_are_not_found(http):

@@ -231,6 +231,19 @@ def test_a_boundary_is_found_wherever_it_stands(http, boundary, parameters):
     assert answer.status_code == 200, answer.text
 
 
+def test_no_part_of_a_form_is_cut_at_a_nul(http):
+    """What stands before one in a head has no end then, and data with one is no text."""
+    for head, data, words in [
+            (b'name="files\0x"; filename="SKILL.md"', SKILL, "Unknown parameter: ''."),
+            (b'name="files"; filename="SKILL.md\0.exe"', SKILL,
+             "Invalid 'files[0]': expected a file, but got a field instead."),
+            (b'name="files"; filename="SKILL.md"', SKILL + b"\0more",
+             "Invalid 'files[0]': a file of a skill is text in UTF-8.")]:
+        answer = http.post("/v1/skills", content=form((head, data)),
+                           headers={"Content-Type": "multipart/form-data; boundary=bound"})
+        assert (answer.status_code, answer.json()["error"]["message"]) == (400, words)
+
+
 @pytest.mark.parametrize("parameters", [
     "", "; boundary", "; boundary=", '; boundary="bound', "; boundary=bo*nd", '; boundary="bound "',
     "; boundary=bound; boundary=bound", f"; boundary={'x' * 71}"])

@@ -158,6 +158,43 @@ def test_arguments_that_are_no_object_are_told_to_the_model(stream, upstream, ar
     assert events[-1]["response"]["status"] == "completed"
 
 
+NUL = r'{"city": "Oslo\u0000; rm"}'
+
+
+def asks_with_nul(upstream, name):
+    upstream.script({"match": {"tool_results": True}, "answer": {"text": "sorry"}},
+                    {"answer": {"tool_calls": [{"name": name, "id": "call_1", "arguments": NUL}]}})
+
+
+@pytest.mark.parametrize("approval", ["always", "never"])
+def test_arguments_that_hold_nul_are_neither_shown_to_be_approved_nor_run(stream, upstream, approval):
+    """A handler would read what is before it, who approves the whole."""
+    asks_with_nul(upstream, "text")
+    events = stream([{**BASIC, "require_approval": approval}])
+    (called,) = items(events, "mcp_call")
+    assert not items(events, "mcp_approval_request")
+    told = r"The arguments are not valid JSON: Invalid JSON at line 1, column 25: a string may not hold \u0000"
+    assert (called["status"], called["arguments"]) == ("failed", NUL)
+    assert called["error"]["content"][0]["text"] == told
+    assert [m["content"] for m in upstream.chats()[-1]["messages"] if m["role"] == "tool"] == [told]
+    assert events[-1]["response"]["status"] == "completed"
+
+
+def test_a_client_gets_arguments_that_hold_nul_as_they_came(stream, http, upstream):
+    asks_with_nul(upstream, "get_weather")
+    events = stream([WEATHER_FLAT])
+    (asked,) = items(events, "function_call")
+    assert asked["arguments"] == NUL
+    first = events[-1]["response"]["id"]
+    assert http.get(f"/v1/responses/{first}").json()["output"][0]["arguments"] == NUL
+    answer = http.post("/v1/responses", json={
+        "model": "demo", "previous_response_id": first, "tools": [WEATHER_FLAT],
+        "input": [{"type": "function_call_output", "call_id": "call_1", "output": "wet"}]})
+    assert answer.json()["status"] == "completed"
+    (called,) = [m for m in upstream.chats()[-1]["messages"] if m.get("tool_calls")]
+    assert called["tool_calls"][0]["function"]["arguments"] == NUL
+
+
 def test_F77_F78_arguments_are_checked_against_the_schema(stream, upstream):
     """Every issue is told to the model by its path, the tool is not called, and the run goes on; a
     property that the tool does not know does no harm, nor does a limit."""

@@ -69,6 +69,24 @@ static void two_equal_keys_are_no_json_to_a_strict_reader(void **state)
     json_decref(value);
 }
 
+static void a_nul_is_allowed_nowhere(void **state)
+{
+    static const char *const texts[][2] = {
+        {"[\"a\\u0000b\"]", ": a string may not hold \\u0000"},
+        {"{\"\\u0000\":1}", ": a key may not hold \\u0000"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(texts); i++) {
+        json_t *untouched = NULL;
+        struct err err;
+
+        assert_int_equal(parse(texts[i][0], &untouched, &err), ERR_INVALID);
+        assert_non_null(strstr(err.text, texts[i][1]));
+        assert_null(untouched);
+    }
+}
+
 static void a_failure_says_where_in_one_line_and_leaves_the_result_alone(void **state)
 {
     static const char *const broken[] = {
@@ -360,6 +378,7 @@ int main(void)
         cmocka_unit_test(a_value_need_not_be_an_object),
         cmocka_unit_test(the_last_of_two_equal_keys_wins),
         cmocka_unit_test(two_equal_keys_are_no_json_to_a_strict_reader),
+        cmocka_unit_test(a_nul_is_allowed_nowhere),
         cmocka_unit_test(a_failure_says_where_in_one_line_and_leaves_the_result_alone),
         cmocka_unit_test(a_nul_in_the_middle_does_not_end_the_text),
         cmocka_unit_test(nesting_is_allowed_up_to_the_limit),
