@@ -10,6 +10,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/json.h"
+#include "core/base/mem.h"
 #include "core/mcp/mcp_session.h"
 #include "tests/unit/core/net/errand.h"
 #include "tests/unit/core/net/tiny_server.h"

@@ -1,6 +1,7 @@
 #include "tests/unit/core/net/http_pages.h"
 
 #include <stdio.h>
+#include <sys/socket.h>
 #include <time.h>
 
 #define CHUNKED                                              \

@@ -6,7 +6,10 @@ target_link_options(test_core_tool_channel_interleavings PRIVATE -Wl,--wrap=pthr
 unit_test(core/tool/cut core_tool)
 target_compile_definitions(test_core_tool_cut PRIVATE
     VECTORS="${CMAKE_SOURCE_DIR}/tests/unit/vectors")
-unit_test(core/tool/executor core_tool)
+foreach(part executor executor_workers)
+    unit_test(core/tool/${part} core_tool)
+    target_sources(test_core_tool_${part} PRIVATE ${CMAKE_CURRENT_LIST_DIR}/executor_turn.c)
+endforeach()
 unit_test(core/tool/files_view core_tool)
 unit_test(core/tool/message_cache core_tool)
 unit_test(core/tool/permission core_tool)

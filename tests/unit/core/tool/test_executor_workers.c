@@ -1,0 +1,153 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "core/base/log.h"
+#include "tests/unit/core/tool/executor_turn.h"
+
+/* Workers whose handlers take too long, or do not come back at all. */
+
+static void executor_ends_a_call_that_listens_at_its_deadline(void **state)
+{
+    struct tool_executor *executor = executor_started(1, 0);
+    struct turn turn;
+
+    (void)state;
+    turn_open(&turn, 2);
+    turn_submit(executor, &turn, 0, &handler_patient, "run", "call");
+    turn_expect_end(&turn, ERR_TIMEOUT);
+    turn_submit(executor, &turn, 1, &handler_listed, "run", "next");
+    turn_expect_result(&turn, "next");
+    turn_close(&turn);
+    executor_stop(executor);
+}
+
+static void executor_has_a_deadline_for_handlers_that_name_none(void **state)
+{
+    struct tool_executor *executor = executor_started(1, 0.02);
+    struct turn turn;
+
+    (void)state;
+    turn_open(&turn, 1);
+    turn_submit(executor, &turn, 0, &handler_patient_for_ever, "run", "call");
+    turn_expect_end(&turn, ERR_TIMEOUT);
+    turn_close(&turn);
+    executor_stop(executor);
+}
+
+/* Peer fault A15: tools had no timeout, and one that hung held its run for ever. */
+static void executor_bella_A15_a_stubborn_handler_is_ended_for(void **state)
+{
+    struct tool_executor *executor = executor_started(1, 0);
+    struct tool_output output;
+    struct turn turn;
+
+    (void)state;
+    turn_open(&turn, 1);
+    turn_submit(executor, &turn, 0, &handler_deaf, "run", "call");
+    turn_expect_end(&turn, ERR_TIMEOUT);
+    assert_true(tool_channel_finished(turn.channel));
+    door_open();
+    assert_true(door_wait(&door.left, 1, TAKER_PATIENCE));
+    assert_false(tool_channel_take(turn.channel, &output));
+    turn_close(&turn);
+    executor_stop(executor);
+}
+
+static void executor_replaces_workers_that_do_not_return(void **state)
+{
+    struct tool_executor *executor = executor_started(2, 0);
+    struct turn turn;
+
+    (void)state;
+    turn_open(&turn, 3);
+    turn_submit(executor, &turn, 0, &handler_deaf, "run_a", "a");
+    turn_submit(executor, &turn, 1, &handler_deaf, "run_b", "b");
+    turn_submit(executor, &turn, 2, &handler_listed, "run_c", "c");
+    turn_expect_end(&turn, ERR_TIMEOUT);
+    turn_expect_end(&turn, ERR_TIMEOUT);
+    turn_expect_result(&turn, "c");
+    turn_close(&turn);
+    executor_stop(executor);
+}
+
+static void executor_replaces_no_more_than_the_limit(void **state)
+{
+    enum { POOL = 70, CALLS = 3 * POOL };
+    struct tool_executor *executor = executor_started(POOL, 0);
+    struct turn turn;
+
+    (void)state;
+    turn_open(&turn, CALLS);
+    for (unsigned i = 0; i < CALLS; i++)
+        turn_submit(executor, &turn, i, &handler_deaf, "run", "call");
+    for (unsigned i = 0; i < POOL + EXECUTOR_STRAY_LIMIT; i++)
+        turn_expect_end(&turn, ERR_TIMEOUT);
+    /* One more would have entered one grace later. */
+    assert_false(door_wait(&door.entered, POOL + EXECUTOR_STRAY_LIMIT + 1,
+                           EXECUTOR_GRACE_NS + EXECUTOR_GRACE_NS / 4));
+    door_open();
+    for (unsigned i = POOL + EXECUTOR_STRAY_LIMIT; i < CALLS; i++) {
+        struct tool_output end = turn_wait_for_end(&turn);
+
+        tool_output_clear(&end);
+    }
+    turn_close(&turn);
+    executor_stop(executor);
+}
+
+static void executor_takes_the_worker_of_a_closed_call_when_others_wait(void **state)
+{
+    struct tool_executor *executor = executor_started(1, 0);
+    struct turn cancelled, other;
+
+    (void)state;
+    turn_open(&cancelled, 1);
+    turn_open(&other, 1);
+    turn_submit(executor, &cancelled, 0, &handler_deaf_for_ever, "run_a", "a");
+    assert_true(door_wait(&door.entered, 1, TAKER_PATIENCE));
+    turn_submit(executor, &other, 0, &handler_listed, "run_b", "b");
+    /* Nobody else comes in; meanwhile the timekeeper has looked and found nothing to do. */
+    assert_false(door_wait(&door.entered, 2, 50 * NS_PER_MS));
+    tool_channel_close(cancelled.channel);
+    turn_expect_result(&other, "b");
+    turn_close(&cancelled);
+    turn_close(&other);
+    executor_stop(executor);
+}
+
+static void executor_leaves_a_stuck_handler_behind(void **state)
+{
+    struct tool_executor *executor = executor_started(2, 0);
+    struct turn turn;
+
+    (void)state;
+    turn_open(&turn, 1);
+    turn_submit(executor, &turn, 0, &handler_deaf_for_ever, "run", "call");
+    assert_true(door_wait(&door.entered, 1, TAKER_PATIENCE));
+    tool_channel_close(turn.channel);
+    tool_executor_stop(executor, NS_PER_MS);
+    tool_executor_free(executor);
+    turn_close(&turn);
+    door_open();
+    assert_true(door_wait(&door.left, 1, TAKER_PATIENCE));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(executor_ends_a_call_that_listens_at_its_deadline),
+        cmocka_unit_test(executor_has_a_deadline_for_handlers_that_name_none),
+        cmocka_unit_test(executor_bella_A15_a_stubborn_handler_is_ended_for),
+        cmocka_unit_test(executor_replaces_workers_that_do_not_return),
+        cmocka_unit_test(executor_replaces_no_more_than_the_limit),
+        cmocka_unit_test(executor_takes_the_worker_of_a_closed_call_when_others_wait),
+        cmocka_unit_test(executor_leaves_a_stuck_handler_behind),
+    };
+
+    log_set_level(LOG_OFF);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
