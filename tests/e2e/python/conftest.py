@@ -14,6 +14,9 @@ from harness.upstream import Upstream
 
 pytest_plugins = ["harness.fault_fixtures"]
 
+KEPT = pytest.StashKey()
+FAILED = pytest.StashKey()
+
 DEFAULT_RULES = [
     {"name": "default", "answer": {"text": "Hello there, my friend."}},
 ]
@@ -43,13 +46,29 @@ def binary(request):
 
 @pytest.fixture(scope="session")
 def scratch(request):
-    """A directory that PostgreSQL's user can reach, too. It may hold a lot in the end, and is no
-    part of the last test's time."""
+    """A directory that PostgreSQL's user can reach, too. It is there to be looked at when a test has
+    failed. It may hold a lot in the end, and is no part of the last test's time."""
     path = pathlib.Path(tempfile.mkdtemp(prefix="runnel-e2e-", dir="/tmp"))
     path.chmod(0o755)
-    if not request.config.getoption("--keep"):
+    yield path
+    if request.session.testsfailed or request.config.getoption("--keep"):
+        request.config.stash[KEPT] = path
+    else:
         atexit.register(shutil.rmtree, path, ignore_errors=True)
-    return path
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    if KEPT in config.stash:
+        terminalreporter.write_line(f"data directories and logs: {config.stash[KEPT]}")
+
+
+@pytest.fixture
+def discard(request):
+    """discard(server): what it has left on the disk goes, if its test went well."""
+    def discard(server):
+        if FAILED not in request.node.stash and not request.config.getoption("--keep"):
+            server.discard()
+    return discard
 
 
 @pytest.fixture(scope="session")
@@ -116,7 +135,7 @@ def statements(database):
 
 
 @pytest.fixture
-def start_server(binary, scratch, upstream, recorder, request):
+def start_server(binary, scratch, upstream, recorder, request, discard):
     """start_server(run_expiry=1) -> a server of the test's own, ended with the test."""
     servers = []
 
@@ -131,6 +150,7 @@ def start_server(binary, scratch, upstream, recorder, request):
     yield start
     for server in servers:
         ended_well(server)
+        discard(server)
 
 
 @pytest.fixture(params=["demo", "native"])
@@ -180,8 +200,10 @@ def contract(recorder):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item, call):
-    """A failed test shows what the server said meanwhile."""
+    """A failed test shows what the server said meanwhile, and its own keep what they have left."""
     report = yield
+    if report.failed:
+        item.stash[FAILED] = True
     if report.failed and "session_server" in item.fixturenames:
         server = item.funcargs.get("session_server")
         if server and server.process:
@@ -200,4 +222,8 @@ def log(tmp_path):
         @staticmethod
         def lines():
             return path.read_text().split() if path.exists() else []
+
+        @staticmethod
+        def forget():
+            path.unlink(missing_ok=True)
     return Count

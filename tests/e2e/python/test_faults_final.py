@@ -8,7 +8,7 @@ from harness.server import eventually
 from harness.tools import WEATHER, asks_for, call
 from test_approvals_cover import DOCS, Threads, outside
 from test_approvals_runs import asked
-from test_faults_tools import FINAL, Response, ending, kill_between, shown
+from test_faults_tools import FINAL, ONCE, Response, ending, kill_between, shown
 from test_permissions import TEST
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
@@ -61,10 +61,11 @@ def test_F110_what_was_submitted_beside_it_is_told_after_a_crash(start_fault_ser
     assert "sunny in Bern" in told
 
 
-def test_F110_what_runs_beside_it_is_not_run_again_by_the_next_server(start_fault_server, upstream, log):
+def test_F110_what_runs_beside_it_is_not_run_again_by_the_next_server(start_fault_server, upstream, database,
+                                                                         log):
     server = start_fault_server(drain_timeout=0.05)
     asks_for(upstream, SPEAKS, call("test_count", 6, path=log.name, ms=60000), text="All.")
-    made = Response(server)
+    made = Response(server, database)
     eventually(lambda: [item for item in made.get()["output"] if item["type"] == "message"] and log.lines())
     server.stop()
     server.start()
@@ -84,9 +85,10 @@ class Next(Response):
 
 def test_F110_F11_its_end_is_not_taken_for_that_of_an_earlier_call(start_fault_server, upstream, database, log):
     server = start_fault_server()
-    first = ending(server, upstream, log, "error", 0)
+    first = ending(server, upstream, database, log, "error")
     whole = eventually(first.get, lambda run: run["status"] in FINAL, seconds=60)
-    made = ending(server, upstream, log, "error", 6000, face=lambda server: Next(server, first.id))
+    log.forget()
+    made = ending(server, upstream, database, log, "error", face=lambda server, _: Next(server, first.id), **ONCE)
     kill_between(database, server, made.id)
     done = eventually(made.get, lambda run: run["status"] in FINAL, seconds=60)
     assert shown(done) == shown(whole)

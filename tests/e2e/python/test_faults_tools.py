@@ -1,6 +1,8 @@
 """F110: the server is killed at every step of the life of a call that it executes. What may have had an
 effect is not done again, unless the tool says that this does no harm."""
 
+import time
+
 import httpx2
 import pytest
 
@@ -13,16 +15,30 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 FINAL = ("completed", "failed", "incomplete", "cancelled", "expired")
 LOST = "The server restarted while this tool ran; it may or may not have taken effect."
 
-# How long the model thinks where its call kills the server: whoever made the run has been told of it.
-THINKS = {"delay_ms": 500}
+# The call takes so long the first time, and no time when it is repeated: the server is killed meanwhile.
+FOREVER = 3600000
+ONCE = {"ms": FOREVER, "once": True}
+
+
+def create(server, database, path, body):
+    """Id and thread of the run that this makes. The server may die before it has said so: then the store
+    knows them."""
+    began = time.time_ns() // 1000
+    try:
+        made = server.api().post(path, json=body).json()
+        return made["id"], made.get("thread_id")
+    except httpx2.HTTPError:
+        assert server.process.child.wait(20) < 0
+        (made,) = database.ask(f"SELECT id, thread_id FROM runs WHERE created_at >= {began}",
+                               url=server.settings["database_url"])
+        return made
 
 
 class Response:
-    def __init__(self, server):
+    def __init__(self, server, database):
         self.server = server
-        answer = server.api().post("/responses", json={
+        self.id, _ = create(server, database, "/responses", {
             "model": "demo", "input": "go", "tools": [TEST_TOOLS], "background": True})
-        self.id = answer.json()["id"]
 
     def get(self):
         return self.server.api().get(f"/responses/{self.id}").json()
@@ -37,13 +53,13 @@ class Response:
 
 
 class Run:
-    def __init__(self, server):
+    def __init__(self, server, database):
         self.server = server
         assistant = server.api().post("/assistants", json={"model": "demo"}).json()["id"]
-        answer = server.api().post("/threads/runs", json={
+        id, thread = create(server, database, "/threads/runs", {
             "assistant_id": assistant, "tools": [TEST_TOOLS],
-            "thread": {"messages": [{"role": "user", "content": "go"}]}}).json()
-        self.path = f"/threads/{answer['thread_id']}/runs/{answer['id']}"
+            "thread": {"messages": [{"role": "user", "content": "go"}]}})
+        self.path = f"/threads/{thread}/runs/{id}"
 
     def get(self):
         return self.server.api().get(self.path).json()
@@ -85,13 +101,14 @@ MOMENTS = [(before, "tool.before_run:1:kill", [], LOST, 1),
 @pytest.mark.parametrize("moment, fault, lines, result, again", MOMENTS)
 def test_F110_killed_at_a_step_of_a_call(fault_server, upstream, database, log, face, tool, moment,
                                          fault, lines, result, again):
+    thinks = [{"match": {"tool_results": True}, "times": 1, "answer": {"delay_ms": FOREVER}}]
     upstream.script(
-        {"match": {"tool_results": True}, "answer": {"text": "{{tool_output}}", "delay_ms": 1500}},
-        {"answer": {"tool_calls": [call(tool, 1, path=log.name, ms=2500 if moment is during else 0)],
-                    **THINKS}})
+        *(thinks if moment is stored else []),
+        {"match": {"tool_results": True}, "answer": {"text": "{{tool_output}}"}},
+        {"answer": {"tool_calls": [call(tool, 1, path=log.name, **(ONCE if moment is during else {}))]}})
     if fault:
         fault_server.arm(fault)
-    made = face(fault_server)
+    made = face(fault_server, database)
     moment(fault_server, made, log)
     fault_server.arm()
     fault_server.start()
@@ -115,7 +132,7 @@ def test_F110_a_call_that_ran_is_not_said_to_be_beyond_the_limit(fault_server, u
     """The one beside it was: its refusal is in the store when the server is killed."""
     upstream.script(
         {"match": {"user": "[SYSTEM]"}, "answer": {"text": "Enough."}},
-        {"answer": {"tool_calls": [call(tool, 1, path=log.name, ms=2500),
+        {"answer": {"tool_calls": [call(tool, 1, path=log.name, **ONCE),
                                    call(tool, 2, path=log.name)]}})
     answer = fault_server.api().post("/responses", json={
         "model": "demo", "input": "go", "tools": [TEST_TOOLS], "background": True, "max_tool_calls": 1})
@@ -134,17 +151,18 @@ def test_F110_a_call_that_ran_is_not_said_to_be_beyond_the_limit(fault_server, u
 
 
 @pytest.mark.parametrize("point", ["run.write", "run.committed"])
-@pytest.mark.parametrize("visit", [3, 4, 5])
-def test_F110_F43_killed_on_the_way_to_a_question_about_a_result(fault_server, upstream, log, point, visit):
+@pytest.mark.parametrize("visit", [1, 2, 3, 4])
+def test_F110_F43_killed_on_the_way_to_a_question_about_a_result(fault_server, upstream, database, log, point,
+                                                                 visit):
     """From the tool's beginning to the pause: the tool does not run again, and what it gave is told to the
     model only when somebody has allowed it."""
-    asks_for(upstream, call("test_count", 1, path=log.name, text="counted"), text="Well.", **THINKS)
+    asks_for(upstream, call("test_count", 1, path=log.name, text="counted"), text="Well.")
     fault_server.arm(f"{point}:{visit}:kill")
     body = {"assistant_id": fault_server.api().post("/assistants", json={"model": "demo"}).json()["id"],
             "thread": {"messages": [{"role": "user", "content": "go"}]}, "tools": [TEST_TOOLS],
             "runnel": {"permissions": {"test": {"result": "always"}}}}
-    made = fault_server.api().post("/threads/runs", json=body).json()
-    path = f"/threads/{made['thread_id']}/runs/{made['id']}"
+    id, thread = create(fault_server, database, "/threads/runs", body)
+    path = f"/threads/{thread}/runs/{id}"
 
     def over():
         """How many writes a run makes depends on how fast the machine is."""
@@ -233,15 +251,15 @@ READ = "# Skill: notes\n\nHow notes are written.\n\nBegin with what breaks.\n"
 class Reading:
     """A response whose model reads a skill, on a server that may die of it."""
 
-    def __init__(self, server, upstream, permission):
-        self.server = server
-        asks_for(upstream, call("skill", 1, name="notes"), **THINKS)
+    def __init__(self, server, upstream, database, permission):
+        self.server, self.database = server, database
+        asks_for(upstream, call("skill", 1, name="notes"))
         made = server.api().post("/skills", json={"content": SKILL}).json()
         self.body = {"model": "demo", "input": "go", "background": True, "runnel": {
             "skills": [made["id"]], "skill_permissions": [{"skill": "*", "permission": permission}]}}
 
     def create(self, **more):
-        return self.server.api().post("/responses", json={**self.body, **more}).json()["id"]
+        return create(self.server, self.database, "/responses", {**self.body, **more})[0]
 
     def end_of(self, id):
         return eventually(lambda: self.server.api().get(f"/responses/{id}").json(),
@@ -269,16 +287,16 @@ ALWAYS = {"runnel": {"remember": {"match": "pattern"}}}
 
 
 @pytest.mark.parametrize("point", ["tool.before_run", "tool.after_run"])
-def test_F110_F107_reading_a_skill_is_repeated(fault_server, upstream, point):
-    reading = Reading(fault_server, upstream, "allow")
+def test_F110_F107_reading_a_skill_is_repeated(fault_server, upstream, database, point):
+    reading = Reading(fault_server, upstream, database, "allow")
     fault_server.arm(f"{point}:1:kill")
     made = reading.create()
     reading.restart()
     reading.is_read(made)
 
 
-def test_F110_F107_reading_a_skill_that_was_allowed_is_repeated(fault_server, upstream):
-    reading = Reading(fault_server, upstream, "ask")
+def test_F110_F107_reading_a_skill_that_was_allowed_is_repeated(fault_server, upstream, database):
+    reading = Reading(fault_server, upstream, database, "ask")
     asked = reading.create()
     reading.end_of(asked)
     fault_server.arm("tool.before_run:1:kill")
@@ -291,7 +309,7 @@ def test_F110_F107_reading_a_skill_that_was_allowed_is_repeated(fault_server, up
 def test_F110_F84_F107_always_is_asked_for_again_before_a_skill_is_repeated(fault_server, upstream,
                                                                             database, revoked):
     """What was remembered when the call began may be forgotten by the time of its repetition."""
-    reading = Reading(fault_server, upstream, "ask")
+    reading = Reading(fault_server, upstream, database, "ask")
     first = reading.allow(reading.create(), **ALWAYS)
     reading.is_read(first)
     fault_server.arm("tool.before_run:2:kill")  # the first visit is that of who looks it up
@@ -307,9 +325,9 @@ def test_F110_F84_F107_always_is_asked_for_again_before_a_skill_is_repeated(faul
     assert "mcp_approval_request" in types and "mcp_call" not in types
 
 
-def test_F110_F83_what_was_planned_and_may_have_an_effect_is_not_repeated(fault_server, upstream, log):
-    asks_for(upstream, call("test_outside", 1, path=log.name, paths=[], ms=60000))
-    made = Response(fault_server)
+def test_F110_F83_what_was_planned_and_may_have_an_effect_is_not_repeated(fault_server, upstream, database, log):
+    asks_for(upstream, call("test_outside", 1, path=log.name, paths=[], ms=FOREVER))
+    made = Response(fault_server, database)
     during(fault_server, made, log)
     fault_server.start()
     eventually(made.get, lambda run: run["status"] in FINAL, seconds=60)
@@ -334,11 +352,12 @@ def told_last(upstream):
     return [(m["role"], m["content"]) for m in upstream.chats()[-1]["messages"]]
 
 
-def ending(fault_server, upstream, log, status, ms, tool="test_ends_final", face=Response):
+def ending(fault_server, upstream, database, log, status, tool="test_ends_final", face=Response, **beside):
+    """A run of two calls: one that ends like this, and one beside it that counts."""
     upstream.forget()
     asks_for(upstream, call(tool, 1, status=status, why="not now", text="so far"),
-             call("test_count_idempotent", 2, path=log.name, ms=ms), text="ok")
-    return face(fault_server)
+             call("test_count_idempotent", 2, path=log.name, **beside), text="ok")
+    return face(fault_server, database)
 
 
 def states(database, server, id):
@@ -363,12 +382,13 @@ def kill_between(database, server, id):
 def test_F110_F11_a_call_that_had_ended_untold_is_told_as_it_would_have_been(fault_server, upstream, database,
                                                                              log, tool, status, messages):
     """A final tool's is shown when all have ended, a hidden one's never: both are stored at once."""
-    made = ending(fault_server, upstream, log, status, 0, tool)
+    made = ending(fault_server, upstream, database, log, status, tool)
     whole = eventually(made.get, lambda run: run["status"] in FINAL, seconds=60)
     expected, asked = shown(whole), told_last(upstream)
     assert [i["type"] for i in expected].count("message") == messages
 
-    made = ending(fault_server, upstream, log, status, 6000, tool)
+    log.forget()
+    made = ending(fault_server, upstream, database, log, status, tool, **ONCE)
     kill_between(database, fault_server, made.id)
     done = eventually(made.get, lambda run: run["status"] in FINAL, seconds=60)
     assert done["status"] == "completed" and shown(done) == expected
@@ -377,7 +397,7 @@ def test_F110_F11_a_call_that_had_ended_untold_is_told_as_it_would_have_been(fau
 
 
 def test_F110_F11_what_a_final_tool_had_said_is_whole_in_a_thread(fault_server, upstream, database, log):
-    made = ending(fault_server, upstream, log, "success", 6000, face=Run)
+    made = ending(fault_server, upstream, database, log, "success", face=Run, **ONCE)
     kill_between(database, fault_server, made.get()["id"])
     done = eventually(made.get, lambda run: run["status"] in FINAL, seconds=60)
     path = made.path.split("/runs/")[0]
@@ -390,24 +410,19 @@ def test_F110_F11_what_a_final_tool_had_said_is_whole_in_a_thread(fault_server, 
 
 @pytest.mark.parametrize("status", ["success", "execution_rejected"])
 @pytest.mark.parametrize("point", ["run.write", "run.committed"])
-def test_F110_F11_killed_at_a_step_of_a_final_call(fault_server, upstream, log, status, point):
+def test_F110_F11_killed_at_a_step_of_a_final_call(fault_server, upstream, database, log, status, point):
     """At each: it is told as it would have been, or that nobody knows how it ended."""
-    made = ending(fault_server, upstream, log, status, 100)
+    made = ending(fault_server, upstream, database, log, status, ms=100)
     expected = shown(eventually(made.get, lambda run: run["status"] in FINAL, seconds=60))
     lost = 0
     for visit in range(2, 9):
         fault_server.arm(f"{point}:{visit}:kill")
-        try:
-            made = ending(fault_server, upstream, log, status, 100)
-        except httpx2.HTTPError:
-            made = None  # it died before it could say which
-        if made is None or not ends_or_dies(fault_server, made):
+        made = ending(fault_server, upstream, database, log, status, ms=100)
+        if not ends_or_dies(fault_server, made):
             fault_server.process.child.wait(20)
         fault_server.arm()
         if fault_server.ended() is not None:
             fault_server.start()
-        if made is None:
-            continue
         done = eventually(made.get, lambda run: run["status"] in FINAL, seconds=60)
         assert done["status"] == "completed", done
         told = [i for i in shown(done) if i["status"] != "incomplete" or i["type"] == "mcp_call"]

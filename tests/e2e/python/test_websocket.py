@@ -478,8 +478,8 @@ BROKEN = [
     (lambda ws: ws.frame(create_text(), BINARY), 1003),
     (lambda ws: ws.frame(b'"\xff"'), 1007),
     (lambda ws: ws.frame(b'"\xc3', TEXT, final=False) + ws.frame(b'"', 0), 1007),
-    (lambda ws: b"\x81\xff" + (1 << 40).to_bytes(8, "big") + b"mask", 1009),
-    (lambda ws: b"\x81\xff" + (20 << 20).to_bytes(8, "big") + b"mask", 1009),
+    (lambda ws: b"\x81\xff" + (1 << 40).to_bytes(8, "big") + b"mask?", 1009),
+    (lambda ws: b"\x81\xff" + (20 << 20).to_bytes(8, "big") + b"mask?", 1009),
     (lambda ws: ws.frame((1000).to_bytes(2, "big") + b"bye", CLOSE), 1000),
     (lambda ws: ws.frame(b"", CLOSE), None),
 ]

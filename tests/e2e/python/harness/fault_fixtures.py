@@ -17,7 +17,7 @@ def database(scratch):
 
 
 @pytest.fixture
-def start_fault_server(binary, scratch, upstream, recorder, database):
+def start_fault_server(binary, scratch, upstream, recorder, database, discard):
     """start_fault_server(url=None, **settings): on a database of its own, or on that of another."""
     servers = []
 
@@ -32,6 +32,7 @@ def start_fault_server(binary, scratch, upstream, recorder, database):
     yield start
     for server in servers:
         ended_well(server)
+        discard(server)
 
 
 def ended_well(server):

@@ -1,14 +1,33 @@
 """`runnel serve`, as a process, with a data directory of its own."""
 
+import functools
+import pathlib
+import shutil
 import signal
+import subprocess
+import tempfile
 import time
 
 import httpx2
 import openai
 
-from .process import Process, free_port
+from .process import Process, clean_environment, free_port
 
 KEY = "sk-end-to-end"
+
+
+@functools.cache
+def made_data(binary):
+    """A data directory as the first start makes it, for others to begin with: initdb takes a second. This
+    PostgreSQL does not wait for the disk; it survives kill -9 all the same."""
+    made = tempfile.TemporaryDirectory(prefix="runnel-e2e-data-", dir="/tmp")  # gone with us
+    path = pathlib.Path(made.name)
+    path.chmod(0o755)
+    subprocess.run([binary, "migrate", "--data-dir", path / "data"], check=True,
+                   capture_output=True, env=clean_environment())
+    with open(path / "data" / "pg" / "postgresql.auto.conf", "a") as settings:
+        settings.write("fsync = off\n")
+    return made
 
 
 def with_native_model(directory, upstream_url):
@@ -21,9 +40,11 @@ def with_native_model(directory, upstream_url):
 
 
 class Server:
-    def __init__(self, binary, directory, upstream_url, recorder, wrapper=(), **settings):
+    def __init__(self, binary, directory, upstream_url, recorder, wrapper=(), first=False,
+                 **settings):
         self.binary = binary
         self.wrapper = wrapper  # a command that becomes the server
+        self.first = first  # it makes its database itself
         self.directory = directory  # below it data and log; it must be reachable by PostgreSQL
         self.recorder = recorder
         self.port = free_port()
@@ -53,8 +74,14 @@ class Server:
                 flags += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
         return flags
 
+    def prepare_data(self):
+        data = self.settings["data_dir"]
+        if not self.first and "database_url" not in self.settings and not data.exists():
+            subprocess.run(["cp", "-a", f"{made_data(self.binary).name}/data", data], check=True)
+
     def start(self):
         """Returns when it has said that it is ready."""
+        self.prepare_data()
         self.process = Process([*self.wrapper, self.binary, "serve", *self.flags()], self.log_path,
                                **self.environment)
         self.process.read_until(lambda line: "curl" in line)
@@ -76,6 +103,10 @@ class Server:
             client.close()
         self.clients = []
         return status
+
+    def discard(self):
+        """What it leaves on the disk, and may be much."""
+        shutil.rmtree(self.directory)
 
     def http(self, **options):
         """A plain client; answers are recorded."""
