@@ -10,6 +10,7 @@
 #include "core/run/tool_settings.h"
 #include "core/run/withheld.h"
 #include "core/store/approvals.h"
+#include "server/item_references.h"
 
 void response_approvals_clear(struct response_approvals *approvals)
 {
@@ -171,6 +172,89 @@ static enum err_code load_open(struct store *store, const struct run_load *load,
     return *run->parent_id ? load_of_chain(store, load, approvals, err) : ERR_OK;
 }
 
+/* ---- What the client sends again ---- */
+
+/* The ids of questions that stand in the input, or are named there. */
+static json_t *ids_asked(const json_t *input)
+{
+    json_t *ids = json_object();
+    size_t i;
+    json_t *item;
+
+    json_array_foreach (input, i, item) {
+        const char *type = json_get_string(item, "type", "");
+
+        if (strcmp(type, "mcp_approval_request") == 0 || item_is_reference(item))
+            json_set(ids, json_get_string(item, "id", ""), json_true());
+    }
+    return ids;
+}
+
+static bool is_known(const struct response_approvals *approvals, const char *id)
+{
+    for (size_t i = 0; i < approvals->count; i++) {
+        if (strcmp(approvals->rows[i].id, id) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void add_rows(struct response_approvals *approvals, struct approval_row *rows,
+                     size_t count)
+{
+    if (count) {
+        approvals->rows =
+            mem_resize(approvals->rows, approvals->count + count, sizeof(*approvals->rows));
+        memcpy(approvals->rows + approvals->count, rows, count * sizeof(*rows));
+        approvals->count += count;
+    }
+    free(rows);
+}
+
+/* What was withheld is told where it lies, in the response that asks: a copy of it is not. */
+static enum err_code check_told_there(const struct approval_row *rows, size_t count,
+                                      struct err *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (rows[i].kind == APPROVAL_OF_RESULT)
+            return err_set_api(
+                err, ERR_INVALID, NULL, "input",
+                "Approval request '%.64s' is about a result. Answer it in a response that goes "
+                "on from '%.64s' by 'previous_response_id' or 'conversation'.",
+                rows[i].id, rows[i].run_id);
+    }
+    return ERR_OK;
+}
+
+static enum err_code load_asked(struct store *store, const struct run_load *load,
+                                const json_t *input, struct response_approvals *approvals,
+                                struct err *err)
+{
+    json_auto_t *asked = ids_asked(input);
+    AUTO_FREE const char **ids =
+        mem_new_array(const char *, json_object_size(approvals->given) + 1);
+    struct approval_row *rows = NULL;
+    size_t id_count = 0, count = 0;
+    const char *id;
+    json_t *answer;
+    enum err_code rc;
+
+    json_object_foreach (approvals->given, id, answer) {
+        if (json_object_get(asked, id) && !is_known(approvals, id))
+            ids[id_count++] = id;
+    }
+    if (!id_count)
+        return ERR_OK;
+    rc = store_approvals_left(store, load->run.project, ids, id_count, &rows, &count, err);
+    if (!rc)
+        rc = check_told_there(rows, count, err);
+    if (rc)
+        approval_rows_free(rows, count);
+    else
+        add_rows(approvals, rows, count);
+    return rc;
+}
+
 /* ---- Together ---- */
 
 static const json_t *answer_to(const struct response_approvals *approvals, size_t i)
@@ -223,11 +307,7 @@ static enum err_code check_all_known(const struct response_approvals *approvals,
     json_t *body;
 
     json_object_foreach (approvals->given, id, body) {
-        bool known = false;
-
-        for (size_t i = 0; i < approvals->count; i++)
-            known |= strcmp(approvals->rows[i].id, id) == 0;
-        if (!known)
+        if (!is_known(approvals, id))
             return err_set_api(err, ERR_INVALID, NULL, "input",
                                "No approval request found for approval response with "
                                "approval_request_id %.64s.",
@@ -382,6 +462,7 @@ void response_approvals_note(const struct response_approvals *approvals, struct 
 }
 
 enum err_code response_approvals_look(struct store *store, const struct run_load *load,
+                                      const json_t *input,
                                       struct response_approvals *ret_approvals, struct err *err)
 {
     enum err_code rc;
@@ -391,6 +472,8 @@ enum err_code response_approvals_look(struct store *store, const struct run_load
     rc = read_given(load, ret_approvals->given, err);
     if (!rc)
         rc = load_open(store, load, ret_approvals, err);
+    if (!rc)
+        rc = load_asked(store, load, input, ret_approvals, err);
     if (!rc)
         rc = check_all_known(ret_approvals, err);
     if (!rc)

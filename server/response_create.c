@@ -424,7 +424,10 @@ static enum err_code make(const struct response_create *create, struct run_start
 {
     struct run_load *load = &start->load;
     CLEANUP(response_approvals_clear) struct response_approvals approvals = {0};
-    enum err_code rc = response_approvals_look(create->server->store, load, &approvals, err);
+    /* What would only be kept, nobody finds again who does not go on from there. */
+    const json_t *input = create->idle ? NULL : json_object_get(create->body, "input");
+    enum err_code rc =
+        response_approvals_look(create->server->store, load, input, &approvals, err);
 
     if (rc)
         return rc;

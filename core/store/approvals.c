@@ -65,6 +65,24 @@ enum err_code store_approvals_named(struct store *store, const char *project,
     return read_all(store, &select, &args, ret_rows, ret_count, err);
 }
 
+enum err_code store_approvals_left(struct store *store, const char *project,
+                                   const char *const *ids, size_t id_count,
+                                   struct approval_row **ret_rows, size_t *ret_count,
+                                   struct err *err)
+{
+    static const struct db_statement select = {
+        "store_approvals_left", "SELECT " APPROVAL_COLUMNS " FROM approvals a"
+                                " WHERE a.project_id = $1 AND a.id = ANY ($2::text[])"
+                                " AND a.run_id LIKE 'resp%'"
+                                " AND (a.used_by IS NULL OR a.used_by <> a.run_id)"
+                                " ORDER BY a.id"};
+    AUTO_DB_ARGS args = {0};
+
+    db_arg_text(&args, project);
+    db_arg_texts(&args, ids, id_count);
+    return read_all(store, &select, &args, ret_rows, ret_count, err);
+}
+
 /* A run of the same thread waits for submit_tool_outputs, and for nobody else. What a response left that
  * then ended badly was never shown to anybody who could go on with it. */
 enum err_code store_approvals_of_thread(struct store *store, const char *project,

@@ -27,6 +27,12 @@ enum err_code store_approvals_named(struct store *store, const char *project,
                                     struct approval_row **ret_rows, size_t *ret_count,
                                     struct err *err) MUST_CHECK;
 
+/* Those with one of these ids that responses have left behind, whatever was answered. */
+enum err_code store_approvals_left(struct store *store, const char *project,
+                                   const char *const *ids, size_t id_count,
+                                   struct approval_row **ret_rows, size_t *ret_count,
+                                   struct err *err) MUST_CHECK;
+
 /* Those that responses of a conversation have left behind and no other has taken up; and of `last_run`,
  * the last that made something there, those which one has taken up that then ended badly. */
 enum err_code store_approvals_of_thread(struct store *store, const char *project,

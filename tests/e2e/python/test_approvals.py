@@ -352,6 +352,112 @@ def test_F46_another_project_knows_nothing_of_it(ask, stranger, http, stranger_k
     assert http.get("/v1/runnel/approvals", headers=headers).json()["data"] == []
 
 
+# ---- A client that keeps the story itself ----
+
+GO = {"role": "user", "content": "go"}
+
+
+def sent(question):
+    """As OpenAI knows it."""
+    return {key: value for key, value in question.to_dict().items() if key != "runnel"}
+
+
+def named(question):
+    return {"type": "item_reference", "id": question.id}
+
+
+@pytest.fixture
+def tell(client):
+    def tell(*story, tool=TEST, **body):
+        return client.responses.create(model="demo", input=[GO, *story], tools=[tool], **body)
+    return tell
+
+
+@pytest.mark.parametrize("store", [True, False], ids=["stored", "not-stored"])
+@pytest.mark.parametrize("again", [sent, named])
+def test_F34_F46_a_question_may_be_sent_again_with_its_answer(ask, tell, upstream, http, log, again, store):
+    """The Agents SDKs send what they were shown, others name it; neither says previous_response_id."""
+    (question,) = questions(ask())
+    done = tell(again(question), answer(question), store=store)
+    (ran,) = calls_of(done)
+    assert ran.output == "counted" and ran.approval_request_id == question.id
+    assert told(upstream.chats()[-1]) == {"call_1": "counted"} and log.lines() == ["call_1"]
+    shown = http.get(f"/v1/runnel/approvals/{question.id}").json()
+    assert (shown["status"], shown["used_by"]) == ("approved", done.id)
+    tell(again(question), answer(question), ran.to_dict(), {"role": "user", "content": "and?"})
+    assert list(told(upstream.chats()[-1]).values()) == ["counted"] and log.lines() == ["call_1"]
+
+
+def test_F46_a_refusal_may_be_sent_with_its_question(ask, tell, upstream, log):
+    (question,) = questions(ask())
+    (refusal,) = calls_of(tell(sent(question), answer(question, approve=False, reason="too late")))
+    assert refusal.approval_request_id == question.id and log.lines() == []
+    assert "too late" in told(upstream.chats()[-1])["call_1"]
+
+
+def test_F46_what_runs_is_what_was_asked_not_what_is_sent(ask, tell, log, tmp_path):
+    (question,) = questions(ask())
+    other = json.dumps({"path": str(tmp_path / "other"), "text": "other"})
+    done = tell({**sent(question), "name": "test_slow", "arguments": other}, answer(question))
+    (ran,) = calls_of(done)
+    assert (ran.name, ran.arguments, ran.output) == ("test_count", question.arguments, "counted")
+    assert log.lines() == ["call_1"] and not (tmp_path / "other").exists()
+
+
+def test_F46_a_story_answers_what_it_answers(client, tell, upstream, log, http):
+    """Of two questions one may stay open, and be answered by a later story."""
+    asks_for(upstream, call("test_count", 1, path=log.name, text="one"),
+             call("test_count", 2, path=log.name, text="two"))
+    first, second = questions(client.responses.create(model="demo", input="go", tools=[TEST]))
+    tell(sent(first), sent(second), {"role": "user", "content": "never mind"})
+    assert log.lines() == []
+    done = tell(sent(first), sent(second), answer(first))
+    assert [one.output for one in calls_of(done)] == ["one"] and log.lines() == ["call_1"]
+    assert http.get(f"/v1/runnel/approvals/{second.id}").json()["status"] == "pending"
+    done = tell(sent(first), sent(second), answer(first), calls_of(done)[0].to_dict(), answer(second))
+    assert [one.output for one in calls_of(done)] == ["two"]
+    assert log.lines() == ["call_1", "call_2"]
+
+
+def test_F46_a_story_is_answered_once(ask, tell, client, log):
+    (question,) = questions(ask())
+    done = tell(sent(question), answer(question))
+    error = refused(lambda: client.with_options(max_retries=0).responses.create(
+        model="demo", input=[GO, sent(question), answer(question)], tools=[TEST]), 409)
+    assert error["message"] == (
+        f"Approval request '{question.id}' was already taken up by response '{done.id}'.")
+    assert log.lines() == ["call_1"]
+
+
+def test_F46_another_project_cannot_answer_by_a_story(ask, stranger, log):
+    (question,) = questions(ask())
+    error = refused(lambda: stranger.responses.create(
+        model="demo", input=[GO, sent(question), answer(question)], tools=[TEST]))
+    assert "No approval request found" in error["message"] and log.lines() == []
+
+
+def test_F46_a_result_is_not_answered_by_a_story(client, upstream, tell, log, http):
+    asks_for(upstream, call("test_count", path=log.name, text="counted"))
+    free = {**TEST, "require_approval": "never"}
+    body = {"runnel": {"permissions": {"test": {"result": "always"}}}}
+    asked = client.responses.create(model="demo", input="go", tools=[free], extra_body=body)
+    (question,) = questions(asked)
+    error = refused(lambda: tell(calls_of(asked)[0].to_dict(), sent(question), answer(question), tool=free))
+    assert error["param"] == "input" and error["message"] == (
+        f"Approval request '{question.id}' is about a result. Answer it in a response that goes on "
+        f"from '{asked.id}' by 'previous_response_id' or 'conversation'.")
+    assert http.get(f"/v1/runnel/approvals/{question.id}").json()["status"] == "pending"
+
+
+def test_F46_a_story_that_is_only_kept_answers_nothing(server, ask, http, log):
+    (question,) = questions(ask())
+    ws = WebSocket(server)
+    ws.create(tools=[TEST], generate=False, input=[GO, sent(question), answer(question)])
+    assert "No approval request found" in ws.error()["error"]["message"]
+    assert http.get(f"/v1/runnel/approvals/{question.id}").json()["status"] == "pending"
+    ws.socket.close()
+
+
 # ---- Nobody to ask ----
 
 def test_F41_without_an_approver_it_is_refused(ask, upstream, log):

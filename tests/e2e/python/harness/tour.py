@@ -263,6 +263,7 @@ class Tour:
         for order in ("asc", "desc"):
             page = self.ask("GET", f"{base}?order={order}&limit=1")
             self.ask("GET", f"{base}?order={order}&after={page['last_id']}")
+        self.story(tools)
         decided = self.ask("POST", f"{base}/{ids[0]}", {"approve": True, "remember": {}})
         assert decided["status"] == "approved", decided
         answers = [[], *([{"type": "mcp_approval_response", "approval_request_id": id,
@@ -274,6 +275,15 @@ class Tour:
                 {"previous_response_id": response["id"]}
             self.ask("POST", "/responses", {"model": "demo", "tools": tools,
                                             "input": [*answer, said], **place}, (200, 409))
+
+    def story(self, tools):
+        """A question that is sent again, with its answer behind it."""
+        said = {"role": "user", "content": "the time"}
+        asked = self.ask("POST", "/responses", {"model": "demo", "input": [said], "tools": tools})
+        question = asked["output"][-1]
+        self.ask("POST", "/responses", {"model": "demo", "tools": tools, "input": [said, question, {
+            "type": "mcp_approval_response", "approval_request_id": question["id"],
+            "approve": False}]}, (200, 409))
 
     def decided_run(self):
         """Two questions of a run: the first answer waits for the second, which is submitted."""
