@@ -484,6 +484,33 @@ enum err_code response_compact_params_check(const json_t *body, struct err *err)
     return rc ? rc : check_input_given(body, err);
 }
 
+/* What Chat Completions calls otherwise. Whoever says it means it, so it is refused also where unknown
+ * parameters are ignored. */
+static enum err_code check_moved(const json_t *body, struct err *err)
+{
+    static const struct {
+        const char *from;
+        const char *to;
+    } moved[] = {
+        {"messages", "input"},
+        {"response_format", "text.format"},
+        {"max_tokens", "max_output_tokens"},
+        {"max_completion_tokens", "max_output_tokens"},
+        {"reasoning_effort", "reasoning.effort"},
+        {"verbosity", "text.verbosity"},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(moved); i++) {
+        if (given(body, moved[i].from))
+            return err_invalid(
+                err, "unsupported_parameter", moved[i].from,
+                "Unsupported parameter: '%s'. In the Responses API, this parameter "
+                "has moved to '%s'. Try again with the new parameter.",
+                moved[i].from, moved[i].to);
+    }
+    return ERR_OK;
+}
+
 enum err_code response_head_check(const json_t *body, struct err *err)
 {
     const char *model = NULL;
@@ -493,10 +520,9 @@ enum err_code response_head_check(const json_t *body, struct err *err)
 
     if (rc)
         return rc;
-    if (json_object_get(body, "messages"))
-        return err_invalid(err, "unsupported_parameter", "messages",
-                           "Unsupported parameter: 'messages'. In the Responses API, this "
-                           "parameter has moved to 'input'. Try again with the new parameter.");
+    rc = check_moved(body, err);
+    if (rc)
+        return rc;
     if (!given(body, "input") && !continues(body))
         return param_missing(err, "input");
     return param_unknown(body, "", known_keys, err);

@@ -118,6 +118,14 @@ def tool(**more):
 
 # what is sent besides model and input: code, param, the beginning of the message
 RESPONSES = [
+    *[({old: value}, "unsupported_parameter", old,
+       f"Unsupported parameter: '{old}'. In the Responses API, this parameter has moved to '{new}'. "
+       "Try again with the new parameter.")
+      for old, new, value in (
+          ("messages", "input", [{"role": "user", "content": "Hi"}]),
+          ("response_format", "text.format", {"type": "json_object"}),
+          ("max_tokens", "max_output_tokens", 10), ("max_completion_tokens", "max_output_tokens", 10),
+          ("reasoning_effort", "reasoning.effort", "low"), ("verbosity", "text.verbosity", "low"))],
     ({"include": ["file_search_call.result"]}, "invalid_value", "include[0]",
      "Invalid value: 'file_search_call.result'. Supported values are: 'file_search_call.results',"),
     ({"include": "x"}, "invalid_type", "include",
