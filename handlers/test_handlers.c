@@ -401,13 +401,15 @@ static void explain_number(struct err *err)
     "  \"maximum\": 10, \"description\": \"A number.\"}}}"
 
 /* A page of its own making: `limit` characters from `begin`, ASCII. */
-static char *cut_page(const char *text, const struct cut_rule *rule, bool *ret_truncated)
+static char *cut_page(const char *text, const struct cut_rule *rule,
+                      struct cut_shown *ret_shown)
 {
     size_t length = strlen(text);
     size_t begin = rule->begin < length ? rule->begin : length;
     size_t size = length - begin < rule->limit ? length - begin : rule->limit;
 
-    *ret_truncated = size < length;
+    *ret_shown =
+        (struct cut_shown){.truncated = size < length, .count = size, .next = begin + size};
     return mem_printf("page: %.*s", (int)size, text + begin);
 }
 

@@ -83,16 +83,16 @@ static bool is_long(const struct long_message_rule *rule, const char *text)
 /* ---- What is shown ---- */
 
 /* Where the rest can be read. The caller frees. */
-static char *note_of(const struct long_message_rule *rule, const char *text, bool idle)
+static char *note_of(const struct long_message_rule *rule, const char *text,
+                     const struct cut_shown *shown, bool idle)
 {
     char name[VARIABLE_NAME_LIMIT + 1];
     const struct variable_hint hint = {.name = name,
                                        .what = VARIABLE_HINT_MESSAGE,
                                        .length = variable_length(text),
                                        .truncated = true,
-                                       .shown = rule->limit,
-                                       .start =
-                                           rule->cut.head_only ? rule->limit : rule->limit / 2,
+                                       .shown = shown->count,
+                                       .start = shown->next,
                                        .chinese = rule->cut.chinese,
                                        .idle = idle};
 
@@ -104,16 +104,16 @@ static char *note_of(const struct long_message_rule *rule, const char *text, boo
 char *long_message_shown(const struct long_message_rule *rule, const char *text)
 {
     AUTO_FREE char *cut = NULL, *plain = NULL, *note = NULL, *last = NULL;
-    bool truncated;
+    struct cut_shown shown;
 
     if (!is_long(rule, text))
         return NULL;
-    cut = cut_text(text, &rule->cut, &truncated);
-    note = note_of(rule, text, false);
+    cut = cut_text(text, &rule->cut, &shown);
+    note = note_of(rule, text, &shown, false);
     if (strlen(cut) + strlen(note) >= strlen(text))
         return NULL;
     plain = chain_log_neutral(cut);
-    last = rule->idle ? note_of(rule, text, true) : NULL;
+    last = rule->idle ? note_of(rule, text, &shown, true) : NULL;
     return mem_printf("%s%s", plain, last ? last : note);
 }
 

@@ -187,11 +187,14 @@ static char *shown_text(struct run *run, struct call *call, const char *text)
 {
     const struct tool_handler *handler = call->use ? call->use->handler : NULL;
     struct cut_rule rule = rule_of(run, call);
+    struct cut_shown shown;
     AUTO_FREE char *cut = handler && handler->cut && !call->failed
-                              ? handler->cut(text, &rule, &call->truncated)
-                              : cut_text(text, &rule, &call->truncated);
-    char *hinted = run_keep_result(run, call, text, cut, &rule);
+                              ? handler->cut(text, &rule, &shown)
+                              : cut_text(text, &rule, &shown);
+    char *hinted = NULL;
 
+    call->truncated = shown.truncated;
+    hinted = run_keep_result(run, call, text, cut, &shown);
     return hinted ? hinted : TAKE(cut);
 }
 

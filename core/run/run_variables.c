@@ -473,29 +473,27 @@ static json_t *executed_args(const struct call *call)
 /* To a whole result nothing is added for a reader that only came along: applications that know
  * nothing of variables read it, too. */
 static char *hinted(const struct run *run, const struct call *call, const char *whole,
-                    const char *text, const struct cut_rule *rule)
+                    const char *text, const struct cut_shown *shown)
 {
     const struct tool_use *reader = tool_set_find(&run->tools, "ReadVar");
-    bool own_cut = call->use->handler->cut;
-    struct variable_hint hint = {.name = call->kept->result,
-                                 .length = variable_length(whole),
-                                 .lost = variable_lost(whole),
-                                 .truncated = call->truncated,
-                                 .chinese = rule->chinese};
+    const json_t *runnel = json_object_get(run->config, "runnel");
+    const struct variable_hint hint = {.name = call->kept->result,
+                                       .length = variable_length(whole),
+                                       .lost = variable_lost(whole),
+                                       .truncated = shown->truncated,
+                                       .shown = shown->count,
+                                       .start = shown->next,
+                                       .chinese = tool_language_of(runnel) == TOOL_CHINESE};
     AUTO_FREE char *said = NULL;
 
-    if (!reader || (reader->implied && !call->truncated))
+    if (!reader || (reader->implied && !shown->truncated))
         return NULL;
-    hint.shown = own_cut ? variable_length(text) : rule->limit;
-    hint.start = own_cut           ? rule->begin + hint.shown
-                 : rule->head_only ? hint.shown
-                                   : hint.shown / 2;
     said = variable_hint_text(&hint);
     return mem_printf("%s%s", text, said);
 }
 
 char *run_keep_result(struct run *run, struct call *call, const char *whole, const char *text,
-                      const struct cut_rule *rule)
+                      const struct cut_shown *shown)
 {
     json_auto_t *args = NULL;
     AUTO_FREE char *description = NULL;
@@ -511,5 +509,5 @@ char *run_keep_result(struct run *run, struct call *call, const char *whole, con
         return NULL;
     }
     put_args(run, call, args);
-    return hinted(run, call, whole, text, rule);
+    return hinted(run, call, whole, text, shown);
 }

@@ -52,16 +52,18 @@ static const struct note notes[2][2] = {
     {{"...输出过长，省略中间 ", " 个字符..."}, {"...输出过长，省略后 ", " 个字符..."}},
 };
 
-char *cut_text(const char *text, const struct cut_rule *rule, bool *ret_truncated)
+char *cut_text(const char *text, const struct cut_rule *rule, struct cut_shown *ret_shown)
 {
     size_t count = utf8_count(text, strlen(text));
     size_t head = rule->head_only ? rule->limit : rule->limit / 2;
     const struct note *note = &notes[rule->chinese][rule->head_only];
     struct buf buf = {0};
 
-    *ret_truncated = count > rule->limit;
-    if (!*ret_truncated)
+    if (count <= rule->limit) {
+        *ret_shown = (struct cut_shown){.count = count, .next = count};
         return mem_strdup(text);
+    }
+    *ret_shown = (struct cut_shown){.truncated = true, .count = rule->limit, .next = head};
     buf_add(&buf, text, (size_t)(utf8_at(text, head) - text));
     buf_addf(&buf, "\n\n%s%zu%s", note->before, count - rule->limit, note->after);
     if (!rule->head_only) {

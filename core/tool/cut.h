@@ -28,7 +28,15 @@ struct cut_rule {
  * NULL. `fallback` is the tool's own limit. A limit of 0 or less in the arguments is no limit. */
 struct cut_rule cut_rule(const json_t *settings, const json_t *args, size_t fallback);
 
-/* The caller frees. *ret_truncated is true exactly when something is missing. */
-char *cut_text(const char *text, const struct cut_rule *rule, bool *ret_truncated);
+/* What is shown of a text; what a cutter puts before, between or behind it is none of it. */
+struct cut_shown {
+    bool truncated; /* exactly when something is missing */
+    size_t count;   /* characters of the text */
+    size_t
+        next; /* where one reads on: the first that is missing behind the first that is shown */
+};
+
+/* The caller frees. */
+char *cut_text(const char *text, const struct cut_rule *rule, struct cut_shown *ret_shown);
 
 #endif

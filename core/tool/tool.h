@@ -146,7 +146,7 @@ struct tool_handler {
      * called on the run's loop with what was asked for, must be quick, and may use nothing but its
      * arguments; the caller frees what it returns. */
     size_t shown_limit;
-    char *(*cut)(const char *text, const struct cut_rule *rule, bool *ret_truncated);
+    char *(*cut)(const char *text, const struct cut_rule *rule, struct cut_shown *ret_shown);
 
     /* Data that run() gave, as text for the model: called on the worker, after it; the caller frees.
      * An error does not fail the call, the model is told that the text could not be made. NULL: a

@@ -240,6 +240,21 @@ def test_F04_F05_F10_only_the_final_text_reaches_the_model(stream, upstream, too
             if m["role"] == "tool"] == [shown]
 
 
+@pytest.mark.parametrize("tool, arguments, runnel, count, start, length", [
+    ("test_pages", {"begin": 3, "limit": 2}, {}, 2, 5, 5),
+    ("test_pages", {"limit": 4}, {}, 4, 4, 6),
+    ("test_slow", {"limit": 4}, {}, 4, 2, 6),
+    ("test_slow", {}, {"truncation": {"mode": "head", "limit": 4}}, 4, 4, 6)])
+def test_F28_the_hint_counts_what_is_shown_of_the_text_alone(stream, upstream, tool, arguments, runnel,
+                                                             count, start, length):
+    """Whoever cuts may put words of its own around what it shows, such as a page's heading."""
+    calls_then_says(upstream, (tool, {"text": "0123456789", **arguments}))
+    called, = items(stream([TEST], runnel=runnel), "mcp_call")
+    hint = called["output"].split("<!--ToolCallLog:Begin-->")[1]
+    assert f"The result was cut to {count} characters. The full result (10 characters)" in hint
+    assert f'"start":{start},"length":{length}}}' in hint
+
+
 @pytest.mark.parametrize("tool, arguments", [("test_slow", {"text": "x" * 8000}),
                                              ("test_slow", {"text": "x" * 9000, "limit": -1}),
                                              ("test_whole", {"text": "x" * 9000})])

@@ -22,11 +22,11 @@ static struct cut_rule rule_of(const char *settings_text, const char *args_text,
 static void expect(const char *text, const struct cut_rule *rule, const char *wanted,
                    bool truncated)
 {
-    bool seen_truncated = !truncated;
-    AUTO_FREE char *seen = cut_text(text, rule, &seen_truncated);
+    struct cut_shown shown;
+    AUTO_FREE char *seen = cut_text(text, rule, &shown);
 
     assert_string_equal(seen, wanted);
-    assert_int_equal(seen_truncated, truncated);
+    assert_int_equal(shown.truncated, truncated);
 }
 
 /* ---- F03, F06: the vectors of the design ---- */
@@ -46,13 +46,13 @@ static void run_vector(const json_t *vector)
     } else {
         size_t length = (size_t)json_get_int(vector, "text_length", 0);
         AUTO_FREE char *many = mem_new_array(char, length + 1);
-        bool truncated;
+        struct cut_shown shown;
         AUTO_FREE char *seen = NULL;
 
         memset(many, 'x', length);
-        seen = cut_text(many, &rule, &truncated);
-        assert_int_equal(truncated, json_get_bool(json_object_get(vector, "required"),
-                                                  "is_truncated", false));
+        seen = cut_text(many, &rule, &shown);
+        assert_int_equal(shown.truncated, json_get_bool(json_object_get(vector, "required"),
+                                                        "is_truncated", false));
     }
 }
 
@@ -100,6 +100,27 @@ static void test_characters_are_counted_and_stay_whole(void **state)
            true);
 }
 
+static void expect_shown(const struct cut_rule *rule, const char *text, struct cut_shown wanted)
+{
+    struct cut_shown shown;
+    AUTO_FREE char *seen = cut_text(text, rule, &shown);
+
+    assert_int_equal(shown.truncated, wanted.truncated);
+    assert_int_equal(shown.count, wanted.count);
+    assert_int_equal(shown.next, wanted.next);
+}
+
+static void test_what_is_shown_is_told_without_the_notice(void **state)
+{
+    struct cut_rule rule = {.limit = 5};
+
+    (void)state;
+    expect_shown(&rule, "0123456789", (struct cut_shown){true, 5, 2});
+    expect_shown(&rule, "\xC3\xA4\xC3\xA4", (struct cut_shown){false, 2, 2});
+    rule.head_only = true;
+    expect_shown(&rule, "0123456789", (struct cut_shown){true, 5, 5});
+}
+
 /* F04: the model's word is first, then the request's, then the tool's. */
 static void test_F04_whose_limit_it_is(void **state)
 {
@@ -125,6 +146,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_F03_F06_vectors),
         cmocka_unit_test(test_in_english),
+        cmocka_unit_test(test_what_is_shown_is_told_without_the_notice),
         cmocka_unit_test(test_characters_are_counted_and_stay_whole),
         cmocka_unit_test(test_F04_whose_limit_it_is),
     };
