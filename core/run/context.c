@@ -450,33 +450,11 @@ static bool is_unfinished(const struct item_row *call)
     return call->status == ITEM_INCOMPLETE && past_is_client_call(call->type);
 }
 
-static void keep_item(struct story *story, const struct item_row **kept, size_t at,
-                      const struct item_row *item, json_t *body)
-{
-    memmove(kept + at + 1, kept + at, (story->count - at) * sizeof(*kept));
-    kept[at] = item;
-    json_array_insert_new(story->bodies, at, body);
-    story->count++;
-}
-
 /* `later` was sent in one request with `message`, after it, and answers what came before both. */
 static bool answers_before(const struct item_row *later, const struct item_row *message)
 {
     return later->input && is_output(later) && message->input && is_divide(message) &&
            type_is(message, "message") && strcmp(message->run_id, later->run_id) == 0;
-}
-
-void context_order(const struct item_row **items, size_t count)
-{
-    for (size_t i = 1; i < count; i++) {
-        const struct item_row *item = items[i];
-        size_t at = i;
-
-        while (at && answers_before(item, items[at - 1]))
-            at--;
-        memmove(items + at + 1, items + at, (i - at) * sizeof(items[0]));
-        items[at] = item;
-    }
 }
 
 /* `later` is of a turn whose answer was shown before it: what final tools said. */
@@ -486,30 +464,39 @@ static bool was_asked_before(const struct item_row *later, const struct item_row
            strcmp(shown->run_id, later->run_id) == 0;
 }
 
-/* Where an item belongs: at the end, but for what belongs to a turn before. */
-static size_t place_of(const struct story *story, const struct item_row *item)
+void context_order(const struct item_row **items, size_t count)
 {
-    size_t at = story->count;
+    for (size_t i = 1; i < count; i++) {
+        const struct item_row *item = items[i];
+        size_t at = i;
 
-    while (at && (was_asked_before(item, story->items[at - 1]) ||
-                  answers_before(item, story->items[at - 1])))
-        at--;
-    return at;
+        while (at &&
+               (was_asked_before(item, items[at - 1]) || answers_before(item, items[at - 1])))
+            at--;
+        memmove(items + at + 1, items + at, (i - at) * sizeof(items[0]));
+        items[at] = item;
+    }
 }
 
+/* `kept` has room for all. */
 static void read_items(struct story *story, const struct item_row *const *items, size_t count,
                        const struct item_row **kept)
 {
-    AUTO_FREE size_t *outputs = call_outputs_find(items, 0, count);
+    AUTO_FREE size_t *outputs = NULL;
 
+    if (count)
+        memcpy(kept, items, count * sizeof(*kept));
+    context_order(kept, count);
+    outputs = call_outputs_find(kept, 0, count);
     for (size_t i = 0; i < count; i++) {
-        json_t *body = json_parse_own(items[i]->body);
+        json_t *body = json_parse_own(kept[i]->body);
 
-        if (was_cut(body) || (is_unfinished(items[i]) && outputs[i] == count)) {
+        if (was_cut(body) || (is_unfinished(kept[i]) && outputs[i] == count)) {
             json_decref(body);
             continue;
         }
-        keep_item(story, kept, place_of(story, items[i]), items[i], body);
+        kept[story->count++] = kept[i];
+        json_array_append_new(story->bodies, body);
     }
     story->outputs = call_outputs_find(kept, 0, story->count);
 }

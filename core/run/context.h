@@ -47,8 +47,9 @@ json_t *context_request(const char *run_id, const json_t *config, const struct t
 json_t *context_messages(const char *instructions, const struct item_row *const *items,
                          size_t count);
 
-/* Outputs that a client has sent behind words of the same request come before them, as in the messages:
- * whoever counts or leaves out items puts them in order first. */
+/* The order in which the model is told: outputs that a client has sent behind words of the same request
+ * come before them, and what belongs to a turn comes before the answer of a later one that was shown first.
+ * Whoever counts or leaves out items puts them in order first. */
 void context_order(const struct item_row **items, size_t count);
 
 /* In compact form: how many items come before the end of the user's last message, where turns are over,

@@ -235,6 +235,37 @@ static void context_what_a_final_tool_said_follows_its_call(void **state)
         "{\"role\":\"assistant\",\"content\":\"the answer\"}]");
 }
 
+static void sent(struct item_row *row)
+{
+    row->input = true;
+    (void)snprintf(row->run_id, sizeof(row->run_id), "run_2");
+}
+
+/* Who counts and who leaves out see what the model is told, and the model is told it again. */
+static void context_order_is_that_of_the_messages(void **state)
+{
+    static const char *const wanted[] = {"function_call", "mcp_call", "message",
+                                         "function_call_output", "message"};
+    json_auto_t *before = NULL, *after = NULL;
+
+    (void)state;
+    made(add("function_call", "call_c",
+             "{\"name\":\"f\",\"arguments\":\"{}\",\"call_id\":\"call_c\"}"),
+         0, 0);
+    made(add_message("assistant", "the answer"), 1, 0);
+    made(add("mcp_call", "call_a",
+             "{\"name\":\"g\",\"arguments\":\"{}\",\"output\":\"the answer\"}"),
+         0, 1);
+    sent(add_message("user", "and now?"));
+    sent(add("function_call_output", "call_c", "{\"call_id\":\"call_c\",\"output\":\"sun\"}"));
+    before = context_messages(NULL, items, count);
+    context_order(items, count);
+    after = context_messages(NULL, items, count);
+    assert_true(json_equal(before, after));
+    for (size_t i = 0; i < count; i++)
+        assert_string_equal(items[i]->type, wanted[i]);
+}
+
 static void context_a_call_without_output_gets_a_placeholder(void **state)
 {
     json_auto_t *messages = NULL;
@@ -362,6 +393,7 @@ int main(void)
         context_test(context_bella_B1_calls_keep_their_names),
         context_test(context_calls_go_in_the_models_order_with_text_first),
         context_test(context_what_a_final_tool_said_follows_its_call),
+        context_test(context_order_is_that_of_the_messages),
         context_test(context_a_call_without_output_gets_a_placeholder),
         context_test(context_what_a_crash_cut_is_not_sent),
         context_test(context_a_call_that_broke_off_is_not_sent_unless_it_was_answered),
