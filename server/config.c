@@ -21,6 +21,7 @@
 #include "core/model/mask.h"
 #include "server/config_tools.h"
 #include "server/config_yaml.h"
+#include "server/listen.h"
 #include "server/own_address.h"
 
 #define KEY_LIMIT 256
@@ -501,31 +502,6 @@ static void add_upstream_setting(struct config *config)
 
 /* ---- What must fit together ---- */
 
-enum err_code config_split_listen(const char *listen, char *ret_host, size_t host_size,
-                                  char *ret_port, size_t port_size, struct err *err)
-{
-    const char *colon = strrchr(listen, ':');
-    const char *host = listen;
-    size_t length = colon ? (size_t)(colon - listen) : 0;
-
-    if (!colon || !length)
-        return err_set(err, ERR_INVALID, "listen: expected address:port, not '%.64s'", listen);
-    if (host[0] == '[' && host[length - 1] == ']') {
-        host++;
-        length -= 2;
-    } else if (memchr(host, ':', length)) {
-        return err_set(err, ERR_INVALID, "listen: write an IPv6 address as [address]:port");
-    }
-    if (length >= host_size || strlen(colon + 1) >= port_size || !colon[1] ||
-        strspn(colon + 1, "0123456789") != strlen(colon + 1) ||
-        strtol(colon + 1, NULL, 10) > 65535)
-        return err_set(err, ERR_INVALID, "listen: expected address:port, not '%.64s'", listen);
-    memcpy(ret_host, host, length);
-    ret_host[length] = '\0';
-    memcpy(ret_port, colon + 1, strlen(colon + 1) + 1);
-    return ERR_OK;
-}
-
 static enum err_code check_key(const char *name, const char *key, struct err *err)
 {
     if (!key)
@@ -688,7 +664,7 @@ static enum err_code check(struct config *config, struct err *err)
     enum err_code rc = check_texts(config, err);
 
     if (!rc)
-        rc = config_split_listen(config->listen, host, sizeof(host), port, sizeof(port), err);
+        rc = listen_split(config->listen, host, sizeof(host), port, sizeof(port), err);
     if (!rc)
         rc = check_databases(config, err);
     if (!rc)

@@ -104,10 +104,6 @@ void config_free(struct config *config);
 enum err_code config_read_some(int argc, char **argv, int *ret_argc, struct config **ret_config,
                                struct err *err) MUST_CHECK;
 
-/* Tells apart host and port: "host:port", "[v6]:port". */
-enum err_code config_split_listen(const char *listen, char *ret_host, size_t host_size,
-                                  char *ret_port, size_t port_size, struct err *err) MUST_CHECK;
-
 /* Adds one upstream that serves every model: the demo model, when none was configured. */
 void config_add_upstream(struct config *config, const char *name, const char *url);
 

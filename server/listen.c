@@ -4,13 +4,37 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "server/config.h"
-
 #define BACKLOG 4096
+
+enum err_code listen_split(const char *listen, char *ret_host, size_t host_size, char *ret_port,
+                           size_t port_size, struct err *err)
+{
+    const char *colon = strrchr(listen, ':');
+    const char *host = listen;
+    size_t length = colon ? (size_t)(colon - listen) : 0;
+
+    if (!colon || !length)
+        return err_set(err, ERR_INVALID, "listen: expected address:port, not '%.64s'", listen);
+    if (host[0] == '[' && host[length - 1] == ']') {
+        host++;
+        length -= 2;
+    } else if (memchr(host, ':', length)) {
+        return err_set(err, ERR_INVALID, "listen: write an IPv6 address as [address]:port");
+    }
+    if (length >= host_size || strlen(colon + 1) >= port_size || !colon[1] ||
+        strspn(colon + 1, "0123456789") != strlen(colon + 1) ||
+        strtol(colon + 1, NULL, 10) > 65535)
+        return err_set(err, ERR_INVALID, "listen: expected address:port, not '%.64s'", listen);
+    memcpy(ret_host, host, length);
+    ret_host[length] = '\0';
+    memcpy(ret_port, colon + 1, strlen(colon + 1) + 1);
+    return ERR_OK;
+}
 
 static int open_one(const struct addrinfo *address)
 {
@@ -57,7 +81,7 @@ enum err_code listen_open(const char *listen, int *ret_fd, char ret_url[LISTEN_U
     char host[256];
     char port[8];
     int fd = -1;
-    int rc = (int)config_split_listen(listen, host, sizeof(host), port, sizeof(port), err);
+    int rc = (int)listen_split(listen, host, sizeof(host), port, sizeof(port), err);
 
     if (rc)
         return (enum err_code)rc;

@@ -1,4 +1,5 @@
-# The scripted upstream: a layer of its own, as it shares nothing with the server but core/base.
+# The scripted upstream: a layer of its own, as it shares nothing with the server but core/base
+# and the socket.
 # demo_script.yaml becomes part of the program.
 set(demo_script_c ${CMAKE_BINARY_DIR}/generated/upstream_demo_script.c)
 add_custom_command(
@@ -12,6 +13,7 @@ add_custom_command(
 
 layer(upstream
     SOURCES
+        ${CMAKE_SOURCE_DIR}/server/listen.c
         ${CMAKE_SOURCE_DIR}/server/upstream_chat.c
         ${CMAKE_SOURCE_DIR}/server/upstream_prompt.c
         ${CMAKE_SOURCE_DIR}/server/upstream_reply.c

@@ -1,11 +1,9 @@
 #include "server/upstream_server.h"
 
-#include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
 #include <getopt.h>
 #include <microhttpd.h>
-#include <netdb.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -13,7 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -22,6 +19,7 @@
 #include "core/base/json.h"
 #include "core/base/lock.h"
 #include "core/base/mem.h"
+#include "server/listen.h"
 #include "server/upstream_prompt.h"
 #include "server/upstream_reply.h"
 #include "server/upstream_rules.h"
@@ -54,7 +52,7 @@ struct upstream_server {
     struct MHD_Daemon *daemon;
     int stopping; /* an eventfd, readable for good once the end has come */
     bool controlled;
-    char url[128];
+    char url[LISTEN_URL_SIZE];
 
     struct lock lock;
     struct shared_script *current; /* guarded by lock */
@@ -584,85 +582,28 @@ static void request_ended(void *arg, struct MHD_Connection *connection, void **r
 
 /* ---- starting and stopping ---- */
 
-struct address {
-    struct sockaddr_storage socket;
-    socklen_t length;
-};
-
-/* "127.0.0.1:9000", "[::1]:9000". */
-static enum err_code address_parse(const char *listen, struct address *ret_address,
-                                   struct err *err)
-{
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
-                             .ai_flags = AI_PASSIVE | AI_NUMERICHOST | AI_NUMERICSERV};
-    struct addrinfo *found = NULL;
-    const char *colon = strrchr(listen, ':');
-    AUTO_FREE char *host = colon ? mem_strndup(listen, (size_t)(colon - listen)) : NULL;
-    char *bare = host;
-
-    if (bare && *bare == '[' && bare[strlen(bare) - 1] == ']') {
-        bare[strlen(bare) - 1] = '\0';
-        bare++;
-    }
-    if (!colon || !*bare || getaddrinfo(bare, colon + 1, &hints, &found))
-        return err_set(err, ERR_INVALID, "not an address to listen on: %s", listen);
-    memcpy(&ret_address->socket, found->ai_addr, found->ai_addrlen);
-    ret_address->length = found->ai_addrlen;
-    freeaddrinfo(found);
-    return ERR_OK;
-}
-
-/* The library may have forgotten by now what was wrong: 1.0 has. */
-static const char *why_not(const struct address *address)
-{
-    int fd = socket(address->socket.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    int why;
-
-    if (fd < 0 || bind(fd, (const struct sockaddr *)&address->socket, address->length))
-        why = errno;
-    else
-        why = EAGAIN; /* it was not the address */
-    if (fd >= 0)
-        close(fd);
-    return strerror(why);
-}
-
-static void set_url(struct upstream_server *server, const struct address *address)
-{
-    const union MHD_DaemonInfo *info =
-        MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_BIND_PORT);
-    char host[64];
-
-    getnameinfo((const struct sockaddr *)&address->socket, address->length, host, sizeof(host),
-                NULL, 0, NI_NUMERICHOST);
-    snprintf(server->url, sizeof(server->url),
-             strchr(host, ':') ? "http://[%s]:%u/v1" : "http://%s:%u/v1", host,
-             (unsigned)info->port);
-}
-
+/* The library takes the socket, unless it fails. */
 static enum err_code start_daemon(struct upstream_server *server, const char *listen,
                                   struct err *err)
 {
-    struct address address;
-    unsigned flags = MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD |
-                     MHD_USE_POLL | MHD_USE_ITC;
-    enum err_code rc = address_parse(listen, &address, err);
+    int fd = -1;
+    enum err_code rc = listen_open(listen, &fd, server->url, err);
 
     if (rc)
         return rc;
-    if (address.socket.ss_family == AF_INET6)
-        flags |= MHD_USE_IPv6;
     server->daemon = MHD_start_daemon(
-        flags, 0, NULL, NULL, handle, server, MHD_OPTION_SOCK_ADDR,
-        (struct sockaddr *)&address.socket, MHD_OPTION_NOTIFY_COMPLETED, request_ended, server,
-        MHD_OPTION_CONNECTION_LIMIT, UPSTREAM_CONNECTION_LIMIT,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, UPSTREAM_HEAD_LIMIT, MHD_OPTION_CONNECTION_TIMEOUT,
-        UPSTREAM_IDLE_TIMEOUT, MHD_OPTION_THREAD_STACK_SIZE, UPSTREAM_STACK_SIZE,
-        MHD_OPTION_LISTEN_BACKLOG_SIZE, 4096u, MHD_OPTION_END);
-    if (!server->daemon)
-        return err_set(err, ERR_CONFLICT, "cannot listen on %s: %s", listen, why_not(&address));
-    set_url(server, &address);
-    return ERR_OK;
+        MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL |
+            MHD_USE_ITC,
+        0, NULL, NULL, handle, server, MHD_OPTION_LISTEN_SOCKET, fd,
+        MHD_OPTION_NOTIFY_COMPLETED, request_ended, server, MHD_OPTION_CONNECTION_LIMIT,
+        UPSTREAM_CONNECTION_LIMIT, MHD_OPTION_CONNECTION_MEMORY_LIMIT, UPSTREAM_HEAD_LIMIT,
+        MHD_OPTION_CONNECTION_TIMEOUT, UPSTREAM_IDLE_TIMEOUT, MHD_OPTION_THREAD_STACK_SIZE,
+        UPSTREAM_STACK_SIZE, MHD_OPTION_END);
+    if (server->daemon)
+        return ERR_OK;
+    rc = err_set(err, ERR_INTERNAL, "cannot start the scripted upstream: %s", strerror(errno));
+    close(fd);
+    return rc;
 }
 
 static enum err_code start(const char *text, const char *listen, bool controlled,

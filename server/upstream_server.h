@@ -19,7 +19,7 @@
 struct upstream_server;
 
 /* Starts it. `script` is YAML, NULL the built-in demo; `listen` is "address:port", where port 0
- * takes a free one. ERR_INVALID for a script or an address that makes no sense, ERR_CONFLICT when
+ * takes a free one. ERR_INVALID for a script or an address that makes no sense, ERR_INTERNAL when
  * it cannot listen there. */
 enum err_code upstream_server_start(const char *script, const char *listen,
                                     struct upstream_server **ret_server,

@@ -172,7 +172,9 @@ def test_a_wrong_script_is_refused_and_the_old_one_stays(upstream, sdk):
 
 @pytest.mark.parametrize("arguments, message", [
     (["--script", "/nonexistent"], "cannot read /nonexistent"),
-    (["--listen", "nowhere"], "not an address to listen on: nowhere"),
+    (["--listen", "nowhere"], "listen: expected address:port, not 'nowhere'"),
+    (["--listen", "127.0.0.1:99999"], "listen: expected address:port, not '127.0.0.1:99999'"),
+    (["--listen", "::1:9000"], "listen: write an IPv6 address as [address]:port"),
     (["--what"], "usage:"),
     (["word"], "usage:"),
 ])
