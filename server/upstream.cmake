@@ -15,6 +15,7 @@ layer(upstream
     SOURCES
         ${CMAKE_SOURCE_DIR}/server/listen.c
         ${CMAKE_SOURCE_DIR}/server/upstream_chat.c
+        ${CMAKE_SOURCE_DIR}/server/upstream_events.c
         ${CMAKE_SOURCE_DIR}/server/upstream_prompt.c
         ${CMAKE_SOURCE_DIR}/server/upstream_reply.c
         ${CMAKE_SOURCE_DIR}/server/upstream_responses.c

@@ -175,11 +175,20 @@ static void make_answer(struct reply *reply, const struct prompt *prompt)
     reply->repeat = (size_t)reply->answer->repeat;
     reply->shape->make_pieces(reply, prompt);
     reply->usage = make_usage(reply, prompt);
-    reply->stream = format == FORMAT_SSE || (format == FORMAT_AUTO && prompt->stream);
+    reply->stream = format == FORMAT_SSE || (format == FORMAT_AUTO && prompt->stream) ||
+                    !reply->shape->whole;
     if (reply->stream)
         reply->content_type = "text/event-stream; charset=utf-8";
     else
         make_whole(reply, prompt);
+}
+
+static const struct reply_shape *shape_of(const struct script_answer *answer,
+                                          const struct prompt *prompt)
+{
+    if (answer->events.count)
+        return &reply_events;
+    return prompt->dialect == PROMPT_RESPONSES ? &reply_responses : &reply_chat;
 }
 
 struct reply *reply_new(const struct script_answer *answer, const struct prompt *prompt)
@@ -188,7 +197,7 @@ struct reply *reply_new(const struct script_answer *answer, const struct prompt 
     struct reply *reply = reply_bare();
 
     reply->answer = answer;
-    reply->shape = prompt->dialect == PROMPT_RESPONSES ? &reply_responses : &reply_chat;
+    reply->shape = shape_of(answer, prompt);
     reply->retry_after = fault->retry_after;
     if (fault->kind == FAULT_CUT && fault->after < 0)
         reply->start = REPLY_CUT;
@@ -275,9 +284,8 @@ static void end_event(const struct reply *reply, struct buf *out)
     buf_add_text(out, reply->answer->dialect & DIALECT_CRLF ? "\r\n" : "\n");
 }
 
-/* An event; each line of the text is a data line of it. */
-static void add_event(const struct reply *reply, struct buf *out, const char *name,
-                      const char *text)
+void reply_add_data(const struct reply *reply, struct buf *out, const char *name,
+                    const char *text)
 {
     if (reply->answer->dialect & DIALECT_COMMENTS) {
         add_line(reply, out, ":", "keep-alive", strlen("keep-alive"));
@@ -302,7 +310,7 @@ void reply_add_event(const struct reply *reply, struct buf *out, const char *nam
     size_t flags = reply->answer->dialect & DIALECT_MULTI_LINE ? JSON_INDENT(1) : JSON_COMPACT;
     AUTO_FREE char *text = json_dumps(value, flags);
 
-    add_event(reply, out, name, text);
+    reply_add_data(reply, out, name, text);
     json_decref(value);
 }
 
@@ -364,7 +372,7 @@ static void take_stage(struct reply *reply, struct buf *out, int *ret_wait_ms)
     case STAGE_USAGE: reply->shape->usage(reply, out); break;
     case STAGE_DONE:
         if (reply->shape->ends_with_done && !(reply->answer->dialect & DIALECT_NO_DONE))
-            add_event(reply, out, NULL, "[DONE]");
+            reply_add_data(reply, out, NULL, "[DONE]");
         break;
     case STAGE_OVER: return;
     }

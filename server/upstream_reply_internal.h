@@ -14,8 +14,8 @@
 /*
  * upstream_reply_internal.h -- an answer as the dialects see it that give it its form.
  *
- * upstream_reply.c walks over the pieces and lets things go wrong; upstream_chat.c and
- * upstream_responses.c say what a piece looks like.
+ * upstream_reply.c walks over the pieces and lets things go wrong; upstream_chat.c,
+ * upstream_responses.c and upstream_events.c say what a piece looks like.
  */
 
 #define REPLY_TEXT_LIMIT ((size_t)16 << 20) /* of what a whole answer holds with `repeat` */
@@ -72,7 +72,7 @@ struct reply_shape {
     bool ends_with_done; /* "[DONE]" */
     /* Fills reply->pieces, text_from and text_count. */
     void (*make_pieces)(struct reply *reply, const struct prompt *prompt);
-    /* A JSON answer, and one that says that it failed. New references. */
+    /* A JSON answer, and one that says that it failed. New references. NULL: always a stream. */
     json_t *(*whole)(struct reply *reply, const struct prompt *prompt);
     json_t *(*whole_error)(struct reply *reply, json_t *error);
     /* The stages of a stream; what has nothing to say adds nothing. */
@@ -85,10 +85,15 @@ struct reply_shape {
 
 extern const struct reply_shape reply_chat;
 extern const struct reply_shape reply_responses;
+extern const struct reply_shape reply_events;
 
 /* An event as the script's dialect writes it. `name` may be NULL; takes the value. */
 void reply_add_event(const struct reply *reply, struct buf *out, const char *name,
                      json_t *value);
+
+/* The same with data that is text. Each of its lines is a data line. */
+void reply_add_data(const struct reply *reply, struct buf *out, const char *name,
+                    const char *text);
 
 /* With repetitions. */
 size_t reply_piece_total(const struct reply *reply);

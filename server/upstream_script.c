@@ -669,6 +669,7 @@ static const struct key answer_keys[] = {
     {"encrypted_reasoning", read_string, AT(script_answer, encrypted_reasoning), NULL},
     {"split",           read_split,  AT(script_answer, split),           NULL},
     {"repeat",          read_int,    AT(script_answer, repeat),          &some_count},
+    {"events",          read_words,  AT(script_answer, events),          NULL},
     {"tool_calls",      read_calls,  AT(script_answer, calls),           NULL},
     {"finish_reason",   read_string, AT(script_answer, finish_reason),   NULL},
     {"usage",           read_usage,  AT(script_answer, usage),           NULL},

@@ -68,6 +68,9 @@
  *       send_id: first           # with which of its chunks: first, every, never
  *       send_index: every        # or never
  *       send_name: first         # or every
+ *   events: ['{"choices": [...]}']  # the data of each event of a stream, as it stands and
+ *                                # without templates, then [DONE]; of the other keys only delays,
+ *                                # dialect and fault count
  *   finish_reason: stop          # default stop or tool_calls; none: never sent
  *   usage: {prompt_tokens: 9, completion_tokens: 3, total_tokens: 12}  # sent as it stands;
  *                                # auto (the default) counts words and pieces; none
@@ -229,8 +232,9 @@ struct script_answer {
     int repeat;
     struct script_call *calls;
     size_t call_count;
-    const char *finish_reason; /* NULL: as it comes; "none": never */
-    json_t *usage;             /* an object, "auto", "none"; NULL: auto */
+    struct script_words events; /* none: what the others come to */
+    const char *finish_reason;  /* NULL: as it comes; "none": never */
+    json_t *usage;              /* an object, "auto", "none"; NULL: auto */
     enum script_usage_place usage_place;
     enum script_format format;
     int delay_ms;

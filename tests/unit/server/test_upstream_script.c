@@ -380,6 +380,24 @@ static void texts_are_split_as_told(void **state)
                  "{\"content\":\"a\"}\n{\"content\":\" b\"}\n{\"refusal\":\"z\"}\n{}\n|end");
 }
 
+static void a_stream_may_be_spelled_out(void **state)
+{
+    AUTO_FREE char *whole = answer(
+        "rules: [{answer: {events: ['{\"a\": \"\\ud83d {{model}}\"}', 7], text: unheard}}]",
+        CHAT(USER("one")));
+    AUTO_FREE char *broken = answer("rules: [{answer: {events: [a, b, c], dialect: [no_space], "
+                                    "fault: {kind: cut, after: 2}}}]",
+                                    STREAM);
+    AUTO_FREE char *endless =
+        answer("rules: [{answer: {events: [a], fault: {kind: no_end}}}]", STREAM);
+
+    (void)state;
+    assert_string_equal(
+        whole, "data: {\"a\": \"\\ud83d {{model}}\"}\n\ndata: 7\n\ndata: [DONE]\n\n|end");
+    assert_string_equal(broken, "data:a\n\ndata:b\n\n|cut");
+    assert_string_equal(endless, "data: a\n\n|end");
+}
+
 static void tool_calls_come_in_every_dialect(void **state)
 {
     (void)state;
@@ -613,6 +631,7 @@ int main(void)
         cmocka_unit_test(a_stream_is_role_words_finish_and_done),
         cmocka_unit_test(a_json_answer_holds_all_of_it),
         cmocka_unit_test(texts_are_split_as_told),
+        cmocka_unit_test(a_stream_may_be_spelled_out),
         cmocka_unit_test(tool_calls_come_in_every_dialect),
         cmocka_unit_test(templates_are_filled_in),
         cmocka_unit_test(templates_do_not_break_json_arguments),

@@ -1,0 +1,42 @@
+#include "core/base/json.h"
+#include "server/upstream_reply_internal.h"
+
+/*
+ * upstream_events.c -- an answer that a script spells out: each piece is an event's data as it
+ * stands. For servers with habits that the other shapes do not have.
+ */
+
+static void make_pieces(struct reply *reply, const struct prompt *prompt)
+{
+    const struct script_words *events = &reply->answer->events;
+
+    (void)prompt;
+    for (size_t i = 0; i < events->count; i++)
+        json_array_append_new(reply->pieces, json_string(events->items[i]));
+}
+
+static void add_piece(struct reply *reply, struct buf *out, json_t *piece)
+{
+    reply_add_data(reply, out, NULL, json_string_value(piece));
+}
+
+static void add_nothing(struct reply *reply, struct buf *out)
+{
+    (void)reply, (void)out;
+}
+
+static void add_error(struct reply *reply, struct buf *out, json_t *error)
+{
+    reply_add_event(reply, out, NULL, json_build("{so}", "error", error));
+}
+
+const struct reply_shape reply_events = {
+    .id_prefix = "chatcmpl-",
+    .ends_with_done = true,
+    .make_pieces = make_pieces,
+    .begin = add_nothing,
+    .piece = add_piece,
+    .finish = add_nothing,
+    .usage = add_nothing,
+    .error = add_error,
+};
