@@ -14,6 +14,7 @@
 
 #include "core/base/buf.h"
 #include "core/base/json.h"
+#include "core/base/utf8.h"
 
 enum byte_kind {
     BYTE_WORD, /* part of a number, true, false, null, or nonsense */
@@ -142,7 +143,7 @@ char *json_clean_utf8(const char *text, size_t length)
         if (at == length)
             break;
         at += utf8_next((const unsigned char *)text + at, length - at, &valid);
-        buf_add_text(&clean, "\xEF\xBF\xBD");
+        buf_add_text(&clean, UTF8_REPLACEMENT);
     }
     return buf_take(&clean);
 }

@@ -37,3 +37,24 @@ const char *utf8_at(const char *text, size_t characters)
         characters -= utf8_begins(*text++);
     return text;
 }
+
+char *utf8_put(char *out, uint32_t point)
+{
+    if (point < 0x80) {
+        *out++ = (char)point;
+        return out;
+    }
+    if (point < 0x800) {
+        *out++ = (char)(0xC0 | point >> 6);
+    } else {
+        if (point < 0x10000) {
+            *out++ = (char)(0xE0 | point >> 12);
+        } else {
+            *out++ = (char)(0xF0 | point >> 18);
+            *out++ = (char)(0x80 | (point >> 12 & 0x3F));
+        }
+        *out++ = (char)(0x80 | (point >> 6 & 0x3F));
+    }
+    *out++ = (char)(0x80 | (point & 0x3F));
+    return out;
+}

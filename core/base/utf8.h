@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /*
  * utf8.h -- characters of a text: how many, where, and where it may be cut. Pure.
@@ -15,6 +16,10 @@
  * UTF-8 only what may have been the beginning of a letter is left out. */
 size_t utf8_fit(const char *text, size_t limit);
 
+/* U+FFFD: what stands where there is no character. */
+#define UTF8_REPLACEMENT        "\xEF\xBF\xBD"
+#define UTF8_REPLACEMENT_LENGTH ((size_t)3)
+
 /* The byte begins a character. */
 static inline bool utf8_begins(char byte)
 {
@@ -26,5 +31,9 @@ size_t utf8_count(const char *text, size_t length);
 
 /* Behind so many characters; the end of the text when it has fewer. */
 const char *utf8_at(const char *text, size_t characters);
+
+/* Writes a character, at most 4 bytes and no NUL behind them; returns where they end. `point` is
+ * below 0x110000 and no half of a surrogate pair. */
+char *utf8_put(char *out, uint32_t point);
 
 #endif

@@ -19,8 +19,8 @@ enum err_code answer_count(struct answer *answer, size_t size)
     return ERR_OK;
 }
 
-enum err_code answer_pass(struct answer *answer, answer_piece_fn *piece, const char *text,
-                          size_t length)
+static enum err_code tell_piece(struct answer *answer, answer_piece_fn *piece, const char *text,
+                                size_t length)
 {
     struct chat_sink *sink = &answer->sink;
     enum err_code rc;
@@ -33,6 +33,40 @@ enum err_code answer_pass(struct answer *answer, answer_piece_fn *piece, const c
     sink->announced = true;
     piece(sink->arg, text, length);
     return sink->stopped ? ERR_CANCELLED : ERR_OK;
+}
+
+static enum err_code tell_cut(struct answer *answer, answer_piece_fn *piece,
+                              const struct chat_cut *cut)
+{
+    enum err_code rc = tell_piece(answer, piece, cut->head, cut->head_length);
+
+    return rc ? rc : tell_piece(answer, piece, cut->text, cut->length);
+}
+
+enum err_code answer_settle(struct answer *answer)
+{
+    struct chat_cut cut;
+
+    chat_half_end(&answer->half, &cut);
+    return tell_cut(answer, answer->half_of, &cut);
+}
+
+enum err_code answer_pass(struct answer *answer, answer_piece_fn *piece, const char *text,
+                          size_t length)
+{
+    const struct chat_halves *halves = &answer->sink.halves;
+    struct chat_cut cut;
+    enum err_code rc = ERR_OK;
+
+    if (LIKELY(!answer->half && !halves->high) || !length)
+        return tell_piece(answer, piece, text, length);
+    if (answer->half_of != piece)
+        rc = answer_settle(answer);
+    if (rc)
+        return rc;
+    answer->half_of = piece;
+    chat_half_cut(&answer->half, halves, text, length, &cut);
+    return tell_cut(answer, piece, &cut);
 }
 
 enum err_code answer_pass_string(struct answer *answer, answer_piece_fn *piece,
@@ -50,7 +84,9 @@ enum err_code answer_pass_annotation(struct answer *answer, const json_t *annota
 
     if (!clean)
         return ERR_OK;
-    rc = answer_count(answer, strlen(text));
+    rc = answer_settle(answer);
+    if (!rc)
+        rc = answer_count(answer, strlen(text));
     if (rc)
         return rc;
     sink->announced = true;
@@ -64,6 +100,16 @@ static int64_t token_count(const json_t *object, const char *key)
     json_int_t count = json_get_int(object, key, 0);
 
     return count > 0 ? count : 0;
+}
+
+/* OpenAI has it in the details; Moonshot and DeepSeek beside the tokens it is a part of. */
+static int64_t count_cached(const json_t *usage, const json_t *details)
+{
+    int64_t counted = token_count(details, "cached_tokens");
+
+    if (!counted)
+        counted = token_count(usage, "cached_tokens");
+    return counted ? counted : token_count(usage, "prompt_cache_hit_tokens");
 }
 
 static const json_t *details_of(const json_t *usage, const char *word)
@@ -81,7 +127,7 @@ void answer_read_usage(struct answer *answer, const json_t *usage, const char *i
     answer->usage.known = true;
     answer->usage.input = token_count(usage, input);
     answer->usage.output = token_count(usage, output);
-    answer->usage.cached = token_count(details_of(usage, input), "cached_tokens");
+    answer->usage.cached = count_cached(usage, details_of(usage, input));
     answer->usage.reasoning = token_count(details_of(usage, output), "reasoning_tokens");
 }
 
@@ -109,15 +155,15 @@ enum err_code answer_pass_logprobs(struct answer *answer, const json_t *tokens)
 
 /* Parses what the scanner left. Text with characters that are none is mended first, but only
  * once it has been refused: nearly none has any. */
-static enum err_code parse_object(const char *text, size_t length, json_t **ret_value,
-                                  struct err *err)
+static enum err_code parse_object(struct answer *answer, const char *text, size_t length,
+                                  json_t **ret_value, struct err *err)
 {
     json_auto_t *value = NULL;
     enum err_code rc;
 
     rc = json_parse(text, length, &value, err);
     if (rc == ERR_INVALID) {
-        AUTO_FREE char *clean = chat_repair_json(text, length);
+        AUTO_FREE char *clean = chat_repair_json(text, length, &answer->sink.halves);
 
         rc = json_parse(clean, strlen(clean), &value, err);
     }
@@ -134,7 +180,7 @@ static enum err_code read_chunk(struct answer *answer, const char *data, size_t 
     json_auto_t *chunk = NULL;
     struct err err;
 
-    if (parse_object(data, length, &chunk, &err) == ERR_OK)
+    if (parse_object(answer, data, length, &chunk, &err) == ERR_OK)
         return answer->dialect->event(answer, chunk);
     if (answer->ending) /* cut in the middle: what is missing will be noticed */
         return ERR_OK;
@@ -170,6 +216,7 @@ static enum err_code read_event(struct answer *answer, const char *name, const c
 
     if (answer->done_seen)
         return ERR_OK;
+    answer->sink.halves = (struct chat_halves){0};
     if (name[0] && strcmp(name, "error") == 0)
         return chat_error_event(data, length, answer->failure);
     if (answer->dialect->scan && answer->dialect->scan(answer, data, length, &rc))
@@ -289,7 +336,7 @@ static enum err_code end_json(struct answer *answer, const struct err *broken)
     json_auto_t *whole = NULL;
     enum err_code rc;
 
-    rc = parse_object(answer->body.data, answer->body.length, &whole, NULL);
+    rc = parse_object(answer, answer->body.data, answer->body.length, &whole, NULL);
     if (rc)
         return ended_early(answer->failure, broken);
     return answer->dialect->whole(answer, whole);
@@ -314,6 +361,8 @@ enum err_code answer_end(struct answer *answer, const struct err *broken,
     case ANSWER_FORMAT_JSON: rc = end_json(answer, broken); break;
     default: rc = ended_early(failure, broken); break;
     }
+    if (!rc)
+        rc = answer_settle(answer);
     if (!rc && !is_cut(answer))
         rc = answer->dialect->end(answer);
     return rc;

@@ -30,6 +30,8 @@
  * to it has returned.
  */
 
+typedef void answer_piece_fn(void *arg, const char *text, size_t length);
+
 enum answer_format {
     ANSWER_FORMAT_OPEN, /* nothing but blanks so far */
     ANSWER_FORMAT_SSE,
@@ -49,6 +51,8 @@ struct answer {
     } state; /* the dialect's */
     struct model_usage usage;
     enum model_finish finish;
+    uint16_t half;                /* held back: see chat_half.h */
+    answer_piece_fn *half_of;     /* where it belongs */
     bool finish_seen;             /* the model has ended; usage may follow */
     bool done_seen;               /* nothing follows any more */
     bool ending;                  /* the body is over: what does not parse was cut */
@@ -99,12 +103,13 @@ struct answer_dialect {
 extern const struct answer_dialect chat_answer;
 extern const struct answer_dialect responses_answer;
 
-typedef void answer_piece_fn(void *arg, const char *text, size_t length);
-
-/* A piece goes out, unless it is empty. */
+/* A piece goes out, unless it is empty. Half a character at its end waits for the other half, which
+ * may begin the next piece of the same kind. */
 enum err_code answer_pass(struct answer *answer, answer_piece_fn *piece, const char *text,
                           size_t length);
-/* The same for a JSON value, which is nothing when it is no string. */
+/* Another thing than a piece comes next: the half that waits has waited in vain. */
+enum err_code answer_settle(struct answer *answer);
+/* answer_pass() for a JSON value, which is nothing when it is no string. */
 enum err_code answer_pass_string(struct answer *answer, answer_piece_fn *piece,
                                  const json_t *value);
 enum err_code answer_pass_annotation(struct answer *answer, const json_t *annotation);

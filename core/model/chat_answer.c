@@ -52,14 +52,35 @@ static enum err_code read_content(struct answer *answer, const json_t *content)
     return ERR_OK;
 }
 
-/* Two names for one thing; servers that send both send the same text twice. */
+/* OpenRouter's: a list of {"type": "reasoning.text", "text"}, {"type": "reasoning.summary",
+ * "summary"} and others that hold nothing to read. */
+static enum err_code read_reasoning_details(struct answer *answer, const json_t *details)
+{
+    answer_piece_fn *reasoning = answer->sink.events->reasoning;
+    enum err_code rc = ERR_OK;
+
+    for (size_t i = 0; !rc && i < json_array_size(details); i++) {
+        const json_t *detail = json_array_get(details, i);
+
+        rc = answer_pass_string(answer, reasoning, json_object_get(detail, "text"));
+        if (!rc)
+            rc = answer_pass_string(answer, reasoning, json_object_get(detail, "summary"));
+    }
+    return rc;
+}
+
+/* Three names for one thing; servers that send several send the same text several times. */
 static enum err_code read_reasoning(struct answer *answer, const json_t *message)
 {
-    const json_t *text = json_object_get(message, "reasoning_content");
+    static const char *const names[] = {"reasoning_content", "reasoning"};
 
-    if (!json_is_string(text))
-        text = json_object_get(message, "reasoning");
-    return answer_pass_string(answer, answer->sink.events->reasoning, text);
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        const json_t *text = json_object_get(message, names[i]);
+
+        if (json_string_length(text))
+            return answer_pass_string(answer, answer->sink.events->reasoning, text);
+    }
+    return read_reasoning_details(answer, json_object_get(message, "reasoning_details"));
 }
 
 /* {"type": T, T: {...}} here, {"type": T, ...} above us. */
@@ -85,16 +106,29 @@ static enum err_code read_annotations(struct answer *answer, const json_t *list)
     return ERR_OK;
 }
 
-static enum err_code read_calls(struct answer *answer, const json_t *deltas)
+static enum err_code read_call(struct answer *answer, const json_t *delta)
 {
-    for (size_t i = 0; i < json_array_size(deltas); i++) {
-        enum err_code rc = chat_calls_take(&answer->state.calls, json_array_get(deltas, i),
-                                           &answer->sink, answer->failure);
+    enum err_code rc = answer_settle(answer);
 
-        if (rc)
-            return rc;
-    }
-    return ERR_OK;
+    return rc ? rc
+              : chat_calls_take(&answer->state.calls, delta, &answer->sink, answer->failure);
+}
+
+/* Some servers send the one delta that there is without a list around it. Before there were tools
+ * an answer had at most one call, and no id for it; servers that send it in both ways mean one. */
+static enum err_code read_calls(struct answer *answer, const json_t *message)
+{
+    const json_t *deltas = json_object_get(message, "tool_calls");
+    const json_t *only = json_object_get(message, "function_call");
+    enum err_code rc = ERR_OK;
+
+    if (json_is_object(deltas))
+        return read_call(answer, deltas);
+    if (!json_array_size(deltas) && json_is_object(only))
+        return read_call(answer, only);
+    for (size_t i = 0; !rc && i < json_array_size(deltas); i++)
+        rc = read_call(answer, json_array_get(deltas, i));
+    return rc;
 }
 
 /* A delta, or the message of an answer that is not streamed: they have the same members. */
@@ -111,59 +145,86 @@ static enum err_code read_message(struct answer *answer, const json_t *message)
     if (!rc)
         rc = read_annotations(answer, json_object_get(message, "annotations"));
     if (!rc)
-        rc = read_calls(answer, json_object_get(message, "tool_calls"));
+        rc = read_calls(answer, message);
     return rc;
 }
 
+enum finish_kind {
+    FINISH_ENDS,
+    FINISH_FAILS,
+    FINISH_NONE, /* not yet */
+};
+
+/* Why an answer ends, in the words of many servers. One that is not here means that the model has
+ * said all it had to say. */
 /* clang-format off */
-static const struct {
-    const char *word;
-    enum model_finish finish;
-} finish_words[] = { /* any other word means that it is over */
-    {"length",         MODEL_FINISH_LENGTH},
-    {"max_tokens",     MODEL_FINISH_LENGTH},
-    {"model_length",   MODEL_FINISH_LENGTH},
-    {"content_filter", MODEL_FINISH_CONTENT_FILTER},
-    {"tool_calls",     MODEL_FINISH_TOOL_CALLS},
+static const struct finish_word {
+    const char *word; /* letters' case aside */
+    enum finish_kind kind;
+    enum model_finish finish; /* when it ends */
+} finish_words[] = {
+    {"length",                       FINISH_ENDS,  MODEL_FINISH_LENGTH},
+    {"max_tokens",                   FINISH_ENDS,  MODEL_FINISH_LENGTH},
+    {"model_length",                 FINISH_ENDS,  MODEL_FINISH_LENGTH},
+    {"tool_calls",                   FINISH_ENDS,  MODEL_FINISH_TOOL_CALLS},
+    {"function_call",                FINISH_ENDS,  MODEL_FINISH_TOOL_CALLS},
+    {"content_filter",               FINISH_ENDS,  MODEL_FINISH_CONTENT_FILTER},
+    {"content_filtered",             FINISH_ENDS,  MODEL_FINISH_CONTENT_FILTER},
+    {"guardrail_intervened",         FINISH_ENDS,  MODEL_FINISH_CONTENT_FILTER}, /* Bedrock */
+    {"sensitive",                    FINISH_ENDS,  MODEL_FINISH_CONTENT_FILTER}, /* Zhipu */
+    {"safety",                       FINISH_ENDS,  MODEL_FINISH_CONTENT_FILTER}, /* Gemini, these */
+    {"recitation",                   FINISH_ENDS,  MODEL_FINISH_CONTENT_FILTER},
+    {"blocklist",                    FINISH_ENDS,  MODEL_FINISH_CONTENT_FILTER},
+    {"prohibited_content",           FINISH_ENDS,  MODEL_FINISH_CONTENT_FILTER},
+    {"spii",                         FINISH_ENDS,  MODEL_FINISH_CONTENT_FILTER},
+    {"image_safety",                 FINISH_ENDS,  MODEL_FINISH_CONTENT_FILTER},
+    {"error",                        FINISH_FAILS, MODEL_FINISH_STOP},
+    {"abort",                        FINISH_FAILS, MODEL_FINISH_STOP}, /* vLLM, SGLang: the server did */
+    {"network_error",                FINISH_FAILS, MODEL_FINISH_STOP}, /* Zhipu */
+    {"insufficient_system_resource", FINISH_FAILS, MODEL_FINISH_STOP}, /* DeepSeek */
+    {"malformed_function_call",      FINISH_FAILS, MODEL_FINISH_STOP}, /* Gemini: what it wrote is lost */
+    {"null",                         FINISH_NONE,  MODEL_FINISH_STOP},
+    {"",                             FINISH_NONE,  MODEL_FINISH_STOP},
 };
 /* clang-format on */
 
-static enum model_finish finish_parse(const char *word)
+/* Gemini writes "function_call_filter: MALFORMED_FUNCTION_CALL". */
+static const struct finish_word *finish_parse(const char *word)
 {
+    static const struct finish_word any = {"stop", FINISH_ENDS, MODEL_FINISH_STOP};
+    const char *colon = strstr(word, ": ");
+
+    if (colon)
+        word = colon + 2;
     for (size_t i = 0; i < COUNT_OF(finish_words); i++) {
-        if (strcmp(finish_words[i].word, word) == 0)
-            return finish_words[i].finish;
+        if (strcasecmp(finish_words[i].word, word) == 0)
+            return &finish_words[i];
     }
-    return MODEL_FINISH_STOP;
+    return &any;
 }
 
-/* The first word counts. Some servers send an empty one with every chunk. */
+/* The first word counts. */
 static enum err_code read_finish(struct answer *answer, const char *word)
 {
-    if (!word[0] || answer->finish_seen)
+    const struct finish_word *known = finish_parse(word);
+
+    if (answer->finish_seen || known->kind == FINISH_NONE)
         return ERR_OK;
-    if (strcmp(word, "error") == 0) {
+    if (known->kind == FINISH_FAILS) {
         chat_error_broken(answer->failure, "The model stopped because of an error.");
         answer->failure->temporary = true;
         return ERR_UPSTREAM;
     }
     answer->finish_seen = true;
-    answer->finish = finish_parse(word);
+    answer->finish = known->finish;
     return ERR_OK;
 }
 
-/* We ask for one choice; whatever else a server sends is not ours to show. */
-static const json_t *first_choice(const json_t *answer)
+/* We ask for one choice; whatever else a server sends is not ours to show. Some, GitHub's Copilot
+ * for one, send that one in parts: the text and each tool call as a choice of its own. */
+static bool is_ours(const json_t *choice)
 {
-    const json_t *choices = json_object_get(answer, "choices");
-
-    for (size_t i = 0; i < json_array_size(choices); i++) {
-        const json_t *choice = json_array_get(choices, i);
-
-        if (json_is_object(choice) && json_get_int(choice, "index", 0) == 0)
-            return choice;
-    }
-    return NULL;
+    return json_is_object(choice) && json_get_int(choice, "index", 0) == 0;
 }
 
 static enum err_code read_choice(struct answer *answer, const json_t *choice)
@@ -184,24 +245,61 @@ static enum err_code read_choice(struct answer *answer, const json_t *choice)
     return rc;
 }
 
-static enum err_code read_chunk(struct answer *answer, const json_t *chunk)
+/* Usage is the chunk's, but Moonshot's is the choice's, and Groq's once was its own. */
+static const json_t *usage_of(const json_t *chunk)
 {
-    const json_t *choice = first_choice(chunk);
-    enum err_code rc;
+    const json_t *choice = json_array_get(json_object_get(chunk, "choices"), 0);
+    const json_t *const holders[] = {chunk, choice, json_object_get(chunk, "x_groq")};
 
-    rc = chat_error_in(chunk, answer->failure);
+    for (size_t i = 0; i < COUNT_OF(holders); i++) {
+        const json_t *usage = json_object_get(holders[i], "usage");
+
+        if (json_object_size(usage))
+            return usage;
+    }
+    return NULL;
+}
+
+/* Reads what is ours of the choices, and counts that. */
+static enum err_code read_choices(struct answer *answer, const json_t *choices,
+                                  unsigned *ret_count)
+{
+    enum err_code rc = ERR_OK;
+
+    for (size_t i = 0; !rc && i < json_array_size(choices); i++) {
+        const json_t *choice = json_array_get(choices, i);
+
+        if (!is_ours(choice))
+            continue;
+        (*ret_count)++;
+        rc = read_choice(answer, choice);
+    }
+    return rc;
+}
+
+static enum err_code read_parts(struct answer *answer, const json_t *chunk, unsigned *ret_count)
+{
+    enum err_code rc = chat_error_in(chunk, answer->failure);
+
     if (rc)
         return rc;
-    answer_read_usage(answer, json_object_get(chunk, "usage"), "prompt_tokens",
-                      "completion_tokens");
-    return choice ? read_choice(answer, choice) : ERR_OK;
+    answer_read_usage(answer, usage_of(chunk), "prompt_tokens", "completion_tokens");
+    return read_choices(answer, json_object_get(chunk, "choices"), ret_count);
+}
+
+static enum err_code read_chunk(struct answer *answer, const json_t *chunk)
+{
+    unsigned count = 0;
+
+    return read_parts(answer, chunk, &count);
 }
 
 static enum err_code read_whole(struct answer *answer, const json_t *whole)
 {
-    enum err_code rc = read_chunk(answer, whole);
+    unsigned count = 0;
+    enum err_code rc = read_parts(answer, whole, &count);
 
-    if (!rc && !first_choice(whole))
+    if (!rc && !count)
         rc = chat_error_broken(answer->failure,
                                "The upstream model server's answer holds no choice.");
     return rc;

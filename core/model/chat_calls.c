@@ -23,6 +23,8 @@ struct chat_call {
     char *id;           /* what we announced; NULL until then */
     char *name;         /* NULL until the server has said */
     struct buf waiting; /* arguments that were not passed on yet */
+    bool written;       /* some were */
+    uint16_t half;      /* of them, held back: see chat_half.h */
     struct extent extent;
 };
 
@@ -168,16 +170,52 @@ static bool is_blank(const char *text, size_t length)
     return true;
 }
 
-static void call_fill(struct chat_call *call, const struct delta *delta)
+/* So far there is nothing but "{}", which may mean that the arguments come yet: servers that
+ * translate from APIs where they begin as an empty object send that first. */
+static bool is_bare(const struct chat_call *call)
 {
+    return !call->written && call->waiting.length == 2 &&
+           memcmp(call->waiting.data, "{}", 2) == 0;
+}
+
+static bool begins_object(const char *text, size_t length)
+{
+    while (length && strchr(" \t\r\n", *text)) {
+        text++;
+        length--;
+    }
+    return length && *text == '{';
+}
+
+static void call_write(struct chat_call *call, const char *text, size_t length)
+{
+    if (!length)
+        return;
+    if (is_bare(call) && begins_object(text, length)) {
+        buf_reset(&call->waiting);
+        call->extent = (struct extent){0};
+    }
+    buf_add(&call->waiting, text, length);
+    extent_add(&call->extent, text, length);
+}
+
+static void call_write_cut(struct chat_call *call, const struct chat_cut *cut)
+{
+    call_write(call, cut->head, cut->head_length);
+    call_write(call, cut->text, cut->length);
+}
+
+static void call_fill(struct chat_call *call, const struct delta *delta,
+                      const struct chat_halves *halves)
+{
+    struct chat_cut cut;
+
     if (delta->id && !call->given_id)
         call->given_id = mem_strdup(delta->id);
     if (delta->name && !call->name)
         call->name = mem_strdup(delta->name);
-    if (delta->length) {
-        buf_add(&call->waiting, delta->arguments, delta->length);
-        extent_add(&call->extent, delta->arguments, delta->length);
-    }
+    chat_half_cut(&call->half, halves, delta->arguments, delta->length, &cut);
+    call_write_cut(call, &cut);
 }
 
 static bool id_is_used(const struct chat_calls *calls, unsigned before, const char *id)
@@ -201,29 +239,40 @@ static char *choose_id(const struct chat_calls *calls, unsigned number)
     return mem_strdup(made);
 }
 
-/* Passes on what there is of the live call: its beginning, its arguments. */
-static enum err_code pass_on(struct chat_calls *calls, struct chat_sink *sink)
+/* The live call begins, unless it has. */
+static enum err_code begin_live(struct chat_calls *calls, struct chat_sink *sink)
 {
     unsigned number = calls->live;
     struct chat_call *call = &calls->list[number];
 
-    if (!call->id) {
-        call->id = choose_id(calls, number);
-        sink->announced = true;
-        sink->events->call_begin(sink->arg, number, call->id, call->name);
-        if (sink->stopped)
-            return ERR_CANCELLED;
-    }
-    if (call->waiting.length) {
-        sink->events->call_arguments(sink->arg, number, call->waiting.data,
-                                     call->waiting.length);
-        buf_reset(&call->waiting);
-    }
+    if (call->id)
+        return ERR_OK;
+    call->id = choose_id(calls, number);
+    sink->announced = true;
+    sink->events->call_begin(sink->arg, number, call->id, call->name);
+    return sink->stopped ? ERR_CANCELLED : ERR_OK;
+}
+
+/* Passes on what there is of the arguments of the live call. */
+static enum err_code pass_on(struct chat_calls *calls, struct chat_sink *sink)
+{
+    struct chat_call *call = &calls->list[calls->live];
+
+    if (!call->waiting.length)
+        return ERR_OK;
+    call->written = true;
+    sink->events->call_arguments(sink->arg, calls->live, call->waiting.data,
+                                 call->waiting.length);
+    buf_reset(&call->waiting);
     return sink->stopped ? ERR_CANCELLED : ERR_OK;
 }
 
 static enum err_code end_live(struct chat_calls *calls, struct chat_sink *sink)
 {
+    enum err_code rc = pass_on(calls, sink);
+
+    if (rc)
+        return rc;
     buf_clear(&calls->list[calls->live].waiting);
     sink->events->call_end(sink->arg, calls->live++);
     return sink->stopped ? ERR_CANCELLED : ERR_OK;
@@ -233,12 +282,13 @@ static enum err_code end_live(struct chat_calls *calls, struct chat_sink *sink)
 static enum err_code advance(struct chat_calls *calls, struct chat_sink *sink)
 {
     while (calls->live < calls->count && calls->list[calls->live].name) {
-        enum err_code rc = pass_on(calls, sink);
+        const struct chat_call *live = &calls->list[calls->live];
+        enum err_code rc = begin_live(calls, sink);
 
         if (rc)
             return rc;
-        if (!calls->list[calls->live].extent.complete || calls->live + 1 == calls->count)
-            return ERR_OK;
+        if (!live->extent.complete || calls->live + 1 == calls->count)
+            return is_bare(live) ? ERR_OK : pass_on(calls, sink);
         rc = end_live(calls, sink);
         if (rc)
             return rc;
@@ -281,7 +331,7 @@ enum err_code chat_calls_take(struct chat_calls *calls, const json_t *value,
                                  MODEL_CALL_LIMIT);
     if (!call)
         call = call_add(calls, &delta);
-    call_fill(call, &delta);
+    call_fill(call, &delta, &sink->halves);
     return advance(calls, sink);
 }
 
@@ -289,11 +339,15 @@ enum err_code chat_calls_end(struct chat_calls *calls, struct chat_sink *sink,
                              struct chat_failure *failure)
 {
     while (calls->live < calls->count) {
+        struct chat_call *live = &calls->list[calls->live];
+        struct chat_cut cut;
         enum err_code rc;
 
-        if (!calls->list[calls->live].name)
+        if (!live->name)
             return chat_error_broken(failure, "The model called a tool without naming it.");
-        rc = pass_on(calls, sink);
+        chat_half_end(&live->half, &cut);
+        call_write_cut(live, &cut);
+        rc = begin_live(calls, sink);
         if (!rc)
             rc = end_live(calls, sink);
         if (rc)

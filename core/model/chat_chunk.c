@@ -238,27 +238,6 @@ static int32_t scan_code_point(struct scan *scan)
     return 0x10000 + ((unit - 0xD800) << 10) + (low - 0xDC00);
 }
 
-static char *put_utf8(char *out, int32_t point)
-{
-    if (point < 0x80) {
-        *out++ = (char)point;
-        return out;
-    }
-    if (point < 0x800) {
-        *out++ = (char)(0xC0 | point >> 6);
-    } else {
-        if (point < 0x10000) {
-            *out++ = (char)(0xE0 | point >> 12);
-        } else {
-            *out++ = (char)(0xF0 | point >> 18);
-            *out++ = (char)(0x80 | (point >> 12 & 0x3F));
-        }
-        *out++ = (char)(0x80 | (point >> 6 & 0x3F));
-    }
-    *out++ = (char)(0x80 | (point & 0x3F));
-    return out;
-}
-
 /* Reads the escape at a backslash and writes what it stands for; NULL when it is none. */
 static char *scan_escape(struct scan *scan, char *out)
 {
@@ -279,7 +258,7 @@ static char *scan_escape(struct scan *scan, char *out)
         return NULL;
     scan->at += 2;
     point = scan_code_point(scan);
-    return point > 0 ? put_utf8(out, point) : NULL;
+    return point > 0 ? utf8_put(out, (uint32_t)point) : NULL;
 }
 
 /* The rest of a content string from its first backslash on; `start` is where it began. What it

@@ -18,52 +18,55 @@ struct refusal {
     char message[LINE_SIZE];
 };
 
-/* Words that servers use for `code` and `type`: the status they stand for where none is given,
- * and whether a client of ours is told the same word. */
+/* Words that servers use for `code` and `type`: the status they stand for where none is given, and
+ * what a client of ours is told. */
 /* clang-format off */
 static const struct {
     const char *word;
     int status;
-    bool told;
+    const char *told; /* NULL: nothing */
 } known_words[] = {
-    {"insufficient_quota",            429, true},
-    {"rate_limit_exceeded",           429, true},
-    {"rate_limit_error",              429, false},
-    {"rate_limited",                  429, false},
-    {"too_many_requests",             429, false},
-    {"context_length_exceeded",       400, true},
-    {"content_filter",                400, true},
-    {"content_policy_violation",      400, true},
-    {"image_parse_error",             400, true},
-    {"integer_above_max_value",       400, true},
-    {"integer_below_min_value",       400, true},
-    {"decimal_above_max_value",       400, true},
-    {"decimal_below_min_value",       400, true},
-    {"invalid_function_parameters",   400, true},
-    {"invalid_image_url",             400, true},
-    {"invalid_prompt",                400, true},
-    {"invalid_image",                 400, true},
-    {"invalid_image_format",          400, true},
-    {"invalid_base64_image",          400, true},
-    {"image_too_large",               400, true},
-    {"image_too_small",               400, true},
-    {"image_content_policy_violation", 400, true},
-    {"invalid_type",                  400, true},
-    {"invalid_value",                 400, true},
-    {"missing_required_parameter",    400, true},
-    {"string_above_max_length",       400, true},
-    {"unknown_parameter",             400, true},
-    {"unsupported_parameter",         400, true},
-    {"unsupported_value",             400, true},
-    {"model_not_found",               404, true},
-    {"not_found_error",               404, false},
-    {"NotFoundError",                 404, false},
-    {"invalid_request_error",         400, false},
-    {"BadRequestError",               400, false},
-    {"authentication_error",          401, false},
-    {"invalid_api_key",               401, false},
-    {"permission_error",              403, false},
-    {"overloaded_error",              503, false},
+    {"insufficient_quota",             429, "insufficient_quota"},
+    {"rate_limit_exceeded",            429, "rate_limit_exceeded"},
+    {"rate_limit_error",               429, NULL},
+    {"rate_limited",                   429, NULL},
+    {"too_many_requests",              429, NULL},
+    {"context_length_exceeded",        400, "context_length_exceeded"},
+    {"content_filter",                 400, "content_filter"},
+    {"content_policy_violation",       400, "content_policy_violation"},
+    {"image_parse_error",              400, "image_parse_error"},
+    {"integer_above_max_value",        400, "integer_above_max_value"},
+    {"integer_below_min_value",        400, "integer_below_min_value"},
+    {"decimal_above_max_value",        400, "decimal_above_max_value"},
+    {"decimal_below_min_value",        400, "decimal_below_min_value"},
+    {"invalid_function_parameters",    400, "invalid_function_parameters"},
+    {"invalid_image_url",              400, "invalid_image_url"},
+    {"invalid_prompt",                 400, "invalid_prompt"},
+    {"invalid_image",                  400, "invalid_image"},
+    {"invalid_image_format",           400, "invalid_image_format"},
+    {"invalid_base64_image",           400, "invalid_base64_image"},
+    {"image_too_large",                400, "image_too_large"},
+    {"image_too_small",                400, "image_too_small"},
+    {"image_content_policy_violation", 400, "image_content_policy_violation"},
+    {"invalid_type",                   400, "invalid_type"},
+    {"invalid_value",                  400, "invalid_value"},
+    {"missing_required_parameter",     400, "missing_required_parameter"},
+    {"string_above_max_length",        400, "string_above_max_length"},
+    {"unknown_parameter",              400, "unknown_parameter"},
+    {"unsupported_parameter",          400, "unsupported_parameter"},
+    {"unsupported_value",              400, "unsupported_value"},
+    {"model_not_found",                404, "model_not_found"},
+    {"model_not_available",            404, "model_not_found"}, /* Together */
+    {"DeploymentNotFound",             404, "model_not_found"}, /* Azure */
+    {"invalid_model",                  404, "model_not_found"}, /* Mistral */
+    {"not_found_error",                404, NULL},
+    {"NotFoundError",                  404, NULL},
+    {"invalid_request_error",          400, NULL},
+    {"BadRequestError",                400, NULL},
+    {"authentication_error",           401, NULL},
+    {"invalid_api_key",                401, NULL},
+    {"permission_error",               403, NULL},
+    {"overloaded_error",               503, NULL},
 };
 /* clang-format on */
 
@@ -72,22 +75,36 @@ static const char *word_known(const char *word, int *ret_status)
     for (size_t i = 0; i < COUNT_OF(known_words); i++) {
         if (strcmp(known_words[i].word, word) == 0) {
             *ret_status = known_words[i].status;
-            return known_words[i].told ? known_words[i].word : NULL;
+            return known_words[i].told;
         }
     }
     return NULL;
 }
 
-/* A full context is the one refusal that our side acts on, and few servers name it. */
-static const char *word_of_message(const char *message)
+static bool has_phrase(const char *message, const char *const *phrases)
 {
-    static const char *const phrases[] = {"context length", "context window", "context size",
-                                          "prompt is too long"};
-
-    for (size_t i = 0; i < COUNT_OF(phrases); i++) {
-        if (strcasestr(message, phrases[i]))
-            return "context_length_exceeded";
+    for (; *phrases; phrases++) {
+        if (strcasestr(message, *phrases))
+            return true;
     }
+    return false;
+}
+
+/* Two refusals mean more than others to our side or to clients, and few servers name them: a full
+ * context, and a model that is not there. */
+static const char *word_of_message(const struct refusal *refusal)
+{
+    static const char *const full[] = {"context length", "context window", "context size",
+                                       "prompt is too long", NULL};
+    static const char *const missing[] = {"model not found",      "model not exist",
+                                          "model does not exist", "invalid model name",
+                                          "not a valid model",    NULL};
+    static const char *const models[] = {"model", "deployment", NULL};
+
+    if (has_phrase(refusal->message, full))
+        return "context_length_exceeded";
+    if (has_phrase(refusal->message, refusal->status == 404 ? models : missing))
+        return "model_not_found";
     return NULL;
 }
 
@@ -137,6 +154,7 @@ static void read_details(struct refusal *refusal, const json_t *error)
     read_message(refusal, json_object_get(error, "detail"));
     read_word(refusal, json_object_get(error, "code"));
     read_word(refusal, json_object_get(error, "type"));
+    read_word(refusal, json_object_get(error, "status_code"));
 }
 
 /* The value that says what went wrong: the error itself, or what a list or an envelope wraps. */
@@ -161,7 +179,7 @@ static void read_error(struct refusal *refusal, const json_t *value)
 static void read_body(struct refusal *refusal, const char *body, size_t length)
 {
     json_auto_t *value = NULL;
-    AUTO_FREE char *clean = chat_repair_json(body, length);
+    AUTO_FREE char *clean = chat_repair_json(body, length, NULL);
 
     if (json_parse(clean, strlen(clean), &value, NULL) == ERR_OK)
         read_error(refusal, value);
@@ -187,7 +205,7 @@ static enum err_code refuse_limit(const struct refusal *refusal, struct chat_fai
 
 static enum err_code refuse_request(const struct refusal *refusal, struct chat_failure *failure)
 {
-    const char *word = refusal->word ? refusal->word : word_of_message(refusal->message);
+    const char *word = refusal->word ? refusal->word : word_of_message(refusal);
 
     failure->temporary = false;
     if (refusal->message[0])

@@ -36,10 +36,11 @@ static bool is_low_half(int unit)
     return unit >= 0xDC00 && unit <= 0xDFFF;
 }
 
-/* Replaces one escape when it stands for no character; `escape` is at its backslash. Returns
- * where to go on. */
-static char *repair_escape(char *escape)
+/* Replaces one escape when it stands for no character; `escape` is at its backslash, and
+ * `before` is where the last one ended. Returns where to go on. */
+static char *repair_escape(char *escape, const char *before, struct chat_halves *halves)
 {
+    bool begins = escape > before && escape[-1] == '"';
     int unit;
 
     if (escape[1] != 'u')
@@ -50,18 +51,24 @@ static char *repair_escape(char *escape)
     if (is_high_half(unit) && escape[6] == '\\' && escape[7] == 'u' &&
         is_low_half(escape_unit(escape + 8)))
         return escape + 12;
+    if (is_high_half(unit) && escape[6] == '"')
+        halves->high = (uint16_t)unit;
+    if (is_low_half(unit) && begins)
+        halves->low = (uint16_t)unit;
     if (unit == 0 || is_high_half(unit) || is_low_half(unit))
         memcpy(escape + 1, REPLACEMENT_ESCAPE, sizeof(REPLACEMENT_ESCAPE) - 1);
     return escape + 6;
 }
 
-char *chat_repair_json(const char *text, size_t length)
+char *chat_repair_json(const char *text, size_t length, struct chat_halves *halves)
 {
+    struct chat_halves unnoticed;
     char *clean = json_clean_utf8(text, length);
-    char *escape = clean;
+    char *before = clean;
+    char *escape;
 
-    while ((escape = strchr(escape, '\\')))
-        escape = repair_escape(escape);
+    while ((escape = strchr(before, '\\')))
+        before = repair_escape(escape, before, halves ? halves : &unnoticed);
     return clean;
 }
 

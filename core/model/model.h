@@ -20,8 +20,11 @@
  * Any server that says it speaks Chat Completions should work, so this is where their habits
  * end: usage absent or in a chunk of its own, tool-call deltas without index or without id,
  * ids repeated in every delta, whole arguments in one chunk, arguments as an object instead of
- * a string, `reasoning` or `reasoning_content`, `refusal`, CRLF and multi-line SSE, a missing
- * [DONE], errors inside the stream, and JSON answers to a request that asked for a stream.
+ * a string, an empty object before the arguments, the `function_call` of old, `reasoning`,
+ * `reasoning_content` or `reasoning_details`, `refusal`, characters cut in two, a finish_reason in
+ * words of its own, CRLF and multi-line SSE, a missing [DONE], errors inside the stream, and JSON
+ * answers to a request that asked for a stream. Reasoning that a server leaves within the text
+ * (<think>) is text.
  *
  * Everything happens on the loop's thread. Which upstream serves a model is decided by the
  * table of upstreams, fixed at start.
@@ -139,7 +142,7 @@ struct model_events {
     /* error->code is ERR_UPSTREAM, ERR_TIMEOUT, ERR_LIMIT (429 or 402; api_code is
      * "rate_limit_exceeded" or "insufficient_quota") or ERR_INVALID (the upstream refused the
      * request with another 4xx: error->text is its message, api_code e.g.
-     * "context_length_exceeded" when it said so). 401 and 403 are ERR_UPSTREAM and quote nothing:
+     * "context_length_exceeded" or "model_not_found" when it said so). 401 and 403 are ERR_UPSTREAM and quote nothing:
      * they are about the operator's key. error->text is valid UTF-8. */
     void (*failed)(void *arg, const struct err *error);
 };

@@ -171,8 +171,8 @@ static enum err_code pass_arguments(struct answer *answer, const char *text, siz
     return stopped(answer);
 }
 
-/* A piece of what the model writes for a call, as arguments. */
-static enum err_code pass_input(struct answer *answer, const char *text, size_t length)
+/* Characters that the model writes for a call, as arguments. */
+static enum err_code pass_written(struct answer *answer, const char *text, size_t length)
 {
     struct responses_items *items = items_of(answer);
 
@@ -181,6 +181,29 @@ static enum err_code pass_input(struct answer *answer, const char *text, size_t 
     buf_reset(&items->escaped);
     buf_add_json_escaped(&items->escaped, text, length);
     return pass_arguments(answer, items->escaped.data, items->escaped.length);
+}
+
+static enum err_code pass_input_cut(struct answer *answer, const struct chat_cut *cut)
+{
+    enum err_code rc = pass_written(answer, cut->head, cut->head_length);
+
+    return rc ? rc : pass_written(answer, cut->text, cut->length);
+}
+
+static enum err_code pass_input(struct answer *answer, const char *text, size_t length)
+{
+    struct chat_cut cut;
+
+    chat_half_cut(&items_of(answer)->half, &answer->sink.halves, text, length, &cut);
+    return pass_input_cut(answer, &cut);
+}
+
+static enum err_code settle_input(struct answer *answer)
+{
+    struct chat_cut cut;
+
+    chat_half_end(&items_of(answer)->half, &cut);
+    return pass_input_cut(answer, &cut);
 }
 
 static enum err_code begin_call(struct answer *answer, const json_t *item)
@@ -212,13 +235,12 @@ static enum err_code end_call(struct answer *answer)
 {
     struct responses_items *items = items_of(answer);
     struct chat_sink *sink = &answer->sink;
+    enum err_code rc = settle_input(answer);
 
-    if (items->kind == RESPONSES_CUSTOM_CALL) {
-        enum err_code rc = pass_arguments(answer, CUSTOM_TAIL, strlen(CUSTOM_TAIL));
-
-        if (rc)
-            return rc;
-    }
+    if (!rc && items->kind == RESPONSES_CUSTOM_CALL)
+        rc = pass_arguments(answer, CUSTOM_TAIL, strlen(CUSTOM_TAIL));
+    if (rc)
+        return rc;
     sink->events->call_end(sink->arg, items->calls - 1);
     return stopped(answer);
 }
@@ -248,8 +270,11 @@ static bool turn_to_part(struct answer *answer, enum responses_list list, json_i
         return false;
     if (number == items->parts[list])
         return true;
-    if (items->parts[list])
+    if (items->parts[list]) {
+        if (answer_settle(answer))
+            return false;
         answer->sink.events->part_end(answer->sink.arg);
+    }
     items->parts[list] = number;
     items->told = 0;
     items->annotations = 0;
@@ -312,6 +337,7 @@ static enum err_code begin_item(struct answer *answer, json_int_t index, const j
         return rc;
     put_begun(items, index);
     items->open = true;
+    items->half = 0;
     items->index = index;
     items->kind = kind_of(item);
     items->told = items->annotations = 0;
@@ -353,6 +379,8 @@ static enum err_code finish_parts(struct answer *answer, const json_t *item)
 
     for (size_t i = 0; !rc && i < COUNT_OF(lists); i++)
         rc = tell_list(answer, lists[i].list, json_object_get(item, lists[i].key));
+    if (!rc)
+        rc = answer_settle(answer);
     if (!rc && end.encrypted_content)
         rc = answer_count(answer, strlen(end.encrypted_content));
     if (rc || is_cut(item))

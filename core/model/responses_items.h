@@ -4,6 +4,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "core/base/buf.h"
 
@@ -39,6 +40,7 @@ struct responses_items { /* zeroed: nothing yet */
     json_t *begun; /* output_index of every item that was told of, as keys; NULL for none */
     json_t *ids;   /* call ids that were told, as keys */
     json_t *late;  /* whole items that wait */
+    uint16_t half; /* of the arguments, held back: see chat_half.h */
     struct buf escaped; /* a piece of a custom call's input */
 };
 

@@ -73,6 +73,26 @@ static void characters_are_counted_and_found(void **state)
     assert_int_equal(strlen(utf8_at("\xA9\xA9z", 0)), 1);
 }
 
+static void every_character_is_written_as_utf8(void **state)
+{
+    (void)state;
+    for (uint32_t point = 1; point < 0x110000; point++) {
+        char text[4];
+        size_t length;
+
+        if (point == 0xD800)
+            point = 0xE000;
+        length = (size_t)(utf8_put(text, point) - text);
+        assert_true(json_valid_utf8(text, length));
+        assert_int_equal(utf8_count(text, length), 1);
+        assert_int_equal(length, point < 0x80      ? 1
+                                 : point < 0x800   ? 2
+                                 : point < 0x10000 ? 3
+                                                   : 4);
+    }
+    assert_memory_equal(UTF8_REPLACEMENT, "\xEF\xBF\xBD", UTF8_REPLACEMENT_LENGTH);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -81,6 +101,7 @@ int main(void)
         cmocka_unit_test(what_lies_behind_is_not_looked_at),
         cmocka_unit_test(of_other_bytes_nothing_more_is_left_out),
         cmocka_unit_test(characters_are_counted_and_found),
+        cmocka_unit_test(every_character_is_written_as_utf8),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

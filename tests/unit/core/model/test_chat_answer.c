@@ -23,6 +23,9 @@
 #define DONE EVENT("[DONE]")
 #define STOP FINISH("stop") DONE
 
+#define SMILE "\xF0\x9F\x98\x80"
+#define NONE  "\xEF\xBF\xBD" /* where there is no character */
+
 #define END       "done(stop)"
 #define CALLS_END "done(tool_calls)"
 
@@ -42,6 +45,30 @@ static const struct script scripts[] = {
      EVENT("{'choices':[{'delta':{'content':'x'}}],'usage':{'prompt_tokens':1,'completion_tokens':1}}")
      EVENT("{'choices':[{'delta':{'content':'y'},'finish_reason':'stop'}],'usage':{'prompt_tokens':1,'completion_tokens':2}}"),
      "text(x) text(y) done(stop in 1 cached 0 out 2 reasoning 0)"},
+    {"usage of the choice", SSE,
+     CHOICE("'delta':{},'finish_reason':'stop','usage':{'prompt_tokens':7,'completion_tokens':5,'cached_tokens':3}") DONE,
+     "done(stop in 7 cached 3 out 5 reasoning 0)"},
+    {"usage of the chunk before that of the choice", SSE,
+     EVENT("{'choices':[{'delta':{},'finish_reason':'stop','usage':{}}],'usage':{'prompt_tokens':7,'completion_tokens':5}}") DONE,
+     "done(stop in 7 cached 0 out 5 reasoning 0)"},
+    {"usage of Groq's own", SSE,
+     EVENT("{'choices':[{'delta':{},'finish_reason':'stop'}],'x_groq':{'id':'r','usage':{'prompt_tokens':7,'completion_tokens':5}}}") DONE,
+     "done(stop in 7 cached 0 out 5 reasoning 0)"},
+    {"cached tokens in DeepSeek's words", SSE, FINISH("stop")
+     EVENT("{'choices':[],'usage':{'prompt_tokens':7,'completion_tokens':5,'prompt_cache_hit_tokens':4,'prompt_cache_miss_tokens':3}}") DONE,
+     "done(stop in 7 cached 4 out 5 reasoning 0)"},
+    {"no choices", SSE, EVENT("{'choices':null}") EVENT("{}") EVENT("{'choices':[null,7,{}]}") TEXT("x") STOP, "text(x) " END},
+    {"Azure's filter results", SSE,
+     EVENT("{'choices':[],'created':0,'id':'','model':'','object':'','prompt_filter_results':[{'prompt_index':0,'content_filter_results':{}}]}")
+     CHOICE("'delta':{'content':'x'},'content_filter_results':{'hate':{'filtered':false,'severity':'safe'}},'logprobs':null,'finish_reason':null")
+     CHOICE("'finish_reason':null,'content_filter_offsets':{'check_offset':1},'content_filter_results':{}") STOP, "text(x) " END},
+    {"the role in every delta", SSE,
+     DELTA("'role':'assistant','content':'x','tool_calls':null,'reasoning_content':null") DELTA("'role':'assistant','content':'y','tool_calls':[]") STOP,
+     "text(x) text(y) " END},
+    {"one answer in several choices", JSON,
+     "{'choices':[{'message':{'content':'x','role':'assistant'},'finish_reason':'tool_calls'},"
+     "{'message':{'tool_calls':[{'id':'c1','type':'function','function':{'name':'f','arguments':'{}'}}]},'finish_reason':'tool_calls'}]}",
+     "text(x) begin(0 c1 f) args(0 {}) end(0) " CALLS_END},
     {"text beside the finish_reason", SSE, CHOICE("'delta':{'content':'x'},'finish_reason':'stop'"),
      "text(x) " END},
     {"chunks without choices", SSE,
@@ -70,6 +97,13 @@ static const struct script scripts[] = {
     {"reasoning_content", SSE, DELTA("'reasoning_content':'hm','content':null") TEXT("x") STOP, "reasoning(hm) text(x) " END},
     {"reasoning", SSE, DELTA("'reasoning':'hm','content':''") TEXT("x") STOP, "reasoning(hm) text(x) " END},
     {"both names for one text", SSE, DELTA("'reasoning':'hm','reasoning_content':'hm'") STOP, "reasoning(hm) " END},
+    {"an empty name and a full one", SSE, DELTA("'reasoning_content':'','reasoning':'hm'") STOP, "reasoning(hm) " END},
+    {"reasoning in details, too", SSE,
+     DELTA("'reasoning':'hm','reasoning_details':[{'type':'reasoning.text','text':'hm','index':0}]") STOP, "reasoning(hm) " END},
+    {"reasoning in details only", SSE,
+     DELTA("'content':'','reasoning':null,'reasoning_details':[{'type':'reasoning.summary','summary':'h'},{'type':'reasoning.text','text':'m','signature':'s'},"
+           "{'type':'reasoning.encrypted','data':'gAAA'},7]") STOP, "reasoning(h) reasoning(m) " END},
+    {"thoughts in the text are text", SSE, TEXT("<think>hm</think>") TEXT("x") STOP, "text(<think>hm</think>) text(x) " END},
     {"reasoning beside text", SSE, DELTA("'content':'x','reasoning':'hm'") STOP, "reasoning(hm) text(x) " END},
     {"refusal", SSE, DELTA("'refusal':'I can'") DELTA("'refusal':'not'") STOP, "refusal(I can) refusal(not) " END},
 
@@ -85,6 +119,16 @@ static const struct script scripts[] = {
     {"length", SSE, TEXT("x") FINISH("length") DONE, "text(x) done(length)"},
     {"content_filter", SSE, TEXT("x") FINISH("content_filter") DONE, "text(x) done(content_filter)"},
     {"a word of its own", SSE, TEXT("x") FINISH("eos") DONE, "text(x) " END},
+    {"words in capitals", SSE, TEXT("x") FINISH("MAX_TOKENS") DONE, "text(x) done(length)"},
+    {"filters of Gemini", SSE, TEXT("x") FINISH("PROHIBITED_CONTENT") DONE, "text(x) done(content_filter)"},
+    {"filters with a reason", SSE, TEXT("x") FINISH("content_filter: SAFETY") DONE, "text(x) done(content_filter)"},
+    {"filters of Zhipu", SSE, TEXT("x") FINISH("sensitive") DONE, "text(x) done(content_filter)"},
+    {"filters of Bedrock", SSE, TEXT("x") FINISH("guardrail_intervened") DONE, "text(x) done(content_filter)"},
+    {"end_turn, as gateways to Claude say", SSE, TEXT("x") FINISH("end_turn") DONE, "text(x) " END},
+    {"a finish_reason called null", SSE, CHOICE("'delta':{'content':'x'},'finish_reason':'null'") STOP, "text(x) " END},
+    {"a finish_reason called null is none", SSE, CHOICE("'delta':{'content':'x'},'finish_reason':'null'"), "text(x) failed(upstream again)"},
+    {"text after the finish_reason", SSE, CHOICE("'delta':{'content':'x'},'finish_reason':'stop'") TEXT("y") DONE, "text(x) text(y) " END},
+    {"empty deltas after the finish_reason", SSE, TEXT("x") FINISH("stop") DELTA("'role':'assistant','content':''") FINISH("stop") DONE, "text(x) " END},
     {"the first finish_reason counts", SSE, TEXT("x") FINISH("length") FINISH("stop") DONE, "text(x) done(length)"},
     {"an empty finish_reason is none", SSE, CHOICE("'delta':{'content':'x'},'finish_reason':''"),
      "text(x) failed(upstream again)"},
@@ -165,7 +209,7 @@ static const struct script scripts[] = {
      "begin(0 c1 f) args(0 {) args(0 }) end(0) " CALLS_END},
     {"id and name in every delta, and a blank after the arguments", SSE,
      CALL("'index':0,'id':'c1','function':{'name':'f','arguments':'{}'}") CALL("'index':0,'id':'c1','function':{'name':'f','arguments':' '}") STOP,
-     "begin(0 c1 f) args(0 {}) args(0  ) end(0) " CALLS_END},
+     "begin(0 c1 f) args(0 {} ) end(0) " CALLS_END},
     {"the name in every delta, no id", SSE,
      CALL("'index':0,'function':{'name':'f','arguments':'{'}") CALL("'index':0,'function':{'name':'f','arguments':'}'}") STOP,
      "begin(0 made f) args(0 {) args(0 }) end(0) " CALLS_END},
@@ -188,6 +232,47 @@ static const struct script scripts[] = {
      "begin(0 c1 f) args(0 {}) end(0) begin(1 made f) args(1 {}) end(1) " CALLS_END},
     {"an id that no client could send back", SSE,
      CALL("'id':'0123456789012345678901234567890123456789012345678901234567890123456789','function':{'name':'f','arguments':'{}'}") STOP,
+     "begin(0 made f) args(0 {}) end(0) " CALLS_END},
+    {"one call without a list around it", SSE,
+     DELTA("'role':'assistant','tool_calls':{'index':0,'id':'','type':'function','function':{'name':'f','arguments':'{'}}")
+     DELTA("'tool_calls':{'index':0,'id':'','type':'function','function':{'name':null,'arguments':'}'}}") FINISH("eos_token") DONE,
+     "begin(0 made f) args(0 {) args(0 }) end(0) " CALLS_END},
+    {"an index of null", SSE,
+     CALL("'index':null,'id':'c1','function':{'name':'f','arguments':'{}'}") CALL("'index':null,'id':'c2','function':{'name':'f','arguments':'{}'}") STOP,
+     "begin(0 c1 f) args(0 {}) end(0) begin(1 c2 f) args(1 {}) end(1) " CALLS_END},
+    {"a new id and an empty name in every delta", SSE,
+     CALL("'index':0,'id':'c1','function':{'name':'f','arguments':''}") CALL("'index':0,'id':'c2','function':{'name':'','arguments':'{'}")
+     CALL("'index':0,'id':'c3','function':{'name':'','arguments':'}'}") STOP,
+     "begin(0 c1 f) args(0 {) args(0 }) end(0) " CALLS_END},
+    {"a name that comes late", SSE,
+     CALL("'index':0,'id':'c1','function':{'name':'','arguments':''}") CALL("'index':0,'id':'c1','function':{'name':'f','arguments':'{}'}") STOP,
+     "begin(0 c1 f) args(0 {}) end(0) " CALLS_END},
+    {"an empty object before the arguments", SSE,
+     CALL("'index':0,'id':'c1','function':{'name':'f','arguments':'{}'}") CALL("'index':0,'function':{'arguments':' {\\'a\\':'}") CALL("'index':0,'function':{'arguments':'1}'}")
+     CALL("'index':1,'id':'c2','function':{'name':'g','arguments':{}}") CALL("'index':1,'function':{'arguments':'{\\'b\\':2}'}") STOP,
+     "begin(0 c1 f) args(0  {'a':) args(0 1}) end(0) begin(1 c2 g) args(1 {'b':2}) end(1) " CALLS_END},
+    {"an empty object that is all", SSE,
+     CALL("'index':0,'id':'c1','function':{'name':'f','arguments':'{}'}") CALL("'index':0,'function':{'arguments':''}") TEXT("x") STOP,
+     "begin(0 c1 f) text(x) args(0 {}) end(0) " CALLS_END},
+    {"the function_call of old", SSE,
+     DELTA("'role':'assistant','content':null,'function_call':{'name':'f','arguments':''}") DELTA("'function_call':{'arguments':'{\\'a\\''}")
+     DELTA("'function_call':{'arguments':':1}'}") FINISH("function_call") DONE,
+     "begin(0 made f) args(0 {'a') args(0 :1}) end(0) " CALLS_END},
+    {"a whole function_call in one chunk", SSE, DELTA("'function_call':{'name':'f','arguments':'{\\'a\\':1}'}") FINISH("function_call") DONE,
+     "begin(0 made f) args(0 {'a':1}) end(0) " CALLS_END},
+    {"the name of a function_call in every delta", SSE,
+     DELTA("'function_call':{'name':'f','arguments':'{'}") DELTA("'function_call':{'name':'f','arguments':'}'}") FINISH("function_call") DONE,
+     "begin(0 made f) args(0 {) args(0 }) end(0) " CALLS_END},
+    {"text before a function_call", SSE, TEXT("x") DELTA("'function_call':{'name':'f','arguments':'{}'}") FINISH("function_call") DONE,
+     "text(x) begin(0 made f) args(0 {}) end(0) " CALLS_END},
+    {"a function_call of null", SSE, DELTA("'content':'x','function_call':null,'tool_calls':null") STOP, "text(x) " END},
+    {"a function_call without a name", SSE, DELTA("'function_call':{'arguments':'{}'}") FINISH("function_call") DONE, "failed(upstream)"},
+    {"a call in both ways", SSE,
+     DELTA("'tool_calls':[{'index':0,'id':'c1','function':{'name':'f','arguments':'{'}}],'function_call':{'name':'f','arguments':'{'}")
+     DELTA("'tool_calls':[{'index':0,'function':{'arguments':'}'}}],'function_call':{'arguments':'}'}") STOP,
+     "begin(0 c1 f) args(0 {) args(0 }) end(0) " CALLS_END},
+    {"JSON with a function_call", JSON,
+     "{'choices':[{'index':0,'message':{'role':'assistant','content':null,'function_call':{'name':'f','arguments':'{}'}},'finish_reason':'function_call'}]}",
      "begin(0 made f) args(0 {}) end(0) " CALLS_END},
     {"arguments as an object", SSE, CALL("'index':0,'id':'c1','function':{'name':'f','arguments':{'a':[1,'}']}}") STOP,
      "begin(0 c1 f) args(0 {'a':[1,'}']}) end(0) " CALLS_END},
@@ -219,7 +304,7 @@ static const struct script scripts[] = {
     {"more after a call that ended", SSE,
      CALL("'index':0,'id':'c1','function':{'name':'f','arguments':'{}'}") CALL("'index':1,'id':'c2','function':{'name':'g','arguments':'{}'}")
      CALL("'index':0,'function':{'arguments':'{}'}") STOP,
-     "begin(0 c1 f) args(0 {}) end(0) begin(1 c2 g) args(1 {}) failed(upstream)"},
+     "begin(0 c1 f) args(0 {}) end(0) begin(1 c2 g) failed(upstream)"},
     {"a call without a name", SSE, CALL("'index':0,'id':'c1','function':{'arguments':'{}'}") STOP, "failed(upstream)"},
     {"empty deltas", SSE, DELTA("'tool_calls':[]") DELTA("'tool_calls':[null,{},{'index':0}]") TEXT("x") STOP, "text(x) " END},
 
@@ -239,6 +324,16 @@ static const struct script scripts[] = {
     {"error event in words", SSE, "event: error\n" EVENT("it broke"), "failed(upstream again: it broke)"},
     {"error in the choice", SSE, CHOICE("'delta':{},'finish_reason':'error','error':{'message':'it broke','code':502}"),
      "failed(upstream again: it broke)"},
+    {"the server gave up", SSE, TEXT("x") FINISH("abort") DONE, "text(x) failed(upstream again)"},
+    {"too busy to go on", SSE, FINISH("insufficient_system_resource") DONE, "failed(upstream again)"},
+    {"a call that its server could not read", SSE, FINISH("function_call_filter: MALFORMED_FUNCTION_CALL") USAGE DONE, "failed(upstream again)"},
+    {"error without text", SSE, EVENT("{'error':{}}") EVENT("{'error':'','choices':[]}") TEXT("x") STOP, "text(x) " END},
+    {"error with a status beside the code", SSE,
+     EVENT("{'error':{'message':'no such tool','type':'invalid_request_error','code':'tool_use_failed','status_code':400}}"), "failed(invalid: no such tool)"},
+    {"error with a status of its own name", SSE, EVENT("{'error':{'message':'slow down','code':'too_fast','status_code':429}}"),
+     "failed(limit again rate_limit_exceeded: slow down)"},
+    {"error of an overloaded server", SSE, "event: error\n" EVENT("{'type':'error','error':{'type':'overloaded_error','message':'Overloaded'}}"),
+     "failed(upstream again: Overloaded)"},
     {"finish_reason error", SSE, TEXT("x") FINISH("error") DONE, "text(x) failed(upstream again)"},
     {"no error at all", SSE, EVENT("{'error':null,'choices':[{'delta':{'content':'x'}}]}") EVENT("{'error':{},'choices':[]}") STOP,
      "text(x) " END},
@@ -248,7 +343,54 @@ static const struct script scripts[] = {
 
     /* --- text that is none --- */
     {"bytes that are not UTF-8", SSE, TEXT("a\xFF" "b\xE2\x82") STOP, "text(a\xEF\xBF\xBD" "b\xEF\xBF\xBD) " END},
-    {"half a surrogate pair", SSE, TEXT("a\\ud83d") TEXT("\\ude00b") STOP, "text(a\xEF\xBF\xBD) text(\xEF\xBF\xBD" "b) " END},
+
+    /* --- characters in two pieces --- */
+    {"a pair cut in two", SSE, TEXT("a\\ud83d") TEXT("\\ude00b") STOP, "text(a) text(" SMILE ") text(b) " END},
+    {"nothing but halves", SSE, TEXT("\\uD83D") TEXT("\\uDE00") TEXT("x") STOP, "text(" SMILE ") text(x) " END},
+    {"pairs on end", SSE, TEXT("\\ud83d") TEXT("\\ude00\\ud83d") TEXT("\\ude01\\ude00") STOP,
+     "text(" SMILE ") text(" "\xF0\x9F\x98\x81" ") text(" NONE ") " END},
+    {"nothing between the halves", SSE, TEXT("\\ud83d") TEXT("") DELTA("'content':null") CHOICE("'delta':null") TEXT("\\ude00") STOP,
+     "text(" SMILE ") " END},
+    {"a first half before a quote", SSE, TEXT("\\'\\ud83d") TEXT("\\ude00\\'") STOP, "text(') text(" SMILE ") text(') " END},
+    {"a second half behind a quote", SSE, TEXT("\\ud83d") TEXT("\\'\\ude00") STOP, "text(" NONE ") text('" NONE ") " END},
+    {"a first half alone", SSE, TEXT("a\\ud83d") TEXT("b") STOP, "text(a) text(" NONE ") text(b) " END},
+    {"a first half before an escape", SSE, TEXT("\\ud83d") TEXT("\\n") STOP, "text(" NONE ") text(\n) " END},
+    {"two first halves", SSE, TEXT("\\ud83d") TEXT("\\ud83d") TEXT("\\ude00") STOP, "text(" NONE ") text(" SMILE ") " END},
+    {"a second half alone", SSE, TEXT("a") TEXT("\\ude00b") STOP, "text(a) text(" NONE "b) " END},
+    {"a first half at the end", SSE, TEXT("a\\ud83d") STOP, "text(a) text(" NONE ") " END},
+    {"a first half at the token limit", SSE, TEXT("a\\ud83d") FINISH("length"), "text(a) text(" NONE ") done(length)"},
+    {"a first half of an answer that breaks", SSE, TEXT("a\\ud83d"), "text(a) failed(upstream again)"},
+    {"halves within a piece", SSE, TEXT("a\\ud83db") TEXT("c\\ude00d") STOP, "text(a" NONE "b) text(c" NONE "d) " END},
+    {"a character of its own at the ends of cut pieces", SSE, TEXT(NONE "\\ud83d") TEXT("\\ude00" NONE) STOP,
+     "text(" NONE ") text(" SMILE ") text(" NONE ") " END},
+    {"a pair cut in two, with logprobs", SSE,
+     CHOICE("'delta':{'content':'\\ud83d'},'logprobs':{'content':[{'token':'\\ud83d','logprob':-1,'bytes':[240,159]}]}")
+     CHOICE("'delta':{'content':'\\ude00'},'logprobs':{'content':[{'token':'\\ude00','logprob':-1,'bytes':[152,128]}]}") STOP,
+     "logprobs([{'token':'" NONE "','logprob':-1,'bytes':[240,159],'top_logprobs':[]}]) "
+     "logprobs([{'token':'" NONE "','logprob':-1,'bytes':[152,128],'top_logprobs':[]}]) text(" SMILE ") " END},
+    {"reasoning cut in two", SSE, DELTA("'reasoning':'\\ud83d'") DELTA("'reasoning':'\\ude00'") TEXT("x") STOP,
+     "reasoning(" SMILE ") text(x) " END},
+    {"a refusal cut in two", SSE, DELTA("'refusal':'\\ud83d'") DELTA("'refusal':'\\ude00'") STOP, "refusal(" SMILE ") " END},
+    {"halves of different texts", SSE, DELTA("'reasoning':'\\ud83d'") TEXT("\\ude00") STOP,
+     "reasoning(" NONE ") text(" NONE ") " END},
+    {"halves on both sides of a call", SSE,
+     TEXT("\\ud83d") CALL("'index':0,'id':'c1','function':{'name':'f','arguments':'{ }'}") TEXT("\\ude00") STOP,
+     "text(" NONE ") begin(0 c1 f) args(0 { }) text(" NONE ") end(0) " CALLS_END},
+    {"a half before a citation", SSE, TEXT("\\ud83d") DELTA("'annotations':[{'type':'url_citation','url_citation':{'url':'u','title':'t','start_index':0,'end_index':1}}]") STOP,
+     "text(" NONE ") annotation({'type':'url_citation','url':'u','title':'t','start_index':0,'end_index':1}) " END},
+    {"arguments cut in two", SSE,
+     CALL("'index':0,'id':'c1','function':{'name':'f','arguments':'{\\'a\\':\\'\\ud83d'}") CALL("'index':0,'function':{'arguments':'\\ude00\\'}'}") STOP,
+     "begin(0 c1 f) args(0 {'a':') args(0 " SMILE "'}) end(0) " CALLS_END},
+    {"arguments of interleaved calls, cut in two", SSE,
+     CALL("'index':0,'id':'c1','function':{'name':'f','arguments':'{\\'a\\':\\'\\ud83d'}") CALL("'index':1,'id':'c2','function':{'name':'g','arguments':'{\\'b\\':\\'\\ud83d'}")
+     CALL("'index':0,'function':{'arguments':'\\ude00\\'}'}") CALL("'index':1,'function':{'arguments':'\\ude01\\'}'}") STOP,
+     "begin(0 c1 f) args(0 {'a':') args(0 " SMILE "'}) end(0) begin(1 c2 g) args(1 {'b':') args(1 \xF0\x9F\x98\x81'}) end(1) " CALLS_END},
+    {"arguments that end in a half", SSE, CALL("'index':0,'id':'c1','function':{'name':'f','arguments':'{\\'a\\':\\'\\ud83d'}") STOP,
+     "begin(0 c1 f) args(0 {'a':') args(0 " NONE ") end(0) " CALLS_END},
+    {"half a pair in JSON", JSON, "{'choices':[{'message':{'content':'a\\ud83d','refusal':'\\ude00'}}]}",
+     "text(a) text(" NONE ") refusal(" NONE ") " END},
+    {"UTF-8 cut in two is no JSON", SSE, TEXT("\xF0\x9F") TEXT("\x98\x80") STOP, "text(" NONE ") text(" NONE NONE ") " END},
+
     {"NUL", SSE, TEXT("a\\u0000b\\\\u0000") STOP, "text(a\xEF\xBF\xBD" "b\\u0000) " END},
 
     /* --- answers that are not streamed --- */

@@ -42,6 +42,9 @@
 #define NEW_MESSAGE   "'type':'message','id':'msg_1','status':'in_progress','content':[]"
 #define NEW_REASONING "'type':'reasoning','id':'rs_1','summary':[]"
 
+#define SMILE "\xF0\x9F\x98\x80"
+#define NONE  "\xEF\xBF\xBD" /* where there is no character */
+
 #define END       "done(stop)"
 #define CALLS_END "done(tool_calls)"
 
@@ -88,6 +91,16 @@ static const struct script scripts[] = {
     {"a part that is over says nothing more", SSE, ADDED(0, NEW_MESSAGE)
      GROW("output_text.delta", 0, "'content_index':1,'delta':'b'") TEXT(0, "a") COMPLETED,
      "text(b) item(message) " END},
+    {"a pair cut in two", SSE, ADDED(0, NEW_MESSAGE) TEXT(0, "a\\ud83d") TEXT(0, "\\ude00b") TEXT_DONE(0, "a" SMILE "b") DONE(0, MESSAGE("a" SMILE "b")) COMPLETED,
+     "text(a) text(" SMILE ") text(b) item(message) " END},
+    {"half a pair at the end of an item", SSE, ADDED(0, NEW_MESSAGE) TEXT(0, "a\\ud83d") DONE(0, MESSAGE("a")) COMPLETED,
+     "text(a) text(" NONE ") item(message) " END},
+    {"half a pair at the end of a part", SSE, ADDED(0, NEW_REASONING) SUMMARY(0, 0, "a\\ud83d") SUMMARY(0, 1, "\\ude00") DONE(0, NEW_REASONING) COMPLETED,
+     "summary(a) summary(" NONE ") part() summary(" NONE ") item(reasoning) " END},
+    {"arguments cut in two", SSE, ADDED(0, FUNCTION("c1", "")) ARGS(0, "{\\'a\\':\\'\\ud83d") ARGS(0, "\\ude00\\'}") DONE(0, FUNCTION("c1", "")) COMPLETED,
+     "begin(0 c1 f) args(0 {'a':') args(0 " SMILE ") args(0 '}) end(0) " CALLS_END},
+    {"the input of a custom tool, cut in two", SSE, ADDED(0, CUSTOM("")) INPUT(0, "\\ud83d") INPUT(0, "\\ude00") INPUT(0, "\\ud83d") DONE(0, CUSTOM("")) COMPLETED,
+     "begin(0 c1 f) args(0 {'input':') args(0 " SMILE ") args(0 " NONE ") args(0 '}) end(0) " CALLS_END},
     {"escapes", SSE, ADDED(0, NEW_MESSAGE) TEXT(0, "a\\n\\ud83d\\ude00b") COMPLETED, "text(a\n\xF0\x9F\x98\x80" "b) item(message) " END},
     {"refusal", SSE, ADDED(0, NEW_MESSAGE) GROW("refusal.delta", 0, "'content_index':0,'delta':'I can'")
      GROW("refusal.delta", 0, "'content_index':0,'delta':'not'") GROW("refusal.done", 0, "'content_index':0,'refusal':'I cannot'")

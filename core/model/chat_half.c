@@ -1,0 +1,55 @@
+#include "core/model/chat_half.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "core/base/utf8.h"
+
+static bool is_mark(const char *text)
+{
+    return memcmp(text, UTF8_REPLACEMENT, UTF8_REPLACEMENT_LENGTH) == 0;
+}
+
+static void put_mark(struct chat_cut *cut)
+{
+    memcpy(cut->head, UTF8_REPLACEMENT, UTF8_REPLACEMENT_LENGTH);
+    cut->head_length = UTF8_REPLACEMENT_LENGTH;
+}
+
+static void join(struct chat_cut *cut, uint16_t high, uint16_t low)
+{
+    uint32_t point = 0x10000 + ((uint32_t)(high - 0xD800) << 10) + (uint32_t)(low - 0xDC00);
+
+    cut->head_length = (size_t)(utf8_put(cut->head, point) - cut->head);
+    cut->text += UTF8_REPLACEMENT_LENGTH;
+    cut->length -= UTF8_REPLACEMENT_LENGTH;
+}
+
+void chat_half_end(uint16_t *held, struct chat_cut *ret_cut)
+{
+    *ret_cut = (struct chat_cut){.text = ""};
+    if (*held)
+        put_mark(ret_cut);
+    *held = 0;
+}
+
+void chat_half_cut(uint16_t *held, const struct chat_halves *halves, const char *text,
+                   size_t length, struct chat_cut *ret_cut)
+{
+    struct chat_cut *cut = ret_cut;
+    uint16_t high = *held;
+
+    *cut = (struct chat_cut){.text = text, .length = length};
+    if (!length)
+        return;
+    *held = 0;
+    if (high && halves->low && length >= UTF8_REPLACEMENT_LENGTH && is_mark(text))
+        join(cut, high, halves->low);
+    else if (high)
+        put_mark(cut);
+    if (halves->high && cut->length >= UTF8_REPLACEMENT_LENGTH &&
+        is_mark(cut->text + cut->length - UTF8_REPLACEMENT_LENGTH)) {
+        cut->length -= UTF8_REPLACEMENT_LENGTH;
+        *held = halves->high;
+    }
+}
