@@ -217,7 +217,7 @@ json_t *encode_run_usage(const char *usage)
 }
 
 /* Assistants knows three codes, and for steps the first two; whatever else went wrong is our fault, or
- * the model's. */
+ * the model's. A model that is not there is the request's. */
 enum {
     STEP_ERROR_CODES = 2,
     RUN_ERROR_CODES,
@@ -233,6 +233,8 @@ static json_t *encode_last_error(const char *error, size_t known)
 
     if (json_absent(parsed))
         return json_null();
+    if (strcmp(code, RUN_NO_MODEL) == 0)
+        code = "invalid_prompt";
     for (size_t i = 0; i < known; i++)
         if (strcmp(codes[i], code) == 0)
             shown = codes[i];

@@ -47,7 +47,8 @@ json_t *encode_usage(const char *usage);
 
 /* The response object; `output` (taken) is its list of output items, see encode_item(). */
 json_t *encode_response(const struct run_row *row, json_t *output);
-/* What it says in "error": {"code","message"} of a run that failed or took too long, else null. */
+/* What went wrong: {"code", "message"} of a run that failed or took too long, else null. The object says
+ * the same in its "error", but for RUN_NO_MODEL, which is no code there. */
 json_t *encode_response_error(const struct run_row *row);
 /* The same run as a compaction, when that was all that was wanted. */
 json_t *encode_compaction(const struct run_row *row, json_t *output);

@@ -31,6 +31,19 @@ json_t *encode_response_error(const struct run_row *row)
                                                  : "The response could not be completed.");
 }
 
+/* The error as an object shows it. Of the codes that there are for it none says that the model is not
+ * there; `param` does. */
+static json_t *shown_error(const struct run_row *row)
+{
+    json_t *error = encode_response_error(row);
+
+    if (strcmp(json_get_string(error, "code", ""), RUN_NO_MODEL) == 0) {
+        json_set_string(error, "code", "invalid_prompt");
+        json_set_string(error, "param", "model");
+    }
+    return error;
+}
+
 json_t *encode_usage(const char *usage)
 {
     json_auto_t *tokens = json_parse_own(usage);
@@ -156,7 +169,7 @@ json_t *encode_response(const struct run_row *row, json_t *output)
     json_set_bool(object, "background", row->flags & RUN_BACKGROUND);
     field_set_time(object, "completed_at",
                    row->status == RUN_COMPLETED ? row->completed_at : 0);
-    json_set(object, "error", encode_response_error(row));
+    json_set(object, "error", shown_error(row));
     json_set(object, "incomplete_details",
              encode_incomplete(incomplete ? row->incomplete : NULL, FACE_RESPONSES));
     set_response_config(object, config);

@@ -64,10 +64,12 @@ static const struct failure {
     const char *code;
     const char *type; /* of the error envelope */
     int http_status;
+    const char *param; /* NULL: none */
 } failures[] = {
-    {"server_error",        "server_error",          500},
-    {"rate_limit_exceeded", "requests",              429},
-    {"invalid_prompt",      "invalid_request_error", 400},
+    {"server_error",        "server_error",          500, NULL},
+    {"rate_limit_exceeded", "requests",              429, NULL},
+    {"invalid_prompt",      "invalid_request_error", 400, NULL},
+    {RUN_NO_MODEL,          "invalid_request_error", 400, "model"},
 };
 /* clang-format on */
 
@@ -87,9 +89,9 @@ static json_t *failure_object(const json_t *error)
 {
     const struct failure *failure = failure_of(error);
 
-    return json_build("{s:s, s:s, s:n, s:s}", "message",
+    return json_build("{s:s, s:s, s:s?, s:s}", "message",
                       json_get_string(error, "message", "The server had to stop this."), "type",
-                      failure->type, "param", "code",
+                      failure->type, "param", failure->param, "code",
                       json_get_string(error, "code", failure->code));
 }
 
@@ -100,8 +102,9 @@ static void error_frame(const struct run *run, struct frames *frames)
     json_t *object = failure_object(error);
 
     frame(frames, "error",
-          json_build("{s:O, s:O, s:n, s:o}", "code", json_object_get(object, "code"), "message",
-                     json_object_get(object, "message"), "param", "error", object));
+          json_build("{s:O, s:O, s:O, s:o}", "code", json_object_get(object, "code"), "message",
+                     json_object_get(object, "message"), "param",
+                     json_object_get(object, "param"), "error", object));
 }
 
 /* There is no event for cancelled or cancelling: a stream that is cut ends as one that failed, with
@@ -429,29 +432,35 @@ static json_t *window_output(const struct run *run)
     return output;
 }
 
+/* The upstream has no such model, and nothing was done yet. */
+static bool lacks_model(const struct run *run, const json_t *error)
+{
+    return run->row.status == RUN_FAILED && run->row.turn == 0 &&
+           strcmp(json_get_string(error, "code", ""), RUN_NO_MODEL) == 0;
+}
+
+/* A compaction has no object that says that it failed: the answer is an error then. So it is when the
+ * model is not there, whoever found that out. */
+static bool is_refused(const struct run *run, const json_t *error)
+{
+    return lacks_model(run, error) || (is_window(run) && run->row.status != RUN_COMPLETED);
+}
+
 static int responses_status(const struct run *run)
 {
     json_auto_t *error = encode_response_error(&run->row);
 
-    if (!is_window(run) || run->row.status == RUN_COMPLETED)
-        return 200;
-    return failure_of(error)->http_status;
-}
-
-/* A compaction has no object that says that it failed: the answer is an error then. */
-static json_t *window_object(const struct run *run)
-{
-    json_auto_t *error = encode_response_error(&run->row);
-
-    if (run->row.status == RUN_COMPLETED)
-        return encode_compaction(&run->row, window_output(run));
-    return json_build("{s:o}", "error", failure_object(error));
+    return is_refused(run, error) ? failure_of(error)->http_status : 200;
 }
 
 static json_t *responses_object(const struct run *run)
 {
+    json_auto_t *error = encode_response_error(&run->row);
+
+    if (is_refused(run, error))
+        return json_build("{s:o}", "error", failure_object(error));
     if (is_window(run))
-        return window_object(run);
+        return encode_compaction(&run->row, window_output(run));
     return encode_response(&run->row, run_output(run));
 }
 

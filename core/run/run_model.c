@@ -315,6 +315,12 @@ static void take_done(void *arg, enum model_finish finish, const struct model_us
     run_pump(run);
 }
 
+static bool lacks_model(const struct err *error)
+{
+    return error->code == ERR_INVALID && error->api_code &&
+           strcmp(error->api_code, RUN_NO_MODEL) == 0;
+}
+
 /* The word that OpenAI's error objects have for what went wrong upstream. */
 static const char *error_code(const struct err *error)
 {
@@ -337,12 +343,24 @@ static const char *public_text(const struct err *error)
     }
 }
 
+/* In the words that somebody hears whose model no upstream serves. */
+static void fail_without_model(struct run *run)
+{
+    AUTO_FREE char *text = mem_printf("The requested model '%s' does not exist.",
+                                      json_get_string(run->config, "model", ""));
+
+    run_fail(run, RUN_NO_MODEL, text);
+}
+
 void run_model_failed(struct run *run, const struct err *error)
 {
     run->model = NULL;
     run->chain.failed = run->last_answer ? CHAIN_FINAL_RESPONSE : CHAIN_LLM_RESPONSE;
     log_info("run %s: %s", run->row.id, error->text);
-    run_fail(run, error_code(error), public_text(error));
+    if (lacks_model(error))
+        fail_without_model(run);
+    else
+        run_fail(run, error_code(error), public_text(error));
     run_pump(run);
 }
 

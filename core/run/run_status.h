@@ -64,4 +64,8 @@ enum run_status run_status_parse(const char *name);
 /* What the error of a response says when it took longer than it may. */
 #define RUN_TOOK_TOO_LONG "The response took too long."
 
+/* The code of a run's error when the upstream has no such model. Neither face's object has that
+ * word; they show another. */
+#define RUN_NO_MODEL "model_not_found"
+
 #endif

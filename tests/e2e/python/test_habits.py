@@ -4,8 +4,10 @@ tests/unit/core/model/test_chat_answer.c."""
 
 import json
 
+import openai
 import pytest
 
+from harness.server import eventually
 from harness.tools import WEATHER, WEATHER_FLAT
 
 SMILE, MARK = "\U0001f600", "\ufffd"
@@ -180,3 +182,70 @@ def test_tokens_are_counted_wherever_the_count_stands(respond, upstream):
     used = respond()[1].usage
     assert (used.input_tokens, used.output_tokens) == (7, 5)
     assert used.input_tokens_details.cached_tokens == 4
+
+
+# ---- A model that is not there ----
+
+MISSING = "The requested model 'demo' does not exist."
+REFUSALS = {
+    "openai": (404, {"error": {"message": "The model `demo` does not exist or you do not have access "
+                                          "to it.", "type": "invalid_request_error", "param": None,
+                               "code": "model_not_found"}}),
+    "ollama": (404, {"error": {"message": "model 'demo' not found", "type": "not_found_error",
+                               "param": None, "code": None}}),
+    "openrouter": (400, {"error": {"message": "demo is not a valid model ID", "code": 400}}),
+}
+
+
+@pytest.fixture(params=REFUSALS)
+def without_model(upstream, request):
+    status, body = REFUSALS[request.param]
+    upstream.answer(fault={"kind": "status", "status": status, "body": body})
+
+
+@pytest.mark.parametrize("store", [True, False])
+def test_a_response_without_a_model_is_refused(client, without_model, store):
+    with pytest.raises(openai.BadRequestError) as caught:
+        client.responses.create(model="demo", input="Hi", store=store)
+    assert caught.value.body == {"message": MISSING, "type": "invalid_request_error",
+                                 "param": "model", "code": "model_not_found"}
+
+
+def test_a_stream_without_a_model_fails(client, without_model):
+    stream, events = client.responses.create(model="demo", input="Hi", stream=True), []
+    with pytest.raises(openai.APIError) as caught:
+        for event in stream:
+            events.append(event)
+    assert (caught.value.code, caught.value.param) == ("model_not_found", "model")
+    assert caught.value.message == MISSING
+    error = client.responses.retrieve(events[0].response.id).error
+    assert (error.code, error.param, error.message) == ("invalid_prompt", "model", MISSING)
+
+
+def test_a_background_response_without_a_model_fails(client, without_model):
+    made = client.responses.create(model="demo", input="Hi", background=True)
+    failed = eventually(lambda: client.responses.retrieve(made.id),
+                        lambda response: response.status == "failed")
+    assert (failed.error.code, failed.error.message) == ("invalid_prompt", MISSING)
+
+
+def test_a_run_without_a_model_fails(client, without_model, thread, assistant):
+    failed = run(client, thread, assistant)
+    assert failed.status == "failed"
+    assert (failed.last_error.code, failed.last_error.message) == ("invalid_prompt", MISSING)
+
+
+def test_a_model_that_is_gone_between_two_turns_leaves_the_response(client, upstream):
+    """What was done until then is shown. What only was listed is not."""
+    upstream.script(
+        {"match": {"tool_results": True},
+         "answer": {"fault": {"kind": "status", "status": 404}}},
+        {"answer": {"tool_calls": [{"name": "datetime", "id": "call_1", "arguments": {}}]}})
+    tools = [{"type": "mcp", "server_label": "basic", "server_url": "builtin:basic",
+              "require_approval": "never"}]
+    response = client.responses.create(model="demo", input="Hi", tools=tools)
+    assert response.status == "failed" and response.error.param == "model"
+    assert [item.type for item in response.output] == ["mcp_list_tools", "mcp_call"]
+    upstream.answer(fault={"kind": "status", "status": 404})
+    with pytest.raises(openai.BadRequestError):
+        client.responses.create(model="demo", input="Hi", tools=tools)
