@@ -1,8 +1,10 @@
 #include "core/store/approval_cover.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/clock.h"
+#include "core/base/log.h"
 #include "core/base/mem.h"
 #include "core/store/grant_sql.h"
 
@@ -92,38 +94,6 @@ static void allow(struct allowed *allowed, const char *grant, const char *defini
 {
     allowed->grants[allowed->count] = grant;
     allowed->definitions[allowed->count++] = definition;
-}
-
-/* ---- Questions and grants that come at once ---- */
-
-/* A question that is being stored sees no grant that is being remembered, nor the other way round. So
- * whoever remembers takes this lock before he looks for questions, together with all who do; and who has
- * stored a question looks for grants when none of them is under way. */
-#define COVER_KEY "hashtextextended('approval_cover ' || $1, 0)"
-
-static enum err_code lock_covers(struct db *db, const struct db_statement *statement,
-                                 const char *project, struct err *err)
-{
-    AUTO_DB_ARGS args = {0};
-
-    db_arg_text(&args, project);
-    return db_exec(db, statement, &args, NULL, err);
-}
-
-static enum err_code begin_covering(struct db *db, const char *project, struct err *err)
-{
-    static const struct db_statement share = {
-        "cover_begin", "SELECT pg_advisory_xact_lock_shared(" COVER_KEY ")"};
-
-    return lock_covers(db, &share, project, err);
-}
-
-static enum err_code await_covering(struct db *db, const char *project, struct err *err)
-{
-    static const struct db_statement alone = {"cover_await",
-                                              "SELECT pg_advisory_xact_lock(" COVER_KEY ")"};
-
-    return lock_covers(db, &alone, project, err);
 }
 
 /* ---- What is covered ---- */
@@ -355,25 +325,64 @@ static void read_allowed(const struct approval_grants *grants, struct allowed *a
     }
 }
 
+/* In a transaction of its own; nobody moves a run himself. */
+static enum err_code cover_alone(struct store *store, const char *project,
+                                 const struct allowed *allowed, struct err *err)
+{
+    AUTO_DB *db = NULL;
+    size_t none = 0;
+    enum err_code rc = db_begin(store, &db, err);
+
+    if (!rc)
+        rc = cover(db, project, allowed, "", &none, err);
+    return rc ? rc : db_commit(db, err);
+}
+
+/* ---- Once more, when others can see it ---- */
+
+struct second_look {
+    const char *project;
+    const struct approval_grants *grants;
+};
+
+static void take_second_look(struct store *store, void *arg)
+{
+    const struct second_look *look = arg;
+    CLEANUP(allowed_clear) struct allowed allowed = {0};
+    struct err err;
+
+    read_allowed(look->grants, &allowed);
+    if (cover_alone(store, look->project, &allowed, &err))
+        log_warn("questions may be left that were answered just now: %s", err.text);
+}
+
+static void plan_second_look(struct db *db, const char *project,
+                             const struct approval_grants *grants)
+{
+    struct second_look *look = mem_new(struct second_look);
+
+    *look = (struct second_look){.project = project, .grants = grants};
+    db_after_commit(db, take_second_look, look);
+}
+
 enum err_code approvals_cover(struct db *db, const char *project,
                               const struct approval_grants *grants, const char *run_id,
                               size_t *ret_own, struct err *err)
 {
     CLEANUP(allowed_clear) struct allowed allowed = {0};
-    enum err_code rc;
 
     *ret_own = 0;
     read_allowed(grants, &allowed);
     if (!allowed.count)
         return ERR_OK;
-    rc = begin_covering(db, project, err);
-    return rc ? rc : cover(db, project, &allowed, run_id, ret_own, err);
+    plan_second_look(db, project, grants);
+    return cover(db, project, &allowed, run_id, ret_own, err);
 }
 
 /* ---- Questions that come later ---- */
 
 /* What may cover the questions of this run; seldom anything. */
-static enum err_code find_grants(struct db *db, const char *project, const char *run_id,
+static enum err_code find_grants(struct store *store, const char *project, const char *run_id,
                                  struct db_rows **ret_rows, struct err *err)
 {
     static const struct db_statement find = {
@@ -385,34 +394,20 @@ static enum err_code find_grants(struct db *db, const char *project, const char 
     db_arg_text(&args, project);
     db_arg_text(&args, run_id);
     db_arg_int(&args, clock_wall_us());
-    return db_exec(db, &find, &args, ret_rows, err);
-}
-
-static enum err_code cover_run(struct db *db, const char *project, const char *run_id,
-                               struct err *err)
-{
-    CLEANUP(allowed_clear) struct allowed allowed = {0};
-    AUTO_DB_ROWS *rows = NULL;
-    size_t none = 0;
-    enum err_code rc = await_covering(db, project, err);
-
-    if (!rc)
-        rc = find_grants(db, project, run_id, &rows, err);
-    if (rc || db_count(rows) == 0)
-        return rc;
-    allowed_init(&allowed, db_count(rows));
-    for (size_t i = 0; i < db_count(rows); i++)
-        allow(&allowed, db_text(rows, i, 0), db_text(rows, i, 1));
-    return cover(db, project, &allowed, "", &none, err);
+    return db_once(store, &find, &args, ret_rows, err);
 }
 
 enum err_code store_approvals_cover_run(struct store *store, const char *project,
                                         const char *run_id, struct err *err)
 {
-    AUTO_DB *db = NULL;
-    enum err_code rc = db_begin(store, &db, err);
+    CLEANUP(allowed_clear) struct allowed allowed = {0};
+    AUTO_DB_ROWS *rows = NULL;
+    enum err_code rc = find_grants(store, project, run_id, &rows, err);
 
-    if (!rc)
-        rc = cover_run(db, project, run_id, err);
-    return rc ? rc : db_commit(db, err);
+    if (rc || db_count(rows) == 0)
+        return rc;
+    allowed_init(&allowed, db_count(rows));
+    for (size_t i = 0; i < db_count(rows); i++)
+        allow(&allowed, db_text(rows, i, 0), db_text(rows, i, 1));
+    return cover_alone(store, project, &allowed, err);
 }

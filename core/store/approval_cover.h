@@ -15,8 +15,10 @@
  * as a keeper has claimed it. So there may be many, and a crash changes nothing. A response that holds its
  * request open for the answer is woken after the commit.
  *
- * A question may be stored while somebody remembers what would have answered it. So it is looked at once
- * more when it is stored: store_approvals_cover_run().
+ * A question may be stored while somebody remembers what would have answered it, and then neither sees
+ * the other. So both look once more when they are committed: whoever remembers for questions, and whoever
+ * has stored a question for grants, see store_approvals_cover_run(). One of them comes second, and nobody
+ * has waited.
  *
  * What somebody else has locked is being decided, and left to him. Nobody is waited for: here the locks
  * come in an order of their own.
@@ -26,7 +28,8 @@
 #define COVER_RUN_LIMIT      1000
 #define COVER_QUESTION_LIMIT 4000
 
-/* The grants are in the store. `run_id` is a run whose lease the caller has locked and which he moves
+/* The grants are in the store; after the commit there is another look, of which a failure is logged only.
+ * `run_id` is a run whose lease the caller has locked and which he moves
  * himself, or ""; *ret_own is how many of its questions were answered. */
 enum err_code approvals_cover(struct db *db, const char *project,
                               const struct approval_grants *grants, const char *run_id,

@@ -135,6 +135,6 @@ enum err_code commit_proven(struct db *db, const struct commit_proof *proof, str
         return rc;
     if (!was_committed(db->store, proof, db->deadline_ns))
         return rc;
-    db_tell_wakes(db);
+    db_note_committed(db);
     return ERR_OK;
 }

@@ -271,8 +271,28 @@ static void forget_wakes(struct db *db)
     db->wake_count = 0;
 }
 
-void db_tell_wakes(struct db *db)
+void db_after_commit(struct db *db, void (*run)(struct store *store, void *arg), void *arg)
 {
+    assert(db->begun && !db->after);
+    db->after = run;
+    db->after_arg = arg;
+}
+
+/* What it begins is a transaction like any other: this one is forgotten by then. */
+static void do_after(struct db *db)
+{
+    void (*after)(struct store * store, void *arg) = db->committed ? db->after : NULL;
+    AUTO_FREE void *arg = TAKE(db->after_arg);
+
+    db->after = NULL;
+    db->committed = false;
+    if (after)
+        after(db->store, arg);
+}
+
+void db_note_committed(struct db *db)
+{
+    db->committed = true;
     for (size_t i = 0; i < db->wake_count; i++)
         store_wake_all(db->store, db->wakes[i].kind, db->wakes[i].run_id);
     forget_wakes(db);
@@ -313,7 +333,7 @@ enum err_code db_commit(struct db *db, struct err *err)
         drop_connection(db);
         return err_set(err, ERR_STORE, "the database connection broke at COMMIT (fault)");
     }
-    db_tell_wakes(db);
+    db_note_committed(db);
     return ERR_OK;
 }
 
@@ -329,6 +349,7 @@ void db_end(struct db *db)
     db->sent = false;
     forget_wakes(db);
     release_connection(db);
+    do_after(db);
 }
 
 /* ---- Statements ---- */

@@ -75,6 +75,10 @@ void db_end(struct db *db); /* NULL is fine */
 /* Once what was done is committed, and only then, all nodes hear of it, this one too. */
 void db_wake(struct db *db, enum wakeup_kind kind, const char *run_id);
 
+/* Once what was done is committed, and db_end() has been called, `run` is, on this thread, and may begin
+ * something else. One a transaction. `arg` is taken, and freed with free(). */
+void db_after_commit(struct db *db, void (*run)(struct store *store, void *arg), void *arg);
+
 static inline void db_end_local(struct db **db)
 {
     db_end(*db);

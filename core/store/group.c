@@ -1,6 +1,5 @@
 #include "core/store/group.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -521,11 +520,11 @@ static void send_counts(struct sending *sending)
     send_batch(sending, &leases_count, &batch);
 }
 
-/* Until when it waits for its client; NULL when anybody may take it up. */
+/* Until when it waits for its client; NULL when anybody may take it up. Without a word about its status
+ * there is nothing that it could wait for. */
 static void add_wait(struct batch *batch, const struct run_write *write)
 {
-    assert(write->ready || has_status(write));
-    if (write->ready)
+    if (write->ready || !has_status(write))
         batch_time(batch, 0);
     else
         batch_time(batch, write->run->expires_at ? write->run->expires_at : INT64_MAX);

@@ -27,6 +27,9 @@ struct db {
     bool failed;                   /* the transaction can only be rolled back */
     struct wakeup *wakes;          /* for when it is committed */
     size_t wake_count;
+    void (*after)(struct store *store, void *arg); /* db_after_commit(); NULL: nothing */
+    void *after_arg;
+    bool committed;          /* and it is due */
     struct db *next, **link; /* store->dbs */
 };
 
@@ -60,8 +63,9 @@ void store_note_silent(struct store *store);
 enum err_code store_connect(struct store *store, uint64_t deadline_ns,
                             struct connection **ret_connection, struct err *err) MUST_CHECK;
 
-/* What db_wake() was given: it is committed. db_commit() does it when it says so itself. */
-void db_tell_wakes(struct db *db);
+/* It is committed: what db_wake() was given is told, what db_after_commit() was given is due.
+ * db_commit() does it when it says so itself. */
+void db_note_committed(struct db *db);
 
 struct db *db_of_thread(struct store *store);
 void db_free(struct db *db); /* unlinks it; REQUIRES nothing held */

@@ -487,6 +487,8 @@ static int by_run_id(const void *a, const void *b)
 
 static bool asks_for_permission(const struct run_write *write)
 {
+    if (write->rc)
+        return false;
     for (size_t i = 0; i < write->approval_count; i++) {
         if (write->approvals[i].kind == APPROVAL_OF_PERMISSION &&
             write->approvals[i].status == APPROVAL_PENDING)
@@ -500,8 +502,6 @@ static void cover(struct store *store, const struct run_write *write)
 {
     struct err err;
 
-    if (write->rc || !asks_for_permission(write))
-        return;
     if (store_approvals_cover_run(store, write->project, write->run_id, &err))
         log_warn("what run %s asks for may be allowed already: %s", write->run_id, err.text);
 }
@@ -513,6 +513,31 @@ static void offer(struct store *store, const struct run_write *write)
         store_wake_others(store, WAKEUP_CLAIM, NULL);
 }
 
+static void post(struct run_write *write)
+{
+    loop_post(write->loop, &write->done);
+}
+
+/* Those that ask something come last: the others need not wait for what is looked for then. */
+static void give_back(struct store *store, const struct group *group)
+{
+    struct group asking = {0};
+
+    for (size_t i = 0; i < group->count; i++) {
+        struct run_write *write = group->writes[i];
+
+        offer(store, write);
+        if (asks_for_permission(write))
+            asking.writes[asking.count++] = write;
+        else
+            post(write);
+    }
+    for (size_t i = 0; i < asking.count; i++) {
+        cover(store, asking.writes[i]);
+        post(asking.writes[i]);
+    }
+}
+
 static void *writer_thread(void *arg)
 {
     struct writer *writer = arg;
@@ -521,11 +546,7 @@ static void *writer_thread(void *arg)
     while (take_group(writer, &group)) {
         qsort(group.writes, group.count, sizeof(group.writes[0]), by_run_id);
         write_group(writer, &group, GROUP_FIRST);
-        for (size_t i = 0; i < group.count; i++) {
-            offer(writer->store, group.writes[i]);
-            cover(writer->store, group.writes[i]);
-            loop_post(group.writes[i]->loop, &group.writes[i]->done);
-        }
+        give_back(writer->store, &group);
         if (writer->connection && connection_is_swollen(writer->connection))
             drop_connection(writer);
     }

@@ -20,6 +20,9 @@
  * loop once it is committed. Writes of one run are carried out in the order in which they were handed
  * over: a run always uses the same writer.
  *
+ * Those that ask for a permission come back after the rest of their group: what was allowed meanwhile is
+ * looked for first (approval_cover.h).
+ *
  * Every statement carries the run's fence. A run that was taken over by another node yields no
  * rows: its write comes back as ERR_CONFLICT and leaves the group unharmed. An SQL error makes
  * the group be repeated run by run; the run at fault comes back with ERR_INTERNAL.
@@ -55,8 +58,9 @@ struct run_write {
      * conversation's in the same transaction. Until then they have no thread_id. */
 
     /* release: gives the lease back. With `ready` whoever comes first takes the run up; without,
-     * it waits for its client until run.expires_at (then `update` or `create` is set). A run that
-     * somebody wants to stop does not go to wait: it is still ours, and cancel_requested says so. */
+     * it waits for its client until run.expires_at, if `update` or `create` says so: of one of which
+     * nothing is said nobody knows what it waits for, and it is ready. A run that somebody wants to
+     * stop does not go to wait: it is still ours, and cancel_requested says so. */
     bool release;
     bool ready;
 

@@ -5,6 +5,7 @@
 /* cmocka needs the four above. */
 #include <cmocka.h>
 
+#include <libpq-fe.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -399,6 +400,25 @@ static void a_run_is_given_back_to_wait_or_to_be_taken_up(void **state)
     run_row_clear(&run);
 }
 
+static void a_run_of_which_nothing_is_said_is_given_back_to_be_taken_up(void **state)
+{
+    struct run_row run = sample_run("", RUN_IN_PROGRESS);
+    struct run_write *write = sample_write(&run, 0);
+
+    (void)state;
+    write->create = true;
+    assert_int_equal(sample_put(store, write), ERR_OK);
+
+    write = sample_write(&run, 1);
+    run_row_clear(write->run);
+    free(TAKE(write->run));
+    write->release = true;
+    assert_int_equal(sample_put(store, write), ERR_OK);
+    assert_string_equal(lease_state(&run), "free");
+    pg_fixture_ask("DELETE FROM run_leases WHERE run_id = '%s'", run.id);
+    run_row_clear(&run);
+}
+
 /* ---- Groups ---- */
 
 #define MANY 200
@@ -741,6 +761,99 @@ static void large_writes_do_not_share_a_group(void **state)
     free(body);
 }
 
+/* ---- Questions ---- */
+
+static struct run_write *asking(struct run_row *run)
+{
+    struct run_write *write = finished_response(run);
+
+    write->approvals = mem_new(struct approval_row);
+    write->approval_count = 1;
+    *write->approvals = (struct approval_row){.kind = APPROVAL_OF_PERMISSION,
+                                              .server_label = mem_strdup("test"),
+                                              .tool = mem_strdup("act"),
+                                              .arguments = mem_strdup("{}"),
+                                              .policy = mem_strdup("auto"),
+                                              .status = APPROVAL_PENDING,
+                                              .created_at = run->created_at};
+    id_make(write->approvals->id, "mcpr_");
+    memcpy(write->approvals->run_id, run->id, ID_SIZE);
+    (void)snprintf(write->approvals->call_id, sizeof(write->approvals->call_id), "call_1");
+    return write;
+}
+
+static void run_sql(PGconn *session, const char *sql)
+{
+    PGresult *result = PQexec(session, sql);
+
+    if (PQresultStatus(result) != PGRES_COMMAND_OK && PQresultStatus(result) != PGRES_TUPLES_OK)
+        fail_msg("%s: %s", sql, PQerrorMessage(session));
+    PQclear(result);
+}
+
+/* A session that keeps others from remembered answers, and the writer busy with that run until
+ * ROLLBACK TO busy. */
+static PGconn *keep_busy(const struct run_row *run)
+{
+    AUTO_FREE char *lock =
+        mem_printf("SELECT FROM run_leases WHERE run_id = '%s' FOR UPDATE", run->id);
+    PGconn *session = PQconnectdb(pg_fixture_url());
+
+    run_sql(session, "BEGIN");
+    run_sql(session, "LOCK TABLE approval_grants");
+    run_sql(session, "SAVEPOINT busy");
+    run_sql(session, lock);
+    return session;
+}
+
+static bool somebody_waits(void)
+{
+    return pg_fixture_count("SELECT count(*) FROM pg_locks WHERE NOT granted") > 0;
+}
+
+static void who_asks_nothing_does_not_wait_for_who_does(void **state)
+{
+    /* A wait for who asks would outlast this test. */
+    const struct store_options options = {
+        .node_id = "node_one/boot_1", .writers = 1, .deadline_seconds = 3600};
+    struct store *one = pg_fixture_store_with(&options);
+    struct run_row busy_run = sample_run("", RUN_IN_PROGRESS), asking_run, run;
+    struct run_write *busy = sample_write(&busy_run, 0);
+    struct run_write *asked = asking(&asking_run), *write = finished_response(&run);
+    PGconn *session;
+
+    (void)state;
+    assert_int_equal(store_writers_start(one, NULL), ERR_OK);
+    busy->create = true;
+    assert_int_equal(sample_put(one, busy), ERR_OK);
+    busy = sample_write(&busy_run, 1);
+    sample_add_log(busy, 0, "data: x\n\n");
+    session = keep_busy(&busy_run);
+    store_write(one, busy);
+    while (!somebody_waits())
+        ;
+    store_write(one, asked);
+    store_write(one, write);
+    run_sql(session, "ROLLBACK TO busy");
+    samples_await(2);
+    assert_int_equal(write->rc, ERR_OK);
+    assert_string_equal(status_of(&asking_run), "completed");
+    run_sql(session, "ROLLBACK");
+    samples_await(1);
+    assert_int_equal(asked->rc, ERR_OK);
+
+    PQfinish(session);
+    run_write_free(busy);
+    run_write_free(asked);
+    run_write_free(write);
+    store_writers_stop(one);
+    store_free(one);
+    pg_fixture_ask("DELETE FROM run_leases WHERE run_id = '%s'", busy_run.id);
+    run_row_clear(&busy_run);
+    run_row_clear(&asking_run);
+    run_row_clear(&run);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -755,6 +868,8 @@ int main(void)
         cmocka_unit_test(a_completed_turn_makes_up_for_the_deaths_before_it),
         cmocka_unit_test(what_has_ended_stays_as_it_is),
         cmocka_unit_test(a_run_is_given_back_to_wait_or_to_be_taken_up),
+        cmocka_unit_test(a_run_of_which_nothing_is_said_is_given_back_to_be_taken_up),
+        cmocka_unit_test(who_asks_nothing_does_not_wait_for_who_does),
         cmocka_unit_test(many_runs_at_once_all_come_back),
         cmocka_unit_test(writes_of_one_run_keep_their_order),
         cmocka_unit_test(a_bad_write_does_not_harm_its_company),
