@@ -1,5 +1,6 @@
 #include "server/upstream_template.h"
 
+#include <stdint.h>
 #include <string.h>
 
 #include "core/base/buf.h"
@@ -10,6 +11,7 @@
 #define SAMPLE_DEPTH \
     8 /* from here on lists are empty, and of several schemas the last counts */
 #define SAMPLE_VALUES 1000 /* beyond, null */
+#define SAMPLE_ITEMS  100
 
 /* ---- samples: values that fit a schema ---- */
 
@@ -56,8 +58,18 @@ static const char *schema_type(const json_t *schema)
 static json_t *sample_number(const json_t *schema)
 {
     json_t *minimum = json_object_get(schema, "minimum");
+    json_t *maximum = json_object_get(schema, "maximum");
+    const json_t *below = json_object_get(schema, "exclusiveMinimum");
 
-    return minimum ? json_incref(minimum) : json_integer(1);
+    if (json_is_number(minimum))
+        return json_incref(minimum);
+    if (json_is_integer(below) && json_integer_value(below) < INT64_MAX)
+        return json_integer(json_integer_value(below) + 1);
+    if (json_is_real(below))
+        return json_real(json_real_value(below) + 1);
+    if (json_is_number(maximum) && json_number_value(maximum) < 1)
+        return json_incref(maximum);
+    return json_integer(1);
 }
 
 static json_t *sample_text(const json_t *schema)
@@ -87,9 +99,14 @@ static json_t *sample_text(const json_t *schema)
 
 static json_t *sample_array(struct sampling *sampling, const json_t *schema)
 {
-    if (sampling->depth > SAMPLE_DEPTH && json_get_int(schema, "minItems", 0) == 0)
-        return json_array();
-    return json_build("[o]", sample(sampling, json_object_get(schema, "items")));
+    json_int_t wanted = json_get_int(schema, "minItems", 0);
+    json_t *array = json_array();
+
+    if (wanted == 0 && sampling->depth <= SAMPLE_DEPTH)
+        wanted = 1;
+    for (json_int_t i = 0; i < wanted && i < SAMPLE_ITEMS; i++)
+        json_array_append_new(array, sample(sampling, json_object_get(schema, "items")));
+    return array;
 }
 
 /* What stands for the schema: where $ref leads, or one of several; of those that lead back to themselves

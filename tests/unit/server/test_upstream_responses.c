@@ -200,6 +200,18 @@ static void samples_follow_references(void **state)
         "{\"steps\":[{\"output\":\"example\"}],\"at\":\"2026-01-31\"}");
 }
 
+static void samples_keep_within_bounds(void **state)
+{
+    (void)state;
+    assert_sample("{\"type\":\"integer\",\"minimum\":7}", "7");
+    assert_sample("{\"type\":\"integer\",\"exclusiveMinimum\":3}", "4");
+    assert_sample("{\"type\":\"number\",\"exclusiveMinimum\":3.5}", "4.5");
+    assert_sample("{\"type\":\"number\",\"maximum\":-2}", "-2");
+    assert_sample("{\"type\":\"array\",\"minItems\":2,\"items\":{\"type\":\"boolean\"}}",
+                  "[true,true]");
+    assert_sample("{\"type\":\"array\",\"maxItems\":0,\"minItems\":-1}", "[]");
+}
+
 #define NODE(children)                                                                       \
     "{\"type\":\"object\",\"properties\":{\"n\":{\"type\":\"null\"},\"next\":" children "}," \
     "\"required\":[\"next\"]}"
@@ -244,6 +256,7 @@ int main(void)
         cmocka_unit_test(a_custom_tool_is_called_with_its_text),
         cmocka_unit_test(input_items_are_matched_as_messages),
         cmocka_unit_test(samples_follow_references),
+        cmocka_unit_test(samples_keep_within_bounds),
         cmocka_unit_test(samples_of_what_contains_itself_come_to_an_end),
         cmocka_unit_test(samples_are_of_some_size_at_most),
     };
