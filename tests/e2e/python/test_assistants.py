@@ -120,6 +120,16 @@ def test_a_thread_needs_no_body(http):
     assert answer.json()["tool_resources"] in (None, {})
 
 
+@pytest.mark.parametrize("resources", [
+    {"code_interpreter": None}, {"code_interpreter": {"file_ids": None}},
+    {"file_search": {"vector_store_ids": [], "vector_stores": None}}])
+def test_what_is_null_in_tool_resources_is_none(http, resources):
+    for path, body in (("/v1/threads", {}), ("/v1/assistants", {"model": "demo"})):
+        made = http.post(path, json={**body, "tool_resources": resources})
+        assert made.status_code == 200 and made.json()["tool_resources"] == resources
+        assert http.get(f"{path}/{made.json()['id']}").json() == made.json()
+
+
 def test_a_thread_is_known_by_its_other_name(threads, http):
     made = threads.create()
     other = made.id.replace("thread_", "conv_")
