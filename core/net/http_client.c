@@ -45,7 +45,8 @@ struct http_call {
     char *method;
     enum call_state state;
     bool head_told;
-    bool is_deferred; /* stands in the list of calls to be looked at */
+    bool is_compressed; /* the answer; it is not read */
+    bool is_deferred;   /* stands in the list of calls to be looked at */
     uint64_t started_ns;
     uint64_t latest_ns; /* last piece of the body */
     struct loop_timer timer;
@@ -318,6 +319,13 @@ static void drop_sent_body(struct http_call *call)
     http_body_drop(TAKE(call->request.body));
 }
 
+static bool has_encoding(const struct http_call *call)
+{
+    const char *encoding = http_call_header(call, "Content-Encoding");
+
+    return encoding && *encoding && strcasecmp(encoding, "identity") != 0;
+}
+
 /* The head ends with an empty line; so does every "100 Continue" before it. */
 static size_t take_header(char *line, size_t unit, size_t count, void *arg)
 {
@@ -332,6 +340,9 @@ static size_t take_header(char *line, size_t unit, size_t count, void *arg)
     head = read_head(call);
     if (head.status < 200)
         return size;
+    call->is_compressed = has_encoding(call);
+    if (call->is_compressed)
+        return 0;
     call->head_told = true;
     drop_sent_body(call);
     if (call->request.on_head)
@@ -358,6 +369,8 @@ static const char *reason(const struct http_call *call, CURLcode rc)
 {
     if (call->transfer.refused)
         return "its address is not one of the public internet";
+    if (call->is_compressed)
+        return "it is compressed, though we asked for it not to be";
     if (call->curl_says[0])
         return call->curl_says;
     return rc ? curl_easy_strerror(rc) : "its head broke off";
@@ -448,6 +461,8 @@ static void copy_headers(struct http_call *call, const char *const *headers)
 {
     /* Else libcurl waits a second for the server's consent to a large body. */
     call->headers = curl_slist_append(NULL, "Expect:");
+    /* Who asks for nothing may be sent anything. */
+    call->headers = curl_slist_append(call->headers, "Accept-Encoding: identity");
     for (; headers && *headers; headers++) {
         if (!is_one_line(*headers))
             call->refusal = "a request header has a line break in it";

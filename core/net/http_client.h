@@ -16,7 +16,8 @@
  * transfers of a loop are spread over several multi handles (at most HTTP_CALLS_PER_MULTI on
  * one), because adding a transfer scans the others of its handle. Connections are kept alive
  * and used again. HTTP/1.1, no redirects (a redirect could carry our key elsewhere), no
- * proxies from the environment, no compression (a bomb otherwise), no signals.
+ * proxies from the environment, no signals. No compression (a bomb otherwise): we ask for none, and
+ * an answer that is compressed all the same fails.
  *
  * A request whose URL a stranger has chosen carries `egress`: then only http and https, and no
  * address but the public ones and what the rules open.

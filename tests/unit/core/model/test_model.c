@@ -304,6 +304,7 @@ static void a_turn_asks_for_a_stream_with_usage_and_our_key(void **state)
     assert_memory_equal(request, "POST /v1/chat/completions HTTP/1.1\r\n", 36);
     assert_non_null(strstr(request, "\r\nAuthorization: Bearer sk-test\r\n"));
     assert_non_null(strstr(request, "\r\nContent-Type: application/json\r\n"));
+    assert_non_null(strstr(request, "\r\nAccept-Encoding: identity\r\n"));
     body = body_of_request(fixture, 0);
     expected = json_deep_copy(fixture->request);
     json_set_bool(expected, "stream", true);

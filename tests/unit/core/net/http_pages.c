@@ -53,6 +53,20 @@ static bool page_until_close(struct tiny_request *request)
     return false;
 }
 
+static bool page_compressed(struct tiny_request *request)
+{
+    tiny_write(request, "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n"
+                        "Content-Length: 2\r\n\r\n\x1f\x8b");
+    return true;
+}
+
+static bool page_encoded_as_it_is(struct tiny_request *request)
+{
+    tiny_write(request, "HTTP/1.1 200 OK\r\nContent-Encoding: Identity\r\n"
+                        "Content-Length: 2\r\n\r\nab");
+    return true;
+}
+
 static bool page_cut_in_head(struct tiny_request *request)
 {
     tiny_write(request, "HTTP/1.1 200 OK\r\nContent-");
@@ -226,6 +240,8 @@ const struct tiny_page http_pages[] = {
     {"/cut-between-chunks", page_cut_between_chunks},
     {"/cut-before-length",  page_cut_before_length},
     {"/until-close",        page_until_close},
+    {"/compressed",         page_compressed},
+    {"/encoded-as-it-is",   page_encoded_as_it_is},
     {"/cut-in-head",        page_cut_in_head},
     {"/bad-chunk",          page_bad_chunk},
     {"/http09",             page_http09},

@@ -131,7 +131,7 @@ static void a_request_is_sent_as_it_was_written(void **state)
     assert_true(sent(&exchange, "\r\nAccept: text/event-stream\r\n"));
     assert_true(sent(&exchange, "\r\nContent-Length: 7\r\n"));
     assert_true(sent(&exchange, "\r\n\r\n{\"x\":1}"));
-    assert_false(sent(&exchange, "\r\nAccept-Encoding:"));
+    assert_true(sent(&exchange, "\r\nAccept-Encoding: identity\r\n"));
     exchange_clear(&exchange);
 }
 

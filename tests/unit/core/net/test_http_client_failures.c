@@ -52,6 +52,30 @@ static void a_cut_answer_is_an_error_if_http_can_tell(void **state)
     }
 }
 
+static void an_answer_that_is_compressed_is_an_error(void **state)
+{
+    static const struct {
+        const char *path;
+        enum err_code rc;
+        const char *text;
+        const char *body;
+    } cases[] = {
+        {"/compressed", ERR_UPSTREAM, "compressed", ""},
+        {"/encoded-as-it-is", ERR_OK, "", "ab"},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct exchange exchange;
+
+        exchange_init(&exchange, *state, cases[i].path);
+        run_exchange(&exchange);
+        assert_int_equal(exchange.rc, cases[i].rc);
+        assert_non_null(strstr(exchange.error, cases[i].text));
+        assert_string_equal(exchange.body.length ? exchange.body.data : "", cases[i].body);
+        exchange_clear(&exchange);
+    }
+}
+
 static void every_phase_has_its_deadline(void **state)
 {
     static const struct {
@@ -132,6 +156,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         client_test(a_cut_answer_is_an_error_if_http_can_tell),
+        client_test(an_answer_that_is_compressed_is_an_error),
         client_test(every_phase_has_its_deadline),
         client_test(a_server_that_does_not_accept_meets_the_connect_deadline),
         client_test(an_answer_that_goes_on_is_not_idle),
