@@ -172,6 +172,7 @@ static const struct finish_word {
     {"content_filtered",             FINISH_ENDS,  MODEL_FINISH_CONTENT_FILTER},
     {"guardrail_intervened",         FINISH_ENDS,  MODEL_FINISH_CONTENT_FILTER}, /* Bedrock */
     {"sensitive",                    FINISH_ENDS,  MODEL_FINISH_CONTENT_FILTER}, /* Zhipu */
+    {"refusal",                      FINISH_ENDS,  MODEL_FINISH_CONTENT_FILTER}, /* gateways to Claude */
     {"safety",                       FINISH_ENDS,  MODEL_FINISH_CONTENT_FILTER}, /* Gemini, these */
     {"recitation",                   FINISH_ENDS,  MODEL_FINISH_CONTENT_FILTER},
     {"blocklist",                    FINISH_ENDS,  MODEL_FINISH_CONTENT_FILTER},

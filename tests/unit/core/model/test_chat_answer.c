@@ -124,6 +124,7 @@ static const struct script scripts[] = {
     {"filters with a reason", SSE, TEXT("x") FINISH("content_filter: SAFETY") DONE, "text(x) done(content_filter)"},
     {"filters of Zhipu", SSE, TEXT("x") FINISH("sensitive") DONE, "text(x) done(content_filter)"},
     {"filters of Bedrock", SSE, TEXT("x") FINISH("guardrail_intervened") DONE, "text(x) done(content_filter)"},
+    {"refusal, as gateways to Claude say", SSE, TEXT("x") FINISH("refusal") DONE, "text(x) done(content_filter)"},
     {"end_turn, as gateways to Claude say", SSE, TEXT("x") FINISH("end_turn") DONE, "text(x) " END},
     {"a finish_reason called null", SSE, CHOICE("'delta':{'content':'x'},'finish_reason':'null'") STOP, "text(x) " END},
     {"a finish_reason called null is none", SSE, CHOICE("'delta':{'content':'x'},'finish_reason':'null'"), "text(x) failed(upstream again)"},
