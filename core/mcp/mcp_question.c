@@ -1,0 +1,337 @@
+/*
+ * One question to a server, from when it is put to its answer: page by page where it is about a list, and
+ * once more where the server has forgotten the session.
+ */
+
+#include "core/mcp/mcp_session_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/mcp/mcp_extra.h"
+#include "core/mcp/mcp_message.h"
+#include "core/mcp/mcp_tools.h"
+
+static void reply(void *arg, const json_t *request)
+{
+    const struct mcp_question *question = arg;
+
+    mcp_send_word(question->session, "POST", mcp_reply_text(request));
+}
+
+static void tell_cancelled(struct mcp_question *question)
+{
+    json_auto_t *params = json_build("{s:I, s:s}", "requestId", question->id, "reason",
+                                     "Nobody waits for it any more.");
+
+    mcp_send_word(question->session, "POST",
+                  mcp_notification_text("notifications/cancelled", params));
+}
+
+static void forget_question(struct mcp_question *question)
+{
+    struct mcp_question **at = &question->session->questions;
+
+    while (*at != question)
+        at = &(*at)->next;
+    *at = question->next;
+    loop_timer_stop(question->session->options.loop, &question->deadline);
+    mcp_exchange_cancel(TAKE(question->exchange));
+    json_decref(question->params);
+    json_decref(question->gathered);
+    free(question->cursor);
+    free(question);
+}
+
+void mcp_question_answer(struct mcp_question *question, const struct mcp_answer *given)
+{
+    mcp_answered *answered = question->answered;
+    void *arg = question->arg;
+
+    forget_question(question);
+    answered(arg, given);
+}
+
+static void answer_fault(struct mcp_question *question, enum mcp_fault fault, const char *text)
+{
+    mcp_question_answer(question, &(struct mcp_answer){.fault = fault, .text = text});
+}
+
+static bool is_asked(const struct mcp_question *question)
+{
+    return question->exchange && question->kind == QUESTION_CALL;
+}
+
+/* The last that waited for the session has given up on it: the next tries anew. */
+static void give_up_opening(struct mcp_question *question)
+{
+    struct mcp_session *session = question->session;
+
+    if (session->state == SESSION_OPENING && session->questions == question && !question->next)
+        mcp_session_stop_opening(session);
+}
+
+static void deadline_fired(struct loop_timer *timer)
+{
+    struct mcp_question *question = CONTAINER_OF(timer, struct mcp_question, deadline);
+    const struct mcp_session_options *options = &question->session->options;
+    uint64_t limit = question->kind == QUESTION_LIST ? options->list_ns : options->call_ns;
+    AUTO_FREE char *text =
+        mem_printf("did not answer within %g s", (double)limit / (double)NS_PER_SECOND);
+
+    if (is_asked(question))
+        tell_cancelled(question);
+    give_up_opening(question);
+    answer_fault(question, MCP_FAULT_HTTP, text);
+}
+
+/* ---- What comes back ---- */
+
+/* The tools of a server come without pages; what it can do is said beside them. */
+static void answer_tools(struct mcp_question *question)
+{
+    json_auto_t *whole = json_build("{s:O, s:O*}", "tools", question->gathered, "capabilities",
+                                    question->session->capabilities);
+
+    mcp_question_answer(question, &(struct mcp_answer){.result = whole});
+}
+
+/* As if a tool had given it. */
+static void answer_extra(struct mcp_question *question, const json_t *given)
+{
+    json_auto_t *result = question->extra->result(given);
+
+    if (result)
+        mcp_question_answer(question, &(struct mcp_answer){.result = result});
+    else
+        answer_fault(question, MCP_FAULT_PROTOCOL,
+                     "gave neither content nor messages where they were asked for");
+}
+
+/* The tools are one list; what a call lists may be several. */
+static void end_listing(struct mcp_question *question)
+{
+    question->pages = 0;
+    free(TAKE(question->cursor));
+    if (question->kind == QUESTION_LIST)
+        answer_tools(question);
+    else if ((++question->listing)->method)
+        mcp_question_ask(question);
+    else
+        answer_extra(question, question->gathered);
+}
+
+static enum err_code add_page(struct mcp_question *question, const json_t *page,
+                              struct err *err)
+{
+    if (question->kind == QUESTION_LIST)
+        return mcp_tools_add_page(question->gathered, page, err);
+    return mcp_listing_add(question->listing, question->gathered, page, err);
+}
+
+/* One page more, or the end. */
+static void take_page(struct mcp_question *question, const struct mcp_answer *given)
+{
+    const char *cursor = json_get_string(given->result, "nextCursor", NULL);
+    AUTO_FREE char *endless = mem_printf("its list of %s does not end", question->listing->key);
+    struct err err;
+
+    if (add_page(question, given->result, &err)) {
+        answer_fault(question, MCP_FAULT_PROTOCOL, err.text);
+    } else if (!cursor || !*cursor || json_get_bool(question->gathered, "more", false)) {
+        end_listing(question);
+    } else if (++question->pages < MCP_PAGE_LIMIT) {
+        free(question->cursor);
+        question->cursor = mem_strdup(cursor);
+        mcp_question_ask(question);
+    } else {
+        answer_fault(question, MCP_FAULT_PROTOCOL, endless);
+    }
+}
+
+/* There is no such list, and none was promised: it is empty. */
+static bool is_absent(const struct mcp_question *question, const struct mcp_answer *given)
+{
+    const json_t *capabilities = question->session->capabilities;
+
+    if (!question->listing || given->fault != MCP_FAULT_PROTOCOL ||
+        given->code != MCP_METHOD_NOT_FOUND)
+        return false;
+    return question->listing->optional ||
+           (question->kind == QUESTION_LIST && !json_object_get(capabilities, "tools"));
+}
+
+static void gather(struct mcp_question *question)
+{
+    static const struct mcp_listing tools = {.method = "tools/list", .key = "tools"};
+
+    question->listing = question->extra ? question->extra->listings : NULL;
+    if (question->kind == QUESTION_LIST)
+        question->listing = &tools;
+    question->gathered = question->kind == QUESTION_LIST ? json_array() : json_object();
+}
+
+static void begin_again(struct mcp_question *question)
+{
+    question->repeated = true;
+    question->pages = 0;
+    free(TAKE(question->cursor));
+    json_decref(question->gathered);
+    gather(question);
+}
+
+/* The server has forgotten the session; somebody else may have noticed before. */
+static void lose_session(struct mcp_question *question, const struct mcp_answer *given)
+{
+    struct mcp_session *session = question->session;
+
+    if (question->repeated) {
+        mcp_question_answer(question, given);
+        return;
+    }
+    begin_again(question);
+    if (session->state == SESSION_OPEN && question->generation == session->generation)
+        session->state = SESSION_CLOSED;
+    if (session->state == SESSION_OPEN)
+        mcp_question_ask(question);
+    else if (session->state == SESSION_CLOSED)
+        mcp_session_open(session);
+}
+
+static void take_answer(void *arg, const struct mcp_answer *given)
+{
+    struct mcp_question *question = arg;
+
+    question->exchange = NULL;
+    if (given->fault == MCP_FAULT_SESSION)
+        lose_session(question, given);
+    else if (is_absent(question, given))
+        end_listing(question);
+    else if (!given->fault && question->listing)
+        take_page(question, given);
+    else if (!given->fault && question->extra)
+        answer_extra(question, given->result);
+    else
+        mcp_question_answer(question, given);
+}
+
+static void take_progress(void *arg, const json_t *params)
+{
+    const struct mcp_question *question = arg;
+
+    question->progressed(question->arg, params);
+}
+
+static void take_list_changed(void *arg)
+{
+    const struct mcp_question *question = arg;
+
+    question->session->list_changed = true;
+}
+
+/* ---- What is asked ---- */
+
+static json_t *list_params(const struct mcp_question *question)
+{
+    return question->cursor ? json_build("{s:s}", "cursor", question->cursor) : json_object();
+}
+
+static const char *method_of(const struct mcp_question *question)
+{
+    if (question->listing)
+        return question->listing->method;
+    return question->extra ? question->extra->method : "tools/call";
+}
+
+/* The session is open. */
+void mcp_question_ask(struct mcp_question *question)
+{
+    struct mcp_session *session = question->session;
+    json_auto_t *params =
+        question->listing ? list_params(question) : json_incref(question->params);
+
+    question->id = ++session->last_id;
+    if (question->progressed)
+        json_set(params, "_meta", json_build("{s:I}", "progressToken", question->id));
+    question->generation = session->generation;
+    question->exchange = mcp_send_ask(
+        session, &(struct mcp_ask){
+                     .id = question->id,
+                     .text = mcp_request_text(question->id, method_of(question), params),
+                     .once = question->kind == QUESTION_CALL,
+                     .on_request = reply,
+                     .on_progress = question->progressed ? take_progress : NULL,
+                     .on_list_changed = take_list_changed,
+                     .on_done = take_answer,
+                     .arg = question,
+                 });
+}
+
+static struct mcp_question *put_question(struct mcp_session *session, enum question_kind kind,
+                                         const struct mcp_extra *extra, mcp_answered *answered,
+                                         void *arg)
+{
+    struct mcp_question *question = mem_new(struct mcp_question);
+    const struct mcp_session_options *options = &session->options;
+    uint64_t limit = kind == QUESTION_LIST ? options->list_ns : options->call_ns;
+    struct mcp_question **end = &session->questions;
+
+    *question = (struct mcp_question){.session = session,
+                                      .kind = kind,
+                                      .extra = extra,
+                                      .deadline = {.fire = deadline_fired},
+                                      .answered = answered,
+                                      .arg = arg};
+    gather(question);
+    while (*end)
+        end = &(*end)->next;
+    *end = question;
+    if (limit)
+        loop_timer_start(options->loop, &question->deadline, clock_mono_ns() + limit);
+    return question;
+}
+
+static void put_forward(struct mcp_question *question)
+{
+    struct mcp_session *session = question->session;
+
+    if (session->state == SESSION_OPEN)
+        mcp_question_ask(question);
+    else if (session->state == SESSION_CLOSED)
+        mcp_session_open(session);
+}
+
+struct mcp_question *mcp_session_list(struct mcp_session *session, mcp_answered *answered,
+                                      void *arg)
+{
+    struct mcp_question *question = put_question(session, QUESTION_LIST, NULL, answered, arg);
+
+    put_forward(question);
+    return question;
+}
+
+struct mcp_question *mcp_session_call(struct mcp_session *session, const char *tool,
+                                      const struct mcp_extra *extra, const json_t *arguments,
+                                      mcp_progressed *progressed, mcp_answered *answered,
+                                      void *arg)
+{
+    struct mcp_question *question = put_question(session, QUESTION_CALL, extra, answered, arg);
+    json_t *copy = json_deep_copy(arguments);
+
+    question->progressed = progressed;
+    question->params = extra ? copy : json_build("{s:s, s:o}", "name", tool, "arguments", copy);
+    put_forward(question);
+    return question;
+}
+
+void mcp_question_cancel(struct mcp_question *question)
+{
+    if (!question)
+        return;
+    if (is_asked(question))
+        tell_cancelled(question);
+    forget_question(question);
+}

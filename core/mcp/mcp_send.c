@@ -1,0 +1,176 @@
+/*
+ * What a session sends: its headers on every request, and words that need no answer. Those are sent and
+ * forgotten: they belong to nobody, and the loop ends them.
+ */
+
+#include "core/mcp/mcp_session_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/base/clock.h"
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/net/http_client.h"
+
+/* For what is only told to the server. */
+#define TELL_NS (10 * NS_PER_SECOND)
+
+/* ---- Headers ---- */
+
+#define TOKEN_CHARACTERS                                  \
+    "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz" \
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+bool mcp_header_name_is_free(const char *name)
+{
+    static const char *const taken[] = {
+        "accept",         "accept-encoding",
+        "connection",     "content-encoding",
+        "content-length", "content-type",
+        "expect",         "host",
+        "keep-alive",     "te",
+        "trailer",        "transfer-encoding",
+        "upgrade",        "last-event-id",
+    };
+
+    if (!*name || strspn(name, TOKEN_CHARACTERS) != strlen(name))
+        return false;
+    for (size_t i = 0; i < COUNT_OF(taken); i++) {
+        if (strcasecmp(taken[i], name) == 0)
+            return false;
+    }
+    return strncasecmp(name, "mcp-", 4) != 0 && strncasecmp(name, "proxy-", 6) != 0;
+}
+
+/* Lines of a request, to be freed by free_headers(). */
+struct headers {
+    char **lines; /* ends with NULL */
+    size_t count;
+};
+
+static void add_header(struct headers *headers, char *line)
+{
+    headers->lines = mem_resize(headers->lines, headers->count + 2, sizeof(char *));
+    headers->lines[headers->count++] = line;
+    headers->lines[headers->count] = NULL;
+}
+
+static void free_headers(struct headers *headers)
+{
+    for (size_t i = 0; i < headers->count; i++)
+        free(headers->lines[i]);
+    free(headers->lines);
+}
+
+static const char *const *lines_of(const struct headers *headers)
+{
+    return (const char *const *)headers->lines;
+}
+
+static void add_given(const struct mcp_session *session, struct headers *headers)
+{
+    const char *token = session->options.authorization;
+    const char *name;
+    json_t *value;
+
+    if (token)
+        add_header(headers, mem_printf("Authorization: Bearer %s", token));
+    json_object_foreach ((json_t *)(uintptr_t)session->options.headers, name, value) {
+        if (!json_is_string(value) || !mcp_header_name_is_free(name) ||
+            (token && strcasecmp(name, "authorization") == 0))
+            continue;
+        add_header(headers, mem_printf("%s: %s", name, json_string_value(value)));
+    }
+}
+
+static void make_headers(const struct mcp_session *session, struct headers *headers)
+{
+    add_header(headers, mem_strdup("Content-Type: application/json"));
+    add_header(headers, mem_strdup("Accept: application/json, text/event-stream"));
+    if (*session->version)
+        add_header(headers, mem_printf("MCP-Protocol-Version: %s", session->version));
+    if (*session->id)
+        add_header(headers, mem_printf("Mcp-Session-Id: %s", session->id));
+    add_given(session, headers);
+}
+
+static const char *place_of(const struct mcp_session *session)
+{
+    return session->endpoint ? session->endpoint : session->options.url;
+}
+
+/* ---- Requests ---- */
+
+static void forget(void *arg, enum err_code rc, const struct err *error)
+{
+    (void)arg, (void)rc, (void)error;
+}
+
+struct http_call *mcp_send_request(struct mcp_session *session, const char *method, char *text,
+                                   void (*on_done)(void *, enum err_code, const struct err *))
+{
+    struct http_body *body = text ? http_body_new(text, strlen(text)) : NULL;
+    struct headers headers = {0};
+    struct http_call *call;
+
+    make_headers(session, &headers);
+    call = http_call_start(
+        session->options.loop,
+        &(struct http_request){
+            .method = method,
+            .url = place_of(session),
+            .headers = lines_of(&headers),
+            .body = body,
+            .timeouts = {.connect = session->options.connect_ns, .total = TELL_NS},
+            .egress = session->options.egress,
+            .on_done = on_done,
+            .arg = session,
+        });
+    free_headers(&headers);
+    http_body_drop(body);
+    return call;
+}
+
+void mcp_send_word(struct mcp_session *session, const char *method, char *text)
+{
+    (void)mcp_send_request(session, method, text, forget);
+}
+
+struct mcp_exchange *mcp_send_ask(struct mcp_session *session, struct mcp_ask *what)
+{
+    struct headers headers = {0};
+    struct mcp_exchange *exchange;
+
+    make_headers(session, &headers);
+    what->loop = session->options.loop;
+    what->url = place_of(session);
+    what->elsewhere = session->stream;
+    what->headers = lines_of(&headers);
+    what->egress = session->options.egress;
+    what->connect_ns = session->options.connect_ns;
+    what->with_session = *session->id;
+    exchange = mcp_exchange_start(what);
+    free_headers(&headers);
+    return exchange;
+}
+
+struct mcp_stream *mcp_send_for_stream(struct mcp_session *session,
+                                       struct mcp_stream_options *what)
+{
+    struct headers headers = {0};
+    struct mcp_stream *stream;
+
+    add_header(&headers, mem_strdup("Accept: text/event-stream"));
+    add_given(session, &headers);
+    what->loop = session->options.loop;
+    what->url = session->options.url;
+    what->headers = lines_of(&headers);
+    what->egress = session->options.egress;
+    what->connect_ns = session->options.connect_ns;
+    what->arg = session;
+    stream = mcp_stream_start(what);
+    free_headers(&headers);
+    return stream;
+}

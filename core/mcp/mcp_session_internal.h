@@ -1,0 +1,91 @@
+#ifndef RUNNEL_CORE_MCP_MCP_SESSION_INTERNAL_H
+#define RUNNEL_CORE_MCP_MCP_SESSION_INTERNAL_H
+
+#include "core/mcp/mcp_session.h"
+#include "core/mcp/mcp_stream.h"
+
+/*
+ * mcp_session_internal.h -- a session and its questions: for mcp_session.c, which opens the one,
+ * mcp_question.c, which sees the others through, and mcp_send.c.
+ */
+
+struct mcp_listing;
+
+enum session_state {
+    SESSION_CLOSED,
+    SESSION_OPENING,
+    SESSION_OPEN,
+};
+
+enum question_kind {
+    QUESTION_LIST,
+    QUESTION_CALL,
+};
+
+struct mcp_question {
+    struct mcp_session *session;
+    struct mcp_question *next; /* the session's */
+    enum question_kind kind;
+    const struct mcp_extra *extra;     /* that is called; NULL: a tool of the server's own */
+    const struct mcp_listing *listing; /* what is listed now; NULL: one answer is all */
+    json_t *params;                    /* of the call */
+    json_t *gathered;                  /* listed so far */
+    char *cursor;                      /* of the next page */
+    unsigned pages;
+    json_int_t id;                 /* of the latest request */
+    unsigned generation;           /* of the session that it went through */
+    struct mcp_exchange *exchange; /* NULL while it waits for the session */
+    bool repeated;
+    struct loop_timer deadline;
+    mcp_answered *answered;
+    mcp_progressed *progressed; /* or NULL */
+    void *arg;
+};
+
+struct mcp_session {
+    struct mcp_session_options options; /* strings and headers are ours */
+    enum session_state state;
+    char id[MCP_SESSION_LIMIT + 1]; /* "": the server keeps none */
+    char version[16];
+    json_t *capabilities; /* of the server; NULL before it has said */
+    unsigned generation;
+    json_int_t last_id;
+    struct mcp_exchange *opening;
+    bool older;                 /* it speaks the transport of 2024-11-05 */
+    struct mcp_stream *stream;  /* its, for all answers */
+    char *endpoint;             /* and where questions are posted to it */
+    unsigned requests;          /* of the server's, over the stream */
+    int refused;                /* what it has said to the newer one's POST */
+    struct http_call *greeting; /* initialized, on its way */
+    struct mcp_question *questions;
+    bool list_changed;
+    bool *closed; /* for whoever tells several: set when one of them closes the session */
+};
+
+/* ---- mcp_session.c ---- */
+
+/* What waits is asked when it is open. */
+void mcp_session_open(struct mcp_session *session);
+void mcp_session_stop_opening(struct mcp_session *session);
+
+/* ---- mcp_question.c ---- */
+
+/* The session is open. */
+void mcp_question_ask(struct mcp_question *question);
+/* And forgets it. Whoever is told may close the session, or ask anew. */
+void mcp_question_answer(struct mcp_question *question, const struct mcp_answer *given);
+
+/* ---- mcp_send.c ---- */
+
+/* Takes `text`, which may be NULL. */
+struct http_call *mcp_send_request(struct mcp_session *session, const char *method, char *text,
+                                   void (*on_done)(void *, enum err_code, const struct err *));
+/* The same, and nobody hears how it went. */
+void mcp_send_word(struct mcp_session *session, const char *method, char *text);
+/* Fills in where `what` goes. */
+struct mcp_exchange *mcp_send_ask(struct mcp_session *session, struct mcp_ask *what);
+/* The same, for the stream of the older transport; the callbacks get the session. */
+struct mcp_stream *mcp_send_for_stream(struct mcp_session *session,
+                                       struct mcp_stream_options *what);
+
+#endif
