@@ -1,6 +1,8 @@
 #include "core/store/log_reader.h"
 
 #include <pthread.h>
+#include <stdbool.h>
+#include <string.h>
 
 #include "core/base/lock.h"
 #include "core/base/mem.h"
@@ -32,31 +34,82 @@ static void read_log(struct log_reader *reader, struct log_read *read)
                                  read->limit, &read->frames, &read->length, &read->next, NULL);
 }
 
-static struct log_read *wait_for_read(struct log_reader *reader)
+static bool is_same(const struct log_read *a, const struct log_read *b)
 {
+    return a->first_seq == b->first_seq && a->limit == b->limit &&
+           strcmp(a->run_id, b->run_id) == 0 && strcmp(a->thread_id, b->thread_id) == 0 &&
+           strcmp(a->project, b->project) == 0;
+}
+
+/* The first that waits, and behind it all others that would be given the same. */
+static struct log_read *take_locked(struct log_reader *reader) REQUIRES(reader->lock)
+{
+    struct log_read *first = reader->first, **link = &reader->first, **end;
     struct log_read *read;
+
+    if (!first)
+        return NULL;
+    reader->first = first->next_read;
+    end = &first->next_read;
+    while ((read = *link)) {
+        if (!is_same(read, first)) {
+            link = &read->next_read;
+            continue;
+        }
+        *link = read->next_read;
+        *end = read;
+        end = &read->next_read;
+    }
+    *end = NULL;
+    reader->last = link;
+    return first;
+}
+
+static struct log_read *wait_for_reads(struct log_reader *reader)
+{
+    struct log_read *reads;
 
     lock_acquire(&reader->lock);
     while (!reader->first && !reader->stopping)
         lock_wait(&reader->lock, &reader->asked);
-    read = reader->first;
-    if (read)
-        reader->first = read->next_read;
-    if (!reader->first)
-        reader->last = &reader->first;
+    reads = take_locked(reader);
     lock_release(&reader->lock);
-    return read;
+    return reads;
+}
+
+static void copy_answer(const struct log_read *from, struct log_read *to)
+{
+    to->rc = from->rc;
+    if (from->rc)
+        return;
+    to->status = from->status;
+    to->frames = mem_strndup(from->frames, from->length);
+    to->length = from->length;
+    to->next = from->next;
+}
+
+/* The first comes last: once it is posted, it is the loop's. */
+static void post_all(struct log_read *first)
+{
+    struct log_read *read = first->next_read, *next;
+
+    for (; read; read = next) {
+        next = read->next_read;
+        copy_answer(first, read);
+        loop_post(read->loop, &read->done);
+    }
+    loop_post(first->loop, &first->done);
 }
 
 static void *run_reader(void *arg)
 {
     struct log_reader *reader = arg;
-    struct log_read *read;
+    struct log_read *reads;
 
     pthread_setname_np(pthread_self(), "log-reader");
-    while ((read = wait_for_read(reader))) {
-        read_log(reader, read);
-        loop_post(read->loop, &read->done);
+    while ((reads = wait_for_reads(reader))) {
+        read_log(reader, reads);
+        post_all(reads);
     }
     store_thread_end(reader->store);
     return NULL;

@@ -157,6 +157,21 @@ def test_who_follows_elsewhere_is_told(start_fault_server, statements, upstream,
     assert said().count(f"events {made}") > 15  # not only when it was asked to
 
 
+def test_who_follows_with_others_reads_with_them(start_fault_server, statements, upstream, database):
+    """Twenty cost about what one costs, not twenty times that."""
+    url = database.new()
+    said = statements(url)
+    first = start_fault_server(url=url, lease_ttl=SELDOM)
+    second = start_fault_server(url=url, lease_ttl=SELDOM)
+    upstream.answer(text=WORDS, split="word", piece_delay_ms=100)
+    made = begin_background(first)
+    listeners = [Listener(second, f"/v1/responses/{made}?stream=true") for _ in range(20)]
+    told = [listener.frames() for listener in listeners]
+    assert told == [logged(database, first, made)] * 20
+    reads = said().count("store_events_read")
+    assert reads < 10 * said().count(f"events {made}")
+
+
 @pytest.mark.parametrize("server, fault", [
     ("follower", "wakeups_follow:1"), ("follower", "wakeups.connect:1"), ("owner", "wakeups_send:1"),
     ("owner", "wakeups_send:2"), ("owner", "wakeups_send:5")])
