@@ -90,12 +90,24 @@ static json_t *with_members(const json_t *object, const struct field *fields, si
     return copy;
 }
 
+/* A schema of the client's has all of its keys, too. */
+static json_t *response_format(const json_t *format)
+{
+    static const struct field fields[] = {{"description", NULL}, {"strict", "false"}};
+
+    return with_members(format, fields, COUNT_OF(fields));
+}
+
 static json_t *response_text(const json_t *config)
 {
     static const struct field fields[] = {{"format", "{\"type\":\"text\"}"},
                                           {"verbosity", "\"medium\""}};
+    json_t *text = with_members(json_object_get(config, "text"), fields, COUNT_OF(fields));
+    const json_t *format = json_object_get(text, "format");
 
-    return with_members(json_object_get(config, "text"), fields, COUNT_OF(fields));
+    if (strcmp(json_get_string(format, "type", ""), "json_schema") == 0)
+        json_set(text, "format", response_format(format));
+    return text;
 }
 
 static json_t *response_reasoning(const json_t *config)

@@ -47,8 +47,6 @@ def given_schemas(response):
     """The schema of text.format is null, whatever was asked for."""
     if response["text"]["format"]["type"] == "json_schema":
         response["text"]["format"]["schema"] = None
-        response["text"]["format"].setdefault("description", None)
-        response["text"]["format"].setdefault("strict", False)
 
 
 def other_instructions(response):
