@@ -607,6 +607,28 @@ enum err_code api_run_cancel(struct request *request, struct err *err)
 
 /* ---- Answering ---- */
 
+/* What stands in the request, and nothing of the run yet. */
+static enum err_code read_submission(struct request *request, struct run_answers *ret_answers,
+                                     bool *ret_stream, struct err *err)
+{
+    static const char *const known[] = {"tool_outputs", "stream", NULL};
+    const json_t *body = request_json(request);
+    enum err_code rc = param_unknown(body, "", known, err);
+
+    if (!rc)
+        rc = param_bool(body, "", "stream", ret_stream, err);
+    if (!rc)
+        rc = run_answers_read(body, ret_answers, err);
+    return rc;
+}
+
+static void set_streamed(struct run_row *run, bool stream)
+{
+    run->flags &= ~(unsigned)RUN_STREAMED;
+    if (stream)
+        run->flags |= RUN_STREAMED;
+}
+
 enum err_code api_run_submit(struct request *request, struct err *err)
 {
     struct server *server = request_server(request);
@@ -618,12 +640,7 @@ enum err_code api_run_submit(struct request *request, struct err *err)
     enum err_code rc = read_ids(request, thread_id, err);
 
     if (!rc)
-        rc = param_unknown(request_json(request), "",
-                           (const char *const[]){"tool_outputs", "stream", NULL}, err);
-    if (!rc)
-        rc = param_bool(request_json(request), "", "stream", &stream, err);
-    if (!rc)
-        rc = run_answers_read(request_json(request), &answers, err);
+        rc = read_submission(request, &answers, &stream, err);
     if (!rc)
         rc = request_key(request, &idempotency, err);
     if (!rc)
@@ -631,21 +648,20 @@ enum err_code api_run_submit(struct request *request, struct err *err)
     if (!rc)
         rc = run_answers_settle(server->store, request_project(request),
                                 request_param(request, "run"), &answers, err);
-    if (rc)
-        return rc;
-    rc = store_run_submit(server->store,
-                          &(struct submission){
-                              .project = request_project(request),
-                              .thread_id = thread_id,
-                              .run_id = request_param(request, "run"),
-                              .answers = answers.list,
-                              .count = answers.count,
-                              .grants = &answers.grants,
-                              .hash = answers.hash,
-                              .idempotency = &idempotency,
-                              .context_limit = engine_context_limit(server->engine),
-                          },
-                          &start.load, &repeated, err);
+    if (!rc)
+        rc = store_run_submit(server->store,
+                              &(struct submission){
+                                  .project = request_project(request),
+                                  .thread_id = thread_id,
+                                  .run_id = request_param(request, "run"),
+                                  .answers = answers.list,
+                                  .count = answers.count,
+                                  .grants = &answers.grants,
+                                  .hash = answers.hash,
+                                  .idempotency = &idempotency,
+                                  .context_limit = engine_context_limit(server->engine),
+                              },
+                              &start.load, &repeated, err);
     if (rc)
         return rc;
     if (repeated) {
@@ -653,10 +669,7 @@ enum err_code api_run_submit(struct request *request, struct err *err)
         run_load_clear(&start.load);
         return ERR_OK;
     }
-    if (stream)
-        start.load.run.flags |= RUN_STREAMED;
-    else
-        start.load.run.flags &= ~(unsigned)RUN_STREAMED;
+    set_streamed(&start.load.run, stream);
     start_and_answer(request, &start);
     return ERR_OK;
 }
