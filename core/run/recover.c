@@ -199,7 +199,7 @@ static void close_turn(struct run *run)
     for (size_t i = 0; i < run->history_count; i++) {
         struct item_row *row = &run->history[i];
 
-        if (row->input || strcmp(row->run_id, run->row.id) != 0)
+        if (!run_has_made(run, row))
             continue;
         if (row->status == ITEM_IN_PROGRESS)
             close_cut_item(run, row);
@@ -214,8 +214,7 @@ static void close_open_items(struct run *run)
     for (size_t i = 0; i < run->history_count; i++) {
         struct item_row *row = &run->history[i];
 
-        if (!row->input && row->status == ITEM_IN_PROGRESS &&
-            strcmp(row->run_id, run->row.id) == 0)
+        if (run_has_made(run, row) && row->status == ITEM_IN_PROGRESS)
             close_cut_item(run, row);
     }
 }

@@ -204,11 +204,6 @@ static void store_usage(struct run *run)
     run->row.usage = json_text(tokens);
 }
 
-static bool is_own(const struct run *run, const struct item_row *item)
-{
-    return !item->input && strcmp(item->run_id, run->row.id) == 0;
-}
-
 /* Whether what a final tool has said has this number already: the one behind its call's. What is older
  * than the turn that ends is not looked at. */
 static bool is_turn_taken(const struct run *run, int turn)
@@ -219,7 +214,7 @@ static bool is_turn_taken(const struct run *run, int turn)
         if (run->items[i]->row.turn < turn - 1)
             return false;
     }
-    for (size_t i = run->history_count; i-- > 0 && is_own(run, &run->history[i]);) {
+    for (size_t i = run->history_count; i-- > 0 && run_has_made(run, &run->history[i]);) {
         if (run->history[i].turn == turn)
             return true;
         if (run->history[i].turn < turn - 1)

@@ -280,6 +280,8 @@ void run_close_item(struct run *run, enum item_status status);
 /* What there is of the open item, for whoever finds it after a crash: all parts of it have ended. */
 void run_store_open_item(struct run *run);
 
+/* Of the history: it has made this in an earlier stay, and was not given it. */
+bool run_has_made(const struct run *run, const struct item_row *past);
 /* The run's items that its response shows, as JSON. New reference. */
 json_t *run_output(const struct run *run);
 /* The items that carry a step's id, oldest first; the caller frees the array only. */

@@ -228,6 +228,11 @@ void run_close_item(struct run *run, enum item_status status)
     run_put_item(run, &item->row);
 }
 
+bool run_has_made(const struct run *run, const struct item_row *past)
+{
+    return !past->input && strcmp(past->run_id, run->row.id) == 0;
+}
+
 json_t *run_output(const struct run *run)
 {
     json_t *output = json_array();
@@ -236,7 +241,7 @@ json_t *run_output(const struct run *run)
         const struct item_row *row = &run->history[i];
         struct item past = {.row = *row};
 
-        if (!row->input && !row->hidden && strcmp(row->run_id, run->row.id) == 0)
+        if (run_has_made(run, row) && !row->hidden)
             json_array_append_new(output, item_object(&past));
     }
     for (size_t i = 0; i < run->item_count; i++) {

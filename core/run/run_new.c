@@ -41,7 +41,7 @@ static int count_shown(const struct run *run)
     for (size_t i = 0; i < run->history_count; i++) {
         const struct item_row *item = &run->history[i];
 
-        shown += !item->input && !item->hidden && strcmp(item->run_id, run->row.id) == 0;
+        shown += run_has_made(run, item) && !item->hidden;
     }
     return shown;
 }
@@ -105,7 +105,7 @@ static void take_rounds(struct run *run)
         const struct item_row *item = &run->history[i];
         bool whole = item->turn < run->row.turn;
 
-        if (item->input || !whole || strcmp(item->run_id, run->row.id) != 0)
+        if (!whole || !run_has_made(run, item))
             continue;
         if (past_is_output(item->type))
             run->chain.rounds = 0; /* the client's */

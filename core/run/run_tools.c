@@ -432,7 +432,7 @@ void run_collect_output(struct run *run)
 static bool is_of_call(const struct run *run, const struct item_row *item,
                        const struct call_row *row)
 {
-    return !item->input && item->turn == row->turn && strcmp(item->run_id, run->row.id) == 0 &&
+    return run_has_made(run, item) && item->turn == row->turn &&
            strcmp(item->call_id, row->call_id) == 0;
 }
 
