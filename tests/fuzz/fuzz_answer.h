@@ -2,8 +2,9 @@
 #define RUNNEL_TESTS_FUZZ_FUZZ_ANSWER_H
 
 /*
- * Of fuzz_chat_answer.c and fuzz_responses_answer.c, which say DIALECT first. An answer of an upstream, whatever it is: the pieces are valid UTF-8, calls begin and end in
- * order, and it makes no difference how the bytes were cut. The first byte says how they are.
+ * Of fuzz_chat_answer.c and fuzz_responses_answer.c, which say DIALECT first. An answer of an upstream,
+ * whatever it is: the pieces are valid UTF-8, calls begin and end in order, and it makes no difference
+ * how the bytes were cut. The first byte says how they are.
  */
 
 #include <assert.h>
@@ -14,8 +15,8 @@
 #include "core/base/buf.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
-#include "core/model/answer.h"
 #include "core/model/chat_error.h"
+#include "tests/support/answer_pieces.h"
 
 struct heard {
     struct buf text, reasoning, refusal, summary, calls;
@@ -125,11 +126,10 @@ static enum err_code read_answer(const char *bytes, size_t size, size_t piece,
 {
     struct answer answer;
     struct chat_failure failure = {0};
-    enum err_code rc = ERR_OK;
+    enum err_code rc;
 
     answer_init(&answer, DIALECT, &events, ret_heard);
-    for (size_t i = 0; i < size && !rc; i += piece)
-        rc = answer_feed(&answer, bytes + i, size - i < piece ? size - i : piece, &failure);
+    rc = answer_feed_pieces(&answer, bytes, size, piece, piece, &failure);
     if (!rc)
         rc = answer_end(&answer, NULL, &failure);
     /* Only what a limit has cut may be open. */

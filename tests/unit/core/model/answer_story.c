@@ -10,7 +10,7 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
-#include "core/model/answer.h"
+#include "tests/support/answer_pieces.h"
 
 /* --- telling events --- */
 
@@ -174,24 +174,6 @@ static char *script_body(const char *body)
     return quoted(body, '\'', '"');
 }
 
-/* Feeds pieces of at most `step` bytes, the first of `first`. */
-static enum err_code feed(struct story *story, const char *content_type, const char *body,
-                          size_t first, size_t step, struct chat_failure *failure)
-{
-    size_t length = strlen(body);
-    enum err_code rc = answer_head(&story->answer, content_type, failure);
-
-    for (size_t at = 0, size = first; !rc && at < length; at += size, size = step) {
-        AUTO_FREE char *piece = NULL;
-
-        if (size > length - at)
-            size = length - at;
-        piece = mem_strndup(body + at, size);
-        rc = answer_feed(&story->answer, piece, size, failure);
-    }
-    return rc;
-}
-
 static char *play(enum model_dialect dialect, const struct script *script, size_t first,
                   size_t step, unsigned stop_at, const struct err *broken)
 {
@@ -201,7 +183,9 @@ static char *play(enum model_dialect dialect, const struct script *script, size_
     enum err_code rc;
 
     answer_init(&story.answer, dialect, &events, &story);
-    rc = feed(&story, script->content_type, body, first, step, &failure);
+    rc = answer_head(&story.answer, script->content_type, &failure);
+    if (!rc)
+        rc = answer_feed_pieces(&story.answer, body, strlen(body), first, step, &failure);
     if (!rc)
         rc = answer_end(&story.answer, broken, &failure);
     if (rc == ERR_CANCELLED)
