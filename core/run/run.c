@@ -127,27 +127,35 @@ static void take_limits(struct run *run)
     chain_set_limits(&run->chain, options->round_limit, options->call_limit);
 }
 
-void run_arrive(struct run *run, const struct call_row *calls, size_t call_count)
+/* It comes only to be ended. */
+static bool ends_on_arrival(struct run *run)
 {
-    take_limits(run);
-    if (run->arrival == ARRIVAL_NEW)
-        announce_new(run);
     if (run->row.status == RUN_CANCELLING) {
         tell_status(run);
         run_recover(run, NULL, 0);
         run_cancel(run);
-        return;
+        return true;
     }
     if (run->row.status == RUN_REQUIRES_ACTION) {
         run_expire(run); /* claimed only when its time is over */
-        return;
+        return true;
     }
     if (run->arrival == ARRIVAL_CLAIMED && run_is_poison(run)) {
         run_recover(run, NULL, 0);
         run_fail(run, "server_error",
                  "The server stopped several times while it was working on this.");
-        return;
+        return true;
     }
+    return false;
+}
+
+void run_arrive(struct run *run, const struct call_row *calls, size_t call_count)
+{
+    take_limits(run);
+    if (run->arrival == ARRIVAL_NEW)
+        announce_new(run);
+    if (ends_on_arrival(run))
+        return;
     if (run->arrival == ARRIVAL_SUBMITTED) {
         run_take_answers(run, calls, call_count);
         tell_status(run);
