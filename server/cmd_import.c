@@ -427,7 +427,7 @@ static enum err_code with_store(const struct config *config, struct importing *i
     enum err_code rc = database_start(config, -1, &database, err);
 
     if (!rc)
-        rc = database_open(&database, config, "import", err);
+        rc = database_open(&database, config, "import", -1, err);
     if (!rc) {
         importing->store = database.store;
         rc = import_into(importing, project, err);

@@ -102,7 +102,7 @@ static enum err_code with_store(const struct config *config, const struct verb *
     enum err_code rc = database_start(config, -1, &database, err);
 
     if (!rc)
-        rc = database_open(&database, config, "keys", err);
+        rc = database_open(&database, config, "keys", -1, err);
     if (!rc) {
         call->store = database.store;
         rc = verb->run(call, err);

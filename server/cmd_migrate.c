@@ -17,7 +17,7 @@ int cmd_migrate(int argc, char **argv)
         return command_failed(EXIT_USAGE, &err);
     rc = database_start(config, -1, &database, &err);
     if (!rc)
-        rc = store_migrate(database.direct_url, &err);
+        rc = store_migrate(database.direct_url, -1, &err);
     database_close(&database);
     config_free(config);
     return rc ? command_failed(EXIT_CANNOT, &err) : EXIT_DONE;

@@ -29,7 +29,7 @@ enum err_code database_revive(struct database *database, int stop_fd, struct err
 }
 
 enum err_code database_open(struct database *database, const struct config *config,
-                            const char *node_id, struct err *err)
+                            const char *node_id, int stop_fd, struct err *err)
 {
     struct store_options options = {
         .url = database->url,
@@ -39,7 +39,7 @@ enum err_code database_open(struct database *database, const struct config *conf
         .lease_seconds = config->lease_ttl,
         .writers = config->store_writers,
     };
-    enum err_code rc = store_migrate(database->direct_url, err);
+    enum err_code rc = store_migrate(database->direct_url, stop_fd, err);
 
     if (rc)
         return rc;

@@ -23,9 +23,9 @@ struct database {
 enum err_code database_start(const struct config *config, int stop_fd,
                              struct database *ret_database, struct err *err) MUST_CHECK;
 
-/* Applies migrations and opens the store. */
+/* Applies migrations, as long as stop_fd is not readable, and opens the store. */
 enum err_code database_open(struct database *database, const struct config *config,
-                            const char *node_id, struct err *err) MUST_CHECK;
+                            const char *node_id, int stop_fd, struct err *err) MUST_CHECK;
 
 /* An embedded cluster that has ended is started again, see embedded_revive(); others look after
  * themselves. */

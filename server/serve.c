@@ -161,8 +161,9 @@ static enum err_code share_key(struct serving *serving, struct err *err)
                                serving->server.seal.key, err);
 }
 
-/* A private one that has crashed may replay its log for minutes; a signal ends the wait for it. */
-static enum err_code find_database(struct serving *serving, struct err *err)
+/* A private one that has crashed may replay its log for minutes, and another server may be migrating: a
+ * signal ends the wait for either. */
+static enum err_code open_database(struct serving *serving, struct err *err)
 {
     enum err_code rc;
     sigset_t set;
@@ -173,16 +174,16 @@ static enum err_code find_database(struct serving *serving, struct err *err)
     if (stop_fd < 0)
         return err_set(err, ERR_INTERNAL, "cannot wait for signals: %s", strerror(errno));
     rc = database_start(serving->config, stop_fd, &serving->database, err);
+    if (!rc)
+        rc = database_open(&serving->database, serving->config, serving->node_id, stop_fd, err);
     close(stop_fd);
     return rc;
 }
 
 static enum err_code start_database(struct serving *serving, struct err *err)
 {
-    enum err_code rc = find_database(serving, err);
+    enum err_code rc = open_database(serving, err);
 
-    if (!rc)
-        rc = database_open(&serving->database, serving->config, serving->node_id, err);
     serving->server.store = serving->database.store;
     if (!rc && is_told_to_end())
         rc = err_set(err, ERR_CANCELLED, "it was told to end before it was ready");

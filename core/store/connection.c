@@ -30,7 +30,9 @@ struct connection {
     PGconn *pg;
     bool broken;
     bool missed_deadline;
+    bool stopped; /* by stop_fd */
     bool pooled;
+    int stop_fd;       /* or -1 */
     size_t unanswered; /* bytes of parameters queued since the last Sync */
     size_t largest;    /* that, or a row that was received, at its largest */
 
@@ -57,22 +59,21 @@ static int ms_until(uint64_t deadline_ns)
     return ms > 3600000 ? 3600000 : (int)ms;
 }
 
-/* False when the deadline has passed and nothing is ready. */
+/* False when the deadline has passed and nothing is ready, or when we are to stop. */
 static bool wait_socket(struct connection *connection, short events, uint64_t deadline_ns)
 {
-    struct pollfd watched = {.fd = PQsocket(connection->pg), .events = events};
+    struct pollfd watched[] = {{.fd = PQsocket(connection->pg), .events = events},
+                               {.fd = connection->stop_fd, .events = POLLIN}};
     int ready;
 
     do {
-        ready = poll(&watched, 1, ms_until(deadline_ns));
+        ready = poll(watched, COUNT_OF(watched), ms_until(deadline_ns));
     } while (ready < 0 && errno == EINTR);
 
-    if (ready == 0) {
-        connection->broken = true;
-        connection->missed_deadline = true;
-        return false;
-    }
-    return true;
+    connection->missed_deadline = connection->missed_deadline || ready == 0;
+    connection->stopped = connection->stopped || watched[1].revents;
+    connection->broken = connection->broken || ready == 0 || connection->stopped;
+    return ready != 0 && !connection->stopped;
 }
 
 /* libpq's sentences end in a newline and may have several lines; ours do not. */
@@ -87,6 +88,8 @@ static enum err_code fail_text(struct err *err, enum err_code code, const char *
 static enum err_code fail_broken(struct connection *connection, struct err *err)
 {
     connection->broken = true;
+    if (connection->stopped)
+        return err_set(err, ERR_CANCELLED, "the database was not waited for");
     if (connection->missed_deadline)
         return err_set(err, ERR_STORE, "the database did not answer in time");
     return fail_text(err, ERR_STORE, "the database connection broke",
@@ -134,6 +137,7 @@ enum err_code connection_open(const char *url, uint64_t deadline_ns,
     struct connection *connection = mem_new(struct connection);
     enum err_code rc;
 
+    connection->stop_fd = -1;
     connection->pg = PQconnectStartParams(names, values, 1);
     if (!connection->pg)
         abort();
@@ -160,6 +164,11 @@ void connection_free(struct connection *connection)
         return;
     PQfinish(connection->pg);
     free(connection);
+}
+
+void connection_set_stop(struct connection *connection, int stop_fd)
+{
+    connection->stop_fd = stop_fd;
 }
 
 void connection_set_pooled(struct connection *connection)

@@ -34,6 +34,10 @@ enum err_code connection_open(const char *url, uint64_t deadline_ns,
                               struct connection **ret_connection, struct err *err) MUST_CHECK;
 void connection_free(struct connection *connection);
 
+/* Nothing is waited for any more once that descriptor is readable: ERR_CANCELLED, and the connection is
+ * broken. Borrowed, never read; -1, as at first: none. */
+void connection_set_stop(struct connection *connection, int stop_fd);
+
 /* A pooler hands each transaction to another server process, so nothing may be prepared by name. */
 void connection_set_pooled(struct connection *connection);
 

@@ -376,6 +376,13 @@ static enum err_code lock_file(const struct embedded *embedded, const char *name
     return ERR_OK;
 }
 
+/* A program that was started just now may still have a copy of the descriptor. */
+static void unlock_file(int fd)
+{
+    flock(fd, LOCK_UN);
+    close(fd);
+}
+
 static enum err_code lock_using(struct embedded *embedded, struct err *err)
 {
     return lock_file(embedded, "pg.users", LOCK_SH, &embedded->users, err);
@@ -652,7 +659,7 @@ static enum err_code open_cluster(struct embedded *embedded, const char *data_di
     rc = lock_using(embedded, err);
     if (!rc)
         rc = find_or_start(embedded, &patience, err);
-    close(lock);
+    unlock_file(lock);
     if (!rc)
         embedded->url = make_url(embedded->socket_dir);
     return rc;
@@ -662,7 +669,7 @@ static void let_go(struct embedded *embedded)
 {
     (void)postmaster_leave(&embedded->postmaster);
     if (embedded->users >= 0)
-        close(embedded->users);
+        unlock_file(embedded->users);
     free(embedded->url);
     free(embedded);
 }
@@ -699,7 +706,7 @@ enum err_code embedded_revive(struct embedded *embedded, int stop_fd, struct err
     if (!find_postmaster(embedded))
         log_warn("the private database has ended; it is started again");
     rc = find_or_start(embedded, &patience, err);
-    close(lock);
+    unlock_file(lock);
     return rc;
 }
 

@@ -284,9 +284,10 @@ static enum err_code claim_in(struct db *db, enum claim_scope scope, size_t limi
         struct run_load *load = &loads[*ret_count];
 
         rc = claim_run(db, leases, i, load, err);
+        if (load->run.id[0])
+            ++*ret_count;
         if (rc || !load->run.id[0])
             continue;
-        ++*ret_count;
         rc = load_rest(db, &(struct load_span){.items = context_limit}, load, err);
     }
     return rc ? rc : db_commit(db, err);

@@ -154,7 +154,7 @@ static bool is_current(struct connection *connection, uint64_t deadline_ns)
     return current;
 }
 
-enum err_code store_migrate(const char *direct_url, struct err *err)
+enum err_code store_migrate(const char *direct_url, int stop_fd, struct err *err)
 {
     uint64_t deadline = clock_mono_ns() + MIGRATION_SECONDS * NS_PER_SECOND;
     uint64_t connect_deadline = clock_mono_ns() + 10 * NS_PER_SECOND;
@@ -165,6 +165,7 @@ enum err_code store_migrate(const char *direct_url, struct err *err)
     rc = connection_open(direct_url, connect_deadline, &connection, err);
     if (rc)
         return rc;
+    connection_set_stop(connection, stop_fd);
     if (!is_current(connection, connect_deadline)) {
         do {
             rc = step(connection, deadline, &applied, err);

@@ -55,8 +55,9 @@ bool store_is_up(const struct store *store);
 enum err_code store_probe(struct store *store, struct err *err) MUST_CHECK;
 
 /* Applies what is missing of migrations/, under an advisory lock, each in its own transaction.
- * ERR_STORE with both versions named when the database is newer than this program. */
-enum err_code store_migrate(const char *direct_url, struct err *err) MUST_CHECK;
+ * ERR_STORE with both versions named when the database is newer than this program; ERR_CANCELLED once
+ * stop_fd (-1: none) is readable: another may be at it for half an hour. */
+enum err_code store_migrate(const char *direct_url, int stop_fd, struct err *err) MUST_CHECK;
 
 /* True if the schema is the one this program knows. */
 enum err_code store_schema_check(struct store *store, struct err *err) MUST_CHECK;

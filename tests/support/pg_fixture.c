@@ -95,7 +95,7 @@ static void start_cluster(void)
     start_guard();
     if (embedded_open(directory, -1, &cluster, &err))
         stop_here("embedded_open", &err);
-    if (store_migrate(embedded_url(cluster), &err))
+    if (store_migrate(embedded_url(cluster), -1, &err))
         stop_here("store_migrate", &err);
 }
 

@@ -153,6 +153,18 @@ def test_sigterm_does_not_wait_for_the_replay_of_a_start(server, binary, scratch
     assert server.http().get("/readyz").status_code == 200
 
 
+def test_sigterm_does_not_wait_for_who_migrates(binary, scratch, upstream, database):
+    url = database.new()
+    with database.holding(7310311890118, url):
+        starting = Process([binary, "serve", "--listen", f"127.0.0.1:{free_port()}", "--database-url", url,
+                            "--upstream-url", upstream.url, "--data-dir", scratch / "migrating"],
+                           scratch / "migrating.log")
+        eventually(lambda: database.ask("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"
+                                        " AND NOT granted", url=url), lambda rows: rows == [["1"]])
+        assert starting.stop() == 0
+    assert not starting.child.stdout.read()
+
+
 def test_a_running_run_goes_on_after_kill_9(server, upstream):
     upstream.script({"times": 1, "answer": {"text": "a b c", "piece_delay_ms": 3600000}},
                     {"answer": {"text": "Again, and whole."}})

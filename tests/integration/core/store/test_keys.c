@@ -23,7 +23,7 @@
 static void migrating_again_changes_nothing(void **state)
 {
     (void)state;
-    assert_int_equal(store_migrate(pg_fixture_url(), NULL), ERR_OK);
+    assert_int_equal(store_migrate(pg_fixture_url(), -1, NULL), ERR_OK);
     assert_int_equal(pg_fixture_count("SELECT count(*) FROM schema_migrations"),
                      migration_count);
     assert_int_equal(store_schema_check(store, NULL), ERR_OK);
@@ -33,7 +33,7 @@ static void *migrate(void *url)
 {
     struct err err = {0};
 
-    if (store_migrate(url, &err))
+    if (store_migrate(url, -1, &err))
         fprintf(stderr, "%s\n", err.text);
     return (void *)(uintptr_t)err.code;
 }
@@ -77,7 +77,7 @@ static void a_newer_database_is_refused_with_both_versions(void **state)
     (void)state;
     pg_fixture_ask("INSERT INTO schema_migrations SELECT max(version) + 1, 'later', '', 0"
                    " FROM schema_migrations");
-    assert_int_equal(store_migrate(pg_fixture_url(), &err), ERR_STORE);
+    assert_int_equal(store_migrate(pg_fixture_url(), -1, &err), ERR_STORE);
     assert_non_null(strstr(err.text, later));
     assert_non_null(strstr(err.text, known));
     assert_non_null(strstr(err.text, "newer"));
@@ -93,7 +93,7 @@ static void a_changed_migration_is_noticed(void **state)
     (void)state;
     pg_fixture_ask(
         "UPDATE schema_migrations SET checksum = reverse(checksum) WHERE version = 1");
-    assert_int_equal(store_migrate(pg_fixture_url(), &err), ERR_STORE);
+    assert_int_equal(store_migrate(pg_fixture_url(), -1, &err), ERR_STORE);
     assert_non_null(strstr(err.text, "0001_initial"));
     pg_fixture_ask(
         "UPDATE schema_migrations SET checksum = reverse(checksum) WHERE version = 1");

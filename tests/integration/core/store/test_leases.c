@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/fault.h"
 #include "core/store/runs.h"
 #include "tests/integration/core/store/opened_store.h"
 #include "tests/integration/core/store/run_samples.h"
@@ -407,6 +408,32 @@ static void cancelling_says_who_has_the_run(void **state)
     pg_fixture_ask("DELETE FROM run_leases");
 }
 
+#ifdef RUNNEL_FAULTS
+/* Whether it leaks, the sanitizer says. */
+static void a_claim_that_fails_changes_nothing(void **state)
+{
+    struct run_load load, *claimed;
+    char thread[ID_SIZE], first[ID_SIZE];
+    size_t count;
+
+    (void)state;
+    sample_thread(thread);
+    load = sample_created(store, thread);
+    pg_fixture_ask("UPDATE run_leases SET owner = 'node_dead/boot_1',"
+                   " lease_until = '-infinity'");
+    fault_arm("lease_read_log", 1);
+    assert_int_equal(store_runs_claim(store, CLAIM_ALL, 1, CONTEXT, &claimed, &count, NULL),
+                     ERR_STORE);
+    assert_true(fault_fired());
+    fault_disarm();
+    assert_string_equal(pg_fixture_ask("SELECT owner FROM run_leases"), "node_dead/boot_1");
+    assert_int_equal(claim_all(store, 1, first), 1);
+    assert_string_equal(first, load.run.id);
+    pg_fixture_ask("DELETE FROM run_leases");
+    run_load_clear(&load);
+}
+#endif
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -421,6 +448,9 @@ int main(void)
         cmocka_unit_test(an_event_behind_the_last_state_leaves_the_log_open),
         cmocka_unit_test(a_state_without_events_closes_the_log_as_far_as_it_goes),
         cmocka_unit_test(foreground_responses_of_a_dead_node_fail),
+#ifdef RUNNEL_FAULTS
+        cmocka_unit_test(a_claim_that_fails_changes_nothing),
+#endif
     };
 
     return cmocka_run_group_tests(tests, open_two_stores, close_store);
