@@ -7,6 +7,8 @@
  * clock of ours hangs up on who is late with a head or a body.
  */
 
+#include <errno.h>
+#include <linux/tcp.h>
 #include <microhttpd.h>
 #include <netinet/in.h>
 #include <string.h>
@@ -127,14 +129,71 @@ static struct http_connection *connection_opened(struct http *http, struct MHD_C
     return connection;
 }
 
+/* It was about to send a request, and there was time for one: due_ns is 0 when we have hung up. */
+static bool awaits_request_locked(const struct http *http,
+                                  const struct http_connection *connection) REQUIRES(http->lock)
+{
+    return !http->stopping && !connection->over &&
+           connection->deadline.due_ns > clock_mono_ns();
+}
+
+static bool has_sent_anything(int fd)
+{
+    struct tcp_info info = {0};
+    socklen_t size = sizeof(info);
+
+    return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 &&
+           info.tcpi_data_segs_in > 0;
+}
+
+static bool has_left(int fd)
+{
+    char byte;
+    ssize_t size = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+
+    return size == 0 || (size < 0 && errno != EAGAIN);
+}
+
+/*
+ * libmicrohttpd ends a connection without a word when it takes what came for no request at all: in
+ * 0.9.75, a first line without a blank. It does not tell why it ends one, so this asks what else
+ * it could have been: our deadline, its own, an answer that was the last, or the client. Who was
+ * never answered may have left as well; later, who has left has most likely just done so, and
+ * what it sent before cannot be told from requests.
+ */
+static bool was_unreadable(const struct http_connection *connection)
+{
+    return connection->requests ? !has_left(connection->fd) : has_sent_anything(connection->fd);
+}
+
+/* What is unread when a socket is closed makes the kernel reset the connection, which may cost a
+ * client the answer to what came before it. */
+static void discard_unread(int fd)
+{
+    char bytes[16384];
+    size_t discarded = 0;
+    ssize_t size;
+
+    do {
+        size = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+        discarded += size > 0 ? (size_t)size : 0;
+    } while (size > 0 && discarded < REQUEST_DISCARD_LIMIT);
+}
+
 /* The socket is closed after this, so the clock must have forgotten it. */
 static void connection_closed(struct http *http, struct http_connection *connection)
 {
+    bool awaited_request;
+
     lock_acquire(&http->lock);
     http->connections--;
     uncount_peer_locked(http, connection->peer);
+    awaited_request = awaits_request_locked(http, connection);
     connection_set_deadline_locked(http, connection, DEADLINE_NONE);
     lock_release(&http->lock);
+    if (awaited_request && was_unreadable(connection))
+        http_answer_no_request(connection);
+    discard_unread(connection->fd);
     free(connection);
 }
 

@@ -122,9 +122,9 @@ static void completed(void *arg, struct MHD_Connection *from, void **state,
     struct request *request = *state;
     struct http_connection *connection = connection_of(from);
 
-    (void)how;
     *state = NULL;
     connection->request = NULL;
+    connection->over = how != MHD_REQUEST_TERMINATED_COMPLETED_OK || !request->goes_on;
     lock_acquire(&http->lock);
     http->requests--;
     if (http->stopping)
@@ -189,16 +189,17 @@ static struct MHD_Daemon *start_daemon(struct http *http)
         {MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)completed, http},
         {MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)connection_notice, http},
 #if MHD_VERSION >= 0x00097701
-        {MHD_OPTION_CLIENT_DISCIPLINE_LVL, 2, NULL},
+        {MHD_OPTION_CLIENT_DISCIPLINE_LVL, 1, NULL},
 #endif
         {workers > 1 ? MHD_OPTION_THREAD_POOL_SIZE : MHD_OPTION_END, (intptr_t)workers, NULL},
         {MHD_OPTION_END, 0, NULL},
     };
 
-    return MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME |
-                                MHD_ALLOW_UPGRADE | MHD_USE_ERROR_LOG,
-                            0, may_connect, http, handle, http, MHD_OPTION_ARRAY, options,
-                            MHD_OPTION_END);
+    /* Turbo, so that a connection that the library ends can still be written to: connection.c. */
+    return MHD_start_daemon(
+        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_TURBO | MHD_ALLOW_SUSPEND_RESUME |
+            MHD_ALLOW_UPGRADE | MHD_USE_ERROR_LOG,
+        0, may_connect, http, handle, http, MHD_OPTION_ARRAY, options, MHD_OPTION_END);
 }
 
 static struct http *http_new(const struct http_options *options)

@@ -80,6 +80,7 @@ struct http_connection {
     struct http_peer *peer; /* NULL: not counted */
     int refusal;            /* status that its first request gets, or 0 */
     unsigned requests;      /* that have come */
+    bool over;              /* the last answer was given: what may still come is no request */
 };
 
 enum request_phase {
@@ -127,6 +128,7 @@ struct request {
 
     int status;                     /* of the answer; 0: there is none yet */
     bool close;                     /* the connection ends with the answer */
+    bool goes_on;                   /* it does not: known when the answer is on its way */
     bool at_once;                   /* a failure is answered without reading the body */
     struct request_header *headers; /* that an endpoint has added */
     size_t header_count;
@@ -179,6 +181,8 @@ enum MHD_Result request_take_body(struct request *request, const char *bytes, si
 
 /* Sends the answer that was made while the body is still to come. MHD_NO: hangs up instead. */
 enum MHD_Result request_answer_early(struct request *request);
+/* Sends it at the very end of a connection. */
+void request_answer_last(struct request *request);
 /* What comes after that; a size of 0 is the end. MHD_NO: hangs up. */
 enum MHD_Result request_linger(struct request *request, size_t size);
 
@@ -198,7 +202,9 @@ void request_failed(struct request *request, int status, const struct err *err);
 /* For who cannot be trusted, or not be heard: nothing that follows is read. */
 void request_refuse(struct request *request, int status, const char *text);
 void request_body_too_large(struct request *request);
-/* Says what was noted, at the end of the body or before it. */
+/* Makes what was noted the answer, ... */
+void request_make_failure(struct request *request);
+/* ... and says it, at the end of the body or before it. */
 enum MHD_Result request_answer_failure(struct request *request);
 enum MHD_Result request_answer_failure_early(struct request *request);
 
@@ -228,5 +234,8 @@ void http_count_answer(struct http *http, const struct request *request);
 /* Answers what libmicrohttpd could not read, in place of the answer that it was about to give. */
 enum MHD_Result http_answer_unreadable(struct http_connection *peer,
                                        struct MHD_Connection *connection, int status);
+/* The same where it gives none: of a line that it takes for no request at all, when it has ended
+ * the connection and not yet closed the socket. */
+void http_answer_no_request(struct http_connection *peer);
 
 #endif

@@ -73,6 +73,8 @@ static bool check_line(struct check *check)
         return refuse(check, 501, "This method is not supported.");
     if (strcmp(head->version, "HTTP/1.1") != 0 && strcmp(head->version, "HTTP/1.0") != 0)
         return refuse(check, 505, "This version of HTTP is not supported.");
+    if (head->version_at && head->version_at != strlen(head->method) + strlen(head->target) + 2)
+        return refuse(check, 400, "The request line holds more than two blanks, or a NUL.");
     if (head->target[0] != '/')
         return refuse(check, 400, "Invalid URL: it does not begin with a slash.");
     for (const char *c = head->target; *c; c++)
@@ -80,6 +82,11 @@ static bool check_line(struct check *check)
             return refuse(check, 400,
                           "Invalid URL: it holds a character that must be encoded.");
     return true;
+}
+
+static bool is_text(const char *given, size_t length, const char *text)
+{
+    return length == strlen(text) && strncasecmp(given, text, length) == 0;
 }
 
 static bool is_token(const char *text, size_t length)
@@ -109,8 +116,7 @@ static bool is_field_value(const char *text, size_t length)
 static bool note(struct check *check, const struct hygiene_header *header)
 {
     for (size_t i = 0; i < ONCE_COUNT; i++) {
-        if (strlen(once_names[i]) != header->name_length ||
-            strncasecmp(once_names[i], header->name, header->name_length) != 0)
+        if (!is_text(header->name, header->name_length, once_names[i]))
             continue;
         if (check->once[i])
             return refuse(check, 400, "A header that must be given once was given twice.");
@@ -196,8 +202,7 @@ static bool check_encoding(struct check *check)
         return refuse(check, 400, "Content-Length and Transfer-Encoding exclude each other.");
     if (strcmp(check->head->version, "HTTP/1.1") != 0)
         return refuse(check, 400, "Transfer-Encoding needs HTTP/1.1.");
-    if (encoding->value_length != strlen("chunked") ||
-        strncasecmp(encoding->value, "chunked", encoding->value_length) != 0)
+    if (!is_text(encoding->value, encoding->value_length, "chunked"))
         return refuse(check, 501, "Only the transfer encoding 'chunked' is supported.");
     check->report.has_body = check->report.chunked = true;
     return true;
@@ -210,17 +215,30 @@ static bool check_expectation(struct check *check)
 
     if (!expect || strcmp(check->head->version, "HTTP/1.1") != 0)
         return true;
-    if (expect->value_length == strlen("100-continue") &&
-        strncasecmp(expect->value, "100-continue", expect->value_length) == 0)
+    if (is_text(expect->value, expect->value_length, "100-continue"))
         return true;
     return refuse(check, 417, "Only the expectation '100-continue' is supported.");
+}
+
+/* HTTP/1.0 asks for it in a way of its own, which nobody who would gain by it uses. */
+static bool wants_keep_alive(const struct hygiene_head *head)
+{
+    for (size_t i = 0; i < head->header_count; i++) {
+        const struct hygiene_header *header = &head->headers[i];
+
+        if (is_text(header->name, header->name_length, "connection") &&
+            !is_text(header->value, header->value_length, "keep-alive"))
+            return false;
+    }
+    return strcmp(head->version, "HTTP/1.1") == 0;
 }
 
 struct hygiene_report hygiene_check(const struct hygiene_head *head)
 {
     struct check check = {.head = head};
 
-    (void)(check_line(&check) && check_headers(&check) && check_host(&check) &&
-           check_length(&check) && check_encoding(&check) && check_expectation(&check));
+    if (check_line(&check) && check_headers(&check) && check_host(&check) &&
+        check_length(&check) && check_encoding(&check) && check_expectation(&check))
+        check.report.keep_alive = wants_keep_alive(head);
     return check.report;
 }

@@ -34,6 +34,7 @@ struct hygiene_head {
     const struct hygiene_header *headers;
     size_t header_count;
     size_t size_limit; /* of request line and headers together */
+    size_t version_at; /* in the request line as it was sent; 0: not known */
 };
 
 struct hygiene_report {
@@ -41,6 +42,7 @@ struct hygiene_report {
     const char *text; /* what is wrong, one sentence */
     bool has_body;
     bool chunked;
+    bool keep_alive; /* the client wants to go on with the connection: HTTP/1.1 only */
     uint64_t length; /* Content-Length, when it has a body that is not chunked */
 };
 

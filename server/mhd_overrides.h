@@ -23,6 +23,8 @@
  * a query is at fault, and sends a second head behind the first. The heads with such a length
  * come to hygiene.c, which refuses them; queries are uri.c's, and nobody reads cookies.
  *
+ * Where it says nothing at all, connection.c does.
+ *
  * Where a library is built so that it does not look up its own names (-Bsymbolic), nothing of
  * this happens, and its pages go out as they are: tests/integration/server/test_http_heads.c says so.
  * A library that is linked statically cannot be overridden this way, and the linker says so.

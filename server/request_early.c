@@ -8,6 +8,8 @@
  * direction only; and let the library go on reading what we throw away, for as long as a client
  * may need to notice: REQUEST_LINGER_LIMIT bytes, REQUEST_LINGER_NS. It costs a connection
  * meanwhile, no memory and no thread.
+ *
+ * Where the library has ended the connection without an answer we write it, too.
  */
 
 #include <microhttpd.h>
@@ -52,7 +54,7 @@ static void write_answer(const struct request *request, struct MHD_Response *res
     if (status != MHD_HTTP_NO_CONTENT)
         buf_addf(text, "Content-Length: %zu\r\n", length);
     buf_add_text(text, "\r\n");
-    if (strcmp(request->method, "HEAD") != 0)
+    if (!request->method || strcmp(request->method, "HEAD") != 0)
         buf_add(text, body, length);
 }
 
@@ -64,7 +66,8 @@ static bool send_whole(int fd, const struct buf *text)
     return sent == (ssize_t)text->length && shutdown(fd, SHUT_WR) == 0;
 }
 
-enum MHD_Result request_answer_early(struct request *request)
+/* False: it could not be said. */
+static bool say(struct request *request)
 {
     AUTO_BUF text = {0};
     const char *body = request->answer;
@@ -74,15 +77,27 @@ enum MHD_Result request_answer_early(struct request *request)
     request->close = true;
     response = request_make_response(request);
     if (!response)
-        return MHD_NO;
+        return false;
     write_answer(request, response, body, length, &text); /* the response has the body now */
     MHD_destroy_response(response);
     request_drop_body(request);
+    http_count_answer(request->http, request);
+    return send_whole(request->peer->fd, &text);
+}
+
+enum MHD_Result request_answer_early(struct request *request)
+{
+    bool said = say(request);
+
     request->phase = REQUEST_LINGERING;
     request->discarded = 0;
     connection_set_deadline(request->http, request->peer, DEADLINE_LINGER);
-    http_count_answer(request->http, request);
-    return send_whole(request->peer->fd, &text) ? MHD_YES : MHD_NO;
+    return said ? MHD_YES : MHD_NO;
+}
+
+void request_answer_last(struct request *request)
+{
+    (void)say(request);
 }
 
 enum MHD_Result request_linger(struct request *request, size_t size)

@@ -138,7 +138,20 @@ enum MHD_Result http_answer_unreadable(struct http_connection *peer,
     request = request_new(peer->http, "");
     request->connection = connection;
     request->peer = peer;
+    peer->over = true;
     taken = answer_unreadable(request, status);
     request_free(request);
     return taken;
+}
+
+void http_answer_no_request(struct http_connection *peer)
+{
+    struct request *request = request_new(peer->http, "");
+
+    /* Without a connection, which would be asked for headers: the library has freed them. */
+    request->peer = peer;
+    request_refuse(request, 400, unreadable_text(request, 400));
+    request_make_failure(request);
+    request_answer_last(request);
+    request_free(request);
 }

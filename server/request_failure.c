@@ -60,7 +60,7 @@ void request_body_too_large(struct request *request)
     request_failed(request, 0, &err);
 }
 
-static void make_answer(struct request *request)
+void request_make_failure(struct request *request)
 {
     if (request->failure_status)
         request_fail_with(request, request->failure_status, request->failure);
@@ -70,12 +70,12 @@ static void make_answer(struct request *request)
 
 enum MHD_Result request_answer_failure_early(struct request *request)
 {
-    make_answer(request);
+    request_make_failure(request);
     return request_answer_early(request);
 }
 
 enum MHD_Result request_answer_failure(struct request *request)
 {
-    make_answer(request);
+    request_make_failure(request);
     return request_send(request) ? MHD_YES : MHD_NO;
 }

@@ -32,6 +32,13 @@ static enum MHD_Result add_to_list(void *arg, enum MHD_ValueKind kind, const cha
     return MHD_YES;
 }
 
+/* Both are still where they were in the line, a NUL among them or not. 1.0 of the library looks for
+ * that itself. */
+static size_t version_at(const struct request *request)
+{
+    return MHD_VERSION < 0x01000000 ? (size_t)(request->version - request->method) : 0;
+}
+
 static bool check_head(struct request *request)
 {
     struct header_list list = {.count = 0};
@@ -39,6 +46,7 @@ static bool check_head(struct request *request)
         .method = request->method,
         .target = request->address->target,
         .version = request->version,
+        .version_at = version_at(request),
         .headers = list.headers,
         .size_limit = request->http->options.config->max_header,
     };

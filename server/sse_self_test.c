@@ -175,9 +175,9 @@ enum err_code sse_self_test(struct err *err)
     struct trial trial = {.client = -1};
     const char *why;
 
-    trial.daemon = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0,
-                                    NULL, NULL, trial_answer, &trial, MHD_OPTION_SOCK_ADDR,
-                                    &address, MHD_OPTION_END);
+    trial.daemon = MHD_start_daemon(
+        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_TURBO | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL,
+        trial_answer, &trial, MHD_OPTION_SOCK_ADDR, &address, MHD_OPTION_END);
     if (!trial.daemon)
         return err_set(err, ERR_INTERNAL, "no daemon for it");
     sem_init(&trial.suspended, 0, 0);

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include <string.h>
+#include <sys/socket.h>
 
 #include "core/base/buf.h"
 #include "core/base/compiler.h"
@@ -198,24 +199,109 @@ static void what_the_library_cannot_read_is_answered_in_the_envelope(void **stat
     stop();
 }
 
-/* Not even a blank: this is no HTTP, and the library hangs up without asking anybody. */
-static void what_is_no_request_at_all_is_hung_up_on(void **state)
+/* After an answer on the same connection, which stays. */
+static void expect_second_refused(const char *request)
 {
-    static const char *const lines[] = {"hello\r\n\r\n", "\x16\x03\x01\x02\r\n\r\n",
-                                        " / HTTP/1.1\r\n\r\n"};
+    struct client client = dial();
+    const char *answer;
+
+    put(&client, OPEN_REQUEST);
+    expect_answer(&client, "HTTP/1.1 200", "hello");
+    put(&client, request);
+    answer = get_answer(&client);
+    expect_part(answer, "HTTP/1.1 400");
+    expect_part(answer, "request line could not be read");
+    expect_end(&client);
+    hang_up(&client);
+}
+
+/* The library hangs up without asking anybody: connection.c finds out why. */
+static void what_is_no_request_at_all_is_answered(void **state)
+{
+    static const char *const lines[] = {"hello\r\n\r\n", "GET\r\n", "\r\nhello\r\n",
+                                        "\x16\x03\x01\x02\r\n\r\n", " / HTTP/1.1\r\n\r\n"};
+    struct http_stats stats;
 
     (void)state;
     start(MODE_DIRECT, NULL);
     for (size_t i = 0; i < COUNT_OF(lines); i++) {
+        AUTO_FREE char *second = mem_printf(OPEN_REQUEST "%s", lines[i]);
         struct client client = dial();
 
-        put(&client, lines[i]);
-        put(&client, OPEN_REQUEST);
+        expect_farewell(lines[i], "HTTP/1.1 400", "request line could not be read");
+        expect_farewell(lines[i], "HTTP/1.1 400", "\r\nx-request-id: req_");
+        expect_second_refused(lines[i]);
+        put(&client, second);
+        expect_answer(&client, "HTTP/1.1 200", "hello");
+        expect_part(get_answer(&client), "HTTP/1.1 400");
+        expect_end(&client);
+        hang_up(&client);
+    }
+    http_stats(under.http, &stats);
+    assert_int_equal(stats.refused, 4 * COUNT_OF(lines));
+    /* Who says nothing more may listen. */
+    {
+        struct client client = dial();
+
+        put(&client, "hello\r\n");
+        shutdown(client.fd, SHUT_WR);
+        expect_answer(&client, "HTTP/1.1 400", "request line could not be read");
         expect_end(&client);
         hang_up(&client);
     }
     ask(OPEN_REQUEST, "HTTP/1.1 200", "hello");
     stop();
+}
+
+/* The server has nothing to say to who was answered for the last time, leaves, or is late. */
+static void who_sends_no_request_is_told_nothing(void **state)
+{
+    static const char *const last[] = {
+        "GET /open HTTP/1.1\r\n" HOST "Connection: close\r\n\r\n",
+        "GET /open HTTP/1.1\r\n" HOST "Connection: x, close\r\n\r\n",
+        "GET /open HTTP/1.0\r\n\r\n",
+        "GET /open HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
+    };
+    struct client client;
+    struct http_stats stats;
+
+    (void)state;
+    start(MODE_DIRECT, "--keep-alive", "0.3", "--header-timeout", "0.3", NULL);
+    for (size_t i = 0; i < COUNT_OF(last); i++) {
+        client = dial();
+        put(&client, last[i]);
+        put(&client, "hello\r\n\r\n");
+        expect_answer(&client, "HTTP/1.1 200", "hello");
+        expect_end(&client);
+        hang_up(&client);
+    }
+    client = dial();
+    shutdown(client.fd, SHUT_WR);
+    expect_end(&client);
+    hang_up(&client);
+    client = dial();
+    put(&client, OPEN_REQUEST);
+    expect_answer(&client, "HTTP/1.1 200", "hello");
+    shutdown(client.fd, SHUT_WR);
+    expect_end(&client);
+    hang_up(&client);
+    for (size_t i = 0; i < 3; i++) {
+        client = dial();
+        put(&client, (const char *[]){"", "hello", OPEN_REQUEST}[i]);
+        if (i == 2)
+            expect_answer(&client, "HTTP/1.1 200", "hello");
+        expect_end(&client);
+        hang_up(&client);
+    }
+    http_stats(under.http, &stats);
+    assert_int_equal(stats.refused, 0);
+    assert_int_equal(stats.late, 3);
+    client = dial(); /* open when the server stops */
+    put(&client, OPEN_REQUEST);
+    expect_answer(&client, "HTTP/1.1 200", "hello");
+    stop();
+    expect_end(&client);
+    hang_up(&client);
 }
 
 static void without_keys_only_this_machines_names_are_served(void **state)
@@ -297,7 +383,8 @@ int main(void)
         cmocka_unit_test(who_is_refused_unread_is_disconnected),
         cmocka_unit_test(an_endpoint_that_refuses_keeps_the_connection),
         cmocka_unit_test(what_the_library_cannot_read_is_answered_in_the_envelope),
-        cmocka_unit_test(what_is_no_request_at_all_is_hung_up_on),
+        cmocka_unit_test(what_is_no_request_at_all_is_answered),
+        cmocka_unit_test(who_sends_no_request_is_told_nothing),
         cmocka_unit_test(without_keys_only_this_machines_names_are_served),
         cmocka_unit_test(large_heads_are_refused),
     };
