@@ -41,36 +41,49 @@ exec 9<&-
 
 pytest=("$here/.venv/bin/python" -m pytest --runnel="$build/runnel")
 
-# Fault tests wait most of the time, for leases to run out and servers to start: they are run
-# beside the others, and heard of when those have ended.
-run_all() {
-    local told rest=0 faults=0
+# Two runs side by side, for most tests wait for something most of the time; the other is heard of when
+# both have ended.
+run_both() { # ARRAY_OF_ONE ARRAY_OF_THE_OTHER
+    local -n one=$1 other=$2
+    local told one_rc=0 other_rc=0
     told=$(mktemp)
     set -m # so that it can be interrupted
-    "${pytest[@]}" test_faults_*.py >"$told" 2>&1 &
+    "${pytest[@]}" "${other[@]}" >"$told" 2>&1 &
     set +m
     trap 'kill -INT %1 2>/dev/null; wait' INT TERM
-    "${pytest[@]}" --all-operations --ignore-glob='test_faults_*' || rest=$?
-    wait %1 || faults=$?
+    "${pytest[@]}" "${one[@]}" || one_rc=$?
+    wait %1 || other_rc=$?
     trap - INT TERM
     cat "$told"
     rm -f "$told"
-    [ $rest -eq 0 ] && [ $faults -eq 0 ]
+    [ $one_rc -eq 0 ] && [ $other_rc -eq 0 ]
+}
+
+run_all() {
+    local faults=(test_faults_*.py) rest=(--all-operations --ignore-glob='test_faults_*')
+    run_both rest faults
+}
+
+run_quick() {
+    local even=(-m "not slow") odd=(-m "not slow") files=(test_*.py) i
+    for i in "${!files[@]}"; do
+        if ((i % 2)); then odd+=("${files[i]}"); else even+=("${files[i]}"); fi
+    done
+    run_both even odd
 }
 
 cd "$here/python"
 case ${1:-} in
 --quick)
-    shift
-    exec "${pytest[@]}" -m "not slow" "$@"
+    if [ $# -eq 1 ]; then
+        run_quick
+    else
+        exec "${pytest[@]}" -m "not slow" "${@:2}"
+    fi
     ;;
 --threads)
-    shift
-    exec "${pytest[@]}" -m "threads" --timeout 300 "$@"
+    exec "${pytest[@]}" -m "threads" --timeout 300 "${@:2}"
     ;;
+'') run_all ;;
+*) exec "${pytest[@]}" "$@" ;;
 esac
-if [ $# -eq 0 ]; then
-    run_all
-else
-    exec "${pytest[@]}" "$@"
-fi
