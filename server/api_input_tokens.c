@@ -50,7 +50,7 @@ static int64_t count(const struct model_upstream *upstream, const struct tool_se
         items[i] = &load->items[i];
     context_fit(&context, items, &shown);
     asked = context_request(load->run.id, config, tools, items, shown,
-                            context.compact ? CONTEXT_COMPACT : 0);
+                            context.compact ? CONTEXT_COMPACT : 0, NULL);
     return tokenizer_count_request(upstream ? upstream->tokenizer : NULL, asked);
 }
 

@@ -397,6 +397,8 @@ static json_t *decision(const struct approval_row *row, const struct approval_an
 
     json_set_string(made, "kind", approval_kind_name(row->kind));
     json_set_string(made, "definition", row->definition);
+    if (row->extra)
+        json_set(made, "extra", json_parse_own(row->extra));
     json_set_string(made, "reason",
                     row->status == APPROVAL_PENDING ? answer->reason : row->reason);
     return made;

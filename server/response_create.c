@@ -348,7 +348,7 @@ static enum err_code check_size(const struct context *context, const struct item
     if (context_total(context, items, count) <= upstream->context_tokens)
         return ERR_OK;
     request = context_request(context->run_id, context->config, context->tools, items, count,
-                              context->compact ? CONTEXT_COMPACT : 0);
+                              context->compact ? CONTEXT_COMPACT : 0, NULL);
     return tokenizer_count_request(upstream->tokenizer, request) > upstream->context_tokens
                ? too_long(err)
                : ERR_OK;

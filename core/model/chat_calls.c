@@ -4,6 +4,7 @@
 
 #include "core/base/ids.h"
 #include "core/base/json.h"
+#include "core/base/log.h"
 #include "core/base/mem.h"
 
 #define NO_INDEX (-1)
@@ -22,6 +23,7 @@ struct chat_call {
     char *given_id;     /* what the server calls it, or NULL */
     char *id;           /* what we announced; NULL until then */
     char *name;         /* NULL until the server has said */
+    json_t *extra;      /* its extra_content, or NULL */
     struct buf waiting; /* arguments that were not passed on yet */
     bool written;       /* some were */
     uint16_t half;      /* of them, held back: see chat_half.h */
@@ -35,6 +37,7 @@ struct delta {
     const char *name;
     const char *arguments;
     size_t length;
+    json_t *extra;
 };
 
 static void extent_add_byte(struct extent *extent, char byte)
@@ -76,6 +79,8 @@ static struct delta read_delta(const json_t *value, char **ret_text)
                           .id = word_or_none(value, "id")};
     const json_t *arguments;
 
+    if (json_object_size(json_object_get(value, "extra_content")))
+        delta.extra = json_object_get(value, "extra_content");
     if (!json_is_object(function))
         function = value;
     delta.name = word_or_none(function, "name");
@@ -214,6 +219,10 @@ static void call_fill(struct chat_call *call, const struct delta *delta,
         call->given_id = mem_strdup(delta->id);
     if (delta->name && !call->name)
         call->name = mem_strdup(delta->name);
+    if (delta->extra) {
+        json_decref(call->extra);
+        call->extra = json_incref(delta->extra);
+    }
     chat_half_cut(&call->half, halves, delta->arguments, delta->length, &cut);
     call_write_cut(call, &cut);
 }
@@ -267,10 +276,22 @@ static enum err_code pass_on(struct chat_calls *calls, struct chat_sink *sink)
     return sink->stopped ? ERR_CANCELLED : ERR_OK;
 }
 
+static enum err_code pass_extra(struct chat_calls *calls, struct chat_sink *sink)
+{
+    const json_t *extra = calls->list[calls->live].extra;
+
+    if (!extra)
+        return ERR_OK;
+    sink->events->call_extra(sink->arg, calls->live, extra);
+    return sink->stopped ? ERR_CANCELLED : ERR_OK;
+}
+
 static enum err_code end_live(struct chat_calls *calls, struct chat_sink *sink)
 {
     enum err_code rc = pass_on(calls, sink);
 
+    if (!rc)
+        rc = pass_extra(calls, sink);
     if (rc)
         return rc;
     buf_clear(&calls->list[calls->live].waiting);
@@ -301,6 +322,19 @@ static size_t length_of(const char *word)
     return word ? strlen(word) : 0;
 }
 
+/* Without it the call may be worth nothing to its upstream, but that would be told. */
+static size_t extra_length(struct delta *delta)
+{
+    size_t length = delta->extra ? json_dumpb(delta->extra, NULL, 0, JSON_COMPACT) : 0;
+
+    if (length <= MODEL_EXTRA_LIMIT)
+        return length;
+    log_warn("the extra_content of a tool call is larger than %zu bytes and is dropped",
+             MODEL_EXTRA_LIMIT);
+    delta->extra = NULL;
+    return 0;
+}
+
 static bool has_ended(const struct chat_calls *calls, const struct chat_call *call)
 {
     return call < calls->list + calls->live;
@@ -311,15 +345,19 @@ enum err_code chat_calls_take(struct chat_calls *calls, const json_t *value,
 {
     AUTO_FREE char *text = NULL;
     struct delta delta = read_delta(value, &text);
+    size_t extra = extra_length(&delta);
+    bool speaks = delta.id || delta.name || delta.length;
     struct chat_call *call;
 
-    if (!delta.id && !delta.name && !delta.length)
+    if (!speaks && !delta.extra)
         return ERR_OK;
-    sink->size += delta.length + length_of(delta.id) + length_of(delta.name);
+    sink->size += delta.length + length_of(delta.id) + length_of(delta.name) + extra;
     if (sink->size > MODEL_TURN_LIMIT)
         return chat_error_broken(failure, "The model's answer is larger than %zu bytes.",
                                  MODEL_TURN_LIMIT);
     call = call_of(calls, &delta);
+    if (!call && !speaks)
+        return ERR_OK; /* attached to nothing */
     if (call && has_ended(calls, call)) {
         if (is_blank(delta.arguments, delta.length))
             return ERR_OK;
@@ -362,6 +400,7 @@ void chat_calls_clear(struct chat_calls *calls)
         free(calls->list[i].given_id);
         free(calls->list[i].id);
         free(calls->list[i].name);
+        json_decref(calls->list[i].extra);
         buf_clear(&calls->list[i].waiting);
     }
     free(calls->list);

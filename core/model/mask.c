@@ -250,6 +250,8 @@ static enum err_code mask_member(struct masking *masking, enum place place, cons
 {
     if (place == PLACE_MESSAGE && json_is_string(value) && is_technical(key))
         return ERR_OK;
+    if (place == PLACE_MESSAGE && strcmp(key, "extra_content") == 0)
+        return ERR_OK; /* of a call: its upstream would not know it again */
     if (place == PLACE_MESSAGE && json_is_string(value) && strcmp(key, "arguments") == 0)
         return mask_arguments(masking, value, changed, err);
     return mask_value(masking, place, value, changed, err);

@@ -20,7 +20,8 @@
  * Any server that says it speaks Chat Completions should work, so this is where their habits
  * end: usage absent or in a chunk of its own, tool-call deltas without index or without id,
  * ids repeated in every delta, whole arguments in one chunk, arguments as an object instead of
- * a string, an empty object before the arguments, the `function_call` of old, `reasoning`,
+ * a string, an empty object before the arguments, the `function_call` of old, `extra_content` that
+ * must come back with a call (Gemini's thought signatures), `reasoning`,
  * `reasoning_content` or `reasoning_details`, `refusal`, characters cut in two, a finish_reason in
  * words of its own, CRLF and multi-line SSE, a missing [DONE], errors inside the stream, and JSON
  * answers to a request that asked for a stream. Reasoning that a server leaves within the text
@@ -46,6 +47,8 @@
     (60 * NS_PER_SECOND)                    /* a longer wait than this is not waited for */
 #define MODEL_TURN_LIMIT ((size_t)16 << 20) /* bytes of one answer */
 #define MODEL_CALL_LIMIT 128                /* tool calls of one answer */
+#define MODEL_EXTRA_LIMIT \
+    ((size_t)256 << 10) /* bytes of JSON attached to one call; what is longer is dropped */
 
 struct tokenizer;
 
@@ -133,6 +136,9 @@ struct model_events {
      * `input`. */
     void (*call_begin)(void *arg, unsigned call, const char *id, const char *name);
     void (*call_arguments)(void *arg, unsigned call, const char *text, size_t length);
+    /* What the upstream has attached to the call, to have it back with the call: a JSON object that
+     * is nobody else's business. At most once, right before the call's end; borrowed. */
+    void (*call_extra)(void *arg, unsigned call, const json_t *extra);
     void (*call_end)(void *arg, unsigned call);
 
     /* Last, exactly one of the two, unless cancelled. The turn is gone when it returns; cancelling

@@ -110,14 +110,26 @@ static json_t *chat_content(const json_t *content)
 
 /* ---- Calls ---- */
 
-static json_t *chat_call(const struct item_row *item, const json_t *body)
+/* What its upstream has attached to it. Others would refuse what they do not know. */
+static void give_back_extra(json_t *call, const json_t *body, const char *upstream)
+{
+    const json_t *extra = json_object_get(json_object_get(body, "runnel"), "extra_content");
+    const char *maker = json_get_string(extra, "upstream", NULL);
+
+    if (maker && upstream && strcmp(maker, upstream) == 0)
+        json_object_set(call, "extra_content", json_object_get(extra, "value"));
+}
+
+static json_t *chat_call(const struct item_row *item, const json_t *body, const char *upstream)
 {
     AUTO_FREE char *name = past_call_name(item->type, body);
     AUTO_FREE char *arguments = past_call_arguments(item->type, body);
+    json_t *call =
+        json_build("{s:s, s:s, s:{s:s, s:s}}", "id", call_output_id(item), "type", "function",
+                   "function", "name", name, "arguments", *arguments ? arguments : "{}");
 
-    return json_build("{s:s, s:s, s:{s:s, s:s}}", "id", call_output_id(item), "type",
-                      "function", "function", "name", name, "arguments",
-                      *arguments ? arguments : "{}");
+    give_back_extra(call, body, upstream);
+    return call;
 }
 
 static bool is_call(const struct item_row *item, const json_t *body)
@@ -135,6 +147,7 @@ struct story {
     size_t count;
     size_t *outputs; /* where the calls were answered */
     unsigned flags;
+    const char *upstream; /* whom it is told; NULL: nobody */
     struct long_message_rule rule;
 };
 
@@ -273,7 +286,8 @@ static void add_calls(struct story *story, size_t first, size_t end, json_t *mes
     qsort(order, calls, sizeof(*order), by_model_index);
     for (size_t i = 0; i < calls; i++)
         json_array_append_new(list, chat_call(story->items[order[i][0]],
-                                              json_array_get(story->bodies, order[i][0])));
+                                              json_array_get(story->bodies, order[i][0]),
+                                              story->upstream));
     json_set(message, "tool_calls", list);
     json_array_append(story->messages, message);
     for (size_t i = 0; i < calls; i++)
@@ -526,7 +540,8 @@ json_t *context_past_messages(const struct item_row *const *items, size_t count,
 }
 
 static json_t *make_messages(const char *instructions, const struct item_row *const *items,
-                             size_t count, unsigned flags, struct long_message_rule rule)
+                             size_t count, unsigned flags, const char *upstream,
+                             struct long_message_rule rule)
 {
     AUTO_FREE const struct item_row **kept = mem_zeroed(count, sizeof(*kept));
     json_auto_t *bodies = json_array();
@@ -534,6 +549,7 @@ static json_t *make_messages(const char *instructions, const struct item_row *co
                           .bodies = bodies,
                           .items = kept,
                           .flags = flags,
+                          .upstream = upstream,
                           .rule = rule};
 
     if (instructions && *instructions)
@@ -547,7 +563,7 @@ static json_t *make_messages(const char *instructions, const struct item_row *co
 json_t *context_messages(const char *instructions, const struct item_row *const *items,
                          size_t count)
 {
-    return make_messages(instructions, items, count, 0, (struct long_message_rule){0});
+    return make_messages(instructions, items, count, 0, NULL, (struct long_message_rule){0});
 }
 
 json_t *context_content(const json_t *content)
@@ -736,7 +752,8 @@ static char *all_instructions(const json_t *config, const struct tool_set *tools
 }
 
 json_t *context_request(const char *run_id, const json_t *config, const struct tool_set *tools,
-                        const struct item_row *const *items, size_t count, unsigned flags)
+                        const struct item_row *const *items, size_t count, unsigned flags,
+                        const char *upstream)
 {
     const json_t *truncation = json_object_get(config, "truncation_strategy");
     int last = (int)json_get_int(truncation, "last_messages", 0);
@@ -746,9 +763,10 @@ json_t *context_request(const char *run_id, const json_t *config, const struct t
     json_t *request;
 
     rule.idle = flags & CONTEXT_LAST_ANSWER;
-    request = json_build(
-        "{s:s, s:o}", "model", json_get_string(config, "model", ""), "messages",
-        make_messages(instructions, count ? items + start : items, count - start, flags, rule));
+    request =
+        json_build("{s:s, s:o}", "model", json_get_string(config, "model", ""), "messages",
+                   make_messages(instructions, count ? items + start : items, count - start,
+                                 flags, upstream, rule));
     put_first(json_object_get(request, "messages"), json_object_get(config, "instructions"));
     add_sampling(request, config);
     add_tools(request, config, tools, flags);

@@ -39,9 +39,11 @@ enum context_flags {
 
 /* The request body: model, messages, tools and the sampling parameters of `config` (the request
  * as accepted, of either face). Its instructions are text or, of a prompt template, a list of
- * messages. New reference. */
+ * messages. `upstream` is the name of whom it is for, who gets back what he has attached to calls; NULL:
+ * nobody. New reference. */
 json_t *context_request(const char *run_id, const json_t *config, const struct tool_set *tools,
-                        const struct item_row *const *items, size_t count, unsigned flags);
+                        const struct item_row *const *items, size_t count, unsigned flags,
+                        const char *upstream);
 
 /* The `messages` alone; exposed for tests and token counts. New reference. */
 json_t *context_messages(const char *instructions, const struct item_row *const *items,

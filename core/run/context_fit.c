@@ -60,7 +60,7 @@ void context_count_item(const struct tokenizer *tokenizer, struct item_row *item
 
 static json_t *frame_of(const struct context *context)
 {
-    return context_request(context->run_id, context->config, context->tools, NULL, 0, 0);
+    return context_request(context->run_id, context->config, context->tools, NULL, 0, 0, NULL);
 }
 
 /* Everything but the items. */

@@ -75,6 +75,7 @@ void item_free(struct item *item)
     free(item->error);
     json_decref(item->fields);
     json_decref(item->metadata);
+    json_decref(item->extra);
     item_row_clear(&item->row);
     free(item);
 }
@@ -225,6 +226,14 @@ static json_t *hosted_call_body(const struct item *item)
     return json_build("{s:o}", "runnel", runnel);
 }
 
+/* Our extension key. Borrowed. */
+static json_t *notes_of(json_t *body)
+{
+    if (!json_object_get(body, "runnel"))
+        json_set(body, "runnel", json_object());
+    return json_object_get(body, "runnel");
+}
+
 json_t *item_body(const struct item *item)
 {
     const char *type = item->row.type;
@@ -247,15 +256,10 @@ json_t *item_body(const struct item *item)
         json_object_update(body, item->fields);
     if (item->arguments.length && strcmp(type, "custom_tool_call") == 0)
         json_set(body, "input", text_value(&item->arguments)); /* as far as it was told */
-    if (item->metadata) {
-        json_t *runnel = json_object_get(body, "runnel");
-
-        if (!runnel) {
-            json_set(body, "runnel", json_object());
-            runnel = json_object_get(body, "runnel");
-        }
-        json_object_update(runnel, item->metadata);
-    }
+    if (item->metadata)
+        json_object_update(notes_of(body), item->metadata);
+    if (item->extra)
+        json_object_set(notes_of(body), "extra_content", item->extra);
     return body;
 }
 
@@ -279,6 +283,7 @@ void item_hide_notes(json_t *object)
     json_object_del(ours, "upstream");
     json_object_del(ours, "upstream_id");
     json_object_del(ours, "encrypted_content");
+    json_object_del(ours, "extra_content");
     if (!json_object_size(ours))
         json_object_del(object, "runnel");
 }
@@ -349,6 +354,7 @@ void approval_row_copy(struct approval_row *ret_copy, const struct approval_row 
     ret_copy->held = mem_strdup(row->held);
     ret_copy->definition = mem_strdup(row->definition);
     ret_copy->memory = mem_strdup(row->memory);
+    ret_copy->extra = mem_strdup(row->extra);
     ret_copy->reason = mem_strdup(row->reason);
 }
 
@@ -365,5 +371,6 @@ void call_row_copy(struct call_row *ret_copy, const struct call_row *row)
     ret_copy->tool = mem_strdup(row->tool);
     ret_copy->arguments = mem_strdup(row->arguments);
     ret_copy->resolved = mem_strdup(row->resolved);
+    ret_copy->extra = mem_strdup(row->extra);
     ret_copy->output = mem_strdup(row->output);
 }

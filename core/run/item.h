@@ -59,6 +59,8 @@ struct item {
     char *error;      /* of a server-side call that failed: what went wrong */
     json_t *fields;   /* further fields of the body, set by announcements and handlers */
     json_t *metadata; /* live title and metadata */
+    json_t *extra;    /* of a call: what its upstream has attached to it, and the name of that
+                         upstream: {"upstream", "value"}. No client sees it. NULL: nothing */
 };
 
 void item_free(struct item *item);
@@ -85,7 +87,7 @@ json_t *item_body(const struct item *item);
 json_t *item_object(const struct item *item);
 
 /* Takes out of an item's JSON what we note there for ourselves: that a crash cut it, why it is
- * not complete, and how the upstream that made it calls it. */
+ * not complete, how the upstream that made it calls it, and what that wants to have back with it. */
 void item_hide_notes(json_t *object);
 
 /* How probable its next tokens were. */

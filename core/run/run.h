@@ -68,6 +68,7 @@ struct call {
     struct variable_names *kept;    /* where its result and arguments are; NULL: nowhere */
     struct input_text input;        /* of a custom tool: how far the arguments were read */
     struct item *item;              /* once it is shown */
+    json_t *extra;                  /* what goes back with it, see item.h; or NULL */
     bool client;                    /* executed by the client */
     bool hidden;
     bool final;
@@ -336,6 +337,8 @@ void run_clear_calls(struct run *run);
 /* The next call of the model begins. */
 void run_begin_call(struct run *run, const char *id, const char *name);
 void run_add_arguments(struct run *run, unsigned call, const char *text, size_t length);
+/* What its upstream wants to have back with it. */
+void run_add_extra(struct run *run, unsigned call, const json_t *extra);
 /* Its arguments are complete: a client's call is shown, live or at once. */
 void run_end_call(struct run *run, unsigned call);
 /* A client's call is being shown while the model writes it. */

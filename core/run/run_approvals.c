@@ -422,6 +422,7 @@ static void put_row(struct run *run, const struct call *call, const char *owner)
         .kind = kind_of(call),
         .details = shown_details(call),
         .held = call->withheld ? run_held_text(call) : NULL,
+        .extra = call->extra ? json_text(call->extra) : NULL,
         .status = APPROVAL_PENDING,
         .created_at = clock_wall_us(),
     };
@@ -602,6 +603,7 @@ bool run_take_decisions(struct run *run)
 
         use_tool(run, call, use);
         buf_add_text(&call->arguments, json_get_string(decision, "arguments", "{}"));
+        call->extra = json_deep_copy(json_object_get(decision, "extra"));
         decide(call, decision);
     }
     run_start_calls(run);

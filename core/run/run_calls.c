@@ -22,6 +22,7 @@ static void clear_call(struct call *call)
 {
     free(call->name);
     json_decref(call->fault);
+    json_decref(call->extra);
     free(call->kept);
     resolved_call_free(call->resolved);
     free(call->reason);
@@ -117,6 +118,7 @@ struct item *run_new_call_item(struct run *run, struct call *call, const char *t
             item->metadata = json_object();
         json_set(item->metadata, "approval", recall_note(call->recall));
     }
+    item->extra = json_incref(call->extra);
     call->item = item;
     return item;
 }
@@ -245,6 +247,19 @@ static void announce(struct run *run, struct call *call)
     json_decref(shown.opening);
 }
 
+void run_add_extra(struct run *run, unsigned position, const json_t *extra)
+{
+    struct call *call = &run->calls[position];
+
+    json_decref(call->extra);
+    call->extra = json_build("{s:s, s:o}", "upstream", run->upstream->name, "value",
+                             json_deep_copy(extra));
+    if (!call->item)
+        return;
+    json_decref(call->item->extra);
+    call->item->extra = json_incref(call->extra);
+}
+
 bool run_call_is_open(const struct run *run)
 {
     const struct call *last = run->call_count ? &run->calls[run->call_count - 1] : NULL;
@@ -281,9 +296,11 @@ void run_note_call(struct run *run, const struct call *call, enum call_state sta
         .arguments = call->arguments.data ? call->arguments.data : mem_strdup(""),
         .resolved = call->resolved ? call->resolved->text : NULL,
         .output = mem_strdup(output),
+        .extra = call->extra ? json_text(call->extra) : NULL,
     };
     AUTO_FREE char *spare = call->arguments.data ? NULL : row.arguments;
     AUTO_FREE char *given = row.output;
+    AUTO_FREE char *extra = row.extra;
 
     memcpy(row.run_id, run->row.id, ID_SIZE);
     memcpy(row.call_id, call->id, sizeof(row.call_id));

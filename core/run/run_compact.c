@@ -211,6 +211,13 @@ static void take_call_arguments(void *arg, unsigned call, const char *text, size
     take_other(arg, text, length);
 }
 
+static void take_call_extra(void *arg, unsigned call, const json_t *extra)
+{
+    (void)arg;
+    (void)call;
+    (void)extra;
+}
+
 static void take_call_end(void *arg, unsigned call)
 {
     (void)arg;
@@ -253,6 +260,7 @@ static const struct model_events events = {
     .item_end = take_item_end,
     .call_begin = take_call_begin,
     .call_arguments = take_call_arguments,
+    .call_extra = take_call_extra,
     .call_end = take_call_end,
     .done = take_done,
     .failed = take_failure,
@@ -274,7 +282,7 @@ static json_t *build_request(struct run *run, json_t *config)
         context_count_each(&context, run->history, run->history_count);
     context_fit(&context, items, &count);
     request = context_request(run->row.id, config, &run->tools, items, count,
-                              CONTEXT_LAST_ANSWER | CONTEXT_CHOICE_SPENT);
+                              CONTEXT_LAST_ANSWER | CONTEXT_CHOICE_SPENT, run->upstream->name);
     compaction_ask(request);
     return request;
 }

@@ -197,6 +197,11 @@ static void take_call_arguments(void *arg, unsigned call, const char *text, size
     run_pump(run);
 }
 
+static void take_call_extra(void *arg, unsigned call, const json_t *extra)
+{
+    run_add_extra(arg, call, extra);
+}
+
 static void take_call_end(void *arg, unsigned call)
 {
     struct run *run = arg;
@@ -380,6 +385,7 @@ static const struct model_events events = {
     .item_end = take_item_end,
     .call_begin = take_call_begin,
     .call_arguments = take_call_arguments,
+    .call_extra = take_call_extra,
     .call_end = take_call_end,
     .done = take_done,
     .failed = take_failure,
@@ -443,7 +449,8 @@ static json_t *build_request(struct run *run, json_t *config)
         flags |= CONTEXT_REASONING;
     if (context.compact)
         flags |= CONTEXT_COMPACT;
-    chat = context_request(run->row.id, config, &run->tools, items, count, flags);
+    chat = context_request(run->row.id, config, &run->tools, items, count, flags,
+                           run->upstream->name);
     if (run->last_answer)
         json_array_append_new(json_object_get(chat, "messages"), chain_last_word(&run->chain));
     return chat;

@@ -536,6 +536,7 @@ static struct call *restore_call(struct run *run, const struct call_row *row)
     if (row->arguments)
         buf_add_text(&call->arguments, row->arguments);
     call->resolved = resolved_call_restore(row->resolved);
+    call->extra = row->extra ? json_parse_own(row->extra) : NULL;
     call->client = row->client;
     call->begun = row->state != CALL_WAITING;
     if (row->client)

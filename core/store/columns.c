@@ -134,6 +134,7 @@ void call_read(const struct db_rows *rows, size_t row, struct call_row *ret_call
     ret_call->output = next_copy(&c);
     ret_call->attempts = next_int(&c);
     ret_call->resolved = next_copy(&c);
+    ret_call->extra = next_copy(&c);
 }
 
 void approval_read(const struct db_rows *rows, size_t row, struct approval_row *ret_approval)
@@ -158,6 +159,7 @@ void approval_read(const struct db_rows *rows, size_t row, struct approval_row *
     ret_approval->details = next_copy(&c);
     ret_approval->definition = next_copy(&c);
     ret_approval->memory = next_copy(&c);
+    ret_approval->extra = next_copy(&c);
 }
 
 /* One more than there are, so that an empty answer is an array too. */

@@ -38,7 +38,7 @@
 /* FROM tool_calls c */
 #define CALL_COLUMNS \
     "c.run_id, c.call_id, c.item_id, c.step_id, c.turn, c.position, c.client, c.state, c.tool," \
-    " c.arguments, c.output, c.attempts, c.resolved_arguments"
+    " c.arguments, c.output, c.attempts, c.resolved_arguments, c.extra_content"
 
 /* FROM approvals a. A question of a run that does not wait any more has expired; so has that of a response
  * which waited for the answer itself, and that of one which ended badly: nobody goes on with it. */
@@ -53,7 +53,7 @@
 #define APPROVAL_COLUMNS \
     "a.id, a.run_id, a.thread_id, a.call_id, a.server_label, a.tool, a.arguments, a.policy, " \
     APPROVAL_STATUS ", a.reason, a.used_by, a.created_at, a.decided_at, a.kind, a.details," \
-    " a.definition, a.memory"
+    " a.definition, a.memory, a.extra_content"
 
 /* clang-format on */
 

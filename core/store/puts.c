@@ -102,20 +102,22 @@ const struct db_statement steps_put = {
 const struct db_statement calls_put = {
     "calls_put",
     "INSERT INTO tool_calls (project_id, run_id, turn, call_id, item_id, step_id, position,"
-    " client, state, tool, arguments, output, attempts, resolved_arguments)"
+    " client, state, tool, arguments, output, attempts, resolved_arguments, extra_content)"
     " SELECT u.project_id, u.owner_run, u.turn, u.call_id, u.item_id, u.step_id, u.position,"
-    "  u.client, u.state, u.tool, u.arguments, u.output, u.attempts, u.resolved_arguments"
+    "  u.client, u.state, u.tool, u.arguments, u.output, u.attempts, u.resolved_arguments,"
+    "  u.extra_content"
     " FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::text[], $6::text[],"
     "  $7::text[], $8::bigint[], $9::bool[], $10::text[], $11::text[], $12::text[], $13::text[],"
-    "  $14::bigint[], $15::text[])"
+    "  $14::bigint[], $15::text[], $16::text[])"
     "  u (project_id, owner_run, fence, turn, call_id, item_id, step_id, position, client, state,"
-    "     tool, arguments, output, attempts, resolved_arguments)"
+    "     tool, arguments, output, attempts, resolved_arguments, extra_content)"
     " WHERE " FENCE_HOLDS
     " ON CONFLICT (project_id, run_id, turn, call_id) DO UPDATE SET"
     "  item_id = excluded.item_id, step_id = excluded.step_id, position = excluded.position,"
     "  client = excluded.client, state = excluded.state, tool = excluded.tool,"
     "  arguments = excluded.arguments, output = excluded.output, attempts = excluded.attempts,"
-    "  resolved_arguments = excluded.resolved_arguments"};
+    "  resolved_arguments = excluded.resolved_arguments,"
+    "  extra_content = excluded.extra_content"};
 
 /* ---- Approvals ---- */
 
@@ -123,17 +125,17 @@ const struct db_statement approvals_put = {
     "approvals_put",
     "INSERT INTO approvals AS a (project_id, run_id, id, thread_id, call_id, server_label, tool,"
     " arguments, policy, status, reason, used_by, created_at, decided_at, kind, details, held,"
-    " definition, memory)"
+    " definition, memory, extra_content)"
     " SELECT u.project_id, u.owner_run, u.id, u.thread_id, u.call_id, u.server_label, u.tool,"
     "  u.arguments, u.policy, u.status, u.reason, u.used_by, u.created_at, u.decided_at,"
-    "  u.kind, u.details, u.held, u.definition, u.memory"
+    "  u.kind, u.details, u.held, u.definition, u.memory, u.extra_content"
     " FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::text[],"
     "  $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[],"
     "  $14::bigint[], $15::bigint[], $16::text[], $17::text[], $18::text[],"
-    "  $19::text[], $20::text[])"
+    "  $19::text[], $20::text[], $21::text[])"
     "  u (project_id, owner_run, fence, id, thread_id, call_id, server_label, tool, arguments,"
     "     policy, status, reason, used_by, created_at, decided_at, kind, details, held,"
-    "     definition, memory)"
+    "     definition, memory, extra_content)"
     " WHERE " FENCE_HOLDS " ORDER BY u.id" /* as everybody locks them */
     " ON CONFLICT (project_id, id) DO UPDATE SET status = excluded.status,"
     "  reason = excluded.reason, used_by = excluded.used_by, decided_at = excluded.decided_at,"
@@ -269,6 +271,7 @@ void call_add(struct batch *batch, const struct put_owner *owner, const struct c
     batch_text(batch, call->output);
     batch_int(batch, call->attempts);
     batch_text(batch, call->resolved);
+    batch_text(batch, call->extra);
 }
 
 void approval_add(struct batch *batch, const struct put_owner *owner,
@@ -292,6 +295,7 @@ void approval_add(struct batch *batch, const struct put_owner *owner,
     batch_text(batch, approval->held);
     batch_text(batch, approval->definition);
     batch_text(batch, approval->memory);
+    batch_text(batch, approval->extra);
 }
 
 void event_add(struct batch *batch, const struct put_owner *owner,

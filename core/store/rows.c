@@ -146,6 +146,7 @@ void call_row_clear(struct call_row *row)
     free(row->arguments);
     free(row->resolved);
     free(row->output);
+    free(row->extra);
     *row = (struct call_row){0};
 }
 
@@ -159,6 +160,7 @@ void approval_row_clear(struct approval_row *row)
     free(row->held);
     free(row->definition);
     free(row->memory);
+    free(row->extra);
     free(row->reason);
     *row = (struct approval_row){0};
 }

@@ -167,6 +167,8 @@ struct call_row {
     char *arguments; /* as the model wrote them, JSON or not */
     char *resolved;  /* with variables in place of references, JSON; NULL: there were none */
     char *output;    /* client: text, or JSON parts; server: JSON {result|error} */
+    char
+        *extra; /* JSON: what goes back with it to its upstream, see core/run/item.h; or NULL */
     int attempts;
 };
 
@@ -186,6 +188,7 @@ struct approval_row {
     enum approval_status status;
     char *definition; /* hash of the tool's, when it was asked; or NULL */
     char *memory; /* JSON: what an answer may be remembered by, see core/run/grant.h; or NULL */
+    char *extra;  /* of the call, as call_row has it; or NULL */
     char *reason; /* who answered gave it, or NULL */
     char used_by[ID_LIMIT + 1]; /* the response that has taken the answer up, or "" */
     int64_t created_at;

@@ -128,13 +128,13 @@ static size_t size_of(const struct run_write *write)
         size += text_size(write->steps[i].error);
     for (size_t i = 0; i < write->call_count; i++)
         size += text_size(write->calls[i].arguments) + text_size(write->calls[i].output) +
-                text_size(write->calls[i].resolved);
+                text_size(write->calls[i].resolved) + text_size(write->calls[i].extra);
     for (size_t i = 0; i < write->variable_count; i++)
         size += text_size(write->variables[i].value);
     for (size_t i = 0; i < write->approval_count; i++)
         size += text_size(write->approvals[i].arguments) +
                 text_size(write->approvals[i].reason) + text_size(write->approvals[i].details) +
-                text_size(write->approvals[i].held);
+                text_size(write->approvals[i].held) + text_size(write->approvals[i].extra);
     return size;
 }
 

@@ -64,6 +64,16 @@ static void on_call_arguments(void *arg, unsigned call, const char *text, size_t
     hear(&heard->calls, text, length);
 }
 
+static void on_call_extra(void *arg, unsigned call, const json_t *extra)
+{
+    struct heard *heard = arg;
+    AUTO_FREE char *text = json_text(extra);
+
+    assert(call + 1 == heard->begun && heard->ended == call);
+    assert(strlen(text) <= MODEL_EXTRA_LIMIT);
+    hear(&heard->calls, text, strlen(text));
+}
+
 static void on_call_end(void *arg, unsigned call)
 {
     struct heard *heard = arg;
@@ -118,6 +128,7 @@ static const struct model_events events = {
     .item_end = on_item_end,
     .call_begin = on_call_begin,
     .call_arguments = on_call_arguments,
+    .call_extra = on_call_extra,
     .call_end = on_call_end,
 };
 

@@ -65,6 +65,15 @@ static void on_arguments(void *arg, unsigned call, const char *text, size_t leng
     tell(arg, "args", line.data, line.length);
 }
 
+static void on_extra(void *arg, unsigned call, const json_t *extra)
+{
+    AUTO_FREE char *text = json_text(extra);
+    AUTO_BUF line = {0};
+
+    buf_addf(&line, "%u %s", call, text);
+    tell(arg, "extra", line.data, line.length);
+}
+
 static void on_end(void *arg, unsigned call)
 {
     AUTO_BUF line = {0};
@@ -118,6 +127,7 @@ static const struct model_events events = {
     .item_end = on_item_end,
     .call_begin = on_begin,
     .call_arguments = on_arguments,
+    .call_extra = on_extra,
     .call_end = on_end,
 };
 

@@ -234,6 +234,24 @@ static const struct script scripts[] = {
     {"an id that no client could send back", SSE,
      CALL("'id':'0123456789012345678901234567890123456789012345678901234567890123456789','function':{'name':'f','arguments':'{}'}") STOP,
      "begin(0 made f) args(0 {}) end(0) " CALLS_END},
+    {"Gemini's signature, on the first of two calls", SSE,
+     DELTA("'role':'assistant','tool_calls':[{'extra_content':{'google':{'thought_signature':'Eo=='}},'function':{'arguments':'{}','name':'f'},'id':'c1','type':'function'}]")
+     DELTA("'role':'assistant','tool_calls':[{'function':{'arguments':'{}','name':'f'},'id':'c2','type':'function'}]") FINISH("tool_calls") DONE,
+     "begin(0 c1 f) args(0 {}) extra(0 {'google':{'thought_signature':'Eo=='}}) end(0) begin(1 c2 f) args(1 {}) end(1) " CALLS_END},
+    {"a signature in a delta of its own", SSE,
+     CALL("'index':0,'id':'c1','function':{'name':'f','arguments':'{}'}") CALL("'index':0,'extra_content':{'a':'b'}") STOP,
+     "begin(0 c1 f) args(0 {}) extra(0 {'a':'b'}) end(0) " CALLS_END},
+    {"signatures of two calls whose deltas are mixed", SSE,
+     CALL("'index':0,'id':'c1','extra_content':{'a':1},'function':{'name':'f','arguments':'{'}")
+     CALL("'index':1,'id':'c2','extra_content':{'a':2},'function':{'name':'g','arguments':'{}'}") CALL("'index':0,'function':{'arguments':'}'}") STOP,
+     "begin(0 c1 f) args(0 {) args(0 }) extra(0 {'a':1}) end(0) begin(1 c2 g) args(1 {}) extra(1 {'a':2}) end(1) " CALLS_END},
+    {"JSON with a signature", JSON,
+     "{'choices':[{'message':{'tool_calls':[{'extra_content':{'a':'b'},'id':'c1','function':{'name':'f','arguments':'{}'}}]},'finish_reason':'tool_calls'}]}",
+     "begin(0 c1 f) args(0 {}) extra(0 {'a':'b'}) end(0) " CALLS_END},
+    {"a signature that is none", SSE,
+     CALL("'index':0,'id':'c1','extra_content':null,'function':{'name':'f','arguments':'{}'}") CALL("'index':0,'extra_content':'x'") CALL("'index':0,'extra_content':{}") STOP,
+     "begin(0 c1 f) args(0 {}) end(0) " CALLS_END},
+    {"a signature of no call", SSE, CALL("'extra_content':{'a':'b'}") TEXT("x") STOP, "text(x) " END},
     {"one call without a list around it", SSE,
      DELTA("'role':'assistant','tool_calls':{'index':0,'id':'','type':'function','function':{'name':'f','arguments':'{'}}")
      DELTA("'tool_calls':{'index':0,'id':'','type':'function','function':{'name':null,'arguments':'}'}}") FINISH("eos_token") DONE,
@@ -467,6 +485,7 @@ static void a_broken_connection_is_the_reason_only_when_something_is_missing(voi
 
 struct counter {
     size_t bytes;
+    size_t extra;
     unsigned calls;
 };
 
@@ -488,6 +507,12 @@ static void count_arguments(void *arg, unsigned call, const char *text, size_t l
     count_text(arg, text, length);
 }
 
+static void count_extra(void *arg, unsigned call, const json_t *extra)
+{
+    (void)call;
+    ((struct counter *)arg)->extra += json_dumpb(extra, NULL, 0, JSON_COMPACT);
+}
+
 static void ignore_end(void *arg, unsigned call)
 {
     (void)arg, (void)call;
@@ -499,6 +524,7 @@ static const struct model_events counting = {
     .refusal = count_text,
     .call_begin = count_begin,
     .call_arguments = count_arguments,
+    .call_extra = count_extra,
     .call_end = ignore_end,
 };
 
@@ -605,6 +631,41 @@ static void an_answer_has_at_most_the_limit_of_calls(void **state)
     assert_non_null(strstr(failure.err.text, "tool calls"));
 }
 
+/* A call with a signature of that many bytes of JSON. */
+static struct counter make_signed_call(size_t length)
+{
+    static const char frame[] = "{\"a\":\"\"}";
+    AUTO_BUF letters = {0};
+    AUTO_FREE char *chunk = NULL;
+    struct counter counter = {0};
+    struct chat_failure failure;
+    struct answer answer;
+
+    length -= strlen(frame);
+    memset(buf_reserve(&letters, length), 'x', length);
+    buf_added(&letters, length);
+    chunk = mem_printf(
+        "data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"extra_content\":{\"a\":\"%s\"},"
+        "\"function\":{\"name\":\"f\",\"arguments\":\"{}\"}}]}}]}\n\ndata: [DONE]\n\n",
+        letters.data);
+    answer_init(&answer, MODEL_DIALECT_CHAT, &counting, &counter);
+    assert_int_equal(answer_feed(&answer, chunk, strlen(chunk), &failure), ERR_OK);
+    assert_int_equal(answer_end(&answer, NULL, &failure), ERR_OK);
+    answer_clear(&answer);
+    return counter;
+}
+
+static void a_signature_is_at_most_the_limit(void **state)
+{
+    struct counter counter = make_signed_call(MODEL_EXTRA_LIMIT);
+
+    (void)state;
+    assert_int_equal(counter.extra, MODEL_EXTRA_LIMIT);
+    counter = make_signed_call(MODEL_EXTRA_LIMIT + 1);
+    assert_int_equal(counter.extra, 0);
+    assert_int_equal(counter.calls, 1); /* it is a call all the same */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -612,6 +673,7 @@ int main(void)
         cmocka_unit_test(it_does_not_matter_where_the_bytes_are_cut),
         cmocka_unit_test(a_body_that_ends_anywhere_ends_the_turn),
         cmocka_unit_test(every_callback_may_end_the_turn),
+        cmocka_unit_test(a_signature_is_at_most_the_limit),
         cmocka_unit_test(a_broken_connection_is_the_reason_only_when_something_is_missing),
         cmocka_unit_test(an_answer_is_at_most_the_turn_limit),
         cmocka_unit_test(a_json_answer_is_at_most_the_turn_limit),

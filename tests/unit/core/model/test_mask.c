@@ -65,7 +65,9 @@ static void what_a_request_is_made_of_stays(void **state)
 {
     const char *message =
         "[{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[{\"id\":\"a@b\",\"type\":"
-        "\"function\",\"function\":{\"name\":\"a@b\",\"arguments\":\"{}\"}}]},{\"role\":"
+        "\"function\",\"function\":{\"name\":\"a@b\",\"arguments\":\"{}\"},\"extra_content\":{"
+        "\"a\":"
+        "\"a@b\"}}]},{\"role\":"
         "\"tool\",\"tool_call_id\":\"a@b\",\"content\":[{\"type\":\"image_url\",\"image_url\":{"
         "\"url\":\"data:a@b\"}}]}]";
 

@@ -121,6 +121,12 @@ static void on_failed(void *arg, const struct err *error)
     signal_over(fixture);
 }
 
+static void on_extra(void *arg, unsigned call, const json_t *extra)
+{
+    (void)call, (void)extra;
+    tell(arg, "extra");
+}
+
 static void on_annotation(void *arg, const json_t *annotation)
 {
     (void)annotation;
@@ -155,6 +161,7 @@ static const struct model_events events = {
     .item_end = on_item_end,
     .call_begin = on_begin,
     .call_arguments = on_arguments,
+    .call_extra = on_extra,
     .call_end = on_end,
     .done = on_done,
     .failed = on_failed,

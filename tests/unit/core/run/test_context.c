@@ -380,6 +380,45 @@ static void context_an_id_that_is_used_again_has_its_own_output(void **state)
     assert_string_equal(json_get_string(json_array_get(messages, 3), "content", ""), "rain");
 }
 
+/* The call that `upstream` is told. */
+static json_t *call_told(const char *upstream)
+{
+    static const struct tool_set tools;
+    json_auto_t *config = json_object();
+    json_auto_t *request = context_request("run_2", config, &tools, items, count, 0, upstream);
+    const json_t *answer = json_array_get(json_object_get(request, "messages"), 0);
+
+    return json_incref(json_array_get(json_object_get(answer, "tool_calls"), 0));
+}
+
+static void context_what_is_attached_to_a_call_goes_to_its_upstream_only(void **state)
+{
+    static const char *const types[] = {"function_call", "mcp_call"};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(types); i++) {
+        json_auto_t *theirs = NULL;
+        json_auto_t *others = NULL;
+        json_auto_t *nobodys = NULL;
+        AUTO_FREE char *extra = NULL;
+
+        (void)clear_items(state);
+        made(add(types[i], "call_0",
+                 "{\"name\":\"f\",\"arguments\":\"{}\",\"runnel\":{\"extra_content\":"
+                 "{\"upstream\":\"google\",\"value\":{\"google\":{\"thought_signature\":\"E\"}}"
+                 "}}}"),
+             0, 0);
+        theirs = call_told("google");
+        others = call_told("other");
+        nobodys = call_told(NULL);
+        extra = json_text(json_object_get(theirs, "extra_content"));
+        assert_string_equal(extra, "{\"google\":{\"thought_signature\":\"E\"}}");
+        assert_int_equal(json_object_size(theirs), 4);
+        assert_int_equal(json_object_size(others), 3);
+        assert_true(json_equal(others, nobodys));
+    }
+}
+
 #define context_test(name) cmocka_unit_test_teardown(name, clear_items)
 
 int main(void)
@@ -393,6 +432,7 @@ int main(void)
         context_test(context_bella_B1_calls_keep_their_names),
         context_test(context_calls_go_in_the_models_order_with_text_first),
         context_test(context_what_a_final_tool_said_follows_its_call),
+        context_test(context_what_is_attached_to_a_call_goes_to_its_upstream_only),
         context_test(context_order_is_that_of_the_messages),
         context_test(context_a_call_without_output_gets_a_placeholder),
         context_test(context_what_a_crash_cut_is_not_sent),

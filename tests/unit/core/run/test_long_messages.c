@@ -76,7 +76,7 @@ static char *told(const char *config, unsigned flags, size_t n)
     const json_t *message;
 
     long_messages_mark(rows, count);
-    request = context_request("run_1", parsed, &reading_tools, items, count, flags);
+    request = context_request("run_1", parsed, &reading_tools, items, count, flags, NULL);
     message = json_array_get(json_object_get(request, "messages"), n);
     assert_non_null(message);
     return mem_strdup(json_get_string(message, "content", ""));
@@ -219,7 +219,7 @@ static void F33_each_text_of_a_message_with_pictures_is_cut_by_itself(void **sta
     say("assistant", "b");
     say("user", "c");
     long_messages_mark(rows, count);
-    request = context_request("run_1", config, &reading_tools, items, count, 0);
+    request = context_request("run_1", config, &reading_tools, items, count, 0, NULL);
     parts = json_object_get(json_array_get(json_object_get(request, "messages"), 0), "content");
     assert_int_equal(json_array_size(parts), 2);
     assert_non_null(strstr(json_get_string(json_array_get(parts, 0), "text", ""), "was cut"));
@@ -286,7 +286,7 @@ static char *sent_within(const char *config, int64_t *ret_asking)
     budget_init(&budget, parsed, NULL);
     (void)budget_fit(&budget, &context, shown, &left);
     *ret_asking = budget.asking;
-    request = context_request("now", parsed, &reading_tools, shown, left, 0);
+    request = context_request("now", parsed, &reading_tools, shown, left, 0, NULL);
     return json_text(json_object_get(request, "messages"));
 }
 

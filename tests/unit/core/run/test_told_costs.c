@@ -203,7 +203,7 @@ static void prepare(struct asking *asking, const char *config, bool compact)
 static json_t *request_of(const struct asking *asking)
 {
     return context_request(RUN, asking->config, &reading_tools, asking->items, asking->count,
-                           asking->context.compact ? CONTEXT_COMPACT : 0);
+                           asking->context.compact ? CONTEXT_COMPACT : 0, NULL);
 }
 
 /* As budget.h counts it: pictures for what they cost. */
