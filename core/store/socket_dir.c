@@ -35,7 +35,8 @@ enum err_code private_dir_make(const char *path, uid_t uid, gid_t gid, struct er
 {
     if (mkdir(path, 0700) != 0 && errno != EEXIST)
         return err_set(err, ERR_STORE, "cannot make %s: %s", path, strerror(errno));
-    if (geteuid() == 0 && chown(path, uid, gid) != 0)
+    /* What stands in /tmp may be a link by now, and where it leads is not ours to give. */
+    if (geteuid() == 0 && lchown(path, uid, gid) != 0)
         return err_set(err, ERR_STORE, "cannot give %s to user %u: %s", path, (unsigned)uid,
                        strerror(errno));
     return ERR_OK;

@@ -25,6 +25,7 @@
 #include "core/base/clock.h"
 #include "core/base/mem.h"
 #include "core/store/embedded.h"
+#include "core/store/socket_dir.h"
 #include "core/store/store.h"
 
 static char root[64];
@@ -366,6 +367,24 @@ static void a_directory_of_somebody_else_is_not_used(void **state)
     embedded_close(embedded);
     assert_int_equal(unlink(path), 0);
     come_back();
+}
+
+/* Between our look at it and our use of it. */
+static void a_link_that_somebody_puts_there_gives_nothing_away(void **state)
+{
+    AUTO_FREE char *target = mem_printf("%s/target", root);
+    AUTO_FREE char *link = mem_printf("%s/link", root);
+    struct stat info;
+
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    assert_int_equal(mkdir(target, 0700), 0);
+    assert_int_equal(symlink(target, link), 0);
+    assert_int_equal(private_dir_make(link, 65534, 65534, NULL), ERR_OK);
+    assert_int_equal(stat(target, &info), 0);
+    assert_int_equal(info.st_uid, 0);
+    assert_int_equal(info.st_gid, 0);
 }
 
 /* Its files came with those of another, which runs. */
@@ -774,6 +793,7 @@ int main(void)
         cmocka_unit_test(who_is_to_stop_does_not_wait_for_a_replay),
         cmocka_unit_test(who_is_to_stop_does_not_wait_for_a_start),
         cmocka_unit_test(who_leaves_does_not_wait_for_who_comes),
+        cmocka_unit_test(a_link_that_somebody_puts_there_gives_nothing_away),
         cmocka_unit_test(a_wait_that_was_given_up_may_be_taken_up_again),
         cmocka_unit_test(root_in_a_container_finds_what_survived),
         cmocka_unit_test(a_stale_pid_file_that_names_a_stranger_does_no_harm),
