@@ -546,11 +546,11 @@ static enum err_code start_cluster(struct embedded *embedded, const struct patie
     rc = ensure_cluster(embedded, patience->stop_fd, err);
     if (rc)
         return rc;
-    rc = postmaster_clear_remains(embedded->cluster, patience, err);
-    if (rc)
-        return rc;
     rc = socket_dir_make(embedded->data_dir, embedded->uid, embedded->gid, embedded->socket_dir,
                          err);
+    if (rc)
+        return rc;
+    rc = postmaster_clear_remains(embedded->cluster, patience, err);
     if (rc)
         return rc;
     rc = launch(embedded, err);

@@ -4,7 +4,9 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "core/base/ids.h"
@@ -124,7 +126,24 @@ static enum err_code make_short(const char *path, uid_t uid, gid_t gid, struct e
 
 /* ---- The interface ---- */
 
-/* No cluster runs, so whatever these files say is not true. PostgreSQL only asks whether there is
+/* Whoever listens is alive, though we may not see him: in another container, say. What the dead have
+ * left refuses. */
+static bool is_listened_to(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    bool listened;
+
+    if (fd < 0)
+        return false;
+    (void)snprintf(address.sun_path, sizeof(address.sun_path), "%s" SOCKET, path);
+    listened = connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0 ||
+               errno == EAGAIN; /* by a busy one */
+    close(fd);
+    return listened;
+}
+
+/* Nobody listens, so whatever these files say is not true. PostgreSQL only asks whether there is
  * a process of that number, and a dead one that nobody has waited for is still there. */
 static void clear(const char *path)
 {
@@ -154,6 +173,11 @@ enum err_code socket_dir_make(const char *data_dir, uid_t uid, gid_t gid, char p
 
     if (rc)
         return rc;
+    if (is_listened_to(path))
+        return err_set(err, ERR_STORE,
+                       "the private database in %s runs where its processes cannot be seen, in "
+                       "another container perhaps: one place at a time may use it",
+                       data_dir);
     rc = is_short(path) ? make_short(path, uid, gid, err)
                         : private_dir_make(path, uid, gid, err);
     if (!rc)

@@ -14,11 +14,12 @@
  * in data_dir/socket_dir, and written down before the directory is made: so whoever opens the
  * cluster finds the others' place, whoever of them was killed, and none is left behind.
  *
- * Called by one at a time, see embedded.c; no cluster runs.
+ * Called by one at a time, see embedded.c; no cluster runs that could be seen.
  */
 
 /* Makes the directory, for its owner alone, and removes what a cluster left in it that was killed.
- * `path` is where it was before, or "", and then says where it is. */
+ * `path` is where it was before, or "", and then says where it is. ERR_STORE, and everything is as it
+ * was, if somebody listens there all the same. */
 enum err_code socket_dir_make(const char *data_dir, uid_t uid, gid_t gid, char path[PATH_MAX],
                               struct err *err) MUST_CHECK;
 

@@ -17,8 +17,10 @@
 #include <sys/eventfd.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -595,6 +597,41 @@ static void a_stale_pid_file_that_names_a_stranger_does_no_harm(void **state)
     embedded_close(embedded);
 }
 
+static int listen_at(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+    assert_int_equal(listen(fd, 1), 0);
+    return fd;
+}
+
+/* As in another container: of its postmaster nothing is to be seen but its files. */
+static void a_cluster_that_runs_out_of_sight_is_left_alone(void **state)
+{
+    AUTO_FREE char *pid_file = mem_printf("%s/pg/postmaster.pid", data_dir);
+    AUTO_FREE char *path = mem_printf("%s/run/.s.PGSQL.5432", data_dir);
+    struct embedded *embedded;
+    struct err err;
+    int fd;
+
+    (void)state;
+    embedded_close(open_cluster());
+    close(open(pid_file, O_CREAT | O_WRONLY, 0600));
+    fd = listen_at(path);
+    assert_int_equal(embedded_open(data_dir, -1, &embedded, &err), ERR_STORE);
+    assert_non_null(strstr(err.text, "another container"));
+    assert_int_equal(access(pid_file, F_OK), 0);
+    assert_int_equal(access(path, F_OK), 0);
+
+    close(fd);
+    embedded = open_cluster();
+    assert_true(answers(embedded));
+    embedded_close(embedded);
+}
+
 static void what_a_crash_left_of_making_it_is_made_again(void **state)
 {
     char saved[sizeof(data_dir)], path[320];
@@ -797,6 +834,7 @@ int main(void)
         cmocka_unit_test(a_wait_that_was_given_up_may_be_taken_up_again),
         cmocka_unit_test(root_in_a_container_finds_what_survived),
         cmocka_unit_test(a_stale_pid_file_that_names_a_stranger_does_no_harm),
+        cmocka_unit_test(a_cluster_that_runs_out_of_sight_is_left_alone),
         cmocka_unit_test(what_a_crash_left_of_making_it_is_made_again),
         cmocka_unit_test(one_server_at_a_time),
         cmocka_unit_test(the_cluster_does_not_inherit_the_lock),
