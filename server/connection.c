@@ -154,6 +154,15 @@ static bool has_left(int fd)
     return size == 0 || (size < 0 && errno != EAGAIN);
 }
 
+/* Nobody is there any more: of a socket that its peer has reset the kernel has forgotten whose it was. */
+static bool was_reset(int fd)
+{
+    struct sockaddr_storage peer;
+    socklen_t size = sizeof(peer);
+
+    return getpeername(fd, (struct sockaddr *)&peer, &size) != 0;
+}
+
 /*
  * libmicrohttpd ends a connection without a word when it takes what came for no request at all: in
  * 0.9.75, a first line without a blank. It does not tell why it ends one, so this asks what else
@@ -163,7 +172,9 @@ static bool has_left(int fd)
  */
 static bool was_unreadable(const struct http_connection *connection)
 {
-    return connection->requests ? !has_left(connection->fd) : has_sent_anything(connection->fd);
+    if (connection->requests)
+        return !has_left(connection->fd);
+    return has_sent_anything(connection->fd) && !was_reset(connection->fd);
 }
 
 /* What is unread when a socket is closed makes the kernel reset the connection, which may cost a

@@ -285,6 +285,12 @@ static void who_sends_no_request_is_told_nothing(void **state)
     shutdown(client.fd, SHUT_WR);
     expect_end(&client);
     hang_up(&client);
+    client = dial();
+    put(&client, "GET /op");
+    assert_int_equal(setsockopt(client.fd, SOL_SOCKET, SO_LINGER,
+                                &(struct linger){.l_onoff = 1}, sizeof(struct linger)),
+                     0);
+    hang_up(&client); /* with a reset */
     for (size_t i = 0; i < 3; i++) {
         client = dial();
         put(&client, (const char *[]){"", "hello", OPEN_REQUEST}[i]);
