@@ -12,6 +12,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <math.h>
 #include <microhttpd.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -170,6 +171,13 @@ static void library_says(void *arg, const char *format, va_list arguments)
 
 /* ---- Start and end ---- */
 
+/* Seconds of silence after which the library itself hangs up: when every deadline of ours is over. */
+static intptr_t library_patience(const struct config *config)
+{
+    return 1 + (intptr_t)fmax(config->keep_alive,
+                              fmax(config->header_timeout, config->body_timeout));
+}
+
 static struct MHD_Daemon *start_daemon(struct http *http)
 {
     const struct config *config = http->options.config;
@@ -182,7 +190,7 @@ static struct MHD_Daemon *start_daemon(struct http *http)
         {MHD_OPTION_LISTEN_SOCKET, http->options.listen_fd, NULL},
         {MHD_OPTION_CONNECTION_MEMORY_LIMIT, (intptr_t)CONNECTION_MEMORY, NULL},
         {MHD_OPTION_CONNECTION_LIMIT, (intptr_t)limit, NULL},
-        {MHD_OPTION_CONNECTION_TIMEOUT, (intptr_t)(config->keep_alive + 1), NULL},
+        {MHD_OPTION_CONNECTION_TIMEOUT, library_patience(config), NULL},
         {MHD_OPTION_THREAD_STACK_SIZE, (intptr_t)STACK_SIZE, NULL},
         {MHD_OPTION_UNESCAPE_CALLBACK, (intptr_t)leave_encoded, NULL},
         {MHD_OPTION_URI_LOG_CALLBACK, (intptr_t)target_seen, http},

@@ -79,9 +79,12 @@ def test_keys_may_start_it_again_before_the_server_does(start_server, binary, sc
     pid_file = server.settings["data_dir"] / "pg" / "postmaster.pid"
     before = pid_file.read_text().splitlines()
     server.process.signal(signal.SIGSTOP)
+    os.waitid(os.P_PID, server.process.child.pid, os.WSTOPPED)  # all its threads, before they see what comes
     postmaster = os.pidfd_open(int(before[0]))
     signal.pidfd_send_signal(postmaster, signal.SIGKILL)
-    select.select([postmaster], [], [])
+    gone = select.poll()
+    gone.register(postmaster, select.POLLIN)
+    gone.poll()
     os.close(postmaster)
     keys = Process([binary, "keys", "list", "--data-dir", server.settings["data_dir"]],
                    scratch / "keys.log")
