@@ -15,8 +15,9 @@
 enum err_code listen_split(const char *listen, char *ret_host, size_t host_size, char *ret_port,
                            size_t port_size, struct err *err) MUST_CHECK;
 
-/* Opens it, for the caller to close: ERR_INVALID as above, ERR_INTERNAL when it cannot. `ret_url` is the API's base, "http://127.0.0.1:8080/v1", with the port that was taken
- * when the setting says 0, and loopback in place of an address that means all. */
+/* Opens it, for the caller to close: ERR_INVALID as above, ERR_INTERNAL when it cannot. `ret_url` is the
+ * API's base, "http://127.0.0.1:8080/v1", with the port that was taken when the setting says 0, and
+ * loopback in place of an address that means all. */
 enum err_code listen_open(const char *listen, int *ret_fd, char ret_url[LISTEN_URL_SIZE],
                           struct err *err) MUST_CHECK;
 
