@@ -22,7 +22,8 @@ struct embedded;
  * cluster is of another major version (both are named).
  *
  * Waits for what a crash left to be replayed, but not once stop_fd is readable (-1: none): then it is
- * ERR_CANCELLED, and the cluster is stopped. After 120 s it is ERR_TIMEOUT, and the replay goes on. */
+ * ERR_CANCELLED, and the cluster is stopped. After 120 s it is ERR_TIMEOUT, and the replay goes on. While
+ * another process starts or stops the cluster it waits for that one, whatever stop_fd says. */
 enum err_code embedded_open(const char *data_dir, int stop_fd, struct embedded **ret_embedded,
                             struct err *err) MUST_CHECK;
 
