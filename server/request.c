@@ -141,8 +141,9 @@ char *request_header_list(const struct request *request, const char *name)
 const char *request_authorization(struct request *request)
 {
     const char *given = request_header(request, "authorization");
-    AUTO_FREE char *upgrade = request_header_list(request, "upgrade");
-    AUTO_FREE char *protocols = request_header_list(request, "sec-websocket-protocol");
+    AUTO_FREE char *upgrade = given ? NULL : request_header_list(request, "upgrade");
+    AUTO_FREE char *protocols =
+        upgrade ? request_header_list(request, "sec-websocket-protocol") : NULL;
     const struct ws_handshake handshake = {.upgrade = upgrade, .protocols = protocols};
 
     if (given || !ws_handshake_asked(&handshake))

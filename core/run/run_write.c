@@ -164,23 +164,30 @@ static void settle(struct run *run)
 
 /* ---- Writing ---- */
 
+static bool is_input(const struct run *run, const struct item_row *row)
+{
+    return row->input && strcmp(row->run_id, run->row.id) == 0;
+}
+
 /* The input of a run that is not in the store yet is written with it. It may be long, and many
  * may wait for a slow database: its bodies are lent to the write. The run outlives it, and does
  * not change its history. */
 static void lend_input(const struct run *run, struct run_write *write)
 {
-    write->items =
-        mem_resize(write->items, write->item_count + run->history_count, sizeof(*write->items));
-    for (size_t i = 0; i < run->history_count; i++) {
-        const struct item_row *row = &run->history[i];
-        struct item_row *lent = &write->items[write->item_count];
+    struct item_row *lent;
 
-        if (!row->input || strcmp(row->run_id, run->row.id) != 0)
+    for (size_t i = 0; i < run->history_count; i++)
+        write->lent += is_input(run, &run->history[i]);
+    write->items =
+        mem_resize(write->items, write->item_count + write->lent, sizeof(*write->items));
+    lent = write->items + write->item_count;
+    write->item_count += write->lent;
+    for (size_t i = 0; i < run->history_count; i++) {
+        if (!is_input(run, &run->history[i]))
             continue;
-        *lent = *row;
-        lent->metadata = mem_strdup(row->metadata);
-        write->item_count++;
-        write->lent++;
+        *lent = run->history[i];
+        lent->metadata = mem_strdup(lent->metadata);
+        lent++;
     }
 }
 

@@ -136,7 +136,8 @@ static bool is_listened_to(const char *path)
 
     if (fd < 0)
         return false;
-    (void)snprintf(address.sun_path, sizeof(address.sun_path), "%s" SOCKET, path);
+    (void)snprintf(address.sun_path, sizeof(address.sun_path), "%.*s" SOCKET, SOCKET_DIR_LIMIT,
+                   path);
     listened = connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0 ||
                errno == EAGAIN; /* by a busy one */
     close(fd);
@@ -165,19 +166,26 @@ static enum err_code choose(const char *data_dir, uid_t uid, char path[PATH_MAX]
     return ERR_OK;
 }
 
-/* Where it was it stays: others know it. */
+/* Where it was it stays: others know it. A place of others is not said to be ours: whoever fails clears
+ * up what is his. */
 enum err_code socket_dir_make(const char *data_dir, uid_t uid, gid_t gid, char path[PATH_MAX],
                               struct err *err)
 {
-    enum err_code rc = *path ? ERR_OK : choose(data_dir, uid, path, err);
+    char place[PATH_MAX];
+    enum err_code rc = ERR_OK;
 
+    if (*path)
+        memcpy(place, path, sizeof(place));
+    else
+        rc = choose(data_dir, uid, place, err);
     if (rc)
         return rc;
-    if (is_listened_to(path))
+    if (is_listened_to(place))
         return err_set(err, ERR_STORE,
                        "the private database in %s runs where its processes cannot be seen, in "
                        "another container perhaps: one place at a time may use it",
                        data_dir);
+    memcpy(path, place, sizeof(place));
     rc = is_short(path) ? make_short(path, uid, gid, err)
                         : private_dir_make(path, uid, gid, err);
     if (!rc)

@@ -632,6 +632,38 @@ static void a_cluster_that_runs_out_of_sight_is_left_alone(void **state)
     embedded_close(embedded);
 }
 
+/* Nor is its short directory ours to clear up. */
+static void a_short_directory_out_of_sight_is_left_alone(void **state)
+{
+    AUTO_FREE char *place = mem_printf("/tmp/runnel-seen%d", (int)getpid());
+    AUTO_FREE char *path = mem_printf("%s/.s.PGSQL.5432", place);
+    AUTO_FREE char *note = NULL;
+    struct embedded *embedded;
+    FILE *file;
+    int fd;
+
+    (void)state;
+    go_far();
+    embedded_close(open_cluster());
+    note = mem_printf("%s/socket_dir", data_dir);
+    file = fopen(note, "w");
+    assert_non_null(file);
+    fprintf(file, "%s %s\n", place, data_dir);
+    fclose(file);
+    assert_int_equal(mkdir(place, 0700), 0);
+    fd = listen_at(path);
+    assert_int_equal(embedded_open(data_dir, -1, &embedded, NULL), ERR_STORE);
+    assert_int_equal(access(path, F_OK), 0);
+    assert_int_equal(access(note, F_OK), 0);
+
+    close(fd);
+    embedded = open_cluster();
+    assert_true(answers(embedded));
+    embedded_close(embedded);
+    assert_int_equal(access(place, F_OK), -1);
+    come_back();
+}
+
 static void what_a_crash_left_of_making_it_is_made_again(void **state)
 {
     char saved[sizeof(data_dir)], path[320];
@@ -835,6 +867,7 @@ int main(void)
         cmocka_unit_test(root_in_a_container_finds_what_survived),
         cmocka_unit_test(a_stale_pid_file_that_names_a_stranger_does_no_harm),
         cmocka_unit_test(a_cluster_that_runs_out_of_sight_is_left_alone),
+        cmocka_unit_test(a_short_directory_out_of_sight_is_left_alone),
         cmocka_unit_test(what_a_crash_left_of_making_it_is_made_again),
         cmocka_unit_test(one_server_at_a_time),
         cmocka_unit_test(the_cluster_does_not_inherit_the_lock),
