@@ -263,11 +263,6 @@ static void add_piece(struct reply *reply, struct buf *out, json_t *piece)
     add_delta(reply, out, piece, NULL, NULL);
 }
 
-static void add_error(struct reply *reply, struct buf *out, json_t *error)
-{
-    reply_add_event(reply, out, NULL, json_build("{so}", "error", error));
-}
-
 const struct reply_shape reply_chat = {
     .id_prefix = "chatcmpl-",
     .ends_with_done = true,
@@ -278,5 +273,5 @@ const struct reply_shape reply_chat = {
     .piece = add_piece,
     .finish = finish,
     .usage = add_usage,
-    .error = add_error,
+    .error = reply_add_error,
 };

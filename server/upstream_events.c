@@ -25,11 +25,6 @@ static void add_nothing(struct reply *reply, struct buf *out)
     (void)reply, (void)out;
 }
 
-static void add_error(struct reply *reply, struct buf *out, json_t *error)
-{
-    reply_add_event(reply, out, NULL, json_build("{so}", "error", error));
-}
-
 const struct reply_shape reply_events = {
     .id_prefix = "chatcmpl-",
     .ends_with_done = true,
@@ -38,5 +33,5 @@ const struct reply_shape reply_events = {
     .piece = add_piece,
     .finish = add_nothing,
     .usage = add_nothing,
-    .error = add_error,
+    .error = reply_add_error,
 };

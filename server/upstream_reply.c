@@ -314,6 +314,11 @@ void reply_add_event(const struct reply *reply, struct buf *out, const char *nam
     json_decref(value);
 }
 
+void reply_add_error(struct reply *reply, struct buf *out, json_t *error)
+{
+    reply_add_event(reply, out, NULL, json_build("{so}", "error", error));
+}
+
 static const char garbage[] = "\xff\xfe\0\1 what is this\n\ndata: {not JSON \xff\n\n";
 
 static bool fault_is_due(const struct reply *reply)

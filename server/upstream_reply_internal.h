@@ -91,7 +91,10 @@ extern const struct reply_shape reply_events;
 void reply_add_event(const struct reply *reply, struct buf *out, const char *name,
                      json_t *value);
 
-/* The same with data that is text. Each of its lines is a data line. */
+/* {"error": ...}, takes the error: how Chat Completions tells one within a stream. */
+void reply_add_error(struct reply *reply, struct buf *out, json_t *error);
+
+/* As reply_add_event(), with data that is text. Each of its lines is a data line. */
 void reply_add_data(const struct reply *reply, struct buf *out, const char *name,
                     const char *text);
 

@@ -8,8 +8,8 @@
 #include "core/base/json_pointer.h"
 #include "core/base/mem.h"
 
-#define SAMPLE_DEPTH \
-    8 /* from here on lists are empty, and of several schemas the last counts */
+/* From here on lists are empty, and of several schemas the last counts. */
+#define SAMPLE_DEPTH  8
 #define SAMPLE_VALUES 1000 /* beyond, null */
 #define SAMPLE_ITEMS  100
 

@@ -12,7 +12,8 @@
  * A mask is a regular expression and what stands in the place of its matches, word for word. Masks
  * are applied one after another to every text of every message, and to every text in the arguments
  * of calls. Left alone are names, ids, roles, addresses, the bytes of pictures and files, and what
- * another server has sealed or attached to a call: they are what a request is made of, and not what it says.
+ * another server has sealed or attached to a call: they are what a request is made of, and not what
+ * it says.
  *
  * A mask that costs too much fails the request: what could not be looked through is not sent.
  *

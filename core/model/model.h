@@ -148,8 +148,8 @@ struct model_events {
     /* error->code is ERR_UPSTREAM, ERR_TIMEOUT, ERR_LIMIT (429 or 402; api_code is
      * "rate_limit_exceeded" or "insufficient_quota") or ERR_INVALID (the upstream refused the
      * request with another 4xx: error->text is its message, api_code e.g.
-     * "context_length_exceeded" or "model_not_found" when it said so). 401 and 403 are ERR_UPSTREAM and quote nothing:
-     * they are about the operator's key. error->text is valid UTF-8. */
+     * "context_length_exceeded" or "model_not_found" when it said so). 401 and 403 are ERR_UPSTREAM
+     * and quote nothing: they are about the operator's key. error->text is valid UTF-8. */
     void (*failed)(void *arg, const struct err *error);
 };
 

@@ -236,7 +236,8 @@ void run_watch_expiry(struct run *run);
 void run_begin_to_end(struct run *run);
 void run_cancel(struct run *run);
 void run_expire(struct run *run);
-/* `code` is one of OpenAI's words: server_error, rate_limit_exceeded, invalid_prompt ... or RUN_NO_MODEL. */
+/* `code` is one of OpenAI's words: server_error, rate_limit_exceeded, invalid_prompt ... or
+ * RUN_NO_MODEL. */
 void run_fail(struct run *run, const char *code, const char *message);
 void run_finish(struct run *run);
 void run_truncate(struct run *run,

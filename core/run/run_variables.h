@@ -47,9 +47,8 @@ void run_collect_resolved(struct run *run);
 void run_stop_resolving(struct run *run);
 
 /* The result of a call goes to the model: it is kept in a variable, and its arguments are. `whole` is
- * what the tool gave, `text` what the model would be shown, `shown` how much that is. Returns what it is shown
- * instead, or NULL when nothing is to be added; the caller frees. The variable of a
- * result that is withheld from the model is made with its approval. */
+ * what the tool gave, `text` what the model would be shown, `shown` how much that is. Returns what it
+ * is shown instead, or NULL when nothing is to be added; the caller frees. The variable of a result that is withheld from the model is made with its approval. */
 struct cut_shown;
 char *run_keep_result(struct run *run, struct call *call, const char *whole, const char *text,
                       const struct cut_shown *shown);

@@ -28,9 +28,9 @@
 #define COVER_RUN_LIMIT      1000
 #define COVER_QUESTION_LIMIT 4000
 
-/* The grants are in the store; after the commit there is another look, of which a failure is logged only.
- * `run_id` is a run whose lease the caller has locked and which he moves
- * himself, or ""; *ret_own is how many of its questions were answered. */
+/* The grants are in the store, and stay where they are until db_end(): after the commit there is another
+ * look, of which a failure is logged only. `run_id` is a run whose lease the caller has locked and which
+ * he moves himself, or ""; *ret_own is how many of its questions were answered. */
 enum err_code approvals_cover(struct db *db, const char *project,
                               const struct approval_grants *grants, const char *run_id,
                               size_t *ret_own, struct err *err) MUST_CHECK;

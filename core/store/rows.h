@@ -167,8 +167,7 @@ struct call_row {
     char *arguments; /* as the model wrote them, JSON or not */
     char *resolved;  /* with variables in place of references, JSON; NULL: there were none */
     char *output;    /* client: text, or JSON parts; server: JSON {result|error} */
-    char
-        *extra; /* JSON: what goes back with it to its upstream, see core/run/item.h; or NULL */
+    char *extra; /* JSON: what its upstream gets back with it, see core/run/item.h; or NULL */
     int attempts;
 };
 

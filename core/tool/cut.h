@@ -32,8 +32,7 @@ struct cut_rule cut_rule(const json_t *settings, const json_t *args, size_t fall
 struct cut_shown {
     bool truncated; /* exactly when something is missing */
     size_t count;   /* characters of the text */
-    size_t
-        next; /* where one reads on: the first that is missing behind the first that is shown */
+    size_t next; /* where one reads on: the first that is missing behind what is shown first */
 };
 
 /* The caller frees. */
