@@ -10,8 +10,6 @@
 /* cmocka needs the four above. */
 #include <cmocka.h>
 
-#include <dlfcn.h>
-#include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,63 +19,7 @@
 #include "core/base/mem.h"
 #include "tests/unit/core/net/errand.h"
 #include "tests/unit/core/net/http_exchange.h"
-
-/* --- a name server of our own --- */
-
-static sem_t name_asked;
-static sem_t name_known;
-static sem_t name_told;
-
-typedef int getaddrinfo_fn(const char *, const char *, const struct addrinfo *,
-                           struct addrinfo **);
-
-static getaddrinfo_fn *real_getaddrinfo(void)
-{
-    getaddrinfo_fn *real;
-
-    *(void **)&real = dlsym(RTLD_NEXT, "getaddrinfo");
-    return real;
-}
-
-/* Names with several addresses; the test's server has the last one, and nobody the others. */
-static const struct {
-    const char *name;
-    const char *homes[4];
-} many_homes[] = {
-    {"two.test", {"127.0.0.2", "127.0.0.1"}},
-    {"three.test", {"127.0.0.3", "127.0.0.2", "127.0.0.1"}},
-    {"now.test", {"127.0.0.2", "255.255.255.255", "127.0.0.1"}}, /* the second fails at once */
-    {"six.test", {"::1", "127.0.0.1"}},
-    {"all.test", {"::1", "::2", "127.0.0.2", "127.0.0.1"}},
-};
-
-static int give_homes(const char *const homes[4], const char *service,
-                      const struct addrinfo *hints, struct addrinfo **ret_list)
-{
-    struct addrinfo **end = ret_list;
-
-    for (size_t i = 0; i < 4 && homes[i]; i++)
-        if (real_getaddrinfo()(homes[i], service, hints, end) == 0)
-            end = &(*end)->ai_next;
-    return 0;
-}
-
-/* libcurl asks this one: the name "slow.test" is known when the test says so. */
-int getaddrinfo(const char *name, const char *service, const struct addrinfo *hints,
-                struct addrinfo **ret_list)
-{
-    for (size_t i = 0; name && i < COUNT_OF(many_homes); i++)
-        if (strcmp(name, many_homes[i].name) == 0)
-            return give_homes(many_homes[i].homes, service, hints, ret_list);
-    if (!name || strcmp(name, "slow.test") != 0)
-        return real_getaddrinfo()(name, service, hints, ret_list);
-    sem_post(&name_asked);
-    wait_for(&name_known);
-    sem_post(&name_told);
-    return EAI_NONAME;
-}
-
-/* --- places --- */
+#include "tests/unit/core/net/name_server.h"
 
 static void nobody_there_is_an_error_that_names_the_place(void **state)
 {
@@ -104,12 +46,12 @@ static void every_address_of_a_name_is_tried(void **state)
 {
     struct fixture *fixture = *state;
 
-    for (size_t i = 0; i < 3 * COUNT_OF(many_homes); i++) {
+    for (size_t i = 0; i < 3 * many_homes_count; i++) {
         struct exchange exchange;
 
         exchange_init(&exchange, fixture, "/");
         (void)snprintf(exchange.url, sizeof(exchange.url), "http://%s:%d/hello-and-close",
-                       many_homes[i % COUNT_OF(many_homes)].name, fixture->server->port);
+                       many_homes[i % many_homes_count].name, fixture->server->port);
         exchange.request.timeouts.total = LONG / 20;
         run_exchange(&exchange);
         assert_string_equal(exchange.error, "");
@@ -243,9 +185,7 @@ static void a_slow_name_server_keeps_nobody_waiting(void **state)
 
 static int know_names(void **state)
 {
-    sem_init(&name_asked, 0, 0);
-    sem_init(&name_known, 0, 0);
-    sem_init(&name_told, 0, 0);
+    name_server_init();
     return start_client(state);
 }
 
