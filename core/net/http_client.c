@@ -293,9 +293,10 @@ static struct http_head read_head(const struct http_call *call)
     curl_off_t retry_after = 0;
     char *type = NULL;
 
-    curl_easy_getinfo(call->transfer.easy, CURLINFO_RESPONSE_CODE, &status);
-    curl_easy_getinfo(call->transfer.easy, CURLINFO_CONTENT_TYPE, &type);
-    curl_easy_getinfo(call->transfer.easy, CURLINFO_RETRY_AFTER, &retry_after);
+    /* What libcurl does not tell stays as it is above. */
+    (void)curl_easy_getinfo(call->transfer.easy, CURLINFO_RESPONSE_CODE, &status);
+    (void)curl_easy_getinfo(call->transfer.easy, CURLINFO_CONTENT_TYPE, &type);
+    (void)curl_easy_getinfo(call->transfer.easy, CURLINFO_RETRY_AFTER, &retry_after);
     if (retry_after > HTTP_RETRY_AFTER_LIMIT)
         retry_after = HTTP_RETRY_AFTER_LIMIT;
     return (struct http_head){
@@ -311,11 +312,12 @@ static void drop_sent_body(struct http_call *call)
 {
     curl_off_t sent = 0;
 
-    curl_easy_getinfo(call->transfer.easy, CURLINFO_SIZE_UPLOAD_T, &sent);
+    (void)curl_easy_getinfo(call->transfer.easy, CURLINFO_SIZE_UPLOAD_T, &sent);
     if (!call->request.body || sent < (curl_off_t)call->request.body->length)
         return;
-    curl_easy_setopt(call->transfer.easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)0);
-    curl_easy_setopt(call->transfer.easy, CURLOPT_POSTFIELDS, "");
+    if (curl_easy_setopt(call->transfer.easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)0) ||
+        curl_easy_setopt(call->transfer.easy, CURLOPT_POSTFIELDS, ""))
+        return; /* libcurl may still look at the bytes */
     http_body_drop(TAKE(call->request.body));
 }
 
@@ -436,8 +438,10 @@ static void settle(struct http_multi *multi)
         struct http_transfer *transfer = NULL;
         struct http_call *call;
 
-        curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&transfer);
+        if (curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&transfer))
+            continue;
         call = CONTAINER_OF(transfer, struct http_call, transfer);
+        transfer->ended_well = rc == CURLE_OK;
         if (call->state == CALL_CANCELLED)
             continue;
         /* A connection that ends within the head is no error to libcurl. */
@@ -476,21 +480,22 @@ static bool method_is(const struct http_call *call, const char *method)
 }
 
 /* A POST without a body still says that its length is zero. */
-static void set_method(struct http_call *call)
+static CURLcode set_method(struct http_call *call)
 {
     const struct http_request *request = &call->request;
+    CURL *easy = call->transfer.easy;
 
     if (request->body || method_is(call, "POST") || method_is(call, "PUT") ||
         method_is(call, "PATCH")) {
-        curl_easy_setopt(call->transfer.easy, CURLOPT_POSTFIELDSIZE_LARGE,
-                         (curl_off_t)(request->body ? request->body->length : 0));
-        curl_easy_setopt(call->transfer.easy, CURLOPT_POSTFIELDS,
-                         request->body ? request->body->bytes : "");
+        TRY_SETOPT(easy, CURLOPT_POSTFIELDSIZE_LARGE,
+                   (curl_off_t)(request->body ? request->body->length : 0));
+        TRY_SETOPT(easy, CURLOPT_POSTFIELDS, request->body ? request->body->bytes : "");
     }
     if (method_is(call, "HEAD"))
-        curl_easy_setopt(call->transfer.easy, CURLOPT_NOBODY, 1L);
+        TRY_SETOPT(easy, CURLOPT_NOBODY, 1L);
     else
-        curl_easy_setopt(call->transfer.easy, CURLOPT_CUSTOMREQUEST, call->method);
+        TRY_SETOPT(easy, CURLOPT_CUSTOMREQUEST, call->method);
+    return CURLE_OK;
 }
 
 /* Told the time it has, libcurl gives each of several addresses its share; told none, it has
@@ -502,46 +507,74 @@ static long connect_timeout_ms(const struct http_request *request)
     return wait_ms && wait_ms < INT_MAX - 1000 ? (long)wait_ms + 1000 : INT_MAX;
 }
 
-static void set_house_rules(CURL *easy)
+static CURLcode set_house_rules(CURL *easy)
 {
-    curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-    curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-    curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
-    curl_easy_setopt(easy, CURLOPT_PROXY, "");
-    curl_easy_setopt(easy, CURLOPT_USERAGENT, "runnel/" RUNNEL_VERSION);
-    curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
-    curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, RECEIVE_BUFFER);
-    curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, UPLOAD_BUFFER);
+    TRY_SETOPT(easy, CURLOPT_NOSIGNAL, 1L);
+    TRY_SETOPT(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    TRY_SETOPT(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+    TRY_SETOPT(easy, CURLOPT_FOLLOWLOCATION, 0L);
+    TRY_SETOPT(easy, CURLOPT_PROXY, "");
+    TRY_SETOPT(easy, CURLOPT_USERAGENT, "runnel/" RUNNEL_VERSION);
+    TRY_SETOPT(easy, CURLOPT_TCP_KEEPALIVE, 1L);
+    TRY_SETOPT(easy, CURLOPT_BUFFERSIZE, RECEIVE_BUFFER);
+    TRY_SETOPT(easy, CURLOPT_UPLOAD_BUFFERSIZE, UPLOAD_BUFFER);
 #if LIBCURL_VERSION_NUM >= 0x075700
     /* Without it, giving up on a slow name server waits for the thread that asks it. */
-    curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
+    TRY_SETOPT(easy, CURLOPT_QUICK_EXIT, 1L);
 #endif
+    return CURLE_OK;
 }
 
-static void set_callbacks(struct http_call *call)
+static CURLcode set_callbacks(struct http_call *call)
 {
-    curl_easy_setopt(call->transfer.easy, CURLOPT_ERRORBUFFER, call->curl_says);
-    curl_easy_setopt(call->transfer.easy, CURLOPT_PREREQFUNCTION, connected);
-    curl_easy_setopt(call->transfer.easy, CURLOPT_PREREQDATA, call);
-    curl_easy_setopt(call->transfer.easy, CURLOPT_HEADERFUNCTION, take_header);
-    curl_easy_setopt(call->transfer.easy, CURLOPT_HEADERDATA, call);
-    curl_easy_setopt(call->transfer.easy, CURLOPT_WRITEFUNCTION, take_body);
-    curl_easy_setopt(call->transfer.easy, CURLOPT_WRITEDATA, call);
+    CURL *easy = call->transfer.easy;
+
+    TRY_SETOPT(easy, CURLOPT_ERRORBUFFER, call->curl_says);
+    TRY_SETOPT(easy, CURLOPT_PREREQFUNCTION, connected);
+    TRY_SETOPT(easy, CURLOPT_PREREQDATA, call);
+    TRY_SETOPT(easy, CURLOPT_HEADERFUNCTION, take_header);
+    TRY_SETOPT(easy, CURLOPT_HEADERDATA, call);
+    TRY_SETOPT(easy, CURLOPT_WRITEFUNCTION, take_body);
+    TRY_SETOPT(easy, CURLOPT_WRITEDATA, call);
+    return CURLE_OK;
 }
 
-/* Gives the call to libcurl, outside of libcurl. */
+static CURLcode set_place(struct http_call *call)
+{
+    CURL *easy = call->transfer.easy;
+
+    TRY_SETOPT(easy, CURLOPT_URL, call->url);
+    TRY_SETOPT(easy, CURLOPT_FRESH_CONNECT, call->request.once ? 1L : 0L);
+    TRY_SETOPT(easy, CURLOPT_HTTPHEADER, call->headers);
+    TRY_SETOPT(easy, CURLOPT_CONNECTTIMEOUT_MS, connect_timeout_ms(&call->request));
+    return CURLE_OK;
+}
+
+/* The call fails when its clock fires: on_done never comes out of http_call_start(). */
+static void refuse(struct http_call *call, const char *refusal)
+{
+    call->refusal = refusal;
+    loop_timer_start(call->transfer.multis->loop, &call->timer, 0);
+}
+
+/* Gives the call to libcurl, outside of libcurl. An option that libcurl does not take ends the
+ * call: without it the transfer could go anywhere, or read more than it has room for. */
 static void begin(struct http_call *call)
 {
-    http_easy_take(&call->transfer);
-    set_house_rules(call->transfer.easy);
-    set_callbacks(call);
-    set_method(call);
-    curl_easy_setopt(call->transfer.easy, CURLOPT_URL, call->url);
-    curl_easy_setopt(call->transfer.easy, CURLOPT_FRESH_CONNECT, call->request.once ? 1L : 0L);
-    curl_easy_setopt(call->transfer.easy, CURLOPT_HTTPHEADER, call->headers);
-    curl_easy_setopt(call->transfer.easy, CURLOPT_CONNECTTIMEOUT_MS,
-                     connect_timeout_ms(&call->request));
+    CURLcode rc = http_easy_take(&call->transfer);
+
+    if (!rc)
+        rc = set_house_rules(call->transfer.easy);
+    if (!rc)
+        rc = set_callbacks(call);
+    if (!rc)
+        rc = set_method(call);
+    if (!rc)
+        rc = set_place(call);
+    if (rc) {
+        refuse(call, curl_easy_strerror(rc));
+        return;
+    }
     http_multi_add(&call->transfer);
     enter(call, CALL_CONNECTING);
 }
@@ -607,7 +640,7 @@ struct http_call *http_call_start(struct loop *loop, const struct http_request *
     if (FAULT("http.start"))
         call->refusal = "fault";
     if (call->refusal)
-        loop_timer_start(loop, &call->timer, 0);
+        refuse(call, call->refusal);
     else if (call->transfer.multis->inside)
         defer(call);
     else

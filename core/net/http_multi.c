@@ -9,6 +9,13 @@
  * It also closes a socket that is still connecting before it says that it needs it no longer.
  * What is then removed from epoll is only a number, which may be somebody else's already; that
  * does no harm, because nobody but this loop can have given it to this epoll.
+ *
+ * Another trap is the receive buffer of 7.88. It belongs to the easy handle and is made when a
+ * transfer begins. A transfer that fails before it has a connection leaves it there: its name does
+ * not resolve, or its first socket is refused. curl_easy_reset() forgets the size of that buffer
+ * but keeps the buffer, and CURLOPT_BUFFERSIZE is then refused. The next transfer would read
+ * 16 KiB into a buffer of 1 KiB. (8.14 has one buffer for each multi handle.) So an easy handle
+ * serves again only if its transfer ended well, and no refused option is ignored.
  */
 
 #include "core/net/http_multi.h"
@@ -306,7 +313,7 @@ void http_multis_free(struct http_multis *multis)
     free(multis);
 }
 
-void http_easy_take(struct http_transfer *transfer)
+CURLcode http_easy_take(struct http_transfer *transfer)
 {
     struct http_multis *multis = transfer->multis;
     CURL *easy = multis->spare_count ? multis->spare[--multis->spare_count] : curl_easy_init();
@@ -314,10 +321,11 @@ void http_easy_take(struct http_transfer *transfer)
     assert(easy);
     transfer->easy = easy;
     transfer->opened = -1;
-    curl_easy_setopt(easy, CURLOPT_PRIVATE, transfer);
-    curl_easy_setopt(easy, CURLOPT_SHARE, multis->share);
-    curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
-    curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, transfer);
+    TRY_SETOPT(easy, CURLOPT_PRIVATE, transfer);
+    TRY_SETOPT(easy, CURLOPT_SHARE, multis->share);
+    TRY_SETOPT(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+    TRY_SETOPT(easy, CURLOPT_OPENSOCKETDATA, transfer);
+    return CURLE_OK;
 }
 
 void http_easy_put(struct http_transfer *transfer)
@@ -327,7 +335,7 @@ void http_easy_put(struct http_transfer *transfer)
 
     if (!easy)
         return;
-    if (multis->spare_count == HTTP_SPARE_LIMIT) {
+    if (!transfer->ended_well || multis->spare_count == HTTP_SPARE_LIMIT) {
         curl_easy_cleanup(easy);
         return;
     }

@@ -17,6 +17,15 @@
 
 #define HTTP_SPARE_LIMIT 256 /* easy handles kept for the next transfers */
 
+/* Sets an option of an easy handle, or returns from the function with libcurl's refusal. */
+#define TRY_SETOPT(easy, option, value)                              \
+    do {                                                             \
+        CURLcode refusal_ = curl_easy_setopt(easy, option, (value)); \
+                                                                     \
+        if (refusal_)                                                \
+            return refusal_;                                         \
+    } while (0)
+
 struct http_call;
 struct http_multis;
 struct http_socket;
@@ -39,6 +48,7 @@ struct http_transfer {
     bool lost;        /* one of its own sockets was given up; http_client.c clears it */
     bool guarded;     /* only to addresses of the public internet: core/net/egress.h */
     bool refused;     /* an address was not one of those */
+    bool ended_well;  /* http_client.c says so: libcurl is done with it and saw no error */
 };
 
 struct http_multis {
@@ -64,8 +74,9 @@ struct http_multis {
 struct http_multis *http_multis_new(struct loop *loop);
 void http_multis_free(struct http_multis *multis); /* when no transfer is left */
 
-/* Gives the transfer an easy handle that has no options yet but what this half needs. */
-void http_easy_take(struct http_transfer *transfer);
+/* Gives the transfer an easy handle that has no options yet but what this half needs. What
+ * libcurl says is its answer to the first option that it refused, or CURLE_OK. */
+CURLcode http_easy_take(struct http_transfer *transfer) MUST_CHECK;
 /* To libcurl, in the first multi with room, so that idle connections are found; and back from it,
  * if it has it. Not inside libcurl. */
 void http_multi_add(struct http_transfer *transfer);
@@ -74,7 +85,8 @@ void http_multi_remove(struct http_transfer *transfer);
 /* Works all transfers once, when the present events are dealt with: see http_multi.c. */
 void http_multi_push(struct http_multi *multi);
 
-/* Takes it back, when libcurl has it no more. NULL is fine. */
+/* Takes the easy handle back when libcurl has it no more, if there is one. Only the handle of a
+ * transfer that ended well serves again: see http_multi.c. */
 void http_easy_put(struct http_transfer *transfer);
 
 #endif
