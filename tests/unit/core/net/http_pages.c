@@ -4,6 +4,8 @@
 #include <sys/socket.h>
 #include <time.h>
 
+#include "core/base/buf.h"
+
 #define CHUNKED                                              \
     "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n" \
     "Transfer-Encoding: chunked\r\n\r\n"
@@ -231,6 +233,58 @@ static bool page_flood(struct tiny_request *request)
     return false;
 }
 
+/* More than any buffer of the client has room for. */
+static bool page_big(struct tiny_request *request)
+{
+    AUTO_BUF text = {0};
+
+    buf_addf(&text, "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n", HTTP_BIG_PAGE);
+    for (size_t i = 0; i < HTTP_BIG_PAGE; i++)
+        buf_add(&text, "x", 1);
+    tiny_write(request, text.data);
+    return true;
+}
+
+static bool page_reset(struct tiny_request *request)
+{
+    const struct linger linger = {.l_onoff = 1};
+
+    tiny_write(request, CHUNKED "2\r\nab\r\n");
+    (void)setsockopt(request->fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
+    return false;
+}
+
+/* The question is a TLS greeting, and this is no answer to it. */
+static bool page_no_tls(struct tiny_request *request)
+{
+    tiny_write(request, "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
+    return false;
+}
+
+/* Closes its side after the answer, and waits until the client has closed its own. */
+static bool page_leaves(struct tiny_request *request)
+{
+    page_hello(request);
+    (void)shutdown(request->fd, SHUT_WR);
+    tiny_wait_for_leave(request);
+    return false;
+}
+
+static bool page_gate_then_leaves(struct tiny_request *request)
+{
+    tiny_wait_at_gate(request);
+    return page_leaves(request);
+}
+
+/* Stays after the answer, until the client closes the connection. */
+static bool page_stays(struct tiny_request *request)
+{
+    tiny_wait_at_gate(request);
+    page_hello(request);
+    tiny_wait_for_leave(request);
+    return false;
+}
+
 /* clang-format off */
 const struct tiny_page http_pages[] = {
     {"/hello",              page_hello},
@@ -261,6 +315,12 @@ const struct tiny_page http_pages[] = {
     {"/gate",               page_gate},
     {"/gate-silent",        page_gate_silent},
     {"/flood",              page_flood},
+    {"/big",                page_big},
+    {"/reset",              page_reset},
+    {TINY_TLS_PATH,         page_no_tls},
+    {"/leaves",             page_leaves},
+    {"/gate-then-leaves",   page_gate_then_leaves},
+    {"/stays",              page_stays},
     {NULL, NULL},
 };
 /* clang-format on */

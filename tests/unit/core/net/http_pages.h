@@ -8,6 +8,8 @@
  * in the middle, say nothing or never end. What a page does stands in http_pages.c.
  */
 
+#define HTTP_BIG_PAGE ((size_t)65536) /* bytes of the body of "/big", sent in one piece */
+
 extern const struct tiny_page http_pages[];
 
 #endif

@@ -88,6 +88,11 @@ bool tiny_read_body(struct tiny_request *request)
     return true;
 }
 
+static bool is_tls(const struct buf *bytes)
+{
+    return bytes->data[0] == 0x16;
+}
+
 /* A page below /early reads the body itself, when it likes. */
 static bool read_request(struct tiny_request *request)
 {
@@ -98,6 +103,10 @@ static bool read_request(struct tiny_request *request)
     do {
         if (!read_more(request, &request->head))
             return false;
+        if (is_tls(&request->head)) {
+            buf_reset(&request->head);
+            buf_add_text(&request->head, "GET " TINY_TLS_PATH " HTTP/1.1\r\n\r\n");
+        }
         end = strstr(request->head.data, "\r\n\r\n");
     } while (!end);
     end += 4;

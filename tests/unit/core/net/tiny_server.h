@@ -14,7 +14,10 @@
  * pages and lets that page write what it likes.
  */
 
-#define TINY_CONNECTION_LIMIT 4096
+#define TINY_CONNECTION_LIMIT 65536
+
+/* The page that answers a TLS greeting. */
+#define TINY_TLS_PATH "/tls"
 
 struct tiny_server;
 

@@ -1,0 +1,58 @@
+/*
+ * What one call leaves behind does the next one no harm: every way to end, and behind it every kind
+ * of call, with the handles and connections that libcurl keeps. A sanitizer sees what is written
+ * where it does not belong; without one, the answers must be whole and the process alive.
+ */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka needs the four above. */
+#include <cmocka.h>
+
+#include "tests/unit/core/net/http_endings.h"
+#include "tests/unit/core/net/name_server.h"
+
+static void any_call_may_follow_any_other(void **state)
+{
+    for (size_t ending = 0; ending < http_ending_count; ending++)
+        for (size_t follower = 0; follower < http_follower_count; follower++) {
+            http_end_a_call(*state, ending);
+            http_follow_with(*state, follower);
+        }
+}
+
+/* Several handles of one kind wait for their next use at once. */
+static void any_number_of_ends_may_come_together(void **state)
+{
+    for (size_t ending = 0; ending < http_ending_count; ending++) {
+        for (int i = 0; i < 3; i++)
+            http_end_a_call(*state, ending);
+        for (int i = 0; i < 3; i++)
+            http_follow_with(*state, 0);
+    }
+}
+
+static int begin(void **state)
+{
+    name_server_init();
+    http_endings_begin();
+    return start_client(state);
+}
+
+static int end(void **state)
+{
+    http_endings_end();
+    return end_client(state);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        client_test(any_call_may_follow_any_other),
+        client_test(any_number_of_ends_may_come_together),
+    };
+
+    return cmocka_run_group_tests(tests, begin, end);
+}
