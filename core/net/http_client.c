@@ -282,6 +282,7 @@ static int connected(void *arg, char *to_ip, char *from_ip, int to_port, int fro
         call->transfer.refused = true;
         return CURL_PREREQFUNC_ABORT;
     }
+    call->transfer.connected = true;
     if (call->state == CALL_CONNECTING)
         enter(call, CALL_WAITING);
     return CURL_PREREQFUNC_OK;

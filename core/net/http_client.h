@@ -15,7 +15,7 @@
  * libcurl's multi interface, driven by curl_multi_socket_action on the loop's epoll. The live
  * transfers of a loop are spread over several multi handles (at most HTTP_CALLS_PER_MULTI on
  * one), because adding a transfer scans the others of its handle. Connections are kept alive
- * and used again. HTTP/1.1, no redirects (a redirect could carry our key elsewhere), no
+ * and used again; http_multi.h says how many and for how long. HTTP/1.1, no redirects (a redirect could carry our key elsewhere), no
  * proxies from the environment, no signals. No compression (a bomb otherwise): we ask for none, and
  * an answer that is compressed all the same fails.
  *

@@ -6,9 +6,9 @@
  * and asks for that neither by a socket nor by its timer. So when a transfer has lost a socket
  * before it was connected, all those of its multi handle are given a push.
  *
- * It also closes a socket that is still connecting before it says that it needs it no longer.
- * What is then removed from epoll is only a number, which may be somebody else's already; that
- * does no harm, because nobody but this loop can have given it to this epoll.
+ * libcurl 7.88 also closes a socket that is still connecting before it gives it up, and without
+ * calling close_socket(). What is then removed from epoll is only a number, which may already be
+ * another thread's. That does no harm, because only this loop adds to this epoll.
  *
  * Another trap is the receive buffer of 7.88. It belongs to the easy handle and is made when a
  * transfer begins. A transfer that fails before it has a connection leaves it there: its name does
@@ -16,6 +16,17 @@
  * but keeps the buffer, and CURLOPT_BUFFERSIZE is then refused. The next transfer would read
  * 16 KiB into a buffer of 1 KiB. (8.14 has one buffer for each multi handle.) So an easy handle
  * serves again only if its transfer ended well, and no refused option is ignored.
+ *
+ * A connection lives through these calls:
+ *
+ *   open_socket()     a transfer connects
+ *   want_socket()     libcurl waits for it, or no longer does
+ *   go_idle()         its transfer has ended, and libcurl keeps the connection
+ *   close_socket()    libcurl closes it
+ *
+ * libcurl looks for idle connections to close only when a transfer begins. So a sweep is a transfer
+ * that begins and is then refused a socket. The loop cannot close them itself, because libcurl would
+ * go on using the number. Nor does it sweep every second: an idle server sleeps.
  */
 
 #include "core/net/http_multi.h"
@@ -24,19 +35,29 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "core/base/clock.h"
+#include "core/base/compiler.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
 #include "core/net/egress.h"
 #include "core/net/http_client.h"
 
-/* One socket that libcurl wants to be told of; lives from its first interest to "remove". */
+/* One socket. Of a connection it lives from open_socket() to close_socket(); of libcurl's own (a
+ * resolver's), from its first interest to "remove". */
 struct http_socket {
     struct loop_watch watch;
     struct http_multi *multi;
-    struct http_transfer *transfer;
-    bool is_own; /* opened for this transfer: not that of a resolver, nor one used again */
+    struct http_transfer *transfer; /* that it worked for last; alive while is_counted */
+    uint32_t events;                /* that libcurl waits for; 0: none */
+    bool is_counted;                /* among the sockets of its transfer */
+    bool is_connection;
+    bool is_fresh; /* opened for its transfer, not used again */
+    bool is_idle;  /* in the list of its multi */
+    uint64_t idle_since_ns;
+    struct http_socket *prev_idle;
+    struct http_socket *next_idle;
 };
 
 /* Works all transfers, not only those that something has happened to. libcurl would have us do
@@ -87,21 +108,6 @@ void http_multi_push(struct http_multi *multi)
     loop_timer_start(multi->owner->loop, &multi->push, 0);
 }
 
-static void socket_ready(struct loop_watch *watch, uint32_t events)
-{
-    struct http_multi *multi = CONTAINER_OF(watch, struct http_socket, watch)->multi;
-    int what = 0;
-
-    /* A hang-up is read like data: what came before it is still there. */
-    if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
-        what |= CURL_CSELECT_IN;
-    if (events & EPOLLOUT)
-        what |= CURL_CSELECT_OUT;
-    if (events & EPOLLERR)
-        what |= CURL_CSELECT_ERR;
-    act(multi, watch->fd, what);
-}
-
 static void timer_due(struct loop_timer *timer)
 {
     act(CONTAINER_OF(timer, struct http_multi, timer), CURL_SOCKET_TIMEOUT, 0);
@@ -136,40 +142,145 @@ static struct http_socket **socket_slot(struct http_multis *multis, curl_socket_
     return &multis->sockets[fd];
 }
 
+static struct http_transfer *transfer_of(CURL *easy)
+{
+    struct http_transfer *transfer = NULL;
+
+    if (curl_easy_getinfo(easy, CURLINFO_PRIVATE, (char **)&transfer))
+        return NULL;
+    return transfer;
+}
+
+/* --- idle connections --- */
+
+static void sweep_within(struct http_multi *multi, uint64_t wait_ns)
+{
+    uint64_t due = clock_mono_ns() + wait_ns;
+
+    if (!multi->sweep.slot || due < multi->sweep.due_ns)
+        loop_timer_start(multi->owner->loop, &multi->sweep, due);
+}
+
+static bool is_crowded(const struct http_multis *multis)
+{
+    return multis->idle_count > multis->idle_limit;
+}
+
+/* Seconds count whole with libcurl: one more makes it old. */
+static uint64_t age_ns(const struct http_multis *multis)
+{
+    return (uint64_t)(multis->idle_age + 1) * NS_PER_SECOND;
+}
+
+static void plan_sweep(struct http_multi *multi)
+{
+    if (is_crowded(multi->owner))
+        sweep_within(multi, HTTP_SWEEP_DELAY_MS * NS_PER_MS);
+    else
+        sweep_within(multi, age_ns(multi->owner));
+}
+
+static void leave_idle(struct http_socket *sock)
+{
+    struct http_multi *multi = sock->multi;
+
+    if (!sock->is_idle)
+        return;
+    *(sock->prev_idle ? &sock->prev_idle->next_idle : &multi->idle_first) = sock->next_idle;
+    *(sock->next_idle ? &sock->next_idle->prev_idle : &multi->idle_last) = sock->prev_idle;
+    sock->prev_idle = sock->next_idle = NULL;
+    sock->is_idle = false;
+    multi->owner->idle_count--;
+}
+
+/* Edge-triggered, because what wakes it is perhaps no reason for libcurl to close the connection:
+ * a TLS session ticket, for one. */
+static void go_idle(struct http_socket *sock)
+{
+    struct http_multi *multi = sock->multi;
+    struct err err;
+
+    sock->is_fresh = false;
+    sock->is_idle = true;
+    sock->idle_since_ns = clock_mono_ns();
+    sock->prev_idle = multi->idle_last;
+    *(sock->prev_idle ? &sock->prev_idle->next_idle : &multi->idle_first) = sock;
+    multi->idle_last = sock;
+    multi->owner->idle_count++;
+    if (loop_watch_add(multi->owner->loop, &sock->watch, EPOLLIN | EPOLLRDHUP | EPOLLET, &err))
+        log_error("%s", err.text);
+    plan_sweep(multi);
+}
+
+/* --- what libcurl tells us of its sockets --- */
+
+static void socket_ready(struct loop_watch *watch, uint32_t events)
+{
+    struct http_socket *sock = CONTAINER_OF(watch, struct http_socket, watch);
+    int what = 0;
+
+    if (sock->is_idle) {
+        sweep_within(sock->multi, HTTP_SWEEP_DELAY_MS * NS_PER_MS);
+        return;
+    }
+    /* A hang-up is read like data: what came before it is still there. */
+    if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
+        what |= CURL_CSELECT_IN;
+    if (events & EPOLLOUT)
+        what |= CURL_CSELECT_OUT;
+    if (events & EPOLLERR)
+        what |= CURL_CSELECT_ERR;
+    act(sock->multi, watch->fd, what);
+}
+
+static struct http_socket *new_socket(struct http_multi *multi, curl_socket_t fd)
+{
+    struct http_socket *sock = mem_new(struct http_socket);
+
+    *sock = (struct http_socket){
+        .watch = {.fd = fd, .ready = socket_ready},
+        .multi = multi,
+    };
+    return sock;
+}
+
 /* Whatever epoll knew of the number before is forgotten first. When it will not have the socket,
  * the transfer runs into its deadline: an error returned to libcurl would end the multi handle
- * with all its transfers, for good. */
-static void watch_socket(struct http_socket *sock, uint32_t events)
+ * with all its transfers, for good. `transfer` is NULL when libcurl works on its own account: 8.14
+ * shuts TLS down that way. */
+static void watch_socket(struct http_socket *sock, struct http_transfer *transfer,
+                         uint32_t events)
 {
     struct loop *loop = sock->multi->owner->loop;
     struct err err;
 
+    leave_idle(sock);
+    if (transfer && !sock->is_counted) {
+        sock->is_counted = true;
+        sock->transfer = transfer;
+        transfer->sockets++;
+    }
+    if (transfer && sock->is_connection)
+        transfer->latest = sock->watch.fd;
+    sock->events = events;
     loop_watch_remove(loop, &sock->watch);
     if (loop_watch_add(loop, &sock->watch, events, &err))
         log_error("%s", err.text);
 }
 
-static struct http_transfer *transfer_of(CURL *easy)
+static void unwatch_socket(struct http_socket *sock)
 {
-    struct http_transfer *transfer = NULL;
+    struct http_multis *multis = sock->multi->owner;
 
-    curl_easy_getinfo(easy, CURLINFO_PRIVATE, (char **)&transfer);
-    return transfer;
-}
-
-static struct http_socket *new_socket(struct http_multi *multi, curl_socket_t fd, CURL *easy)
-{
-    struct http_socket *sock = mem_new(struct http_socket);
-    struct http_transfer *transfer = transfer_of(easy);
-
-    *sock = (struct http_socket){
-        .watch = {.fd = fd, .ready = socket_ready},
-        .multi = multi,
-        .transfer = transfer,
-        .is_own = fd == transfer->opened,
-    };
-    transfer->sockets++;
-    return sock;
+    sock->events = 0;
+    loop_watch_remove(multis->loop, &sock->watch);
+    if (!sock->is_counted)
+        return;
+    sock->is_counted = false;
+    sock->transfer->sockets--;
+    sock->transfer->lost |= sock->is_fresh;
+    if (multis->inside)
+        multis->socket_lost(sock->transfer);
 }
 
 static void forget_socket(struct http_socket **slot)
@@ -178,11 +289,8 @@ static void forget_socket(struct http_socket **slot)
 
     if (!sock)
         return;
-    loop_watch_remove(sock->multi->owner->loop, &sock->watch);
-    sock->transfer->sockets--;
-    sock->transfer->lost |= sock->is_own;
-    if (sock->multi->owner->inside)
-        sock->multi->owner->socket_lost(sock->transfer);
+    leave_idle(sock);
+    unwatch_socket(sock);
     free(sock);
 }
 
@@ -192,15 +300,33 @@ static int want_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *
     struct http_socket **slot = socket_slot(multi->owner, fd);
 
     (void)unused;
-    if (what == CURL_POLL_REMOVE) {
+    if (what == CURL_POLL_REMOVE && *slot && (*slot)->is_connection)
+        unwatch_socket(*slot);
+    else if (what == CURL_POLL_REMOVE)
         forget_socket(slot);
+    if (what == CURL_POLL_REMOVE)
         return 0;
-    }
     if (!*slot)
-        *slot = new_socket(multi, fd, easy);
-    watch_socket(*slot, (what & CURL_POLL_IN ? (uint32_t)EPOLLIN : 0) |
-                            (what & CURL_POLL_OUT ? (uint32_t)EPOLLOUT : 0));
+        *slot = new_socket(multi, fd);
+    watch_socket(*slot, transfer_of(easy),
+                 (what & CURL_POLL_IN ? (uint32_t)EPOLLIN : 0) |
+                     (what & CURL_POLL_OUT ? (uint32_t)EPOLLOUT : 0));
     return 0;
+}
+
+/* The number is perhaps that of a socket that libcurl has closed without a word. If it waited for
+ * that one it takes this one for the same, and will not ask for it to be watched. */
+static void add_connection(struct http_transfer *transfer, int fd)
+{
+    struct http_socket **slot = socket_slot(transfer->multis, fd);
+    uint32_t events =
+        *slot && (*slot)->is_counted && (*slot)->transfer == transfer ? (*slot)->events : 0;
+
+    forget_socket(slot);
+    *slot = new_socket(transfer->multi, fd);
+    (*slot)->is_connection = (*slot)->is_fresh = true;
+    if (events)
+        watch_socket(*slot, transfer, events);
 }
 
 static curl_socket_t open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
@@ -214,26 +340,121 @@ static curl_socket_t open_socket(void *arg, curlsocktype purpose, struct curl_so
         return CURL_SOCKET_BAD;
     }
     fd = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
-    transfer->opened = fd;
-    return fd < 0 ? CURL_SOCKET_BAD : fd;
+    if (fd < 0)
+        return CURL_SOCKET_BAD;
+    add_connection(transfer, fd);
+    return fd;
+}
+
+static int close_socket(void *arg, curl_socket_t fd)
+{
+    forget_socket(socket_slot(arg, fd));
+    return close(fd);
+}
+
+/* --- sweeping --- */
+
+static curl_socket_t open_no_socket(void *arg, curlsocktype purpose,
+                                    struct curl_sockaddr *address)
+{
+    (void)arg, (void)purpose, (void)address;
+    return CURL_SOCKET_BAD;
+}
+
+/* The address is a number, so that no thread is started to look it up. */
+static CURLcode set_up_sweeper(CURL *easy, long age)
+{
+    TRY_SETOPT(easy, CURLOPT_NOSIGNAL, 1L);
+    TRY_SETOPT(easy, CURLOPT_PROXY, "");
+    TRY_SETOPT(easy, CURLOPT_URL, "http://127.0.0.1/");
+    TRY_SETOPT(easy, CURLOPT_FRESH_CONNECT, 1L);
+    TRY_SETOPT(easy, CURLOPT_OPENSOCKETFUNCTION, open_no_socket);
+    TRY_SETOPT(easy, CURLOPT_MAXAGE_CONN, age);
+    return CURLE_OK;
+}
+
+static CURLMcode sweep_with(struct http_multi *multi, CURL *easy)
+{
+    CURLMcode rc = curl_multi_add_handle(multi->curl, easy);
+    int running;
+
+    if (rc)
+        return rc;
+    begin_work(multi);
+    rc = curl_multi_socket_action(multi->curl, CURL_SOCKET_TIMEOUT, 0, &running);
+    multi->owner->inside = false;
+    curl_multi_remove_handle(multi->curl, easy);
+    return rc;
+}
+
+static void plan_next_sweep(struct http_multi *multi)
+{
+    const struct http_multis *multis = multi->owner;
+    uint64_t wait = HTTP_SWEEP_DELAY_MS * NS_PER_MS;
+    uint64_t due;
+
+    if (!multi->idle_first)
+        return;
+    due = multi->idle_first->idle_since_ns + age_ns(multis);
+    if (!is_crowded(multis) && due > clock_mono_ns() + wait)
+        wait = due - clock_mono_ns();
+    sweep_within(multi, wait);
+}
+
+static void sweep_due(struct loop_timer *timer)
+{
+    struct http_multi *multi = CONTAINER_OF(timer, struct http_multi, sweep);
+    struct http_multis *multis = multi->owner;
+    CURL *easy;
+    CURLMcode rc;
+
+    if (!multi->idle_first)
+        return;
+    easy = curl_easy_init();
+    assert(easy);
+    if (set_up_sweeper(easy, is_crowded(multis) ? HTTP_CROWDED_AGE : multis->idle_age))
+        log_error("libcurl refuses an option for looking after idle connections");
+    else if ((rc = sweep_with(multi, easy)))
+        log_error("libcurl: %s", curl_multi_strerror(rc));
+    curl_easy_cleanup(easy);
+    multis->settle(multi);
+    plan_next_sweep(multi);
+}
+
+/* --- transfers --- */
+
+static CURLMcode set_up_multi(struct http_multi *multi)
+{
+    CURLMcode refused[] = {
+        curl_multi_setopt(multi->curl, CURLMOPT_SOCKETFUNCTION, want_socket),
+        curl_multi_setopt(multi->curl, CURLMOPT_SOCKETDATA, multi),
+        curl_multi_setopt(multi->curl, CURLMOPT_TIMERFUNCTION, want_timer),
+        curl_multi_setopt(multi->curl, CURLMOPT_TIMERDATA, multi),
+        /* Else libcurl closes idle connections beyond four times the present transfers. */
+        curl_multi_setopt(multi->curl, CURLMOPT_MAXCONNECTS, (long)HTTP_CALLS_PER_MULTI),
+        curl_multi_setopt(multi->curl, CURLMOPT_PIPELINING, (long)CURLPIPE_NOTHING),
+    };
+
+    for (size_t i = 0; i < COUNT_OF(refused); i++)
+        if (refused[i])
+            return refused[i];
+    return CURLM_OK;
 }
 
 static struct http_multi *add_multi(struct http_multis *multis)
 {
     struct http_multi *multi = mem_new(struct http_multi);
+    CURLMcode rc;
 
     multi->curl = curl_multi_init();
     assert(multi->curl);
     multi->owner = multis;
     multi->timer.fire = timer_due;
     multi->push.fire = push_due;
-    curl_multi_setopt(multi->curl, CURLMOPT_SOCKETFUNCTION, want_socket);
-    curl_multi_setopt(multi->curl, CURLMOPT_SOCKETDATA, multi);
-    curl_multi_setopt(multi->curl, CURLMOPT_TIMERFUNCTION, want_timer);
-    curl_multi_setopt(multi->curl, CURLMOPT_TIMERDATA, multi);
-    /* Else libcurl closes idle connections beyond four times the present transfers. */
-    curl_multi_setopt(multi->curl, CURLMOPT_MAXCONNECTS, (long)HTTP_CALLS_PER_MULTI);
-    curl_multi_setopt(multi->curl, CURLMOPT_PIPELINING, (long)CURLPIPE_NOTHING);
+    multi->sweep.fire = sweep_due;
+    rc = set_up_multi(multi);
+    assert(rc == CURLM_OK);
+    (void)rc;
 
     multis->all = mem_resize(multis->all, multis->count + 1, sizeof(struct http_multi *));
     multis->all[multis->count++] = multi;
@@ -265,30 +486,54 @@ static void forget_sockets_of(const struct http_transfer *transfer)
     struct http_multis *multis = transfer->multis;
 
     for (size_t i = 0; transfer->sockets && i < multis->socket_capacity; i++)
-        if (multis->sockets[i] && multis->sockets[i]->transfer == transfer)
+        if (multis->sockets[i] && multis->sockets[i]->is_counted &&
+            multis->sockets[i]->transfer == transfer)
             forget_socket(&multis->sockets[i]);
+}
+
+/* Only of what was connected can we know that it is still open: its end is told. */
+static void keep_connection(const struct http_transfer *transfer)
+{
+    struct http_socket *sock;
+
+    if (!transfer->connected || transfer->latest < 0)
+        return;
+    sock = *socket_slot(transfer->multis, transfer->latest);
+    if (sock && sock->transfer == transfer && !sock->is_idle)
+        go_idle(sock);
 }
 
 void http_multi_remove(struct http_transfer *transfer)
 {
+    CURLMcode rc;
+
     if (!transfer->multi)
         return;
-    curl_multi_remove_handle(transfer->multi->curl, transfer->easy);
+    rc = curl_multi_remove_handle(transfer->multi->curl, transfer->easy);
+    assert(rc == CURLM_OK);
+    (void)rc;
     transfer->multi->live--;
     transfer->multi = NULL;
     forget_sockets_of(transfer);
+    keep_connection(transfer);
 }
 
 struct http_multis *http_multis_new(struct loop *loop)
 {
     struct http_multis *multis = mem_new(struct http_multis);
+    CURLSHcode rc;
 
     multis->loop = loop;
+    multis->idle_limit = HTTP_IDLE_LIMIT;
+    multis->idle_age = HTTP_IDLE_AGE;
     /* All of it is used on one thread, so it needs no locks. */
     multis->share = curl_share_init();
     assert(multis->share);
-    curl_share_setopt(multis->share, CURLSHOPT_SHARE, CURL_LOCK_DATA_DNS);
-    curl_share_setopt(multis->share, CURLSHOPT_SHARE, CURL_LOCK_DATA_SSL_SESSION);
+    rc = curl_share_setopt(multis->share, CURLSHOPT_SHARE, CURL_LOCK_DATA_DNS);
+    assert(rc == CURLSHE_OK);
+    rc = curl_share_setopt(multis->share, CURLSHOPT_SHARE, CURL_LOCK_DATA_SSL_SESSION);
+    assert(rc == CURLSHE_OK);
+    (void)rc;
     return multis;
 }
 
@@ -303,8 +548,12 @@ void http_multis_free(struct http_multis *multis)
         curl_multi_cleanup(multi->curl);
         loop_timer_stop(multis->loop, &multi->timer);
         loop_timer_stop(multis->loop, &multi->push);
+        loop_timer_stop(multis->loop, &multi->sweep);
+        assert(!multi->idle_first);
         free(multi);
     }
+    for (size_t i = 0; i < multis->socket_capacity; i++)
+        free(multis->sockets[i]);
     while (multis->spare_count)
         curl_easy_cleanup(multis->spare[--multis->spare_count]);
     curl_share_cleanup(multis->share);
@@ -320,11 +569,14 @@ CURLcode http_easy_take(struct http_transfer *transfer)
 
     assert(easy);
     transfer->easy = easy;
-    transfer->opened = -1;
+    transfer->latest = -1;
     TRY_SETOPT(easy, CURLOPT_PRIVATE, transfer);
     TRY_SETOPT(easy, CURLOPT_SHARE, multis->share);
+    TRY_SETOPT(easy, CURLOPT_MAXAGE_CONN, multis->idle_age);
     TRY_SETOPT(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
     TRY_SETOPT(easy, CURLOPT_OPENSOCKETDATA, transfer);
+    TRY_SETOPT(easy, CURLOPT_CLOSESOCKETFUNCTION, close_socket);
+    TRY_SETOPT(easy, CURLOPT_CLOSESOCKETDATA, multis);
     return CURLE_OK;
 }
 

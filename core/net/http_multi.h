@@ -13,9 +13,24 @@
  * A multi handle does the work of its transfers when one of its sockets is ready or its timer
  * is due. Both are the loop's. After libcurl has worked, `settle` is called, outside of libcurl:
  * what may not be done within its callbacks (adding and removing transfers) is done there.
+ *
+ * A connection whose transfer has ended well stays open for the next one: it is idle. libcurl
+ * looks at idle connections only when a transfer begins, so the loop watches them. A sweep closes
+ * those that the server has closed, within HTTP_SWEEP_DELAY_MS of the first one, and those that
+ * have been idle for longer than HTTP_IDLE_AGE.
  */
 
 #define HTTP_SPARE_LIMIT 256 /* easy handles kept for the next transfers */
+
+/* Seconds for which a connection may be idle. Common servers and load balancers give up after 60
+ * or more; HTTP_IDLE_AGE is below that, so that it is seldom they who close. */
+#define HTTP_IDLE_AGE 50
+/* Idle connections of a loop. Beyond that many, those idle for HTTP_CROWDED_AGE seconds go. */
+#define HTTP_IDLE_LIMIT  1000
+#define HTTP_CROWDED_AGE 1
+/* Milliseconds from the first reason for a sweep to the sweep. libcurl takes no second look at
+ * its idle connections within one second. */
+#define HTTP_SWEEP_DELAY_MS 1100
 
 /* Sets an option of an easy handle, or returns from the function with libcurl's refusal. */
 #define TRY_SETOPT(easy, option, value)                              \
@@ -35,6 +50,9 @@ struct http_multi {
     struct http_multis *owner;
     struct loop_timer timer;
     struct loop_timer push;
+    struct loop_timer sweep;        /* runs while connections are idle */
+    struct http_socket *idle_first; /* idle for the longest time */
+    struct http_socket *idle_last;
     size_t live; /* transfers */
 };
 
@@ -44,10 +62,11 @@ struct http_transfer {
     struct http_multi *multi; /* NULL while libcurl does not have it */
     CURL *easy;
     unsigned sockets; /* that are watched for it */
-    int opened;       /* its newest socket */
-    bool lost;        /* one of its own sockets was given up; http_client.c clears it */
+    int latest;       /* its connection that was watched last; -1 for none */
+    bool lost;        /* a socket opened for it was given up; http_client.c clears it */
     bool guarded;     /* only to addresses of the public internet: core/net/egress.h */
     bool refused;     /* an address was not one of those */
+    bool connected;   /* http_client.c says so: a request was about to be sent, or was */
     bool ended_well;  /* http_client.c says so: libcurl is done with it and saw no error */
 };
 
@@ -58,8 +77,11 @@ struct http_multis {
     CURLSH *share; /* names and TLS sessions; the connections stay with their multi */
     CURL *spare[HTTP_SPARE_LIMIT];
     size_t spare_count;
-    struct http_socket **sockets; /* those that libcurl has us watch, by descriptor */
+    struct http_socket **sockets; /* those that libcurl has, by descriptor */
     size_t socket_capacity;
+    size_t idle_count;
+    size_t idle_limit; /* HTTP_IDLE_LIMIT, and seconds: HTTP_IDLE_AGE; tests set others */
+    long idle_age;
     bool inside; /* libcurl is working and may call back */
 
     void (*settle)(struct http_multi *multi);
