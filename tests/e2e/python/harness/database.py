@@ -88,6 +88,14 @@ class Database:
         for pid in self.processes():
             os.kill(pid, signal.SIGCONT)
 
+    @contextlib.contextmanager
+    def frozen(self):
+        self.freeze()
+        try:
+            yield
+        finally:
+            self.thaw()
+
     def crash(self):
         """As a power failure: no time for last words."""
         for pid in self.processes():
@@ -110,13 +118,25 @@ class Database:
         self.ask(f"CREATE DATABASE {name}", "postgres")
         return f"host={self.directory} dbname={name} user=runnel"
 
-    @contextlib.contextmanager
     def holding(self, lock, url):
         """A session that has the advisory lock of this number."""
+        return self.session(f"SELECT pg_advisory_lock({lock})", url)
+
+    def without_writes(self, tables, url):
+        """A session that wants to write to these tables waits as long as this lasts; readers do not."""
+        return self.session(f"BEGIN; LOCK TABLE {tables} IN SHARE MODE", url)
+
+    def awaits_lock(self, url):
+        """A session waits for such a lock."""
+        return self.ask("SELECT 1 FROM pg_locks WHERE NOT granted LIMIT 1", url=url) != []
+
+    @contextlib.contextmanager
+    def session(self, statements, url):
+        """One that has said this, for as long as it lasts."""
         session = subprocess.Popen([self.bin / "psql", "-XAtq", "-d", url], stdin=subprocess.PIPE,
                                    stdout=subprocess.PIPE, env=clean_environment())
         try:
-            session.stdin.write(f"SELECT pg_advisory_lock({lock});\n\\echo held\n".encode())
+            session.stdin.write(f"{statements};\n\\echo held\n".encode())
             session.stdin.flush()
             while session.stdout.readline().strip() != b"held":
                 assert session.poll() is None
