@@ -83,7 +83,6 @@ static void announce_new(struct run *run)
     if (!run->exists && is_told(run) && run->row.flags & RUN_STORED) {
         run_raise_barrier(run);
         run->unwritten.row = true;
-        run->urgent = true;
     }
     if (run->row.status == RUN_QUEUED)
         tell_status(run);
@@ -251,7 +250,6 @@ static void end(struct run *run, enum run_status_event event)
     tell_status(run);
     run->life = RUN_ENDED;
     run->release = true;
-    run->urgent = true;
 }
 
 void run_finish(struct run *run)
@@ -357,7 +355,6 @@ void run_require_action(struct run *run)
     run->pause_length = run->frames.bytes.length - run->frames.frame_start;
     run->life = RUN_ENDED; /* for this stay: nothing waits in memory */
     run->release = true;
-    run->urgent = true;
 }
 
 void run_release(struct run *run)

@@ -39,13 +39,7 @@
  * that is model, instructions, tools, tool_choice ... of the run; of a response, the create
  * request with its defaults filled in. Extension: config.runnel.
  *
- * When what happened is told (architecture: persist before publish):
- *
- *   resumable (Assistants runs, background)  every frame goes into the log, and out once its
- *                                            write has been committed
- *   foreground, stored                       frames go out at once, but for those that follow a
- *                                            barrier: the creation, and the end
- *   store:false                              frames go out at once, nothing is written
+ * When what happened is told (persist before publish): the rule is at the head of run_write.c.
  */
 
 struct engine_loop;
@@ -192,10 +186,13 @@ struct run {
     /* Questions for the webhook, which is told when the next write, or the one in flight, is
      * committed. NULL: there are none. */
     json_t *posts, *posts_written;
-    bool urgent;                   /* do not wait for the flush timer */
-    bool barrier;                  /* frames from here on wait for the next write */
+    uint64_t writes_begun;         /* so many: the number of the last one */
+    uint64_t writes_committed;     /* the number of the last one that was */
+    bool urgent;                   /* a write is asked for: do not wait for the flush timer */
+    uint64_t barrier;              /* frames wait until the write of this number is committed */
     bool release, ready;           /* give up the lease with the next write */
-    void (*then)(struct run *run); /* what to do once everything so far is committed */
+    void (*then)(struct run *run); /* what to do once everything so far is committed, */
+    uint64_t then_after;           /* with the write of this number */
     int64_t log_next;              /* number of the first frame not handed to the log yet */
     size_t
         pause_length;  /* of the last frame, which says that the run waits; 0: there is none */
@@ -356,7 +353,8 @@ void run_put_call(struct run *run, const struct call_row *row);
 /* Takes what it owns. Of a run that is not stored it is in its memory at once; false: there was no room. */
 bool run_put_variable(struct run *run, struct variable *variable);
 void run_put_approval(struct run *run, const struct approval_row *row);
-/* What is told from here on waits for the next write. */
+/* What is told from here on waits for the next write, which begins as soon as it can. What must be in it
+ * is to be put before run_pump(). */
 void run_raise_barrier(struct run *run);
 /* Once everything so far is committed: `then`. At once for runs that are not stored. */
 void run_after_commit(struct run *run, void (*then)(struct run *run));

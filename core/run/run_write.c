@@ -1,9 +1,32 @@
 /*
- * Writing and publishing: what has happened to a run goes into the store and out to whoever
- * listens, in that order where the order matters (see run.h).
+ * Writing and publishing: what has happened to a run goes into the store and out to its listeners, in
+ * that order where the order matters. This is the rule: what may hold back which bytes, and until when.
  *
- * At most one write of a run is on its way. What happens meanwhile gathers, and goes with the
- * next one; so a busy database makes larger writes, not longer queues.
+ * At most one write of a run is under way. What happens meanwhile gathers, and goes with the next one; so
+ * a busy database makes larger writes, not longer queues. Writes are numbered as they begin.
+ *
+ *   resumable (Assistants runs, background)  A frame waits until the write that has it in its log is
+ *                                            committed.
+ *   foreground, stored                       A frame waits while a barrier stands: until the one write
+ *                                            whose number the barrier has is committed. Without a barrier
+ *                                            it leaves at once, whatever else is unwritten.
+ *   store:false                              Every frame leaves at once. Nothing is written.
+ *
+ * The run raises a barrier before it tells its client what a client can act on: that the response is
+ * there, and that it has ended. Text, calls and results in between commit the server to nothing: the
+ * response has none of them before its end.
+ *
+ * Why it is safe. A barrier has the number of the next write to begin, never that of the write under way:
+ * that one was filled before, and cannot carry what is told now. A write begins in run_pump() only, so
+ * whatever the run puts until then is in it.
+ *
+ * Why no byte waits for ever. A barrier asks for its write, which run_pump() begins: at once, or when the
+ * write under way is back. Once it is committed the barrier is gone. What became unwritten meanwhile does
+ * not keep it: no frame has promised that, and its own write may be due at the end only. A second barrier
+ * takes the place of the first, and has the next write again. A log is flushed by the timer at the latest.
+ * A write comes back as soon as the database answers. One that is refused fails the run, whose end is a
+ * barrier of its own; one that is lost ends the stay, which closes its listeners. run_pump() asserts that
+ * nothing waits for a write that was not asked for.
  */
 
 #include "core/run/run_variables.h"
@@ -101,21 +124,34 @@ static void publish(struct run *run, const char *bytes, size_t length, int64_t f
     run->published = last + 1;
 }
 
+/* A barrier stands: the write that it waits for is not committed yet. */
+static bool is_held_back(const struct run *run)
+{
+    return run->barrier > run->writes_committed;
+}
+
 /* Frames that wait for nothing. */
 static void publish_free_frames(struct run *run)
 {
-    if (run_is_resumable(run) || run->barrier || !run->frames.count)
+    if (run_is_resumable(run) || is_held_back(run) || !run->frames.count)
         return;
     publish(run, run->frames.bytes.data, run->frames.bytes.length,
             run->frames.next - (int64_t)run->frames.count, run->frames.next - 1);
     frames_clear(&run->frames);
 }
 
+/* The number of the next write, which need not wait for the flush timer. */
+static uint64_t ask_for_write(struct run *run)
+{
+    run->urgent = true;
+    return run->writes_begun + 1;
+}
+
 void run_raise_barrier(struct run *run)
 {
     publish_free_frames(run);
     if (is_stored(run))
-        run->barrier = true;
+        run->barrier = ask_for_write(run);
 }
 
 /* ---- The end of a stay ---- */
@@ -238,6 +274,7 @@ static void start_write(struct run *run)
     run->posts_written = TAKE(run->posts);
     run->urgent = false;
     run->write = write;
+    run->writes_begun++;
     loop_timer_stop(run->loop, &run->flush);
     store_write(engine_options(run->engine)->store, write);
 }
@@ -271,6 +308,14 @@ static bool never_mind(const struct run *run)
     return !run->exists && !run->sinks && run->row.status == RUN_CANCELLED && !run->write;
 }
 
+/* The number of the write with which everything so far is committed. */
+static uint64_t write_of_all(struct run *run)
+{
+    bool is_under_way = run->write && !has_unwritten(run);
+
+    return is_under_way ? run->writes_begun : ask_for_write(run);
+}
+
 void run_after_commit(struct run *run, void (*then)(struct run *run))
 {
     if (!run_is_resumable(run)) {
@@ -278,7 +323,7 @@ void run_after_commit(struct run *run, void (*then)(struct run *run))
         return;
     }
     run->then = then;
-    run->urgent = true;
+    run->then_after = write_of_all(run);
 }
 
 void run_after_write(struct run *run, void (*then)(struct run *run))
@@ -288,7 +333,7 @@ void run_after_write(struct run *run, void (*then)(struct run *run))
         return;
     }
     run->then = then;
-    run->urgent = true;
+    run->then_after = write_of_all(run);
 }
 
 /* The database has been away for so long that what waits for it is too much. */
@@ -298,10 +343,26 @@ static void mind_backlog(struct run *run)
         run_fail(run, "server_error", "The server could not store this run.");
 }
 
+/* A barrier or a step of the run waits for a write that has not begun and was not asked for. */
+static bool waits_in_vain(const struct run *run)
+{
+    bool waits =
+        run->barrier > run->writes_begun || (run->then && run->then_after > run->writes_begun);
+
+    return waits && !run->urgent;
+}
+
+/* No write is under way, the flush timer does not run, and there are frames that have not left. */
+static bool has_forgotten_frames(const struct run *run)
+{
+    return run->frames.count && !run->flush.slot;
+}
+
 void run_pump(struct run *run)
 {
     mind_backlog(run);
     publish_free_frames(run);
+    assert(run->life == RUN_ABANDONED || !waits_in_vain(run));
     if (run->write)
         return;
     if (run->life == RUN_ENDED && never_mind(run)) {
@@ -312,8 +373,11 @@ void run_pump(struct run *run)
         start_write(run);
         return;
     }
-    if (run->life == RUN_ABANDONED || (run->life == RUN_ENDED && !is_stored(run)))
+    if (run->life == RUN_ABANDONED || (run->life == RUN_ENDED && !is_stored(run))) {
         settle(run);
+        return;
+    }
+    assert(!has_forgotten_frames(run));
 }
 
 /* ---- When a write has come back ---- */
@@ -359,6 +423,7 @@ static void tell_webhook(struct run *run)
 
 static void committed(struct run *run, struct run_write *write)
 {
+    run->writes_committed = run->writes_begun; /* it is the only one */
     tell_webhook(run);
     if (write->cancel_requested && write->log_pause)
         forget_pause(run, write);
@@ -374,8 +439,6 @@ static void committed(struct run *run, struct run_write *write)
         publish(run, write->log_bytes, write->log_length, write->log_first, write->log_last);
         run_tell_peers(run);
     }
-    if (!has_unwritten(run))
-        run->barrier = false;
     publish_free_frames(run);
 }
 
@@ -392,11 +455,9 @@ static void go_on(struct run *run, const struct run_write *write)
     }
     if (run->life == RUN_ALIVE && write->cancel_requested)
         run_cancel(run);
-    else if (then && !has_unwritten(run)) {
+    else if (then && run->then_after <= run->writes_committed) {
         run->then = NULL;
         then(run);
-    } else if (then) {
-        run->urgent = true;
     }
     run_pump(run);
 }
