@@ -485,8 +485,11 @@ static void post_question(struct run *run, struct call *call)
     json_array_append_new(run->posts, question);
 }
 
+/* A client that has read a question may answer it by its id. */
 void run_show_approvals(struct run *run)
 {
+    if (run_has_questions(run))
+        run_raise_barrier(run);
     for (unsigned i = 0; !run_is_assistants(run) && i < run->call_count; i++) {
         if (is_asked_about(&run->calls[i]))
             show_question(run, &run->calls[i]);

@@ -13,8 +13,8 @@
  *   store:false                              Every frame leaves at once. Nothing is written.
  *
  * The run raises a barrier before it tells its client what a client can act on: that the response is
- * there, and that it has ended. Text, calls and results in between commit the server to nothing: the
- * response has none of them before its end.
+ * there, that a question can be answered, that it has ended. Text, calls and results in between commit the
+ * server to nothing: the response has none of them before its end.
  *
  * Why it is safe. A barrier has the number of the next write to begin, never that of the write under way:
  * that one was filled before, and cannot carry what is told now. A write begins in run_pump() only, so

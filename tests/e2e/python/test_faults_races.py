@@ -181,31 +181,26 @@ def test_F44_F46_a_question_is_decided_when_its_answer_is_stored(fault_server, u
     check(api)
 
 
-def test_F44_an_answer_may_overtake_the_response_that_asks(fault_server, upstream, log):
-    """The stream has told the question, and the response is not stored yet: its conversation is busy."""
+def test_F44_an_answer_may_overtake_the_end_of_the_stream_that_asks(fault_server, upstream, log):
+    """What the stream has told can be answered: the response is stored, its conversation not busy any more."""
     api = fault_server.api()
     asks_for(upstream, call("test_count", path=log.name, text="counted"))
     conversation = api.post("/conversations", json={}).json()["id"]
     body = {"model": "demo", "conversation": conversation, "tools": [
         {"type": "mcp", "server_label": "test", "server_url": "builtin:test", "require_approval": "always"}]}
     told = ""
-    fault_server.arm("run.write:2:hold")  # the first goes before what is remembered is looked up
     with fault_server.http().stream("POST", "/v1/responses", json={
             **body, "input": "go", "stream": True}) as stream:
         parts = stream.iter_text()
-        while not re.search(r'"type":"response.output_item.done".*"mcpr_\w+"', told):
+        while not re.search(r'"type":"response.output_item.added".*"mcpr_\w+"', told):
             told += next(parts)
         given = {"type": "mcp_approval_response", "approve": True,
                  "approval_request_id": re.search(r'"(mcpr_\w+)"', told)[1]}
-        early = api.post("/responses", json={**body, "input": [given]})
-        assert early.status_code == 400, early.text
-        assert early.json()["error"]["code"] == "conversation_locked"
-        fault_server.arm()
+        done = api.post("/responses", json={**body, "input": [given]})
+        assert done.status_code == 200, done.text
         for part in parts:
             told += part
-    assert "response.completed" in told and log.lines() == []
-    done = eventually(lambda: api.post("/responses", json={**body, "input": [given]}),
-                      lambda answer: answer.status_code == 200)
+    assert "response.completed" in told and log.lines() == ["call_1"]
     assert [i["output"] for i in done.json()["output"] if i["type"] == "mcp_call"] == ["counted"]
     wrong = api.post("/responses", json={**body, "input": [{**given, "approval_request_id": "mcpr_1"}]})
     assert wrong.status_code == 400 and "No approval request found" in wrong.text
