@@ -89,15 +89,17 @@ static bool is_text(const char *given, size_t length, const char *text)
     return length == strlen(text) && strncasecmp(given, text, length) == 0;
 }
 
+bool hygiene_is_token_char(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           (c && strchr("!#$%&'*+-.^_`|~", c));
+}
+
 static bool is_token(const char *text, size_t length)
 {
-    for (size_t i = 0; i < length; i++) {
-        char c = text[i];
-
-        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-              (c && strchr("!#$%&'*+-.^_`|~", c))))
+    for (size_t i = 0; i < length; i++)
+        if (!hygiene_is_token_char(text[i]))
             return false;
-    }
     return length > 0;
 }
 

@@ -48,6 +48,9 @@ struct hygiene_report {
 
 struct hygiene_report hygiene_check(const struct hygiene_head *head);
 
+/* Whether a name may have it in it. */
+bool hygiene_is_token_char(char c);
+
 /* Whether a value of Content-Length is one. */
 bool hygiene_is_length(const char *value, size_t length);
 

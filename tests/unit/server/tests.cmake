@@ -3,6 +3,6 @@ foreach(file params encode import_read messages prompt_template run_params varia
 endforeach()
 unit_test(server/upstream_responses upstream)
 unit_test(server/upstream_script upstream)
-foreach(file auth config data_dir deadlines form_boundary hygiene router skill_file uri ws_codec ws_handshake ws_memory)
+foreach(file auth config data_dir deadlines form_boundary framing hygiene router skill_file uri ws_codec ws_handshake ws_memory)
     unit_test(server/${file} server)
 endforeach()
