@@ -18,6 +18,7 @@
 #include "core/base/hash.h"
 #include "core/base/mem.h"
 #include "server/http_internal.h"
+#include "server/mhd_overrides.h"
 
 /* ---- How many ---- */
 
@@ -114,6 +115,7 @@ static struct http_connection *connection_opened(struct http *http, struct MHD_C
     connection->fd =
         MHD_get_connection_info(from, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
     connection->http = http;
+    mhd_read_along(connection->fd, &connection->framing);
     deadline_init(&connection->deadline);
     lock_acquire(&http->lock);
     if (++http->connections > config->max_connections)
@@ -196,6 +198,7 @@ static void connection_closed(struct http *http, struct http_connection *connect
 {
     bool awaited_request;
 
+    mhd_read_along(connection->fd, NULL);
     lock_acquire(&http->lock);
     http->connections--;
     uncount_peer_locked(http, connection->peer);

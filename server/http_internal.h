@@ -11,6 +11,7 @@
 #include "core/net/loop.h"
 #include "core/store/keys.h"
 #include "server/deadlines.h"
+#include "server/framing.h"
 #include "server/http.h"
 #include "server/hygiene.h"
 #include "server/request.h"
@@ -75,6 +76,7 @@ struct http_connection {
     struct http *http;
     struct request *request;  /* that is under way, or NULL */
     const char *content_type; /* of mhd_say_content_type(), or NULL */
+    struct framing framing;   /* of all that the library has read */
     struct deadline deadline;
     int fd;
     struct http_peer *peer; /* NULL: not counted */
