@@ -88,9 +88,24 @@ static enum MHD_Result finish_unasked(struct request *request)
     return request_send(request) ? MHD_YES : MHD_NO;
 }
 
+/* What was found before has the word. */
+static enum MHD_Result refuse_unread(struct request *request, int status, const char *text)
+{
+    if (!request->failure && !request->status)
+        request_refuse(request, status, text);
+    request->close = true;
+    return finish_unasked(request);
+}
+
 enum MHD_Result request_finish(struct request *request)
 {
+    const struct framing *framing = &request->peer->framing;
+
     connection_set_deadline(request->http, request->peer, DEADLINE_NONE);
+    if (framing->requests < request->peer->requests)
+        return refuse_unread(request, 400,
+                             framing->fault ? framing->fault
+                                            : "The chunks of the body could not be read.");
     return request->failure || request->status ? finish_unasked(request)
                                                : call_endpoint(request);
 }
@@ -120,10 +135,7 @@ static enum MHD_Result answer_unreadable(struct request *request, int status)
 
     if (request->phase > REQUEST_DISCARD)
         return MHD_NO; /* it is answered, or will be */
-    if (!request->failure && !request->status)
-        request_refuse(request, own_status, unreadable_text(request, own_status));
-    request->close = true;
-    return finish_unasked(request);
+    return refuse_unread(request, own_status, unreadable_text(request, own_status));
 }
 
 enum MHD_Result http_answer_unreadable(struct http_connection *peer,

@@ -32,11 +32,16 @@ static enum MHD_Result add_to_list(void *arg, enum MHD_ValueKind kind, const cha
     return MHD_YES;
 }
 
-/* Both are still where they were in the line, a NUL among them or not. 1.0 of the library looks for
- * that itself. */
-static size_t version_at(const struct request *request)
+/* The library has come to the end of this head; framing.c has to have come to one, too. */
+static bool check_bytes(struct request *request)
 {
-    return MHD_VERSION < 0x01000000 ? (size_t)(request->version - request->method) : 0;
+    const struct framing *framing = &request->peer->framing;
+
+    if (framing->heads >= request->peer->requests)
+        return true;
+    request_refuse(request, 400,
+                   framing->fault ? framing->fault : "The headers are not well-formed.");
+    return false;
 }
 
 static bool check_head(struct request *request)
@@ -46,7 +51,6 @@ static bool check_head(struct request *request)
         .method = request->method,
         .target = request->address->target,
         .version = request->version,
-        .version_at = version_at(request),
         .headers = list.headers,
         .size_limit = request->http->options.config->max_header,
     };
@@ -235,8 +239,8 @@ static bool must_answer_at_once(const struct request *request)
 
 enum MHD_Result request_take_head(struct request *request)
 {
-    bool fine = check_connection(request) && check_head(request) && check_host(request) &&
-                check_origin(request);
+    bool fine = check_connection(request) && check_bytes(request) && check_head(request) &&
+                check_host(request) && check_origin(request);
 
     if (fine && strcmp(request->method, "OPTIONS") == 0)
         answer_options(request);
