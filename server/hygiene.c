@@ -73,8 +73,6 @@ static bool check_line(struct check *check)
         return refuse(check, 501, "This method is not supported.");
     if (strcmp(head->version, "HTTP/1.1") != 0 && strcmp(head->version, "HTTP/1.0") != 0)
         return refuse(check, 505, "This version of HTTP is not supported.");
-    if (head->version_at && head->version_at != strlen(head->method) + strlen(head->target) + 2)
-        return refuse(check, 400, "The request line holds more than two blanks, or a NUL.");
     if (head->target[0] != '/')
         return refuse(check, 400, "Invalid URL: it does not begin with a slash.");
     for (const char *c = head->target; *c; c++)

@@ -11,11 +11,13 @@
  * A request that a proxy in front and the HTTP library behind it understand differently is how
  * requests are smuggled. libmicrohttpd before 1.0 is lenient (both Content-Length and
  * Transfer-Encoding, the first of two lengths, blanks before a colon ...), so every head is
- * looked at here before anything is done with it. Whoever fails is answered and disconnected.
+ * looked at here before anything is done with it. A client that fails is answered and disconnected.
  *
- * Some of it cannot be seen from here with 0.9.75: it has dropped headers without a name, cut
- * values at a NUL, joined folded lines and taken a bare LF for a line's end. Heads that it cannot
- * read do not come here at all (mhd_overrides.h). README.md has the list.
+ * Here is looked at what the words of a head mean. The library has taken the head apart before,
+ * and what it drops or cuts is not to be seen here any more: headers without a name, what stands
+ * behind a NUL, values that go on in the next line, the way in which lines end. That is seen in
+ * the bytes as they came, by framing.h, and such a head is refused before it comes here. Heads
+ * that the library cannot read do not come here either (mhd_overrides.h).
  */
 
 #define HYGIENE_HEADER_LIMIT 64
@@ -34,7 +36,6 @@ struct hygiene_head {
     const struct hygiene_header *headers;
     size_t header_count;
     size_t size_limit; /* of request line and headers together */
-    size_t version_at; /* in the request line as it was sent; 0: not known */
 };
 
 struct hygiene_report {
