@@ -129,6 +129,13 @@ class LiveModel:
         self.server.server_close()
 
 
+def is_readable(sock, seconds):
+    """Something can be read from it within that time. Not select(), which takes no descriptor above 1023."""
+    poll = select.poll()
+    poll.register(sock, select.POLLIN)
+    return bool(poll.poll(seconds * 1000))
+
+
 class Listening:
     """What a client has heard of one run."""
 
@@ -178,7 +185,7 @@ class Stream(Listening):
 
     def receive(self, seconds):
         """False when nothing came in time."""
-        if not select.select([self.socket], [], [], seconds)[0]:
+        if not is_readable(self.socket, seconds):
             return False
         data = self.socket.recv(65536)
         self.raw += data
@@ -224,7 +231,7 @@ class Socket(Listening):
         self.socket.create(**body)
 
     def receive(self, seconds):
-        if not self.socket.unread and not select.select([self.socket.socket], [], [], seconds)[0]:
+        if not self.socket.unread and not is_readable(self.socket.socket, seconds):
             return False
         event = self.socket.next()
         self.add(event["type"], event)
