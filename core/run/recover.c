@@ -308,8 +308,9 @@ void run_take_refusal(struct run *run, const struct run_write *write)
 
     forget_untold(run, first);
     run_fail(run, "server_error", "The server could not store this run.");
-    /* What is closed now was perhaps never heard of: only the end is told. */
-    forget_untold(run, first);
+    /* What is closed now was perhaps never heard of: only the end is told. Its number comes behind
+     * those that have left. */
+    forget_untold(run, first < run->published ? run->published : first);
     run_tell(run, &(struct run_event){.kind = RUN_EVENT_STATUS});
     put_blank_items(run, write);
     for (struct step *step = run->steps; step; step = step->next)
