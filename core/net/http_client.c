@@ -276,13 +276,13 @@ static int connected(void *arg, char *to_ip, char *from_ip, int to_port, int fro
 {
     struct http_call *call = arg;
 
-    (void)from_ip, (void)to_port, (void)from_port;
+    (void)from_ip, (void)to_port;
     /* A connection used again was perhaps opened by a call that may go further. */
     if (call->transfer.guarded && !egress_text_is_public(to_ip)) {
         call->transfer.refused = true;
         return CURL_PREREQFUNC_ABORT;
     }
-    call->transfer.connected = true;
+    call->transfer.local_port = from_port;
     if (call->state == CALL_CONNECTING)
         enter(call, CALL_WAITING);
     return CURL_PREREQFUNC_OK;

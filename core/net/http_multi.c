@@ -31,7 +31,9 @@
 
 #include "core/net/http_multi.h"
 
+#include <arpa/inet.h>
 #include <assert.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -44,6 +46,8 @@
 #include "core/net/egress.h"
 #include "core/net/http_client.h"
 
+#define LAST_WORDS_LIMIT 16 /* pieces of 4 KiB that are read from a connection that is closed */
+
 /* One socket. Of a connection it lives from open_socket() to close_socket(); of libcurl's own (a
  * resolver's), from its first interest to "remove". */
 struct http_socket {
@@ -53,8 +57,9 @@ struct http_socket {
     uint32_t events;                /* that libcurl waits for; 0: none */
     bool is_counted;                /* among the sockets of its transfer */
     bool is_connection;
-    bool is_fresh; /* opened for its transfer, not used again */
-    bool is_idle;  /* in the list of its multi */
+    bool is_fresh;   /* opened for its transfer, not used again */
+    bool is_idle;    /* in the list of its multi */
+    bool is_closing; /* counted by its multi */
     uint64_t idle_since_ns;
     struct http_socket *prev_idle;
     struct http_socket *next_idle;
@@ -214,13 +219,32 @@ static void go_idle(struct http_socket *sock)
 
 /* --- what libcurl tells us of its sockets --- */
 
+/* libcurl 7.88 takes a connection for alive while a byte of it is unread. Servers say a last word
+ * before they close: TLS its close_notify, others a 408. */
+static void discard_last_words(int fd)
+{
+    char bytes[4096];
+
+    for (int i = 0; i < LAST_WORDS_LIMIT; i++)
+        if (recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT) <= 0)
+            return;
+}
+
+static void idle_socket_ready(struct http_socket *sock, uint32_t events)
+{
+    if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
+        discard_last_words(sock->watch.fd);
+    sock->multi->heard_ns = clock_mono_ns();
+    sweep_within(sock->multi, HTTP_SWEEP_DELAY_MS * NS_PER_MS);
+}
+
 static void socket_ready(struct loop_watch *watch, uint32_t events)
 {
     struct http_socket *sock = CONTAINER_OF(watch, struct http_socket, watch);
     int what = 0;
 
     if (sock->is_idle) {
-        sweep_within(sock->multi, HTTP_SWEEP_DELAY_MS * NS_PER_MS);
+        idle_socket_ready(sock, events);
         return;
     }
     /* A hang-up is read like data: what came before it is still there. */
@@ -247,7 +271,8 @@ static struct http_socket *new_socket(struct http_multi *multi, curl_socket_t fd
 /* Whatever epoll knew of the number before is forgotten first. When it will not have the socket,
  * the transfer runs into its deadline: an error returned to libcurl would end the multi handle
  * with all its transfers, for good. `transfer` is NULL when libcurl works on its own account: 8.14
- * shuts TLS down that way. */
+ * shuts TLS down that way. It gives the other side two seconds, but looks at the clock only when
+ * it is called: the next sweeps do that. */
 static void watch_socket(struct http_socket *sock, struct http_transfer *transfer,
                          uint32_t events)
 {
@@ -262,6 +287,11 @@ static void watch_socket(struct http_socket *sock, struct http_transfer *transfe
     }
     if (transfer && sock->is_connection)
         transfer->latest = sock->watch.fd;
+    if (!transfer && sock->is_connection && !sock->is_closing) {
+        sock->is_closing = true;
+        sock->multi->closing++;
+        sweep_within(sock->multi, HTTP_SWEEP_DELAY_MS * NS_PER_MS);
+    }
     sock->events = events;
     loop_watch_remove(loop, &sock->watch);
     if (loop_watch_add(loop, &sock->watch, events, &err))
@@ -291,6 +321,8 @@ static void forget_socket(struct http_socket **slot)
         return;
     leave_idle(sock);
     unwatch_socket(sock);
+    if (sock->is_closing)
+        sock->multi->closing--;
     free(sock);
 }
 
@@ -306,6 +338,8 @@ static int want_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *
         forget_socket(slot);
     if (what == CURL_POLL_REMOVE)
         return 0;
+    if (*slot && (*slot)->multi != multi)
+        forget_socket(slot); /* closed without a word, and the number given to this one */
     if (!*slot)
         *slot = new_socket(multi, fd);
     watch_socket(*slot, transfer_of(easy),
@@ -325,6 +359,9 @@ static void add_connection(struct http_transfer *transfer, int fd)
     forget_socket(slot);
     *slot = new_socket(transfer->multi, fd);
     (*slot)->is_connection = (*slot)->is_fresh = true;
+    /* What was connected before is lost: libcurl tries again. */
+    transfer->latest = -1;
+    transfer->local_port = 0;
     if (events)
         watch_socket(*slot, transfer, events);
 }
@@ -387,17 +424,26 @@ static CURLMcode sweep_with(struct http_multi *multi, CURL *easy)
     return rc;
 }
 
+/* libcurl has perhaps passed over this sweep, because a transfer began within the second before. */
+static bool heard_lately(const struct http_multi *multi)
+{
+    return multi->heard_ns &&
+           clock_mono_ns() - multi->heard_ns < 2 * HTTP_SWEEP_DELAY_MS * NS_PER_MS;
+}
+
 static void plan_next_sweep(struct http_multi *multi)
 {
     const struct http_multis *multis = multi->owner;
     uint64_t wait = HTTP_SWEEP_DELAY_MS * NS_PER_MS;
     uint64_t due;
 
-    if (!multi->idle_first)
+    if (!multi->idle_first && !multi->closing)
         return;
-    due = multi->idle_first->idle_since_ns + age_ns(multis);
-    if (!is_crowded(multis) && due > clock_mono_ns() + wait)
-        wait = due - clock_mono_ns();
+    if (multi->idle_first && !multi->closing && !is_crowded(multis) && !heard_lately(multi)) {
+        due = multi->idle_first->idle_since_ns + age_ns(multis);
+        if (due > clock_mono_ns() + wait)
+            wait = due - clock_mono_ns();
+    }
     sweep_within(multi, wait);
 }
 
@@ -408,7 +454,7 @@ static void sweep_due(struct loop_timer *timer)
     CURL *easy;
     CURLMcode rc;
 
-    if (!multi->idle_first)
+    if (!multi->idle_first && !multi->closing)
         return;
     easy = curl_easy_init();
     assert(easy);
@@ -491,15 +537,32 @@ static void forget_sockets_of(const struct http_transfer *transfer)
             forget_socket(&multis->sockets[i]);
 }
 
-/* Only of what was connected can we know that it is still open: its end is told. */
+static int local_port_of(int fd)
+{
+    struct sockaddr_storage address = {0};
+    socklen_t size = sizeof(address);
+
+    if (getsockname(fd, (struct sockaddr *)&address, &size))
+        return 0;
+    if (address.ss_family == AF_INET)
+        return ntohs(((const struct sockaddr_in *)&address)->sin_port);
+    return address.ss_family == AF_INET6
+               ? ntohs(((const struct sockaddr_in6 *)&address)->sin6_port)
+               : 0;
+}
+
+/* The connection that the transfer's request went over, if libcurl keeps it. Of one that never was
+ * connected libcurl 7.88 does not say when it closes it: so the socket must have the port that the
+ * transfer was told. */
 static void keep_connection(const struct http_transfer *transfer)
 {
     struct http_socket *sock;
 
-    if (!transfer->connected || transfer->latest < 0)
+    if (!transfer->local_port || transfer->latest < 0)
         return;
     sock = *socket_slot(transfer->multis, transfer->latest);
-    if (sock && sock->transfer == transfer && !sock->is_idle)
+    if (sock && sock->transfer == transfer && !sock->is_idle &&
+        local_port_of(transfer->latest) == transfer->local_port)
         go_idle(sock);
 }
 
@@ -549,7 +612,6 @@ void http_multis_free(struct http_multis *multis)
         loop_timer_stop(multis->loop, &multi->timer);
         loop_timer_stop(multis->loop, &multi->push);
         loop_timer_stop(multis->loop, &multi->sweep);
-        assert(!multi->idle_first);
         free(multi);
     }
     for (size_t i = 0; i < multis->socket_capacity; i++)

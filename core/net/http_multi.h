@@ -4,6 +4,7 @@
 #include <curl/curl.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "core/net/loop.h"
 
@@ -25,7 +26,8 @@
 /* Seconds for which a connection may be idle. Common servers and load balancers give up after 60
  * or more; HTTP_IDLE_AGE is below that, so that it is seldom they who close. */
 #define HTTP_IDLE_AGE 50
-/* Idle connections of a loop. Beyond that many, those idle for HTTP_CROWDED_AGE seconds go. */
+/* Idle connections of a loop. Beyond that many, a sweep closes all of its multi handle that have been
+ * idle for more than HTTP_CROWDED_AGE seconds. */
 #define HTTP_IDLE_LIMIT  1000
 #define HTTP_CROWDED_AGE 1
 /* Milliseconds from the first reason for a sweep to the sweep. libcurl takes no second look at
@@ -53,7 +55,9 @@ struct http_multi {
     struct loop_timer sweep;        /* runs while connections are idle */
     struct http_socket *idle_first; /* idle for the longest time */
     struct http_socket *idle_last;
-    size_t live; /* transfers */
+    uint64_t heard_ns; /* when something last happened to an idle connection */
+    size_t closing;    /* connections that libcurl shuts down, on its own account */
+    size_t live;       /* transfers */
 };
 
 /* What both halves know of a call. It is CURLOPT_PRIVATE of its easy handle. */
@@ -66,7 +70,7 @@ struct http_transfer {
     bool lost;        /* a socket opened for it was given up; http_client.c clears it */
     bool guarded;     /* only to addresses of the public internet: core/net/egress.h */
     bool refused;     /* an address was not one of those */
-    bool connected;   /* http_client.c says so: a request was about to be sent, or was */
+    int local_port;   /* of its connection, once there is one; 0: none. http_client.c says so */
     bool ended_well;  /* http_client.c says so: libcurl is done with it and saw no error */
 };
 

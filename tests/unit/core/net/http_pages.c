@@ -276,6 +276,30 @@ static bool page_gate_then_leaves(struct tiny_request *request)
     return page_leaves(request);
 }
 
+/* Says a last word before it closes its side, as HTTP and TLS have them. */
+static bool page_last_word_and_leaves(struct tiny_request *request)
+{
+    page_hello(request);
+    tiny_wait_at_gate(request);
+    tiny_write(request, "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n");
+    (void)shutdown(request->fd, SHUT_WR);
+    tiny_wait_for_leave(request);
+    return false;
+}
+
+/* Closes its side a little more than a second after the answer. */
+static bool page_gate_then_leaves_late(struct tiny_request *request)
+{
+    const struct timespec pause = {.tv_sec = 1, .tv_nsec = 50000000};
+
+    tiny_wait_at_gate(request);
+    page_hello(request);
+    nanosleep(&pause, NULL); /* the server's own pace, not a wait for anything */
+    (void)shutdown(request->fd, SHUT_WR);
+    tiny_wait_for_leave(request);
+    return false;
+}
+
 /* Stays after the answer, until the client closes the connection. */
 static bool page_stays(struct tiny_request *request)
 {
@@ -320,6 +344,8 @@ const struct tiny_page http_pages[] = {
     {TINY_TLS_PATH,         page_no_tls},
     {"/leaves",             page_leaves},
     {"/gate-then-leaves",   page_gate_then_leaves},
+    {"/gate-leaves-late",   page_gate_then_leaves_late},
+    {"/last-word",          page_last_word_and_leaves},
     {"/stays",              page_stays},
     {NULL, NULL},
 };

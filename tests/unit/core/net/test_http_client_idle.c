@@ -10,8 +10,16 @@
 /* cmocka needs the four above. */
 #include <cmocka.h>
 
+#include <assert.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "core/base/clock.h"
 #include "core/base/compiler.h"
 #include "core/net/http_multi.h"
 #include "tests/unit/core/net/errand.h"
@@ -79,22 +87,27 @@ static void run_together(const struct fixture *fixture, const char *path)
     }
 }
 
-/* All of them are, while no other call is made. */
-static void assert_connections_are_closed(const struct fixture *fixture)
+/* So many connections are closed, while no other call is made. */
+static void wait_for_leaves(const struct fixture *fixture, size_t count)
 {
     struct timespec until;
 
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += PROMISED_S;
-    for (size_t i = 0; i < CALLS; i++)
+    for (size_t i = 0; i < count; i++)
         assert_int_equal(sem_timedwait(&fixture->server->peer_left, &until), 0);
+}
+
+static void assert_connections_are_closed(const struct fixture *fixture, size_t count)
+{
+    wait_for_leaves(fixture, count);
     assert_int_equal(idle_connections(fixture), 0);
 }
 
 static void what_the_server_has_closed_is_closed_without_another_call(void **state)
 {
     run_together(*state, "/leaves");
-    assert_connections_are_closed(*state);
+    assert_connections_are_closed(*state, CALLS);
 }
 
 static void what_has_been_idle_for_long_is_closed(void **state)
@@ -102,14 +115,145 @@ static void what_has_been_idle_for_long_is_closed(void **state)
     limit_pool(*state, HTTP_IDLE_LIMIT, 1);
     run_together(*state, "/stays");
     assert_int_equal(idle_connections(*state), CALLS);
-    assert_connections_are_closed(*state);
+    assert_connections_are_closed(*state, CALLS);
 }
 
 static void too_many_idle_connections_are_closed(void **state)
 {
     limit_pool(*state, CALLS - 1, HTTP_IDLE_AGE);
     run_together(*state, "/stays");
-    assert_connections_are_closed(*state);
+    assert_connections_are_closed(*state, CALLS);
+}
+
+static void a_last_word_keeps_no_connection_open(void **state)
+{
+    struct fixture *fixture = *state;
+    struct exchange first;
+    struct exchange second;
+
+    tiny_close_gate(fixture->server, 2);
+    exchange_init(&first, fixture, "/last-word");
+    exchange_init(&second, fixture, "/gate");
+    second.request.once = true;
+    run_exchange(&first);
+    run_exchange(&second); /* opens the gate */
+    assert_int_equal(second.rc, ERR_OK);
+    wait_for_leaves(fixture, 1);
+    exchange_clear(&first);
+    exchange_clear(&second);
+}
+
+struct later {
+    struct loop_timer timer;
+    struct exchange *exchange;
+};
+
+static void start_later(struct loop_timer *timer)
+{
+    start_exchange(CONTAINER_OF(timer, struct later, timer)->exchange);
+}
+
+static void plan_later(void *arg)
+{
+    struct later *later = arg;
+
+    loop_timer_start(later->exchange->loop, &later->timer,
+                     loop_now(later->exchange->loop) + NS_PER_SECOND);
+}
+
+/* libcurl looks at its connections at most once a second. The third call makes it do so shortly
+ * before the sweep that the first closed connection is due, and the second one is closed in
+ * between. */
+static void a_sweep_that_libcurl_passes_over_comes_again(void **state)
+{
+    struct fixture *fixture = *state;
+    struct exchange first;
+    struct exchange second;
+    struct exchange third;
+    struct later later = {.timer.fire = start_later, .exchange = &third};
+
+    tiny_close_gate(fixture->server, 2);
+    exchange_init(&first, fixture, "/gate-then-leaves");
+    exchange_init(&second, fixture, "/gate-leaves-late");
+    exchange_init(&third, fixture, "/until-close");
+    third.request.once = true;
+    on_loop(fixture->loop, start_exchange, &first);
+    on_loop(fixture->loop, start_exchange, &second);
+    wait_for(&first.done);
+    on_loop(fixture->loop, plan_later, &later);
+    wait_for(&second.done);
+    wait_for(&third.done);
+    assert_connections_are_closed(fixture, 2);
+    exchange_clear(&first);
+    exchange_clear(&second);
+    exchange_clear(&third);
+}
+
+/* A server that answers once, and leaves the next request on the same connection without an answer
+ * and no room for another connection. */
+struct fickle_server {
+    pthread_t thread;
+    int fd;
+    int port;
+    int fillers[4];
+};
+
+static void read_head(int fd)
+{
+    char head[4096] = "";
+    size_t length = 0;
+
+    while (!strstr(head, "\r\n\r\n")) {
+        ssize_t got = recv(fd, head + length, sizeof(head) - 1 - length, 0);
+
+        assert(got > 0);
+        length += (size_t)got;
+        head[length] = '\0';
+    }
+}
+
+static void *be_fickle(void *arg)
+{
+    static const char hello[] = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+    struct fickle_server *server = arg;
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+                                  .sin_port = htons((uint16_t)server->port)};
+    int fd = accept(server->fd, NULL, NULL);
+
+    read_head(fd);
+    assert(send(fd, hello, sizeof(hello) - 1, MSG_NOSIGNAL) == sizeof(hello) - 1);
+    read_head(fd);
+    for (size_t i = 0; i < COUNT_OF(server->fillers); i++) {
+        server->fillers[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+        (void)connect(server->fillers[i], (struct sockaddr *)&address, sizeof(address));
+    }
+    close(fd);
+    return NULL;
+}
+
+/* libcurl tries again on a connection of its own, and closes that one without a word. */
+static void only_what_is_open_is_kept(void **state)
+{
+    struct fixture *fixture = *state;
+    struct fickle_server server;
+    struct exchange exchange;
+
+    server.port = tiny_listen(&server.fd, 0);
+    pthread_create(&server.thread, NULL, be_fickle, &server);
+    for (int i = 0; i < 2; i++) {
+        exchange_init(&exchange, fixture, "/");
+        (void)snprintf(exchange.url, sizeof(exchange.url), "http://127.0.0.1:%d/", server.port);
+        exchange.request.timeouts.total = 500 * NS_PER_MS;
+        run_exchange(&exchange);
+        assert_int_equal(exchange.rc, i ? ERR_TIMEOUT : ERR_OK);
+        exchange_clear(&exchange);
+    }
+    assert_int_equal(idle_connections(fixture), 0);
+    pthread_join(server.thread, NULL);
+    for (size_t i = 0; i < COUNT_OF(server.fillers); i++)
+        close(server.fillers[i]);
+    close(server.fd);
 }
 
 /* Of two idle connections the server closes one: the other is still there and serves again. */
@@ -162,6 +306,9 @@ int main(void)
         client_test(what_the_server_has_closed_is_closed_without_another_call),
         client_test(what_has_been_idle_for_long_is_closed),
         client_test(too_many_idle_connections_are_closed),
+        client_test(a_last_word_keeps_no_connection_open),
+        client_test(a_sweep_that_libcurl_passes_over_comes_again),
+        client_test(only_what_is_open_is_kept),
         client_test(a_sweep_leaves_living_connections_alone),
         client_test(a_connection_may_be_used_many_times),
     };
