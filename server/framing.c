@@ -240,6 +240,9 @@ static void take_in_line(struct framing *framing, char c)
 
 static void take_control(struct framing *framing, char c)
 {
+    if (!c)
+        framing->fault_begins_line =
+            framing->place == FRAMING_START || framing->place == FRAMING_LINE;
     if (c == '\r')
         framing->after_cr = true;
     else if (c == '\n')

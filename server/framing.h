@@ -59,9 +59,10 @@ struct framing_word {
 
 /* Zero is a connection that has just been opened. */
 struct framing {
-    uint64_t heads;    /* whole and without a fault */
-    uint64_t requests; /* the same with their bodies */
-    const char *fault; /* one sentence; NULL: none yet */
+    uint64_t heads;         /* whole and without a fault */
+    uint64_t requests;      /* the same with their bodies */
+    const char *fault;      /* one sentence; NULL: none yet */
+    bool fault_begins_line; /* the byte that is the fault is the first of a line */
 
     enum framing_place place;
     bool in_trailers;

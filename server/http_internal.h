@@ -81,7 +81,7 @@ struct http_connection {
     int fd;
     struct http_peer *peer; /* NULL: not counted */
     int refusal;            /* status that its first request gets, or 0 */
-    unsigned requests;      /* that have come */
+    uint64_t requests;      /* that have come */
     bool over;              /* the last answer was given: what may still come is no request */
 };
 

@@ -63,12 +63,13 @@ static struct framing *reader_of(int fd)
 }
 
 /* A line that begins with a NUL would be an empty one to the library, and if no other came its
- * client would wait for an answer. No byte in its place makes a clean line of it. */
+ * client would wait for an answer. No byte in its place makes a clean line of it. Every other byte
+ * stays as it is: behind the head of an upgrade they are frames. */
 static void read_along(struct framing *framing, char *bytes, size_t count)
 {
     size_t clean = framing_read(framing, bytes, count);
 
-    if (clean < count && !bytes[clean])
+    if (clean < count && framing->fault_begins_line && !bytes[clean])
         bytes[clean] = '\x01';
 }
 

@@ -467,6 +467,13 @@ def test_pings_are_answered(connect):
     assert ws.read_frame() == (PONG, b"are you there")
 
 
+@pytest.mark.parametrize("key", [b"\0\0\0\0", b"\x81\x82\0\x84", b"\r\n\0\n"])
+def test_frames_behind_the_handshake_are_taken_as_they_came(connect, key):
+    """What reads the bytes of HTTP changes none of them."""
+    ws = connect(early=WebSocket.frame(b"hello", PING, key=key))
+    assert ws.read_frame() == (PONG, b"hello")
+
+
 BROKEN = [
     (lambda ws: ws.frame(create_text(), mask=False), 1002),
     (lambda ws: ws.frame(create_text(), rsv=4), 1002),

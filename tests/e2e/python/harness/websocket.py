@@ -87,7 +87,7 @@ class WebSocket:
         self.socket.sendall(data)
 
     @staticmethod
-    def frame(payload, opcode=TEXT, final=True, mask=True, rsv=0):
+    def frame(payload, opcode=TEXT, final=True, mask=True, rsv=0, key=None):
         payload = payload.encode() if isinstance(payload, str) else payload
         head = bytes([(0x80 if final else 0) | rsv << 4 | opcode])
         bit = 0x80 if mask else 0
@@ -99,7 +99,7 @@ class WebSocket:
             head += bytes([bit | 127]) + struct.pack(">Q", len(payload))
         if not mask:
             return head + payload
-        key = os.urandom(4)
+        key = key or os.urandom(4)
         stretched = (key * (len(payload) // 4 + 1))[:len(payload)]
         masked = int.from_bytes(payload, "big") ^ int.from_bytes(stretched, "big")
         return head + key + masked.to_bytes(len(payload), "big")
