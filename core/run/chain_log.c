@@ -582,7 +582,8 @@ static void tell_answer(struct telling *telling, size_t first, size_t end)
         if (strcmp(item->type, "message") == 0 && telling->text)
             tell_message(telling, i);
         else if (past_is_call(item->type, body_at(telling, i)))
-            calls[count++] = (struct place){.at = i, .order = item->model_index};
+            calls[count++] =
+                (struct place){.at = i, .order = item->input ? (int)i : item->model_index};
     }
     qsort(calls, count, sizeof(*calls), by_order);
     for (size_t i = 0; i < count; i++)

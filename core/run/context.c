@@ -279,7 +279,8 @@ static void add_calls(struct story *story, size_t first, size_t end, json_t *mes
         if (!is_call(story->items[i], json_array_get(story->bodies, i)))
             continue;
         keys[calls][0] = i;
-        keys[calls][1] = (size_t)story->items[i]->model_index;
+        /* Calls that were sent stand in their order, and may have come with several requests. */
+        keys[calls][1] = story->items[i]->input ? i : (size_t)story->items[i]->model_index;
         order[calls] = keys[calls];
         calls++;
     }

@@ -218,6 +218,27 @@ static void context_calls_go_in_the_models_order_with_text_first(void **state)
         "{\"role\":\"assistant\",\"content\":\"done\"}]");
 }
 
+/* Each was the first or second item of its own request. */
+static void context_calls_of_several_requests_stay_in_their_order(void **state)
+{
+    (void)state;
+    add("function_call", "call_a", "{\"name\":\"first\",\"arguments\":\"{}\"}")->model_index =
+        1;
+    add("function_call", "call_b", "{\"name\":\"second\",\"arguments\":\"{}\"}")->model_index =
+        0;
+    add("function_call_output", "call_a", "{\"output\":\"A\"}");
+    add("function_call_output", "call_b", "{\"output\":\"B\"}");
+    assert_messages(
+        NULL,
+        "[{\"role\":\"assistant\",\"content\":null,\"tool_calls\":["
+        "{\"id\":\"call_a\",\"type\":\"function\",\"function\":{\"name\":\"first\","
+        "\"arguments\":"
+        "\"{}\"}},{\"id\":\"call_b\",\"type\":\"function\",\"function\":{\"name\":\"second\","
+        "\"arguments\":\"{}\"}}]},"
+        "{\"role\":\"tool\",\"tool_call_id\":\"call_a\",\"content\":\"A\"},"
+        "{\"role\":\"tool\",\"tool_call_id\":\"call_b\",\"content\":\"B\"}]");
+}
+
 /* A final tool's message is shown before the call it came from; the model hears it after. */
 static void context_what_a_final_tool_said_follows_its_call(void **state)
 {
@@ -431,6 +452,7 @@ int main(void)
         context_test(context_outputs_of_every_kind_are_told),
         context_test(context_bella_B1_calls_keep_their_names),
         context_test(context_calls_go_in_the_models_order_with_text_first),
+        context_test(context_calls_of_several_requests_stay_in_their_order),
         context_test(context_what_a_final_tool_said_follows_its_call),
         context_test(context_what_is_attached_to_a_call_goes_to_its_upstream_only),
         context_test(context_order_is_that_of_the_messages),
