@@ -268,7 +268,7 @@ static struct http_socket *new_socket(struct http_multi *multi, curl_socket_t fd
     return sock;
 }
 
-/* Whatever epoll knew of the number before is forgotten first. When it will not have the socket,
+/* What epoll knew of the number before is forgotten first. When it will not have the socket,
  * the transfer runs into its deadline: an error returned to libcurl would end the multi handle
  * with all its transfers, for good. `transfer` is NULL when libcurl works on its own account: 8.14
  * shuts TLS down that way. It gives the other side two seconds, but looks at the clock only when
@@ -552,8 +552,8 @@ static int local_port_of(int fd)
 }
 
 /* The connection that the transfer's request went over, if libcurl keeps it. Of one that never was
- * connected libcurl 7.88 does not say when it closes it: so the socket must have the port that the
- * transfer was told. */
+ * connected libcurl 7.88 does not say when it closes it. So the socket must have the port from which
+ * the request left. */
 static void keep_connection(const struct http_transfer *transfer)
 {
     struct http_socket *sock;
