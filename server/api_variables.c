@@ -1,5 +1,5 @@
 /*
- * Variables of threads, conversations and responses, an extension of ours: core/tool/variable.h says
+ * Variables of threads, conversations and responses, an extension of ours: core/domain/variable.h says
  * what they are. Those of a response outside conversations are what it sees of its chain.
  */
 

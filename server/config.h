@@ -84,7 +84,7 @@ struct config {
     struct masks *masks;
     /* The section `tools`: config_tools.h. Or NULL. */
     json_t *tools;
-    /* The section tools.permissions, {"group/tool": {...}}: see core/tool/permission.h. Or NULL. */
+    /* The section tools.permissions, {"group/tool": {...}}: see core/domain/permission.h. Or NULL. */
     json_t *permissions;
     /* The section mcp_servers. */
     struct config_mcp mcp;

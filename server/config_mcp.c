@@ -5,7 +5,7 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
-#include "core/tool/permission.h"
+#include "core/domain/permission.h"
 #include "server/config_yaml.h"
 #include "server/mcp_tool.h"
 

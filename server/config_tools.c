@@ -4,7 +4,7 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
-#include "core/tool/permission.h"
+#include "core/domain/permission.h"
 #include "core/tool/registry.h"
 #include "server/config_yaml.h"
 

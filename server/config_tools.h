@@ -16,7 +16,7 @@
  * one of its tools, is not there: no request can turn it on. A group that is not named, or of which
  * only tools are, is off until a request names it.
  *
- * What permissions mean stands in core/tool/permission.h.
+ * What permissions mean stands in core/domain/permission.h.
  */
 
 /* Values of a file are words: switches become true and false in the tree. ERR_INVALID, with the path,

@@ -4,7 +4,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "core/store/rows.h"
+#include "core/domain/rows.h"
 #include "core/store/runs.h"
 
 /*

@@ -4,7 +4,7 @@
 #include <jansson.h>
 #include <stddef.h>
 
-#include "core/store/rows.h"
+#include "core/domain/rows.h"
 
 /*
  * encode_chain.h -- the chain of tool calls of a run or a response, as our extension shows it.

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/store/rows.h"
+#include "core/domain/rows.h"
 
 /*
  * encode_field.h -- how single fields of objects are filled in; for encode*.c only.

@@ -2,7 +2,7 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
-#include "core/run/item.h"
+#include "core/domain/item.h"
 #include "server/encode.h"
 #include "server/encode_chain.h"
 #include "server/encode_field.h"

@@ -10,8 +10,8 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/domain/withheld.h"
 #include "core/run/run.h"
-#include "core/run/withheld.h"
 #include "server/encode.h"
 #include "server/faces.h"
 #include "server/step_include.h"

@@ -5,7 +5,7 @@
 
 #include "core/base/buf.h"
 #include "core/base/err.h"
-#include "core/store/rows.h"
+#include "core/domain/rows.h"
 
 /*
  * import_read.h -- OpenAI's objects into rows, as its SDKs return and print them.

@@ -4,7 +4,7 @@
 #include <jansson.h>
 
 #include "core/base/err.h"
-#include "core/store/rows.h"
+#include "core/domain/rows.h"
 #include "server/run_params.h"
 
 /*

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "core/base/err.h"
-#include "core/store/rows.h"
+#include "core/domain/rows.h"
 
 /*
  * params.h -- reading request bodies with OpenAI's exact complaints.

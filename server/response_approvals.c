@@ -4,11 +4,11 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/domain/withheld.h"
 #include "core/run/grant.h"
 #include "core/run/run_approvals.h"
 #include "core/run/tool_set.h"
 #include "core/run/tool_settings.h"
-#include "core/run/withheld.h"
 #include "core/store/approvals.h"
 #include "server/item_references.h"
 

@@ -5,9 +5,9 @@
 #include <stddef.h>
 
 #include "core/base/err.h"
+#include "core/domain/rows.h"
 #include "core/net/loop.h"
 #include "core/run/engine.h"
-#include "core/store/rows.h"
 #include "server/server.h"
 
 /*

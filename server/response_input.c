@@ -6,7 +6,7 @@
 #include "core/base/ids.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
-#include "core/run/item.h"
+#include "core/domain/item.h"
 #include "server/input_items.h"
 #include "server/params.h"
 #include "server/remember_params.h"

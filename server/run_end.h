@@ -1,7 +1,7 @@
 #ifndef RUNNEL_SERVER_RUN_END_H
 #define RUNNEL_SERVER_RUN_END_H
 
-#include "core/store/rows.h"
+#include "core/domain/rows.h"
 #include "server/request.h"
 
 /*

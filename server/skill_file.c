@@ -4,7 +4,7 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
-#include "core/tool/variable.h"
+#include "core/domain/variable.h"
 #include "server/config_yaml.h"
 
 static enum err_code wrong(const char *param, const char *what, struct err *err)

@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 #include "core/base/err.h"
-#include "core/tool/variable.h"
+#include "core/domain/variable.h"
 #include "server/params.h"
 
 /*

@@ -6,7 +6,7 @@
 #include "core/base/ids.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
-#include "core/store/rows.h"
+#include "core/domain/rows.h"
 #include "server/params.h"
 #include "server/response_input.h"
 

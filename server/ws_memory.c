@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/base/mem.h"
-#include "core/run/item.h"
+#include "core/domain/item.h"
 
 struct past {
     struct past *parent; /* held */

@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include "core/base/ids.h"
-#include "core/store/rows.h"
+#include "core/domain/rows.h"
 
 /*
  * ws_memory.h -- what a WebSocket remembers of its responses, so that one can go on from another

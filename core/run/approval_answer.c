@@ -5,8 +5,8 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/domain/variable.h"
 #include "core/run/grant.h"
-#include "core/tool/variable.h"
 
 static const char unreadable[] = "The answer to the approval request could not be read.";
 

@@ -6,9 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/domain/rows.h"
 #include "core/model/model.h"
 #include "core/run/context_fit.h"
-#include "core/store/rows.h"
 
 /*
  * budget.h -- the tokens that a run may use in all of its turns together.

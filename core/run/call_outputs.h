@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-#include "core/store/rows.h"
+#include "core/domain/rows.h"
 
 /*
  * call_outputs.h -- which item answers which call.

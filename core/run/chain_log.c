@@ -8,10 +8,10 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/base/utf8.h"
+#include "core/domain/withheld.h"
 #include "core/run/call_outputs.h"
 #include "core/run/context.h"
 #include "core/run/past_calls.h"
-#include "core/run/withheld.h"
 #include "core/tool/registry.h"
 
 /* Blanks that may stand inside a forged mark. */

@@ -5,8 +5,8 @@
 #include <stddef.h>
 
 #include "core/base/buf.h"
+#include "core/domain/rows.h"
 #include "core/run/long_messages.h"
-#include "core/store/rows.h"
 #include "core/tool/tool.h"
 
 /*

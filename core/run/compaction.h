@@ -8,8 +8,8 @@
 
 #include "core/base/err.h"
 #include "core/base/seal.h"
+#include "core/domain/rows.h"
 #include "core/model/model.h"
-#include "core/store/rows.h"
 
 /*
  * compaction.h -- a long context, made short: what the user said, and a summary of the rest.

@@ -5,9 +5,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "core/domain/rows.h"
 #include "core/run/long_messages.h"
 #include "core/run/tool_set.h"
-#include "core/store/rows.h"
 
 /*
  * context.h -- what the model is told: items in, a Chat Completions request out.

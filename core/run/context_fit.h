@@ -6,10 +6,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/domain/rows.h"
 #include "core/model/model.h"
 #include "core/run/long_messages.h"
 #include "core/run/tool_set.h"
-#include "core/store/rows.h"
 
 /*
  * context_fit.h -- how much of a context a model is shown: from the last compaction on, and no more

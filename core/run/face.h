@@ -4,8 +4,8 @@
 #include <jansson.h>
 #include <stddef.h>
 
+#include "core/domain/rows.h"
 #include "core/event/frames.h"
-#include "core/store/rows.h"
 
 /*
  * face.h -- how a run is shown: one engine, two renderings.

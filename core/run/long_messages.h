@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "core/domain/rows.h"
 #include "core/run/tool_set.h"
-#include "core/store/rows.h"
 #include "core/tool/cut.h"
 #include "core/tool/message_cache.h"
 

@@ -4,8 +4,8 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/domain/withheld.h"
 #include "core/run/tool_set.h"
-#include "core/run/withheld.h"
 
 /* ---- Calls of the client ---- */
 

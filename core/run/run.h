@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/domain/item.h"
 #include "core/event/frames.h"
 #include "core/event/sink.h"
 #include "core/model/model.h"
@@ -18,7 +19,6 @@
 #include "core/run/engine.h"
 #include "core/run/face.h"
 #include "core/run/input_text.h"
-#include "core/run/item.h"
 #include "core/run/slots.h"
 #include "core/run/tool_set.h"
 #include "core/run/unwritten.h"

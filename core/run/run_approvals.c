@@ -6,6 +6,8 @@
 #include "core/base/fault.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/domain/permission.h"
+#include "core/domain/withheld.h"
 #include "core/mcp/mcp_named.h"
 #include "core/run/approval_answer.h"
 #include "core/run/grant.h"
@@ -15,8 +17,6 @@
 #include "core/run/run_results.h"
 #include "core/run/run_variables.h"
 #include "core/run/tool_settings.h"
-#include "core/run/withheld.h"
-#include "core/tool/permission.h"
 #include "core/tool/registry.h"
 
 /* ---- Who must be asked ---- */

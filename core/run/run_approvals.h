@@ -3,8 +3,8 @@
 
 #include <jansson.h>
 
+#include "core/domain/permission.h"
 #include "core/run/run.h"
-#include "core/tool/permission.h"
 
 /*
  * run_approvals.h -- calls that a person is asked about before they run.

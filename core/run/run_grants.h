@@ -4,9 +4,9 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "core/domain/permission.h"
+#include "core/domain/rows.h"
 #include "core/run/run.h"
-#include "core/store/rows.h"
-#include "core/tool/permission.h"
 
 /*
  * run_grants.h -- answers that are remembered, and the calls of a turn; on the run's loop.

@@ -3,13 +3,13 @@
  * text of the answer.
  */
 
+#include "core/domain/withheld.h"
 #include "core/run/run_approvals.h"
 #include "core/run/run_calls.h"
 #include "core/run/run_grants.h"
 #include "core/run/run_results.h"
 #include "core/run/run_servers.h"
 #include "core/run/run_variables.h"
-#include "core/run/withheld.h"
 
 #include <assert.h>
 #include <stdio.h>

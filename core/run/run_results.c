@@ -5,11 +5,11 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/domain/permission.h"
+#include "core/domain/variable.h"
+#include "core/domain/withheld.h"
 #include "core/run/run_approvals.h"
 #include "core/run/run_calls.h"
-#include "core/run/withheld.h"
-#include "core/tool/permission.h"
-#include "core/tool/variable.h"
 
 void withheld_result_free(struct withheld_result *withheld)
 {

@@ -5,13 +5,13 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/domain/rows.h"
 #include "core/mcp/mcp_extra.h"
 #include "core/mcp/mcp_named.h"
 #include "core/mcp/mcp_tools.h"
 #include "core/net/egress.h"
 #include "core/run/run_approvals.h"
 #include "core/run/tool_set_internal.h"
-#include "core/store/rows.h"
 #include "core/tool/registry.h"
 #include "core/tool/wish.h"
 

@@ -1,7 +1,7 @@
 #include "core/run/tool_settings.h"
 
 #include "core/base/json.h"
-#include "core/tool/permission.h"
+#include "core/domain/permission.h"
 #include "core/tool/wish.h"
 
 json_t *tool_settings_merge(const json_t *project, const json_t *user)

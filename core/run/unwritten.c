@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "core/base/mem.h"
-#include "core/run/item.h"
+#include "core/domain/item.h"
 
 /* Items that are looked through; of more it is noted where they are. */
 #define ITEMS_SCANNED 16

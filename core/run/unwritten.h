@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "core/store/rows.h"
+#include "core/domain/rows.h"
 #include "core/store/writer.h"
 
 /*

@@ -4,8 +4,8 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
-#include "core/run/approval_status.h"
-#include "core/run/withheld.h"
+#include "core/domain/approval_status.h"
+#include "core/domain/withheld.h"
 #include "core/store/variable_sql.h"
 
 /* A row of the statement below. */

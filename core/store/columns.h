@@ -1,8 +1,8 @@
 #ifndef RUNNEL_CORE_STORE_COLUMNS_H
 #define RUNNEL_CORE_STORE_COLUMNS_H
 
+#include "core/domain/rows.h"
 #include "core/store/db.h"
-#include "core/store/rows.h"
 
 /*
  * columns.h -- which columns make a row, in which order, and how they become the struct.

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "core/base/err.h"
-#include "core/store/rows.h"
+#include "core/domain/rows.h"
 #include "core/store/store.h"
 
 /*

@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 #include "core/base/err.h"
-#include "core/store/rows.h"
+#include "core/domain/rows.h"
 #include "core/store/store.h"
 
 /*

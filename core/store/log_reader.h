@@ -5,9 +5,9 @@
 #include <stdint.h>
 
 #include "core/base/err.h"
+#include "core/domain/rows.h"
+#include "core/domain/run_status.h"
 #include "core/net/loop.h"
-#include "core/run/run_status.h"
-#include "core/store/rows.h"
 #include "core/store/store.h"
 
 /*

@@ -5,8 +5,8 @@
 #include <stddef.h>
 
 #include "core/base/mem.h"
+#include "core/domain/rows.h"
 #include "core/store/db.h"
-#include "core/store/rows.h"
 
 /*
  * page.h -- how a page of a list is read.

@@ -3,8 +3,8 @@
 
 #include <stdint.h>
 
+#include "core/domain/rows.h"
 #include "core/store/batch.h"
-#include "core/store/rows.h"
 
 /*
  * puts.h -- rows on their way into the database, many at once.

@@ -2,7 +2,7 @@
 #define RUNNEL_CORE_STORE_THREAD_COPIES_H
 
 #include "core/base/err.h"
-#include "core/store/rows.h"
+#include "core/domain/rows.h"
 #include "core/store/store.h"
 
 /*

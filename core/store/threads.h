@@ -5,8 +5,8 @@
 #include <stddef.h>
 
 #include "core/base/err.h"
+#include "core/domain/rows.h"
 #include "core/store/idempotency.h"
-#include "core/store/rows.h"
 #include "core/store/store.h"
 
 /*

@@ -1,10 +1,10 @@
 #ifndef RUNNEL_CORE_STORE_VARIABLE_SQL_H
 #define RUNNEL_CORE_STORE_VARIABLE_SQL_H
 
+#include "core/domain/variable.h"
 #include "core/store/batch.h"
 #include "core/store/db.h"
 #include "core/store/puts.h"
-#include "core/tool/variable.h"
 
 /*
  * variable_sql.h -- statements about variables that other files of core/store have in their own

@@ -6,11 +6,11 @@
 #include <stdint.h>
 
 #include "core/base/err.h"
+#include "core/domain/variable.h"
 #include "core/store/store.h"
-#include "core/tool/variable.h"
 
 /*
- * variables.h -- the variables of a scope, as core/tool/variable.h says what they are.
+ * variables.h -- the variables of a scope, as core/domain/variable.h says what they are.
  *
  * A scope is the id of a thread, or of a response outside conversations. Such a response sees the
  * rows of its ancestors, the nearest first; when a chain begins with a response in a conversation,

@@ -6,10 +6,10 @@
 #include <stdint.h>
 
 #include "core/base/err.h"
+#include "core/domain/rows.h"
+#include "core/domain/variable.h"
 #include "core/net/loop.h"
-#include "core/store/rows.h"
 #include "core/store/store.h"
-#include "core/tool/variable.h"
 
 /*
  * writer.h -- what run loops write, in groups, without ever waiting.

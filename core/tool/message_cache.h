@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "core/tool/variable.h"
+#include "core/domain/variable.h"
 
 /*
  * message_cache.h -- long messages of a conversation, as variables that nobody has written.

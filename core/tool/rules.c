@@ -5,9 +5,9 @@
 #include "core/base/buf.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/domain/variable.h"
 #include "core/tool/registry.h"
 #include "core/tool/skill.h"
-#include "core/tool/variable.h"
 
 const char *wording_in(const struct wording *wording, enum tool_language language)
 {

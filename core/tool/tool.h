@@ -7,9 +7,9 @@
 #include <stdint.h>
 
 #include "core/base/err.h"
+#include "core/domain/permission.h"
+#include "core/domain/variable.h"
 #include "core/tool/cut.h"
-#include "core/tool/permission.h"
-#include "core/tool/variable.h"
 
 /*
  * tool.h -- what a tool handler is, and everything it may touch.

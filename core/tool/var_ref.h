@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include "core/base/err.h"
-#include "core/tool/variable.h"
+#include "core/domain/variable.h"
 
 /*
  * var_ref.h -- $VAR_REF{{name}} in the arguments of a call: the value of a variable, without the

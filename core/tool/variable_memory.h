@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "core/base/lock.h"
-#include "core/tool/variable.h"
+#include "core/domain/variable.h"
 
 /*
  * variable_memory.h -- the variables of a response that is not stored: in memory, until it ends.

@@ -3,8 +3,8 @@
 
 #include <stddef.h>
 
+#include "core/domain/rows.h"
 #include "core/run/tool_set.h"
-#include "core/store/rows.h"
 
 /*
  * history.h -- the items of a conversation, for tests of what a model is told of them.

@@ -8,10 +8,10 @@
 #include "core/base/buf.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/domain/rows.h"
 #include "core/run/tool_choice.h"
 #include "core/run/tool_secrets.h"
 #include "core/run/tool_set.h"
-#include "core/store/rows.h"
 #include "core/tool/registry.h"
 
 /* ---- A registry of our own ---- */

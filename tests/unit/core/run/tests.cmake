@@ -1,10 +1,8 @@
-unit_test(core/run/approval_status core_status)
 unit_test(core/run/approval_answer core_run)
 unit_test(core/run/approval_webhook core_run)
 unit_test(core/run/grant core_run)
 target_compile_definitions(test_core_run_grant PRIVATE
     VECTORS="${CMAKE_SOURCE_DIR}/tests/unit/vectors")
-unit_test(core/run/run_status core_status)
 unit_test(core/run/call_outputs core_run)
 unit_test(core/run/chain core_run)
 unit_test(core/run/chain_log core_run)
@@ -17,7 +15,6 @@ unit_test(core/run/tool_set core_run)
 unit_test(core/run/tool_settings core_run)
 unit_test(core/run/slots core_run)
 unit_test(core/run/unwritten core_run)
-unit_test(core/run/withheld core_run)
 
 foreach(file budget context context_fit long_messages told_costs)
     unit_test(core/run/${file} core_run)

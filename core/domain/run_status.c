@@ -1,4 +1,4 @@
-#include "core/run/run_status.h"
+#include "core/domain/run_status.h"
 
 #include <string.h>
 

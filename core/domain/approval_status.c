@@ -1,4 +1,4 @@
-#include "core/run/approval_status.h"
+#include "core/domain/approval_status.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "core/tool/variable.h"
+#include "core/domain/variable.h"
 
 /*
  * withheld.h -- the item of a call whose result a person has to let the model see.

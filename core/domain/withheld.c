@@ -1,4 +1,4 @@
-#include "core/run/withheld.h"
+#include "core/domain/withheld.h"
 
 #include <stdio.h>
 #include <string.h>

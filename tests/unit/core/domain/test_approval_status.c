@@ -4,7 +4,7 @@
 
 #include <cmocka.h>
 
-#include "core/run/approval_status.h"
+#include "core/domain/approval_status.h"
 
 #define for_each_approval(s) \
     for (enum approval_status s = APPROVAL_PENDING; s < APPROVAL_STATUS_COUNT; s++)

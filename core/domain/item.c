@@ -1,4 +1,4 @@
-#include "core/run/item.h"
+#include "core/domain/item.h"
 
 #include <string.h>
 

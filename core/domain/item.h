@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 #include "core/base/buf.h"
-#include "core/store/rows.h"
+#include "core/domain/rows.h"
 
 /*
  * item.h -- one thing a run produces, while it is being produced.

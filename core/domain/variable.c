@@ -1,4 +1,4 @@
-#include "core/tool/variable.h"
+#include "core/domain/variable.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
-#include "core/tool/permission.h"
+#include "core/domain/permission.h"
 
 /* ---- The vectors of the design ---- */
 

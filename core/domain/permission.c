@@ -1,4 +1,4 @@
-#include "core/tool/permission.h"
+#include "core/domain/permission.h"
 
 #include <stdio.h>
 #include <stdlib.h>

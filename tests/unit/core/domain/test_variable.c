@@ -8,7 +8,7 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
-#include "core/tool/variable.h"
+#include "core/domain/variable.h"
 
 static void expect_slice(const char *text, size_t start, size_t length, const char *wanted)
 {

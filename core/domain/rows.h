@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 #include "core/base/ids.h"
-#include "core/run/approval_status.h"
-#include "core/run/run_status.h"
+#include "core/domain/approval_status.h"
+#include "core/domain/run_status.h"
 
 /*
  * rows.h -- what the store remembers, as plain structs.
@@ -167,7 +167,8 @@ struct call_row {
     char *arguments; /* as the model wrote them, JSON or not */
     char *resolved;  /* with variables in place of references, JSON; NULL: there were none */
     char *output;    /* client: text, or JSON parts; server: JSON {result|error} */
-    char *extra; /* JSON: what its upstream gets back with it, see core/run/item.h; or NULL */
+    char
+        *extra; /* JSON: what its upstream gets back with it, see core/domain/item.h; or NULL */
     int attempts;
 };
 

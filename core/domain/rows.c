@@ -1,4 +1,4 @@
-#include "core/store/rows.h"
+#include "core/domain/rows.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #include <cmocka.h>
 
 #include "core/base/compiler.h"
-#include "core/run/run_status.h"
+#include "core/domain/run_status.h"
 
 static void status_names_survive_a_round_trip(void **state)
 {

@@ -1,0 +1,7 @@
+foreach(file approval_status permission run_status variable)
+    unit_test(core/domain/${file} core_domain)
+endforeach()
+target_compile_definitions(test_core_domain_permission PRIVATE
+    VECTORS="${CMAKE_SOURCE_DIR}/tests/unit/vectors")
+# Reads what past_calls.c makes of a withheld result.
+unit_test(core/domain/withheld core_run)
