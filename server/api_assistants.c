@@ -1,7 +1,7 @@
 #include "core/base/clock.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
-#include "core/store/assistants.h"
+#include "core/store/tables/assistants.h"
 #include "server/api.h"
 #include "server/assistant_body.h"
 #include "server/encode.h"

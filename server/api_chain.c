@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/base/mem.h"
-#include "core/store/runs.h"
+#include "core/store/tables/runs/runs.h"
 #include "server/api.h"
 #include "server/encode_chain.h"
 #include "server/params.h"

@@ -7,7 +7,7 @@
 
 #include "core/base/json.h"
 #include "core/run/grant.h"
-#include "core/store/grants.h"
+#include "core/store/tables/approvals/grants.h"
 #include "server/api.h"
 #include "server/encode.h"
 #include "server/encode_field.h"

@@ -9,7 +9,7 @@
 #include "core/base/clock.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
-#include "core/store/prompts.h"
+#include "core/store/tables/prompts.h"
 #include "server/api.h"
 #include "server/encode.h"
 #include "server/encode_field.h"

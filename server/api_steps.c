@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "core/store/runs.h"
+#include "core/store/tables/runs/runs.h"
 #include "server/api.h"
 #include "server/encode.h"
 #include "server/params.h"

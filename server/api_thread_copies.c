@@ -1,4 +1,4 @@
-#include "core/store/thread_copies.h"
+#include "core/store/tables/threads/thread_copies.h"
 #include "server/api.h"
 #include "server/encode.h"
 #include "server/params.h"

@@ -1,6 +1,6 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
-#include "core/store/threads.h"
+#include "core/store/tables/threads/threads.h"
 #include "core/tool/files_view.h"
 #include "server/api.h"
 #include "server/encode.h"

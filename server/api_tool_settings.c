@@ -6,7 +6,7 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
-#include "core/store/tool_settings.h"
+#include "core/store/tables/tool_settings.h"
 #include "server/api.h"
 #include "server/encode.h"
 #include "server/encode_field.h"

@@ -9,9 +9,9 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
-#include "core/store/runs.h"
-#include "core/store/threads.h"
-#include "core/store/variables.h"
+#include "core/store/tables/runs/runs.h"
+#include "core/store/tables/threads/threads.h"
+#include "core/store/tables/threads/variables.h"
 #include "server/api.h"
 #include "server/encode.h"
 #include "server/params.h"

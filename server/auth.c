@@ -4,7 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/store/keys.h"
+#include "core/store/tables/keys.h"
 #include "server/server.h"
 
 #define KEY_LENGTH_LIMIT 256 /* longer ones are not even looked up */

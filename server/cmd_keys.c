@@ -12,7 +12,7 @@
 #include "core/base/clock.h"
 #include "core/base/compiler.h"
 #include "core/base/mem.h"
-#include "core/store/keys.h"
+#include "core/store/tables/keys.h"
 #include "server/commands.h"
 #include "server/config.h"
 #include "server/database.h"

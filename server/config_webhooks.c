@@ -5,7 +5,7 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
-#include "core/store/keys.h"
+#include "core/store/tables/keys.h"
 
 #define NAME_LIMIT ((size_t)63) /* of a project */
 

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "core/store/embedded.h"
+#include "core/store/embedded/embedded.h"
 
 enum err_code database_start(const struct config *config, int stop_fd,
                              struct database *ret_database, struct err *err)

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 #include "core/domain/rows.h"
-#include "core/store/runs.h"
+#include "core/store/tables/runs/runs.h"
 
 /*
  * encode.h -- rows as the API's objects, one function per object.

@@ -9,7 +9,7 @@
 #include "core/base/ids.h"
 #include "core/base/lock.h"
 #include "core/net/loop.h"
-#include "core/store/keys.h"
+#include "core/store/tables/keys.h"
 #include "server/deadlines.h"
 #include "server/framing.h"
 #include "server/http.h"

@@ -4,7 +4,7 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
-#include "core/store/item_find.h"
+#include "core/store/tables/threads/item_find.h"
 
 bool item_is_reference(const json_t *item)
 {

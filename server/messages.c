@@ -7,7 +7,7 @@
 #include "core/base/clock.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
-#include "core/store/threads.h"
+#include "core/store/tables/threads/threads.h"
 #include "core/tool/files_view.h"
 #include "server/params.h"
 #include "server/runnel_params.h"

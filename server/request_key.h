@@ -2,7 +2,7 @@
 #define RUNNEL_SERVER_REQUEST_KEY_H
 
 #include "core/base/err.h"
-#include "core/store/idempotency.h"
+#include "core/store/tables/idempotency.h"
 #include "server/request.h"
 
 /*

@@ -9,7 +9,7 @@
 #include "core/run/run_approvals.h"
 #include "core/run/tool_set.h"
 #include "core/run/tool_settings.h"
-#include "core/store/approvals.h"
+#include "core/store/tables/approvals/approvals.h"
 #include "server/item_references.h"
 
 void response_approvals_clear(struct response_approvals *approvals)

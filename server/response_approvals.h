@@ -5,9 +5,9 @@
 #include <stddef.h>
 
 #include "core/base/err.h"
-#include "core/store/approvals.h"
-#include "core/store/runs.h"
 #include "core/store/store.h"
+#include "core/store/tables/approvals/approvals.h"
+#include "core/store/tables/runs/runs.h"
 
 /*
  * response_approvals.h -- the answers that a response brings to what was asked before.

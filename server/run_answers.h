@@ -6,8 +6,8 @@
 
 #include "core/base/err.h"
 #include "core/run/approval_answer.h"
-#include "core/store/approvals.h"
-#include "core/store/runs.h"
+#include "core/store/tables/approvals/approvals.h"
+#include "core/store/tables/runs/runs.h"
 
 /*
  * run_answers.h -- what a client says to the calls of its run: the tool_outputs of a submission.

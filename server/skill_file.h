@@ -2,7 +2,7 @@
 #define RUNNEL_SERVER_SKILL_FILE_H
 
 #include "core/base/err.h"
-#include "core/store/skills.h"
+#include "core/store/tables/skills.h"
 
 /*
  * skill_file.h -- SKILL.md: what a skill is called, what it is for, and the instructions.

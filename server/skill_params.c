@@ -6,7 +6,7 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
-#include "core/store/skills.h"
+#include "core/store/tables/skills.h"
 #include "core/tool/skill.h"
 #include "server/params.h"
 

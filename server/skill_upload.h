@@ -2,7 +2,7 @@
 #define RUNNEL_SERVER_SKILL_UPLOAD_H
 
 #include "core/base/err.h"
-#include "core/store/skills.h"
+#include "core/store/tables/skills.h"
 #include "server/form.h"
 
 /*

@@ -4,7 +4,7 @@
 #include "core/base/mem.h"
 #include "core/domain/permission.h"
 #include "core/run/tool_settings.h"
-#include "core/store/tool_settings.h"
+#include "core/store/tables/tool_settings.h"
 #include "core/tool/registry.h"
 #include "server/group_params.h"
 #include "server/params.h"

@@ -31,7 +31,7 @@ enum lock_rank {
     LOCK_TOOL_CHANNEL, /* core/tool/channel.c: one turn's tool output */
     LOCK_VARIABLES,    /* core/tool/variable_memory.c: what a response that is not stored has */
     LOCK_VARIABLE_SHARES, /* the same file: which projects have any */
-    LOCK_STORE_QUEUE,     /* core/store/writer.c: writes waiting for a writer */
+    LOCK_STORE_QUEUE,     /* core/store/writer/writer.c: writes waiting for a writer */
     LOCK_STORE_POOL,      /* core/store: connections, state of the database */
     LOCK_LOOP_INBOX,      /* core/net/loop.c: messages to a loop */
     LOCK_SCRIPT,          /* the scripted upstream's state */

@@ -184,7 +184,7 @@ struct variable_access {
     bool chinese;  /* which language rules are read in */
 };
 
-/* What every place offers where variables are: the store (core/store/variables.h says what each does,
+/* What every place offers where variables are: the store (core/store/tables/threads/variables.h says what each does,
  * and it blocks for as long as the database takes) or memory (variable_memory.h). */
 struct variable_ops {
     enum err_code (*get)(const struct variable_access *access, const char *project,

@@ -15,8 +15,8 @@
 #include "core/run/context.h"
 #include "core/run/face.h"
 #include "core/run/slots.h"
-#include "core/store/runs.h"
 #include "core/store/store.h"
+#include "core/store/tables/runs/runs.h"
 #include "core/tool/executor.h"
 
 /*

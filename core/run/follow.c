@@ -14,8 +14,8 @@
 #include "core/base/mem.h"
 #include "core/run/run.h"
 #include "core/run/waiters.h"
-#include "core/store/log_reader.h"
-#include "core/store/wakeups.h"
+#include "core/store/cluster/log_reader.h"
+#include "core/store/cluster/wakeups.h"
 
 #define READ_LIMIT ((size_t)64 << 10)
 

@@ -3,7 +3,7 @@
 
 #include "core/base/err.h"
 #include "core/run/face.h"
-#include "core/store/runs.h"
+#include "core/store/tables/runs/runs.h"
 
 /*
  * recover.h -- making ready a run whose owner died, before its new loop gets it.

@@ -22,8 +22,8 @@
 #include "core/run/slots.h"
 #include "core/run/tool_set.h"
 #include "core/run/unwritten.h"
-#include "core/store/runs.h"
-#include "core/store/writer.h"
+#include "core/store/tables/runs/runs.h"
+#include "core/store/writer/writer.h"
 #include "core/tool/channel.h"
 #include "core/tool/schema.h"
 

@@ -11,7 +11,7 @@
 #include "core/run/run_plan.h"
 #include "core/run/run_variables.h"
 #include "core/run/tool_settings.h"
-#include "core/store/grants.h"
+#include "core/store/tables/approvals/grants.h"
 
 #define CHANNEL_CAPACITY 2 /* outputs of the one that looks up */
 

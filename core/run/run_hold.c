@@ -7,7 +7,7 @@
 #include "core/base/mem.h"
 #include "core/run/run_approvals.h"
 #include "core/run/run_variables.h"
-#include "core/store/approval_holds.h"
+#include "core/store/tables/approvals/approval_holds.h"
 
 #define CHANNEL_CAPACITY 2 /* outputs of the one that looks */
 

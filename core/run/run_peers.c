@@ -9,7 +9,7 @@
 #include "core/base/mem.h"
 #include "core/run/follow.h"
 #include "core/run/run.h"
-#include "core/store/wakeups.h"
+#include "core/store/cluster/wakeups.h"
 
 /* Beyond, they look for themselves. */
 #define PEERS_LIMIT ((size_t)64)

@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include "core/domain/rows.h"
-#include "core/store/writer.h"
+#include "core/store/writer/writer.h"
 
 /*
  * unwritten.h -- what happened to a run since its last write: the next one must carry it.

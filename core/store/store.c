@@ -4,10 +4,10 @@
 
 #include "core/base/clock.h"
 #include "core/base/mem.h"
-#include "core/store/db.h"
-#include "core/store/migrations.h"
-#include "core/store/state.h"
-#include "core/store/wakeups.h"
+#include "core/store/cluster/wakeups.h"
+#include "core/store/pg/db.h"
+#include "core/store/pg/migrations.h"
+#include "core/store/pg/state.h"
 
 #define DEADLINE_DEFAULT 10.0
 #define LEASE_DEFAULT    15.0

@@ -17,7 +17,7 @@
  *
  * Functions here block for as long as the database takes, within `deadline` of the options;
  * HTTP workers and the keeper call them, run loops never do (they hand writes to
- * core/store/writer.h). Each calling thread has a connection of its own, made at its first
+ * core/store/writer/writer.h). Each calling thread has a connection of its own, made at its first
  * call and closed by store_thread_end() or with the store. No lock may be held while calling.
  *
  * Errors: ERR_NOT_FOUND and ERR_CONFLICT are answers. ERR_STORE is an outage: the call had no

@@ -13,7 +13,7 @@
  * variable_memory.h -- the variables of a response that is not stored: in memory, until it ends.
  *
  * Names, types, texts and limits are those of variable.h, and what goes first when there is too much is
- * what the store would let go first (core/store/variables.c): of what is not kept, the last in the order
+ * what the store would let go first (core/store/tables/threads/variables.c): of what is not kept, the last in the order
  * of use. There are no ancestors: nobody else sees these, and these see nobody's.
  *
  * The run's loop and the workers of its calls use it at the same time; each holds it. Its lock is held

@@ -24,7 +24,7 @@ CALLS = [
     ("localtime gmtime ctime asctime", "", "they share one buffer; the _r functions do not"),
     ("setenv putenv unsetenv", "tests", "other threads may be reading the environment"),
     ("getenv", "server/config.c server/config_mcp.c server/config_webhooks.c core/base/fault.c tests", "settings come from server/config.c"),
-    ("PQexec PQexecParams PQprepare PQexecPrepared", "core/store/embedded.c tests",
+    ("PQexec PQexecParams PQprepare PQexecPrepared", "core/store/embedded/embedded.c tests",
      "a frozen PostgreSQL hangs it for ever; use db.h"),
     ("malloc calloc realloc strdup strndup", "core/base/mem.c tests", "mem.h cannot fail"),
     ("exit", "core/base server/main.c tests", "return an error, or assert"),

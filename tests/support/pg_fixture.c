@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "core/base/mem.h"
-#include "core/store/embedded.h"
+#include "core/store/embedded/embedded.h"
 
 static char directory[64];
 static struct embedded *cluster;

@@ -18,7 +18,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/net/loop.h"
-#include "core/store/keys.h"
+#include "core/store/tables/keys.h"
 #include "server/http_internal.h"
 #include "server/listen.h"
 #include "server/request.h"

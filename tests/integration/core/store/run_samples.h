@@ -1,7 +1,7 @@
 #ifndef RUNNEL_TESTS_INTEGRATION_CORE_STORE_RUN_SAMPLES_H
 #define RUNNEL_TESTS_INTEGRATION_CORE_STORE_RUN_SAMPLES_H
 
-#include "core/store/runs.h"
+#include "core/store/tables/runs/runs.h"
 #include "tests/integration/core/store/samples.h"
 
 /*

@@ -3,8 +3,8 @@
 
 #include <semaphore.h>
 
-#include "core/store/runs.h"
-#include "core/store/writer.h"
+#include "core/store/tables/runs/runs.h"
+#include "core/store/writer/writer.h"
 
 /*
  * samples.h -- rows to store, and writes that are waited for.

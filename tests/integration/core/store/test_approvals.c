@@ -11,9 +11,9 @@
 
 #include "core/base/clock.h"
 #include "core/base/mem.h"
-#include "core/store/approval_holds.h"
-#include "core/store/approvals.h"
-#include "core/store/runs.h"
+#include "core/store/tables/approvals/approval_holds.h"
+#include "core/store/tables/approvals/approvals.h"
+#include "core/store/tables/runs/runs.h"
 #include "tests/integration/core/store/opened_store.h"
 #include "tests/integration/core/store/samples.h"
 #include "tests/support/pg_fixture.h"

@@ -10,7 +10,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/mem.h"
-#include "core/store/assistants.h"
+#include "core/store/tables/assistants.h"
 #include "tests/integration/core/store/opened_store.h"
 
 #define MINE   "proj_mine"

@@ -15,7 +15,7 @@
 #include <stdatomic.h>
 
 #include "core/base/fault.h"
-#include "core/store/runs.h"
+#include "core/store/tables/runs/runs.h"
 #include "tests/integration/core/store/opened_store.h"
 #include "tests/integration/core/store/run_samples.h"
 #include "tests/integration/core/store/samples.h"

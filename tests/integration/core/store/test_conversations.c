@@ -11,9 +11,9 @@
 
 #include "core/base/clock.h"
 #include "core/base/mem.h"
-#include "core/store/conversations.h"
-#include "core/store/threads.h"
-#include "core/store/writer.h"
+#include "core/store/tables/threads/conversations.h"
+#include "core/store/tables/threads/threads.h"
+#include "core/store/writer/writer.h"
 #include "tests/integration/core/store/opened_store.h"
 #include "tests/integration/core/store/samples.h"
 #include "tests/support/pg_fixture.h"

@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "core/base/buf.h"
-#include "core/store/conversations.h"
-#include "core/store/deleted.h"
-#include "core/store/threads.h"
+#include "core/store/tables/threads/conversations.h"
+#include "core/store/tables/threads/deleted.h"
+#include "core/store/tables/threads/threads.h"
 #include "tests/integration/core/store/opened_store.h"
 #include "tests/integration/core/store/samples.h"
 #include "tests/support/pg_fixture.h"

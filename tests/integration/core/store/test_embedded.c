@@ -26,8 +26,8 @@
 
 #include "core/base/clock.h"
 #include "core/base/mem.h"
-#include "core/store/embedded.h"
-#include "core/store/socket_dir.h"
+#include "core/store/embedded/embedded.h"
+#include "core/store/embedded/socket_dir.h"
 #include "core/store/store.h"
 
 static char root[64];

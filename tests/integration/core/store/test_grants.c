@@ -10,8 +10,8 @@
 
 #include "core/base/clock.h"
 #include "core/base/mem.h"
-#include "core/store/approvals.h"
-#include "core/store/grants.h"
+#include "core/store/tables/approvals/approvals.h"
+#include "core/store/tables/approvals/grants.h"
 #include "tests/integration/core/store/opened_store.h"
 #include "tests/integration/core/store/samples.h"
 

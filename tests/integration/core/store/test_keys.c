@@ -12,9 +12,9 @@
 
 #include "core/base/clock.h"
 #include "core/base/mem.h"
-#include "core/store/connection.h"
-#include "core/store/keys.h"
-#include "core/store/migrations.h"
+#include "core/store/pg/connection.h"
+#include "core/store/pg/migrations.h"
+#include "core/store/tables/keys.h"
 #include "tests/integration/core/store/opened_store.h"
 #include "tests/support/pg_fixture.h"
 

@@ -14,7 +14,7 @@
 #include "core/base/compiler.h"
 #include "core/base/fault.h"
 #include "core/base/mem.h"
-#include "core/store/log_reader.h"
+#include "core/store/cluster/log_reader.h"
 #include "tests/integration/core/store/opened_store.h"
 #include "tests/integration/core/store/samples.h"
 #include "tests/support/pg_fixture.h"

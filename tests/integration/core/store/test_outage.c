@@ -16,8 +16,8 @@
 
 #include "core/base/clock.h"
 #include "core/base/mem.h"
-#include "core/store/keys.h"
-#include "core/store/writer.h"
+#include "core/store/tables/keys.h"
+#include "core/store/writer/writer.h"
 #include "tests/integration/core/store/samples.h"
 #include "tests/support/pg_fixture.h"
 

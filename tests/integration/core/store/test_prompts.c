@@ -10,7 +10,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/mem.h"
-#include "core/store/prompts.h"
+#include "core/store/tables/prompts.h"
 #include "tests/integration/core/store/opened_store.h"
 #include "tests/support/pg_fixture.h"
 

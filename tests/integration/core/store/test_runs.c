@@ -12,8 +12,8 @@
 
 #include "core/base/clock.h"
 #include "core/base/mem.h"
-#include "core/store/deleted.h"
-#include "core/store/runs.h"
+#include "core/store/tables/runs/runs.h"
+#include "core/store/tables/threads/deleted.h"
 #include "tests/integration/core/store/opened_store.h"
 #include "tests/integration/core/store/run_samples.h"
 #include "tests/integration/core/store/samples.h"

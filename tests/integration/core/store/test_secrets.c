@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "core/store/secrets.h"
+#include "core/store/tables/secrets.h"
 #include "tests/integration/core/store/opened_store.h"
 #include "tests/support/pg_fixture.h"
 

@@ -13,10 +13,10 @@
 
 #include "core/base/clock.h"
 #include "core/base/mem.h"
-#include "core/store/db.h"
-#include "core/store/runs.h"
-#include "core/store/state.h"
-#include "core/store/threads.h"
+#include "core/store/pg/db.h"
+#include "core/store/pg/state.h"
+#include "core/store/tables/runs/runs.h"
+#include "core/store/tables/threads/threads.h"
 #include "tests/integration/core/store/opened_store.h"
 #include "tests/support/pg_fixture.h"
 

@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "core/base/mem.h"
-#include "core/store/tool_settings.h"
+#include "core/store/tables/tool_settings.h"
 #include "tests/integration/core/store/opened_store.h"
 
 static void put(const char *project, const char *user, const char *groups,

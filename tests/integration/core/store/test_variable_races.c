@@ -15,9 +15,9 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
-#include "core/store/deleted.h"
-#include "core/store/threads.h"
-#include "core/store/variables.h"
+#include "core/store/tables/threads/deleted.h"
+#include "core/store/tables/threads/threads.h"
+#include "core/store/tables/threads/variables.h"
 #include "tests/integration/core/store/opened_store.h"
 #include "tests/integration/core/store/samples.h"
 #include "tests/integration/core/store/variable_samples.h"

@@ -12,10 +12,10 @@
 #include <stdio.h>
 
 #include "core/base/json.h"
-#include "core/store/deleted.h"
-#include "core/store/thread_copies.h"
-#include "core/store/threads.h"
-#include "core/store/variables.h"
+#include "core/store/tables/threads/deleted.h"
+#include "core/store/tables/threads/thread_copies.h"
+#include "core/store/tables/threads/threads.h"
+#include "core/store/tables/threads/variables.h"
 #include "tests/integration/core/store/opened_store.h"
 #include "tests/integration/core/store/samples.h"
 #include "tests/integration/core/store/variable_samples.h"

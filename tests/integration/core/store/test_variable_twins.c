@@ -14,7 +14,7 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
-#include "core/store/variables.h"
+#include "core/store/tables/threads/variables.h"
 #include "core/tool/variable_memory.h"
 #include "tests/integration/core/store/opened_store.h"
 #include "tests/integration/core/store/samples.h"

@@ -7,7 +7,7 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
-#include "core/store/variables.h"
+#include "core/store/tables/threads/variables.h"
 #include "tests/integration/core/store/opened_store.h"
 #include "tests/integration/core/store/samples.h"
 #include "tests/integration/core/store/variable_samples.h"

@@ -1,7 +1,7 @@
 #ifndef RUNNEL_TESTS_INTEGRATION_CORE_STORE_VARIABLE_SAMPLES_H
 #define RUNNEL_TESTS_INTEGRATION_CORE_STORE_VARIABLE_SAMPLES_H
 
-#include "core/store/variables.h"
+#include "core/store/tables/threads/variables.h"
 #include "tests/integration/core/store/samples.h"
 
 /*

@@ -1,0 +1,377 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/base/mem.h"
+#include "core/store/cluster/wakeups.h"
+#include "core/store/pg/state.h"
+#include "core/store/tables/columns.h"
+#include "core/store/tables/runs/load.h"
+#include "core/store/tables/runs/runs.h"
+
+/*
+ * leases.c -- who may act for a run, for how long, and what happens when nobody does.
+ *
+ * Whether a lease has run out, the database's clock decides. Whoever locks several leases does so
+ * in the order of their run ids, or skips those that somebody else holds.
+ */
+
+/* ---- Renewing ---- */
+
+/* Others are there if they have been seen within two leases, by the clock of the database: theirs may
+ * differ. Those that nobody has seen for a day were servers of a moment. */
+static enum err_code note_node(struct db *db, enum wakeup_peers *ret_peers, struct err *err)
+{
+    static const struct db_statement note = {
+        "note_node",
+        "WITH clock AS (SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS "
+        "us),"
+        " gone AS (DELETE FROM nodes WHERE id IN (SELECT n.id FROM nodes n, clock c"
+        "  WHERE n.id <> $1 AND n.seen_at < c.us - 86400000000 FOR UPDATE OF n SKIP LOCKED))"
+        " INSERT INTO nodes (id, boot, started_at, seen_at) SELECT $1, $2, c.us, c.us FROM "
+        "clock c"
+        " ON CONFLICT (id) DO UPDATE SET boot = excluded.boot, seen_at = excluded.seen_at,"
+        "  started_at = CASE WHEN nodes.boot = excluded.boot THEN nodes.started_at"
+        "   ELSE excluded.started_at END"
+        " RETURNING EXISTS (SELECT FROM nodes o, clock c"
+        "  WHERE o.id <> $1 AND o.seen_at > c.us - $3::bigint)"};
+    const char *id = db->store->node_id;
+    AUTO_FREE char *node = node_of(id);
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    db_arg_text(&args, node);
+    db_arg_text(&args, id[strlen(node)] ? id + strlen(node) + 1 : "");
+    db_arg_int(&args, 2 * db->store->lease_us);
+    rc = db_exec(db, &note, &args, &rows, err);
+    if (!rc)
+        *ret_peers = db_bool(rows, 0, 0) ? PEERS_THERE : PEERS_NONE;
+    return rc;
+}
+
+/* The run's own row is looked at as well: a node of a version that does not know run_leases.stopping
+ * may have cancelled it. LATERAL and OFFSET 0 make it one look-up by key for each lease, whatever the
+ * planner thinks of tables that were small when the statement was prepared. */
+static enum err_code renew(struct db *db, const char *const *run_ids, const int64_t *fences,
+                           size_t count, struct db_rows **ret_rows, struct err *err)
+{
+    static const struct db_statement statement = {
+        "store_leases_renew",
+        "WITH held AS MATERIALIZED (SELECT u.n, l.project_id, l.run_id, l.stopping"
+        "  FROM unnest($1::text[], $2::bigint[]) WITH ORDINALITY u (run_id, fence, n)"
+        "  JOIN run_leases l ON l.owner = $3 AND l.run_id = u.run_id AND l.fence = u.fence"
+        "  ORDER BY l.run_id FOR UPDATE OF l),"
+        " renewed AS (UPDATE run_leases l"
+        "  SET lease_until = clock_timestamp() + $4::bigint * interval '1 microsecond'"
+        "  FROM held h WHERE l.project_id = h.project_id AND l.run_id = h.run_id)"
+        " SELECT h.n, h.stopping OR coalesce(r.cancelling, false) FROM held h"
+        "  LEFT JOIN LATERAL (SELECT r.status = 'cancelling' AS cancelling FROM runs r"
+        "   WHERE r.project_id = h.project_id AND r.id = h.run_id OFFSET 0) r ON true"};
+    AUTO_DB_ARGS args = {0};
+
+    db_arg_texts(&args, run_ids, count);
+    db_arg_ints(&args, fences, count);
+    db_arg_text(&args, db->store->node_id);
+    db_arg_int(&args, db->store->lease_us);
+    return db_exec(db, &statement, &args, ret_rows, err);
+}
+
+static void read_states(const struct db_rows *rows, size_t count, enum lease_state *ret_states)
+{
+    for (size_t i = 0; i < count; i++)
+        ret_states[i] = LEASE_LOST;
+    for (size_t i = 0; i < db_count(rows); i++) {
+        size_t n = (size_t)db_int(rows, i, 0) - 1;
+
+        ret_states[n] = db_bool(rows, i, 1) ? LEASE_CANCEL_REQUESTED : LEASE_HELD;
+    }
+}
+
+enum err_code store_leases_renew(struct store *store, const char *const *run_ids,
+                                 const int64_t *fences, size_t count,
+                                 enum lease_state *ret_states, struct err *err)
+{
+    AUTO_DB *db = NULL;
+    AUTO_DB_ROWS *rows = NULL;
+    enum wakeup_peers peers;
+    enum err_code rc;
+
+    rc = db_begin(store, &db, err);
+    if (rc)
+        return rc;
+    rc = note_node(db, &peers, err);
+    if (!rc && count > 0)
+        rc = renew(db, run_ids, fences, count, &rows, err);
+    if (!rc)
+        rc = db_commit(db, err);
+    if (rc)
+        return rc;
+    store_note_peers(store, peers);
+    if (count > 0)
+        read_states(rows, count, ret_states);
+    return ERR_OK;
+}
+
+/* Ours are those that call themselves as we do. One that waits for its client in the middle of a
+ * pipeline is "active"; it has changed something if it has a transaction id. */
+enum err_code store_stalled_end(struct store *store, double seconds, size_t *ret_count,
+                                struct err *err)
+{
+    static const struct db_statement end = {
+        "store_stalled_end",
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        " WHERE datname = current_database() AND usename = current_user"
+        "  AND application_name = current_setting('application_name')"
+        "  AND state = 'active' AND wait_event_type = 'Client' AND backend_xid IS NOT NULL"
+        "  AND query_start <= clock_timestamp() - $1::bigint * interval '1 microsecond'"};
+    AUTO_DB *db = NULL;
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    rc = db_begin(store, &db, err);
+    if (rc)
+        return rc;
+    db_arg_int(&args, (int64_t)(seconds * (double)US_PER_SECOND));
+    rc = db_exec(db, &end, &args, &rows, err);
+    if (rc)
+        return rc;
+    *ret_count = db_count(rows);
+    return db_commit(db, err);
+}
+
+/* What the list does not name does not live here, though the lease says so: it could not be made
+ * ready after it was claimed, or its end could not be stored. */
+static enum err_code give_back(struct db *db, const char *const *run_ids, size_t count,
+                               size_t *ret_count, struct err *err)
+{
+    static const struct db_statement statement = {
+        "store_leases_give_back",
+        "UPDATE run_leases SET owner = NULL WHERE owner = $1 AND run_id <> ALL ($2::text[])"
+        " AND lease_until < clock_timestamp()"};
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    db_arg_text(&args, db->store->node_id);
+    db_arg_texts(&args, run_ids, count);
+    rc = db_exec(db, &statement, &args, &rows, err);
+    if (rc)
+        return rc;
+    *ret_count = db_changed(rows);
+    return ERR_OK;
+}
+
+/* A database that stood still makes leases run out that their owners had no chance to renew. What
+ * a statement finds that waited for it must not count. */
+static enum err_code refuse_late(const struct db *db, uint64_t begun_ns, struct err *err)
+{
+    uint64_t third_ns = (uint64_t)db->store->lease_us * (NS_PER_MS / 1000) / 3;
+
+    if (clock_mono_ns() - begun_ns > third_ns)
+        return err_set(err, ERR_STORE, "the database stood still for a while");
+    return ERR_OK;
+}
+
+enum err_code store_leases_give_back(struct store *store, const char *const *run_ids,
+                                     size_t count, size_t *ret_count, struct err *err)
+{
+    uint64_t begun = clock_mono_ns();
+    AUTO_DB *db = NULL;
+    enum err_code rc;
+
+    rc = db_begin(store, &db, err);
+    if (!rc)
+        rc = give_back(db, run_ids, count, ret_count, err);
+    if (!rc)
+        rc = refuse_late(db, begun, err);
+    return rc ? rc : db_commit(db, err);
+}
+
+/* ---- Claiming ---- */
+
+/* Its owner is dead: an earlier boot of this very node, or, if $3 says that it counts, somebody
+ * else whose time is over. $1 and $2 are this owner and its node. Our own is never dead: when the
+ * database stood still for longer than a lease, its runs go on here all the same. */
+#define IS_ORPHAN                                                            \
+    "(owner IS NOT NULL AND owner <> $1 AND (split_part(owner, '/', 1) = $2" \
+    " OR ($3::bool AND lease_until < clock_timestamp())))"
+
+static enum err_code claim_leases(struct db *db, enum claim_scope scope, size_t limit,
+                                  struct db_rows **ret_rows, struct err *err)
+{
+    static const struct db_statement claim = {
+        "claim_leases",
+        "WITH picked AS MATERIALIZED (SELECT project_id, run_id, queued_at, " IS_ORPHAN
+        " AS orphan"
+        "  FROM run_leases WHERE NOT foreground AND (" IS_ORPHAN
+        "   OR (owner IS NULL AND wait_until IS NULL)"
+        "   OR wait_until < (extract(epoch FROM statement_timestamp()) * 1000000)::bigint)"
+        "  ORDER BY (owner IS NULL), queued_at, run_id LIMIT $5 FOR UPDATE SKIP LOCKED)"
+        " UPDATE run_leases l SET owner = $1, fence = l.fence + 1, wait_until = NULL,"
+        "  lease_until = clock_timestamp() + $4::bigint * interval '1 microsecond'"
+        " FROM picked p WHERE l.project_id = p.project_id AND l.run_id = p.run_id"
+        " RETURNING l.project_id, l.run_id, l.fence, p.orphan"};
+    AUTO_FREE char *node = node_of(db->store->node_id);
+    AUTO_DB_ARGS args = {0};
+
+    db_arg_text(&args, db->store->node_id);
+    db_arg_text(&args, node);
+    db_arg_bool(&args, scope == CLAIM_ALL);
+    db_arg_int(&args, db->store->lease_us);
+    db_arg_int(&args, (int64_t)limit);
+    return db_exec(db, &claim, &args, ret_rows, err);
+}
+
+/* A lease without a run that is going on should not be: it goes. */
+static enum err_code drop_lease(struct db *db, const char *project, const char *run_id,
+                                struct err *err)
+{
+    static const struct db_statement drop = {
+        "drop_lease", "DELETE FROM run_leases WHERE project_id = $1 AND run_id = $2"};
+    AUTO_DB_ARGS args = {0};
+
+    log_warn("run %s had a lease without going on", run_id);
+    db_arg_text(&args, project);
+    db_arg_text(&args, run_id);
+    return db_exec(db, &drop, &args, NULL, err);
+}
+
+static enum err_code claim_run(struct db *db, const struct db_rows *leases, size_t row,
+                               struct run_load *load, struct err *err)
+{
+    static const struct db_statement take = {
+        "claim_run",
+        "UPDATE runs r SET attempts = r.attempts + $3 WHERE r.project_id = $1"
+        " AND r.id = $2 AND r.status IN ('queued', 'in_progress', 'requires_action',"
+        "  'cancelling') RETURNING " RUN_COLUMNS};
+    const char *project = db_text(leases, row, 0);
+    const char *run_id = db_text(leases, row, 1);
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    db_arg_text(&args, project);
+    db_arg_text(&args, run_id);
+    db_arg_int(&args, db_bool(leases, row, 3));
+    rc = db_exec(db, &take, &args, &rows, err);
+    if (rc)
+        return rc;
+    if (db_count(rows) == 0)
+        return drop_lease(db, project, run_id, err);
+    run_read(rows, 0, &load->run);
+    load->fence = db_int(leases, row, 2);
+    return lease_read_log(db, project, run_id, load, err);
+}
+
+/* Those without a run leave an empty place. */
+static enum err_code claim_in(struct db *db, enum claim_scope scope, size_t limit,
+                              size_t context_limit, struct run_load *loads, size_t *ret_count,
+                              struct err *err)
+{
+    uint64_t begun = clock_mono_ns();
+    AUTO_DB_ROWS *leases = NULL;
+    enum err_code rc;
+
+    rc = claim_leases(db, scope, limit, &leases, err);
+    if (!rc)
+        rc = refuse_late(db, begun, err);
+    if (rc)
+        return rc;
+    for (size_t i = 0; !rc && i < db_count(leases); i++) {
+        struct run_load *load = &loads[*ret_count];
+
+        rc = claim_run(db, leases, i, load, err);
+        if (load->run.id[0])
+            ++*ret_count;
+        if (rc || !load->run.id[0])
+            continue;
+        rc = load_rest(db, &(struct load_span){.items = context_limit}, load, err);
+    }
+    return rc ? rc : db_commit(db, err);
+}
+
+static int by_age(const void *a, const void *b)
+{
+    const struct run_load *left = a, *right = b;
+
+    if (left->run.created_at != right->run.created_at)
+        return left->run.created_at < right->run.created_at ? -1 : 1;
+    return strcmp(left->run.id, right->run.id);
+}
+
+enum err_code store_runs_claim(struct store *store, enum claim_scope scope, size_t limit,
+                               size_t context_limit, struct run_load **ret_loads,
+                               size_t *ret_count, struct err *err)
+{
+    struct run_load *loads = mem_new_array(struct run_load, limit + 1);
+    AUTO_DB *db = NULL;
+    size_t count = 0;
+    enum err_code rc;
+
+    rc = db_begin(store, &db, err);
+    if (!rc)
+        rc = claim_in(db, scope, limit, context_limit, loads, &count, err);
+    if (rc) {
+        for (size_t i = 0; i < count; i++)
+            run_load_clear(&loads[i]);
+        free(loads);
+        return rc;
+    }
+    qsort(loads, count, sizeof(*loads), by_age);
+    for (size_t i = 0; i < count; i++)
+        store_wake_others(store, WAKEUP_MOVED, loads[i].run.id);
+    *ret_loads = loads;
+    *ret_count = count;
+    return ERR_OK;
+}
+
+/* ---- Foreground responses of a dead node ---- */
+
+static enum err_code fail_foreground(struct db *db, enum claim_scope scope, size_t *ret_count,
+                                     struct err *err)
+{
+    static const struct db_statement fail = {
+        "store_runs_fail_foreground",
+        "WITH dead AS MATERIALIZED (SELECT project_id, run_id FROM run_leases"
+        "  WHERE foreground AND (" IS_ORPHAN " OR owner IS NULL)"
+        "  ORDER BY run_id FOR UPDATE SKIP LOCKED),"
+        " dropped AS (DELETE FROM run_leases l USING dead d"
+        "  WHERE l.project_id = d.project_id AND l.run_id = d.run_id)"
+        " UPDATE runs r SET status = 'failed', failed_at = $4, required_action = NULL,"
+        "  error = '{\"code\":\"server_error\",\"message\":"
+        "\"The server stopped while it was working on this response.\"}'"
+        " FROM dead d WHERE r.project_id = d.project_id AND r.id = d.run_id"
+        "  AND r.status IN ('queued', 'in_progress', 'requires_action', 'cancelling')"};
+    AUTO_FREE char *node = node_of(db->store->node_id);
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    db_arg_text(&args, db->store->node_id);
+    db_arg_text(&args, node);
+    db_arg_bool(&args, scope == CLAIM_ALL);
+    db_arg_int(&args, clock_wall_us());
+    rc = db_exec(db, &fail, &args, &rows, err);
+    if (rc)
+        return rc;
+    *ret_count = db_changed(rows);
+    return ERR_OK;
+}
+
+enum err_code store_runs_fail_foreground(struct store *store, enum claim_scope scope,
+                                         size_t *ret_count, struct err *err)
+{
+    uint64_t begun = clock_mono_ns();
+    AUTO_DB *db = NULL;
+    enum err_code rc;
+
+    rc = db_begin(store, &db, err);
+    if (!rc)
+        rc = fail_foreground(db, scope, ret_count, err);
+    if (!rc)
+        rc = refuse_late(db, begun, err);
+    return rc ? rc : db_commit(db, err);
+}

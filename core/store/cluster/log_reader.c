@@ -1,0 +1,157 @@
+#include "core/store/cluster/log_reader.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "core/base/lock.h"
+#include "core/base/mem.h"
+#include "core/store/tables/runs/runs.h"
+
+struct log_reader {
+    struct store *store;
+    pthread_t thread;
+
+    struct lock lock;
+    pthread_cond_t asked; /* guarded by lock, as all below */
+    struct log_read *first, **last;
+    bool stopping;
+};
+
+/* The status is read first: if it is final, the frames that are found are all there will be. */
+static void read_log(struct log_reader *reader, struct log_read *read)
+{
+    struct run_row run = {0};
+
+    read->rc =
+        store_run_get(reader->store, read->project, *read->thread_id ? read->thread_id : NULL,
+                      read->run_id, &run, NULL);
+    if (read->rc)
+        return;
+    read->status = run.status;
+    run_row_clear(&run);
+    read->rc = store_events_read(reader->store, read->project, read->run_id, read->first_seq,
+                                 read->limit, &read->frames, &read->length, &read->next, NULL);
+}
+
+static bool is_same(const struct log_read *a, const struct log_read *b)
+{
+    return a->first_seq == b->first_seq && a->limit == b->limit &&
+           strcmp(a->run_id, b->run_id) == 0 && strcmp(a->thread_id, b->thread_id) == 0 &&
+           strcmp(a->project, b->project) == 0;
+}
+
+/* The first that waits, and behind it all others that would be given the same. */
+static struct log_read *take_locked(struct log_reader *reader) REQUIRES(reader->lock)
+{
+    struct log_read *first = reader->first, **link = &reader->first, **end;
+    struct log_read *read;
+
+    if (!first)
+        return NULL;
+    reader->first = first->next_read;
+    end = &first->next_read;
+    while ((read = *link)) {
+        if (!is_same(read, first)) {
+            link = &read->next_read;
+            continue;
+        }
+        *link = read->next_read;
+        *end = read;
+        end = &read->next_read;
+    }
+    *end = NULL;
+    reader->last = link;
+    return first;
+}
+
+static struct log_read *wait_for_reads(struct log_reader *reader)
+{
+    struct log_read *reads;
+
+    lock_acquire(&reader->lock);
+    while (!reader->first && !reader->stopping)
+        lock_wait(&reader->lock, &reader->asked);
+    reads = take_locked(reader);
+    lock_release(&reader->lock);
+    return reads;
+}
+
+static void copy_answer(const struct log_read *from, struct log_read *to)
+{
+    to->rc = from->rc;
+    if (from->rc)
+        return;
+    to->status = from->status;
+    to->frames = mem_strndup(from->frames, from->length);
+    to->length = from->length;
+    to->next = from->next;
+}
+
+/* The first comes last: once it is posted, it is the loop's. */
+static void post_all(struct log_read *first)
+{
+    struct log_read *read = first->next_read, *next;
+
+    for (; read; read = next) {
+        next = read->next_read;
+        copy_answer(first, read);
+        loop_post(read->loop, &read->done);
+    }
+    loop_post(first->loop, &first->done);
+}
+
+static void *run_reader(void *arg)
+{
+    struct log_reader *reader = arg;
+    struct log_read *reads;
+
+    pthread_setname_np(pthread_self(), "log-reader");
+    while ((reads = wait_for_reads(reader))) {
+        read_log(reader, reads);
+        post_all(reads);
+    }
+    store_thread_end(reader->store);
+    return NULL;
+}
+
+enum err_code log_reader_start(struct store *store, struct log_reader **ret_reader,
+                               struct err *err)
+{
+    struct log_reader *reader = mem_new(struct log_reader);
+
+    reader->store = store;
+    reader->last = &reader->first;
+    lock_init(&reader->lock, LOCK_STORE_QUEUE);
+    lock_cond_init(&reader->asked);
+    if (pthread_create(&reader->thread, NULL, run_reader, reader)) {
+        free(reader);
+        return err_set(err, ERR_INTERNAL, "cannot start the thread that reads the event log");
+    }
+    *ret_reader = reader;
+    return ERR_OK;
+}
+
+void log_reader_ask(struct log_reader *reader, struct log_read *read)
+{
+    read->next_read = NULL;
+    lock_acquire(&reader->lock);
+    *reader->last = read;
+    reader->last = &read->next_read;
+    pthread_cond_signal(&reader->asked);
+    lock_release(&reader->lock);
+}
+
+void log_reader_stop(struct log_reader *reader)
+{
+    if (!reader)
+        return;
+    lock_acquire(&reader->lock);
+    reader->stopping = true;
+    pthread_cond_signal(&reader->asked);
+    lock_release(&reader->lock);
+    pthread_join(reader->thread, NULL);
+    pthread_cond_destroy(&reader->asked);
+    lock_destroy(&reader->lock);
+    free(reader);
+}

@@ -1,0 +1,53 @@
+#ifndef RUNNEL_CORE_STORE_CHILD_H
+#define RUNNEL_CORE_STORE_CHILD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "core/base/err.h"
+#include "core/store/pg/patience.h"
+
+/*
+ * child.h -- running PostgreSQL's programs, as another user if need be, with limited patience.
+ *
+ * A child gets its own session, so that Ctrl-C in the terminal is ours to handle, and none of
+ * our descriptors but those named here. Its end is waited for on a pidfd, never by polling.
+ */
+
+/* Exit statuses of a child that never became the program. */
+enum {
+    CHILD_NO_DIRECTORY = 125, /* the user cannot enter the directory */
+    CHILD_NO_USER = 126,      /* we may not become that user */
+    CHILD_NO_PROGRAM = 127,
+};
+
+struct child_plan {
+    const char *const *argv; /* argv[0] is a path; NULL at the end */
+    const char *directory;   /* entered as that user */
+    bool switch_user;
+    uid_t uid;
+    gid_t gid;
+    int input;  /* its standard input, or -1 for /dev/null */
+    int output; /* its standard output and error, or -1 for /dev/null */
+};
+
+struct child {
+    pid_t pid;
+    int pidfd;
+};
+
+enum err_code child_start(const struct child_plan *plan, struct child *ret_child,
+                          struct err *err) MUST_CHECK;
+
+/* Runs a plan to its end, feeding `input` (or NULL); its output, cut to size - 1 bytes and ended
+ * by NUL, goes to ret_output. *ret_status is its exit status, 128 + n after signal n. When
+ * patience ends first it is killed, with what it has started: ERR_TIMEOUT, or ERR_CANCELLED. */
+enum err_code child_run(const struct child_plan *plan, const char *input,
+                        const struct patience *patience, char *ret_output, size_t size,
+                        int *ret_status, struct err *err) MUST_CHECK;
+
+/* Reaps one that has ended, and gives its exit status as above. */
+int child_reap(pid_t pid);
+
+#endif

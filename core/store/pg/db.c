@@ -1,0 +1,486 @@
+#include "core/store/pg/db.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/fault.h"
+#include "core/base/log.h"
+#include "core/base/mem.h"
+#include "core/store/pg/batch.h"
+#include "core/store/pg/state.h"
+
+/* ---- Parameters ---- */
+
+enum {
+    FORMAT_TEXT,
+    FORMAT_BINARY,
+};
+
+static int add_arg(struct db_args *args, const char *value, size_t length, int format)
+{
+    int i = args->count++;
+
+    assert(i < DB_ARGS_LIMIT && length < INT32_MAX);
+    args->values[i] = value;
+    args->lengths[i] = (int)length;
+    args->formats[i] = format;
+    return i;
+}
+
+void db_arg_text(struct db_args *args, const char *text)
+{
+    add_arg(args, text, 0, FORMAT_TEXT);
+}
+
+void db_arg_id(struct db_args *args, const char *id)
+{
+    db_arg_text(args, id[0] ? id : NULL);
+}
+
+void db_arg_int(struct db_args *args, int64_t number)
+{
+    int i = add_arg(args, NULL, 0, FORMAT_TEXT);
+
+    snprintf(args->numbers[i], sizeof(args->numbers[i]), "%lld", (long long)number);
+    args->values[i] = args->numbers[i];
+}
+
+void db_arg_time(struct db_args *args, int64_t microseconds)
+{
+    if (microseconds)
+        db_arg_int(args, microseconds);
+    else
+        db_arg_text(args, NULL);
+}
+
+void db_arg_bool(struct db_args *args, bool value)
+{
+    db_arg_text(args, value ? "t" : "f");
+}
+
+void db_arg_bytes(struct db_args *args, const void *bytes, size_t size)
+{
+    add_arg(args, size ? bytes : "", size, FORMAT_BINARY);
+}
+
+void db_arg_bytes_owned(struct db_args *args, char *bytes, size_t size)
+{
+    int i = add_arg(args, bytes, size, FORMAT_BINARY);
+
+    args->owned[i] = bytes;
+}
+
+void db_arg_texts(struct db_args *args, const char *const *list, size_t count)
+{
+    AUTO_BATCH batch = {0};
+
+    if (count == 0) {
+        db_arg_text(args, "{}");
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        batch_begin(&batch);
+        batch_text(&batch, list[i]);
+    }
+    batch_finish(&batch, args);
+}
+
+void db_arg_ints(struct db_args *args, const int64_t *list, size_t count)
+{
+    AUTO_BATCH batch = {0};
+
+    if (count == 0) {
+        db_arg_text(args, "{}");
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        batch_begin(&batch);
+        batch_int(&batch, list[i]);
+    }
+    batch_finish(&batch, args);
+}
+
+void db_args_clear(struct db_args *args)
+{
+    for (int i = 0; i < args->count; i++) {
+        free(args->owned[i]);
+        args->owned[i] = NULL;
+    }
+    args->count = 0;
+}
+
+/* ---- The thread's connection ---- */
+
+struct db *db_of_thread(struct store *store)
+{
+    struct db *db = pthread_getspecific(store->thread_db);
+
+    if (db)
+        return db;
+
+    db = mem_new(struct db);
+    db->store = store;
+    lock_acquire(&store->lock);
+    db->next = store->dbs;
+    db->link = &store->dbs;
+    if (db->next)
+        db->next->link = &db->next;
+    store->dbs = db;
+    lock_release(&store->lock);
+    pthread_setspecific(store->thread_db, db);
+    return db;
+}
+
+void db_free(struct db *db)
+{
+    struct store *store = db->store;
+
+    lock_acquire(&store->lock);
+    *db->link = db->next;
+    if (db->next)
+        db->next->link = db->link;
+    lock_release(&store->lock);
+    connection_free(db->connection);
+    free(db);
+}
+
+static void drop_connection(struct db *db)
+{
+    connection_free(db->connection);
+    db->connection = NULL;
+}
+
+/* The call is over. */
+static void release_connection(struct db *db)
+{
+    if (db->connection && connection_is_swollen(db->connection))
+        drop_connection(db);
+}
+
+/* What a call leaves of its connection when it has failed. */
+static enum err_code note_failure(struct db *db, enum err_code rc)
+{
+    db->failed = true;
+    if (connection_missed_deadline(db->connection))
+        store_note_silent(db->store);
+    if (connection_is_broken(db->connection))
+        drop_connection(db);
+    return rc;
+}
+
+static enum err_code ensure_connection(struct db *db, struct err *err)
+{
+    unsigned outages = atomic_load(&db->store->outages);
+
+    if (db->connection && (db->outage != outages || !connection_usable(db->connection)))
+        drop_connection(db);
+    if (db->connection)
+        return ERR_OK;
+
+    db->outage = outages;
+    return store_connect(db->store, db->deadline_ns, &db->connection, err);
+}
+
+/* Whoever is sure that a call begins: the connection is there, nothing is under way. */
+static enum err_code prepare_call(struct store *store, struct db **ret_db, struct err *err)
+{
+    struct db *db;
+    enum err_code rc;
+
+    if (FAULT("store.begin"))
+        return err_set(err, ERR_STORE, "the database is away (fault)");
+    if (!store_is_up(store))
+        return err_set(err, ERR_STORE, "the database is away");
+
+    db = db_of_thread(store);
+    assert(!db->begun);
+    db->failed = false;
+    db->deadline_ns = clock_mono_ns() + store->deadline_ns;
+    rc = ensure_connection(db, err);
+    if (rc)
+        return rc;
+
+    *ret_db = db;
+    return ERR_OK;
+}
+
+/* ---- Transactions ---- */
+
+static const struct db_statement begin_statement = {"begin", "BEGIN"};
+static const struct db_statement commit_statement = {"commit", "COMMIT"};
+static const struct db_statement rollback_statement = {"rollback", "ROLLBACK"};
+
+/* BEGIN goes out together with the first statement. */
+enum err_code db_begin(struct store *store, struct db **ret_db, struct err *err)
+{
+    struct db *db;
+    enum err_code rc = prepare_call(store, &db, err);
+
+    if (rc)
+        return rc;
+    db->begun = true;
+    db->sent = false;
+    *ret_db = db;
+    return ERR_OK;
+}
+
+void db_allow_time(struct db *db)
+{
+    db->deadline_ns = clock_mono_ns() + db->store->deadline_ns;
+}
+
+static enum err_code run_one(struct db *db, const struct db_statement *statement,
+                             struct db_args *args, PGresult **ret_result, struct err *err)
+{
+    PGresult *results[2];
+    size_t count = 0;
+    enum err_code rc;
+
+    if (db->begun && !db->sent) {
+        connection_queue(db->connection, &begin_statement, NULL);
+        db->sent = true;
+        count++;
+    }
+    connection_queue(db->connection, statement, args);
+    rc = connection_run(db->connection, db->deadline_ns, results, NULL, err);
+    if (rc)
+        return note_failure(db, rc);
+    if (count)
+        PQclear(results[0]);
+    *ret_result = results[count];
+    return ERR_OK;
+}
+
+void db_wake(struct db *db, enum wakeup_kind kind, const char *run_id)
+{
+    struct wakeup *wake;
+
+    assert(db->begun);
+    db->wakes = mem_resize(db->wakes, db->wake_count + 1, sizeof(*db->wakes));
+    wake = &db->wakes[db->wake_count++];
+    *wake = (struct wakeup){.kind = kind};
+    (void)snprintf(wake->run_id, sizeof(wake->run_id), "%s", run_id ? run_id : "");
+}
+
+static void forget_wakes(struct db *db)
+{
+    free(TAKE(db->wakes));
+    db->wake_count = 0;
+}
+
+void db_after_commit(struct db *db, void (*run)(struct store *store, void *arg), void *arg)
+{
+    assert(db->begun && !db->after);
+    db->after = run;
+    db->after_arg = arg;
+}
+
+/* What it begins is a transaction like any other: this one is forgotten by then. */
+static void do_after(struct db *db)
+{
+    void (*after)(struct store * store, void *arg) = db->committed ? db->after : NULL;
+    AUTO_FREE void *arg = TAKE(db->after_arg);
+
+    db->after = NULL;
+    db->committed = false;
+    if (after)
+        after(db->store, arg);
+}
+
+void db_note_committed(struct db *db)
+{
+    db->committed = true;
+    for (size_t i = 0; i < db->wake_count; i++)
+        store_wake_all(db->store, db->wakes[i].kind, db->wakes[i].run_id);
+    forget_wakes(db);
+}
+
+/* For faults: it has gone out, and may last longer than the connection. */
+static enum err_code commit_and_break(struct db *db, struct err *err)
+{
+    connection_queue(db->connection, &commit_statement, NULL);
+    if (connection_run(db->connection, clock_mono_ns() + 100 * NS_PER_MS, NULL, NULL, NULL))
+        log_debug("a COMMIT is left under way (fault)");
+    drop_connection(db);
+    return err_set(err, ERR_STORE, "the database connection broke at COMMIT (fault)");
+}
+
+enum err_code db_commit(struct db *db, struct err *err)
+{
+    PGresult *result;
+    enum err_code rc;
+
+    assert(db->begun);
+    if (db->failed)
+        return err_set(err, ERR_STORE, "the transaction has failed before");
+    if (FAULT("store.commit")) {
+        drop_connection(db);
+        return err_set(err, ERR_STORE, "the database connection broke (fault)");
+    }
+    if (db->sent && FAULT("store.commit_under_way"))
+        return commit_and_break(db, err);
+    if (db->sent) {
+        rc = run_one(db, &commit_statement, NULL, &result, err);
+        if (rc)
+            return rc;
+        PQclear(result);
+    }
+    db->sent = false;
+    if (FAULT("store.commit_unanswered")) {
+        drop_connection(db);
+        return err_set(err, ERR_STORE, "the database connection broke at COMMIT (fault)");
+    }
+    db_note_committed(db);
+    return ERR_OK;
+}
+
+void db_end(struct db *db)
+{
+    PGresult *result;
+
+    if (!db)
+        return;
+    if (db->sent && db->connection && !run_one(db, &rollback_statement, NULL, &result, NULL))
+        PQclear(result);
+    db->begun = false;
+    db->sent = false;
+    forget_wakes(db);
+    release_connection(db);
+    do_after(db);
+}
+
+/* ---- Statements ---- */
+
+struct db_rows {
+    PGresult *result;
+};
+
+static enum err_code exec(struct db *db, const struct db_statement *statement,
+                          struct db_args *args, struct db_rows **ret_rows, struct err *err)
+{
+    PGresult *result;
+    enum err_code rc;
+
+    if (FAULT("store.exec") || (statement->name && FAULT(statement->name))) {
+        db->failed = true;
+        drop_connection(db);
+        return err_set(err, ERR_STORE, "the database connection broke (fault)");
+    }
+    rc = run_one(db, statement, args, &result, err);
+    if (rc)
+        return rc;
+    if (ret_rows) {
+        *ret_rows = mem_new(struct db_rows);
+        (*ret_rows)->result = result;
+    } else {
+        PQclear(result);
+    }
+    return ERR_OK;
+}
+
+enum err_code db_exec(struct db *db, const struct db_statement *statement, struct db_args *args,
+                      struct db_rows **ret_rows, struct err *err)
+{
+    assert(db->begun);
+    if (db->failed)
+        return err_set(err, ERR_STORE, "the transaction has failed before");
+    return exec(db, statement, args, ret_rows, err);
+}
+
+enum err_code db_once(struct store *store, const struct db_statement *statement,
+                      struct db_args *args, struct db_rows **ret_rows, struct err *err)
+{
+    struct db *db;
+    enum err_code rc = prepare_call(store, &db, err);
+
+    if (rc)
+        return rc;
+    rc = exec(db, statement, args, ret_rows, err);
+    release_connection(db);
+    return rc;
+}
+
+enum err_code db_once_by_id(struct store *store, const struct db_statement *statement,
+                            const char *project, const char *id, struct db_rows **ret_rows,
+                            struct err *err)
+{
+    AUTO_DB_ARGS args = {0};
+
+    db_arg_text(&args, project);
+    db_arg_text(&args, id);
+    return db_once(store, statement, &args, ret_rows, err);
+}
+
+/* ---- Rows ---- */
+
+size_t db_count(const struct db_rows *rows)
+{
+    return (size_t)PQntuples(rows->result);
+}
+
+bool db_is_null(const struct db_rows *rows, size_t row, int column)
+{
+    return PQgetisnull(rows->result, (int)row, column);
+}
+
+const char *db_text(const struct db_rows *rows, size_t row, int column)
+{
+    assert(column < PQnfields(rows->result));
+    return PQgetvalue(rows->result, (int)row, column);
+}
+
+char *db_copy(const struct db_rows *rows, size_t row, int column)
+{
+    if (db_is_null(rows, row, column))
+        return NULL;
+    return mem_strndup(db_text(rows, row, column),
+                       (size_t)PQgetlength(rows->result, (int)row, column));
+}
+
+void db_id(const struct db_rows *rows, size_t row, int column, char *ret_id, size_t size)
+{
+    const char *text = db_text(rows, row, column);
+    size_t length = strlen(text);
+
+    assert(length < size);
+    memcpy(ret_id, text, length + 1);
+}
+
+int64_t db_int(const struct db_rows *rows, size_t row, int column)
+{
+    return strtoll(db_text(rows, row, column), NULL, 10);
+}
+
+bool db_bool(const struct db_rows *rows, size_t row, int column)
+{
+    return db_text(rows, row, column)[0] == 't';
+}
+
+char *db_bytes(const struct db_rows *rows, size_t row, int column, size_t *ret_size)
+{
+    const char *text = db_text(rows, row, column);
+    unsigned char *decoded = PQunescapeBytea((const unsigned char *)text, ret_size);
+    char *bytes;
+
+    if (!decoded)
+        abort();
+    bytes = mem_strndup((const char *)decoded, *ret_size);
+    PQfreemem(decoded);
+    return bytes;
+}
+
+size_t db_changed(const struct db_rows *rows)
+{
+    return strtoul(PQcmdTuples(rows->result), NULL, 10);
+}
+
+void db_rows_free(struct db_rows *rows)
+{
+    if (!rows)
+        return;
+    PQclear(rows->result);
+    free(rows);
+}

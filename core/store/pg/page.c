@@ -1,0 +1,84 @@
+#include "core/store/pg/page.h"
+
+struct page_scan page_scan(const struct page *page)
+{
+    bool backwards = page->before[0] && !page->after[0];
+
+    return (struct page_scan){
+        .ascending = page->ascending != backwards,
+        .backwards = backwards,
+        .low = page->ascending ? page->after : page->before,
+        .high = page->ascending ? page->before : page->after,
+        .limit = page->limit + 1,
+    };
+}
+
+size_t page_count(const struct page_scan *scan, const struct db_rows *rows, bool *ret_more)
+{
+    size_t wanted = (size_t)scan->limit - 1;
+
+    *ret_more = db_count(rows) > wanted;
+    return *ret_more ? wanted : db_count(rows);
+}
+
+size_t page_row(const struct page_scan *scan, size_t count, size_t i)
+{
+    return scan->backwards ? count - 1 - i : i;
+}
+
+enum err_code page_cursor_unknown(const char *param, const char *id, struct err *err)
+{
+    return err_invalid(err, "invalid_value", param,
+                       "Invalid '%s': '%s'. Expected the ID of an object in this list.", param,
+                       id);
+}
+
+static enum err_code check_cursor(struct store *store, const struct db_statement *exists,
+                                  const char *project, const char *owner, const char *param,
+                                  const char *id, struct err *err)
+{
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    if (!*id)
+        return ERR_OK;
+    db_arg_text(&args, project);
+    db_arg_text(&args, owner);
+    db_arg_text(&args, id);
+    rc = db_once(store, exists, &args, &rows, err);
+    if (rc)
+        return rc;
+    return db_count(rows) ? ERR_OK : page_cursor_unknown(param, id, err);
+}
+
+enum err_code page_cursors_check(struct store *store, const struct db_statement *exists,
+                                 const char *project, const char *owner,
+                                 const struct page *page, struct err *err)
+{
+    enum err_code rc = check_cursor(store, exists, project, owner, "after", page->after, err);
+
+    return rc ? rc : check_cursor(store, exists, project, owner, "before", page->before, err);
+}
+
+enum err_code page_read(struct store *store, const struct db_statement lists[2],
+                        const struct db_statement *exists, const char *project,
+                        const char *owner, const struct page *page, struct page_scan *ret_scan,
+                        struct db_rows **ret_rows, struct err *err)
+{
+    const struct page_scan scan = page_scan(page);
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc =
+        page_cursors_check(store, exists, project, owner ? owner : "", page, err);
+
+    if (rc)
+        return rc;
+    db_arg_text(&args, project);
+    if (owner)
+        db_arg_text(&args, owner);
+    db_arg_id(&args, scan.low);
+    db_arg_id(&args, scan.high);
+    db_arg_int(&args, scan.limit);
+    *ret_scan = scan;
+    return db_once(store, &lists[scan.ascending], &args, ret_rows, err);
+}

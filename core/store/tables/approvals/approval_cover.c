@@ -1,0 +1,413 @@
+#include "core/store/tables/approvals/approval_cover.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/base/mem.h"
+#include "core/store/tables/approvals/grant_sql.h"
+
+/* What a client would have submitted. */
+#define APPROVAL "{\"approve\":true}"
+
+/* clang-format off */
+
+/* What is remembered of a question is read once, and only if it is about one of these tools. */
+#define QUESTIONS "approvals w CROSS JOIN LATERAL (SELECT w.memory::jsonb AS memory OFFSET 0) m"
+
+/* Those that wait for a permission and for nothing else. */
+#define IS_WAITING \
+    "w.project_id = $1 AND w.status = 'pending' AND w.kind = 'permission' AND w.policy = 'auto'"
+
+#define IS_FOR_QUESTION \
+    "g.project_id = $1 AND g.match = 'pattern' AND g.definition = w.definition" \
+    " AND g.tool = m.memory ->> 'tool' AND g.type = m.memory ->> 'type'" \
+    " AND g.scope_id = m.memory -> 'scopes' ->> g.scope" \
+    " AND (g.expires_at IS NULL OR g.expires_at > $3)"
+
+/* One of the grants $2 is for it, and all grants together cover it at $3. */
+#define IS_COVERED \
+    "EXISTS (SELECT FROM approval_grants g WHERE g.id = ANY ($2::text[])" \
+    "  AND g.approve AND " IS_FOR_QUESTION ")" \
+    " AND NOT EXISTS (SELECT FROM" \
+    "  jsonb_array_elements_text(m.memory -> 'patterns') p (words)" \
+    "  WHERE NOT coalesce((SELECT bool_and(g.approve) FROM approval_grants g" \
+    "   WHERE " IS_FOR_QUESTION " AND " GRANT_COVERS("p.words") "), false))"
+
+#define RUN_OF_IT "SELECT FROM runs r WHERE r.project_id = w.project_id AND r.id = w.run_id"
+
+/* A response: left for the next one, or held by its own. */
+#define IS_OPEN \
+    "CASE WHEN w.used_by IS NULL" \
+    " THEN NOT EXISTS (" RUN_OF_IT " AND r.status IN ('failed', 'cancelled', 'expired'))" \
+    " ELSE w.used_by = w.run_id" \
+    "  AND EXISTS (" RUN_OF_IT " AND r.status IN ('queued', 'in_progress')) END"
+
+/* Of a run of a thread that is not about to expire; and not answered by a server of a version that left
+ * the question open. */
+#define IS_REQUIRED \
+    "EXISTS (" RUN_OF_IT " AND r.status = 'requires_action'" \
+    " AND (r.expires_at IS NULL OR r.expires_at > $3))" \
+    " AND EXISTS (SELECT FROM tool_calls c WHERE c.project_id = w.project_id" \
+    "  AND c.run_id = w.run_id AND c.call_id = w.id AND c.state = 'waiting')"
+
+/* clang-format on */
+
+/* Allocated as large as the answers that fill them; the texts are those of rows. */
+struct covered {
+    const char **call_ids; /* of runs of threads */
+    const char **call_runs;
+    size_t call_count;
+    const char **others; /* these runs without the caller's, each once */
+    size_t other_count;
+};
+
+static void covered_clear(struct covered *covered)
+{
+    free(covered->call_ids);
+    free(covered->call_runs);
+    free(covered->others);
+}
+
+/* What is allowed from now on. */
+struct allowed {
+    const char **grants;
+    const char **definitions; /* of the tools that they are about */
+    size_t count;
+};
+
+static void allowed_clear(struct allowed *allowed)
+{
+    free(allowed->grants);
+    free(allowed->definitions);
+}
+
+static void allowed_init(struct allowed *allowed, size_t room)
+{
+    allowed->grants = mem_new_array(const char *, room + 1);
+    allowed->definitions = mem_new_array(const char *, room + 1);
+    allowed->count = 0;
+}
+
+static void allow(struct allowed *allowed, const char *grant, const char *definition)
+{
+    allowed->grants[allowed->count] = grant;
+    allowed->definitions[allowed->count++] = definition;
+}
+
+/* ---- What is covered ---- */
+
+static enum err_code find_questions(struct db *db, const char *project,
+                                    const struct allowed *allowed, const char *run_id,
+                                    struct db_rows **ret_rows, struct err *err)
+{
+    static const struct db_statement find = {
+        "cover_find",
+        "SELECT w.id, w.run_id FROM " QUESTIONS " WHERE " IS_WAITING
+        " AND w.definition = ANY ($4::text[]) AND " IS_COVERED
+        " AND CASE WHEN w.run_id LIKE 'run%' THEN " IS_REQUIRED " ELSE " IS_OPEN " END"
+        " ORDER BY w.run_id <> $5, w.run_id LIMIT $6"};
+    AUTO_DB_ARGS args = {0};
+
+    db_arg_text(&args, project);
+    db_arg_texts(&args, allowed->grants, allowed->count);
+    db_arg_int(&args, clock_wall_us());
+    db_arg_texts(&args, allowed->definitions, allowed->count);
+    db_arg_text(&args, run_id);
+    db_arg_int(&args, COVER_QUESTION_LIMIT);
+    return db_exec(db, &find, &args, ret_rows, err);
+}
+
+static void add_column(struct db_args *args, const struct db_rows *rows, int column)
+{
+    AUTO_FREE const char **texts = mem_new_array(const char *, db_count(rows) + 1);
+
+    for (size_t i = 0; i < db_count(rows); i++)
+        texts[i] = db_text(rows, i, column);
+    db_arg_texts(args, texts, db_count(rows));
+}
+
+/* A statement of its own: what is read of a run afterwards is true as long as its lease is ours. */
+static enum err_code lock_runs(struct db *db, const char *project, const struct db_rows *found,
+                               const char *run_id, struct db_rows **ret_rows, struct err *err)
+{
+    static const struct db_statement lock = {
+        "cover_lock_runs",
+        "SELECT l.run_id FROM run_leases l WHERE l.project_id = $1 AND l.owner IS NULL"
+        " AND l.run_id = ANY ($2::text[]) AND l.run_id LIKE 'run%'"
+        " ORDER BY l.run_id <> $3, l.run_id LIMIT $4 FOR UPDATE SKIP LOCKED"};
+    AUTO_DB_ARGS args = {0};
+
+    db_arg_text(&args, project);
+    add_column(&args, found, 1);
+    db_arg_text(&args, run_id);
+    db_arg_int(&args, COVER_RUN_LIMIT);
+    return db_exec(db, &lock, &args, ret_rows, err);
+}
+
+/* As an answer decides them, if they still wait; a run of a thread takes its own up. */
+static enum err_code decide(struct db *db, const char *project, const struct db_rows *found,
+                            const struct db_rows *runs, struct db_rows **ret_rows,
+                            struct err *err)
+{
+    static const struct db_statement cover = {
+        "approvals_cover",
+        "UPDATE approvals a SET status = 'approved', decided_at = $3,"
+        "  used_by = CASE WHEN a.run_id LIKE 'run%' THEN a.run_id ELSE a.used_by END"
+        " WHERE a.project_id = $1 AND a.id = ANY (ARRAY(SELECT w.id FROM approvals w"
+        "  WHERE w.project_id = $1 AND w.id = ANY ($2::text[]) AND w.status = 'pending'"
+        "   AND CASE WHEN w.run_id LIKE 'run%' THEN w.run_id = ANY ($4::text[])"
+        "    AND " IS_REQUIRED " ELSE " IS_OPEN " END FOR UPDATE OF w SKIP LOCKED))"
+        " RETURNING a.id, a.run_id, a.run_id LIKE 'run%', coalesce(a.used_by = a.run_id, "
+        "false)"};
+    AUTO_DB_ARGS args = {0};
+
+    db_arg_text(&args, project);
+    add_column(&args, found, 0);
+    db_arg_int(&args, clock_wall_us());
+    add_column(&args, runs, 0);
+    return db_exec(db, &cover, &args, ret_rows, err);
+}
+
+static void sort_covered(struct db *db, const struct db_rows *rows, struct covered *covered)
+{
+    size_t count = db_count(rows);
+
+    covered->call_ids = mem_new_array(const char *, count + 1);
+    covered->call_runs = mem_new_array(const char *, count + 1);
+    for (size_t i = 0; i < count; i++) {
+        if (db_bool(rows, i, 2)) {
+            covered->call_ids[covered->call_count] = db_text(rows, i, 0);
+            covered->call_runs[covered->call_count++] = db_text(rows, i, 1);
+        } else if (db_bool(rows, i, 3)) {
+            db_wake(db, WAKEUP_LOOK, db_text(rows, i, 1));
+        }
+    }
+}
+
+/* ---- Runs of threads ---- */
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static size_t split_own(struct covered *covered, const char *run_id)
+{
+    size_t own = 0;
+
+    covered->others = mem_new_array(const char *, covered->call_count + 1);
+    memcpy(covered->others, covered->call_runs, covered->call_count * sizeof(*covered->others));
+    qsort(covered->others, covered->call_count, sizeof(*covered->others), by_text);
+    for (size_t i = 0; i < covered->call_count; i++) {
+        const char *one = covered->others[i];
+
+        if (strcmp(one, run_id) == 0)
+            own++;
+        else if (i == 0 || strcmp(one, covered->others[i - 1]) != 0)
+            covered->others[covered->other_count++] = one;
+    }
+    return own;
+}
+
+static enum err_code answer_calls(struct db *db, const char *project,
+                                  const struct covered *covered, struct err *err)
+{
+    static const struct db_statement answer = {
+        "cover_answer_calls",
+        "UPDATE tool_calls c SET output = $4, state = 'done'"
+        " FROM unnest($2::text[], $3::text[]) u (run_id, call_id)"
+        " WHERE c.project_id = $1 AND c.run_id = u.run_id AND c.call_id = u.call_id"
+        " AND c.client AND c.state = 'waiting'"};
+    AUTO_DB_ARGS args = {0};
+
+    db_arg_text(&args, project);
+    db_arg_texts(&args, covered->call_runs, covered->call_count);
+    db_arg_texts(&args, covered->call_ids, covered->call_count);
+    db_arg_text(&args, APPROVAL);
+    return db_exec(db, &answer, &args, NULL, err);
+}
+
+/* Nobody has submitted anything: there is nothing to repeat. */
+static enum err_code go_on(struct db *db, const char *project, const struct covered *covered,
+                           struct err *err)
+{
+    static const struct db_statement move = {
+        "cover_go_on",
+        "WITH moved AS (UPDATE runs r SET status = 'queued', required_action = NULL,"
+        "   submit_hash = NULL"
+        "  WHERE r.project_id = $1 AND r.id = ANY ($2::text[]) AND r.status = 'requires_action'"
+        "   AND NOT EXISTS (SELECT FROM tool_calls c WHERE c.project_id = r.project_id"
+        "    AND c.run_id = r.id AND c.client AND c.state = 'waiting')"
+        "  RETURNING r.project_id, r.id)"
+        " UPDATE run_leases l SET wait_until = NULL FROM moved m"
+        " WHERE l.project_id = m.project_id AND l.run_id = m.id RETURNING l.run_id"};
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    db_arg_text(&args, project);
+    db_arg_texts(&args, covered->others, covered->other_count);
+    rc = db_exec(db, &move, &args, &rows, err);
+    if (!rc && db_count(rows))
+        db_wake(db, WAKEUP_CLAIM, NULL);
+    return rc;
+}
+
+enum err_code runs_require_rest(struct db *db, const char *project, const char *const *run_ids,
+                                size_t count, struct err *err)
+{
+    static const struct db_statement put = {
+        "runs_require_rest",
+        "UPDATE runs r SET required_action = json_build_object('type', 'submit_tool_outputs',"
+        "  'submit_tool_outputs', json_build_object('tool_calls', coalesce("
+        "   (SELECT json_agg(a.call ORDER BY a.n) FROM json_array_elements("
+        "     r.required_action::json #> '{submit_tool_outputs,tool_calls}')"
+        "     WITH ORDINALITY a (call, n)"
+        "    WHERE EXISTS (SELECT FROM tool_calls c WHERE c.project_id = r.project_id"
+        "     AND c.run_id = r.id AND c.call_id = a.call ->> 'id'"
+        "     AND c.client AND c.state = 'waiting')), '[]')))::text"
+        " WHERE r.project_id = $1 AND r.id = ANY ($2::text[]) AND r.status = "
+        "'requires_action'"};
+    AUTO_DB_ARGS args = {0};
+
+    db_arg_text(&args, project);
+    db_arg_texts(&args, run_ids, count);
+    return db_exec(db, &put, &args, NULL, err);
+}
+
+static enum err_code move_runs(struct db *db, const char *project, struct covered *covered,
+                               const char *run_id, size_t *ret_own, struct err *err)
+{
+    enum err_code rc = ERR_OK;
+
+    *ret_own = split_own(covered, run_id);
+    if (covered->call_count)
+        rc = answer_calls(db, project, covered, err);
+    if (rc || !covered->other_count)
+        return rc;
+    rc = go_on(db, project, covered, err);
+    return rc ? rc : runs_require_rest(db, project, covered->others, covered->other_count, err);
+}
+
+/* ---- All ---- */
+
+static enum err_code cover(struct db *db, const char *project, const struct allowed *allowed,
+                           const char *run_id, size_t *ret_own, struct err *err)
+{
+    CLEANUP(covered_clear) struct covered covered = {0};
+    AUTO_DB_ROWS *found = NULL;
+    AUTO_DB_ROWS *runs = NULL;
+    AUTO_DB_ROWS *rows = NULL;
+    enum err_code rc = find_questions(db, project, allowed, run_id, &found, err);
+
+    if (rc || db_count(found) == 0)
+        return rc;
+    rc = lock_runs(db, project, found, run_id, &runs, err);
+    if (!rc)
+        rc = decide(db, project, found, runs, &rows, err);
+    if (rc)
+        return rc;
+    sort_covered(db, rows, &covered);
+    return move_runs(db, project, &covered, run_id, ret_own, err);
+}
+
+/* Only what is said of patterns answers other questions. */
+static void read_allowed(const struct approval_grants *grants, struct allowed *allowed)
+{
+    allowed_init(allowed, grants->count);
+    for (size_t i = 0; i < grants->count; i++) {
+        const struct grant_row *grant = &grants->rows[i];
+
+        if (grant->approve && strcmp(grant->match, "pattern") == 0)
+            allow(allowed, grant->id, grant->definition);
+    }
+}
+
+/* In a transaction of its own; nobody moves a run himself. */
+static enum err_code cover_alone(struct store *store, const char *project,
+                                 const struct allowed *allowed, struct err *err)
+{
+    AUTO_DB *db = NULL;
+    size_t none = 0;
+    enum err_code rc = db_begin(store, &db, err);
+
+    if (!rc)
+        rc = cover(db, project, allowed, "", &none, err);
+    return rc ? rc : db_commit(db, err);
+}
+
+/* ---- Once more, when others can see it ---- */
+
+struct second_look {
+    const char *project;
+    const struct approval_grants *grants;
+};
+
+static void take_second_look(struct store *store, void *arg)
+{
+    const struct second_look *look = arg;
+    CLEANUP(allowed_clear) struct allowed allowed = {0};
+    struct err err;
+
+    read_allowed(look->grants, &allowed);
+    if (cover_alone(store, look->project, &allowed, &err))
+        log_warn("questions may be left that were answered just now: %s", err.text);
+}
+
+static void plan_second_look(struct db *db, const char *project,
+                             const struct approval_grants *grants)
+{
+    struct second_look *look = mem_new(struct second_look);
+
+    *look = (struct second_look){.project = project, .grants = grants};
+    db_after_commit(db, take_second_look, look);
+}
+
+enum err_code approvals_cover(struct db *db, const char *project,
+                              const struct approval_grants *grants, const char *run_id,
+                              size_t *ret_own, struct err *err)
+{
+    CLEANUP(allowed_clear) struct allowed allowed = {0};
+
+    *ret_own = 0;
+    read_allowed(grants, &allowed);
+    if (!allowed.count)
+        return ERR_OK;
+    plan_second_look(db, project, grants);
+    return cover(db, project, &allowed, run_id, ret_own, err);
+}
+
+/* ---- Questions that come later ---- */
+
+/* What may cover the questions of this run; seldom anything. */
+static enum err_code find_grants(struct store *store, const char *project, const char *run_id,
+                                 struct db_rows **ret_rows, struct err *err)
+{
+    static const struct db_statement find = {
+        "cover_grants", "SELECT DISTINCT g.id, g.definition FROM " QUESTIONS
+                        " CROSS JOIN approval_grants g WHERE " IS_WAITING
+                        " AND w.run_id = $2 AND g.approve AND " IS_FOR_QUESTION};
+    AUTO_DB_ARGS args = {0};
+
+    db_arg_text(&args, project);
+    db_arg_text(&args, run_id);
+    db_arg_int(&args, clock_wall_us());
+    return db_once(store, &find, &args, ret_rows, err);
+}
+
+enum err_code store_approvals_cover_run(struct store *store, const char *project,
+                                        const char *run_id, struct err *err)
+{
+    CLEANUP(allowed_clear) struct allowed allowed = {0};
+    AUTO_DB_ROWS *rows = NULL;
+    enum err_code rc = find_grants(store, project, run_id, &rows, err);
+
+    if (rc || db_count(rows) == 0)
+        return rc;
+    allowed_init(&allowed, db_count(rows));
+    for (size_t i = 0; i < db_count(rows); i++)
+        allow(&allowed, db_text(rows, i, 0), db_text(rows, i, 1));
+    return cover_alone(store, project, &allowed, err);
+}

@@ -1,0 +1,107 @@
+#include "core/store/tables/approvals/approval_holds.h"
+
+#include <string.h>
+
+#include "core/store/pg/db.h"
+#include "core/store/tables/columns.h"
+
+static enum err_code lock(struct db *db, const char *project, const char *const *ids,
+                          size_t count, struct approval_row **ret_rows, size_t *ret_count,
+                          struct err *err)
+{
+    static const struct db_statement select = {
+        "approvals_lock_held",
+        "SELECT " APPROVAL_COLUMNS " FROM approvals a"
+        " WHERE a.project_id = $1 AND a.id = ANY ($2::text[]) ORDER BY a.id FOR UPDATE OF a"};
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    db_arg_text(&args, project);
+    db_arg_texts(&args, ids, count);
+    rc = db_exec(db, &select, &args, &rows, err);
+    if (!rc)
+        *ret_rows = approval_rows_read(rows, ret_count);
+    return rc;
+}
+
+static enum err_code leave(struct db *db, const char *project, const char *run_id,
+                           const char *const *ids, size_t count, struct err *err)
+{
+    static const struct db_statement update = {
+        "approvals_leave", "UPDATE approvals a SET used_by = NULL WHERE a.project_id = $1"
+                           " AND a.id = ANY ($2::text[]) AND a.used_by = $3"};
+    AUTO_DB_ARGS args = {0};
+
+    db_arg_text(&args, project);
+    db_arg_texts(&args, ids, count);
+    db_arg_text(&args, run_id);
+    return db_exec(db, &update, &args, NULL, err);
+}
+
+/* What was left before is left, though the word of it may have been lost. */
+static bool goes_on(const struct approval_row *rows, size_t count, const char *run_id)
+{
+    for (size_t i = 0; i < count; i++) {
+        bool decided =
+            rows[i].status == APPROVAL_APPROVED || rows[i].status == APPROVAL_REJECTED;
+
+        if (!decided || strcmp(rows[i].used_by, run_id) != 0)
+            return false;
+    }
+    return true;
+}
+
+enum err_code store_approvals_look(struct store *store, const char *project, const char *run_id,
+                                   const char *const *ids, size_t count, enum hold_look look,
+                                   struct approval_row **ret_rows, size_t *ret_count,
+                                   bool *ret_goes_on, struct err *err)
+{
+    struct approval_row *rows = NULL;
+    size_t found = 0;
+    AUTO_DB *db = NULL;
+    enum err_code rc = db_begin(store, &db, err);
+
+    if (!rc)
+        rc = lock(db, project, ids, count, &rows, &found, err);
+    if (rc)
+        return rc;
+    *ret_goes_on = found == count && goes_on(rows, found, run_id);
+    if (look == HOLD_LEAVE && !*ret_goes_on)
+        rc = leave(db, project, run_id, ids, count, err);
+    if (!rc)
+        rc = db_commit(db, err);
+    if (rc) {
+        approval_rows_free(rows, found);
+        return rc;
+    }
+    *ret_rows = rows;
+    *ret_count = found;
+    return ERR_OK;
+}
+
+enum err_code store_approvals_answered(struct store *store, const char *const *projects,
+                                       const char *const *run_ids, size_t count,
+                                       bool *ret_answered, struct err *err)
+{
+    static const struct db_statement select = {
+        "store_approvals_answered",
+        "SELECT u.n FROM unnest($1::text[], $2::text[]) WITH ORDINALITY u (project_id, run_id, "
+        "n)"
+        " WHERE EXISTS (SELECT FROM approvals a WHERE a.project_id = u.project_id"
+        "  AND a.run_id = u.run_id AND a.used_by = a.run_id AND a.status <> 'pending')"};
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    db_arg_texts(&args, projects, count);
+    db_arg_texts(&args, run_ids, count);
+    rc = db_once(store, &select, &args, &rows, err);
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < count; i++)
+        ret_answered[i] = false;
+    for (size_t i = 0; i < db_count(rows); i++)
+        ret_answered[db_int(rows, i, 0) - 1] = true;
+    return ERR_OK;
+}

@@ -1,0 +1,125 @@
+#include "core/store/tables/approvals/approval_results.h"
+
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/domain/approval_status.h"
+#include "core/domain/withheld.h"
+#include "core/store/tables/threads/variable_sql.h"
+
+/* A row of the statement below. */
+struct answered {
+    const struct db_rows *rows;
+    size_t row;
+    json_t *held;
+};
+
+enum column { ID, STATUS, REASON, RUN, SCOPE, HELD, BODY };
+
+static const char *text(const struct answered *answered, enum column column)
+{
+    return db_text(answered->rows, answered->row, (int)column);
+}
+
+static bool is_approved(const struct answered *answered)
+{
+    return approval_status_parse(text(answered, STATUS)) == APPROVAL_APPROVED;
+}
+
+/* ---- The item ---- */
+
+static enum err_code change_item(struct db *db, const char *project,
+                                 const struct answered *answered, struct err *err)
+{
+    static const struct db_statement change = {
+        "approvals_change_item",
+        "UPDATE items SET body = $3, status = CASE WHEN $4 THEN status ELSE 'incomplete' END"
+        " WHERE project_id = $1 AND id = $2"};
+    const char *reason = text(answered, REASON);
+    json_auto_t *body = NULL;
+    AUTO_FREE char *changed = NULL;
+    AUTO_DB_ARGS args = {0};
+
+    if (db_is_null(answered->rows, answered->row, BODY))
+        return ERR_OK; /* deleted meanwhile */
+    body = json_parse_own(text(answered, BODY));
+    if (is_approved(answered))
+        withheld_deliver(body);
+    else
+        withheld_refuse(body, reason && *reason ? reason : WITHHELD_REFUSED);
+    changed = json_text(body);
+    db_arg_text(&args, project);
+    db_arg_text(&args, json_get_string(answered->held, "item", ""));
+    db_arg_text(&args, changed);
+    db_arg_bool(&args, is_approved(answered));
+    return db_exec(db, &change, &args, NULL, err);
+}
+
+/* ---- The variable ---- */
+
+/* As the run that called the tool would have written it. */
+static enum err_code make_variable(struct db *db, const char *project,
+                                   const struct answered *answered, struct err *err)
+{
+    const struct put_owner owner = {.project = project, .run_id = text(answered, RUN)};
+    const char *scope = text(answered, SCOPE);
+    AUTO_VARIABLE variable = {0};
+
+    withheld_variable(json_object_get(answered->held, "variable"), &variable);
+    return variables_add(db, &owner, scope, &variable, 1, err);
+}
+
+/* ---- Both ---- */
+
+static enum err_code apply(struct db *db, const char *project, struct answered *answered,
+                           struct err *err)
+{
+    json_auto_t *held = json_parse_own(text(answered, HELD));
+    enum err_code rc;
+
+    answered->held = held;
+    rc = change_item(db, project, answered, err);
+    if (rc || !is_approved(answered) || !json_object_get(held, "variable"))
+        return rc;
+    return make_variable(db, project, answered, err);
+}
+
+static enum err_code forget_held(struct db *db, const char *project, const char *const *ids,
+                                 size_t count, struct err *err)
+{
+    static const struct db_statement forget = {
+        "approvals_forget_held", "UPDATE approvals SET held = NULL"
+                                 " WHERE project_id = $1 AND id = ANY ($2::text[])"
+                                 " AND held IS NOT NULL"};
+    AUTO_DB_ARGS args = {0};
+
+    db_arg_text(&args, project);
+    db_arg_texts(&args, ids, count);
+    return db_exec(db, &forget, &args, NULL, err);
+}
+
+enum err_code approval_results_apply(struct db *db, const char *project, const char *const *ids,
+                                     size_t count, struct err *err)
+{
+    static const struct db_statement select = {
+        "approvals_held",
+        "SELECT a.id, a.status, a.reason, a.run_id, coalesce(t.id, a.run_id), a.held, i.body"
+        " FROM approvals a LEFT JOIN threads t ON t.project_id = a.project_id"
+        "  AND t.id = a.thread_id LEFT JOIN items i ON i.project_id = a.project_id"
+        "  AND i.id = a.held::json ->> 'item'"
+        " WHERE a.project_id = $1 AND a.id = ANY ($2::text[]) AND a.held IS NOT NULL"
+        " ORDER BY a.id"};
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    db_arg_text(&args, project);
+    db_arg_texts(&args, ids, count);
+    rc = db_exec(db, &select, &args, &rows, err);
+    if (rc || db_count(rows) == 0)
+        return rc;
+    for (size_t row = 0; !rc && row < db_count(rows); row++)
+        rc = apply(db, project, &(struct answered){.rows = rows, .row = row}, err);
+    return rc ? rc : forget_held(db, project, ids, count, err);
+}

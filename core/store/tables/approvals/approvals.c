@@ -1,0 +1,477 @@
+#include "core/store/tables/approvals/approvals.h"
+
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/mem.h"
+#include "core/store/pg/batch.h"
+#include "core/store/pg/db.h"
+#include "core/store/pg/page.h"
+#include "core/store/tables/approvals/approval_cover.h"
+#include "core/store/tables/approvals/approval_results.h"
+#include "core/store/tables/approvals/approval_sql.h"
+#include "core/store/tables/approvals/grant_sql.h"
+#include "core/store/tables/columns.h"
+
+static enum err_code not_found(const char *id, struct err *err)
+{
+    return err_set(err, ERR_NOT_FOUND, "Approval request with id '%.64s' not found.", id);
+}
+
+/* ---- Those that wait ---- */
+
+static enum err_code read_all(struct store *store, const struct db_statement *statement,
+                              struct db_args *args, struct approval_row **ret_rows,
+                              size_t *ret_count, struct err *err)
+{
+    AUTO_DB_ROWS *rows = NULL;
+    enum err_code rc = db_once(store, statement, args, &rows, err);
+
+    if (!rc)
+        *ret_rows = approval_rows_read(rows, ret_count);
+    return rc;
+}
+
+enum err_code store_approvals_of_run(struct store *store, const char *project,
+                                     const char *run_id, struct approval_row **ret_rows,
+                                     size_t *ret_count, struct err *err)
+{
+    static const struct db_statement select = {
+        "store_approvals_of_run", "SELECT " APPROVAL_COLUMNS " FROM approvals a"
+                                  " WHERE a.project_id = $1 AND a.run_id = $2"
+                                  " AND (a.used_by IS NULL OR a.used_by <> a.run_id)"
+                                  " ORDER BY a.id"};
+    AUTO_DB_ARGS args = {0};
+
+    db_arg_text(&args, project);
+    db_arg_text(&args, run_id);
+    return read_all(store, &select, &args, ret_rows, ret_count, err);
+}
+
+enum err_code store_approvals_named(struct store *store, const char *project,
+                                    const char *run_id, const char *const *ids, size_t id_count,
+                                    struct approval_row **ret_rows, size_t *ret_count,
+                                    struct err *err)
+{
+    static const struct db_statement select = {"store_approvals_named",
+                                               "SELECT " APPROVAL_COLUMNS " FROM approvals a"
+                                               " WHERE a.project_id = $1 AND a.run_id = $2"
+                                               " AND a.id = ANY ($3::text[])"};
+    AUTO_DB_ARGS args = {0};
+
+    db_arg_text(&args, project);
+    db_arg_text(&args, run_id);
+    db_arg_texts(&args, ids, id_count);
+    return read_all(store, &select, &args, ret_rows, ret_count, err);
+}
+
+enum err_code store_approvals_left(struct store *store, const char *project,
+                                   const char *const *ids, size_t id_count,
+                                   struct approval_row **ret_rows, size_t *ret_count,
+                                   struct err *err)
+{
+    static const struct db_statement select = {
+        "store_approvals_left", "SELECT " APPROVAL_COLUMNS " FROM approvals a"
+                                " WHERE a.project_id = $1 AND a.id = ANY ($2::text[])"
+                                " AND a.run_id LIKE 'resp%'"
+                                " AND (a.used_by IS NULL OR a.used_by <> a.run_id)"
+                                " ORDER BY a.id"};
+    AUTO_DB_ARGS args = {0};
+
+    db_arg_text(&args, project);
+    db_arg_texts(&args, ids, id_count);
+    return read_all(store, &select, &args, ret_rows, ret_count, err);
+}
+
+/* A run of the same thread waits for submit_tool_outputs, and for nobody else. What a response left that
+ * then ended badly was never shown to anybody who could go on with it. */
+enum err_code store_approvals_of_thread(struct store *store, const char *project,
+                                        const char *thread_id, const char *last_run,
+                                        struct approval_row **ret_rows, size_t *ret_count,
+                                        struct err *err)
+{
+    static const struct db_statement select = {
+        "store_approvals_of_thread",
+        "SELECT " APPROVAL_COLUMNS " FROM approvals a"
+        " WHERE a.project_id = $1 AND a.thread_id = $2 AND a.used_by IS NULL"
+        " AND a.run_id LIKE 'resp%' AND NOT " APPROVAL_RUN_FAILED
+        " UNION ALL SELECT " APPROVAL_COLUMNS " FROM approvals a"
+        " WHERE a.project_id = $1 AND a.run_id = $3 AND a.thread_id = $2"
+        " AND EXISTS (SELECT FROM runs r WHERE r.project_id = a.project_id"
+        "  AND r.id = a.used_by AND r.status IN ('failed', 'cancelled'))"
+        " ORDER BY id"};
+    AUTO_DB_ARGS args = {0};
+
+    db_arg_text(&args, project);
+    db_arg_text(&args, thread_id);
+    db_arg_text(&args, last_run);
+    return read_all(store, &select, &args, ret_rows, ret_count, err);
+}
+
+/* ---- Answers ---- */
+
+static enum approval_event event_of(const struct approval_answer *answer)
+{
+    return answer->approve ? APPROVAL_EV_APPROVE : APPROVAL_EV_REJECT;
+}
+
+static enum err_code already_decided(const char *id, enum approval_status status,
+                                     struct err *err)
+{
+    return err_set_api(err, ERR_TAKEN, "approval_already_decided", "approval_request_id",
+                       "Approval request '%.64s' was already decided: it is %s.", id,
+                       approval_status_name(status));
+}
+
+static enum err_code check_decision(const char *id, enum approval_status status,
+                                    const struct approval_answer *answer, struct err *err)
+{
+    if (approval_status_next(status, event_of(answer)) != APPROVAL_STATUS_NONE)
+        return ERR_OK;
+    return already_decided(id, status, err);
+}
+
+/* A response that has ended badly may be followed by another with the same answer; one that is not
+ * there was never stored, or is about to be. */
+static enum err_code lock_answered(struct db *db, const char *project, const char *const *ids,
+                                   size_t count, struct db_rows **ret_rows, struct err *err)
+{
+    static const struct db_statement lock = {
+        "approvals_lock",
+        "SELECT a.id, " APPROVAL_STATUS ", a.used_by, EXISTS (SELECT FROM runs r"
+        "  WHERE r.project_id = a.project_id AND r.id = a.used_by"
+        "  AND r.status NOT IN ('failed', 'cancelled')), a.run_id,"
+        " EXISTS (SELECT FROM tool_calls c WHERE c.project_id = a.project_id"
+        "  AND c.run_id = a.run_id AND c.call_id = a.id AND c.state = 'done')"
+        " FROM approvals a WHERE a.project_id = $1 AND a.id = ANY ($2::text[])"
+        " ORDER BY a.id FOR UPDATE OF a"};
+    AUTO_DB_ARGS args = {0};
+
+    db_arg_text(&args, project);
+    db_arg_texts(&args, ids, count);
+    return db_exec(db, &lock, &args, ret_rows, err);
+}
+
+/* Among these it is: the statement asked for no other. */
+static size_t place_of(const struct approval_answer *answers, size_t count, const char *id)
+{
+    size_t at = 0;
+
+    while (at + 1 < count && strcmp(answers[at].id, id) != 0)
+        at++;
+    return at;
+}
+
+static bool has_row(const struct db_rows *rows, const char *id)
+{
+    for (size_t row = 0; row < db_count(rows); row++)
+        if (strcmp(db_text(rows, row, 0), id) == 0)
+            return true;
+    return false;
+}
+
+/* The first that is not there. */
+static const char *missing_of(const struct db_rows *rows, const struct approval_answer *answers,
+                              size_t count)
+{
+    size_t i = 0;
+
+    while (i + 1 < count && has_row(rows, answers[i].id))
+        i++;
+    return answers[i].id;
+}
+
+static enum err_code check_locked(const struct db_rows *rows, struct approval_answer *answers,
+                                  size_t count, struct err *err)
+{
+    if (db_count(rows) != count)
+        return not_found(missing_of(rows, answers, count), err);
+    for (size_t row = 0; row < count; row++) {
+        const char *id = db_text(rows, row, 0);
+        struct approval_answer *answer = &answers[place_of(answers, count, id)];
+        enum err_code rc =
+            check_decision(id, approval_status_parse(db_text(rows, row, 1)), answer, err);
+
+        if (!rc && (db_bool(rows, row, 3) || (!answer->seen_used && !db_is_null(rows, row, 2))))
+            rc = err_set_api(
+                err, ERR_TAKEN, "approval_already_used", "approval_request_id",
+                "Approval request '%.64s' was already taken up by response '%.64s'.", id,
+                db_text(rows, row, 2));
+        if (rc)
+            return rc;
+        answer->lost = !db_is_null(rows, row, 2);
+    }
+    return ERR_OK;
+}
+
+static enum err_code put_answers(struct db *db, const char *project, const char *used_by,
+                                 const struct approval_answer *answers, size_t count,
+                                 struct err *err)
+{
+    static const struct db_statement put = {
+        "approvals_decide",
+        "UPDATE approvals a SET status = u.status, used_by = coalesce($5, a.used_by),"
+        " reason = CASE a.status WHEN 'pending' THEN u.reason ELSE a.reason END,"
+        " decided_at = coalesce(a.decided_at, $6)"
+        " FROM unnest($2::text[], $3::text[], $4::text[]) u (id, status, reason)"
+        " WHERE a.project_id = $1 AND a.id = u.id"};
+    AUTO_FREE const char **ids = mem_new_array(const char *, count + 1);
+    AUTO_BATCH batch = {0};
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    if (!count)
+        return ERR_OK;
+    for (size_t i = 0; i < count; i++) {
+        ids[i] = answers[i].id;
+        batch_begin(&batch);
+        batch_text(&batch, answers[i].id);
+        batch_text(&batch, approval_status_name(
+                               approval_status_next(APPROVAL_PENDING, event_of(&answers[i]))));
+        batch_text(&batch, answers[i].reason);
+    }
+    db_arg_text(&args, project);
+    batch_finish(&batch, &args);
+    db_arg_id(&args, used_by);
+    db_arg_int(&args, clock_wall_us());
+    rc = db_exec(db, &put, &args, NULL, err);
+    return rc ? rc : approval_results_apply(db, project, ids, count, err);
+}
+
+/* `run_id`: of the caller, as approvals_cover(). */
+static enum err_code put_grants(struct db *db, const char *project,
+                                const struct approval_grants *grants, const char *run_id,
+                                size_t *ret_own, struct err *err)
+{
+    enum err_code rc;
+    const struct put_owner owner = {.project = project, .run_id = ""};
+    AUTO_BATCH batch = {0};
+    AUTO_DB_ARGS args = {0};
+
+    *ret_own = 0;
+    if (!grants || !grants->count)
+        return ERR_OK;
+    for (size_t i = 0; i < grants->count; i++)
+        grant_add(&batch, &owner, &grants->rows[i]);
+    batch_finish(&batch, &args);
+    rc = db_exec(db, &grants_put, &args, NULL, err);
+    return rc ? rc : approvals_cover(db, project, grants, run_id, ret_own, err);
+}
+
+enum err_code approvals_take(struct db *db, const char *project, const char *response_id,
+                             struct approval_answer *answers, size_t count,
+                             const struct approval_grants *grants, struct err *err)
+{
+    AUTO_FREE const char **ids = mem_new_array(const char *, count + 1);
+    AUTO_DB_ROWS *rows = NULL;
+    size_t none;
+    enum err_code rc;
+
+    if (!count)
+        return ERR_OK;
+    for (size_t i = 0; i < count; i++)
+        ids[i] = answers[i].id;
+    rc = lock_answered(db, project, ids, count, &rows, err);
+    if (!rc)
+        rc = check_locked(rows, answers, count, err);
+    if (!rc)
+        rc = put_answers(db, project, response_id, answers, count, err);
+    return rc ? rc : put_grants(db, project, grants, "", &none, err);
+}
+
+enum err_code store_approvals_take(struct store *store, const char *project,
+                                   const char *response_id, struct approval_answer *answers,
+                                   size_t count, const struct approval_grants *grants,
+                                   struct err *err)
+{
+    AUTO_DB *db = NULL;
+    enum err_code rc = db_begin(store, &db, err);
+
+    if (!rc)
+        rc = approvals_take(db, project, response_id, answers, count, grants, err);
+    return rc ? rc : db_commit(db, err);
+}
+
+/* ---- One, and lists ---- */
+
+enum err_code store_approval_get(struct store *store, const char *project, const char *id,
+                                 struct approval_row *ret_row, struct err *err)
+{
+    static const struct db_statement select = {"store_approval_get",
+                                               "SELECT " APPROVAL_COLUMNS " FROM approvals a"
+                                               " WHERE a.project_id = $1 AND a.id = $2"};
+    AUTO_DB_ROWS *rows = NULL;
+    enum err_code rc = db_once_by_id(store, &select, project, id, &rows, err);
+
+    if (rc)
+        return rc;
+    if (db_count(rows) == 0)
+        return not_found(id, err);
+    approval_read(rows, 0, ret_row);
+    return ERR_OK;
+}
+
+#define APPROVAL_LIST(order)                               \
+    "SELECT " APPROVAL_COLUMNS " FROM approvals a"         \
+    " WHERE a.project_id = $1 AND a.id > coalesce($2, '')" \
+    " AND a.id < coalesce($3, '~') ORDER BY a.id " order " LIMIT $4"
+
+enum err_code store_approval_list(struct store *store, const char *project,
+                                  const struct page *page, struct approval_row **ret_rows,
+                                  size_t *ret_count, bool *ret_more, struct err *err)
+{
+    static const struct db_statement list[] = {
+        {"store_approval_list_desc", APPROVAL_LIST("DESC")},
+        {"store_approval_list_asc", APPROVAL_LIST("ASC")},
+    };
+    static const struct db_statement cursor = {
+        "store_approval_list_cursor",
+        "SELECT 1 FROM approvals WHERE project_id = $1 AND $2::text = '' AND id = $3"};
+    AUTO_DB_ROWS *rows = NULL;
+    struct page_scan scan;
+    enum err_code rc = page_read(store, list, &cursor, project, NULL, page, &scan, &rows, err);
+
+    if (!rc)
+        page_unroll(&scan, rows, approval_read, ret_rows, ret_count, ret_more);
+    return rc;
+}
+
+/* ---- Deciding ---- */
+
+static enum err_code lock_one(struct db *db, const char *project,
+                              const struct approval_answer *answer,
+                              enum approval_status *ret_status, struct err *err)
+{
+    AUTO_DB_ROWS *rows = NULL;
+    enum err_code rc = lock_answered(db, project, &answer->id, 1, &rows, err);
+
+    if (rc)
+        return rc;
+    if (db_count(rows) == 0)
+        return not_found(answer->id, err);
+    *ret_status = approval_status_parse(db_text(rows, 0, 1));
+    return check_decision(answer->id, *ret_status, answer, err);
+}
+
+static enum err_code decide(struct store *store, const char *project,
+                            const struct approval_answer *answer,
+                            const struct approval_grants *grants, struct err *err)
+{
+    enum approval_status status;
+    AUTO_DB *db = NULL;
+    size_t none;
+    enum err_code rc = db_begin(store, &db, err);
+
+    if (!rc)
+        rc = lock_one(db, project, answer, &status, err);
+    if (!rc)
+        rc = put_answers(db, project, "", answer, 1, err);
+    if (!rc)
+        rc = put_grants(db, project, grants, "", &none, err);
+    return rc ? rc : db_commit(db, err);
+}
+
+enum err_code store_approval_decide(struct store *store, const char *project,
+                                    const struct approval_answer *answer,
+                                    const struct approval_grants *grants,
+                                    struct approval_row *ret_row, struct err *err)
+{
+    enum err_code rc = decide(store, project, answer, grants, err);
+
+    return rc ? rc : store_approval_get(store, project, answer->id, ret_row, err);
+}
+
+/* A server of a version that submitted outputs without deciding has left the question open: what it was
+ * told is what counts, and is not to be read here. */
+static enum err_code answered_otherwise(const char *id, struct err *err)
+{
+    return err_set_api(err, ERR_TAKEN, "approval_already_decided", "approval_request_id",
+                       "Approval request '%.64s' was already decided: by tool outputs.", id);
+}
+
+/* Those of the locked questions of the run that are open; the caller has room for all. */
+static enum err_code find_first(const struct db_rows *rows, const char *run_id,
+                                const struct approval_answer *answers, size_t count,
+                                const struct approval_grants *grants,
+                                struct approval_answer *ret_first, size_t *ret_count,
+                                struct err *err)
+{
+    *ret_count = 0;
+    for (size_t row = 0; row < db_count(rows); row++) {
+        const char *id = db_text(rows, row, 0);
+        const struct approval_answer *answer = &answers[place_of(answers, count, id)];
+        enum approval_status status = approval_status_parse(db_text(rows, row, 1));
+        enum err_code rc;
+
+        if (strcmp(db_text(rows, row, 4), run_id) != 0)
+            continue;
+        rc = check_decision(id, status, answer, err);
+        if (!rc && status == APPROVAL_EXPIRED && grants && grants->count)
+            rc = already_decided(id, status, err);
+        if (!rc && status == APPROVAL_PENDING && db_bool(rows, row, 5))
+            rc = answered_otherwise(id, err);
+        if (rc)
+            return rc;
+        if (status == APPROVAL_PENDING)
+            ret_first[(*ret_count)++] = *answer;
+    }
+    return ERR_OK;
+}
+
+enum err_code approvals_decide_of_run(struct db *db, const char *project, const char *run_id,
+                                      const struct approval_answer *answers, size_t count,
+                                      const struct approval_grants *grants, size_t *ret_first,
+                                      struct err *err)
+{
+    AUTO_FREE const char **ids = mem_new_array(const char *, count + 1);
+    AUTO_FREE struct approval_answer *first = mem_new_array(struct approval_answer, count + 1);
+    AUTO_DB_ROWS *rows = NULL;
+    size_t own = 0;
+    enum err_code rc;
+
+    for (size_t i = 0; i < count; i++)
+        ids[i] = answers[i].id;
+    rc = lock_answered(db, project, ids, count, &rows, err);
+    if (!rc)
+        rc = find_first(rows, run_id, answers, count, grants, first, ret_first, err);
+    if (!rc)
+        rc = put_answers(db, project, run_id, first, *ret_first, err);
+    if (!rc)
+        rc = put_grants(db, project, grants, run_id, &own, err);
+    if (!rc)
+        *ret_first += own;
+    return rc;
+}
+
+static enum err_code check_repeat(const struct db_rows *rows,
+                                  const struct approval_answer *answers, size_t count,
+                                  bool *ret_decided, struct err *err)
+{
+    *ret_decided = db_count(rows) == count;
+    for (size_t row = 0; row < db_count(rows); row++) {
+        const char *id = db_text(rows, row, 0);
+        enum approval_status status = approval_status_parse(db_text(rows, row, 1));
+        enum err_code rc =
+            check_decision(id, status, &answers[place_of(answers, count, id)], err);
+
+        if (rc)
+            return rc;
+        if (status == APPROVAL_PENDING)
+            *ret_decided = false;
+    }
+    return ERR_OK;
+}
+
+enum err_code approvals_repeat(struct db *db, const char *project,
+                               const struct approval_answer *answers, size_t count,
+                               bool *ret_decided, struct err *err)
+{
+    AUTO_FREE const char **ids = mem_new_array(const char *, count + 1);
+    AUTO_DB_ROWS *rows = NULL;
+    enum err_code rc;
+
+    for (size_t i = 0; i < count; i++)
+        ids[i] = answers[i].id;
+    rc = lock_answered(db, project, ids, count, &rows, err);
+    return rc ? rc : check_repeat(rows, answers, count, ret_decided, err);
+}

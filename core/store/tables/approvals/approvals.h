@@ -1,0 +1,88 @@
+#ifndef RUNNEL_CORE_STORE_APPROVALS_H
+#define RUNNEL_CORE_STORE_APPROVALS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/base/err.h"
+#include "core/domain/rows.h"
+#include "core/store/store.h"
+
+/*
+ * approvals.h -- questions whether a tool may run, as rows.
+ *
+ * A question comes into the store with the write of the run that asks it (core/store/writer/writer.h). An
+ * answer is given once: whoever comes first wins, the same answer again changes nothing, another one
+ * is ERR_TAKEN (409). ERR_NOT_FOUND is "Approval request with id 'X' not found."
+ */
+
+/* Those of a response, whatever was answered; without those that it has waited for itself. */
+enum err_code store_approvals_of_run(struct store *store, const char *project,
+                                     const char *run_id, struct approval_row **ret_rows,
+                                     size_t *ret_count, struct err *err) MUST_CHECK;
+
+/* Those of a run that have one of these ids. */
+enum err_code store_approvals_named(struct store *store, const char *project,
+                                    const char *run_id, const char *const *ids, size_t id_count,
+                                    struct approval_row **ret_rows, size_t *ret_count,
+                                    struct err *err) MUST_CHECK;
+
+/* Those with one of these ids that responses have left behind, whatever was answered. */
+enum err_code store_approvals_left(struct store *store, const char *project,
+                                   const char *const *ids, size_t id_count,
+                                   struct approval_row **ret_rows, size_t *ret_count,
+                                   struct err *err) MUST_CHECK;
+
+/* Those that responses of a conversation have left behind and no other has taken up; and of `last_run`,
+ * the last that made something there, those which one has taken up that then ended badly. */
+enum err_code store_approvals_of_thread(struct store *store, const char *project,
+                                        const char *thread_id, const char *last_run,
+                                        struct approval_row **ret_rows, size_t *ret_count,
+                                        struct err *err) MUST_CHECK;
+
+struct approval_answer {
+    const char *id; /* borrowed */
+    bool approve;
+    const char *reason; /* borrowed; NULL for none */
+    bool
+        lost; /* filled in: a response that ended badly, or was never stored, had it before. Nobody
+                * knows whether the tool ran */
+    bool
+        seen_used; /* it had been taken up when the question was read; otherwise a race is lost */
+};
+
+/* What is remembered of answers, with them. What it covers of other questions that wait for a permission
+ * is approved in the same transaction (approval_cover.h). */
+struct approval_grants {
+    struct grant_row *rows;
+    size_t count;
+};
+
+/* Of the questions of this run, which is stored, those for a permission that was given meanwhile are
+ * approved: by an answer that was remembered when the run had looked for such already. */
+enum err_code store_approvals_cover_run(struct store *store, const char *project,
+                                        const char *run_id, struct err *err) MUST_CHECK;
+
+/* Gives the answers and has the response take them up, in one transaction. ERR_TAKEN also when
+ * another response has done that. A response that is stored takes them up where it is made: see
+ * store_run_create(). */
+enum err_code store_approvals_take(struct store *store, const char *project,
+                                   const char *response_id, struct approval_answer *answers,
+                                   size_t count, const struct approval_grants *grants,
+                                   struct err *err) MUST_CHECK;
+
+enum err_code store_approval_get(struct store *store, const char *project, const char *id,
+                                 struct approval_row *ret_row, struct err *err) MUST_CHECK;
+enum err_code store_approval_list(struct store *store, const char *project,
+                                  const struct page *page, struct approval_row **ret_rows,
+                                  size_t *ret_count, bool *ret_more,
+                                  struct err *err) MUST_CHECK;
+
+/* Answers the question of a response without taking up: the next one does that. Those of a run of a
+ * thread are answered by store_run_decide(). */
+enum err_code store_approval_decide(struct store *store, const char *project,
+                                    const struct approval_answer *answer,
+                                    const struct approval_grants *grants,
+                                    struct approval_row *ret_row, struct err *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,27 @@
+#ifndef RUNNEL_CORE_STORE_GRANT_SQL_H
+#define RUNNEL_CORE_STORE_GRANT_SQL_H
+
+#include "core/store/pg/batch.h"
+#include "core/store/pg/db.h"
+#include "core/store/tables/runs/puts.h"
+
+/*
+ * grant_sql.h -- grants that are made in somebody's transaction.
+ */
+
+/* Of several for the same thing in one batch a refusal counts. */
+extern const struct db_statement grants_put;
+void grant_add(struct batch *batch, const struct put_owner *owner,
+               const struct grant_row *grant);
+
+/* Whether a pattern g covers a text of the same type: no text is never covered. */
+#define GRANT_COVERS(text)                                  \
+    text " <> '' AND CASE WHEN right(g.match_key, 1) = '*'" \
+         " THEN starts_with(" text ", left(g.match_key, -1)) ELSE g.match_key = " text " END"
+
+/* Those of a thread, or of a response, $2 of project $1: for who deletes it. */
+#define GRANTS_DELETE                                                     \
+    "DELETE FROM approval_grants WHERE project_id = $1 AND scope_id = $2" \
+    " AND scope IN ('run', 'thread')"
+
+#endif

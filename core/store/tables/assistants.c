@@ -1,0 +1,268 @@
+#include "core/store/tables/assistants.h"
+
+#include <stdio.h>
+
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/store/pg/db.h"
+#include "core/store/pg/page.h"
+
+static enum err_code not_found(const char *id, struct err *err)
+{
+    return err_set(err, ERR_NOT_FOUND, "No assistant found with id '%s'.", id);
+}
+
+/* A row of id, body, created_at. */
+static void assistant_read(const struct db_rows *rows, size_t row,
+                           struct assistant_row *ret_row)
+{
+    *ret_row = (struct assistant_row){.body = db_copy(rows, row, 1),
+                                      .created_at = db_int(rows, row, 2)};
+    db_id(rows, row, 0, ret_row->id, sizeof(ret_row->id));
+}
+
+enum err_code store_assistant_create(struct store *store, const char *project,
+                                     const struct assistant_row *row, struct err *err)
+{
+    static const struct db_statement insert = {
+        "store_assistant_create",
+        "INSERT INTO assistants (project_id, id, body, created_at) VALUES ($1, $2, $3, $4)"};
+    AUTO_DB_ARGS args = {0};
+
+    db_arg_text(&args, project);
+    db_arg_text(&args, row->id);
+    db_arg_text(&args, row->body);
+    db_arg_int(&args, row->created_at);
+    return db_once(store, &insert, &args, NULL, err);
+}
+
+enum err_code store_assistant_get(struct store *store, const char *project, const char *id,
+                                  struct assistant_row *ret_row, struct err *err)
+{
+    static const struct db_statement select = {
+        "store_assistant_get",
+        "SELECT id, body, created_at FROM assistants WHERE project_id = $1 AND id = $2"};
+    AUTO_DB_ROWS *rows = NULL;
+    enum err_code rc = db_once_by_id(store, &select, project, id, &rows, err);
+
+    if (rc)
+        return rc;
+    if (db_count(rows) == 0)
+        return not_found(id, err);
+
+    assistant_read(rows, 0, ret_row);
+    return ERR_OK;
+}
+
+enum err_code store_assistant_for_run(struct store *store, const char *project, const char *id,
+                                      const char *thread_id, struct assistant_row *ret_row,
+                                      char **ret_settings, struct err *err)
+{
+    static const struct db_statement select = {
+        "store_assistant_for_run",
+        "SELECT id, body, created_at, (SELECT t.settings FROM threads t WHERE t.project_id = $1"
+        " AND t.id = $3) FROM assistants WHERE project_id = $1 AND id = $2"};
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    db_arg_text(&args, project);
+    db_arg_text(&args, id);
+    db_arg_text(&args, thread_id);
+    rc = db_once(store, &select, &args, &rows, err);
+    if (rc)
+        return rc;
+    if (db_count(rows) == 0)
+        return not_found(id, err);
+
+    assistant_read(rows, 0, ret_row);
+    *ret_settings = db_copy(rows, 0, 3);
+    return ERR_OK;
+}
+
+/* ---- Lists ---- */
+
+/* A place in the list: behind all of them, or in front. A bound that is always there lets the index
+ * find deep pages. */
+struct place {
+    int64_t created_at;
+    const char *id;
+};
+
+/* *ret_place is left alone without a cursor. */
+static enum err_code find_cursor(struct store *store, const char *project, const char *id,
+                                 const char *param, struct place *ret_place, struct err *err)
+{
+    static const struct db_statement select = {
+        "store_assistant_list_cursor",
+        "SELECT created_at FROM assistants WHERE project_id = $1 AND id = $2"};
+    AUTO_DB_ROWS *rows = NULL;
+    enum err_code rc;
+
+    if (!*id)
+        return ERR_OK;
+    rc = db_once_by_id(store, &select, project, id, &rows, err);
+    if (rc)
+        return rc;
+    if (db_count(rows) == 0)
+        return page_cursor_unknown(param, id, err);
+    *ret_place = (struct place){db_int(rows, 0, 0), id};
+    return ERR_OK;
+}
+
+static enum err_code find_bounds(struct store *store, const char *project,
+                                 const struct page *page, struct place ret_bounds[2],
+                                 struct err *err)
+{
+    int lower = page->ascending ? 0 : 1;
+    enum err_code rc;
+
+    ret_bounds[0] = (struct place){-1, ""};
+    ret_bounds[1] = (struct place){INT64_MAX, ""};
+    rc = find_cursor(store, project, page->after, "after", &ret_bounds[lower], err);
+    if (!rc)
+        rc = find_cursor(store, project, page->before, "before", &ret_bounds[1 - lower], err);
+    return rc;
+}
+
+static enum err_code select_page(struct store *store, const char *project,
+                                 const struct page *page, struct db_rows **ret_rows,
+                                 struct err *err)
+{
+#define SELECT_PAGE                                                     \
+    "SELECT id, body, created_at FROM assistants WHERE project_id = $1" \
+    " AND (created_at, id) > ($2, $3) AND (created_at, id) < ($4, $5)"
+    static const struct db_statement up = {"store_assistant_list_up",
+                                           SELECT_PAGE " ORDER BY created_at, id LIMIT $6"};
+    static const struct db_statement down = {"store_assistant_list_down", SELECT_PAGE
+                                             " ORDER BY created_at DESC, id DESC LIMIT $6"};
+#undef SELECT_PAGE
+    struct page_scan scan = page_scan(page);
+    struct place bounds[2];
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc = find_bounds(store, project, page, bounds, err);
+
+    if (rc)
+        return rc;
+    db_arg_text(&args, project);
+    for (size_t i = 0; i < COUNT_OF(bounds); i++) {
+        db_arg_int(&args, bounds[i].created_at);
+        db_arg_text(&args, bounds[i].id);
+    }
+    db_arg_int(&args, scan.limit);
+    return db_once(store, scan.ascending ? &up : &down, &args, ret_rows, err);
+}
+
+/* Only reads, so that the statements need no transaction around them. */
+enum err_code store_assistant_list(struct store *store, const char *project,
+                                   const struct page *page, struct assistant_row **ret_rows,
+                                   size_t *ret_count, bool *ret_more, struct err *err)
+{
+    struct page_scan scan = page_scan(page);
+    AUTO_DB_ROWS *rows = NULL;
+    enum err_code rc;
+
+    rc = select_page(store, project, page, &rows, err);
+    if (rc)
+        return rc;
+
+    page_unroll(&scan, rows, assistant_read, ret_rows, ret_count, ret_more);
+    return ERR_OK;
+}
+
+void assistant_rows_free(struct assistant_row *rows, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        assistant_row_clear(&rows[i]);
+    free(rows);
+}
+
+/* ---- Changes ---- */
+
+static enum err_code lock_body(struct db *db, const char *project, const char *id,
+                               struct assistant_row *ret_row, struct err *err)
+{
+    static const struct db_statement select = {
+        "store_assistant_modify_lock",
+        "SELECT id, body, created_at FROM assistants WHERE project_id = $1 AND id = $2"
+        " FOR UPDATE"};
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    db_arg_text(&args, project);
+    db_arg_text(&args, id);
+    rc = db_exec(db, &select, &args, &rows, err);
+    if (rc)
+        return rc;
+    if (db_count(rows) == 0)
+        return not_found(id, err);
+
+    assistant_read(rows, 0, ret_row);
+    return ERR_OK;
+}
+
+static enum err_code write_body(struct db *db, const char *project,
+                                const struct assistant_row *row, struct err *err)
+{
+    static const struct db_statement update = {
+        "store_assistant_modify",
+        "UPDATE assistants SET body = $3 WHERE project_id = $1 AND id = $2"};
+    AUTO_DB_ARGS args = {0};
+
+    db_arg_text(&args, project);
+    db_arg_text(&args, row->id);
+    db_arg_text(&args, row->body);
+    return db_exec(db, &update, &args, NULL, err);
+}
+
+/* The body with the members of `changes` put over its own; the caller frees. */
+static char *changed_body(const char *body, const char *changes)
+{
+    json_auto_t *object = json_parse_own(body);
+    json_auto_t *members = json_parse_own(changes);
+
+    json_object_update(object, members);
+    return json_text(object);
+}
+
+enum err_code store_assistant_modify(struct store *store, const char *project, const char *id,
+                                     const char *changes, struct assistant_row *ret_row,
+                                     struct err *err)
+{
+    struct assistant_row row = {0};
+    AUTO_DB *db = NULL;
+    char *body;
+    enum err_code rc = db_begin(store, &db, err);
+
+    if (!rc)
+        rc = lock_body(db, project, id, &row, err);
+    if (rc)
+        return rc;
+
+    body = changed_body(row.body, changes);
+    free(row.body);
+    row.body = body;
+    rc = write_body(db, project, &row, err);
+    if (!rc)
+        rc = db_commit(db, err);
+    if (rc) {
+        assistant_row_clear(&row);
+        return rc;
+    }
+    *ret_row = row;
+    return ERR_OK;
+}
+
+enum err_code store_assistant_delete(struct store *store, const char *project, const char *id,
+                                     struct err *err)
+{
+    static const struct db_statement delete = {
+        "store_assistant_delete", "DELETE FROM assistants WHERE project_id = $1 AND id = $2"};
+    AUTO_DB_ROWS *rows = NULL;
+    enum err_code rc = db_once_by_id(store, &delete, project, id, &rows, err);
+
+    if (rc)
+        return rc;
+    return db_changed(rows) ? ERR_OK : not_found(id, err);
+}

@@ -1,0 +1,89 @@
+#include "core/store/tables/idempotency.h"
+
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/store/pg/db.h"
+#include "core/store/tables/runs/load.h"
+
+static enum err_code take_key(struct db *db, const char *project,
+                              const struct idempotency *idempotency, const char *object_id,
+                              bool *ret_taken, struct err *err)
+{
+    static const struct db_statement take = {
+        "idempotency_take",
+        "INSERT INTO idempotency_keys (project_id, key, hash, object_id, first_seq, created_at)"
+        " VALUES ($1, $2, $3, $4, coalesce((SELECT " LEASE_LAST_SEQ " + 1 FROM run_leases l"
+        "  WHERE l.project_id = $1 AND l.run_id = $4), 0), $5)"
+        " ON CONFLICT (project_id, key) DO NOTHING"};
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    db_arg_text(&args, project);
+    db_arg_text(&args, idempotency->key);
+    db_arg_bytes(&args, idempotency->hash, sizeof(idempotency->hash));
+    db_arg_text(&args, object_id);
+    db_arg_int(&args, clock_wall_us());
+    rc = db_exec(db, &take, &args, &rows, err);
+    if (rc)
+        return rc;
+    *ret_taken = db_changed(rows) == 1;
+    return ERR_OK;
+}
+
+static enum err_code find_first(struct db *db, const char *project,
+                                const struct idempotency *idempotency,
+                                struct idempotency_claim *ret_claim, struct err *err)
+{
+    static const struct db_statement find = {
+        "idempotency_find", "SELECT object_id, first_seq, hash = $3 FROM idempotency_keys"
+                            " WHERE project_id = $1 AND key = $2"};
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    db_arg_text(&args, project);
+    db_arg_text(&args, idempotency->key);
+    db_arg_bytes(&args, idempotency->hash, sizeof(idempotency->hash));
+    rc = db_exec(db, &find, &args, &rows, err);
+    if (rc)
+        return rc;
+    if (db_count(rows) == 0) /* forgotten this very moment */
+        return err_set(err, ERR_STORE, "the idempotency key was just forgotten");
+    if (!db_bool(rows, 0, 2))
+        return err_invalid(err, "idempotency_key_reused", "Idempotency-Key",
+                           "The Idempotency-Key '%.255s' was used before for a different "
+                           "request.",
+                           idempotency->key);
+    ret_claim->repeated = true;
+    db_id(rows, 0, 0, ret_claim->object_id, sizeof(ret_claim->object_id));
+    ret_claim->first_seq = db_int(rows, 0, 1);
+    return ERR_OK;
+}
+
+enum err_code idempotency_claim(struct db *db, const char *project,
+                                const struct idempotency *idempotency, const char *object_id,
+                                struct idempotency_claim *ret_claim, struct err *err)
+{
+    bool taken = false;
+    enum err_code rc;
+
+    *ret_claim = (struct idempotency_claim){0};
+    if (!idempotency || !*idempotency->key)
+        return ERR_OK;
+    rc = take_key(db, project, idempotency, object_id, &taken, err);
+    if (rc || taken)
+        return rc;
+    return find_first(db, project, idempotency, ret_claim, err);
+}
+
+enum err_code store_idempotency_forget(struct store *store, struct err *err)
+{
+    static const struct db_statement forget = {
+        "idempotency_forget", "DELETE FROM idempotency_keys WHERE created_at < $1"};
+    AUTO_DB_ARGS args = {0};
+
+    db_arg_int(&args, clock_wall_us() - IDEMPOTENCY_SECONDS * US_PER_SECOND);
+    return db_once(store, &forget, &args, NULL, err);
+}

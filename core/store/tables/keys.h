@@ -1,0 +1,68 @@
+#ifndef RUNNEL_CORE_STORE_KEYS_H
+#define RUNNEL_CORE_STORE_KEYS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/base/err.h"
+#include "core/base/ids.h"
+#include "core/store/store.h"
+
+/*
+ * keys.h -- API keys and the projects they open.
+ *
+ * Of a key only its SHA-256 is kept (32 random letters need no slow hash) and a prefix to
+ * recognise it by. Every request looks its key up, so a revoked one is refused from the next
+ * request on, on every node.
+ */
+
+#define KEY_SIZE 96
+
+struct key_row {
+    char id[ID_SIZE]; /* key_... */
+    char project[64]; /* the project's name */
+    char prefix[24];  /* "sk-runnel-AbCd..." */
+    int64_t created_at;
+};
+
+/* What a key opens. */
+struct key_owner {
+    char project[ID_SIZE];
+    bool
+        has_tool_settings; /* the project, or a user of it: core/store/tables/tool_settings.h */
+};
+
+/* ERR_UNAUTHORIZED for a key that is unknown or revoked. */
+enum err_code store_key_find(struct store *store, const char *key, struct key_owner *ret_owner,
+                             struct err *err) MUST_CHECK;
+
+/* Makes a key for the project of that name, which is made if there is none. */
+enum err_code store_key_create(struct store *store, const char *project_name,
+                               char ret_key[KEY_SIZE], struct err *err) MUST_CHECK;
+
+/* Whose key is the setting `api_key`. */
+#define DEFAULT_PROJECT "default"
+
+/* Project names have 1 to 63 bytes; ERR_INVALID for others.
+ *
+ * Makes sure that this very key opens the project of that name (the setting `api_key`). */
+enum err_code store_key_ensure(struct store *store, const char *project_name, const char *key,
+                               char ret_project[ID_SIZE], struct err *err) MUST_CHECK;
+
+/* The project of that name, which is made if there is none. */
+enum err_code store_project_ensure(struct store *store, const char *name,
+                                   char ret_project[ID_SIZE], struct err *err) MUST_CHECK;
+
+/* The project of that name; ERR_NOT_FOUND when there is none. */
+enum err_code store_project_find(struct store *store, const char *name,
+                                 char ret_project[ID_SIZE], struct err *err) MUST_CHECK;
+
+/* All keys that are not revoked; the caller frees. */
+enum err_code store_key_list(struct store *store, struct key_row **ret_rows, size_t *ret_count,
+                             struct err *err) MUST_CHECK;
+
+/* By the key itself or by its id. ERR_NOT_FOUND when there is none to revoke. */
+enum err_code store_key_revoke(struct store *store, const char *key_or_id,
+                               struct err *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,379 @@
+#include "core/store/tables/runs/load.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/mem.h"
+#include "core/store/pg/state.h"
+#include "core/store/tables/columns.h"
+#include "core/store/tables/threads/thread_guard.h"
+
+void run_load_clear(struct run_load *load)
+{
+    run_row_clear(&load->run);
+    item_rows_free(load->items, load->item_count);
+    step_rows_free(load->steps, load->step_count);
+    call_rows_free(load->calls, load->call_count);
+    *load = (struct run_load){0};
+}
+
+char *node_of(const char *node_id)
+{
+    return mem_strndup(node_id, strcspn(node_id, "/"));
+}
+
+/* ---- Leases ---- */
+
+enum err_code lease_lock(struct db *db, const char *project, const char *run_id,
+                         struct lease_row *ret_lease, struct err *err)
+{
+    static const struct db_statement lock = {
+        "lease_lock", "SELECT owner, coalesce(lease_until < clock_timestamp()"
+                      "  OR (split_part(owner, '/', 1) = $3 AND owner <> $4), false)"
+                      " FROM run_leases WHERE project_id = $1 AND run_id = $2 FOR UPDATE"};
+    AUTO_FREE char *node = node_of(db->store->node_id);
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    db_arg_text(&args, project);
+    db_arg_text(&args, run_id);
+    db_arg_text(&args, node);
+    db_arg_text(&args, db->store->node_id);
+    rc = db_exec(db, &lock, &args, &rows, err);
+    if (rc)
+        return rc;
+
+    *ret_lease = (struct lease_row){.exists = db_count(rows) > 0};
+    if (ret_lease->exists) {
+        db_id(rows, 0, 0, ret_lease->owner, sizeof(ret_lease->owner));
+        ret_lease->expired = db_bool(rows, 0, 1);
+    }
+    return ERR_OK;
+}
+
+enum err_code lease_read_log(struct db *db, const char *project, const char *run_id,
+                             struct run_load *load, struct err *err)
+{
+    static const struct db_statement read = {
+        "lease_read_log", "SELECT " LEASE_LAST_SEQ ", l.state_seq FROM run_leases l"
+                          " WHERE l.project_id = $1 AND l.run_id = $2"};
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    db_arg_text(&args, project);
+    db_arg_text(&args, run_id);
+    rc = db_exec(db, &read, &args, &rows, err);
+    if (rc)
+        return rc;
+    if (db_count(rows) == 0)
+        return err_set(err, ERR_INTERNAL, "run %s has no lease", run_id);
+    load->next_seq = db_int(rows, 0, 0) + 1;
+    load->log_open = db_int(rows, 0, 0) > db_int(rows, 0, 1);
+    return ERR_OK;
+}
+
+enum err_code lease_take(struct db *db, const char *project, const char *run_id,
+                         struct run_load *load, struct err *err)
+{
+    static const struct db_statement take = {
+        "lease_take",
+        "UPDATE run_leases SET owner = $3, fence = fence + 1, wait_until = NULL,"
+        "  lease_until = clock_timestamp() + $4::bigint * interval '1 microsecond'"
+        " WHERE project_id = $1 AND run_id = $2 RETURNING fence"};
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    db_arg_text(&args, project);
+    db_arg_text(&args, run_id);
+    db_arg_text(&args, db->store->node_id);
+    db_arg_int(&args, db->store->lease_us);
+    rc = db_exec(db, &take, &args, &rows, err);
+    if (rc)
+        return rc;
+    if (db_count(rows) == 0)
+        return err_set(err, ERR_INTERNAL, "run %s has no lease", run_id);
+
+    load->fence = db_int(rows, 0, 0);
+    return lease_read_log(db, project, run_id, load, err);
+}
+
+/* ---- The run ---- */
+
+enum err_code fail_no_run(const char *thread_id, const char *run_id, struct err *err)
+{
+    if (thread_id)
+        return err_set(err, ERR_NOT_FOUND, "No run found with id '%s'.", run_id);
+    return err_set(err, ERR_NOT_FOUND, "Response with id '%s' not found.", run_id);
+}
+
+static const struct db_statement find_statement = {
+    "run_find", "SELECT " RUN_COLUMNS " FROM runs r WHERE r.project_id = $1 AND r.id = $2"
+                " AND " RUN_MATCHES};
+
+static enum err_code read_found(const struct db_rows *rows, const char *thread_id,
+                                const char *run_id, struct run_row *ret_run, struct err *err)
+{
+    if (db_count(rows) == 0)
+        return fail_no_run(thread_id, run_id, err);
+    run_read(rows, 0, ret_run);
+    return ERR_OK;
+}
+
+enum err_code run_find(struct db *db, const char *project, const char *thread_id,
+                       const char *run_id, struct run_row *ret_run, struct err *err)
+{
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    db_arg_text(&args, project);
+    db_arg_text(&args, run_id);
+    db_arg_text(&args, thread_id);
+    rc = db_exec(db, &find_statement, &args, &rows, err);
+    if (!rc && db_count(rows) == 0 && thread_id)
+        rc = thread_guard_known(db, project, thread_id, err);
+    if (rc)
+        return rc;
+    return read_found(rows, thread_id, run_id, ret_run, err);
+}
+
+enum err_code store_run_get(struct store *store, const char *project, const char *thread_id,
+                            const char *run_id, struct run_row *ret_run, struct err *err)
+{
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    db_arg_text(&args, project);
+    db_arg_text(&args, run_id);
+    db_arg_text(&args, thread_id);
+    rc = db_once(store, &find_statement, &args, &rows, err);
+    if (!rc && db_count(rows) == 0 && thread_id)
+        rc = thread_guard_known_once(store, project, thread_id, err);
+    if (rc)
+        return rc;
+    return read_found(rows, thread_id, run_id, ret_run, err);
+}
+
+/* ---- What belongs to it ---- */
+
+/* Rows come newest first, because of LIMIT. */
+static struct item_row *read_reversed(const struct db_rows *rows, size_t *ret_count)
+{
+    size_t count = db_count(rows);
+    struct item_row *items = mem_new_array(struct item_row, count);
+
+    for (size_t i = 0; i < count; i++)
+        item_read(rows, count - 1 - i, &items[i]);
+    *ret_count = count;
+    return items;
+}
+
+static enum err_code fetch_items(struct db *db, const struct db_statement *statement,
+                                 struct db_args *args, struct item_row **ret_items,
+                                 size_t *ret_count, struct err *err)
+{
+    AUTO_DB_ROWS *rows = NULL;
+    enum err_code rc = db_exec(db, statement, args, &rows, err);
+
+    if (rc)
+        return rc;
+    *ret_items = read_reversed(rows, ret_count);
+    return ERR_OK;
+}
+
+static enum err_code load_items(struct db *db, const struct db_statement *statement,
+                                const char *project, const char *id, size_t limit,
+                                struct item_row **ret_items, size_t *ret_count, struct err *err)
+{
+    AUTO_DB_ARGS args = {0};
+
+    db_arg_text(&args, project);
+    db_arg_text(&args, id);
+    db_arg_int(&args, (int64_t)limit);
+    return fetch_items(db, statement, &args, ret_items, ret_count, err);
+}
+
+/* Where the last messages begin is looked up once, and nothing before it is read: a long thread
+ * costs what is wanted of it. */
+#define LAST_MESSAGES_BEGIN                                                         \
+    "(SELECT m.position FROM items m WHERE m.project_id = $1 AND m.thread_id = $2"  \
+    "  AND m.left_position IS NULL AND m.type = 'message' ORDER BY m.position DESC" \
+    "  OFFSET $4::bigint - 1 LIMIT 1)"
+
+enum err_code load_thread_items(struct db *db, const char *project, const char *thread_id,
+                                const struct load_span *span, struct item_row **ret_items,
+                                size_t *ret_count, struct err *err)
+{
+    static const struct db_statement load = {
+        "load_thread_items",
+        "SELECT " ITEM_COLUMNS " FROM items i WHERE i.project_id = $1 AND i.thread_id = $2"
+        " AND i.left_position IS NULL AND i.position >= CASE WHEN $4::bigint > 0"
+        "  THEN coalesce(" LAST_MESSAGES_BEGIN ", 0) ELSE 0 END"
+        " ORDER BY i.position DESC, i.id DESC LIMIT $3"};
+    AUTO_DB_ARGS args = {0};
+
+    db_arg_text(&args, project);
+    db_arg_text(&args, thread_id);
+    db_arg_int(&args, (int64_t)span->items);
+    db_arg_int(&args, (int64_t)span->messages);
+    return fetch_items(db, &load, &args, ret_items, ret_count, err);
+}
+
+/* What a response in a conversation has of its own, which is not the conversation's yet. */
+static enum err_code load_own_items(struct db *db, const struct run_row *run, size_t limit,
+                                    struct item_row **ret_items, size_t *ret_count,
+                                    struct err *err)
+{
+    static const struct db_statement load = {
+        "load_own_items", "SELECT " ITEM_COLUMNS " FROM items i WHERE i.project_id = $1"
+                          " AND i.run_id = $2 AND i.thread_id IS NULL"
+                          " ORDER BY i.position DESC, i.id DESC LIMIT $3"};
+
+    return load_items(db, &load, run->project, run->id, limit, ret_items, ret_count, err);
+}
+
+/* The conversation, and behind it what the response has of its own. */
+static enum err_code load_conversation_items(struct db *db, const struct run_row *run,
+                                             const struct load_span *span,
+                                             struct run_load *load, struct err *err)
+{
+    struct load_span before = *span;
+    struct item_row *own = NULL;
+    size_t own_count = 0;
+    enum err_code rc = load_own_items(db, run, span->items, &own, &own_count, err);
+
+    before.items -= own_count;
+    if (!rc)
+        rc = load_thread_items(db, run->project, run->thread_id, &before, &load->items,
+                               &load->item_count, err);
+    if (rc) {
+        item_rows_free(own, own_count);
+        return rc;
+    }
+    load->items =
+        mem_resize(load->items, load->item_count + own_count + 1, sizeof(*load->items));
+    memcpy(load->items + load->item_count, own, own_count * sizeof(*own));
+    load->item_count += own_count;
+    free(own);
+    return ERR_OK;
+}
+
+/* A chain may begin with a response in a conversation: what lay there before it comes first, also
+ * what was taken out since. */
+#define WHERE_IT_BEGAN                             \
+    "(SELECT min(o.position) FROM items o"         \
+    " WHERE o.project_id = $1 AND o.run_id = c.id" \
+    " AND o.thread_id = c.thread)"
+#define BEFORE_IT                                                                             \
+    "SELECT * FROM (SELECT * FROM items t WHERE t.project_id = $1 AND t.thread_id = c.thread" \
+    "  AND t.position < " WHERE_IT_BEGAN                                                      \
+    "  AND (t.left_position IS NULL OR t.left_position > " WHERE_IT_BEGAN ")"                 \
+    "  ORDER BY t.position DESC LIMIT $3::bigint) b"
+
+/* OFFSET 0 keeps each ancestor a look-up by key: joined, a plan that was made while the table was
+ * small would read all of it later. What a cancelled response has made is shown to nobody, and not
+ * heard either. A response has an item at least, so no chain needs to be
+ * followed further than the number of items wanted. */
+enum err_code load_chain_items(struct db *db, const char *project, const char *run_id,
+                               size_t limit, struct item_row **ret_items, size_t *ret_count,
+                               struct err *err)
+{
+    static const struct db_statement load = {
+        "load_chain_items",
+        "WITH RECURSIVE chain (id, parent, thread, status, depth) AS ("
+        "  SELECT r.id, r.parent_run_id, r.thread_id, r.status, 0::bigint FROM runs r"
+        "  WHERE r.project_id = $1 AND r.id = $2"
+        " UNION ALL"
+        "  SELECT p.id, p.parent_run_id, p.thread_id, p.status, c.depth + 1 FROM chain c"
+        "  CROSS JOIN LATERAL (SELECT r.id, r.parent_run_id, r.thread_id, r.status FROM runs r"
+        "   WHERE r.project_id = $1 AND r.id = c.parent OFFSET 0) p"
+        "  WHERE c.depth < $3::bigint)"
+        " SELECT " ITEM_COLUMNS " FROM chain c"
+        " CROSS JOIN LATERAL (SELECT * FROM items i"
+        "  WHERE i.project_id = $1 AND i.run_id = c.id"
+        "   AND (i.input OR c.status <> 'cancelled')"
+        "  UNION ALL " BEFORE_IT " OFFSET 0) i"
+        " ORDER BY c.depth, i.position DESC, i.id DESC LIMIT $3"};
+
+    return load_items(db, &load, project, run_id, limit, ret_items, ret_count, err);
+}
+
+static enum err_code load_steps(struct db *db, struct run_load *load, struct err *err)
+{
+    static const struct db_statement statement = {
+        "load_steps", "SELECT " STEP_COLUMNS " FROM run_steps s WHERE s.project_id = $1"
+                      " AND s.run_id = $2 AND s.status = 'in_progress' ORDER BY s.id"};
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    db_arg_text(&args, load->run.project);
+    db_arg_text(&args, load->run.id);
+    rc = db_exec(db, &statement, &args, &rows, err);
+    if (rc)
+        return rc;
+    load->steps = step_rows_read(rows, &load->step_count);
+    return ERR_OK;
+}
+
+enum err_code load_calls(struct db *db, const char *project, const char *run_id,
+                         struct call_row **ret_calls, size_t *ret_count, struct err *err)
+{
+    static const struct db_statement load = {
+        "load_calls",
+        "SELECT " CALL_COLUMNS " FROM tool_calls c WHERE c.project_id = $1 AND c.run_id = $2"
+        " AND c.turn = (SELECT max(turn) FROM tool_calls WHERE project_id = $1 AND run_id = $2)"
+        " ORDER BY c.position, c.call_id"};
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    db_arg_text(&args, project);
+    db_arg_text(&args, run_id);
+    rc = db_exec(db, &load, &args, &rows, err);
+    if (rc)
+        return rc;
+    *ret_calls = call_rows_read(rows, ret_count);
+    return ERR_OK;
+}
+
+/* Behind the newest item, which is always among those loaded. What a response makes is its own,
+ * numbered from 0, also in a conversation. */
+static int64_t position_after(const struct run_load *load)
+{
+    const struct item_row *last;
+
+    if (load->item_count == 0)
+        return 0;
+    last = &load->items[load->item_count - 1];
+    if (load->run.face == FACE_RESPONSES && strcmp(last->run_id, load->run.id) != 0)
+        return 0;
+    return last->position + 1;
+}
+
+enum err_code load_rest(struct db *db, const struct load_span *span, struct run_load *load,
+                        struct err *err)
+{
+    const struct run_row *run = &load->run;
+    enum err_code rc;
+
+    if (run->thread_id[0] && run->face == FACE_RESPONSES)
+        rc = load_conversation_items(db, run, span, load, err);
+    else if (run->thread_id[0])
+        rc = load_thread_items(db, run->project, run->thread_id, span, &load->items,
+                               &load->item_count, err);
+    else
+        rc = load_chain_items(db, run->project, run->id, span->items, &load->items,
+                              &load->item_count, err);
+    if (rc)
+        return rc;
+    load->next_position = position_after(load);
+    rc = load_steps(db, load, err);
+    if (rc)
+        return rc;
+    return load_calls(db, run->project, run->id, &load->calls, &load->call_count, err);
+}

@@ -1,0 +1,515 @@
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "core/base/clock.h"
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/store/cluster/wakeups.h"
+#include "core/store/pg/commit.h"
+#include "core/store/pg/state.h"
+#include "core/store/tables/approvals/approval_cover.h"
+#include "core/store/tables/approvals/approval_sql.h"
+#include "core/store/tables/columns.h"
+#include "core/store/tables/runs/load.h"
+#include "core/store/tables/runs/runs.h"
+
+/*
+ * run_moves.c -- what clients do to a run that is going on: answering its calls, cancelling it.
+ *
+ * Each locks the lease first and looks afterwards: whoever holds the lease's row knows that
+ * neither its owner nor another client can move the run meanwhile.
+ */
+
+/* Locks the lease and reads the run. */
+static enum err_code lock_and_find(struct db *db, const char *project, const char *thread_id,
+                                   const char *run_id, struct lease_row *ret_lease,
+                                   struct run_load *load, struct err *err)
+{
+    enum err_code rc = lease_lock(db, project, run_id, ret_lease, err);
+
+    if (rc)
+        return rc;
+    return run_find(db, project, thread_id, run_id, &load->run, err);
+}
+
+/* Gives the run to this node, and loads what its loop needs. */
+static enum err_code take_and_load(struct db *db, size_t context_limit, struct run_load *load,
+                                   struct err *err)
+{
+    enum err_code rc = lease_take(db, load->run.project, load->run.id, load, err);
+
+    if (rc)
+        return rc;
+    return load_rest(db, &(struct load_span){.items = context_limit}, load, err);
+}
+
+/* Without a fence what was done is to note a wish to stop. */
+static enum err_code commit_move(struct db *db, const struct run_load *load, struct err *err)
+{
+    const struct commit_proof proof = {
+        .project = load->run.project, .run_id = load->run.id, .fence = load->fence};
+
+    return commit_proven(db, &proof, err);
+}
+
+/* ---- Submitting tool outputs ---- */
+
+static enum err_code is_repeat(struct db *db, const struct submission *submission,
+                               bool *ret_repeat, int64_t *ret_seq, struct err *err)
+{
+    static const struct db_statement ask = {
+        "submit_is_repeat", "SELECT coalesce(submit_hash = $3, false), submit_seq FROM runs"
+                            " WHERE project_id = $1 AND id = $2"};
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    db_arg_text(&args, submission->project);
+    db_arg_text(&args, submission->run_id);
+    db_arg_bytes(&args, submission->hash, 32);
+    rc = db_exec(db, &ask, &args, &rows, err);
+    if (rc)
+        return rc;
+    *ret_repeat = db_bool(rows, 0, 0);
+    *ret_seq = db_int(rows, 0, 1);
+    return ERR_OK;
+}
+
+static bool is_wanted(const struct call_row *call)
+{
+    return call->client && call->state == CALL_WAITING;
+}
+
+static size_t count_answers(const struct submission *submission, const char *call_id)
+{
+    size_t found = 0;
+
+    for (size_t i = 0; i < submission->count; i++)
+        found += strcmp(submission->answers[i].call_id, call_id) == 0;
+    return found;
+}
+
+static const struct tool_answer *find_answer(const struct submission *submission,
+                                             const char *call_id)
+{
+    for (size_t i = 0; i < submission->count; i++) {
+        if (strcmp(submission->answers[i].call_id, call_id) == 0)
+            return &submission->answers[i];
+    }
+    return NULL;
+}
+
+static struct approval_answer as_decision(const struct tool_answer *answer)
+{
+    return (struct approval_answer){
+        .id = answer->call_id, .approve = answer->approve, .reason = answer->reason};
+}
+
+/* One answer for each wanted call, and no other but to calls that the client has answered before: these
+ * are filled in. Then they are the same ids. */
+static bool answers_fit(const struct submission *submission, const struct call_row *calls,
+                        size_t call_count, struct approval_answer *ret_before,
+                        size_t *ret_count)
+{
+    size_t wanted = 0, before = 0;
+
+    for (size_t i = 0; i < call_count; i++) {
+        size_t answers = calls[i].client ? count_answers(submission, calls[i].call_id) : 0;
+
+        if (answers > 1 || (is_wanted(&calls[i]) && !answers))
+            return false;
+        if (is_wanted(&calls[i]))
+            wanted++;
+        else if (answers)
+            ret_before[before++] = as_decision(find_answer(submission, calls[i].call_id));
+    }
+    *ret_count = before;
+    return wanted + before == submission->count;
+}
+
+static void add_listed(struct buf *buf, const char *id)
+{
+    if (buf->length > 0)
+        buf_add_text(buf, ", ");
+    buf_addf(buf, "'%s'", id);
+}
+
+static enum err_code fail_unfit(const struct submission *submission,
+                                const struct call_row *calls, size_t call_count,
+                                struct err *err)
+{
+    AUTO_BUF expected = {0};
+    AUTO_BUF got = {0};
+
+    for (size_t i = 0; i < call_count; i++) {
+        if (is_wanted(&calls[i]))
+            add_listed(&expected, calls[i].call_id);
+    }
+    for (size_t i = 0; i < submission->count; i++)
+        add_listed(&got, submission->answers[i].call_id);
+    return err_set(err, ERR_INVALID, "Expected tool outputs for call_ids [%s], got [%s]",
+                   expected.data ? expected.data : "", got.data ? got.data : "");
+}
+
+static enum err_code check_loaded(struct db *db, const struct submission *submission,
+                                  const struct call_row *calls, size_t call_count,
+                                  struct err *err)
+{
+    AUTO_FREE struct approval_answer *before =
+        mem_new_array(struct approval_answer, call_count + 1);
+    size_t count = 0;
+    bool fits = answers_fit(submission, calls, call_count, before, &count);
+    enum err_code rc = ERR_OK;
+
+    if (fits && count)
+        rc = approvals_repeat(db, submission->project, before, count, &fits, err);
+    return rc || fits ? rc : fail_unfit(submission, calls, call_count, err);
+}
+
+/* Unless the ids are exactly those that the run waits for. */
+static enum err_code check_answers(struct db *db, const struct submission *submission,
+                                   struct err *err)
+{
+    struct call_row *calls;
+    enum err_code rc;
+    size_t count;
+
+    rc = load_calls(db, submission->project, submission->run_id, &calls, &count, err);
+    if (rc)
+        return rc;
+    rc = check_loaded(db, submission, calls, count, err);
+    call_rows_free(calls, count);
+    return rc;
+}
+
+static enum err_code check_status(const struct run_row *run, struct err *err)
+{
+    bool waiting = run->status == RUN_REQUIRES_ACTION;
+    /* Its loop has not been told yet, but its time is over. */
+    bool late = waiting && run->expires_at && run->expires_at <= clock_wall_us();
+
+    if (waiting && !late)
+        return ERR_OK;
+    return err_set(err, ERR_CONFLICT, "Runs in status \"%s\" do not accept tool outputs.",
+                   run_status_name(late ? RUN_EXPIRED : run->status));
+}
+
+static enum err_code store_answers(struct db *db, const struct submission *submission,
+                                   struct err *err)
+{
+    static const struct db_statement put = {
+        "submit_answers", "UPDATE tool_calls c SET output = u.output, state = 'done'"
+                          " FROM unnest($3::text[], $4::text[]) u (call_id, output)"
+                          " WHERE c.project_id = $1 AND c.run_id = $2 AND c.call_id = u.call_id"
+                          " AND c.client AND c.state = 'waiting'"};
+    const char **ids = mem_new_array(const char *, submission->count + 1);
+    const char **outputs = mem_new_array(const char *, submission->count + 1);
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    for (size_t i = 0; i < submission->count; i++) {
+        ids[i] = submission->answers[i].call_id;
+        outputs[i] = submission->answers[i].output;
+    }
+    db_arg_text(&args, submission->project);
+    db_arg_text(&args, submission->run_id);
+    db_arg_texts(&args, ids, submission->count);
+    db_arg_texts(&args, outputs, submission->count);
+    rc = db_exec(db, &put, &args, NULL, err);
+    free(ids);
+    free(outputs);
+    return rc;
+}
+
+static enum err_code queue_again(struct db *db, const struct submission *submission,
+                                 struct run_row *run, struct err *err)
+{
+    static const struct db_statement move = {
+        "submit_queue_again",
+        "UPDATE runs r SET status = 'queued', required_action = NULL, submit_hash = $3,"
+        "  submit_seq = (SELECT " LEASE_LAST_SEQ " + 1 FROM run_leases l"
+        "   WHERE l.project_id = $1 AND l.run_id = $2)"
+        " WHERE r.project_id = $1 AND r.id = $2 RETURNING " RUN_COLUMNS};
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    db_arg_text(&args, submission->project);
+    db_arg_text(&args, submission->run_id);
+    db_arg_bytes(&args, submission->hash, 32);
+    rc = db_exec(db, &move, &args, &rows, err);
+    if (rc)
+        return rc;
+    run_row_clear(run);
+    run_read(rows, 0, run);
+    return ERR_OK;
+}
+
+static enum err_code accept(struct db *db, const struct submission *submission,
+                            struct run_load *load, struct err *err)
+{
+    enum err_code rc;
+
+    rc = store_answers(db, submission, err);
+    if (rc)
+        return rc;
+    rc = queue_again(db, submission, &load->run, err);
+    if (rc)
+        return rc;
+    rc = take_and_load(db, submission->context_limit, load, err);
+    if (rc)
+        return rc;
+    rc = commit_move(db, load, err);
+    if (!rc)
+        store_wake_others(db->store, WAKEUP_MOVED, load->run.id);
+    return rc;
+}
+
+/* Refused; unless these are the answers that were accepted before. */
+static enum err_code refuse(struct db *db, const struct submission *submission,
+                            const struct err *refusal, struct run_load *load,
+                            bool *ret_repeated, struct err *err)
+{
+    enum err_code rc = ERR_OK;
+
+    if (refusal->code == ERR_CONFLICT || refusal->code == ERR_INVALID)
+        rc = is_repeat(db, submission, ret_repeated, &load->next_seq, err);
+    if (rc || *ret_repeated)
+        return rc;
+    if (err)
+        *err = *refusal;
+    return refusal->code;
+}
+
+/* Who looks at a question finds it decided as soon as the run goes on. Answers to calls of the client's
+ * own functions are none, and most runs have no others. */
+static enum err_code decide_questions(struct db *db, const struct submission *submission,
+                                      size_t *ret_first, struct err *err)
+{
+    AUTO_FREE struct approval_answer *answers =
+        mem_new_array(struct approval_answer, submission->count + 1);
+    size_t count = 0;
+
+    for (size_t i = 0; i < submission->count; i++) {
+        if (id_has_prefix(submission->answers[i].call_id, "mcpr_"))
+            answers[count++] = as_decision(&submission->answers[i]);
+    }
+    *ret_first = 0;
+    if (!count)
+        return ERR_OK;
+    return approvals_decide_of_run(db, submission->project, submission->run_id, answers, count,
+                                   submission->grants, ret_first, err);
+}
+
+static enum err_code submit_in(struct db *db, const struct submission *submission,
+                               struct run_load *load, bool *ret_repeated, struct err *err)
+{
+    struct idempotency_claim claim;
+    struct lease_row lease;
+    struct err refusal = {0};
+    size_t first = 0;
+    enum err_code rc;
+
+    rc = lock_and_find(db, submission->project, submission->thread_id, submission->run_id,
+                       &lease, load, err);
+    if (!rc)
+        rc = idempotency_claim(db, submission->project, submission->idempotency,
+                               submission->run_id, &claim, err);
+    if (rc)
+        return rc;
+    *ret_repeated = claim.repeated;
+    load->next_seq = claim.first_seq;
+    if (claim.repeated)
+        return ERR_OK;
+    rc = check_status(&load->run, &refusal);
+    if (!rc)
+        rc = check_answers(db, submission, &refusal);
+    if (rc)
+        return refuse(db, submission, &refusal, load, ret_repeated, err);
+    rc = decide_questions(db, submission, &first, err);
+    return rc ? rc : accept(db, submission, load, err);
+}
+
+enum err_code store_run_submit(struct store *store, const struct submission *submission,
+                               struct run_load *ret_load, bool *ret_repeated, struct err *err)
+{
+    struct run_load load = {0};
+    AUTO_DB *db = NULL;
+    enum err_code rc;
+
+    rc = db_begin(store, &db, err);
+    if (rc)
+        return rc;
+    rc = submit_in(db, submission, &load, ret_repeated, err);
+    if (rc)
+        run_load_clear(&load);
+    else
+        *ret_load = load;
+    return rc;
+}
+
+/* ---- Deciding one question ---- */
+
+/* Whether the run waits for anything but this answer. */
+static enum err_code waits_for_others(struct db *db, const struct submission *submission,
+                                      bool *ret_waits, struct err *err)
+{
+    struct call_row *calls;
+    size_t count;
+    enum err_code rc =
+        load_calls(db, submission->project, submission->run_id, &calls, &count, err);
+
+    if (rc)
+        return rc;
+    *ret_waits = false;
+    for (size_t i = 0; i < count; i++)
+        *ret_waits = *ret_waits ||
+                     (is_wanted(&calls[i]) && count_answers(submission, calls[i].call_id) == 0);
+    call_rows_free(calls, count);
+    return ERR_OK;
+}
+
+static enum err_code require_others(struct db *db, const struct submission *submission,
+                                    struct err *err)
+{
+    enum err_code rc = store_answers(db, submission, err);
+
+    if (!rc)
+        rc = runs_require_rest(db, submission->project, &submission->run_id, 1, err);
+    return rc ? rc : db_commit(db, err);
+}
+
+static enum err_code decide_in(struct db *db, const struct submission *submission,
+                               struct run_load *load, bool *ret_goes_on, struct err *err)
+{
+    bool others = false;
+    struct lease_row lease;
+    size_t first = 0;
+    enum err_code rc = lock_and_find(db, submission->project, submission->thread_id,
+                                     submission->run_id, &lease, load, err);
+
+    *ret_goes_on = false;
+    if (!rc)
+        rc = decide_questions(db, submission, &first, err);
+    if (rc)
+        return rc;
+    if (!first)
+        return db_commit(db, err);
+    rc = check_status(&load->run, err);
+    if (!rc)
+        rc = waits_for_others(db, submission, &others, err);
+    if (rc)
+        return rc;
+    *ret_goes_on = !others;
+    return others ? require_others(db, submission, err) : accept(db, submission, load, err);
+}
+
+enum err_code store_run_decide(struct store *store, const struct submission *submission,
+                               struct run_load *ret_load, bool *ret_goes_on, struct err *err)
+{
+    struct run_load load = {0};
+    AUTO_DB *db = NULL;
+    enum err_code rc = db_begin(store, &db, err);
+
+    if (!rc)
+        rc = decide_in(db, submission, &load, ret_goes_on, err);
+    if (rc)
+        run_load_clear(&load);
+    else
+        *ret_load = load;
+    return rc;
+}
+
+/* ---- Cancelling ---- */
+
+static enum err_code check_cancellable(const struct run_row *run, struct err *err)
+{
+    if (run_status_next(run->status, RUN_EV_CANCEL) != RUN_STATUS_NONE)
+        return ERR_OK;
+    return err_set(err, ERR_CONFLICT, "Cannot cancel run with status '%s'.",
+                   run_status_name(run->status));
+}
+
+static enum err_code note_cancelling(struct db *db, struct run_row *run, struct err *err)
+{
+    static const struct db_statement note = {
+        "cancel_note", "WITH told AS (UPDATE run_leases SET stopping = true"
+                       "  WHERE project_id = $1 AND run_id = $2)"
+                       " UPDATE runs r SET status = 'cancelling', cancel_requested = true,"
+                       "  required_action = NULL"
+                       " WHERE r.project_id = $1 AND r.id = $2 RETURNING " RUN_COLUMNS};
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    db_arg_text(&args, run->project);
+    db_arg_text(&args, run->id);
+    rc = db_exec(db, &note, &args, &rows, err);
+    if (rc)
+        return rc;
+    run_row_clear(run);
+    run_read(rows, 0, run);
+    return ERR_OK;
+}
+
+static enum cancel_outcome outcome_for(const struct store *store, const struct lease_row *lease)
+{
+    if (strcmp(lease->owner, store->node_id) == 0)
+        return CANCEL_OWNED_HERE;
+    if (lease->owner[0] && !lease->expired)
+        return CANCEL_OWNED_AWAY;
+    return CANCEL_CLAIMED;
+}
+
+static enum err_code cancel_in(struct db *db, const char *project, const char *thread_id,
+                               const char *run_id, size_t context_limit,
+                               enum cancel_outcome *ret_outcome, struct run_load *load,
+                               struct err *err)
+{
+    enum cancel_outcome outcome;
+    struct lease_row lease;
+    enum err_code rc;
+
+    rc = lock_and_find(db, project, thread_id, run_id, &lease, load, err);
+    if (rc)
+        return rc;
+    rc = check_cancellable(&load->run, err);
+    if (rc)
+        return rc;
+    rc = note_cancelling(db, &load->run, err);
+    if (rc)
+        return rc;
+    outcome = outcome_for(db->store, &lease);
+    if (outcome == CANCEL_CLAIMED) {
+        rc = take_and_load(db, context_limit, load, err);
+        if (rc)
+            return rc;
+    }
+    *ret_outcome = outcome;
+    rc = commit_move(db, load, err);
+    if (!rc && outcome == CANCEL_OWNED_AWAY)
+        store_wake_node(db->store, lease.owner, WAKEUP_CANCEL, run_id);
+    if (!rc && outcome == CANCEL_CLAIMED)
+        store_wake_others(db->store, WAKEUP_MOVED, run_id);
+    return rc;
+}
+
+enum err_code store_run_cancel(struct store *store, const char *project, const char *thread_id,
+                               const char *run_id, size_t context_limit,
+                               enum cancel_outcome *ret_outcome, struct run_load *ret_load,
+                               struct err *err)
+{
+    struct run_load load = {0};
+    AUTO_DB *db = NULL;
+    enum err_code rc;
+
+    rc = db_begin(store, &db, err);
+    if (rc)
+        return rc;
+    rc = cancel_in(db, project, thread_id, run_id, context_limit, ret_outcome, &load, err);
+    if (rc)
+        run_load_clear(&load);
+    else
+        *ret_load = load;
+    return rc;
+}

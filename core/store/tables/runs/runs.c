@@ -1,0 +1,440 @@
+#include "core/store/tables/runs/runs.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/mem.h"
+#include "core/store/pg/commit.h"
+#include "core/store/pg/page.h"
+#include "core/store/pg/state.h"
+#include "core/store/tables/approvals/approval_sql.h"
+#include "core/store/tables/columns.h"
+#include "core/store/tables/runs/load.h"
+#include "core/store/tables/runs/puts.h"
+#include "core/store/tables/threads/conversations.h"
+#include "core/store/tables/threads/thread_guard.h"
+#include "core/store/tables/threads/variable_sql.h"
+
+/* ---- Making a run ---- */
+
+enum err_code thread_insert(struct db *db, const char *project, const struct thread_row *thread,
+                            struct err *err)
+{
+    static const struct db_statement insert = {
+        "run_insert_thread", "INSERT INTO threads (project_id, id, metadata, tool_resources,"
+                             " created_at, settings) VALUES ($1, $2, $3, $4, $5, $6)"};
+    AUTO_DB_ARGS args = {0};
+
+    db_arg_text(&args, project);
+    db_arg_text(&args, thread->id);
+    db_arg_text(&args, thread->metadata);
+    db_arg_text(&args, thread->tool_resources);
+    db_arg_int(&args, thread->created_at);
+    db_arg_text(&args, thread->settings);
+    return db_exec(db, &insert, &args, NULL, err);
+}
+
+static enum err_code lock_thread(struct db *db, const char *project, const char *thread_id,
+                                 struct err *err)
+{
+    static const struct db_statement lock = {
+        "run_lock_thread",
+        "SELECT 1 FROM threads WHERE project_id = $1 AND id = $2 FOR UPDATE"};
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    db_arg_text(&args, project);
+    db_arg_text(&args, thread_id);
+    rc = db_exec(db, &lock, &args, &rows, err);
+    if (rc)
+        return rc;
+    if (db_count(rows) == 0)
+        return err_set(err, ERR_NOT_FOUND, "No thread found with id '%s'.", thread_id);
+    return ERR_OK;
+}
+
+/* A statement of its own: one that waited for the lock sees what was true before it waited. */
+static enum err_code check_idle(struct db *db, const char *project, const char *thread_id,
+                                int64_t *ret_position, struct err *err)
+{
+    static const struct db_statement check = {
+        "run_check_idle",
+        "SELECT (SELECT id FROM runs WHERE project_id = $1 AND thread_id = $2"
+        "   AND status IN ('queued', 'in_progress', 'requires_action', 'cancelling')),"
+        "  (SELECT coalesce(max(position), -1) + 1 FROM items"
+        "   WHERE project_id = $1 AND thread_id = $2)"};
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    db_arg_text(&args, project);
+    db_arg_text(&args, thread_id);
+    rc = db_exec(db, &check, &args, &rows, err);
+    if (rc)
+        return rc;
+    if (!db_is_null(rows, 0, 0))
+        return err_set(err, ERR_CONFLICT, "Thread %s already has an active run %s.", thread_id,
+                       db_text(rows, 0, 0));
+    *ret_position = db_int(rows, 0, 1);
+    return ERR_OK;
+}
+
+enum err_code thread_lock_idle(struct db *db, const char *project, const char *thread_id,
+                               int64_t *ret_position, struct err *err)
+{
+    enum err_code rc = lock_thread(db, project, thread_id, err);
+
+    if (rc)
+        return rc;
+    return check_idle(db, project, thread_id, ret_position, err);
+}
+
+static enum err_code prepare_thread(struct db *db, const struct run_creation *creation,
+                                    int64_t *ret_position, struct err *err)
+{
+    const struct run_row *run = creation->run;
+    enum err_code rc;
+
+    if (creation->thread) {
+        *ret_position = 0;
+        return thread_insert(db, run->project, creation->thread, err);
+    }
+    if (!*run->thread_id) {
+        *ret_position = 0;
+        return ERR_OK;
+    }
+    rc = thread_lock_idle(db, run->project, run->thread_id, ret_position, err);
+    if (rc || run->face == FACE_ASSISTANTS)
+        return rc;
+    if (*ret_position != creation->seen_position)
+        return err_set(err, ERR_CONFLICT, "Thread %s has got more items meanwhile.",
+                       run->thread_id);
+    *ret_position = 0; /* its input is its own until it ends */
+    return ERR_OK;
+}
+
+static enum err_code insert_messages(struct db *db, const struct run_creation *creation,
+                                     int64_t position, struct err *err)
+{
+    const struct run_row *run = creation->run;
+    const struct put_owner owner = {.project = run->project, .run_id = run->id};
+    AUTO_BATCH batch = {0};
+    AUTO_DB_ARGS args = {0};
+
+    if (creation->message_count == 0)
+        return ERR_OK;
+    for (size_t i = 0; i < creation->message_count; i++) {
+        struct item_row *message = &creation->messages[i];
+
+        assert(strcmp(message->thread_id, run->face == FACE_ASSISTANTS ? run->thread_id : "") ==
+               0);
+        message->position = position + (int64_t)i;
+        item_add(&batch, &owner, message);
+    }
+    batch_finish(&batch, &args);
+    return db_exec(db, &items_insert, &args, NULL, err);
+}
+
+static enum err_code insert_run(struct db *db, const struct run_row *run, struct err *err)
+{
+    AUTO_BATCH batch = {0};
+    AUTO_DB_ARGS run_args = {0};
+    AUTO_DB_ARGS lease_args = {0};
+    enum err_code rc;
+
+    run_add(&batch, run);
+    batch_finish(&batch, &run_args);
+    rc = db_exec(db, &runs_insert, &run_args, NULL, err);
+    if (rc)
+        return rc;
+    lease_add(&batch, run, -1);
+    batch_finish(&batch, &lease_args);
+    db_arg_text(&lease_args, db->store->node_id);
+    db_arg_int(&lease_args, db->store->lease_us);
+    return db_exec(db, &leases_insert, &lease_args, NULL, err);
+}
+
+static enum err_code insert_variables(struct db *db, const struct run_creation *creation,
+                                      struct err *err)
+{
+    const struct run_row *run = creation->run;
+    const struct put_owner owner = {.project = run->project, .run_id = run->id};
+
+    return variables_add(db, &owner, *run->thread_id ? run->thread_id : run->id,
+                         creation->variables, creation->variable_count, err);
+}
+
+static enum err_code commit_creation(struct db *db, const struct run_load *load,
+                                     struct err *err)
+{
+    const struct commit_proof proof = {.project = load->run.project,
+                                       .thread_id = load->run.thread_id,
+                                       .run_id = load->run.id,
+                                       .fence = load->fence};
+
+    return commit_proven(db, &proof, err);
+}
+
+/* Drops what is older than the newest `wanted` messages. */
+static void keep_last_messages(struct run_load *load, int wanted)
+{
+    size_t first = load->item_count;
+    int found = 0;
+
+    while (first > 0 && found < wanted) {
+        first--;
+        if (strcmp(load->items[first].type, "message") == 0)
+            found++;
+    }
+    for (size_t i = 0; i < first; i++)
+        item_row_clear(&load->items[i]);
+    load->item_count -= first;
+    if (first > 0)
+        memmove(load->items, load->items + first, load->item_count * sizeof(*load->items));
+}
+
+/* The run that the request made when it came first, wherever its thread is. */
+static enum err_code find_made(struct db *db, const char *project, const char *run_id,
+                               struct run_row *ret_run, struct err *err)
+{
+    static const struct db_statement find = {
+        "run_find_made",
+        "SELECT " RUN_COLUMNS " FROM runs r WHERE r.project_id = $1 AND r.id = $2"};
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    db_arg_text(&args, project);
+    db_arg_text(&args, run_id);
+    rc = db_exec(db, &find, &args, &rows, err);
+    if (rc)
+        return rc;
+    if (db_count(rows) == 0)
+        return err_set(err, ERR_NOT_FOUND, "No run found with id '%s'.", run_id);
+    run_read(rows, 0, ret_run);
+    return ERR_OK;
+}
+
+static enum err_code create_in(struct db *db, const struct run_creation *creation,
+                               struct run_load *load, struct err *err)
+{
+    struct idempotency_claim claim;
+    const struct load_span span = {
+        .items = creation->context_limit,
+        .messages = creation->last_messages > 0 ? (size_t)creation->last_messages : 0};
+    int64_t position = 0;
+    enum err_code rc;
+
+    rc = idempotency_claim(db, creation->run->project, creation->idempotency, creation->run->id,
+                           &claim, err);
+    if (rc)
+        return rc;
+    if (claim.repeated)
+        return find_made(db, creation->run->project, claim.object_id, &load->run, err);
+    rc = prepare_thread(db, creation, &position, err);
+    if (rc && creation->run->face == FACE_RESPONSES)
+        return conversation_error(rc, creation->run->thread_id, err);
+    if (rc)
+        return rc;
+    rc = insert_messages(db, creation, position, err);
+    if (rc)
+        return rc;
+    rc = insert_run(db, creation->run, err);
+    if (rc)
+        return rc;
+    rc = approvals_take(db, creation->run->project, creation->run->id, creation->answers,
+                        creation->answer_count, creation->grants, err);
+    if (rc)
+        return rc;
+    rc = insert_variables(db, creation, err);
+    if (rc)
+        return rc;
+    run_row_copy(&load->run, creation->run);
+    load->fence = 1;
+    rc = creation->run->face == FACE_ASSISTANTS ? load_rest(db, &span, load, err) : ERR_OK;
+    return rc ? rc : commit_creation(db, load, err);
+}
+
+static enum err_code try_create(struct store *store, const struct run_creation *creation,
+                                struct run_load *ret_load, struct err *err)
+{
+    struct run_load load = {0};
+    AUTO_DB *db = NULL;
+    enum err_code rc;
+
+    rc = db_begin(store, &db, err);
+    if (rc)
+        return rc;
+    rc = create_in(db, creation, &load, err);
+    if (rc) {
+        run_load_clear(&load);
+        return rc;
+    }
+    if (creation->last_messages > 0)
+        keep_last_messages(&load, creation->last_messages);
+    *ret_load = load;
+    return ERR_OK;
+}
+
+static bool is_other_run(enum err_code rc, const struct err *err)
+{
+    return rc == ERR_CONFLICT && strcmp(err->param, "runs_active") == 0;
+}
+
+enum err_code store_run_create(struct store *store, const struct run_creation *creation,
+                               struct run_load *ret_load, struct err *err)
+{
+    struct err first = {0};
+    enum err_code rc = try_create(store, creation, ret_load, &first);
+
+    /* A writer does not lock threads: its run came between our look and our insert. The second
+     * look finds it and says which one it is. */
+    if (is_other_run(rc, &first))
+        rc = try_create(store, creation, ret_load, &first);
+    if (is_other_run(rc, &first) && creation->run->face == FACE_RESPONSES)
+        return conversation_error(rc, creation->run->thread_id, err);
+    if (rc && err)
+        *err = first;
+    return rc;
+}
+
+/* ---- Chains ---- */
+
+static enum err_code fail_no_previous(const char *response_id, struct err *err)
+{
+    return err_invalid(err, "previous_response_not_found", "previous_response_id",
+                       "Previous response with id '%s' not found.", response_id);
+}
+
+enum err_code store_chain_load(struct store *store, const char *project,
+                               const char *response_id, size_t context_limit,
+                               struct item_row **ret_items, size_t *ret_count,
+                               char ret_thread[ID_SIZE], struct err *err)
+{
+    struct run_row run = {0};
+    AUTO_DB *db = NULL;
+    enum err_code rc;
+    bool final;
+
+    rc = db_begin(store, &db, err);
+    if (rc)
+        return rc;
+    rc = run_find(db, project, NULL, response_id, &run, err);
+    if (rc == ERR_NOT_FOUND)
+        return fail_no_previous(response_id, err);
+    if (rc)
+        return rc;
+    final = run_status_is_final(run.status);
+    memcpy(ret_thread, run.thread_id, sizeof(run.thread_id));
+    run_row_clear(&run);
+    if (!final)
+        return fail_no_previous(response_id, err);
+    /* Nothing was changed: db_end() may as well roll back. */
+    return load_chain_items(db, project, response_id, context_limit, ret_items, ret_count, err);
+}
+
+/* ---- Looking ---- */
+
+/* A cursor that was deleted meanwhile still has its place by age. */
+#define RUN_ITEMS(order)                                                                      \
+    "SELECT " ITEM_COLUMNS " FROM items i"                                                    \
+    " WHERE i.project_id = $1 AND i.run_id = $2 AND i.input = $3 AND NOT i.hidden"            \
+    " AND i.position > coalesce("                                                             \
+    "  (SELECT position FROM items WHERE project_id = $1 AND id = $4 AND run_id = $2),"       \
+    "  (SELECT max(position) FROM items WHERE project_id = $1 AND run_id = $2 AND id < $4), " \
+    "-1)"                                                                                     \
+    " AND i.position < coalesce("                                                             \
+    "  (SELECT position FROM items WHERE project_id = $1 AND id = $5 AND run_id = $2),"       \
+    "  (SELECT min(position) FROM items WHERE project_id = $1 AND run_id = $2 AND id > $5),"  \
+    "  9223372036854775807)"                                                                  \
+    " ORDER BY i.position " order ", i.id " order " LIMIT $6"
+
+enum err_code store_run_items(struct store *store, const char *project, const char *run_id,
+                              bool input, const struct page *page, struct item_row **ret_items,
+                              size_t *ret_count, bool *ret_more, struct err *err)
+{
+    static const struct db_statement list[] = {
+        {"store_run_items_desc", RUN_ITEMS("DESC")},
+        {"store_run_items_asc", RUN_ITEMS("ASC")},
+    };
+    static const struct db_statement cursor = {
+        "store_run_items_cursor",
+        "SELECT 1 FROM items WHERE project_id = $1 AND run_id = $2 AND id = $3"};
+    struct page_scan scan = page_scan(page);
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    rc = page_cursors_check(store, &cursor, project, run_id, page, err);
+    if (rc)
+        return rc;
+    db_arg_text(&args, project);
+    db_arg_text(&args, run_id);
+    db_arg_bool(&args, input);
+    db_arg_id(&args, scan.low);
+    db_arg_id(&args, scan.high);
+    db_arg_int(&args, scan.limit);
+    rc = db_once(store, &list[scan.ascending], &args, &rows, err);
+    if (rc)
+        return rc;
+    page_unroll(&scan, rows, item_read, ret_items, ret_count, ret_more);
+    return ERR_OK;
+}
+
+#define RUN_LIST(order)                                                       \
+    "SELECT " RUN_COLUMNS " FROM runs r"                                      \
+    " WHERE r.project_id = $1 AND r.thread_id = $2 AND r.face = 'assistants'" \
+    " AND r.id > coalesce($3, '') AND r.id < coalesce($4, '~')"               \
+    " ORDER BY r.id " order " LIMIT $5"
+
+enum err_code store_run_list(struct store *store, const char *project, const char *thread_id,
+                             const struct page *page, struct run_row **ret_runs,
+                             size_t *ret_count, bool *ret_more, struct err *err)
+{
+    static const struct db_statement list[] = {
+        {"store_run_list_desc", RUN_LIST("DESC")},
+        {"store_run_list_asc", RUN_LIST("ASC")},
+    };
+    static const struct db_statement cursor = {
+        "store_run_list_cursor",
+        "SELECT 1 FROM runs WHERE project_id = $1 AND thread_id = $2 AND id = $3"};
+    AUTO_DB_ROWS *rows = NULL;
+    struct page_scan scan;
+    enum err_code rc =
+        page_read(store, list, &cursor, project, thread_id, page, &scan, &rows, err);
+
+    if (!rc)
+        page_unroll(&scan, rows, run_read, ret_runs, ret_count, ret_more);
+    return rc;
+}
+
+/* ---- Changing ---- */
+
+enum err_code store_run_modify(struct store *store, const char *project, const char *thread_id,
+                               const char *run_id, const char *metadata,
+                               struct run_row *ret_run, struct err *err)
+{
+    static const struct db_statement modify = {
+        "store_run_modify",
+        "UPDATE runs r SET metadata = coalesce($4, r.metadata)"
+        " WHERE r.project_id = $1 AND r.id = $2 AND " RUN_MATCHES " RETURNING " RUN_COLUMNS};
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    db_arg_text(&args, project);
+    db_arg_text(&args, run_id);
+    db_arg_text(&args, thread_id);
+    db_arg_text(&args, metadata);
+    rc = db_once(store, &modify, &args, &rows, err);
+    if (!rc && db_count(rows) == 0)
+        rc = thread_guard_known_once(store, project, thread_id, err);
+    if (rc)
+        return rc;
+    if (db_count(rows) == 0)
+        return fail_no_run(thread_id, run_id, err);
+    run_read(rows, 0, ret_run);
+    return ERR_OK;
+}

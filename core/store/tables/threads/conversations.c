@@ -1,0 +1,327 @@
+#include "core/store/tables/threads/conversations.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/mem.h"
+#include "core/store/pg/page.h"
+#include "core/store/tables/columns.h"
+#include "core/store/tables/runs/load.h"
+#include "core/store/tables/runs/puts.h"
+#include "core/store/tables/threads/deleted.h"
+#include "core/store/tables/threads/threads.h"
+
+/* ---- What can be wrong ---- */
+
+/* The store knows thread_X, clients of this face conv_X. */
+static const char *name_of(const char *thread_id)
+{
+    const char *separator = strchr(thread_id, '_');
+
+    return separator ? separator + 1 : thread_id;
+}
+
+enum err_code conversation_error(enum err_code rc, const char *thread_id, struct err *err)
+{
+    switch (rc) {
+    case ERR_NOT_FOUND:
+        return err_set(err, rc, "Conversation with id 'conv_%s' not found.",
+                       name_of(thread_id));
+    case ERR_CONFLICT:
+        return err_set_api(err, rc, "conversation_locked", NULL,
+                           "Another process is currently operating on this conversation. "
+                           "Please retry in a few seconds.");
+    default: return rc;
+    }
+}
+
+static enum err_code no_item(const char *thread_id, const char *id, struct err *err)
+{
+    return err_set(err, ERR_NOT_FOUND, "Item with id '%s' not found in conversation 'conv_%s'.",
+                   id, name_of(thread_id));
+}
+
+static enum err_code check_exists(struct store *store, const char *project,
+                                  const char *thread_id, struct err *err)
+{
+    struct thread_row row = {0};
+    enum err_code rc = store_thread_get(store, project, thread_id, &row, err);
+
+    thread_row_clear(&row);
+    return conversation_error(rc, thread_id, err);
+}
+
+static enum err_code lock_idle(struct db *db, const char *project, const char *thread_id,
+                               int64_t *ret_position, struct err *err)
+{
+    return conversation_error(thread_lock_idle(db, project, thread_id, ret_position, err),
+                              thread_id, err);
+}
+
+/* ---- Adding ---- */
+
+static enum err_code insert_items(struct db *db, const char *project, const char *thread_id,
+                                  int64_t position, struct item_row *items, size_t count,
+                                  struct err *err)
+{
+    const struct put_owner owner = {.project = project, .run_id = ""};
+    AUTO_BATCH batch = {0};
+    AUTO_DB_ARGS args = {0};
+
+    if (count == 0)
+        return ERR_OK;
+    for (size_t i = 0; i < count; i++) {
+        (void)snprintf(items[i].thread_id, sizeof(items[i].thread_id), "%s", thread_id);
+        items[i].position = position + (int64_t)i;
+        item_add(&batch, &owner, &items[i]);
+    }
+    batch_finish(&batch, &args);
+    return db_exec(db, &items_insert, &args, NULL, err);
+}
+
+enum err_code store_conversation_create(struct store *store, const char *project,
+                                        const struct thread_row *row, struct item_row *items,
+                                        size_t count, struct err *err)
+{
+    AUTO_DB *db = NULL;
+    enum err_code rc = db_begin(store, &db, err);
+
+    if (!rc)
+        rc = thread_insert(db, project, row, err);
+    if (!rc)
+        rc = insert_items(db, project, row->id, 0, items, count, err);
+    return rc ? rc : db_commit(db, err);
+}
+
+/* Counts only when it may be full: positions are never fewer than items. */
+static enum err_code check_room(struct db *db, const char *project, const char *thread_id,
+                                int64_t position, size_t more, struct err *err)
+{
+    static const struct db_statement count = {
+        "conversation_item_count",
+        "SELECT count(*) FROM items WHERE project_id = $1 AND thread_id = $2"
+        " AND left_position IS NULL"};
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    if (position + (int64_t)more <= CONVERSATION_ITEM_LIMIT)
+        return ERR_OK;
+    db_arg_text(&args, project);
+    db_arg_text(&args, thread_id);
+    rc = db_exec(db, &count, &args, &rows, err);
+    if (rc || db_int(rows, 0, 0) + (int64_t)more <= CONVERSATION_ITEM_LIMIT)
+        return rc;
+    return err_set(err, ERR_CONFLICT, "Conversation 'conv_%s' cannot have more than %d items.",
+                   name_of(thread_id), CONVERSATION_ITEM_LIMIT);
+}
+
+enum err_code store_conversation_append(struct store *store, const char *project,
+                                        const char *thread_id, struct item_row *items,
+                                        size_t count, struct err *err)
+{
+    AUTO_DB *db = NULL;
+    int64_t position = 0;
+    enum err_code rc = db_begin(store, &db, err);
+
+    if (!rc)
+        rc = lock_idle(db, project, thread_id, &position, err);
+    if (!rc)
+        rc = check_room(db, project, thread_id, position, count, err);
+    if (!rc)
+        rc = insert_items(db, project, thread_id, position, items, count, err);
+    return rc ? rc : db_commit(db, err);
+}
+
+/* ---- Looking ---- */
+
+#define CURSOR(id) \
+    "(SELECT position FROM items WHERE project_id = $1 AND id = " id " AND thread_id = $2)"
+#define ITEM_LIST(order)                                                                \
+    "SELECT " ITEM_COLUMNS " FROM items i WHERE i.project_id = $1 AND i.thread_id = $2" \
+    " AND NOT i.hidden AND i.left_position IS NULL AND i.position > coalesce(" CURSOR(  \
+        "$3") ", -1)"                                                                   \
+              " AND i.position < coalesce(" CURSOR("$4") ", 9223372036854775807)"       \
+                                                         " ORDER BY i.position " order  \
+                                                         " LIMIT $5"
+
+static enum err_code select_page(struct store *store, const char *project,
+                                 const char *thread_id, const struct page_scan *scan,
+                                 struct db_rows **ret_rows, struct err *err)
+{
+    static const struct db_statement list[] = {
+        {"store_conversation_items_desc", ITEM_LIST("DESC")},
+        {"store_conversation_items_asc", ITEM_LIST("ASC")},
+    };
+    AUTO_DB_ARGS args = {0};
+
+    db_arg_text(&args, project);
+    db_arg_text(&args, thread_id);
+    db_arg_id(&args, scan->low);
+    db_arg_id(&args, scan->high);
+    db_arg_int(&args, scan->limit);
+    return db_once(store, &list[scan->ascending], &args, ret_rows, err);
+}
+
+/* No such conversation is said before no such item in it. */
+static enum err_code check_cursors(struct store *store, const char *project,
+                                   const char *thread_id, const struct page *page,
+                                   struct err *err)
+{
+    static const struct db_statement cursor = {
+        "conversation_item_cursor",
+        "SELECT 1 FROM items WHERE project_id = $1 AND thread_id = $2 AND id = $3"
+        " AND left_position IS NULL"};
+    enum err_code rc = page_cursors_check(store, &cursor, project, thread_id, page, err);
+
+    if (rc == ERR_INVALID) {
+        enum err_code missing = check_exists(store, project, thread_id, err);
+
+        return missing ? missing : rc;
+    }
+    return rc;
+}
+
+enum err_code store_conversation_items(struct store *store, const char *project,
+                                       const char *thread_id, const struct page *page,
+                                       struct item_row **ret_items, size_t *ret_count,
+                                       bool *ret_more, struct err *err)
+{
+    struct page_scan scan = page_scan(page);
+    AUTO_DB_ROWS *rows = NULL;
+    enum err_code rc;
+
+    rc = check_cursors(store, project, thread_id, page, err);
+    if (!rc)
+        rc = select_page(store, project, thread_id, &scan, &rows, err);
+    if (!rc && db_count(rows) == 0)
+        rc = check_exists(store, project, thread_id, err);
+    if (rc)
+        return rc;
+
+    page_unroll(&scan, rows, item_read, ret_items, ret_count, ret_more);
+    return ERR_OK;
+}
+
+enum err_code store_conversation_item_get(struct store *store, const char *project,
+                                          const char *thread_id, const char *id,
+                                          struct item_row *ret_item, struct err *err)
+{
+    static const struct db_statement select = {
+        "store_conversation_item_get",
+        "SELECT " ITEM_COLUMNS " FROM items i WHERE i.project_id = $1 AND i.thread_id = $2"
+        " AND i.id = $3 AND NOT i.hidden AND i.left_position IS NULL"};
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    db_arg_text(&args, project);
+    db_arg_text(&args, thread_id);
+    db_arg_text(&args, id);
+    rc = db_once(store, &select, &args, &rows, err);
+    if (!rc && db_count(rows) == 0)
+        rc = check_exists(store, project, thread_id, err);
+    if (rc)
+        return rc;
+    if (db_count(rows) == 0)
+        return no_item(thread_id, id, err);
+
+    item_read(rows, 0, ret_item);
+    return ERR_OK;
+}
+
+/* Also behind what was taken out. */
+static enum err_code find_end(struct db *db, const char *project, const char *thread_id,
+                              int64_t *ret_position, struct err *err)
+{
+    static const struct db_statement find = {
+        "conversation_end", "SELECT (SELECT coalesce(max(position), -1) + 1 FROM items"
+                            "  WHERE project_id = $1 AND thread_id = $2)"
+                            " FROM threads WHERE project_id = $1 AND id = $2"};
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    db_arg_text(&args, project);
+    db_arg_text(&args, thread_id);
+    rc = db_exec(db, &find, &args, &rows, err);
+    if (!rc && db_count(rows) == 0)
+        return conversation_error(ERR_NOT_FOUND, thread_id, err);
+    if (!rc)
+        *ret_position = db_int(rows, 0, 0);
+    return rc;
+}
+
+enum err_code store_conversation_idle(struct store *store, const char *project,
+                                      const char *thread_id, struct err *err)
+{
+    static const struct db_statement find = {
+        "store_conversation_idle",
+        "SELECT FROM runs WHERE project_id = $1 AND thread_id = $2"
+        " AND status IN ('queued', 'in_progress', 'requires_action', 'cancelling')"};
+    AUTO_DB_ROWS *rows = NULL;
+    enum err_code rc = db_once_by_id(store, &find, project, thread_id, &rows, err);
+
+    if (!rc && db_count(rows))
+        return conversation_error(ERR_CONFLICT, thread_id, err);
+    return rc;
+}
+
+/* The end is looked for first: what comes in between is found, and refused, when the response is
+ * made. */
+enum err_code store_conversation_context(struct store *store, const char *project,
+                                         const char *thread_id, const struct load_span *span,
+                                         struct item_row **ret_items, size_t *ret_count,
+                                         int64_t *ret_position, struct err *err)
+{
+    AUTO_DB *db = NULL;
+    enum err_code rc = db_begin(store, &db, err);
+
+    if (!rc)
+        rc = find_end(db, project, thread_id, ret_position, err);
+    if (!rc)
+        rc = load_thread_items(db, project, thread_id, span, ret_items, ret_count, err);
+    return rc;
+}
+
+/* ---- Deleting ---- */
+
+static enum err_code delete_item(struct db *db, const char *project, const char *thread_id,
+                                 const char *id, struct err *err)
+{
+    static const struct db_statement delete = {
+        "store_conversation_item_delete",
+        THREAD_ITEM_DELETE("NOT i.hidden AND i.left_position IS NULL")};
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    db_arg_text(&args, project);
+    db_arg_text(&args, thread_id);
+    db_arg_text(&args, id);
+    rc = db_exec(db, &delete, &args, &rows, err);
+    if (rc)
+        return rc;
+    return db_int(rows, 0, 0) ? ERR_OK : no_item(thread_id, id, err);
+}
+
+enum err_code store_conversation_item_delete(struct store *store, const char *project,
+                                             const char *thread_id, const char *id,
+                                             struct thread_row *ret_row, struct err *err)
+{
+    AUTO_DB *db = NULL;
+    int64_t position = 0;
+    enum err_code rc = db_begin(store, &db, err);
+
+    if (!rc)
+        rc = lock_idle(db, project, thread_id, &position, err);
+    if (!rc)
+        rc = delete_item(db, project, thread_id, id, err);
+    if (!rc)
+        rc = db_commit(db, err);
+    if (rc)
+        return rc;
+    db_end(TAKE(db));
+    return conversation_error(store_thread_get(store, project, thread_id, ret_row, err),
+                              thread_id, err);
+}

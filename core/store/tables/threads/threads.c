@@ -1,0 +1,509 @@
+#include "core/store/tables/threads/threads.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/mem.h"
+#include "core/store/pg/db.h"
+#include "core/store/pg/page.h"
+#include "core/store/tables/approvals/grant_sql.h"
+#include "core/store/tables/columns.h"
+#include "core/store/tables/threads/deleted.h"
+#include "core/store/tables/threads/thread_guard.h"
+#include "core/store/tables/threads/variable_sql.h"
+
+static enum err_code no_message(const char *id, struct err *err)
+{
+    return err_set(err, ERR_NOT_FOUND, "No message found with id '%s'.", id);
+}
+
+/* ---- Threads ---- */
+
+/* A row of id, metadata, tool_resources, created_at, settings. */
+static void thread_read(const struct db_rows *rows, size_t row, struct thread_row *ret_row)
+{
+    *ret_row = (struct thread_row){.metadata = db_copy(rows, row, 1),
+                                   .tool_resources = db_copy(rows, row, 2),
+                                   .created_at = db_int(rows, row, 3),
+                                   .settings = db_copy(rows, row, 4)};
+    db_id(rows, row, 0, ret_row->id, sizeof(ret_row->id));
+}
+
+/* The columns of messages that a client brings, as arrays; the others are the same for all. */
+static void arg_messages(struct db_args *args, const struct item_row *messages, size_t count)
+{
+    enum { ID, RUN, ASSISTANT, ROLE, BODY, METADATA, TEXTS };
+    const char **texts = mem_new_array(const char *, count *TEXTS);
+    int64_t *times = mem_new_array(int64_t, count * 2);
+
+    for (size_t i = 0; i < count; i++) {
+        const struct item_row *message = &messages[i];
+
+        texts[ID * count + i] = message->id;
+        texts[RUN * count + i] = *message->run_id ? message->run_id : NULL;
+        texts[ASSISTANT * count + i] = *message->assistant_id ? message->assistant_id : NULL;
+        texts[ROLE * count + i] = message->role;
+        texts[BODY * count + i] = message->body;
+        texts[METADATA * count + i] = message->metadata;
+        times[i] = message->created_at;
+        times[count + i] = message->completed_at;
+    }
+    for (size_t column = 0; column < TEXTS; column++)
+        db_arg_texts(args, texts + column * count, count);
+    db_arg_ints(args, times, count);
+    db_arg_ints(args, times + count, count);
+    free(texts);
+    free(times);
+}
+
+/* An INSERT of what arg_messages() gave as $3 to $10; $1 is the project, $2 the thread, `first` the
+ * position of the first. */
+#define INSERT_MESSAGES(first)                                                                 \
+    "INSERT INTO items (project_id, thread_id, position, id, run_id, assistant_id, role,"      \
+    " body, metadata, created_at, completed_at, input, hidden, turn, model_index, status,"     \
+    " type) SELECT $1, $2, " first " + m.n - 1, m.id, m.run_id, m.assistant_id, m.role,"       \
+    " m.body, m.metadata, m.created_at, m.completed_at, true, false, -1, 0, 'completed',"      \
+    " 'message' FROM unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[],"       \
+    " $8::text[], $9::bigint[], $10::bigint[]) WITH ORDINALITY AS m(id, run_id, assistant_id," \
+    " role, body, metadata, created_at, completed_at, n)"
+
+static const struct db_statement insert_thread = {
+    "store_thread_create",
+    "WITH t AS (INSERT INTO threads (project_id, id, metadata, tool_resources, created_at,"
+    " settings) VALUES ($1, $2, $11, $12, $13, $14)) " INSERT_MESSAGES("0")};
+
+static void arg_thread(struct db_args *args, const char *project, const struct thread_row *row,
+                       struct item_row *messages, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        messages[i].position = (int64_t)i;
+    db_arg_text(args, project);
+    db_arg_text(args, row->id);
+    arg_messages(args, messages, count);
+    db_arg_text(args, row->metadata);
+    db_arg_text(args, row->tool_resources);
+    db_arg_int(args, row->created_at);
+    db_arg_text(args, row->settings);
+}
+
+/* One statement, and so one transaction and one round trip. */
+enum err_code store_thread_create(struct store *store, const char *project,
+                                  const struct thread_row *row, struct item_row *messages,
+                                  size_t count, struct err *err)
+{
+    AUTO_DB_ARGS args = {0};
+
+    arg_thread(&args, project, row, messages, count);
+    return db_once(store, &insert_thread, &args, NULL, err);
+}
+
+static enum err_code claim_and_insert(struct db *db, const char *project,
+                                      const struct idempotency *idempotency,
+                                      const struct thread_row *row, struct item_row *messages,
+                                      size_t count, struct idempotency_claim *ret_claim,
+                                      struct err *err)
+{
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc = idempotency_claim(db, project, idempotency, row->id, ret_claim, err);
+
+    if (rc || ret_claim->repeated)
+        return rc;
+    arg_thread(&args, project, row, messages, count);
+    rc = db_exec(db, &insert_thread, &args, NULL, err);
+    return rc ? rc : db_commit(db, err);
+}
+
+enum err_code store_thread_create_once(struct store *store, const char *project,
+                                       const struct idempotency *idempotency,
+                                       struct thread_row *row, struct item_row *messages,
+                                       size_t count, struct err *err)
+{
+    struct thread_row made = {0};
+    struct idempotency_claim claim;
+    struct db *db;
+    enum err_code rc;
+
+    if (!*idempotency->key)
+        return store_thread_create(store, project, row, messages, count, err);
+    rc = db_begin(store, &db, err);
+    if (rc)
+        return rc;
+    rc = claim_and_insert(db, project, idempotency, row, messages, count, &claim, err);
+    db_end(db);
+    if (rc || !claim.repeated)
+        return rc;
+    rc = store_thread_get(store, project, claim.object_id, &made, err);
+    if (rc)
+        return rc;
+    thread_row_clear(row);
+    *row = made;
+    return ERR_OK;
+}
+
+enum err_code store_thread_get(struct store *store, const char *project, const char *id,
+                               struct thread_row *ret_row, struct err *err)
+{
+    static const struct db_statement select = {
+        "store_thread_get",
+        "SELECT id, metadata, tool_resources, created_at, settings FROM threads"
+        " WHERE project_id = $1 AND id = $2"};
+    AUTO_DB_ROWS *rows = NULL;
+    enum err_code rc = db_once_by_id(store, &select, project, id, &rows, err);
+
+    if (rc)
+        return rc;
+    if (db_count(rows) == 0)
+        return thread_guard_unknown(id, err);
+
+    thread_read(rows, 0, ret_row);
+    return ERR_OK;
+}
+
+enum err_code store_thread_modify(struct store *store, const char *project, const char *id,
+                                  const struct thread_change *change,
+                                  struct thread_row *ret_row, struct err *err)
+{
+    static const struct db_statement update = {
+        "store_thread_modify",
+        "UPDATE threads SET metadata = coalesce($3, metadata),"
+        " tool_resources = coalesce($4, tool_resources), settings = coalesce($5, settings)"
+        " WHERE project_id = $1 AND id = $2"
+        " RETURNING id, metadata, tool_resources, created_at, settings"};
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    db_arg_text(&args, project);
+    db_arg_text(&args, id);
+    db_arg_text(&args, change->metadata);
+    db_arg_text(&args, change->tool_resources);
+    db_arg_text(&args, change->settings);
+    rc = db_once(store, &update, &args, &rows, err);
+    if (rc)
+        return rc;
+    if (db_count(rows) == 0)
+        return thread_guard_unknown(id, err);
+
+    thread_read(rows, 0, ret_row);
+    return ERR_OK;
+}
+
+/* In the order of locks: the thread, leases, runs, then what hangs on them. A run that is going on
+ * is given up by its owner, whose next write finds no row. Responses that have ended outlive their
+ * conversation, and all that they have read of it is kept for them. */
+enum err_code store_thread_delete(struct store *store, const char *project, const char *id,
+                                  struct err *err)
+{
+#define ITS_RUNS                                                  \
+    "project_id = $1 AND thread_id = $2 AND (face = 'assistants'" \
+    " OR status IN ('queued', 'in_progress', 'requires_action', 'cancelling'))"
+#define OF_ITS_RUNS "project_id = $1 AND run_id IN (SELECT id FROM runs WHERE " ITS_RUNS ")"
+    static const struct db_statement statements[] = {
+        {"store_thread_delete", "DELETE FROM threads WHERE project_id = $1 AND id = $2"},
+        {"store_thread_delete_leases", "DELETE FROM run_leases WHERE " OF_ITS_RUNS},
+        {"store_thread_delete_steps", "DELETE FROM run_steps WHERE " OF_ITS_RUNS},
+        {"store_thread_delete_calls", "DELETE FROM tool_calls WHERE " OF_ITS_RUNS},
+        {"store_thread_delete_approvals", "DELETE FROM approvals WHERE " OF_ITS_RUNS},
+        {"store_thread_delete_grants", GRANTS_DELETE},
+        {"store_thread_delete_events", "DELETE FROM run_events WHERE " OF_ITS_RUNS},
+        {"store_thread_delete_own_items",
+         "DELETE FROM items WHERE thread_id IS NULL AND " OF_ITS_RUNS},
+        {"store_thread_delete_runs", "DELETE FROM runs WHERE " ITS_RUNS},
+        {"store_thread_keep_items",
+         "UPDATE items SET left_position = " THREAD_END " WHERE project_id = $1"
+         " AND thread_id = $2 AND left_position IS NULL AND " THREAD_HAS_RESPONSES},
+        {"store_thread_delete_items", "DELETE FROM items WHERE project_id = $1"
+                                      " AND thread_id = $2 AND NOT " THREAD_HAS_RESPONSES},
+    };
+#undef OF_ITS_RUNS
+#undef ITS_RUNS
+    AUTO_DB *db = NULL;
+    enum err_code rc = db_begin(store, &db, err);
+
+    for (size_t i = 0; !rc && i < COUNT_OF(statements); i++) {
+        AUTO_DB_ROWS *rows = NULL;
+        AUTO_DB_ARGS args = {0};
+
+        db_arg_text(&args, project);
+        db_arg_text(&args, id);
+        rc = db_exec(db, &statements[i], &args, &rows, err);
+        if (!rc && i == 0 && db_changed(rows) == 0)
+            rc = thread_guard_unknown(id, err);
+    }
+    if (!rc)
+        rc = variables_forget(db, project, id, err);
+    return rc ? rc : db_commit(db, err);
+}
+
+/* ---- Appending ---- */
+
+/* Inserts nothing while a run is active. */
+static enum err_code insert_message(struct db *db, const char *project,
+                                    struct item_row *message, bool *ret_inserted,
+                                    struct err *err)
+{
+    static const struct db_statement insert = {
+        "store_message_create",
+        INSERT_MESSAGES(
+            "(SELECT coalesce(max(i.position), -1) + 1 FROM items i"
+            " WHERE i.project_id = $1 AND i.thread_id = $2)") " WHERE NOT EXISTS "
+                                                              "(" THREAD_ACTIVE_RUN
+                                                              ") RETURNING position"};
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    db_arg_text(&args, project);
+    db_arg_text(&args, message->thread_id);
+    arg_messages(&args, message, 1);
+    rc = db_exec(db, &insert, &args, &rows, err);
+    if (rc)
+        return rc;
+    *ret_inserted = db_count(rows) == 1;
+    if (*ret_inserted)
+        message->position = db_int(rows, 0, 0);
+    return ERR_OK;
+}
+
+/* The lock lets no run begin, but one may end between being in the way and being asked for its
+ * name: then there is room. */
+static enum err_code append_message(struct db *db, const char *project,
+                                    struct item_row *message, struct err *err)
+{
+    bool inserted = false;
+    enum err_code rc = insert_message(db, project, message, &inserted, err);
+
+    while (!rc && !inserted) {
+        rc = thread_guard_idle(db, project, message->thread_id, err);
+        if (!rc)
+            rc = insert_message(db, project, message, &inserted, err);
+    }
+    return rc;
+}
+
+static enum err_code create_message(struct db *db, const char *project,
+                                    struct item_row *message, struct err *err)
+{
+    enum err_code rc = thread_guard_lock(db, project, message->thread_id, err);
+
+    if (!rc)
+        rc = append_message(db, project, message, err);
+    if (!rc)
+        rc = thread_guard_room(db, project, message->thread_id, message->position + 1, err);
+    return rc ? rc : db_commit(db, err);
+}
+
+/* What the request made when it came first. */
+static enum err_code find_made(struct db *db, const char *project, const char *id,
+                               struct item_row *message, struct err *err)
+{
+    static const struct db_statement find = {
+        "message_find_made",
+        "SELECT " ITEM_COLUMNS " FROM items i WHERE i.project_id = $1 AND i.thread_id = $2"
+        " AND i.id = $3 AND " THREAD_MESSAGES};
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    db_arg_text(&args, project);
+    db_arg_text(&args, message->thread_id);
+    db_arg_text(&args, id);
+    rc = db_exec(db, &find, &args, &rows, err);
+    if (rc)
+        return rc;
+    if (db_count(rows) == 0)
+        return no_message(id, err);
+    item_row_clear(message);
+    item_read(rows, 0, message);
+    return ERR_OK;
+}
+
+enum err_code store_message_create_once(struct store *store, const char *project,
+                                        const struct idempotency *idempotency,
+                                        struct item_row *message, struct err *err)
+{
+    struct idempotency_claim claim;
+    AUTO_DB *db = NULL;
+    enum err_code rc = db_begin(store, &db, err);
+
+    if (!rc)
+        rc = idempotency_claim(db, project, idempotency, message->id, &claim, err);
+    if (rc)
+        return rc;
+    if (claim.repeated)
+        return find_made(db, project, claim.object_id, message, err);
+    return create_message(db, project, message, err);
+}
+
+enum err_code store_message_create(struct store *store, const char *project,
+                                   struct item_row *message, struct err *err)
+{
+    return store_message_create_once(store, project, NULL, message, err);
+}
+
+/* ---- Looking ---- */
+
+enum err_code store_message_get(struct store *store, const char *project, const char *thread_id,
+                                const char *id, struct item_row *ret_row, struct err *err)
+{
+    static const struct db_statement select = {
+        "store_message_get", "SELECT " ITEM_COLUMNS " FROM items i WHERE i.project_id = $1"
+                             " AND i.thread_id = $2 AND i.id = $3 AND " THREAD_MESSAGES};
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    db_arg_text(&args, project);
+    db_arg_text(&args, thread_id);
+    db_arg_text(&args, id);
+    rc = db_once(store, &select, &args, &rows, err);
+    if (!rc && db_count(rows) == 0)
+        rc = thread_guard_known_once(store, project, thread_id, err);
+    if (rc)
+        return rc;
+    if (db_count(rows) == 0)
+        return no_message(id, err);
+
+    item_read(rows, 0, ret_row);
+    return ERR_OK;
+}
+
+/* The position of a cursor; *ret_position is left alone when there is no cursor. */
+static enum err_code cursor_position(struct store *store, const char *project,
+                                     const char *thread_id, const char *param, const char *id,
+                                     int64_t *ret_position, struct err *err)
+{
+    struct item_row row = {0};
+    enum err_code rc;
+
+    if (!*id)
+        return ERR_OK;
+    rc = store_message_get(store, project, thread_id, id, &row, err);
+    if (rc == ERR_NOT_FOUND && !thread_guard_known_once(store, project, thread_id, err))
+        return page_cursor_unknown(param, id, err);
+    if (!rc)
+        *ret_position = row.position;
+    item_row_clear(&row);
+    return rc;
+}
+
+static enum err_code page_bounds(struct store *store, const char *project,
+                                 const char *thread_id, const struct page *page,
+                                 int64_t ret_bounds[2], struct err *err)
+{
+    int lower = page->ascending ? 0 : 1;
+    enum err_code rc;
+
+    ret_bounds[0] = -1;
+    ret_bounds[1] = INT64_MAX;
+    rc = cursor_position(store, project, thread_id, "after", page->after, &ret_bounds[lower],
+                         err);
+    if (!rc)
+        rc = cursor_position(store, project, thread_id, "before", page->before,
+                             &ret_bounds[1 - lower], err);
+    return rc;
+}
+
+static enum err_code select_page(struct store *store, const char *project,
+                                 const char *thread_id, const char *run_id,
+                                 const struct page *page, struct db_rows **ret_rows,
+                                 struct err *err)
+{
+#define SELECT_PAGE                                                                     \
+    "SELECT " ITEM_COLUMNS " FROM items i WHERE i.project_id = $1 AND i.thread_id = $2" \
+    " AND i.position > $3 AND i.position < $4 AND ($5::text IS NULL OR i.run_id = $5)"  \
+    " AND " THREAD_MESSAGES " ORDER BY i.position"
+    static const struct db_statement up = {"store_message_list_up", SELECT_PAGE " LIMIT $6"};
+    static const struct db_statement down = {"store_message_list_down",
+                                             SELECT_PAGE " DESC LIMIT $6"};
+#undef SELECT_PAGE
+    struct page_scan scan = page_scan(page);
+    AUTO_DB_ARGS args = {0};
+    int64_t bounds[2];
+    enum err_code rc = page_bounds(store, project, thread_id, page, bounds, err);
+
+    if (rc)
+        return rc;
+    db_arg_text(&args, project);
+    db_arg_text(&args, thread_id);
+    db_arg_int(&args, bounds[0]);
+    db_arg_int(&args, bounds[1]);
+    db_arg_text(&args, run_id);
+    db_arg_int(&args, scan.limit);
+    return db_once(store, scan.ascending ? &up : &down, &args, ret_rows, err);
+}
+
+/* Only reads, so that the statements need no transaction around them. */
+enum err_code store_message_list(struct store *store, const char *project,
+                                 const char *thread_id, const char *run_id,
+                                 const struct page *page, struct item_row **ret_rows,
+                                 size_t *ret_count, bool *ret_more, struct err *err)
+{
+    struct page_scan scan = page_scan(page);
+    AUTO_DB_ROWS *rows = NULL;
+    enum err_code rc;
+
+    rc = select_page(store, project, thread_id, run_id, page, &rows, err);
+    if (!rc && db_count(rows) == 0)
+        rc = thread_guard_known_once(store, project, thread_id, err);
+    if (rc)
+        return rc;
+
+    page_unroll(&scan, rows, item_read, ret_rows, ret_count, ret_more);
+    return ERR_OK;
+}
+
+/* ---- Changing ---- */
+
+enum err_code store_message_modify(struct store *store, const char *project,
+                                   const char *thread_id, const char *id, const char *metadata,
+                                   struct item_row *ret_row, struct err *err)
+{
+    static const struct db_statement update = {
+        "store_message_modify",
+        "UPDATE items i SET metadata = coalesce($4, i.metadata) WHERE i.project_id = $1"
+        " AND i.thread_id = $2 AND i.id = $3 AND " THREAD_MESSAGES " RETURNING " ITEM_COLUMNS};
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    db_arg_text(&args, project);
+    db_arg_text(&args, thread_id);
+    db_arg_text(&args, id);
+    db_arg_text(&args, metadata);
+    rc = db_once(store, &update, &args, &rows, err);
+    if (!rc && db_count(rows) == 0)
+        rc = thread_guard_known_once(store, project, thread_id, err);
+    if (rc)
+        return rc;
+    if (db_count(rows) == 0)
+        return no_message(id, err);
+    item_read(rows, 0, ret_row);
+    return ERR_OK;
+}
+
+enum err_code store_message_delete(struct store *store, const char *project,
+                                   const char *thread_id, const char *id, struct err *err)
+{
+    static const struct db_statement delete = {"store_message_delete",
+                                               THREAD_ITEM_DELETE(THREAD_MESSAGES)};
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    AUTO_DB *db = NULL;
+    enum err_code rc = db_begin(store, &db, err);
+
+    if (!rc)
+        rc = thread_guard_lock(db, project, thread_id, err);
+    if (!rc)
+        rc = thread_guard_idle(db, project, thread_id, err);
+    if (rc)
+        return rc;
+
+    db_arg_text(&args, project);
+    db_arg_text(&args, thread_id);
+    db_arg_text(&args, id);
+    rc = db_exec(db, &delete, &args, &rows, err);
+    if (!rc && db_int(rows, 0, 0) == 0)
+        rc = no_message(id, err);
+    return rc ? rc : db_commit(db, err);
+}

@@ -1,0 +1,603 @@
+#include "core/store/writer/writer.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/fault.h"
+#include "core/base/hash.h"
+#include "core/base/lock.h"
+#include "core/base/log.h"
+#include "core/base/mem.h"
+#include "core/store/cluster/wakeups.h"
+#include "core/store/pg/state.h"
+#include "core/store/tables/approvals/approvals.h"
+#include "core/store/writer/group.h"
+
+/* How long a writer waits for company, once there is some traffic: a commit costs the database as
+ * much as dozens of rows, and where many streams are logged a few milliseconds halve the commits. */
+#define GATHER_NS        NS_PER_MS
+#define GATHER_LONGER_NS (4 * NS_PER_MS)
+#define MANY_WRITES      48 /* in the last group */
+#define ENOUGH_WRITES    128
+
+/* While the database is away. */
+#define BACKOFF_FIRST_NS (20 * NS_PER_MS)
+#define BACKOFF_LIMIT_NS (1000 * NS_PER_MS)
+
+/* What a group has for each MiB on top of the store's deadline. */
+#define NS_PER_MIB NS_PER_SECOND
+
+/* Of the table of the runs in a group, so large that look-ups hardly ever meet. */
+#define SLOTS ((size_t)4 * WRITER_GROUP_LIMIT)
+
+/* Writes that are looked at for a group: behind many of the same run others may stand. */
+#define LOOK_AHEAD (4 * WRITER_GROUP_LIMIT)
+
+struct writer {
+    struct store *store;
+    pthread_t thread;
+
+    struct lock lock;
+    pthread_cond_t changed;
+    struct run_write *first, **end; /* guarded by lock */
+    size_t waiting;                 /* guarded by lock: how many writes are in the queue */
+    bool idle;                      /* guarded by lock: the thread waits for `changed` */
+    bool stopping;                  /* guarded by lock */
+
+    /* The thread's own. */
+    struct connection *connection;
+    size_t last_count; /* writes of the last group */
+    /* The group that is being gathered, by hash: 1 + the index; 0 where there is none. */
+    uint16_t slots[SLOTS];
+    bool gave_up; /* it is to stop, and the database is away */
+};
+
+struct run_write *run_write_new(void)
+{
+    struct run_write *write = mem_new(struct run_write);
+
+    write->log_last = -1;
+    return write;
+}
+
+void run_write_free(struct run_write *write)
+{
+    if (!write)
+        return;
+    if (write->run)
+        run_row_clear(write->run);
+    free(write->run);
+    for (size_t i = write->item_count - write->lent; i < write->item_count; i++)
+        write->items[i].body = NULL;
+    item_rows_free(write->items, write->item_count);
+    step_rows_free(write->steps, write->step_count);
+    call_rows_free(write->calls, write->call_count);
+    variables_free(write->variables, write->variable_count);
+    approval_rows_free(write->approvals, write->approval_count);
+    free(write->log_bytes);
+    free(write);
+}
+
+struct run_write *run_write_failure(const struct run_write *refused, const struct run_row *run)
+{
+    struct run_write *write;
+
+    if (refused->create)
+        return NULL;
+    write = run_write_new();
+    write->run = mem_new(struct run_row);
+    memcpy(write->project, refused->project, sizeof(write->project));
+    memcpy(write->run_id, refused->run_id, sizeof(write->run_id));
+    write->fence = refused->fence;
+    write->loop = refused->loop;
+    write->arg = refused->arg;
+    write->done.run = refused->done.run;
+    write->update = true;
+    write->run->status = RUN_FAILED;
+    write->run->turn = run->turn;
+    write->run->started_at = run->started_at;
+    write->run->expires_at = run->expires_at;
+    write->run->failed_at = clock_wall_us();
+    write->run->error = mem_strdup("{\"code\":\"server_error\",\"message\":"
+                                   "\"The server could not store what this run has made.\"}");
+    return write;
+}
+
+/* ---- The queue ---- */
+
+static size_t text_size(const char *text)
+{
+    return text ? strlen(text) : 0;
+}
+
+/* Of what may be large. */
+static size_t size_of(const struct run_write *write)
+{
+    const struct run_row *run = write->run;
+    size_t size = write->log_length;
+
+    if (write->create)
+        size += text_size(run->config) + text_size(run->metadata);
+    if (write->create || write->update)
+        size += text_size(run->required_action) + text_size(run->error);
+    for (size_t i = 0; i < write->item_count; i++)
+        size += text_size(write->items[i].body);
+    for (size_t i = 0; i < write->step_count; i++)
+        size += text_size(write->steps[i].error);
+    for (size_t i = 0; i < write->call_count; i++)
+        size += text_size(write->calls[i].arguments) + text_size(write->calls[i].output) +
+                text_size(write->calls[i].resolved) + text_size(write->calls[i].extra);
+    for (size_t i = 0; i < write->variable_count; i++)
+        size += text_size(write->variables[i].value);
+    for (size_t i = 0; i < write->approval_count; i++)
+        size += text_size(write->approvals[i].arguments) +
+                text_size(write->approvals[i].reason) + text_size(write->approvals[i].details) +
+                text_size(write->approvals[i].held) + text_size(write->approvals[i].extra);
+    return size;
+}
+
+/* A run always has the same writer. */
+void store_write(struct store *store, struct run_write *write)
+{
+    struct writer *writer;
+    bool wake;
+
+    write->hash = hash_text(write->run_id);
+    write->size = size_of(write);
+    writer = &store->writers[write->hash % store->writer_count];
+    write->next = NULL;
+    lock_acquire(&writer->lock);
+    assert(!writer->stopping);
+    *writer->end = write;
+    writer->end = &write->next;
+    writer->waiting++;
+    wake = writer->idle && (writer->waiting == 1 || writer->waiting == ENOUGH_WRITES);
+    lock_release(&writer->lock);
+    if (wake)
+        pthread_cond_signal(&writer->changed);
+}
+
+/* Two runs with the same hash do not meet in a group; that does no harm. */
+static bool group_has(const struct writer *writer, const struct group *group, uint32_t hash,
+                      size_t *ret_slot)
+{
+    size_t slot = hash / 2 % SLOTS; /* all that come to one of two writers are even, or odd */
+
+    for (; writer->slots[slot] > 0; slot = (slot + 1) % SLOTS) {
+        if (group->writes[writer->slots[slot] - 1]->hash == hash)
+            return true;
+    }
+    *ret_slot = slot;
+    return false;
+}
+
+static bool has_room(const struct group *group, size_t bytes, const struct run_write *next)
+{
+    return group->count == 0 ||
+           (group->count < WRITER_GROUP_LIMIT && bytes + next->size <= WRITER_GROUP_BYTES);
+}
+
+/* Takes the first write of each run, in order. A second one of the same run waits for its turn,
+ * and so does everything behind it of that run: the first is in the group. What there is no room
+ * for ends the group, so that it comes next. */
+static void take_queued_locked(struct writer *writer, struct group *ret_group)
+    REQUIRES(writer->lock)
+{
+    struct run_write **link = &writer->first;
+    size_t bytes = 0;
+
+    ret_group->count = 0;
+    memset(writer->slots, 0, sizeof(writer->slots));
+    for (size_t seen = 0; *link && seen < LOOK_AHEAD; seen++) {
+        struct run_write *write = *link;
+        size_t slot;
+
+        if (group_has(writer, ret_group, write->hash, &slot)) {
+            link = &write->next;
+            continue;
+        }
+        if (!has_room(ret_group, bytes, write))
+            break;
+        bytes += write->size;
+        *link = write->next;
+        if (writer->end == &write->next)
+            writer->end = link;
+        write->next = NULL;
+        writer->waiting--;
+        ret_group->writes[ret_group->count++] = write;
+        writer->slots[slot] = (uint16_t)ret_group->count;
+    }
+}
+
+static void await_work_locked(struct writer *writer) REQUIRES(writer->lock)
+{
+    uint64_t deadline;
+
+    writer->idle = true;
+    while (!writer->first && !writer->stopping)
+        lock_wait(&writer->lock, &writer->changed);
+    deadline =
+        clock_mono_ns() + (writer->last_count >= MANY_WRITES ? GATHER_LONGER_NS : GATHER_NS);
+    while (writer->last_count > 1 && writer->waiting < ENOUGH_WRITES && !writer->stopping) {
+        if (!lock_wait_until(&writer->lock, &writer->changed, deadline))
+            break;
+    }
+    writer->idle = false;
+}
+
+/* False when there is nothing left to do. */
+static bool take_group(struct writer *writer, struct group *ret_group)
+{
+    lock_acquire(&writer->lock);
+    await_work_locked(writer);
+    take_queued_locked(writer, ret_group);
+    lock_release(&writer->lock);
+    writer->last_count = ret_group->count;
+    return ret_group->count > 0;
+}
+
+/* ---- Writing ---- */
+
+static void drop_connection(struct writer *writer)
+{
+    connection_free(writer->connection);
+    writer->connection = NULL;
+}
+
+static enum err_code ensure_connection(struct writer *writer, uint64_t deadline_ns,
+                                       struct err *err)
+{
+    if (writer->connection && !connection_usable(writer->connection))
+        drop_connection(writer);
+    if (writer->connection)
+        return ERR_OK;
+    return store_connect(writer->store, deadline_ns, &writer->connection, err);
+}
+
+static uint64_t deadline_for(const struct writer *writer, const struct group *group)
+{
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; i < group->count; i++)
+        bytes += group->writes[i]->size;
+    return clock_mono_ns() + writer->store->deadline_ns + (bytes * (NS_PER_MIB >> 20));
+}
+
+/* How a try went. */
+struct outcome {
+    enum group_try next; /* GROUP_AGAIN when it may have been committed in spite of a failure */
+    bool late;           /* the deadline passed */
+};
+
+static void note_broken(struct writer *writer, struct outcome *outcome)
+{
+    outcome->next = GROUP_AGAIN;
+    if (connection_missed_deadline(writer->connection)) {
+        outcome->late = true;
+        store_note_silent(writer->store);
+    }
+    drop_connection(writer);
+}
+
+static enum err_code try_group(struct writer *writer, const struct group *group,
+                               struct outcome *outcome, struct err *err)
+{
+    struct store *store = writer->store;
+    uint64_t deadline = deadline_for(writer, group);
+    enum err_code rc;
+
+    rc = ensure_connection(writer, deadline, err);
+    if (rc)
+        return rc;
+    if (FAULT("writer.send")) {
+        drop_connection(writer);
+        return err_set(err, ERR_STORE, "the database connection broke (fault)");
+    }
+    if (FAULT("writer.refused"))
+        return err_set(err, ERR_INTERNAL, "the database refused a statement (fault)");
+    rc = group_write(group, outcome->next, writer->connection, store->node_id, store->lease_us,
+                     deadline, err);
+    if (!rc && FAULT("writer.result")) {
+        drop_connection(writer);
+        outcome->next = GROUP_AGAIN;
+        return err_set(err, ERR_STORE, "the database connection broke (fault)");
+    }
+    if (!rc && FAULT("writer.late")) {
+        drop_connection(writer);
+        *outcome = (struct outcome){.next = GROUP_AGAIN, .late = true};
+        return err_set(err, ERR_STORE, "the database did not answer in time (fault)");
+    }
+    if (rc && connection_is_broken(writer->connection))
+        note_broken(writer, outcome);
+    return rc;
+}
+
+/* False when the writer is to stop. */
+static bool back_off(struct writer *writer, uint64_t *delay_ns)
+{
+    uint64_t deadline = clock_mono_ns() + *delay_ns;
+    bool stopping;
+
+    *delay_ns = *delay_ns * 2 > BACKOFF_LIMIT_NS ? BACKOFF_LIMIT_NS : *delay_ns * 2;
+    lock_acquire(&writer->lock);
+    while (!writer->stopping && lock_wait_until(&writer->lock, &writer->changed, deadline))
+        ;
+    stopping = writer->stopping;
+    lock_release(&writer->lock);
+    return !stopping;
+}
+
+/* ---- What became of an unanswered commit ---- */
+
+static void ask_status(struct connection *connection, const struct run_write *write)
+{
+    static const struct db_statement ask = {
+        "writer_was_committed",
+        "SELECT status = $3 AND turn = $4 AND coalesce(completed_at, failed_at, cancelled_at,"
+        "  incomplete_at, 0) = $5 FROM runs WHERE project_id = $1 AND id = $2"};
+    const struct run_row *run = write->run;
+    int64_t ended = run->completed_at   ? run->completed_at
+                    : run->failed_at    ? run->failed_at
+                    : run->cancelled_at ? run->cancelled_at
+                                        : run->incomplete_at;
+    AUTO_DB_ARGS args = {0};
+
+    db_arg_text(&args, write->project);
+    db_arg_text(&args, write->run_id);
+    db_arg_text(&args, run_status_name(run->status));
+    db_arg_int(&args, run->turn);
+    db_arg_int(&args, ended);
+    connection_queue(connection, &ask, &args);
+}
+
+/* After a commit whose answer got lost, an ended run has no lease to prove it: its row does. */
+static enum err_code was_committed(struct writer *writer, const struct run_write *write,
+                                   bool *ret_same, struct err *err)
+{
+    uint64_t deadline = clock_mono_ns() + writer->store->deadline_ns;
+    PGresult *result;
+    enum err_code rc = ensure_connection(writer, deadline, err);
+
+    if (rc)
+        return rc;
+    if (FAULT("writer.resolve")) {
+        drop_connection(writer);
+        return err_set(err, ERR_STORE, "the database connection broke (fault)");
+    }
+    ask_status(writer->connection, write);
+    rc = connection_run(writer->connection, deadline, &result, NULL, err);
+    if (rc) {
+        if (connection_is_broken(writer->connection))
+            note_broken(writer, &(struct outcome){0});
+        return rc;
+    }
+    *ret_same = PQntuples(result) == 1 && PQgetvalue(result, 0, 0)[0] == 't';
+    PQclear(result);
+    return ERR_OK;
+}
+
+/* Like a group, until the database has answered or the writer is to stop. */
+static void resolve(struct writer *writer, struct run_write *write)
+{
+    uint64_t delay = BACKOFF_FIRST_NS;
+    enum err_code rc = ERR_STORE;
+    bool same = false;
+    struct err err;
+
+    while (rc == ERR_STORE && !writer->gave_up) {
+        rc = was_committed(writer, write, &same, &err);
+        if (rc == ERR_STORE)
+            writer->gave_up = !back_off(writer, &delay);
+    }
+    if (rc)
+        write->rc = rc;
+    else if (same)
+        write->rc = ERR_OK;
+}
+
+static void resolve_all(struct writer *writer, const struct group *group)
+{
+    for (size_t i = 0; i < group->count; i++) {
+        struct run_write *write = group->writes[i];
+
+        if (write->rc == ERR_CONFLICT && write->update &&
+            run_status_is_final(write->run->status))
+            resolve(writer, write);
+    }
+}
+
+/* ---- Until it is done ---- */
+
+/* Tries until the database has answered one way or another, or the writer is to stop; or until
+ * it turns out that this is too much at once. */
+static enum err_code persist(struct writer *writer, const struct group *group,
+                             struct outcome *outcome, struct err *err)
+{
+    uint64_t delay = BACKOFF_FIRST_NS;
+    enum err_code rc = ERR_STORE;
+
+    while (rc == ERR_STORE && !writer->gave_up && !(outcome->late && group->count > 1)) {
+        rc = try_group(writer, group, outcome, err);
+        if (rc == ERR_STORE)
+            writer->gave_up = !back_off(writer, &delay);
+    }
+    if (!rc && outcome->next == GROUP_AGAIN)
+        resolve_all(writer, group);
+    return rc;
+}
+
+static void write_alone(struct writer *writer, struct run_write *write, enum group_try try)
+{
+    const struct group alone = {.writes = {write}, .count = 1};
+    struct outcome outcome = {.next = try};
+    struct err err = {0};
+    enum err_code rc = persist(writer, &alone, &outcome, &err);
+
+    if (rc == ERR_CONFLICT && strcmp(err.param, "runs_active") != 0)
+        rc = ERR_INTERNAL;
+    if (rc == ERR_INTERNAL)
+        log_error("writing run %s: %s", write->run_id, err.text);
+    if (rc)
+        write->rc = rc;
+}
+
+static struct group part_of(const struct group *group, size_t from, size_t to)
+{
+    struct group part = {.count = to - from};
+
+    memcpy(part.writes, group->writes + from, part.count * sizeof(part.writes[0]));
+    return part;
+}
+
+static void write_group(struct writer *writer, const struct group *group, enum group_try try)
+{
+    struct outcome outcome = {.next = try};
+    enum err_code rc = ERR_INTERNAL;
+    size_t half = group->count / 2;
+    struct err err = {0};
+
+    if (group->count > 1)
+        rc = persist(writer, group, &outcome, &err);
+    if (!rc)
+        return;
+    if (rc == ERR_STORE && outcome.late && !writer->gave_up) {
+        const struct group first = part_of(group, 0, half);
+        const struct group second = part_of(group, half, group->count);
+
+        write_group(writer, &first, outcome.next);
+        write_group(writer, &second, outcome.next);
+        return;
+    }
+    for (size_t i = 0; i < group->count; i++) {
+        if (rc == ERR_STORE)
+            group->writes[i]->rc = rc;
+        else
+            write_alone(writer, group->writes[i], outcome.next);
+    }
+}
+
+static int by_run_id(const void *a, const void *b)
+{
+    struct run_write *const *left = a, *const *right = b;
+
+    return strcmp((*left)->run_id, (*right)->run_id);
+}
+
+static bool asks_for_permission(const struct run_write *write)
+{
+    if (write->rc)
+        return false;
+    for (size_t i = 0; i < write->approval_count; i++) {
+        if (write->approvals[i].kind == APPROVAL_OF_PERMISSION &&
+            write->approvals[i].status == APPROVAL_PENDING)
+            return true;
+    }
+    return false;
+}
+
+/* What was allowed while it was on its way here. */
+static void cover(struct store *store, const struct run_write *write)
+{
+    struct err err;
+
+    if (store_approvals_cover_run(store, write->project, write->run_id, &err))
+        log_warn("what run %s asks for may be allowed already: %s", write->run_id, err.text);
+}
+
+/* Others need not wait until they look for it. */
+static void offer(struct store *store, const struct run_write *write)
+{
+    if (!write->rc && write->release && write->ready)
+        store_wake_others(store, WAKEUP_CLAIM, NULL);
+}
+
+static void post(struct run_write *write)
+{
+    loop_post(write->loop, &write->done);
+}
+
+/* Those that ask something come last: the others need not wait for what is looked for then. */
+static void give_back(struct store *store, const struct group *group)
+{
+    struct group asking = {0};
+
+    for (size_t i = 0; i < group->count; i++) {
+        struct run_write *write = group->writes[i];
+
+        offer(store, write);
+        if (asks_for_permission(write))
+            asking.writes[asking.count++] = write;
+        else
+            post(write);
+    }
+    for (size_t i = 0; i < asking.count; i++) {
+        cover(store, asking.writes[i]);
+        post(asking.writes[i]);
+    }
+}
+
+static void *writer_thread(void *arg)
+{
+    struct writer *writer = arg;
+    struct group group;
+
+    while (take_group(writer, &group)) {
+        qsort(group.writes, group.count, sizeof(group.writes[0]), by_run_id);
+        write_group(writer, &group, GROUP_FIRST);
+        give_back(writer->store, &group);
+        if (writer->connection && connection_is_swollen(writer->connection))
+            drop_connection(writer);
+    }
+    drop_connection(writer);
+    return NULL;
+}
+
+/* ---- Start and stop ---- */
+
+static void stop_writer(struct writer *writer)
+{
+    lock_acquire(&writer->lock);
+    writer->stopping = true;
+    lock_release(&writer->lock);
+    pthread_cond_signal(&writer->changed);
+    pthread_join(writer->thread, NULL);
+    pthread_cond_destroy(&writer->changed);
+    lock_destroy(&writer->lock);
+}
+
+static bool start_writer(struct store *store, struct writer *writer)
+{
+    writer->store = store;
+    writer->end = &writer->first;
+    lock_init(&writer->lock, LOCK_STORE_QUEUE);
+    lock_cond_init(&writer->changed);
+    if (pthread_create(&writer->thread, NULL, writer_thread, writer) != 0)
+        return false;
+    pthread_setname_np(writer->thread, "store-writer");
+    return true;
+}
+
+enum err_code store_writers_start(struct store *store, struct err *err)
+{
+    store->writers = mem_new_array(struct writer, store->writer_count);
+    for (unsigned i = 0; i < store->writer_count; i++) {
+        if (start_writer(store, &store->writers[i]))
+            continue;
+        store->writer_count = i;
+        store_writers_stop(store);
+        return err_set(err, ERR_INTERNAL, "cannot start a store writer");
+    }
+    return ERR_OK;
+}
+
+void store_writers_stop(struct store *store)
+{
+    if (!store->writers)
+        return;
+    for (unsigned i = 0; i < store->writer_count; i++)
+        stop_writer(&store->writers[i]);
+    free(store->writers);
+    store->writers = NULL;
+}
