@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/base/buf.h"
-#include "core/tool/skill.h"
+#include "core/memory/skill.h"
 #include "handlers/handlers.h"
 
 static bool has(const char *const *tools, const char *name)

@@ -8,7 +8,7 @@
 #include "core/base/buf.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
-#include "core/tool/skill.h"
+#include "core/memory/skill.h"
 #include "handlers/handlers.h"
 
 #define FILE_DESCRIPTION \

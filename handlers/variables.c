@@ -11,9 +11,9 @@
 #include "core/base/buf.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
-#include "core/tool/message_cache.h"
+#include "core/memory/message_cache.h"
+#include "core/memory/skill.h"
 #include "core/tool/rules.h"
-#include "core/tool/skill.h"
 #include "handlers/handlers.h"
 
 #define PAGE_DEFAULT 25

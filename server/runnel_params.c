@@ -6,12 +6,12 @@
 
 #include "core/base/json.h"
 #include "core/domain/permission.h"
+#include "core/memory/skill.h"
 #include "core/run/chain.h"
 #include "core/run/grant.h"
 #include "core/run/long_messages.h"
 #include "core/run/run_hold.h"
 #include "core/tool/cut.h"
-#include "core/tool/skill.h"
 #include "core/tool/wish.h"
 #include "server/group_params.h"
 #include "server/params.h"

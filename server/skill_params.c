@@ -6,8 +6,8 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/memory/skill.h"
 #include "core/store/tables/skills.h"
-#include "core/tool/skill.h"
 #include "server/params.h"
 
 /* ---- What is written ---- */

@@ -8,7 +8,7 @@
 
 /*
  * skill_params.h -- `runnel.skills`, the skills that a run may read, and `runnel.skill_permissions`,
- * which of them, and which only after somebody has agreed (core/tool/skill.h).
+ * which of them, and which only after somebody has agreed (core/memory/skill.h).
  *
  *   {"skills": ["skill_..."], "skill_permissions": [{"skill": "internal-*", "permission": "ask"}]}
  */
@@ -24,7 +24,7 @@ enum err_code skill_permissions_check(const json_t *runnel, const char *path,
                                       struct err *err) MUST_CHECK;
 
 /* Looks up the skills of `body`, a request or the configuration of a run, whose `runnel` was checked.
- * *ret_body is a copy in which they stand as core/tool/skill.h says, without those that are denied; it
+ * *ret_body is a copy in which they stand as core/memory/skill.h says, without those that are denied; it
  * stays untouched when there are none. ERR_INVALID, param runnel.skills, for one that is not the
  * project's, and for two of one name. Blocks for as long as the database takes. */
 enum err_code skill_params_resolve(struct store *store, const char *project, const json_t *body,

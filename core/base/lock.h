@@ -29,7 +29,7 @@ enum lock_rank {
     LOCK_ENGINE,       /* core/run: how many runs are here, their slots, their leases */
     LOCK_TOOL_POOL,    /* core/tool/executor.c: calls waiting for a thread */
     LOCK_TOOL_CHANNEL, /* core/tool/channel.c: one turn's tool output */
-    LOCK_VARIABLES,    /* core/tool/variable_memory.c: what a response that is not stored has */
+    LOCK_VARIABLES, /* core/memory/variable_memory.c: what a response that is not stored has */
     LOCK_VARIABLE_SHARES, /* the same file: which projects have any */
     LOCK_STORE_QUEUE,     /* core/store/writer/writer.c: writes waiting for a writer */
     LOCK_STORE_POOL,      /* core/store: connections, state of the database */

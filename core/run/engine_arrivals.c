@@ -8,8 +8,8 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/memory/variable_memory.h"
 #include "core/run/engine_internal.h"
-#include "core/tool/variable_memory.h"
 
 static bool is_laden(struct engine *engine)
 {

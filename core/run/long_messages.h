@@ -6,9 +6,9 @@
 #include <stddef.h>
 
 #include "core/domain/rows.h"
+#include "core/memory/message_cache.h"
 #include "core/run/tool_set.h"
 #include "core/tool/cut.h"
-#include "core/tool/message_cache.h"
 
 /*
  * long_messages.h -- long messages of the history, of which the model is shown only the ends.

@@ -10,11 +10,11 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/memory/variable_memory.h"
 #include "core/run/past_calls.h"
 #include "core/run/run_approvals.h"
 #include "core/run/run_servers.h"
 #include "core/run/run_variables.h"
-#include "core/tool/variable_memory.h"
 
 static void expiry_fired(struct loop_timer *timer)
 {

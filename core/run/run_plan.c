@@ -4,10 +4,10 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/memory/skill.h"
 #include "core/run/run_calls.h"
 #include "core/run/run_variables.h"
 #include "core/run/tool_settings.h"
-#include "core/tool/skill.h"
 
 #define CHANNEL_CAPACITY 2 /* outputs of one planner */
 

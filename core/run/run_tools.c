@@ -13,6 +13,7 @@
 #include "core/base/json.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
+#include "core/memory/skill.h"
 #include "core/run/run_grants.h"
 #include "core/run/run_hold.h"
 #include "core/run/run_plan.h"
@@ -23,7 +24,6 @@
 #include "core/tool/arguments.h"
 #include "core/tool/files_view.h"
 #include "core/tool/registry.h"
-#include "core/tool/skill.h"
 
 /* Outputs that one call may be ahead of its loop. */
 #define CHANNEL_CAPACITY 64

@@ -6,6 +6,8 @@
 #include "core/base/clock.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/memory/var_ref.h"
+#include "core/memory/variable_memory.h"
 #include "core/run/long_messages.h"
 #include "core/run/run_calls.h"
 #include "core/run/run_results.h"
@@ -13,8 +15,6 @@
 #include "core/store/tables/threads/variables.h"
 #include "core/tool/cut.h"
 #include "core/tool/rules.h"
-#include "core/tool/var_ref.h"
-#include "core/tool/variable_memory.h"
 
 /* Names that a model is told when there is no variable of the name it wrote. */
 #define AVAILABLE_LIMIT 40

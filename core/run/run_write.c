@@ -40,7 +40,7 @@
 #include "core/base/json.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
-#include "core/tool/variable_memory.h"
+#include "core/memory/variable_memory.h"
 
 /* The log of a resumable run is flushed so often at most; sooner when this much waits. */
 #define FLUSH_EVERY_NS     (25 * NS_PER_MS)

@@ -7,11 +7,11 @@
 #include "core/base/mem.h"
 #include "core/mcp/mcp_named.h"
 #include "core/mcp/mcp_tools.h"
+#include "core/memory/skill.h"
 #include "core/run/tool_choice.h"
 #include "core/run/tool_set_internal.h"
 #include "core/tool/registry.h"
 #include "core/tool/rules.h"
-#include "core/tool/skill.h"
 #include "core/tool/wish.h"
 
 /* An entry that the request does not have stands for a group that it names. */

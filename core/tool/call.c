@@ -6,10 +6,10 @@
 #include "core/base/fault.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/memory/message_cache.h"
+#include "core/memory/skill.h"
+#include "core/memory/variable_memory.h"
 #include "core/tool/channel_internal.h"
-#include "core/tool/message_cache.h"
-#include "core/tool/skill.h"
-#include "core/tool/variable_memory.h"
 
 /*
  * What a handler is lent, and how its call begins and ends.

@@ -6,8 +6,8 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/domain/variable.h"
+#include "core/memory/skill.h"
 #include "core/tool/registry.h"
-#include "core/tool/skill.h"
 
 const char *wording_in(const struct wording *wording, enum tool_language language)
 {

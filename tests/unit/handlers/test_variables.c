@@ -1,7 +1,7 @@
 #include "tests/unit/handlers/tool_run.h"
 
-#include "core/tool/message_cache.h"
-#include "core/tool/variable_memory.h"
+#include "core/memory/message_cache.h"
+#include "core/memory/variable_memory.h"
 
 /* The four tools, over variables in memory. */
 

@@ -14,8 +14,8 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/memory/variable_memory.h"
 #include "core/store/tables/threads/variables.h"
-#include "core/tool/variable_memory.h"
 #include "tests/integration/core/store/opened_store.h"
 #include "tests/integration/core/store/samples.h"
 #include "tests/integration/core/store/variable_samples.h"

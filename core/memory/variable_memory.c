@@ -1,4 +1,4 @@
-#include "core/tool/variable_memory.h"
+#include "core/memory/variable_memory.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "core/tool/skill.h"
+#include "core/memory/skill.h"
 
 #include <fnmatch.h>
 #include <stdbool.h>

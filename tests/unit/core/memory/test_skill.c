@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "core/base/json.h"
-#include "core/tool/skill.h"
+#include "core/memory/skill.h"
 
 static json_t *lines(const char *text)
 {

@@ -1,4 +1,4 @@
-#include "core/tool/message_cache.h"
+#include "core/memory/message_cache.h"
 
 #include <jansson.h>
 #include <stdatomic.h>

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "core/base/mem.h"
-#include "core/tool/message_cache.h"
+#include "core/memory/message_cache.h"
 
 static void F33_a_name_is_made_of_the_text_and_can_be_referred_to(void **state)
 {

@@ -8,7 +8,7 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
-#include "core/tool/var_ref.h"
+#include "core/memory/var_ref.h"
 
 /* Variables of one type; how often they were asked for. */
 struct known {

@@ -12,7 +12,7 @@
 #include "core/base/buf.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
-#include "core/tool/variable_memory.h"
+#include "core/memory/variable_memory.h"
 
 static struct variable_budget budget =
     VARIABLE_BUDGET(VARIABLE_MEMORY_LIMIT, VARIABLE_MEMORY_LIMIT);

@@ -1,4 +1,4 @@
-#include "core/tool/var_ref.h"
+#include "core/memory/var_ref.h"
 
 #include <stdio.h>
 #include <string.h>
