@@ -8,7 +8,7 @@
 
 #include "core/base/buf.h"
 #include "core/base/json.h"
-#include "core/model/tokenizer.h"
+#include "core/model/tokens/tokenizer.h"
 #include "core/run/engine.h"
 #include "core/store/cluster/wakeups.h"
 #include "core/store/store.h"

@@ -8,7 +8,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/base/utf8.h"
-#include "core/model/tokenizer.h"
+#include "core/model/tokens/tokenizer.h"
 #include "core/run/compaction.h"
 #include "core/run/context.h"
 #include "core/run/context_fit.h"

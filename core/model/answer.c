@@ -5,7 +5,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/model/annotation.h"
-#include "core/model/chat_repair.h"
+#include "core/model/chat/chat_repair.h"
 #include "core/model/logprobs.h"
 
 /* ---- what the dialects pass on ---- */

@@ -7,11 +7,11 @@
 
 #include "core/base/buf.h"
 #include "core/base/err.h"
-#include "core/model/chat_calls.h"
-#include "core/model/chat_error.h"
-#include "core/model/chat_sink.h"
+#include "core/model/chat/chat_calls.h"
+#include "core/model/chat/chat_error.h"
+#include "core/model/chat/chat_sink.h"
 #include "core/model/model.h"
-#include "core/model/responses_items.h"
+#include "core/model/responses/responses_items.h"
 #include "core/net/sse_parser.h"
 
 /*

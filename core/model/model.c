@@ -9,7 +9,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/model/answer.h"
-#include "core/model/chat_error.h"
+#include "core/model/chat/chat_error.h"
 
 /*
  * model.c -- a turn: ask, take what comes, and ask again if nothing came.

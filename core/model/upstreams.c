@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "core/model/model.h"
-#include "core/model/tokenizer.h"
+#include "core/model/tokens/tokenizer.h"
 
 /* ---- Tokenizers ---- */
 

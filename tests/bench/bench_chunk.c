@@ -10,7 +10,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/json.h"
-#include "core/model/chat_chunk.h"
+#include "core/model/chat/chat_chunk.h"
 
 #define ROUNDS 7
 

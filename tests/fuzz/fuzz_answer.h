@@ -15,7 +15,7 @@
 #include "core/base/buf.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
-#include "core/model/chat_error.h"
+#include "core/model/chat/chat_error.h"
 #include "tests/support/answer_pieces.h"
 
 struct heard {

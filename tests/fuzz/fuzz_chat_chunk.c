@@ -10,7 +10,7 @@
 
 #include "core/base/buf.h"
 #include "core/base/json.h"
-#include "core/model/chat_chunk.h"
+#include "core/model/chat/chat_chunk.h"
 
 static const json_t *member(const json_t *object, const char *key)
 {

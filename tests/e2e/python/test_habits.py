@@ -1,6 +1,6 @@
 """Habits of real Chat Completions servers, spelled out by the scripted upstream, as the official SDK
 sees what becomes of them on both faces. The whole list of habits, and all of their bytes, is in
-tests/unit/core/model/test_chat_answer.c."""
+tests/unit/core/model/chat/test_chat_answer.c."""
 
 import json
 

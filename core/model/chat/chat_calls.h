@@ -4,8 +4,8 @@
 #include <jansson.h>
 
 #include "core/base/buf.h"
-#include "core/model/chat_error.h"
-#include "core/model/chat_sink.h"
+#include "core/model/chat/chat_error.h"
+#include "core/model/chat/chat_sink.h"
 
 /*
  * chat_calls.h -- tool-call deltas in, whole calls out, one after the other.

@@ -4,7 +4,7 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
-#include "core/model/chat_chunk.h"
+#include "core/model/chat/chat_chunk.h"
 
 /*
  * chat_answer.c -- what the JSON of a Chat Completions answer says.

@@ -17,8 +17,8 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/model/model.h"
-#include "core/model/ranks.h"
-#include "core/model/tokenizer.h"
+#include "core/model/tokens/ranks.h"
+#include "core/model/tokens/tokenizer.h"
 
 static struct err err;
 

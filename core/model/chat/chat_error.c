@@ -1,4 +1,4 @@
-#include "core/model/chat_error.h"
+#include "core/model/chat/chat_error.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -6,7 +6,7 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
-#include "core/model/chat_repair.h"
+#include "core/model/chat/chat_repair.h"
 
 #define LINE_SIZE \
     900 /* of a message, so that it fits into struct err with a few words of ours */

@@ -1,4 +1,4 @@
-#include "core/model/ranks.h"
+#include "core/model/tokens/ranks.h"
 
 #include <sodium.h>
 #include <stdbool.h>

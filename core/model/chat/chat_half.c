@@ -1,4 +1,4 @@
-#include "core/model/chat_half.h"
+#include "core/model/chat/chat_half.h"
 
 #include <stdbool.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-#include "core/model/chat_half.h"
+#include "core/model/chat/chat_half.h"
 
 /*
  * chat_repair.h -- text from an upstream, made fit for JSON and for people.

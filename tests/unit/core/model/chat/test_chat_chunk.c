@@ -8,7 +8,7 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
-#include "core/model/chat_chunk.h"
+#include "core/model/chat/chat_chunk.h"
 
 /* Texts are written with ' for ", to be readable. */
 static char *quoted(const char *text)

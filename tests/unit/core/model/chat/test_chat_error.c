@@ -9,7 +9,7 @@
 #include "core/base/compiler.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
-#include "core/model/chat_error.h"
+#include "core/model/chat/chat_error.h"
 
 struct refusal_case {
     int status;

@@ -1,4 +1,4 @@
-#include "core/model/chat_repair.h"
+#include "core/model/chat/chat_repair.h"
 
 #include <stdbool.h>
 #include <string.h>

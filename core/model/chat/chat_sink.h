@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "core/model/chat_half.h"
+#include "core/model/chat/chat_half.h"
 #include "core/model/model.h"
 
 /*

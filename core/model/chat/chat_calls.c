@@ -1,4 +1,4 @@
-#include "core/model/chat_calls.h"
+#include "core/model/chat/chat_calls.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 
-#include "core/model/tokenizer.h"
+#include "core/model/tokens/tokenizer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 #include "core/base/buf.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
-#include "core/model/ranks.h"
+#include "core/model/tokens/ranks.h"
 
 struct tokenizer {
     struct ranks *ranks;

@@ -1,4 +1,4 @@
-#include "core/model/chat_chunk.h"
+#include "core/model/chat/chat_chunk.h"
 
 #include <endian.h>
 #include <stdint.h>
