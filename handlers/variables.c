@@ -1,7 +1,7 @@
 /*
  * variables -- what the conversation remembers by name, for the model to read and write.
  *
- * Results of other tools are there without anybody asking (core/run/run_variables.h); these four look
+ * Results of other tools are there without anybody asking (core/run/calls/run_variables.h); these four look
  * at them, and keep notes beside them.
  */
 

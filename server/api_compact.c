@@ -6,8 +6,8 @@
  */
 
 #include "core/base/json.h"
-#include "core/run/compaction.h"
-#include "core/run/engine.h"
+#include "core/run/context/compaction.h"
+#include "core/run/engine/engine.h"
 #include "server/api.h"
 #include "server/response_create.h"
 #include "server/response_params.h"

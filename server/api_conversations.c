@@ -5,7 +5,7 @@
 #include "core/base/clock.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
-#include "core/run/compaction.h"
+#include "core/run/context/compaction.h"
 #include "core/store/tables/threads/conversations.h"
 #include "core/store/tables/threads/threads.h"
 #include "server/api.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/base/json.h"
-#include "core/run/grant.h"
+#include "core/run/approval/grant.h"
 #include "core/store/tables/approvals/grants.h"
 #include "server/api.h"
 #include "server/encode.h"

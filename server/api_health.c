@@ -9,7 +9,7 @@
 #include "core/base/buf.h"
 #include "core/base/json.h"
 #include "core/model/tokens/tokenizer.h"
-#include "core/run/engine.h"
+#include "core/run/engine/engine.h"
 #include "core/store/cluster/wakeups.h"
 #include "core/store/store.h"
 #include "server/api.h"

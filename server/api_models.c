@@ -12,7 +12,7 @@
 #include "core/base/mem.h"
 #include "core/model/model.h"
 #include "core/net/http_client.h"
-#include "core/run/engine.h"
+#include "core/run/engine/engine.h"
 #include "server/api.h"
 #include "server/server.h"
 #include "server/upstream_call.h"

@@ -6,9 +6,9 @@
 
 #include "core/base/clock.h"
 #include "core/base/json.h"
-#include "core/run/engine.h"
-#include "core/run/follow.h"
-#include "core/run/recover.h"
+#include "core/run/engine/engine.h"
+#include "core/run/engine/follow.h"
+#include "core/run/engine/recover.h"
 #include "core/store/tables/runs/runs.h"
 #include "core/store/tables/threads/deleted.h"
 #include "server/api.h"

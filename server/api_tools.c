@@ -2,7 +2,7 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
-#include "core/run/tool_set.h"
+#include "core/run/catalog/tool_set.h"
 #include "core/tool/registry.h"
 #include "core/tool/wish.h"
 #include "server/api.h"

@@ -1,7 +1,7 @@
 #include "server/assistant_body.h"
 
 #include "core/base/json.h"
-#include "core/run/tool_secrets.h"
+#include "core/run/catalog/tool_secrets.h"
 #include "core/tool/files_view.h"
 #include "server/params.h"
 #include "server/run_params.h"

@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 #include "core/base/err.h"
-#include "core/run/approval_webhook.h"
+#include "core/run/approval/approval_webhook.h"
 #include "core/store/store.h"
 
 /*

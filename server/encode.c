@@ -8,7 +8,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/domain/withheld.h"
-#include "core/run/past_calls.h"
+#include "core/run/context/past_calls.h"
 #include "server/encode_chain.h"
 #include "server/encode_field.h"
 #include "server/step_include.h"

@@ -4,9 +4,9 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
-#include "core/run/chain.h"
-#include "core/run/chain_log.h"
-#include "core/run/context.h"
+#include "core/run/context/chain.h"
+#include "core/run/context/chain_log.h"
+#include "core/run/context/context.h"
 #include "server/encode.h"
 #include "server/encode_field.h"
 

@@ -5,7 +5,7 @@
 #include "core/base/clock.h"
 #include "core/base/compiler.h"
 #include "core/base/json.h"
-#include "core/run/tool_secrets.h"
+#include "core/run/catalog/tool_secrets.h"
 #include "server/encode.h"
 
 void field_copy(json_t *object, const json_t *source, const struct field *field)

@@ -11,7 +11,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/domain/withheld.h"
-#include "core/run/run.h"
+#include "core/run/turn/run.h"
 #include "server/encode.h"
 #include "server/faces.h"
 #include "server/step_include.h"

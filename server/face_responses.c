@@ -10,9 +10,9 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
-#include "core/run/compaction.h"
-#include "core/run/context_fit.h"
-#include "core/run/run.h"
+#include "core/run/context/compaction.h"
+#include "core/run/context/context_fit.h"
+#include "core/run/turn/run.h"
 #include "server/encode.h"
 #include "server/faces.h"
 

@@ -1,10 +1,10 @@
 #ifndef RUNNEL_SERVER_FACES_H
 #define RUNNEL_SERVER_FACES_H
 
-#include "core/run/face.h"
+#include "core/run/turn/face.h"
 
 /*
- * faces.h -- the two renderings of a run (core/run/face.h is the contract).
+ * faces.h -- the two renderings of a run (core/run/turn/face.h is the contract).
  */
 
 extern const struct face

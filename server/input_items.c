@@ -7,7 +7,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/mcp/mcp_tools.h"
-#include "core/run/approval_answer.h"
+#include "core/run/approval/approval_answer.h"
 #include "server/params.h"
 #include "server/response_tools.h"
 

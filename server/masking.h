@@ -4,7 +4,7 @@
 #include <jansson.h>
 
 #include "core/base/err.h"
-#include "core/run/before_send.h"
+#include "core/run/turn/before_send.h"
 
 /*
  * masking.h -- the masks of `hooks.before_send` as the hook that sees requests to models.

@@ -9,7 +9,7 @@
 /*
  * mcp_tool.h -- a tool of type "mcp" as it is written, on both faces: a group of this server or a
  * remote server. Whether there is such a group, and what is available of approvals, is for
- * core/run/tool_set.h to say.
+ * core/run/catalog/tool_set.h to say.
  *
  * A pure function: any thread.
  */

@@ -2,7 +2,7 @@
 
 #include <stddef.h>
 
-#include "core/run/grant.h"
+#include "core/run/approval/grant.h"
 #include "server/params.h"
 
 enum err_code remember_params_check(const json_t *item, const char *path, struct err *err)

@@ -7,7 +7,7 @@
 #include "core/base/err.h"
 #include "core/domain/rows.h"
 #include "core/net/loop.h"
-#include "core/run/engine.h"
+#include "core/run/engine/engine.h"
 #include "server/server.h"
 
 /*

@@ -8,7 +8,7 @@
 /*
  * response_tools.h -- the tools of a response, and the choice among them, as they are written.
  *
- * Whether anybody here can execute them is for core/run/tool_set.h to say.
+ * Whether anybody here can execute them is for core/run/catalog/tool_set.h to say.
  *
  * Pure functions: any thread.
  */

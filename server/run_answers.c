@@ -7,7 +7,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/base/sha256.h"
-#include "core/run/grant.h"
+#include "core/run/approval/grant.h"
 #include "server/params.h"
 
 /* Outputs of one submission; a turn cannot ask for more calls than this. */

@@ -5,14 +5,14 @@
 #include <stddef.h>
 
 #include "core/base/err.h"
-#include "core/run/approval_answer.h"
+#include "core/run/approval/approval_answer.h"
 #include "core/store/tables/approvals/approvals.h"
 #include "core/store/tables/runs/runs.h"
 
 /*
  * run_answers.h -- what a client says to the calls of its run: the tool_outputs of a submission.
  *
- * Some of the calls may be questions of ours (core/run/run_approvals.h): what their outputs say, and
+ * Some of the calls may be questions of ours (core/run/approval/run_approvals.h): what their outputs say, and
  * what of it is to be remembered, is settled before anything is stored, so that the question is decided,
  * remembered and gone on with in one transaction.
  */

@@ -2,7 +2,7 @@
 
 #include "core/base/compiler.h"
 #include "core/base/mem.h"
-#include "core/run/follow.h"
+#include "core/run/engine/follow.h"
 #include "server/server.h"
 
 /* No run has so many. */

@@ -4,7 +4,7 @@
 #include <jansson.h>
 
 #include "core/base/err.h"
-#include "core/run/engine.h"
+#include "core/run/engine/engine.h"
 
 /*
  * runnel_params.h -- our own extension of requests, the object `runnel`.

@@ -21,7 +21,7 @@
 #include "core/base/log.h"
 #include "core/base/mem.h"
 #include "core/net/http_client.h"
-#include "core/run/engine.h"
+#include "core/run/engine/engine.h"
 #include "core/store/cluster/log_reader.h"
 #include "core/store/embedded/embedded.h"
 #include "core/store/tables/keys.h"

@@ -3,7 +3,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/domain/permission.h"
-#include "core/run/tool_settings.h"
+#include "core/run/catalog/tool_settings.h"
 #include "core/store/tables/tool_settings.h"
 #include "core/tool/registry.h"
 #include "server/group_params.h"

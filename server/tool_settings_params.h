@@ -9,7 +9,7 @@
 
 /*
  * tool_settings_params.h -- what a project, or a user within it, says of tools
- * (core/run/tool_settings.h), as it comes in; and what of it counts for a request.
+ * (core/run/catalog/tool_settings.h), as it comes in; and what of it counts for a request.
  *
  *   {"tool_groups": {"basic": true}, "permissions": {"basic/text": {"execution": "ask-always"}}}
  */

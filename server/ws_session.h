@@ -8,7 +8,7 @@
 #include "core/base/ids.h"
 #include "core/event/sink.h"
 #include "core/net/loop.h"
-#include "core/run/engine.h"
+#include "core/run/engine/engine.h"
 #include "server/websocket.h"
 #include "server/workers.h"
 #include "server/ws_command.h"

@@ -15,7 +15,7 @@
  *
  *   the tool           its handler's own policy
  *   the operator       `tools.permissions` of the configuration, which may loosen or tighten that
- *   project and user   their settings (core/run/tool_settings.h): only tighten
+ *   project and user   their settings (core/run/catalog/tool_settings.h): only tighten
  *   the request        `runnel.permissions` of assistant, run or response: only tightens
  *   the tool's entry   `require_approval`: only tightens
  *

@@ -46,7 +46,7 @@ struct run_row {
     int turn;     /* model turns that have ended */
     int attempts; /* times it was taken up after a crash */
 
-    char *config;          /* JSON: the request as accepted, see core/run/run.h */
+    char *config;          /* JSON: the request as accepted, see core/run/turn/run.h */
     char *metadata;        /* JSON object */
     char *required_action; /* JSON, non-NULL only in requires_action */
     char *usage;           /* JSON */
@@ -187,9 +187,10 @@ struct approval_row {
     char *held;    /* JSON: what an approval changes. Only written: NULL in what is read */
     enum approval_status status;
     char *definition; /* hash of the tool's, when it was asked; or NULL */
-    char *memory; /* JSON: what an answer may be remembered by, see core/run/grant.h; or NULL */
-    char *extra;  /* of the call, as call_row has it; or NULL */
-    char *reason; /* who answered gave it, or NULL */
+    char *
+        memory; /* JSON: what an answer may be remembered by, see core/run/approval/grant.h; or NULL */
+    char *extra;                /* of the call, as call_row has it; or NULL */
+    char *reason;               /* who answered gave it, or NULL */
     char used_by[ID_LIMIT + 1]; /* the response that has taken the answer up, or "" */
     int64_t created_at;
     int64_t decided_at;

@@ -10,7 +10,7 @@
  * message_cache.h -- long messages of a conversation, as variables that nobody has written.
  *
  * Where a run wants it, the model is shown the beginning and the end of a long message of its history
- * (core/run/long_messages.h), and finds all of it under a name. Such a variable is in no store: it is made
+ * (core/run/context/long_messages.h), and finds all of it under a name. Such a variable is in no store: it is made
  * of what the run has loaded anyway, so a branch has those of its own messages, and none outlives its
  * message, is evicted or counted.
  *

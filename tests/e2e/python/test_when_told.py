@@ -1,4 +1,4 @@
-"""When each event of a stream leaves, for every kind of run: the rule of core/run/run_write.c.
+"""When each event of a stream leaves, for every kind of run: the rule of core/run/turn/run_write.c.
 
 The model says its next piece once the client has heard the last one, so what is held back without need is
 missed. What a commit must come before is seen not to leave while the test keeps the database from writing.

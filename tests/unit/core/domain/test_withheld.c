@@ -9,7 +9,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/domain/withheld.h"
-#include "core/run/past_calls.h"
+#include "core/run/context/past_calls.h"
 
 static json_t *call_body(void)
 {

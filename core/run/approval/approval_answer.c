@@ -1,0 +1,76 @@
+#include "core/run/approval/approval_answer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/domain/variable.h"
+#include "core/run/approval/grant.h"
+
+static const char unreadable[] = "The answer to the approval request could not be read.";
+
+static const char too_long[] = "The reason in the answer to the approval request is too long.";
+
+static struct approval_reply refusal(const char *reason)
+{
+    return (struct approval_reply){.reason = mem_strdup(reason), .unreadable = true};
+}
+
+void approval_reply_clear(struct approval_reply *reply)
+{
+    free(reply->reason);
+    json_decref(reply->said);
+    *reply = (struct approval_reply){0};
+}
+
+static bool says(const char *text, const char *word)
+{
+    size_t length = strlen(word);
+
+    text += strspn(text, " \t\r\n");
+    return strncmp(text, word, length) == 0 && !text[length + strspn(text + length, " \t\r\n")];
+}
+
+/* A misspelt wish would be taken for none. */
+static bool has_only_known(json_t *object)
+{
+    static const char *const known[] = {"approve", "reason", "remember", "persistDecision"};
+    size_t count = 0;
+
+    for (size_t i = 0; i < COUNT_OF(known); i++)
+        count += json_object_get(object, known[i]) != NULL;
+    return count == json_object_size(object);
+}
+
+static struct approval_reply from_object(json_t *object)
+{
+    const json_t *approve = json_object_get(object, "approve");
+    const char *reason = json_get_string(object, "reason", NULL);
+    struct err err;
+
+    if (!json_is_boolean(approve) || !has_only_known(object))
+        return refusal(unreadable);
+    if (grant_words_check(object, "", &err))
+        return refusal(err.text);
+    if (reason && variable_length(reason) > APPROVAL_REASON_LIMIT)
+        return refusal(too_long);
+    return (struct approval_reply){
+        .approve = json_is_true(approve),
+        .reason = mem_strdup(reason),
+        .said = json_incref(object),
+    };
+}
+
+struct approval_reply approval_reply_parse(const char *text)
+{
+    json_auto_t *value = NULL;
+
+    if (says(text, "true") || says(text, "approve"))
+        return (struct approval_reply){.approve = true};
+    if (says(text, "false") || says(text, "reject"))
+        return (struct approval_reply){0};
+    if (json_parse_strict(text, strlen(text), &value, NULL))
+        return refusal(unreadable);
+    return from_object(value);
+}

@@ -1,0 +1,302 @@
+#include "core/run/approval/grant.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/json.h"
+#include "core/base/mem.h"
+
+const char *const grant_scopes[] = {"run", "thread", "assistant", "user", NULL};
+const char *const grant_matches[] = {"exact", "tool", "pattern", NULL};
+
+/* ---- Words ---- */
+
+/* The caller frees. */
+static char *at(const char *path, const char *key)
+{
+    return mem_printf("%s%s%s", path, *path ? "." : "", key);
+}
+
+static bool in_list(const char *const *list, const char *word)
+{
+    for (; *list; list++) {
+        if (strcmp(*list, word) == 0)
+            return true;
+    }
+    return false;
+}
+
+static enum err_code check_word(const json_t *remember, const char *path, const char *key,
+                                const char *const *words, struct err *err)
+{
+    const json_t *value = json_object_get(remember, key);
+    AUTO_FREE char *here = at(path, key);
+    AUTO_BUF list = {0};
+
+    if (json_absent(value) ||
+        (json_is_string(value) && in_list(words, json_string_value(value))))
+        return ERR_OK;
+    for (size_t i = 0; words[i]; i++)
+        buf_addf(&list, "%s'%s'", !i ? "" : words[i + 1] ? ", " : " and ", words[i]);
+    return err_invalid(err, "invalid_value", here,
+                       "Invalid value for '%s': expected one of %s.", here, list.data);
+}
+
+static enum err_code check_ttl(const json_t *remember, const char *path, struct err *err)
+{
+    const json_t *value = json_object_get(remember, "ttl_s");
+    AUTO_FREE char *here = at(path, "ttl_s");
+
+    if (json_absent(value) || (json_is_integer(value) && json_integer_value(value) >= 1 &&
+                               json_integer_value(value) <= GRANT_TTL_LIMIT))
+        return ERR_OK;
+    return err_invalid(err, "invalid_value", here,
+                       "Invalid '%s': expected an integer from 1 to %d.", here,
+                       GRANT_TTL_LIMIT);
+}
+
+static enum err_code check_remember(const json_t *remember, const char *path, struct err *err)
+{
+    static const char *const known[] = {"scope", "match", "ttl_s", NULL};
+    const char *key;
+    json_t *value;
+    enum err_code rc;
+
+    if (!json_is_object(remember))
+        return err_invalid(err, "invalid_type", path,
+                           "Invalid type for '%s': expected an object.", path);
+    json_object_foreach ((json_t *)(uintptr_t)remember, key, value) {
+        AUTO_FREE char *here = at(path, key);
+
+        if (!in_list(known, key))
+            return err_invalid(err, "unknown_parameter", here, "Unknown parameter: '%s'.",
+                               here);
+    }
+    rc = check_word(remember, path, "scope", grant_scopes, err);
+    if (!rc)
+        rc = check_word(remember, path, "match", grant_matches, err);
+    return rc ? rc : check_ttl(remember, path, err);
+}
+
+enum err_code grant_words_check(const json_t *said, const char *path, struct err *err)
+{
+    const json_t *remember = json_object_get(said, "remember");
+    const json_t *persist = json_object_get(said, "persistDecision");
+    AUTO_FREE char *here = at(path, "persistDecision");
+
+    if (!json_absent(persist) && !json_is_boolean(persist))
+        return err_invalid(err, "invalid_type", here,
+                           "Invalid type for '%s': expected a boolean.", here);
+    if (json_absent(remember))
+        return ERR_OK;
+    if (!json_absent(persist))
+        return err_invalid(err, "invalid_value", here,
+                           "Invalid '%s': it says the same as 'remember'.", here);
+    free(here);
+    here = at(path, "remember");
+    return check_remember(remember, here, err);
+}
+
+/* ---- What is remembered ---- */
+
+/* What was said, with what goes without saying. */
+struct wish {
+    bool said; /* by whoever answers: then it must be honoured */
+    const char *scope;
+    const char *match;
+    json_int_t ttl_s; /* 0: for ever */
+    char path[160];
+};
+
+static struct wish wish_of(const json_t *said, const char *path, const json_t *memory)
+{
+    const json_t *remember = json_object_get(said, "remember");
+    bool persist = json_get_bool(said, "persistDecision", false);
+    struct wish wish = {.said = persist || json_is_object(remember)};
+    AUTO_FREE char *here = at(path, persist ? "persistDecision" : "remember");
+
+    (void)snprintf(wish.path, sizeof(wish.path), "%.*s", (int)sizeof(wish.path) - 1, here);
+    wish.scope = json_get_string(remember, "scope", json_get_string(memory, "default", NULL));
+    if (!wish.scope && wish.said)
+        wish.scope = "thread";
+    wish.match = json_get_string(remember, "match",
+                                 persist                          ? "tool"
+                                 : json_object_get(memory, "key") ? "exact"
+                                                                  : "pattern");
+    wish.ttl_s = json_integer_value(json_object_get(remember, "ttl_s"));
+    return wish;
+}
+
+static bool wants_nothing(const json_t *said, const struct wish *wish)
+{
+    return json_is_false(json_object_get(said, "persistDecision")) || !wish->scope;
+}
+
+static enum err_code refuse(const struct wish *wish, const char *why, struct err *err)
+{
+    return err_invalid(err, "invalid_value", wish->path, "Invalid '%s': %s", wish->path, why);
+}
+
+/* Whose it is; NULL when there is none of that kind. */
+static const char *find_scope(const struct wish *wish, const json_t *memory,
+                              const struct grant_answer *answer)
+{
+    const json_t *scopes = json_object_get(memory, "scopes");
+    const char *thread = json_get_string(scopes, "thread", NULL);
+
+    if (strcmp(wish->scope, "run") == 0)
+        return answer->run;
+    if (strcmp(wish->scope, "thread") != 0)
+        return json_get_string(scopes, wish->scope, NULL);
+    /* A branch of its own from here on. */
+    return answer->run && thread && strncmp(thread, "resp_", 5) == 0 ? answer->run : thread;
+}
+
+static const char *why_no_scope(const struct wish *wish)
+{
+    if (strcmp(wish->scope, "run") == 0)
+        return "the response that goes on is not there yet. Its own input can say this.";
+    if (strcmp(wish->scope, "assistant") == 0)
+        return "there is no assistant.";
+    return "the request that led to the question names no 'user'.";
+}
+
+static void add(const struct wish *wish, const struct grant_answer *answer,
+                const json_t *memory, const char *scope_id, const char *key,
+                struct grant_row **grants, size_t *count)
+{
+    bool pattern = strcmp(wish->match, "pattern") == 0;
+    struct grant_row grant = {
+        .scope = mem_strdup(wish->scope),
+        .scope_id = mem_strdup(scope_id),
+        .tool = mem_strdup(json_get_string(memory, "tool", "")),
+        .match = mem_strdup(wish->match),
+        .match_key = mem_strdup(key),
+        .type = mem_strdup(pattern ? json_get_string(memory, "type", "") : ""),
+        .definition = mem_strdup(answer->definition ? answer->definition : ""),
+        .approve = answer->approve,
+        .said = wish->said,
+        .reason = mem_strdup(answer->reason),
+        .created_at = clock_wall_us(),
+    };
+
+    if (wish->ttl_s)
+        grant.expires_at = grant.created_at + wish->ttl_s * 1000000;
+    id_make(grant.id, "grant_");
+    (void)snprintf(grant.approval_id, sizeof(grant.approval_id), "%s", answer->approval_id);
+    *grants = mem_resize(*grants, *count + 1, sizeof(**grants));
+    (*grants)[(*count)++] = grant;
+}
+
+static enum err_code add_patterns(const struct wish *wish, const struct grant_answer *answer,
+                                  const json_t *memory, const char *scope_id,
+                                  struct grant_row **grants, size_t *count, struct err *err)
+{
+    const json_t *patterns = json_object_get(memory, "patterns");
+    size_t i;
+    json_t *pattern;
+
+    if (!json_array_size(patterns))
+        return refuse(wish, "the question has no patterns.", err);
+    json_array_foreach (patterns, i, pattern)
+        add(wish, answer, memory, scope_id, json_string_value(pattern), grants, count);
+    return ERR_OK;
+}
+
+/* Nobody asked for it: it is not missed either. */
+static enum err_code cannot(const struct wish *wish, const char *why, struct err *err)
+{
+    return wish->said ? refuse(wish, why, err) : ERR_OK;
+}
+
+enum err_code grants_make(const json_t *said, const char *path,
+                          const struct grant_answer *answer, struct grant_row **grants,
+                          size_t *count, struct err *err)
+{
+    json_auto_t *memory = json_parse_own(answer->memory);
+    struct wish wish = wish_of(said, path, memory);
+    enum err_code rc = grant_words_check(said, path, err);
+    const char *scope_id;
+    bool exact;
+
+    if (rc || wants_nothing(said, &wish))
+        return rc;
+    if (!memory)
+        return cannot(&wish, "of this question nothing can be remembered: it is always asked.",
+                      err);
+    if (answer->forgets)
+        return cannot(&wish, "nothing is remembered of a response that is not stored.", err);
+    scope_id = find_scope(&wish, memory, answer);
+    if (!scope_id)
+        return cannot(&wish, why_no_scope(&wish), err);
+    if (strcmp(wish.match, "pattern") == 0)
+        return add_patterns(&wish, answer, memory, scope_id, grants, count, err);
+    if (!json_object_get(memory, "key"))
+        return refuse(&wish, "of a permission only the patterns can be remembered.", err);
+    exact = strcmp(wish.match, "exact") == 0;
+    add(&wish, answer, memory, scope_id, exact ? json_get_string(memory, "key", "") : "",
+        grants, count);
+    return ERR_OK;
+}
+
+bool grant_is_said(const json_t *said)
+{
+    return !json_absent(json_object_get(said, "remember")) ||
+           !json_absent(json_object_get(said, "persistDecision"));
+}
+
+/* ---- What it covers ---- */
+
+/* The run's own, and those of what it goes on from, are for all of its questions. */
+static bool is_for(const struct grant_row *grant, const json_t *memory, const char *definition)
+{
+    const json_t *scopes = json_object_get(memory, "scopes");
+    bool own = strcmp(grant->scope, "run") == 0 || strcmp(grant->scope, "thread") == 0;
+
+    return strcmp(grant->match, "pattern") == 0 && strcmp(grant->definition, definition) == 0 &&
+           strcmp(grant->tool, json_get_string(memory, "tool", "")) == 0 &&
+           strcmp(grant->type, json_get_string(memory, "type", "")) == 0 &&
+           (own || strcmp(grant->scope_id, json_get_string(scopes, grant->scope, "")) == 0);
+}
+
+static bool covers(const char *pattern, const char *text)
+{
+    size_t length = strlen(pattern);
+
+    if (length && pattern[length - 1] == '*')
+        return strncmp(text, pattern, length - 1) == 0;
+    return strcmp(text, pattern) == 0;
+}
+
+/* By one at least, and refused by none. */
+static bool is_allowed(const struct grant_row *grants, size_t count, const json_t *memory,
+                       const char *definition, const char *text)
+{
+    bool allowed = false;
+
+    for (size_t i = 0; *text && i < count; i++) {
+        if (!is_for(&grants[i], memory, definition) || !covers(grants[i].match_key, text))
+            continue;
+        if (!grants[i].approve)
+            return false;
+        allowed = true;
+    }
+    return allowed;
+}
+
+bool grants_cover(const struct grant_row *grants, size_t count, const char *memory,
+                  const char *definition)
+{
+    json_auto_t *object = json_parse_own(memory);
+    const json_t *patterns = json_object_get(object, "patterns");
+    size_t i;
+    json_t *pattern;
+
+    json_array_foreach (patterns, i, pattern) {
+        if (!is_allowed(grants, count, object, definition, json_string_value(pattern)))
+            return false;
+    }
+    return definition && json_array_size(patterns);
+}

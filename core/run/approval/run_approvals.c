@@ -1,0 +1,732 @@
+#include "core/run/approval/run_approvals.h"
+
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/fault.h"
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/domain/permission.h"
+#include "core/domain/withheld.h"
+#include "core/mcp/mcp_named.h"
+#include "core/run/approval/approval_answer.h"
+#include "core/run/approval/grant.h"
+#include "core/run/approval/run_grants.h"
+#include "core/run/approval/run_results.h"
+#include "core/run/calls/run_calls.h"
+#include "core/run/calls/run_plan.h"
+#include "core/run/calls/run_variables.h"
+#include "core/run/catalog/tool_settings.h"
+#include "core/tool/registry.h"
+
+/* ---- Who must be asked ---- */
+
+/* What the operator says of a server of theirs, which a request can only tighten; or NULL. */
+static const json_t *operators_word(const struct tool_use *use)
+{
+    return use->named ? use->named->require_approval : NULL;
+}
+
+/* A group of this server goes by its tools' own policies. A remote server is asked about unless the
+ * request says otherwise, as OpenAI does it. */
+static enum execution_policy without_word(const struct tool_use *use)
+{
+    const struct tool_handler *handler = use->handler;
+    bool ours = handler->group && tool_registry_find(handler->group, handler->name) == handler;
+    bool operators =
+        operators_word(use) && json_absent(json_object_get(use->entry, "require_approval"));
+
+    return ours || operators ? EXECUTION_AUTO : EXECUTION_ASK_ALWAYS;
+}
+
+/* Of tool, operator, project and user, and `runnel.permissions`. */
+static struct permission declared(const struct run *run, const struct tool_use *use,
+                                  struct permission *ret_wanted)
+{
+    const struct tool_handler *handler = use->handler;
+    const char *group = handler->group ? handler->group : use->type;
+    const json_t *operators = engine_options(run->engine)->permissions;
+    const json_t *requests =
+        json_object_get(json_object_get(run->config, "runnel"), "permissions");
+    const json_t *settings =
+        json_object_get(json_object_get(run->config, TOOL_SETTINGS_KEY), "permissions");
+    struct permission lax = {EXECUTION_AUTO, RESULT_NEVER};
+    struct permission permission = permission_override(
+        tool_registry_permission(handler), permissions_find(operators, group, use->own));
+
+    *ret_wanted = permission_override(
+        lax, permissions_find(requests, use->label ? use->label : group, use->own));
+    permission = permission_stricter(permission, *ret_wanted);
+    permission = permission_stricter(
+        permission, permission_override(lax, permissions_find(settings, group, use->own)));
+    if (operators_word(use))
+        lax.execution = permission_required(operators_word(use), use->own, use->read_only,
+                                            EXECUTION_ASK_ALWAYS);
+    return permission_stricter(permission, lax);
+}
+
+static bool is_required(const struct tool_use *use)
+{
+    return permission_required(json_object_get(use->entry, "require_approval"), use->own,
+                               use->read_only, without_word(use)) != EXECUTION_AUTO;
+}
+
+struct permission run_permission_of(const struct run *run, const struct tool_use *use)
+{
+    struct permission wanted;
+    struct permission permission = declared(run, use, &wanted);
+
+    if (is_required(use) && permission.execution == EXECUTION_AUTO)
+        permission.execution = EXECUTION_ASK_ALWAYS;
+    return permission;
+}
+
+/* require_approval insists, so nothing is remembered that nobody asked for; unless the request has
+ * the finer word itself, which other servers read as "always". */
+enum memory_policy run_memory_policy(const struct run *run, const struct tool_use *use)
+{
+    struct permission wanted;
+    struct permission permission = declared(run, use, &wanted);
+
+    if (permission.execution == EXECUTION_ASK_ALWAYS)
+        return MEMORY_NONE;
+    if (is_required(use) && wanted.execution != EXECUTION_ASK_ONCE)
+        return MEMORY_SAID;
+    return permission.execution == EXECUTION_ASK_ONCE ? MEMORY_KEPT : MEMORY_NONE;
+}
+
+const char *run_no_approver(const struct run *run, enum approval_kind kind)
+{
+    const json_t *approval =
+        json_object_get(json_object_get(run->config, "runnel"), "approval");
+
+    if (strcmp(json_get_string(approval, "channel", ""), "deny") == 0)
+        return kind == APPROVAL_OF_RESULT ? "No result approval callback set"
+                                          : "No execution approval callback set";
+    if (!(run->row.flags & RUN_STORED))
+        return "Nobody can be asked about the calls of a response that is not stored";
+    return NULL;
+}
+
+/* What was started before was answered, or needed none; but of what was remembered then, of what it
+ * asks for now, or of another tool, nobody knows whether it may be started again. */
+static bool is_cleared(const struct run *run, const struct call *call)
+{
+    bool unsure = call->recall || call->changed || call_permission(call);
+
+    return call->begun && !run_no_approver(run, APPROVAL_OF_EXECUTION) &&
+           !(unsure && call_may_repeat(call));
+}
+
+/* By what it is about to do, or by policy. */
+static bool is_for_somebody_to_say(const struct run *run, const struct call *call)
+{
+    return call->changed || call_permission(call) ||
+           run_permission_of(run, call->use).execution != EXECUTION_AUTO;
+}
+
+/* What it is about to do is known. */
+static bool is_planned(const struct call *call)
+{
+    return !call->use->handler->plan || (call->plan && !call->plan->waiting);
+}
+
+bool run_may_execute(const struct run *run, const struct call *call)
+{
+    const struct recall *recall = call->recall;
+
+    if (call->asked || call->rejected)
+        return false;
+    if (call->approved)
+        return true;
+    if (!is_planned(call))
+        return false;
+    if (recall && recall->decided)
+        return recall->approve;
+    return is_cleared(run, call) || !is_for_somebody_to_say(run, call);
+}
+
+/* What cannot run anyhow is not worth a question: the model is told why. */
+static bool needs_answer(struct run *run, const struct call *call)
+{
+    json_auto_t *args = NULL;
+    struct err err;
+
+    if (!call_is_ours(call) || *call->approval_id || !call->use ||
+        tool_use_is_clients(call->use))
+        return false;
+    if (is_cleared(run, call))
+        return false;
+    if (call->plan && call->plan->error)
+        return false;
+    return is_for_somebody_to_say(run, call) &&
+           run_prepare_call(run, call, &args, &err) == ERR_OK;
+}
+
+/* ---- Asking ---- */
+
+/* A call has one at a time: before it is executed, or when it has ended. */
+static enum approval_kind kind_of(const struct call *call)
+{
+    if (call->withheld)
+        return APPROVAL_OF_RESULT;
+    return call_permission(call) ? APPROVAL_OF_PERMISSION : APPROVAL_OF_EXECUTION;
+}
+
+static const char *question_id(const struct call *call)
+{
+    return call->withheld ? call->withheld->approval_id : call->approval_id;
+}
+
+static bool is_about(const json_t *details, const struct call *call)
+{
+    const char *result = approval_kind_name(APPROVAL_OF_RESULT);
+    bool after = strcmp(json_get_string(details, "kind", ""), result) == 0;
+
+    return strcmp(json_get_string(details, "call_id", ""), call->id) == 0 &&
+           after == (call->withheld != NULL);
+}
+
+static bool item_is_about(const struct item_row *item, const struct call *call)
+{
+    json_auto_t *body = json_parse_own(item->body);
+
+    return is_about(json_object_get(body, "runnel"), call);
+}
+
+static const struct item_row *find_question(const struct run *run, const struct call *call)
+{
+    for (size_t i = run->history_count; i-- > 0;) {
+        const struct item_row *item = &run->history[i];
+
+        if (strcmp(item->type, "mcp_approval_request") == 0 &&
+            strcmp(item->run_id, run->row.id) == 0 && strcmp(item->call_id, call->id) == 0 &&
+            item_is_about(item, call))
+            return item;
+    }
+    return NULL;
+}
+
+static bool asks_about(const char *question, const struct call *call)
+{
+    json_auto_t *details = json_parse_own(question);
+
+    return is_about(details, call);
+}
+
+/* The id under which it was asked before a crash; NULL when it was not. */
+static const char *asked_before(const struct run *run, const struct call *call)
+{
+    const struct item_row *item = find_question(run, call);
+
+    for (unsigned i = 0; i < run->call_count; i++) {
+        const struct call *other = &run->calls[i];
+
+        if (other->client && strcmp(other->name, RUN_APPROVAL_FUNCTION) == 0 &&
+            asks_about(other->arguments.data, call))
+            return other->id;
+    }
+    return item ? item->id : NULL;
+}
+
+static void refuse(struct call *call, const char *reason)
+{
+    call->rejected = true;
+    free(call->reason);
+    call->reason = mem_strdup(reason && *reason ? reason : RUN_APPROVAL_REFUSED);
+}
+
+void run_ask_about(const struct run *run, const struct call *call, char id[ID_LIMIT + 1])
+{
+    const char *asked = call->changed ? NULL : asked_before(run, call);
+
+    if (asked)
+        (void)snprintf(id, ID_LIMIT + 1, "%s", asked);
+    else
+        id_make(id, item_id_prefix("mcp_approval_request"));
+}
+
+static void ask(struct run *run, struct call *call)
+{
+    const char *nobody = run_no_approver(run, APPROVAL_OF_EXECUTION);
+
+    if (nobody) {
+        refuse(call, nobody);
+        return;
+    }
+    call->asked = true;
+    run_ask_about(run, call, call->approval_id);
+}
+
+/* True when somebody has answered this before, which is remembered. */
+static bool was_decided(struct call *call)
+{
+    const struct recall *recall = call->recall;
+    AUTO_FREE char *reason = NULL;
+
+    if (!recall || !recall->decided)
+        return false;
+    if (recall->approve)
+        return true;
+    reason = recall->reason && *recall->reason
+                 ? mem_printf(RUN_APPROVAL_REMEMBERED ": %s", recall->reason)
+                 : mem_strdup(RUN_APPROVAL_REMEMBERED);
+    refuse(call, reason);
+    return true;
+}
+
+static const char *label_of(const struct call *call)
+{
+    return call->use->label ? call->use->label : call->use->type;
+}
+
+static const char *arguments_of(const struct call *call)
+{
+    if (call->resolved && call->resolved->text)
+        return call->resolved->text; /* what would be executed */
+    return call->arguments.length ? call->arguments.data : "{}";
+}
+
+static const char *policy_of(const struct run *run, const struct call *call)
+{
+    return call->withheld ? result_policy_name(run_permission_of(run, call->use).result)
+                          : execution_policy_name(run_permission_of(run, call->use).execution);
+}
+
+/* How an answer may be remembered. */
+static void add_choices(json_t *details, const struct run *run, const struct call *call)
+{
+    json_t *matches = recall_matches(call->recall);
+    json_t *scopes;
+
+    if (!matches)
+        return;
+    scopes = json_build("[s, s]", "run", "thread");
+    if (*run->row.assistant_id)
+        json_array_append_new(scopes, json_string("assistant"));
+    if (*tool_settings_user(run->config))
+        json_array_append_new(scopes, json_string("user"));
+    json_set(details, "remember", matches);
+    json_set(details, "scopes", scopes);
+}
+
+static json_t *details_of(const struct run *run, const struct call *call)
+{
+    char definition[PERMISSION_KEY_SIZE];
+    json_t *details = json_build(
+        "{s:s, s:s, s:s, s:s}", "kind", approval_kind_name(kind_of(call)), "call_id", call->id,
+        "policy", policy_of(run, call), "description", tool_use_description(call->use));
+
+    if (call->withheld) {
+        run_describe_result(call, details);
+        return details;
+    }
+    if (call_permission(call))
+        json_object_update(details, (json_t *)(uintptr_t)call_permission(call));
+    tool_use_definition(call->use, definition);
+    json_set_string(details, "definition", definition);
+    if (call->changed)
+        json_set_bool(details, "changed", true);
+    add_choices(details, run, call);
+    return details;
+}
+
+/* The question as a call of the reserved function, which the client answers with its output. */
+static void add_question(struct run *run, unsigned position)
+{
+    const struct call *asked = &run->calls[position];
+    json_auto_t *arguments = details_of(run, asked);
+    char id[ID_LIMIT + 1];
+    struct call *question;
+
+    json_set_string(arguments, "server_label", label_of(asked));
+    json_set_string(arguments, "name", asked->use->own);
+    json_set_string(arguments, "arguments", arguments_of(asked));
+    memcpy(id, question_id(asked), sizeof(id));
+    question = run_add_call(run, id, RUN_APPROVAL_FUNCTION);
+    question->client = true;
+    json_add_text(&question->arguments, arguments);
+    run_note_call(run, question, CALL_WAITING, NULL);
+}
+
+static bool has_call(const struct run *run, const char *id)
+{
+    for (unsigned i = 0; i < run->call_count; i++) {
+        if (strcmp(run->calls[i].id, id) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool is_asked_about(const struct call *call)
+{
+    return call->asked || (call->withheld && *call->withheld->approval_id);
+}
+
+void run_add_questions(struct run *run, unsigned count)
+{
+    for (unsigned i = 0; run_is_assistants(run) && i < count; i++) {
+        if (is_asked_about(&run->calls[i]) && !has_call(run, question_id(&run->calls[i])))
+            add_question(run, i);
+    }
+}
+
+void run_ask_approvals(struct run *run)
+{
+    unsigned count = run->call_count;
+
+    for (unsigned i = 0; i < count; i++) {
+        if (FAULT("run.unasked")) /* our mistake: run_may_execute() must see it */
+            continue;
+        if (call_is_ours(&run->calls[i]) && was_decided(&run->calls[i]))
+            continue;
+        if (!needs_answer(run, &run->calls[i]))
+            continue;
+        ask(run, &run->calls[i]);
+        run_note_call(run, &run->calls[i], CALL_WAITING, NULL); /* as it was resolved */
+    }
+    run_add_questions(run, count);
+}
+
+bool run_has_questions(const struct run *run)
+{
+    for (unsigned i = 0; i < run->call_count; i++) {
+        if (is_asked_about(&run->calls[i]))
+            return true;
+    }
+    return false;
+}
+
+/* ---- Showing ---- */
+
+/* What a question of this kind shows beside the call. The caller frees; NULL for nothing. */
+static char *shown_details(const struct call *call)
+{
+    json_auto_t *details = json_object();
+
+    if (!call->withheld)
+        return call_permission(call) ? json_text(call_permission(call)) : NULL;
+    run_describe_result(call, details);
+    return json_text(details);
+}
+
+/* `owner` has taken it up; "" for nobody. */
+static void put_row(struct run *run, const struct call *call, const char *owner)
+{
+    char definition[PERMISSION_KEY_SIZE];
+    struct approval_row row = {
+        .server_label = mem_strdup(label_of(call)),
+        .tool = mem_strdup(call->use->own),
+        .arguments = mem_strdup(arguments_of(call)),
+        .policy = mem_strdup(policy_of(run, call)),
+        .kind = kind_of(call),
+        .details = shown_details(call),
+        .held = call->withheld ? run_held_text(call) : NULL,
+        .extra = call->extra ? json_text(call->extra) : NULL,
+        .status = APPROVAL_PENDING,
+        .created_at = clock_wall_us(),
+    };
+
+    memcpy(row.id, question_id(call), sizeof(row.id));
+    memcpy(row.run_id, run->row.id, sizeof(row.run_id));
+    memcpy(row.thread_id, run->row.thread_id, sizeof(row.thread_id));
+    memcpy(row.call_id, call->id, sizeof(row.call_id));
+    if (!call->withheld) {
+        tool_use_definition(call->use, definition);
+        row.definition = mem_strdup(definition);
+        row.memory = run_grant_memory(run, call);
+    }
+    (void)snprintf(row.used_by, sizeof(row.used_by), "%s", owner);
+    run_put_approval(run, &row);
+    approval_row_clear(&row);
+}
+
+static json_t *question_fields(const struct run *run, const struct call *call)
+{
+    return json_build("{s:s, s:s, s:s, s:o}", "arguments", arguments_of(call), "name",
+                      call->use->own, "server_label", label_of(call), "runnel",
+                      details_of(run, call));
+}
+
+static void show_question(struct run *run, const struct call *call)
+{
+    struct item *item;
+
+    if (find_question(run, call))
+        return;
+    item = run_new_item(run, "mcp_approval_request");
+    memcpy(item->row.id, question_id(call), sizeof(item->row.id));
+    memcpy(item->row.call_id, call->id, sizeof(item->row.call_id));
+    item->fields = question_fields(run, call);
+    run_open_item(run, item);
+    run_close_item(run, ITEM_COMPLETED);
+}
+
+/* What the webhook is told, if that is the channel: once for each question. */
+static void post_question(struct run *run, struct call *call)
+{
+    const json_t *approval =
+        json_object_get(json_object_get(run->config, "runnel"), "approval");
+    json_t *question;
+
+    if (call->posted || strcmp(json_get_string(approval, "channel", ""), "webhook") != 0)
+        return;
+    call->posted = true;
+    question = details_of(run, call);
+    json_set_string(question, "id", question_id(call));
+    json_set_string(question, "object", "approval");
+    json_set_string(question, "run_id", run->row.id);
+    json_set_string(question, "thread_id", *run->row.thread_id ? run->row.thread_id : NULL);
+    json_set_string(question, "server_label", label_of(call));
+    json_set_string(question, "name", call->use->own);
+    json_set_string(question, "arguments", arguments_of(call));
+    if (!run->posts)
+        run->posts = json_array();
+    json_array_append_new(run->posts, question);
+}
+
+/* A client that has read a question may answer it by its id. */
+void run_show_approvals(struct run *run)
+{
+    if (run_has_questions(run))
+        run_raise_barrier(run);
+    for (unsigned i = 0; !run_is_assistants(run) && i < run->call_count; i++) {
+        if (is_asked_about(&run->calls[i]))
+            show_question(run, &run->calls[i]);
+    }
+    run_store_questions(run, "");
+}
+
+void run_store_questions(struct run *run, const char *owner)
+{
+    for (unsigned i = 0; i < run->call_count; i++) {
+        struct call *call = &run->calls[i];
+
+        if (!is_asked_about(call))
+            continue;
+        put_row(run, call, owner);
+        post_question(run, call);
+    }
+}
+
+/* ---- While the response waits for the answers itself ---- */
+
+static json_t *open_question(const struct run *run, const struct call *call,
+                             enum question_part part)
+{
+    json_t *question = json_build("{s:s}", "id", question_id(call));
+    json_auto_t *fields = NULL;
+
+    if (part == QUESTION_ID)
+        return question;
+    fields = question_fields(run, call);
+    json_set_string(question, "type", "mcp_approval_request");
+    json_object_update(question, fields);
+    return question;
+}
+
+json_t *run_open_questions(const struct run *run, enum question_part part)
+{
+    json_t *list = json_array();
+
+    for (unsigned i = 0; i < run->call_count; i++) {
+        if (is_asked_about(&run->calls[i]))
+            json_array_append_new(list, open_question(run, &run->calls[i], part));
+    }
+    return list;
+}
+
+static bool is_permission(const json_t *asked)
+{
+    const char *permission = approval_kind_name(APPROVAL_OF_PERMISSION);
+
+    return strcmp(json_get_string(asked, "kind", ""), permission) == 0;
+}
+
+/* Why, in the words of the kind when whoever refused has none. */
+static const char *reason_of(const json_t *asked, const char *reason)
+{
+    if (reason && *reason)
+        return reason;
+    return is_permission(asked) ? RUN_PERMISSION_REFUSED : RUN_APPROVAL_REFUSED;
+}
+
+/* ---- Answers of a response ---- */
+
+/* What was approved is this tool, as it was shown, and no other of its name. */
+static bool is_another(const struct call *call, const char *definition)
+{
+    char now[PERMISSION_KEY_SIZE];
+
+    if (!call->use || !definition)
+        return false;
+    tool_use_definition(call->use, now);
+    return strcmp(now, definition) != 0;
+}
+
+static void decide(struct call *call, const json_t *decision)
+{
+    if (json_get_bool(decision, "approve", false) &&
+        is_another(call, json_get_string(decision, "definition", NULL))) {
+        call->changed = true;
+        return;
+    }
+    (void)snprintf(call->approval_id, sizeof(call->approval_id), "%s",
+                   json_get_string(decision, "id", ""));
+    call->lost = json_get_bool(decision, "lost", false);
+    call->approved = json_get_bool(decision, "approve", false);
+    if (!call->approved)
+        refuse(call, reason_of(decision, json_get_string(decision, "reason", NULL)));
+}
+
+/* Whatever tool_choice says of what the model may call now: this was called before. */
+static void use_tool(const struct run *run, struct call *call, const struct tool_use *use)
+{
+    call->use = use;
+    call->client = use && tool_use_is_clients(use);
+    call->hidden = call->use && call->use->handler->flags & TOOL_HIDDEN;
+    call->final = run_is_final(run, use);
+}
+
+bool run_take_decisions(struct run *run)
+{
+    const json_t *decisions = json_object_get(run->config, RUN_APPROVALS_KEY);
+    size_t i;
+    json_t *decision;
+
+    if (!json_array_size(decisions))
+        return false;
+    run->call_turn = run->row.turn;
+    json_array_foreach (decisions, i, decision) {
+        const char *name = json_get_string(decision, "name", "");
+        const struct tool_use *use =
+            tool_set_find_labelled(&run->tools, json_get_string(decision, "label", ""), name);
+        struct call *call =
+            run_add_call(run, json_get_string(decision, "call_id", ""), use ? use->name : name);
+
+        use_tool(run, call, use);
+        buf_add_text(&call->arguments, json_get_string(decision, "arguments", "{}"));
+        call->extra = json_deep_copy(json_object_get(decision, "extra"));
+        decide(call, decision);
+    }
+    run_start_calls(run);
+    return true;
+}
+
+/* ---- Answers that a response has waited for ---- */
+
+static void take_answer(struct call *call, const json_t *answer)
+{
+    bool approve = json_get_bool(answer, "approve", false);
+    const char *reason = json_get_string(answer, "reason", NULL);
+    const char *other = call_permission(call) ? RUN_PERMISSION_REFUSED : RUN_APPROVAL_REFUSED;
+
+    if (call->withheld) {
+        run_take_result_answer(call, approve, reason);
+        return;
+    }
+    call->asked = call->changed = call->posted = false;
+    call->approved = approve;
+    if (!approve)
+        refuse(call, reason && *reason ? reason : other);
+}
+
+void run_take_answers_held(struct run *run, const json_t *answers)
+{
+    for (unsigned i = 0; i < run->call_count; i++) {
+        struct call *call = &run->calls[i];
+
+        call->settled = call->settled || (call_is_ours(call) && call->ended);
+        if (is_asked_about(call))
+            take_answer(call, json_object_get(answers, question_id(call)));
+    }
+}
+
+/* ---- After a pause, or a crash ---- */
+
+bool run_is_question(const struct call_row *row)
+{
+    return row->client && row->tool && strcmp(row->tool, RUN_APPROVAL_FUNCTION) == 0;
+}
+
+static void restore_of_response(struct run *run, struct call *call)
+{
+    const json_t *decisions = json_object_get(run->config, RUN_APPROVALS_KEY);
+    size_t i;
+    json_t *decision;
+
+    json_array_foreach (decisions, i, decision) {
+        if (run->call_turn == 0 &&
+            strcmp(json_get_string(decision, "call_id", ""), call->id) == 0) {
+            use_tool(run, call, tool_set_find(&run->tools, call->name));
+            decide(call, decision);
+        }
+    }
+}
+
+static bool asked_about_another(const struct call *call, const char *question)
+{
+    json_auto_t *details = json_parse_own(question);
+
+    return is_another(call, json_get_string(details, "definition", NULL));
+}
+
+/* What of the answer is remembered, was stored with it. */
+static void restore_of_thread(struct call *call, const struct call_row *row)
+{
+    struct approval_reply reply = approval_reply_parse(row->output ? row->output : "");
+    json_auto_t *asked = json_parse_own(row->arguments);
+
+    call->changed = reply.approve && asked_about_another(call, row->arguments);
+    call->approved = reply.approve && !call->changed;
+    if (!call->changed)
+        (void)snprintf(call->approval_id, sizeof(call->approval_id), "%s", row->call_id);
+    if (!reply.approve)
+        refuse(call, reason_of(asked, reply.reason));
+    approval_reply_clear(&reply);
+}
+
+/* The tool has run: what it gave is told, or not. */
+static void decide_result(struct run *run, struct call *call, const struct call_row *row)
+{
+    struct approval_reply reply = approval_reply_parse(row->output ? row->output : "");
+
+    (void)snprintf(call->withheld->approval_id, sizeof(call->withheld->approval_id), "%s",
+                   row->call_id);
+    if (!reply.approve) {
+        free(call->reason);
+        call->reason =
+            mem_strdup(reply.reason && *reply.reason ? reply.reason : WITHHELD_REFUSED);
+    }
+    run_decide_result(run, call, reply.approve);
+    approval_reply_clear(&reply);
+}
+
+static void restore_answer(struct run *run, struct call *call, const struct call_row *row)
+{
+    if (call->withheld)
+        decide_result(run, call, row);
+    else
+        restore_of_thread(call, row);
+}
+
+void run_restore_decision(struct run *run, struct call *call, const struct call_row *rows,
+                          size_t count)
+{
+    if (call->client)
+        return;
+    if (!run_is_assistants(run)) {
+        restore_of_response(run, call);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (run_is_question(&rows[i]) && rows[i].state == CALL_DONE &&
+            asks_about(rows[i].arguments, call))
+            restore_answer(run, call, &rows[i]);
+    }
+}
+
+char *run_refusal_text(const struct call *call)
+{
+    return withheld_refusal(call->reason);
+}

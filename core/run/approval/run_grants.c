@@ -1,0 +1,426 @@
+#include "core/run/approval/run_grants.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/mcp/mcp_named.h"
+#include "core/run/approval/run_approvals.h"
+#include "core/run/calls/run_calls.h"
+#include "core/run/calls/run_plan.h"
+#include "core/run/calls/run_variables.h"
+#include "core/run/catalog/tool_settings.h"
+#include "core/store/tables/approvals/grants.h"
+
+#define CHANNEL_CAPACITY 2 /* outputs of the one that looks up */
+
+void recall_free(struct recall *recall)
+{
+    if (!recall)
+        return;
+    json_decref(recall->permission);
+    free(recall->reason);
+    free(recall);
+}
+
+/* ---- What a call is remembered by ---- */
+
+static void tool_name(const struct tool_use *use, char *ret_name, size_t size)
+{
+    const char *group = use->handler->group ? use->handler->group : use->type;
+
+    (void)snprintf(ret_name, size, "%s/%s", use->remote ? use->label : group, use->own);
+}
+
+void tool_use_definition(const struct tool_use *use, char ret_hash[PERMISSION_KEY_SIZE])
+{
+    json_auto_t *definition = json_build("{s:s, s:o}", "description", tool_use_description(use),
+                                         "parameters", tool_use_parameters(use));
+    const char *url =
+        use->named ? use->named->url : json_get_string(use->entry, "server_url", NULL);
+    json_t *revision = json_object_get(use->made, "revision");
+    char name[2 * ID_LIMIT + 160];
+
+    if (use->remote && url)
+        json_set_string(definition, "server_url", url);
+    if (revision)
+        json_object_set(definition, "revision", revision);
+    tool_name(use, name, sizeof(name));
+    permission_key(name, definition, ret_hash);
+}
+
+/* Of a call that could be made. */
+static struct recall *new_recall(struct run *run, const struct call *call)
+{
+    json_auto_t *args = NULL;
+    struct recall *recall;
+    struct err err;
+
+    if (run_prepare_call(run, call, &args, &err))
+        return NULL;
+    recall = mem_new(struct recall);
+    tool_name(call->use, recall->tool, sizeof(recall->tool));
+    permission_key(recall->tool, args, recall->key);
+    tool_use_definition(call->use, recall->definition);
+    recall->said = run_memory_policy(run, call->use) == MEMORY_SAID;
+    return recall;
+}
+
+/* Nothing is remembered for, or by, a response that is not stored. */
+static bool has_memory(const struct run *run, const struct call *call)
+{
+    return run->row.flags & RUN_STORED && call_is_ours(call) && call->use &&
+           !tool_use_is_clients(call->use);
+}
+
+/* What is asked for without saying what for is never covered by what was allowed. */
+static bool has_patterns(const json_t *permission)
+{
+    const json_t *patterns = json_object_get(permission, "patterns");
+    size_t i;
+    json_t *pattern;
+
+    json_array_foreach (patterns, i, pattern) {
+        if (!json_string_length(pattern))
+            return false;
+    }
+    return json_array_size(patterns) && *json_get_string(permission, "type", "");
+}
+
+/* `permission` is what the call asks for, {"type", "patterns", ...}; or NULL. */
+static void note_recall(struct run *run, struct call *call, const json_t *permission)
+{
+    bool itself;
+
+    if (call->recall || !has_memory(run, call))
+        return;
+    itself = run_memory_policy(run, call->use) != MEMORY_NONE;
+    if (permission ? !has_patterns(permission) : !itself)
+        return;
+    call->recall = new_recall(run, call);
+    if (!call->recall)
+        return;
+    call->recall->itself = itself;
+    if (permission)
+        call->recall->permission =
+            json_build("{s:s, s:O}", "type", json_get_string(permission, "type", ""),
+                       "patterns", json_object_get(permission, "patterns"));
+}
+
+static const char *user_of(const struct run *run)
+{
+    return tool_settings_user(run->config);
+}
+
+static void set_scope(json_t *scopes, const char *scope, const char *id)
+{
+    if (*id)
+        json_set_string(scopes, scope, id);
+}
+
+/* Where an answer is remembered that says nothing about it. */
+static const char *default_scope(const struct run *run, const json_t *scopes)
+{
+    const json_t *approval =
+        json_object_get(json_object_get(run->config, "runnel"), "approval");
+    const char *scope = json_get_string(approval, "remember_default", "thread");
+
+    return json_object_get(scopes, scope) || strcmp(scope, "run") == 0 ? scope : "thread";
+}
+
+json_t *recall_matches(const struct recall *recall)
+{
+    if (recall && recall->permission)
+        return json_build("[s]", "pattern");
+    return recall && recall->itself ? json_build("[s, s]", "exact", "tool") : NULL;
+}
+
+char *run_grant_memory(const struct run *run, const struct call *call)
+{
+    const struct recall *recall = call->recall;
+    json_auto_t *memory = NULL;
+    json_t *scopes;
+
+    if (!recall || (!recall->permission && !recall->itself))
+        return NULL;
+    scopes = json_object();
+    set_scope(scopes, "thread", *run->row.thread_id ? run->row.thread_id : run->row.id);
+    set_scope(scopes, "assistant", run->row.assistant_id);
+    set_scope(scopes, "user", user_of(run));
+    memory = json_build("{s:s, s:o}", "tool", recall->tool, "scopes", scopes);
+    if (recall->permission) {
+        json_object_update(memory, recall->permission);
+        return json_text(memory);
+    }
+    json_set_string(memory, "key", recall->key);
+    if (!recall->said)
+        json_set_string(memory, "default", default_scope(run, scopes));
+    return json_text(memory);
+}
+
+json_t *recall_note(const struct recall *recall)
+{
+    if (!recall || !*recall->grant_id)
+        return NULL;
+    return json_build("{s:s, s:b}", "grant_id", recall->grant_id, "remembered", true);
+}
+
+/* ---- On a worker ---- */
+
+static struct grant_question *read_questions(const json_t *list)
+{
+    struct grant_question *questions =
+        mem_new_array(struct grant_question, json_array_size(list) + 1);
+    size_t i;
+    json_t *one;
+
+    json_array_foreach (list, i, one) {
+        questions[i].tool = json_get_string(one, "tool", "");
+        questions[i].key = json_get_string(one, "key", "");
+        questions[i].definition = json_get_string(one, "definition", "");
+        questions[i].said = json_get_bool(one, "said", false);
+        questions[i].type = json_get_string(one, "type", NULL);
+        questions[i].text = json_get_string(one, "text", NULL);
+    }
+    return questions;
+}
+
+static json_t *grant_answer(const struct grant_row *grant)
+{
+    json_t *answer;
+
+    if (!*grant->id)
+        return json_null();
+    answer = json_build("{s:s, s:b}", "id", grant->id, "approve", grant->approve);
+    json_set_string(answer, "reason", grant->reason);
+    return answer;
+}
+
+static enum err_code look_up(struct tool_call *call, struct tool_result *ret_result,
+                             struct err *err)
+{
+    const json_t *args = tool_call_args(call);
+    const json_t *list = json_object_get(args, "questions");
+    AUTO_FREE struct grant_question *questions = read_questions(list);
+    const struct grant_place place = {.project = tool_call_project(call),
+                                      .run = tool_call_run(call),
+                                      .thread = tool_call_thread(call),
+                                      .parent = json_get_string(args, "parent", ""),
+                                      .assistant = json_get_string(args, "assistant", ""),
+                                      .user = tool_call_user(call)};
+    size_t count = json_array_size(list);
+    struct variable_access access;
+    struct grant_row *grants = NULL;
+    json_t *answers;
+    enum err_code rc = tool_call_variables(call, &access, err);
+
+    (void)ret_result;
+    if (!rc)
+        rc = store_grants_find(access.store, &place, questions, count, &grants, err);
+    if (rc)
+        return rc;
+    answers = json_array();
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(answers, grant_answer(&grants[i]));
+    grant_rows_free(grants, count);
+    return tool_call_emit_stage(call, "recalled", json_build("{s:o}", "grants", answers));
+}
+
+static const struct tool_handler recaller = {
+    .name = "recall",
+    .description = "",
+    .parameters = "{}",
+    .run = look_up,
+};
+
+/* ---- To the worker, and back ---- */
+
+static json_t *question_of(const struct recall *recall)
+{
+    return json_build("{s:s, s:s, s:s, s:b}", "tool", recall->tool, "key", recall->key,
+                      "definition", recall->definition, "said", recall->said);
+}
+
+static const json_t *patterns_of(const struct recall *recall)
+{
+    return json_object_get(recall->permission, "patterns");
+}
+
+/* About the call itself, and then about each pattern: take_grants_of() reads the answers. */
+static void add_questions_of(const struct recall *recall, json_t *questions)
+{
+    size_t i;
+    json_t *pattern;
+
+    if (recall->itself)
+        json_array_append_new(questions, question_of(recall));
+    json_array_foreach (patterns_of(recall), i, pattern) {
+        json_t *question = question_of(recall);
+
+        json_set_string(question, "type", json_get_string(recall->permission, "type", ""));
+        json_set_string(question, "text", json_string_value(pattern));
+        json_array_append_new(questions, question);
+    }
+}
+
+/* What somebody has answered is not looked for: the answer counts, whatever was said beside it. */
+static bool is_looked_for(const struct call *call)
+{
+    return call->recall && call_is_ours(call) && !*call->approval_id;
+}
+
+static json_t *questions_of(const struct run *run)
+{
+    json_t *questions = json_array();
+
+    for (unsigned i = 0; i < run->call_count; i++) {
+        if (is_looked_for(&run->calls[i]))
+            add_questions_of(run->calls[i].recall, questions);
+    }
+    return questions;
+}
+
+static void start_recalling(struct run *run)
+{
+    const bool hidden[1] = {false};
+    json_auto_t *args = NULL;
+
+    if (run->life != RUN_ALIVE)
+        return;
+    args = json_build("{s:o, s:s, s:s}", "questions", questions_of(run), "parent",
+                      *run->row.thread_id ? "" : run->row.parent_id, "assistant",
+                      run->row.assistant_id);
+    run->recalling = engine_channel(run, 1, hidden, CHANNEL_CAPACITY);
+    tool_executor_submit(engine_options(run->engine)->executor,
+                         &(struct tool_call_spec){
+                             .handler = &recaller,
+                             .channel = run->recalling,
+                             .call_id = "",
+                             .project = run->row.project,
+                             .run = run->row.id,
+                             .thread = run->row.thread_id,
+                             .user = user_of(run),
+                             .args = args,
+                             .variables = run_variable_access(run),
+                         });
+}
+
+void run_recall_grants(struct run *run, void (*then)(struct run *run))
+{
+    bool wanted = false;
+
+    for (unsigned i = 0; i < run->call_count; i++) {
+        struct call *call = &run->calls[i];
+
+        if (!*call->approval_id)
+            note_recall(run, call, call_permission(call));
+        wanted = wanted || is_looked_for(call);
+    }
+    if (!wanted) {
+        then(run);
+        return;
+    }
+    run->recalled = then;
+    run_after_write(run, start_recalling);
+}
+
+static bool allows(const json_t *grant)
+{
+    return json_get_bool(grant, "approve", false);
+}
+
+static bool refuses(const json_t *grant)
+{
+    return json_is_object(grant) && !allows(grant);
+}
+
+static void note_grant(struct recall *recall, const json_t *grant)
+{
+    (void)snprintf(recall->grant_id, sizeof(recall->grant_id), "%s",
+                   json_get_string(grant, "id", ""));
+    recall->approve = allows(grant);
+    free(recall->reason);
+    recall->reason = mem_strdup(json_get_string(grant, "reason", NULL));
+}
+
+/* What the grants of all patterns come to: a refusal, when there is one; nothing, when one is
+ * missing. */
+static const json_t *grant_of_all(const json_t *grants, size_t first, size_t count)
+{
+    const json_t *all = json_array_get(grants, first);
+
+    for (size_t i = first; i < first + count; i++) {
+        const json_t *grant = json_array_get(grants, i);
+
+        if (refuses(grant))
+            return grant;
+        if (!allows(grant))
+            all = NULL;
+    }
+    return all;
+}
+
+/* The call itself may be asked about all the same, by its policy. */
+static void drop_permission(struct call *call)
+{
+    json_decref(TAKE(call->recall->permission));
+    if (call->plan)
+        json_decref(TAKE(call->plan->permission));
+}
+
+static void take_grants_of(struct call *call, const json_t *grants, size_t *next)
+{
+    struct recall *recall = call->recall;
+    const json_t *itself = recall->itself ? json_array_get(grants, (*next)++) : NULL;
+    size_t count = json_array_size(patterns_of(recall));
+    const json_t *all = grant_of_all(grants, *next, count);
+
+    *next += count;
+    if (refuses(itself) || !count) {
+        note_grant(recall, itself);
+    } else if (refuses(all)) {
+        note_grant(recall, all);
+    } else if (allows(all)) {
+        note_grant(recall, allows(itself) ? itself : all);
+        drop_permission(call);
+    }
+    recall->decided = *recall->grant_id && (!recall->approve || allows(itself));
+}
+
+static void take_grants(struct run *run, const json_t *grants)
+{
+    size_t next = 0;
+
+    for (unsigned i = 0; i < run->call_count; i++) {
+        if (is_looked_for(&run->calls[i]))
+            take_grants_of(&run->calls[i], grants, &next);
+    }
+}
+
+void run_collect_recalled(struct run *run)
+{
+    struct tool_output output;
+
+    while (run->recalling && tool_channel_take(run->recalling, &output)) {
+        if (output.kind == TOOL_OUTPUT_STAGE)
+            take_grants(run, json_object_get(output.fields, "grants"));
+        tool_output_clear(&output);
+    }
+    if (run->recalling && tool_channel_finished(run->recalling)) {
+        void (*then)(struct run *) = run->recalled;
+
+        engine_hang_up(run);
+        run_stop_recalling(run);
+        then(run);
+    }
+}
+
+void run_stop_recalling(struct run *run)
+{
+    run->recalled = NULL;
+    if (!run->recalling)
+        return;
+    tool_channel_close(run->recalling);
+    tool_channel_release(TAKE(run->recalling));
+}

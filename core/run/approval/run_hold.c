@@ -1,0 +1,295 @@
+#include "core/run/approval/run_hold.h"
+
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/run/approval/run_approvals.h"
+#include "core/run/calls/run_variables.h"
+#include "core/store/tables/approvals/approval_holds.h"
+
+#define CHANNEL_CAPACITY 2 /* outputs of the one that looks */
+
+/* When the store could not be asked whether it is over. */
+#define RETRY_NS NS_PER_SECOND
+
+struct run_hold {
+    struct run *run;
+    struct loop_timer timer; /* of the next notice, or of the end */
+    uint64_t until_ns;
+    int64_t expires_at; /* the same on the wall; seconds */
+    bool begun;         /* the questions are in the store */
+    bool told;          /* what is asked: later notices only say which */
+    bool leaving;       /* it is over, unless all have been answered by now */
+    bool again;         /* something may have happened since the store was looked at */
+    bool last;          /* what is being looked at decides */
+    struct tool_channel *looking; /* NULL: nobody does */
+    json_t *found;                /* {"answers", "goes_on"}; NULL: nothing yet */
+    void (*answered)(struct run *run);
+    void (*unanswered)(struct run *run);
+};
+
+/* ---- How long ---- */
+
+static const json_t *settings(const struct run *run)
+{
+    return json_object_get(json_object_get(run->config, "runnel"), "approval");
+}
+
+static bool may_hold(const struct run *run)
+{
+    const char *channel = json_get_string(settings(run), "channel", "");
+    bool wanted = strcmp(channel, "hold") == 0 || strcmp(channel, "webhook") == 0;
+
+    return wanted && run->row.flags & RUN_STORED && !run_is_resumable(run) &&
+           !run->drain_wanted;
+}
+
+/* What is left of the response's own time is not all used up: it must come to an end of its own. */
+static int64_t patience_us(const struct run *run)
+{
+    int64_t wanted =
+        json_get_int(settings(run), "hold_timeout_s", RUN_HOLD_SECONDS) * US_PER_SECOND;
+    int64_t left = (run->row.expires_at - clock_wall_us()) / 10 * 9;
+
+    if (run->row.expires_at && wanted > left)
+        wanted = left > 0 ? left : 0;
+    return wanted;
+}
+
+/* ---- What is told meanwhile ---- */
+
+static void tell(struct run *run)
+{
+    struct run_hold *hold = run->hold;
+    json_auto_t *notice =
+        json_build("{s:s, s:I, s:o}", "event", "approval.pending", "expires_at",
+                   (json_int_t)hold->expires_at, "approval_requests",
+                   run_open_questions(run, hold->told ? QUESTION_ID : QUESTION_WHOLE));
+
+    hold->told = true;
+    run_tell(run, &(struct run_event){.kind = RUN_EVENT_HELD, .fields = notice});
+}
+
+static void wait_on(struct run *run)
+{
+    struct run_hold *hold = run->hold;
+    double seconds = engine_options(run->engine)->notice_seconds;
+    uint64_t next = clock_mono_ns() + (uint64_t)(seconds * (double)NS_PER_SECOND);
+
+    loop_timer_start(run->loop, &hold->timer, next < hold->until_ns ? next : hold->until_ns);
+}
+
+static void tick(struct loop_timer *timer)
+{
+    struct run_hold *hold = CONTAINER_OF(timer, struct run_hold, timer);
+    struct run *run = hold->run;
+
+    if (hold->leaving || clock_mono_ns() >= hold->until_ns) {
+        run_hold_leave(run);
+    } else {
+        tell(run);
+        wait_on(run);
+    }
+    run_pump(run);
+}
+
+/* ---- What was said, read by a worker ---- */
+
+static json_t *answers_of(const struct approval_row *rows, size_t count)
+{
+    json_t *answers = json_object();
+
+    for (size_t i = 0; i < count; i++) {
+        json_t *answer = json_build("{s:b}", "approve", rows[i].status == APPROVAL_APPROVED);
+
+        json_set_string(answer, "reason", rows[i].reason);
+        json_set(answers, rows[i].id, answer);
+    }
+    return answers;
+}
+
+static enum err_code look_up(struct tool_call *call, struct tool_result *ret_result,
+                             struct err *err)
+{
+    const json_t *args = tool_call_args(call);
+    const json_t *list = json_object_get(args, "ids");
+    size_t count = json_array_size(list);
+    AUTO_FREE const char **ids = mem_new_array(const char *, count + 1);
+    enum hold_look look = json_get_bool(args, "leave", false) ? HOLD_LEAVE : HOLD_LOOK;
+    struct variable_access access;
+    struct approval_row *rows = NULL;
+    size_t found = 0;
+    bool goes_on = false;
+    json_t *answers;
+    enum err_code rc = tool_call_variables(call, &access, err);
+
+    (void)ret_result;
+    for (size_t i = 0; i < count; i++)
+        ids[i] = json_string_value(json_array_get(list, i));
+    if (!rc)
+        rc = store_approvals_look(access.store, tool_call_project(call), tool_call_run(call),
+                                  ids, count, look, &rows, &found, &goes_on, err);
+    if (rc)
+        return rc;
+    answers = answers_of(rows, found);
+    approval_rows_free(rows, found);
+    return tool_call_emit_stage(
+        call, "looked", json_build("{s:o, s:b}", "answers", answers, "goes_on", goes_on));
+}
+
+static const struct tool_handler looker = {
+    .name = "look",
+    .description = "",
+    .parameters = "{}",
+    .run = look_up,
+};
+
+static json_t *question_ids(const struct run *run)
+{
+    json_auto_t *questions = run_open_questions(run, QUESTION_ID);
+    json_t *ids = json_array();
+    size_t i;
+    json_t *question;
+
+    json_array_foreach (questions, i, question)
+        json_array_append(ids, json_object_get(question, "id"));
+    return ids;
+}
+
+void run_hold_look(struct run *run)
+{
+    const bool hidden[1] = {false};
+    struct run_hold *hold = run->hold;
+    json_auto_t *args = NULL;
+
+    if (!hold || run->life != RUN_ALIVE)
+        return;
+    hold->again = !hold->begun || hold->looking;
+    if (hold->again)
+        return;
+    hold->last = hold->leaving;
+    args = json_build("{s:o, s:b}", "ids", question_ids(run), "leave", hold->last);
+    hold->looking = engine_channel(run, 1, hidden, CHANNEL_CAPACITY);
+    tool_executor_submit(engine_options(run->engine)->executor,
+                         &(struct tool_call_spec){
+                             .handler = &looker,
+                             .channel = hold->looking,
+                             .call_id = "",
+                             .project = run->row.project,
+                             .run = run->row.id,
+                             .thread = run->row.thread_id,
+                             .user = "",
+                             .args = args,
+                             .variables = run_variable_access(run),
+                         });
+}
+
+void run_hold_leave(struct run *run)
+{
+    if (!run->hold)
+        return;
+    run->hold->leaving = true;
+    run_hold_look(run);
+}
+
+static void stop_looking(struct run *run)
+{
+    struct run_hold *hold = run->hold;
+
+    if (!hold->looking)
+        return;
+    engine_hang_up(run);
+    tool_channel_close(hold->looking);
+    tool_channel_release(TAKE(hold->looking));
+}
+
+/* Without an answer of the store nothing is known: it waits on, or asks again whether it is over. */
+static void take_found(struct run *run)
+{
+    struct run_hold *hold = run->hold;
+    json_auto_t *found = TAKE(hold->found);
+    void (*then)(struct run *) = hold->unanswered;
+    bool over = found && hold->last;
+
+    if (json_get_bool(found, "goes_on", false)) {
+        run_take_answers_held(run, json_object_get(found, "answers"));
+        then = hold->answered;
+        over = true;
+    }
+    if (over) {
+        run_stop_hold(run);
+        then(run);
+    } else if (hold->again) {
+        run_hold_look(run);
+    } else if (hold->last) {
+        loop_timer_start(run->loop, &hold->timer, clock_mono_ns() + RETRY_NS);
+    }
+}
+
+void run_collect_hold(struct run *run)
+{
+    struct run_hold *hold = run->hold;
+    struct tool_output output;
+
+    while (hold && hold->looking && tool_channel_take(hold->looking, &output)) {
+        if (output.kind == TOOL_OUTPUT_STAGE) {
+            json_decref(hold->found);
+            hold->found = json_incref(output.fields);
+        }
+        tool_output_clear(&output);
+    }
+    if (!hold || !hold->looking || !tool_channel_finished(hold->looking))
+        return;
+    stop_looking(run);
+    take_found(run);
+}
+
+/* ---- From the questions to their answers ---- */
+
+/* They are in the store: from here on somebody may answer. */
+static void begin(struct run *run)
+{
+    struct run_hold *hold = run->hold;
+    int64_t patience;
+
+    if (!hold || run->life != RUN_ALIVE)
+        return;
+    patience = patience_us(run);
+    hold->begun = true;
+    hold->until_ns = clock_mono_ns() + (uint64_t)patience * 1000;
+    hold->expires_at = (clock_wall_us() + patience) / US_PER_SECOND;
+    tell(run);
+    wait_on(run);
+    if (run->drain_wanted)
+        run_hold_leave(run);
+    else if (hold->again)
+        run_hold_look(run);
+}
+
+bool run_hold(struct run *run, void (*answered)(struct run *run),
+              void (*unanswered)(struct run *run))
+{
+    if (!may_hold(run) || !run_has_questions(run) || !engine_hold_add(run->engine, run))
+        return false;
+    run->hold = mem_new(struct run_hold);
+    run->hold->run = run;
+    run->hold->timer.fire = tick;
+    run->hold->answered = answered;
+    run->hold->unanswered = unanswered;
+    run_store_questions(run, run->row.id);
+    run_after_write(run, begin);
+    return true;
+}
+
+void run_stop_hold(struct run *run)
+{
+    if (!run->hold)
+        return;
+    stop_looking(run);
+    loop_timer_stop(run->loop, &run->hold->timer);
+    engine_hold_drop(run->engine, run);
+    json_decref(run->hold->found);
+    free(TAKE(run->hold));
+}

@@ -1,0 +1,219 @@
+#include "core/run/approval/run_results.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/domain/permission.h"
+#include "core/domain/variable.h"
+#include "core/domain/withheld.h"
+#include "core/run/approval/run_approvals.h"
+#include "core/run/calls/run_calls.h"
+
+void withheld_result_free(struct withheld_result *withheld)
+{
+    if (!withheld)
+        return;
+    free(withheld->text);
+    json_decref(withheld->variable);
+    free(withheld);
+}
+
+/* ---- When the tool has ended ---- */
+
+bool run_is_final(const struct run *run, const struct tool_use *use)
+{
+    return use && use->handler->flags & TOOL_FINAL &&
+           run_permission_of(run, use).result == RESULT_NEVER;
+}
+
+/* What we say in its place (no such tool, wrong arguments, a limit) is nobody's secret. */
+static bool must_be_approved(const struct run *run, const struct call *call)
+{
+    enum result_policy policy;
+
+    if (!call->executed || call->unexecuted || call->rejected)
+        return false;
+    policy = run_permission_of(run, call->use).result;
+    return policy == RESULT_ALWAYS || (policy == RESULT_ON_ERROR && call->failed);
+}
+
+void run_check_result(const struct run *run, struct call *call)
+{
+    const char *nobody;
+
+    if (!must_be_approved(run, call))
+        return;
+    nobody = run_no_approver(run, APPROVAL_OF_RESULT);
+    if (!nobody) {
+        call->withheld = mem_new(struct withheld_result);
+        return;
+    }
+    call->result_rejected = true;
+    free(call->reason);
+    call->reason = mem_strdup(nobody);
+}
+
+void run_withhold_variable(struct call *call, const struct variable *variable)
+{
+    json_decref(call->withheld->variable);
+    call->withheld->variable = withheld_hold(variable);
+}
+
+void run_freeze_result(struct call *call, const char *text)
+{
+    free(call->withheld->text);
+    call->withheld->text = mem_strdup(text);
+}
+
+/* ---- In the store ---- */
+
+/* The item is there as soon as the result is. */
+static const char *item_id(const struct call *call)
+{
+    return call->item ? call->item->row.id : call->withheld->item_id;
+}
+
+static json_t *held(const struct call *call)
+{
+    json_t *object = json_build("{s:s}", "item", item_id(call));
+
+    if (call->withheld->variable)
+        json_object_set(object, "variable", call->withheld->variable);
+    return object;
+}
+
+char *run_held_text(const struct call *call)
+{
+    json_auto_t *object = held(call);
+
+    return json_text(object);
+}
+
+void run_note_withheld(const struct call *call, json_t *output)
+{
+    json_t *object;
+
+    if (!call->withheld)
+        return;
+    object = held(call);
+    json_set_bool(object, "truncated", call->truncated);
+    if (call->status)
+        json_set_string(object, "status", tool_status_name(call->status));
+    json_set(output, "withheld", object);
+}
+
+void run_restore_withheld(struct call *call, const json_t *output)
+{
+    const json_t *object = json_object_get(output, "withheld");
+    struct withheld_result *withheld;
+
+    if (!json_is_object(object))
+        return;
+    withheld = call->withheld = mem_new(struct withheld_result);
+    (void)snprintf(withheld->item_id, sizeof(withheld->item_id), "%s",
+                   json_get_string(object, "item", ""));
+    withheld->text =
+        mem_strdup(json_get_string(output, "output", json_get_string(output, "error", "")));
+    withheld->variable = json_deep_copy(json_object_get(object, "variable"));
+    call->truncated = json_get_bool(object, "truncated", false);
+    call->status = tool_status_parse(json_get_string(object, "status", ""));
+    call->final = false;
+}
+
+/* ---- The question ---- */
+
+void run_ask_results(struct run *run)
+{
+    unsigned count = run->call_count;
+
+    for (unsigned i = 0; i < count; i++) {
+        struct call *call = &run->calls[i];
+
+        if (call->withheld && call->use && !*call->withheld->approval_id)
+            run_ask_about(run, call, call->withheld->approval_id);
+    }
+    run_add_questions(run, count);
+}
+
+void run_describe_result(const struct call *call, json_t *details)
+{
+    json_set_string(
+        details, "status",
+        tool_status_name(call->failed && !call->status ? TOOL_ERROR : call->status));
+    json_set_string(details, "output", call->withheld->text);
+    json_set_int(details, "length", (json_int_t)variable_length(call->withheld->text));
+    json_set_bool(details, "truncated", call->truncated);
+}
+
+/* ---- The answer, in a run of a thread ---- */
+
+static struct item_row *find_item(struct run *run, const char *id)
+{
+    for (size_t i = run->history_count; i-- > 0;) {
+        if (strcmp(run->history[i].id, id) == 0)
+            return &run->history[i];
+    }
+    return NULL;
+}
+
+static void change_row(struct item_row *row, const struct call *call, bool approve)
+{
+    json_auto_t *body = json_parse_own(row->body);
+
+    if (approve) {
+        withheld_deliver(body);
+    } else {
+        withheld_refuse(body, call->reason);
+        row->status = ITEM_INCOMPLETE;
+    }
+    free(row->body);
+    row->body = json_text(body);
+    row->cost = (struct item_cost){0};
+}
+
+static void change_item(struct run *run, const struct call *call, bool approve)
+{
+    struct item_row *row = find_item(run, call->withheld->item_id);
+
+    if (!row)
+        return;
+    change_row(row, call, approve);
+    run_put_item(run, row);
+}
+
+/* From here on it is a call like any other. */
+static void note_decided(struct run *run, struct call *call, const char *told)
+{
+    json_auto_t *output = json_build("{s:s}", call->failed ? "error" : "output", told);
+    AUTO_FREE char *text = json_text(output);
+
+    run_note_call(run, call, CALL_DONE, text);
+}
+
+void run_decide_result(struct run *run, struct call *call, bool approve)
+{
+    AUTO_FREE char *refusal = approve ? NULL : withheld_refusal(call->reason);
+
+    change_item(run, call, approve);
+    if (approve && call->withheld->variable) {
+        struct variable variable;
+
+        withheld_variable(call->withheld->variable, &variable);
+        (void)run_put_variable(run, &variable);
+    }
+    note_decided(run, call, approve ? call->withheld->text : refusal);
+    call->result_rejected = !approve;
+    withheld_result_free(TAKE(call->withheld));
+}
+
+void run_take_result_answer(struct call *call, bool approve, const char *reason)
+{
+    free(call->reason);
+    call->reason = approve ? NULL : mem_strdup(reason && *reason ? reason : WITHHELD_REFUSED);
+    if (call->item)
+        change_row(&call->item->row, call, approve);
+    call->result_rejected = !approve;
+    withheld_result_free(TAKE(call->withheld));
+}

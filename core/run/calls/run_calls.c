@@ -1,0 +1,313 @@
+/*
+ * Calls as the model makes them. The client's are shown as they come, and left to it; ours wait for
+ * their turn.
+ */
+
+#include "core/run/calls/run_calls.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/run/approval/run_grants.h"
+#include "core/run/approval/run_results.h"
+#include "core/run/calls/run_plan.h"
+#include "core/run/calls/run_variables.h"
+#include "core/run/catalog/tool_choice.h"
+#include "core/tool/registry.h"
+
+static void clear_call(struct call *call)
+{
+    free(call->name);
+    json_decref(call->fault);
+    json_decref(call->extra);
+    free(call->kept);
+    resolved_call_free(call->resolved);
+    free(call->reason);
+    free(call->why);
+    recall_free(call->recall);
+    withheld_result_free(call->withheld);
+    call_plan_free(call->plan);
+    buf_clear(&call->arguments);
+    buf_clear(&call->said);
+}
+
+void run_clear_calls(struct run *run)
+{
+    for (unsigned i = 0; i < run->call_count; i++)
+        clear_call(&run->calls[i]);
+    free(TAKE(run->calls));
+    free(TAKE(run->final_order));
+    run->call_count = run->final_count = 0;
+    run->server_calls = run->started_calls = run->ended_calls = 0;
+}
+
+/* What the model was not offered is not there. */
+static const struct tool_use *find_offered(const struct run *run, const char *name)
+{
+    const struct tool_use *use = tool_set_find(&run->tools, name);
+    const json_t *choice = json_object_get(run->config, "tool_choice");
+
+    if (run->choice_spent)
+        choice = tool_choice_standing(choice);
+    return use && tool_choice_offers(&run->tools, choice, use) ? use : NULL;
+}
+
+struct call *run_add_call(struct run *run, const char *id, const char *name)
+{
+    const struct tool_use *use = find_offered(run, name);
+    struct call *call;
+
+    if (!run->call_count)
+        run->checks.left_ns = REMOTE_CHECK_MS * NS_PER_MS;
+    run->calls = mem_resize(run->calls, run->call_count + 1, sizeof(*run->calls));
+    call = &run->calls[run->call_count++];
+    memset(call, 0, sizeof(*call));
+    (void)snprintf(call->id, sizeof(call->id), "%s", id);
+    call->name = mem_strdup(name);
+    call->use = use;
+    call->client = use && tool_use_is_clients(use);
+    call->hidden = use && use->handler->flags & TOOL_HIDDEN;
+    call->final = run_is_final(run, use);
+    return call;
+}
+
+bool call_is_ours(const struct call *call)
+{
+    return !call->client && !call->settled && !call->asked;
+}
+
+bool call_may_repeat(const struct call *call)
+{
+    return !call->use || call->use->handler->flags & TOOL_IDEMPOTENT;
+}
+
+/* A function's arguments are shown while the model writes them, and so is the input of a custom
+ * tool; what other definition-only tools show is made from the whole. */
+static bool is_live(const struct call *call)
+{
+    return call->client && !call->use->handler->announce;
+}
+
+/* What the model calls it is another's name: a namespace or a server stands before it. */
+static bool goes_by_own_name(const struct call *call)
+{
+    return call->client || (call->use && call->use->remote);
+}
+
+struct item *run_new_call_item(struct run *run, struct call *call, const char *type)
+{
+    struct item *item = run_new_item(run, type);
+
+    item->row.turn = run->call_turn;
+    item->row.model_index = (int)(call - run->calls) + 1000; /* after the turn's text */
+    (void)snprintf(item->row.call_id, sizeof(item->row.call_id), "%s", call->id);
+    item->name = mem_strdup(goes_by_own_name(call) ? call->use->own : call->name);
+    if (call->use && call->use->remote)
+        item_note(item, "function", call->name);
+    if (call->use && call->use->label)
+        item->label = mem_strdup(call->use->label);
+    if (call->client && call->use->space)
+        item->fields = json_build("{s:s}", "namespace", call->use->space);
+    if (!call->client && *call->approval_id)
+        item_set_field(item, "approval_request_id", json_string_nocheck(call->approval_id));
+    if (call->recall && *call->recall->grant_id) {
+        if (!item->metadata)
+            item->metadata = json_object();
+        json_set(item->metadata, "approval", recall_note(call->recall));
+    }
+    item->extra = json_incref(call->extra);
+    call->item = item;
+    return item;
+}
+
+/* The fields of an announcement become the item's, beside what it has already. */
+static void set_fields(struct item *item, json_t *fields)
+{
+    if (!item->fields)
+        item->fields = json_object();
+    json_object_update(item->fields, fields);
+}
+
+static void open_announced(struct run *run, struct call *call, const char *type, json_t *fields)
+{
+    struct item *item = run_new_call_item(run, call, type);
+
+    set_fields(item, fields);
+    json_set_string(item->fields, "call_id", call->id);
+    run_open_item(run, item);
+}
+
+/* A tool that opens with an input, whatever the arguments will be, can be followed. */
+static void open_input(struct run *run, struct call *call)
+{
+    struct tool_announcement shown = {0};
+
+    if (call->use->handler->announce(call->use->own, "", &shown, NULL) == ERR_OK &&
+        json_get_string(shown.opening, "input", NULL))
+        open_announced(run, call, shown.item_type, shown.opening);
+    json_decref(shown.fields);
+    json_decref(shown.opening);
+}
+
+void run_begin_call(struct run *run, const char *id, const char *name)
+{
+    struct call *call = run_add_call(run, id, name);
+
+    run->call_turn = run->row.turn;
+    run_close_item(run, ITEM_COMPLETED);
+    if (is_live(call))
+        run_open_item(run, run_new_call_item(run, call, "function_call"));
+    else if (call->client)
+        open_input(run, call);
+}
+
+void run_tell_arguments(struct run *run, struct item *item, const char *text, size_t length)
+{
+    buf_add(&item->arguments, text, length);
+    run_tell(run,
+             &(struct run_event){
+                 .kind = RUN_EVENT_ARGUMENTS, .item = item, .text = text, .length = length});
+}
+
+static void tell_input(struct run *run, struct call *call, const char *text, size_t length)
+{
+    AUTO_BUF input = {0};
+
+    input_text_feed(&call->input, text, length, &input);
+    if (input.length)
+        run_tell_arguments(run, call->item, input.data, input.length);
+}
+
+void run_add_arguments(struct run *run, unsigned position, const char *text, size_t length)
+{
+    struct call *call = &run->calls[position];
+
+    buf_add(&call->arguments, text, length);
+    if (!call->item || call->item != run->open)
+        return;
+    if (is_live(call))
+        run_tell_arguments(run, call->item, text, length);
+    else
+        tell_input(run, call, text, length);
+}
+
+void run_tell_arguments_done(struct run *run, struct item *item)
+{
+    run_tell(run, &(struct run_event){.kind = RUN_EVENT_ARGUMENTS_DONE, .item = item});
+}
+
+static void show_announced(struct run *run, struct call *call,
+                           const struct tool_announcement *shown)
+{
+    open_announced(run, call, shown->item_type,
+                   shown->opening ? shown->opening : shown->fields);
+    if (shown->opening) {
+        set_fields(call->item, shown->fields);
+        run_tell_arguments_done(run, call->item);
+    }
+    run_close_item(run, ITEM_COMPLETED);
+}
+
+/* What of the input was not told while it came. Arguments that turn out to mean something else
+ * than was told mean what was told. */
+static void tell_rest_of_input(struct run *run, struct call *call)
+{
+    const char *arguments = call->arguments.data ? call->arguments.data : "";
+    const struct buf *so_far = &call->item->arguments;
+    struct tool_announcement shown = {0};
+    const char *input;
+
+    (void)!call->use->handler->announce(call->use->own, arguments, &shown, NULL);
+    input = json_get_string(shown.fields, "input", "");
+    if (!so_far->length)
+        run_tell_arguments(run, call->item, input, strlen(input));
+    else if (strlen(input) > so_far->length && memcmp(input, so_far->data, so_far->length) == 0)
+        run_tell_arguments(run, call->item, input + so_far->length,
+                           strlen(input) - so_far->length);
+    json_decref(shown.fields);
+    json_decref(shown.opening);
+}
+
+/* What the client is shown of a call that is not a plain function's. One that makes no sense is
+ * not the client's to execute: the model is told. */
+static void announce(struct run *run, struct call *call)
+{
+    const char *arguments = call->arguments.data ? call->arguments.data : "";
+    struct tool_announcement shown = {0};
+
+    run_close_item(run, ITEM_COMPLETED);
+    if (call->use->handler->announce(call->use->own, arguments, &shown, NULL))
+        call->client = false;
+    else
+        show_announced(run, call, &shown);
+    json_decref(shown.fields);
+    json_decref(shown.opening);
+}
+
+void run_add_extra(struct run *run, unsigned position, const json_t *extra)
+{
+    struct call *call = &run->calls[position];
+
+    json_decref(call->extra);
+    call->extra = json_build("{s:s, s:o}", "upstream", run->upstream->name, "value",
+                             json_deep_copy(extra));
+    if (!call->item)
+        return;
+    json_decref(call->item->extra);
+    call->item->extra = json_incref(call->extra);
+}
+
+bool run_call_is_open(const struct run *run)
+{
+    const struct call *last = run->call_count ? &run->calls[run->call_count - 1] : NULL;
+
+    return last && last->item && last->item == run->open;
+}
+
+void run_end_call(struct run *run, unsigned position)
+{
+    struct call *call = &run->calls[position];
+
+    if (call->item && call->item == run->open) {
+        if (!is_live(call))
+            tell_rest_of_input(run, call);
+        else if (!call->arguments.length)
+            run_add_arguments(run, position, "{}", 2); /* none: clients parse them */
+        run_tell_arguments_done(run, call->item);
+        run_close_item(run, ITEM_COMPLETED);
+    } else if (call->client && !call->item) {
+        announce(run, call);
+    }
+}
+
+/* ---- Calls in the store ---- */
+
+void run_note_call(struct run *run, const struct call *call, enum call_state state,
+                   const char *output)
+{
+    struct call_row row = {
+        .turn = run->call_turn,
+        .position = (int)(call - run->calls),
+        .client = call->client,
+        .state = state,
+        .arguments = call->arguments.data ? call->arguments.data : mem_strdup(""),
+        .resolved = call->resolved ? call->resolved->text : NULL,
+        .output = mem_strdup(output),
+        .extra = call->extra ? json_text(call->extra) : NULL,
+    };
+    AUTO_FREE char *spare = call->arguments.data ? NULL : row.arguments;
+    AUTO_FREE char *given = row.output;
+    AUTO_FREE char *extra = row.extra;
+
+    memcpy(row.run_id, run->row.id, ID_SIZE);
+    memcpy(row.call_id, call->id, sizeof(row.call_id));
+    if (call->item)
+        memcpy(row.item_id, call->item->row.id, sizeof(row.item_id));
+    if (run->step)
+        memcpy(row.step_id, run->step->row.id, ID_SIZE);
+    row.tool = call->name;
+    run_put_call(run, &row);
+}

@@ -1,0 +1,643 @@
+/*
+ * What our tools say, as it comes out of the channel: stages, deltas and results of items, or the
+ * text of the answer.
+ */
+
+#include "core/domain/withheld.h"
+#include "core/run/approval/run_approvals.h"
+#include "core/run/approval/run_grants.h"
+#include "core/run/approval/run_results.h"
+#include "core/run/calls/run_calls.h"
+#include "core/run/calls/run_servers.h"
+#include "core/run/calls/run_variables.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/base/utf8.h"
+#include "core/tool/cut.h"
+
+/* Bytes of a message that a tool may say. */
+#define OUTPUT_KEPT_LIMIT ((size_t)1 << 20)
+
+/* How often what a tool notes about its call is told at most. */
+#define METADATA_INTERVAL_NS (100 * NS_PER_MS)
+
+/* The shape of a hosted item before its tool has said anything. */
+/* clang-format off */
+static const struct {
+    const char *item_type;
+    const char *fields;
+} hosted_shapes[] = {
+    {"image_generation_call", "{\"result\":null}"},
+    {"file_search_call",      "{\"queries\":[],\"results\":null}"},
+    {"web_search_call",       "{\"action\":{\"type\":\"search\",\"query\":\"\"}}"},
+    {"code_interpreter_call", "{\"code\":\"\",\"container_id\":\"\",\"outputs\":[]}"},
+};
+/* clang-format on */
+
+static void shape_hosted(struct item *item, const struct call *call)
+{
+    for (size_t i = 0; i < COUNT_OF(hosted_shapes); i++) {
+        if (strcmp(item->row.type, hosted_shapes[i].item_type) != 0)
+            continue;
+        item->fields = json_parse_own(hosted_shapes[i].fields);
+        item->tool_type = mem_strdup(call->use->type);
+    }
+}
+
+void run_tell_stage(struct run *run, struct item *item, const char *stage, json_t *fields)
+{
+    run_tell(run, &(struct run_event){
+                      .kind = RUN_EVENT_STAGE, .item = item, .name = stage, .fields = fields});
+}
+
+/* The call has the floor: its item opens, its arguments as one delta. */
+static void show_call(struct run *run, struct call *call)
+{
+    bool ours = call->use && !tool_use_is_clients(call->use);
+    const char *type = ours ? tool_use_item_type(call->use) : "mcp_call";
+    struct item *item;
+
+    run_close_item(run, ITEM_COMPLETED);
+    item = run_new_call_item(run, call, type);
+    shape_hosted(item, call);
+    run_open_item(run, item);
+    run_tell_stage(run, item, "in_progress", NULL);
+    if (call->arguments.length)
+        run_tell_arguments(run, item, call->arguments.data, call->arguments.length);
+    run_tell_arguments_done(run, item);
+}
+
+/* A final tool's text is the answer: it streams as a message, one part per call. */
+static void want_final_message(struct run *run, struct call *call)
+{
+    if (call->message && run->open == call->message && call->message->part_open)
+        return;
+    if (!run->open || strcmp(run->open->row.type, "message") != 0) {
+        struct item *message;
+
+        run_close_item(run, ITEM_COMPLETED);
+        message = run_new_item(run, "message");
+        message->row.turn =
+            run->call_turn + 1; /* said after the calls, whatever the order shown */
+        run_open_item(run, message);
+    }
+    run_open_part(run, PART_TEXT);
+    call->message = run->open;
+}
+
+static void take_tool_text(struct run *run, struct call *call, const struct tool_output *output)
+{
+    if (call->said.length + output->length <= OUTPUT_KEPT_LIMIT)
+        buf_add(&call->said, output->text, output->length);
+    if (!call->final || !output->length)
+        return;
+    want_final_message(run, call);
+    run_add_text(run, output->text, output->length);
+    call->said_text = true;
+}
+
+static void take_tool_stage(struct run *run, struct call *call,
+                            const struct tool_output *output)
+{
+    if (!call->item || call->item != run->open)
+        return;
+    item_settle(call->item);
+    run_tell_stage(run, call->item, output->name, output->fields);
+}
+
+/* A field of the item grows: the item will show the whole when it closes. */
+static void take_tool_delta(struct run *run, struct call *call,
+                            const struct tool_output *output)
+{
+    struct item *item = call->item;
+
+    if (!item || item != run->open)
+        return;
+    item_grow(item, output->name, output->text, output->length);
+    run_tell(run, &(struct run_event){.kind = RUN_EVENT_DELTA,
+                                      .item = item,
+                                      .name = output->name,
+                                      .text = output->text,
+                                      .length = output->length});
+}
+
+/* Key by key, the last value counts. What is too much in one piece is not taken. */
+static void note_metadata(struct item *item, const json_t *fields)
+{
+    json_t *all = json_object_get(item->metadata, "metadata");
+
+    if (!json_is_object(fields) ||
+        json_dumpb(fields, NULL, 0, JSON_COMPACT) > TOOL_METADATA_LIMIT)
+        return;
+    if (!item->metadata)
+        item->metadata = json_object();
+    if (!all) {
+        all = json_object();
+        json_set(item->metadata, "metadata", all);
+    }
+    json_object_update(all, (json_t *)(uintptr_t)fields);
+    if (json_dumpb(all, NULL, 0, JSON_COMPACT) > TOOL_METADATA_LIMIT)
+        json_object_del(item->metadata, "metadata"); /* begins anew */
+}
+
+/* The last state comes with the item in any case, so one that follows too soon is only noted. */
+static void take_tool_metadata(struct run *run, struct call *call,
+                               const struct tool_output *output)
+{
+    uint64_t now = clock_mono_ns();
+    struct item *item = call->item;
+
+    if (!item || item != run->open)
+        return;
+    if (output->text)
+        item_note(item, "title", output->text);
+    note_metadata(item, output->fields);
+    if (!item->metadata || (call->told_ns && now - call->told_ns < METADATA_INTERVAL_NS))
+        return;
+    call->told_ns = now;
+    run_tell(run, &(struct run_event){
+                      .kind = RUN_EVENT_METADATA, .item = item, .fields = item->metadata});
+}
+
+/* How much the model is shown of it. */
+static struct cut_rule rule_of(const struct run *run, const struct call *call)
+{
+    const struct tool_handler *handler = call->use ? call->use->handler : NULL;
+    size_t limit = handler && handler->shown_limit ? handler->shown_limit : CUT_DEFAULT_LIMIT;
+    const char *written = call->arguments.length ? call->arguments.data : "{}";
+    json_auto_t *args = NULL;
+    struct cut_rule rule;
+
+    if (json_parse(written, strlen(written), &args, NULL))
+        args = NULL; /* then that is what the text is about */
+    rule = cut_rule(json_object_get(run->config, "runnel"), args, limit);
+    if (call->failed && rule.limit < CUT_DEFAULT_LIMIT)
+        rule.limit = CUT_DEFAULT_LIMIT; /* why is not to be had elsewhere */
+    return rule;
+}
+
+/* What the model is shown of it, and where it finds the rest. The caller frees. */
+static char *shown_text(struct run *run, struct call *call, const char *text)
+{
+    const struct tool_handler *handler = call->use ? call->use->handler : NULL;
+    struct cut_rule rule = rule_of(run, call);
+    struct cut_shown shown;
+    AUTO_FREE char *cut = handler && handler->cut && !call->failed
+                              ? handler->cut(text, &rule, &shown)
+                              : cut_text(text, &rule, &shown);
+    char *hinted = NULL;
+
+    call->truncated = shown.truncated;
+    hinted = run_keep_result(run, call, text, cut, &shown);
+    return hinted ? hinted : TAKE(cut);
+}
+
+/* As much of it as a message may have. The caller frees. */
+static char *kept_text(const char *text)
+{
+    return mem_strndup(text, utf8_fit(text, OUTPUT_KEPT_LIMIT));
+}
+
+/* The model is told why, instead of what it gave. */
+static bool is_rejected(const struct call *call)
+{
+    return call->rejected || call->result_rejected;
+}
+
+/* So says the tool: nothing came of it, and the model is told why. */
+static bool is_undone(const struct call *call)
+{
+    return call->status == TOOL_REJECTED || call->status == TOOL_CANCELLED;
+}
+
+/* Not cut: the client reads it, not the model. */
+static bool is_answer(const struct call *call)
+{
+    return call->final && !call->hidden && !call->failed && !call->unexecuted;
+}
+
+/* What a call gave, as text. The caller frees. */
+static char *output_text(const struct run *run, const struct call *call,
+                         const struct tool_output *output)
+{
+    AUTO_FREE char *whole = NULL;
+
+    if (call->unexecuted)
+        return chain_placeholder(run->chain.stop);
+    if (call->status == TOOL_REJECTED)
+        return withheld_refusal(call->why);
+    if (call->status == TOOL_CANCELLED)
+        return chain_cancelled(call->why);
+    if (output->rc && !output->result.count)
+        return mem_strdup(output->error.text);
+    whole = tool_result_text(&output->result);
+    if (!*whole && call->said.length) {
+        free(whole);
+        whole = mem_strdup(call->said.data);
+    }
+    return TAKE(whole);
+}
+
+/* Fields of a hosted item that its result fills in. */
+static void fill_hosted(struct item *item, const struct call *call,
+                        const struct tool_output *output)
+{
+    if (strcmp(item->row.type, "image_generation_call") == 0) {
+        for (size_t i = 0; i < output->result.count; i++) {
+            const struct tool_part *part = &output->result.parts[i];
+
+            if (part->kind == TOOL_PART_IMAGE && part->data)
+                json_set_string(item->fields, "result", part->data);
+        }
+    }
+    if (strcmp(item->row.type, "file_search_call") == 0 ||
+        strcmp(item->row.type, "web_search_call") == 0) {
+        json_auto_t *args = NULL;
+        const char *text = call->arguments.length ? call->arguments.data : "{}";
+        const char *query;
+
+        if (json_parse(text, strlen(text), &args, NULL))
+            return;
+        query = json_get_string(args, "query", "");
+        if (strcmp(item->row.type, "file_search_call") == 0)
+            json_set(item->fields, "queries", json_build("[s]", query));
+        else
+            json_set(item->fields, "action",
+                     json_build("{s:s, s:s}", "type", "search", "query", query));
+    }
+}
+
+/* It is told when all calls have ended: what it said is the answer, or is not. */
+static bool ends_later(const struct call *call)
+{
+    return call->final && !call->hidden && !call->unexecuted;
+}
+
+/* What its item will say when all calls have ended, if that is after a crash. */
+static void note_final(const struct call *call, json_t *output)
+{
+    json_t *end =
+        json_build("{s:s, s:b, s:b, s:I, s:I}", "status", tool_status_name(call->status),
+                   "misread", call->misread, "truncated", call->truncated, "start",
+                   (json_int_t)call->started_at, "end", (json_int_t)call->ended_at);
+
+    if (call->why)
+        json_set_string(end, "why", call->why);
+    if (call->rejected)
+        json_set_string(end, "rejected", call->reason);
+    if (call->recall && *call->recall->grant_id)
+        json_set_string(end, "grant_id", call->recall->grant_id);
+    json_set(output, "final", end);
+}
+
+/* A result in the store: {"output":...} or {"error":...}, and why it was not executed. */
+static void put_result(struct run *run, const struct call *call, const char *text)
+{
+    json_auto_t *output = json_build("{s:s}", call->failed ? "error" : "output", text);
+    AUTO_FREE char *json = NULL;
+
+    if (call->unexecuted)
+        json_set_string(output, "reason", chain_reason(run->chain.stop));
+    else if (!call->counted)
+        json_set_bool(output, "refused", true);
+    if (ends_later(call))
+        note_final(call, output);
+    run_note_withheld(call, output);
+    json = json_text(output);
+
+    run_note_call(run, call, CALL_DONE, json);
+    if (run_is_resumable(run) && !run->frames.count)
+        run->urgent = true; /* nobody is told yet, but it has happened */
+}
+
+static void note_truncated(struct item *item)
+{
+    if (!item->metadata)
+        item->metadata = json_object();
+    json_set_bool(item->metadata, "is_truncated", true);
+}
+
+/* It was not the tool that failed, but the way to it. */
+static void note_fault(struct item *item, json_t *fault)
+{
+    if (!item->fields)
+        item->fields = json_object();
+    json_object_set(item->fields, "error", fault);
+}
+
+/* Where it went wrong, if it did: a tool that there is not has no such place. */
+static void note_phase(struct item *item, const struct call *call)
+{
+    enum chain_phase phase = call->misread ? CHAIN_PARSE_ARGUMENTS : CHAIN_TOOL_EXECUTION;
+
+    if (call->failed && call->use)
+        item_note(item, "error_phase", chain_phase_name(phase));
+}
+
+/* In a few words what was done, and what the tool notes. */
+static void note_description(struct item *item, const struct tool_result *result)
+{
+    if (result->title)
+        item_note(item, "title", result->title);
+    if (result->metadata)
+        note_metadata(item, result->metadata);
+}
+
+static const char *status_name(const struct call *call)
+{
+    if (!call->failed)
+        return tool_status_name(TOOL_SUCCESS);
+    if (!call->use)
+        return tool_status_name(TOOL_NOT_FOUND);
+    return tool_status_name(call->status ? call->status : TOOL_ERROR);
+}
+
+/* What the client is told of the result beside its text: in one word how it went, in a few what
+ * was done, what the tool notes, and what is no text. */
+static void note_result(struct item *item, const struct call *call,
+                        const struct tool_output *output)
+{
+    const struct tool_result *result = &output->result;
+    json_t *attachments;
+
+    if (item->tool_type)
+        return;
+    item_note(item, "status", status_name(call));
+    note_phase(item, call);
+    note_description(item, result);
+    attachments = tool_result_attachments(result);
+    if (attachments)
+        json_set(item->metadata, "attachments", attachments);
+}
+
+static enum item_status status_of(const struct call *call)
+{
+    if (call->unexecuted || is_undone(call))
+        return ITEM_INCOMPLETE;
+    return call->failed ? ITEM_FAILED : ITEM_COMPLETED;
+}
+
+/* In which round it was executed, and from when to when; or why it was not. */
+static void note_course(const struct run *run, struct item *item, const struct call *call)
+{
+    if (!item->metadata)
+        item->metadata = json_object();
+    if (call->unexecuted) {
+        json_set_string(item->metadata, "reason", chain_reason(run->chain.stop));
+        return;
+    }
+    json_set_int(item->metadata, "round", (json_int_t)run->chain.all_rounds + 1);
+    if (!call->ended_at) /* before a crash: nobody remembers */
+        return;
+    json_set_int(item->metadata, "start", call->started_at / 1000);
+    json_set_int(item->metadata, "end", call->ended_at / 1000);
+}
+
+/* Of a response that is not stored they are gone when somebody could read this. */
+static void note_variables(const struct run *run, struct item *item, const struct call *call)
+{
+    if (run->variables)
+        return;
+    if (!item->metadata)
+        item->metadata = json_object();
+    json_set(item->metadata, "variables",
+             json_build("{s:s, s:s}", "result", call->kept->result, "args", call->kept->args));
+}
+
+/* It did not run, or the model is not told what it gave: neither output nor error, but what the model was
+ * told. */
+static void close_rejected(struct run *run, struct call *call, const char *text)
+{
+    struct item *item = call->item;
+
+    item->output = mem_strdup(text);
+    item_set_field(item, "output", json_null());
+    item_note(item, "status", call->rejected ? "execution_rejected" : "result_rejected");
+    item_note(item, "reject_reason", call->reason);
+    item_note(item, "output", text);
+    if (call->result_rejected)
+        note_course(run, item, call);
+    run_tell_stage(run, item, "failed", NULL);
+    run_close_item(run, ITEM_INCOMPLETE);
+}
+
+/* Neither output nor error, but what the model is told. */
+static void note_undone(const struct run *run, struct item *item, const struct call *call,
+                        const char *text)
+{
+    bool rejected = call->status == TOOL_REJECTED;
+
+    item->output = mem_strdup(text);
+    item_set_field(item, "output", json_null());
+    item_note(item, "status", tool_status_name(call->status));
+    item_note(item, rejected ? "reject_reason" : "reason", call->why);
+    item_note(item, "output", text);
+    note_course(run, item, call);
+    if (call->withheld)
+        withheld_mark(item->metadata);
+}
+
+/* Whose words a log of the call takes: see chain_log.h. */
+static void note_group(struct item *item, const struct call *call)
+{
+    const struct tool_handler *handler = call->use ? call->use->handler : NULL;
+
+    if (handler && (handler->compress_args || handler->compress_result))
+        item_note(item, "group", handler->group);
+}
+
+static void close_call(struct run *run, struct call *call, const struct tool_output *output,
+                       const char *text)
+{
+    struct item *item = call->item;
+
+    note_group(item, call);
+    if (is_rejected(call)) {
+        close_rejected(run, call, text);
+        return;
+    }
+    if (is_undone(call)) {
+        note_undone(run, item, call, text);
+        note_description(item, &output->result);
+        run_tell_stage(run, item, "failed", NULL);
+        run_close_item(run, ITEM_INCOMPLETE);
+        return;
+    }
+    item->output = mem_strdup(text);
+    note_course(run, item, call);
+    if (call->unexecuted) {
+        run_close_item(run, status_of(call));
+        return;
+    }
+    if (call->failed)
+        item->error = mem_strdup(text);
+    else if (item->tool_type)
+        fill_hosted(item, call, output);
+    if (call->truncated)
+        note_truncated(item);
+    if (call->fault)
+        note_fault(item, call->fault);
+    note_result(item, call, output);
+    if (call->kept)
+        note_variables(run, item, call);
+    if (call->list_changed)
+        json_set_bool(item->metadata, RUN_LIST_CHANGED, true);
+    if (call->withheld)
+        withheld_mark(item->metadata);
+    run_tell_stage(run, item, call->failed ? "failed" : "completed", NULL);
+    run_close_item(run, status_of(call));
+}
+
+static void store_hidden_call(struct run *run, struct call *call, const char *text)
+{
+    struct item *item = run_new_call_item(run, call, "mcp_call");
+
+    item->row.hidden = true;
+    if (call->arguments.length)
+        buf_add(&item->arguments, call->arguments.data, call->arguments.length);
+    note_group(item, call);
+    if (is_undone(call)) {
+        note_undone(run, item, call, text);
+        run_store_silently(run, item, ITEM_INCOMPLETE);
+        return;
+    }
+    item->output = mem_strdup(text);
+    note_course(run, item, call);
+    if (call->failed)
+        item->error = mem_strdup(text);
+    if (call->withheld)
+        withheld_mark(item->metadata);
+    run_store_silently(run, item, status_of(call));
+}
+
+static void end_final_call(struct run *run, struct call *call, const char *text)
+{
+    if (!call->failed && !call->said_text && *text) {
+        want_final_message(run, call);
+        run_add_text(run, text, strlen(text));
+    }
+    if (call->message && run->open == call->message) {
+        run_close_part(run);
+        run_store_open_item(run); /* as far as it goes it is whole */
+    }
+    if (call->failed)
+        buf_clear(&call->said); /* the message has it; the call has why */
+    if (!call->said.length)
+        buf_add_text(&call->said, text);
+    run->final_order = mem_resize(run->final_order, run->final_count + 1, sizeof(unsigned));
+    run->final_order[run->final_count++] = (unsigned)(call - run->calls);
+}
+
+/* What somebody had allowed once is not looked up again: the call has been made. */
+static void restore_grant(struct call *call, const char *grant_id)
+{
+    if (!*grant_id)
+        return;
+    call->recall = mem_new(struct recall);
+    (void)snprintf(call->recall->grant_id, sizeof(call->recall->grant_id), "%s", grant_id);
+}
+
+void run_end_final_call_again(struct run *run, struct call *call, const json_t *stored)
+{
+    const json_t *end = json_object_get(stored, "final");
+
+    call->said_text = true;
+    call->status = tool_status_parse(json_get_string(end, "status", ""));
+    call->why = mem_strdup(json_get_string(end, "why", NULL));
+    call->misread = json_get_bool(end, "misread", false);
+    call->truncated = json_get_bool(end, "truncated", false);
+    call->started_at = json_get_int(end, "start", 0);
+    call->ended_at = json_get_int(end, "end", 0);
+    call->reason = mem_strdup(json_get_string(end, "rejected", NULL));
+    call->rejected = call->reason;
+    restore_grant(call, json_get_string(end, "grant_id", ""));
+    end_final_call(run, call, json_get_string(stored, call->failed ? "error" : "output", ""));
+}
+
+/* A final tool's call that was not executed is shown like any other. */
+static void show_and_close(struct run *run, struct call *call, const struct tool_output *output,
+                           const char *text)
+{
+    if (!call->item)
+        show_call(run, call);
+    close_call(run, call, output, text);
+}
+
+static void take_status(struct call *call, const struct tool_output *output)
+{
+    call->status = output->result.status;
+    if (is_undone(call))
+        call->why = mem_strdup(output->error.text);
+}
+
+/* Nothing is cut off, and nothing kept beside it. */
+static bool is_whole(const struct call *call)
+{
+    return is_answer(call) || is_rejected(call) || is_undone(call);
+}
+
+static void take_tool_end(struct run *run, struct call *call, const struct tool_output *output)
+{
+    AUTO_FREE char *whole = NULL;
+    AUTO_FREE char *text = NULL;
+
+    call->ended = true;
+    run->ended_calls++;
+    call->failed = output->rc != ERR_OK && !call->unexecuted;
+    call->ended_at = clock_wall_us();
+    take_status(call, output);
+    run_check_result(run, call);
+    whole = is_rejected(call) ? run_refusal_text(call) : output_text(run, call, output);
+    text = is_whole(call) ? kept_text(whole) : shown_text(run, call, whole);
+    if (call->withheld)
+        run_freeze_result(call, text);
+    if (call->hidden)
+        store_hidden_call(run, call, text);
+    else if (ends_later(call))
+        end_final_call(run, call, text);
+    else
+        show_and_close(run, call, output, text);
+    put_result(run, call, ends_later(call) && call->said.length ? call->said.data : text);
+}
+
+static struct call *call_at(struct run *run, unsigned channel_position)
+{
+    for (unsigned i = 0; i < run->call_count; i++) {
+        if (call_is_ours(&run->calls[i]) && run->calls[i].channel_position == channel_position)
+            return &run->calls[i];
+    }
+    assert(false);
+    return NULL;
+}
+
+void run_take_output(struct run *run, const struct tool_output *output)
+{
+    struct call *call = call_at(run, output->call);
+
+    if (!call->hidden && !call->final && !call->item)
+        show_call(run, call);
+    switch (output->kind) {
+    case TOOL_OUTPUT_TEXT: take_tool_text(run, call, output); break;
+    case TOOL_OUTPUT_STAGE: take_tool_stage(run, call, output); break;
+    case TOOL_OUTPUT_DELTA: take_tool_delta(run, call, output); break;
+    case TOOL_OUTPUT_METADATA: take_tool_metadata(run, call, output); break;
+    case TOOL_OUTPUT_END: take_tool_end(run, call, output); break;
+    }
+}
+
+void run_show_final_calls(struct run *run)
+{
+    for (unsigned i = 0; i < run->final_count; i++) {
+        struct call *call = &run->calls[run->final_order[i]];
+        struct tool_output nothing = {.kind = TOOL_OUTPUT_END};
+
+        show_call(run, call);
+        close_call(run, call, &nothing, call->said.length ? call->said.data : "");
+    }
+}

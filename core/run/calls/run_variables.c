@@ -1,0 +1,513 @@
+#include "core/run/calls/run_variables.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/memory/var_ref.h"
+#include "core/memory/variable_memory.h"
+#include "core/run/approval/run_results.h"
+#include "core/run/calls/run_calls.h"
+#include "core/run/context/long_messages.h"
+#include "core/store/tables/skills.h"
+#include "core/store/tables/threads/variables.h"
+#include "core/tool/cut.h"
+#include "core/tool/rules.h"
+
+/* Names that a model is told when there is no variable of the name it wrote. */
+#define AVAILABLE_LIMIT 40
+#define AVAILABLE_BYTES 700
+
+#define ARGS_INDENT 2 /* of arguments that are kept */
+
+#define CHANNEL_CAPACITY 2 /* outputs of one resolver */
+
+/* ---- Where they are ---- */
+
+static enum err_code stored_get(const struct variable_access *access, const char *project,
+                                const char *name, enum variable_reading reading,
+                                struct variable *ret_variable, struct err *err)
+{
+    return store_variable_get(access->store, project, access->scope, name, reading,
+                              ret_variable, err);
+}
+
+static enum err_code stored_list(const struct variable_access *access, const char *project,
+                                 const struct variable_query *query,
+                                 struct variable **ret_variables, size_t *ret_count,
+                                 int64_t *ret_total, struct err *err)
+{
+    return store_variable_list(access->store, project, access->scope, query, ret_variables,
+                               ret_count, ret_total, err);
+}
+
+static enum err_code stored_put(const struct variable_access *access, const char *project,
+                                const struct variable_change *change, enum variable_put how,
+                                bool *ret_created, struct err *err)
+{
+    return store_variable_put(access->store, project, access->scope, change, how, ret_created,
+                              err);
+}
+
+static enum err_code stored_remove(const struct variable_access *access, const char *project,
+                                   const char *const *names, size_t count, json_t **ret_removed,
+                                   struct err *err)
+{
+    return store_variables_remove(access->store, project, access->scope, names, count, NULL,
+                                  ret_removed, err);
+}
+
+static enum err_code read_skill(const struct variable_access *access, const char *project,
+                                const char *id, char **ret_prompt, json_t **ret_files,
+                                struct err *err)
+{
+    return store_skill_prompt(access->store, project, id, ret_prompt, ret_files, err);
+}
+
+static const struct variable_ops stored_ops = {
+    .get = stored_get,
+    .list = stored_list,
+    .put = stored_put,
+    .remove = stored_remove,
+    .skill = read_skill,
+};
+static const struct variable_ops memory_ops = {
+    .get = variable_memory_get,
+    .list = variable_memory_list,
+    .put = variable_memory_put,
+    .remove = variable_memory_remove,
+    .skill = read_skill,
+};
+
+/* Of all responses that are not stored. It outlives workers that nobody waits for any more. */
+static struct variable_budget budget =
+    VARIABLE_BUDGET(VARIABLE_MEMORY_LIMIT, VARIABLE_PROJECT_LIMIT);
+
+enum err_code engine_admit_variables(struct run_start *start, struct err *err)
+{
+    const struct run_row *row = &start->load.run;
+
+    if (row->flags & RUN_STORED || !start->variable_count)
+        return ERR_OK;
+    start->memory = variable_memory_new(&budget, row->project);
+    return variable_memory_fill(start->memory, start->variables, start->variable_count, err);
+}
+
+void run_open_variables(struct run *run, struct run_start *start)
+{
+    if (start->memory)
+        run->variables = TAKE(start->memory);
+    else if (!(run->row.flags & RUN_STORED))
+        run->variables = variable_memory_new(&budget, run->row.project);
+    else
+        for (size_t i = 0; i < start->variable_count; i++)
+            (void)run_put_variable(run, &start->variables[i]);
+    variables_free(TAKE(start->variables), start->variable_count);
+}
+
+const char *run_variable_scope(const struct run *run)
+{
+    if (run->variables)
+        return "";
+    return *run->row.thread_id ? run->row.thread_id : run->row.id;
+}
+
+/* Those of the history, which grows by what is said to the run meanwhile. */
+static struct message_cache *messages_of(struct run *run)
+{
+    const struct long_message_rule rule = long_message_rule(run->config, &run->tools);
+    AUTO_FREE const struct item_row **items = NULL;
+    size_t count, past;
+
+    if (!rule.limit)
+        return run->messages;
+    items = run_gather_items(run, &count);
+    past = long_message_past(items, count);
+    if (run->messages && run->messages_past == past)
+        return run->messages;
+    message_cache_release(run->messages);
+    run->messages_past = past;
+    run->messages = long_messages_gather(&rule, items, count);
+    return run->messages;
+}
+
+struct variable_access run_variable_access(struct run *run)
+{
+    const json_t *runnel = json_object_get(run->config, "runnel");
+
+    return (struct variable_access){.ops = run->variables ? &memory_ops : &stored_ops,
+                                    .store = engine_options(run->engine)->store,
+                                    .memory = run->variables,
+                                    .scope = run_variable_scope(run),
+                                    .chinese = tool_language_of(runnel) == TOOL_CHINESE};
+}
+
+struct variable_access run_variable_access_of(struct run *run,
+                                              const struct tool_handler *handler)
+{
+    struct variable_access access = run_variable_access(run);
+
+    if (handler->flags & TOOL_VARIABLES)
+        access.messages = messages_of(run);
+    return access;
+}
+
+/* ---- Resolved arguments ---- */
+
+void resolved_call_free(struct resolved_call *resolved)
+{
+    if (!resolved)
+        return;
+    json_decref(resolved->args);
+    json_decref(resolved->names);
+    free(resolved->text);
+    free(resolved->error);
+    free(resolved);
+}
+
+struct resolved_call *resolved_call_restore(const char *text)
+{
+    struct resolved_call *resolved;
+
+    if (!text)
+        return NULL;
+    resolved = mem_new(struct resolved_call);
+    resolved->text = mem_strdup(text);
+    resolved->args = json_parse_own(text);
+    return resolved;
+}
+
+/* ---- On a worker ---- */
+
+/* Behind so many others. */
+static void add_messages(const struct variable_access *access, size_t count, struct buf *names)
+{
+    for (size_t n = 0; count + n < AVAILABLE_LIMIT; n++) {
+        AUTO_VARIABLE message = {0};
+
+        if (!message_cache_at(access->messages, n, &message))
+            return;
+        buf_addf(names, "%s%s", names->length ? ", " : "", message.name);
+    }
+}
+
+static void add_available(const struct tool_call *call, const struct variable_access *access,
+                          struct err *err)
+{
+    const struct variable_query query = {.limit = AVAILABLE_LIMIT};
+    struct variable *variables = NULL;
+    AUTO_BUF names = {0};
+    int64_t total = 0;
+    size_t count = 0;
+
+    if (access->ops->list(access, tool_call_project(call), &query, &variables, &count, &total,
+                          NULL))
+        return;
+    for (size_t i = 0; i < count; i++)
+        buf_addf(&names, "%s%s", i ? ", " : "", variables[i].name);
+    variables_free(variables, count);
+    add_messages(access, count, &names);
+    total += (int64_t)message_cache_count(access->messages);
+    if (!names.length)
+        buf_add_text(&names, "none");
+    if (names.length > AVAILABLE_BYTES)
+        names.data[AVAILABLE_BYTES] = '\0';
+    (void)snprintf(err->text + strlen(err->text), sizeof(err->text) - strlen(err->text),
+                   " Available variables: %s%s", names.data,
+                   total > AVAILABLE_LIMIT || names.length > AVAILABLE_BYTES ? ", ..." : "");
+}
+
+static enum err_code find_variable(void *arg, const char *name, struct variable *ret_variable,
+                                   struct err *err)
+{
+    struct tool_call *call = arg;
+    struct variable_access access;
+    enum err_code rc = tool_call_variables(call, &access, err);
+
+    if (rc)
+        return rc;
+    if (tool_call_cancelled(call))
+        return err_set(err, ERR_CANCELLED, "cancelled");
+    rc = tool_call_read_variable(call, &access, name, ret_variable, err);
+    if (rc == ERR_NOT_FOUND)
+        add_available(call, &access, err);
+    return rc;
+}
+
+/* The tree is handed on whole, and its text beside it: making that costs time, too. */
+static enum err_code resolve(struct tool_call *call, struct tool_result *ret_result,
+                             struct err *err)
+{
+    json_t *args = NULL, *names = NULL;
+    AUTO_FREE char *text = NULL;
+    enum err_code rc;
+
+    rc = var_ref_resolve(tool_call_args(call), find_variable, call, &args, &names, err);
+    if (rc)
+        return rc;
+    text = json_text(args);
+    tool_result_add_text(ret_result, text);
+    return tool_call_emit_stage(call, "resolved",
+                                json_build("{s:o, s:o}", "args", args, "names", names));
+}
+
+static const struct tool_handler resolver = {
+    .name = "resolve",
+    .description = "",
+    .parameters = "{}",
+    .flags = TOOL_VARIABLES,
+    .run = resolve,
+};
+
+/* ---- To the workers, and back ---- */
+
+/* The arguments, when there is something to resolve in them. New reference. */
+static json_t *references_in(const struct call *call)
+{
+    json_t *args = NULL;
+
+    if (*call->approval_id)
+        return NULL; /* what was approved is executed as it was shown */
+    if (!call_is_ours(call) || call->resolved || !call->use || tool_use_is_clients(call->use) ||
+        !call->arguments.length || !var_ref_may_be_in(call->arguments.data))
+        return NULL;
+    if (json_parse(call->arguments.data, call->arguments.length, &args, NULL))
+        return NULL; /* the model will be told */
+    if (json_is_object(args) && var_ref_is_in(args))
+        return args;
+    json_decref(args);
+    return NULL;
+}
+
+static bool reads_variables(const struct call *call)
+{
+    return call_is_ours(call) && call->use && call->use->handler->flags & TOOL_VARIABLES;
+}
+
+static void submit(struct run *run, const struct call *call)
+{
+    tool_executor_submit(engine_options(run->engine)->executor,
+                         &(struct tool_call_spec){
+                             .handler = &resolver,
+                             .channel = run->resolving,
+                             .position = call->resolved->position,
+                             .call_id = call->id,
+                             .project = run->row.project,
+                             .run = run->row.id,
+                             .thread = run->row.thread_id,
+                             .args = call->resolved->args,
+                             .variables = run_variable_access_of(run, &resolver),
+                         });
+}
+
+static void start_resolving(struct run *run)
+{
+    AUTO_FREE bool *hidden = mem_new_array(bool, run->call_count);
+    unsigned count = 0;
+
+    if (run->life != RUN_ALIVE)
+        return;
+    for (unsigned i = 0; i < run->call_count; i++) {
+        struct resolved_call *resolved = run->calls[i].resolved;
+
+        if (resolved && resolved->waiting)
+            resolved->position = count++;
+    }
+    if (!count) {
+        TAKE(run->resolved)(run);
+        return;
+    }
+    run->resolving = engine_channel(run, count, hidden, CHANNEL_CAPACITY);
+    for (unsigned i = 0; i < run->call_count; i++) {
+        if (run->calls[i].resolved && run->calls[i].resolved->waiting)
+            submit(run, &run->calls[i]);
+    }
+}
+
+void run_resolve_calls(struct run *run, void (*then)(struct run *run))
+{
+    bool wanted = false;
+
+    for (unsigned i = 0; i < run->call_count; i++) {
+        struct call *call = &run->calls[i];
+        json_t *args = references_in(call);
+
+        wanted = wanted || args || reads_variables(call);
+        if (!args)
+            continue;
+        call->resolved = mem_new(struct resolved_call);
+        call->resolved->args = args;
+        call->resolved->waiting = true;
+    }
+    if (!wanted) {
+        then(run);
+        return;
+    }
+    run->resolved = then;
+    run_after_write(run, start_resolving);
+}
+
+static struct resolved_call *resolved_at(const struct run *run, unsigned position)
+{
+    for (unsigned i = 0; i < run->call_count; i++) {
+        struct resolved_call *resolved = run->calls[i].resolved;
+
+        if (resolved && resolved->waiting && resolved->position == position)
+            return resolved;
+    }
+    return NULL;
+}
+
+static void take_arguments(struct resolved_call *resolved, json_t *fields)
+{
+    json_decref(resolved->args);
+    resolved->args = json_incref(json_object_get(fields, "args"));
+    resolved->names = json_incref(json_object_get(fields, "names"));
+}
+
+static void take_end(struct resolved_call *resolved, const struct tool_output *output)
+{
+    resolved->waiting = false;
+    if (!output->rc) {
+        resolved->text = tool_result_text(&output->result);
+        return;
+    }
+    json_decref(TAKE(resolved->args));
+    resolved->error = mem_new(struct err);
+    *resolved->error = output->error;
+    resolved->error->code = output->rc;
+}
+
+void run_collect_resolved(struct run *run)
+{
+    struct tool_output output;
+
+    while (run->resolving && tool_channel_take(run->resolving, &output)) {
+        struct resolved_call *resolved = resolved_at(run, output.call);
+
+        if (resolved && output.kind == TOOL_OUTPUT_STAGE)
+            take_arguments(resolved, output.fields);
+        else if (resolved && output.kind == TOOL_OUTPUT_END)
+            take_end(resolved, &output);
+        tool_output_clear(&output);
+    }
+    if (run->resolving && tool_channel_finished(run->resolving)) {
+        void (*then)(struct run *) = run->resolved;
+
+        engine_hang_up(run);
+        run_stop_resolving(run);
+        then(run);
+    }
+}
+
+void run_stop_resolving(struct run *run)
+{
+    run->resolved = NULL;
+    if (!run->resolving)
+        return;
+    tool_channel_close(run->resolving);
+    tool_channel_release(TAKE(run->resolving));
+}
+
+/* ---- Results ---- */
+
+/* Groups are what is ours to tell of; what is hidden stays so, and an answer is a message. */
+static bool is_kept(const struct call *call)
+{
+    return call->use && call->use->label && call->item && !call->failed && !call->unexecuted &&
+           !call->hidden && !call->final && !(call->use->handler->flags & TOOL_NOT_KEPT);
+}
+
+static struct variable new_variable(const char *name, enum variable_type type,
+                                    const char *value, const char *description)
+{
+    struct variable variable = {.type = type,
+                                .plain = true,
+                                .value = variable_fit(value),
+                                .description = mem_strdup(description),
+                                .created_at = clock_wall_us()};
+
+    variable.length = (int64_t)variable_length(variable.value);
+    (void)snprintf(variable.name, sizeof(variable.name), "%s", name);
+    return variable;
+}
+
+/* What is withheld from the model is in no variable that it could read. */
+static bool put_result(struct run *run, struct call *call, const char *whole,
+                       const char *description)
+{
+    AUTO_VARIABLE variable =
+        new_variable(call->kept->result, VARIABLE_TOOL_CALL_RESULT, whole, description);
+
+    if (!call->withheld)
+        return run_put_variable(run, &variable);
+    run_withhold_variable(call, &variable);
+    return true;
+}
+
+static void put_args(struct run *run, const struct call *call, const json_t *args)
+{
+    AUTO_FREE char *text = json_dumps(args, JSON_INDENT(ARGS_INDENT) | JSON_PRESERVE_ORDER);
+    AUTO_FREE char *description = mem_printf("Arguments for tool call: %s", call->name);
+    struct variable variable;
+
+    variable = new_variable(call->kept->args, VARIABLE_TOOL_CALL_ARGS, text, description);
+    (void)run_put_variable(run, &variable);
+}
+
+/* The arguments as they were executed. New reference. */
+static json_t *executed_args(const struct call *call)
+{
+    json_t *args = NULL;
+
+    if (call->resolved && call->resolved->args)
+        return json_incref(call->resolved->args);
+    if (!call->arguments.length ||
+        json_parse(call->arguments.data, call->arguments.length, &args, NULL))
+        return json_object();
+    return args;
+}
+
+/* To a whole result nothing is added for a reader that only came along: applications that know
+ * nothing of variables read it, too. */
+static char *hinted(const struct run *run, const struct call *call, const char *whole,
+                    const char *text, const struct cut_shown *shown)
+{
+    const struct tool_use *reader = tool_set_find(&run->tools, "ReadVar");
+    const json_t *runnel = json_object_get(run->config, "runnel");
+    const struct variable_hint hint = {.name = call->kept->result,
+                                       .length = variable_length(whole),
+                                       .lost = variable_lost(whole),
+                                       .truncated = shown->truncated,
+                                       .shown = shown->count,
+                                       .start = shown->next,
+                                       .chinese = tool_language_of(runnel) == TOOL_CHINESE};
+    AUTO_FREE char *said = NULL;
+
+    if (!reader || (reader->implied && !shown->truncated))
+        return NULL;
+    said = variable_hint_text(&hint);
+    return mem_printf("%s%s", text, said);
+}
+
+char *run_keep_result(struct run *run, struct call *call, const char *whole, const char *text,
+                      const struct cut_shown *shown)
+{
+    json_auto_t *args = NULL;
+    AUTO_FREE char *description = NULL;
+
+    if (!is_kept(call))
+        return NULL;
+    call->kept = mem_new(struct variable_names);
+    variable_names_make(call->kept, call->name);
+    args = executed_args(call);
+    description = variable_describe_call(call->name, args);
+    if (!put_result(run, call, whole, description)) {
+        free(TAKE(call->kept)); /* so nobody is told where to find it */
+        return NULL;
+    }
+    put_args(run, call, args);
+    return hinted(run, call, whole, text, shown);
+}

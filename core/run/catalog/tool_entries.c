@@ -1,0 +1,747 @@
+#include "core/run/catalog/tool_set.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/domain/rows.h"
+#include "core/mcp/mcp_extra.h"
+#include "core/mcp/mcp_named.h"
+#include "core/mcp/mcp_tools.h"
+#include "core/net/egress.h"
+#include "core/run/approval/run_approvals.h"
+#include "core/run/catalog/tool_set_internal.h"
+#include "core/tool/registry.h"
+#include "core/tool/wish.h"
+
+/*
+ * What the entries of a request come to, one by one: tools of the client, of groups, of servers; and
+ * what comes in without an entry, because a group is named or an item brought it.
+ */
+
+#define BUILTIN "builtin:"
+
+/* Types that OpenAI has and no part of this server executes yet, hosted ones first. */
+static const char *const not_yet[] = {
+    "image_generation",
+    "file_search",
+    "web_search",
+    "code_interpreter",
+    "web_search_preview",
+    "programmatic_tool_calling",
+    "web_search_2025_08_26",
+    "web_search_preview_2025_03_11",
+    NULL,
+};
+
+static bool in_list(const char *const *list, const char *word)
+{
+    for (; *list; list++) {
+        if (strcmp(*list, word) == 0)
+            return true;
+    }
+    return false;
+}
+
+const json_t *tool_entry_function(const json_t *entry)
+{
+    const json_t *inner = json_object_get(entry, "function");
+
+    return json_is_object(inner) ? inner : entry;
+}
+
+/* The names in `allowed_tools`: a list, or a filter that has one. */
+static const json_t *allowed_names(const json_t *entry)
+{
+    const json_t *allowed = json_object_get(entry, "allowed_tools");
+
+    return json_is_object(allowed) ? json_object_get(allowed, "tool_names") : allowed;
+}
+
+static bool has_name(const json_t *names, const char *name)
+{
+    size_t i;
+    json_t *word;
+
+    json_array_foreach (names, i, word) {
+        if (json_is_string(word) && strcmp(json_string_value(word), name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool is_read_only(const struct tool_handler *handler)
+{
+    return handler->flags & TOOL_READ_ONLY;
+}
+
+static bool is_allowed(const json_t *entry, const struct tool_handler *handler)
+{
+    const json_t *names = allowed_names(entry);
+    const json_t *wanted =
+        json_object_get(json_object_get(entry, "allowed_tools"), "read_only");
+
+    if (!json_absent(names) && !has_name(names, handler->name))
+        return false;
+    return json_absent(wanted) || json_is_true(wanted) == is_read_only(handler);
+}
+
+static bool is_turned_off(const struct tool_set *set, const struct tool_handler *handler)
+{
+    return wishes_disable(set->wishes, handler->group) ||
+           wishes_disable_tool(set->wishes, handler->group, handler->name);
+}
+
+/* Nobody asked for it, and what was asked for has its name. */
+static bool gives_way(const struct tool_set *set, const struct tool_handler *handler,
+                      size_t index)
+{
+    return index == json_array_size(json_array_get(set->tools, 0)) &&
+           !wishes_find(set->groups, handler->group) && tool_set_find(set, handler->name);
+}
+
+static enum err_code add_members(struct tool_set *set, json_t *entry, size_t index,
+                                 struct err *err)
+{
+    const char *group = json_get_string(entry, "server_url", "") + strlen(BUILTIN);
+    const struct tool_handler *handler;
+
+    for (size_t n = 0; (handler = tool_registry_member(group, n)); n++) {
+        struct tool_use use = {.name = handler->name,
+                               .type = "mcp",
+                               .label = json_get_string(entry, "server_label", NULL),
+                               .entry = entry,
+                               .handler = handler,
+                               .read_only = is_read_only(handler)};
+        enum err_code rc;
+
+        if (!is_allowed(entry, handler) || is_turned_off(set, handler) ||
+            gives_way(set, handler, index))
+            continue;
+        rc = tool_set_add(set, &use, index, err);
+        if (rc)
+            return rc;
+    }
+    return ERR_OK;
+}
+
+/* ---- Tools of servers ---- */
+
+static bool is_builtin(const char *url)
+{
+    return strncmp(url, BUILTIN, strlen(BUILTIN)) == 0;
+}
+
+/* Tools that there are: a name with a typing error would leave one without a question. */
+static enum err_code check_named(const char *group, const json_t *names, const char *param,
+                                 struct err *err)
+{
+    size_t i;
+    json_t *name;
+
+    json_array_foreach (names, i, name) {
+        if (!tool_registry_find(group, json_string_value(name)))
+            return err_invalid(err, "invalid_value", param,
+                               "Invalid '%s': there is no tool '%.64s' in the group '%s'.",
+                               param, json_string_value(name), group);
+    }
+    return ERR_OK;
+}
+
+static const json_t *names_of(const json_t *require, const char *word)
+{
+    return json_object_get(json_object_get(require, word), "tool_names");
+}
+
+/* Which tools a remote server has is not known yet. */
+static enum err_code check_approval(const char *url, const json_t *require, const char *param,
+                                    struct err *err)
+{
+    const char *group = url + strlen(BUILTIN);
+    enum err_code rc = permission_require_check(require, param, err);
+
+    if (rc || !is_builtin(url) || !tool_registry_has_group(group))
+        return rc;
+    rc = check_named(group, names_of(require, "always"), param, err);
+    return rc ? rc : check_named(group, names_of(require, "never"), param, err);
+}
+
+static enum err_code add_group(struct tool_set *set, json_t *entry, size_t index,
+                               struct err *err)
+{
+    const char *url = json_get_string(entry, "server_url", "");
+    char param[64];
+    enum err_code rc;
+
+    (void)snprintf(param, sizeof(param), "tools[%zu].server_url", index);
+    if (!tool_registry_has_group(url + strlen(BUILTIN)))
+        return err_invalid(err, "invalid_value", param,
+                           "Invalid value: there is no tool group '%s' on this server.", url);
+    if (json_object_size(json_object_get(entry, "runnel"))) {
+        (void)snprintf(param, sizeof(param), "tools[%zu].runnel", index);
+        return err_invalid(err, "invalid_value", param,
+                           "Invalid '%s': a group has neither resources nor prompts.", param);
+    }
+    (void)snprintf(param, sizeof(param), "tools[%zu].allowed_tools", index);
+    rc = check_named(url + strlen(BUILTIN), allowed_names(entry), param, err);
+    return rc ? rc : add_members(set, entry, index, err);
+}
+
+static enum err_code add_server(struct tool_set *set, json_t *entry, size_t index,
+                                const struct mcp_named *named, struct err *err)
+{
+    const char *label = json_get_string(entry, "server_label", "");
+    char param[64];
+
+    (void)snprintf(param, sizeof(param), "tools[%zu].server_label", index);
+    if (tool_set_has_server(set, label))
+        return err_invalid(err, "invalid_value", param,
+                           "Invalid '%s': there are two MCP servers labelled '%s'.", param,
+                           label);
+    set->servers = mem_resize(set->servers, set->server_count + 1, sizeof(*set->servers));
+    set->servers[set->server_count++] = (struct tool_server){
+        .label = label,
+        .url = named ? named->url : json_get_string(entry, "server_url", ""),
+        .named = named,
+        .entry = entry,
+        .index = index};
+    return ERR_OK;
+}
+
+static enum err_code add_url(struct tool_set *set, json_t *entry, size_t index, struct err *err)
+{
+    const char *url = json_get_string(entry, "server_url", "");
+    struct err why;
+    char param[64];
+
+    if (!json_absent(json_object_get(entry, "connector_id"))) {
+        (void)snprintf(param, sizeof(param), "tools[%zu].connector_id", index);
+        return err_invalid(err, "invalid_value", param,
+                           "Invalid '%s': a server has a 'server_url' or a 'connector_id', not "
+                           "both.",
+                           param);
+    }
+    if (is_builtin(url))
+        return add_group(set, entry, index, err);
+    (void)snprintf(param, sizeof(param), "tools[%zu].server_url", index);
+    if (egress_url_check(url, &why))
+        return err_invalid(err, "invalid_value", param,
+                           "Invalid '%s': %s. A group of this server is 'builtin:<group>'.",
+                           param, why.text);
+    return add_server(set, entry, index, NULL, err);
+}
+
+/* What the operator has not said a server of theirs is told is not for requests to say. */
+static enum err_code check_plain(const json_t *entry, size_t index, const char *name,
+                                 struct err *err)
+{
+    static const char *const keys[] = {"authorization", "headers"};
+    char param[64];
+
+    for (size_t i = 0; i < COUNT_OF(keys); i++) {
+        if (json_absent(json_object_get(entry, keys[i])))
+            continue;
+        (void)snprintf(param, sizeof(param), "tools[%zu].%s", index, keys[i]);
+        return err_invalid(err, "invalid_value", param,
+                           "Invalid '%s': what the MCP server '%.64s' is sent is set by the "
+                           "operator of this server.",
+                           param, name);
+    }
+    return ERR_OK;
+}
+
+/* Whoever names the server reads with the operator's token: what they may read the operator says. */
+static enum err_code check_wishes(const json_t *entry, size_t index,
+                                  const struct mcp_named *named, struct err *err)
+{
+    const json_t *wishes = json_object_get(entry, "runnel");
+    const char *wish = NULL;
+    char param[64];
+
+    if (mcp_extra_is_wanted(wishes, "resources") && !named->resources)
+        wish = "resources";
+    else if (mcp_extra_is_wanted(wishes, "prompts") && !named->prompts)
+        wish = "prompts";
+    if (!wish)
+        return ERR_OK;
+    (void)snprintf(param, sizeof(param), "tools[%zu].runnel.%s", index, wish);
+    return err_invalid(
+        err, "invalid_value", param,
+        "Invalid '%s': the operator of this server does not offer the %s of the MCP "
+        "server '%.64s'.",
+        param, wish, named->name);
+}
+
+static enum err_code add_named(struct tool_set *set, json_t *entry, size_t index,
+                               struct err *err)
+{
+    const char *id = json_get_string(entry, "connector_id", NULL);
+    const char *name = id ? id : json_get_string(entry, "server_label", "");
+    const struct mcp_named *named = mcp_named_find(name);
+    char param[64];
+    enum err_code rc;
+
+    (void)snprintf(param, sizeof(param), "tools[%zu].%s", index,
+                   id ? "connector_id" : "server_url");
+    if (!named && !id)
+        return err_invalid(err, "missing_required_parameter", param,
+                           "Missing required parameter: '%s'.", param);
+    if (!named || !named->url)
+        return err_invalid(err, "invalid_value", param,
+                           "Invalid '%s': there is no MCP server '%.64s' on this server.",
+                           param, name);
+    rc = check_plain(entry, index, name, err);
+    if (!rc)
+        rc = check_wishes(entry, index, named, err);
+    return rc ? rc : add_server(set, entry, index, named, err);
+}
+
+static enum err_code add_mcp(struct tool_set *set, json_t *entry, size_t index, struct err *err)
+{
+    const char *url = json_get_string(entry, "server_url", NULL);
+    const char *label = json_get_string(entry, "server_label", NULL);
+    char param[64];
+    enum err_code rc;
+
+    (void)snprintf(param, sizeof(param), "tools[%zu].server_label", index);
+    if (!label || !*label)
+        return err_invalid(err, "missing_required_parameter", param,
+                           "Missing required parameter: '%s'.", param);
+    (void)snprintf(param, sizeof(param), "tools[%zu].require_approval", index);
+    rc = check_approval(url ? url : "", json_object_get(entry, "require_approval"), param, err);
+    if (rc)
+        return rc;
+    return url ? add_url(set, entry, index, err) : add_named(set, entry, index, err);
+}
+
+/* Whatever the server says of a tool being harmless: a call that may have been executed is never
+ * repeated, so it carries no flags. */
+static struct remote_tool *new_remote(const json_t *tool, char *name)
+{
+    struct remote_tool *remote = mem_new(struct remote_tool);
+
+    remote->name = mem_strdup(json_get_string(tool, "name", ""));
+    remote->description = mcp_clean_description(json_get_string(tool, "description", ""));
+    remote->parameters = json_text(json_object_get(tool, "input_schema"));
+    remote->handler.name = name;
+    remote->handler.description = remote->description;
+    remote->handler.parameters = remote->parameters;
+    return remote;
+}
+
+void tool_set_add_remote(struct tool_set *set, const struct tool_server *server, json_t *tools)
+{
+    size_t i;
+    json_t *tool;
+
+    json_array_foreach (tools, i, tool) {
+        const char *own = json_get_string(tool, "name", NULL);
+        struct tool_use use = {.type = "mcp",
+                               .label = server->label,
+                               .entry = server->entry,
+                               .named = server->named};
+
+        if (!own || !json_is_object(json_object_get(tool, "input_schema")))
+            continue;
+        use.name = use.made_name = mcp_function_name(server->label, own);
+        use.remote = new_remote(tool, use.made_name);
+        use.extra = mcp_extra_of(tool, json_object_get(server->entry, "runnel"));
+        use.read_only = mcp_tool_is_read_only(tool);
+        use.own = use.remote->name;
+        use.handler = &use.remote->handler;
+        if (tool_set_add(set, &use, 0, NULL))
+            tool_use_clear(&use);
+    }
+}
+
+/* ---- Tools of the client ---- */
+
+/* A container would be the server's. */
+static enum err_code check_shell(const json_t *entry, size_t index, struct err *err)
+{
+    const json_t *environment = json_object_get(entry, "environment");
+    const char *type = json_get_string(environment, "type", "local");
+    char param[64];
+
+    if (strcmp(json_get_string(entry, "type", ""), "shell") != 0 || strcmp(type, "local") == 0)
+        return ERR_OK;
+    (void)snprintf(param, sizeof(param), "tools[%zu].environment.type", index);
+    return err_invalid(err, "unsupported_value", param,
+                       "Unsupported value: the tool 'shell' with a '%s' is not available on "
+                       "this server; its environment must be 'local'.",
+                       type);
+}
+
+static bool is_search(const char *type)
+{
+    return strcmp(type, "tool_search") == 0;
+}
+
+static bool is_clients_search(const json_t *entry)
+{
+    return strcmp(json_get_string(entry, "execution", "server"), "client") == 0;
+}
+
+/* Tools that are given a name by the client; the others go by their type. */
+static bool is_named(const char *type)
+{
+    return strcmp(type, "function") == 0 || strcmp(type, "custom") == 0;
+}
+
+static enum err_code add_definition(struct tool_set *set, json_t *entry, const char *space,
+                                    size_t index, struct err *err)
+{
+    struct tool_use use = {
+        .type = json_get_string(entry, "type", ""), .space = space, .entry = entry};
+    char param[64];
+    enum err_code rc;
+
+    use.handler = tool_registry_definition(use.type);
+    if (!use.handler) {
+        (void)snprintf(param, sizeof(param), "tools[%zu].type", index);
+        return err_invalid(err, "invalid_value", param,
+                           "Invalid value: '%s' is not a tool of this server.", use.type);
+    }
+    use.own = is_named(use.type) ? json_get_string(tool_entry_function(entry), "name", NULL)
+                                 : use.type;
+    if (!use.own || !*use.own) {
+        (void)snprintf(param, sizeof(param), "tools[%zu].name", index);
+        return err_invalid(err, "missing_required_parameter", param,
+                           "Missing required parameter: '%s'.", param);
+    }
+    if (space)
+        use.made_name = tool_set_spaced_name(space, use.own);
+    use.name = space ? use.made_name : use.own;
+    if (strcmp(use.name, RUN_APPROVAL_FUNCTION) == 0) {
+        (void)snprintf(param, sizeof(param), "tools[%zu].name", index);
+        free(use.made_name);
+        return err_invalid(err, "invalid_value", param,
+                           "Invalid '%s': the name '" RUN_APPROVAL_FUNCTION "' is reserved.",
+                           param);
+    }
+    rc = tool_set_add(set, &use, index, err);
+    if (rc)
+        free(use.made_name);
+    return rc;
+}
+
+static enum err_code add_namespace(struct tool_set *set, const json_t *entry, size_t index,
+                                   struct err *err)
+{
+    const char *space = json_get_string(entry, "name", "");
+    size_t i;
+    json_t *member;
+
+    json_array_foreach (json_object_get(entry, "tools"), i, member) {
+        enum err_code rc = add_definition(set, member, space, index, err);
+
+        if (rc)
+            return rc;
+    }
+    return ERR_OK;
+}
+
+static enum err_code add_entry(struct tool_set *set, json_t *entry, size_t index,
+                               struct err *err)
+{
+    const char *type = json_get_string(entry, "type", NULL);
+    char param[64];
+    enum err_code rc;
+
+    (void)snprintf(param, sizeof(param), "tools[%zu].type", index);
+    if (!type)
+        return err_invalid(err, "missing_required_parameter", param,
+                           "Missing required parameter: '%s'.", param);
+    if (strcmp(type, "mcp") == 0)
+        return add_mcp(set, entry, index, err);
+    if (strcmp(type, "namespace") == 0)
+        return add_namespace(set, entry, index, err);
+    if (in_list(not_yet, type))
+        return err_invalid(err, "unsupported_value", param,
+                           "Unsupported value: the tool '%s' is not available on this server.",
+                           type);
+    if (is_search(type) && !is_clients_search(entry))
+        return ERR_OK; /* everything is offered: there is nothing to search for */
+    set->searched |= is_search(type);
+    rc = check_shell(entry, index, err);
+    return rc ? rc : add_definition(set, entry, NULL, index, err);
+}
+
+enum err_code tool_entries_add(struct tool_set *set, json_t *tools, struct err *err)
+{
+    size_t i;
+    json_t *entry;
+
+    json_array_append_new(set->tools, tools ? json_incref(tools) : json_array());
+    json_array_foreach (tools, i, entry) {
+        enum err_code rc = add_entry(set, entry, i, err);
+
+        if (rc)
+            return rc;
+    }
+    return ERR_OK;
+}
+
+/* ---- Groups that are enabled by name ---- */
+
+static bool has_entry(const json_t *tools, const char *url)
+{
+    size_t i;
+    json_t *entry;
+
+    json_array_foreach (tools, i, entry) {
+        if (strcmp(json_get_string(entry, "type", ""), "mcp") == 0 &&
+            strcmp(json_get_string(entry, "server_url", ""), url) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* As if the request had an entry for it. */
+static enum err_code add_named_group(struct tool_set *set, const json_t *tools, json_t *made,
+                                     const char *group, struct err *err)
+{
+    AUTO_FREE char *url = mem_printf(BUILTIN "%s", group);
+    json_t *entry;
+
+    if (has_entry(tools, url))
+        return ERR_OK;
+    entry =
+        json_build("{s:s, s:s, s:s}", "type", "mcp", "server_label", group, "server_url", url);
+    json_array_append_new(made, entry);
+    return add_members(set, entry, json_array_size(tools), err);
+}
+
+/* A wish may still be one that turns it off, which its members know. */
+static bool is_on(const struct tool_set *set, const char *name)
+{
+    const struct tool_group *group = tool_registry_group(name);
+    const char *key = group ? group->enabled_by : NULL;
+
+    return wishes_find(set->groups, name) || wishes_enable(set->wishes, name) ||
+           tool_registry_is_on(name) ||
+           (key && json_array_size(json_object_get(set->runnel, key)));
+}
+
+/* In the registry's order, whatever the order of the names: equal wishes, equal requests. A name
+ * that is not there any more offers nothing. */
+enum err_code tool_entries_add_groups(struct tool_set *set, const json_t *tools,
+                                      struct err *err)
+{
+    json_t *made = NULL;
+    const char *group;
+
+    for (size_t n = 0; (group = tool_registry_group_name(n)); n++) {
+        enum err_code rc;
+
+        if (!is_on(set, group))
+            continue;
+        if (!made)
+            json_array_append_new(set->tools, made = json_array());
+        rc = add_named_group(set, tools, made, group, err);
+        if (rc)
+            return rc;
+    }
+    return ERR_OK;
+}
+
+/* ---- What comes along with the server's tools ---- */
+
+static bool has_server_side(const struct tool_set *set)
+{
+    for (size_t i = 0; i < set->count; i++)
+        if (set->uses[i].label && !set->uses[i].implied)
+            return true;
+    return set->server_count > 0;
+}
+
+/* What tools gave is kept in variables, so whoever has tools can read them, unless they are turned
+ * off or there is no room. */
+void tool_entries_add_readers(struct tool_set *set)
+{
+    static const char *const readers[] = {"ReadVar", "ListVars"};
+
+    if (!has_server_side(set))
+        return;
+    for (size_t i = 0; i < COUNT_OF(readers); i++) {
+        const struct tool_handler *handler = tool_registry_find("vars", readers[i]);
+        struct tool_use use = {.name = readers[i],
+                               .type = "mcp",
+                               .label = "vars",
+                               .handler = handler,
+                               .implied = true};
+
+        if (!handler || is_turned_off(set, handler) || tool_set_find(set, readers[i]))
+            continue;
+        if (tool_set_add(set, &use, 0, NULL))
+            return;
+    }
+}
+
+/* ---- Permissions ---- */
+
+static const json_t *find_labelled(const struct tool_set *set, const char *label)
+{
+    size_t i, n;
+    json_t *list, *entry;
+
+    json_array_foreach (set->tools, i, list) {
+        json_array_foreach (list, n, entry) {
+            const char *own = json_get_string(entry, "server_label", "");
+
+            if (strcmp(json_get_string(entry, "type", ""), "mcp") == 0 &&
+                strcmp(own, label) == 0)
+                return entry;
+        }
+    }
+    return NULL;
+}
+
+/* Which tools a remote server has is not known yet. */
+static bool is_tool_of(const json_t *entry, const char *tool)
+{
+    const char *url = json_get_string(entry, "server_url", "");
+
+    return !is_builtin(url) || tool_registry_find(url + strlen(BUILTIN), tool);
+}
+
+static bool has_label(const struct tool_set *set, const char *label)
+{
+    for (size_t i = 0; i < set->count; i++) {
+        if (set->uses[i].label && strcmp(set->uses[i].label, label) == 0)
+            return true;
+    }
+    return false;
+}
+
+enum err_code tool_set_check_permissions(const struct tool_set *set, const json_t *permissions,
+                                         struct err *err)
+{
+    const char *key;
+    json_t *declared;
+
+    json_object_foreach ((json_t *)(uintptr_t)permissions, key, declared) {
+        const char *slash = strchr(key, '/');
+        AUTO_FREE char *label =
+            slash ? mem_strndup(key, (size_t)(slash - key)) : mem_strdup(key);
+        const json_t *entry = find_labelled(set, label);
+
+        if (slash ? tool_set_find_labelled(set, label, slash + 1) != NULL
+                  : has_label(set, label))
+            continue;
+        if (!entry || (slash && !is_tool_of(entry, slash + 1)))
+            return err_invalid(
+                err, "invalid_value", "runnel.permissions",
+                "Invalid 'runnel.permissions': '%.128s' is no tool of this request. "
+                "Expected 'server_label/tool' or 'server_label'.",
+                key);
+    }
+    return ERR_OK;
+}
+
+/* ---- Tools that come with items ---- */
+
+/* Servers come with requests only. */
+static bool is_server(const json_t *entry)
+{
+    return strcmp(json_get_string(entry, "type", ""), "mcp") == 0 &&
+           !is_builtin(json_get_string(entry, "server_url", ""));
+}
+
+static void load_entry(struct tool_set *set, json_t *entry)
+{
+    size_t before = set->count;
+
+    if (is_server(entry))
+        return;
+    if (add_entry(set, entry, 0, NULL) == ERR_OK)
+        for (size_t i = before; i < set->count; i++)
+            set->uses[i].deferred = false;
+}
+
+/* What is there already is taken out first, so that it may come in again: loaded, and as it was
+ * described last. */
+static void forget(struct tool_set *set, const char *space, const char *own)
+{
+    for (size_t i = 0; i < set->count; i++) {
+        struct tool_use *use = &set->uses[i];
+
+        if (!own || strcmp(use->own, own) != 0 || !use->space != !space ||
+            (space && strcmp(use->space, space) != 0))
+            continue;
+        tool_use_clear(use);
+        memmove(use, use + 1, (--set->count - i) * sizeof(*use));
+        return;
+    }
+}
+
+static void replace_entry(struct tool_set *set, json_t *entry)
+{
+    const char *name = json_get_string(entry, "name", NULL);
+    size_t i;
+    json_t *member;
+
+    if (strcmp(json_get_string(entry, "type", ""), "namespace") == 0) {
+        json_array_foreach (json_object_get(entry, "tools"), i, member)
+            forget(set, name, json_get_string(member, "name", NULL));
+    } else {
+        forget(set, NULL, name);
+    }
+    load_entry(set, entry);
+}
+
+static json_t *tools_of(const json_t *body)
+{
+    return json_object_get(body, "tools");
+}
+
+static bool brings_tools(const struct item_row *item)
+{
+    return strcmp(item->type, "tool_search_output") == 0 ||
+           strcmp(item->type, "additional_tools") == 0;
+}
+
+static size_t count_members(const json_t *tools)
+{
+    size_t members = 0;
+    size_t i;
+    json_t *entry;
+
+    json_array_foreach (tools, i, entry)
+        members += 1 + json_array_size(tools_of(entry));
+    return members;
+}
+
+/* The first of the newest items whose tools are not too many together. */
+static size_t load_start(const struct item_row *items, size_t count)
+{
+    size_t members = 0;
+
+    while (count > 0) {
+        json_auto_t *body =
+            brings_tools(&items[count - 1]) ? json_parse_own(items[count - 1].body) : NULL;
+
+        members += count_members(tools_of(body));
+        if (members > TOOL_SET_LIMIT)
+            break;
+        count--;
+    }
+    return count;
+}
+
+void tool_set_load_items(struct tool_set *set, const struct item_row *items, size_t count)
+{
+    for (size_t i = load_start(items, count); i < count; i++) {
+        json_auto_t *body = brings_tools(&items[i]) ? json_parse_own(items[i].body) : NULL;
+        json_t *tools = tools_of(body);
+        json_t *entry;
+        size_t n;
+
+        if (tools)
+            json_array_append(set->tools, tools);
+        json_array_foreach (tools, n, entry)
+            replace_entry(set, entry);
+    }
+    tool_entries_add_readers(set);
+}

@@ -1,0 +1,417 @@
+#include "core/run/catalog/tool_set.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/mcp/mcp_named.h"
+#include "core/mcp/mcp_tools.h"
+#include "core/memory/skill.h"
+#include "core/run/catalog/tool_choice.h"
+#include "core/run/catalog/tool_set_internal.h"
+#include "core/tool/registry.h"
+#include "core/tool/rules.h"
+#include "core/tool/wish.h"
+
+/* An entry that the request does not have stands for a group that it names. */
+static void name_place(const struct tool_set *set, const struct tool_use *use, size_t index,
+                       char *ret_param, size_t size)
+{
+    if (use->label && index == json_array_size(json_array_get(set->tools, 0)))
+        (void)snprintf(ret_param, size, "runnel.tool_groups.%s", use->label);
+    else
+        (void)snprintf(ret_param, size, "tools[%zu]", index);
+}
+
+void tool_use_clear(struct tool_use *use)
+{
+    if (use->remote) {
+        free(use->remote->name);
+        free(use->remote->description);
+        free(use->remote->parameters);
+        free(use->remote);
+    }
+    free(use->made_name);
+    json_decref(use->made);
+}
+
+/* False: in this context there is no such tool. */
+static bool init_use(const struct tool_set *set, struct tool_use *use)
+{
+    const struct tool_context context = {.entry = use->entry, .runnel = set->runnel};
+
+    if (!use->handler->init)
+        return true;
+    use->made = use->handler->init(&context);
+    return use->made != NULL;
+}
+
+/* Whoever names a tool that has come along is told nothing of that. */
+static void make_way(struct tool_set *set, const char *name)
+{
+    for (size_t i = 0; i < set->count; i++) {
+        if (!set->uses[i].implied || strcmp(set->uses[i].name, name) != 0)
+            continue;
+        tool_use_clear(&set->uses[i]);
+        memmove(&set->uses[i], &set->uses[i + 1], (--set->count - i) * sizeof(*set->uses));
+        return;
+    }
+}
+
+enum err_code tool_set_add(struct tool_set *set, struct tool_use *use, size_t index,
+                           struct err *err)
+{
+    char param[128];
+
+    make_way(set, use->name);
+    name_place(set, use, index, param, sizeof(param));
+    if (tool_set_find(set, use->name))
+        return err_invalid(err, "invalid_value", param,
+                           "Invalid '%s': a tool named '%s' is offered twice.", param,
+                           use->name);
+    if (set->count == TOOL_SET_LIMIT)
+        return err_invalid(
+            err, "array_above_max_length", param,
+            "Invalid '%s': too many tools. A model is offered at most %zu, those "
+            "in namespaces and groups included.",
+            param, TOOL_SET_LIMIT);
+    if (!init_use(set, use)) {
+        tool_use_clear(use);
+        return ERR_OK;
+    }
+    set->uses = mem_resize(set->uses, set->count + 1, sizeof(*set->uses));
+    set->uses[set->count] = *use;
+    if (!use->own)
+        set->uses[set->count].own = use->name;
+    set->uses[set->count].deferred = json_get_bool(use->entry, "defer_loading", false);
+    set->count++;
+    return ERR_OK;
+}
+
+/* ---- What the model is told of groups ---- */
+
+static bool offers(const struct tool_set *set, const struct tool_handler *handler)
+{
+    for (size_t i = 0; i < set->count; i++)
+        if (set->uses[i].handler == handler)
+            return true;
+    return false;
+}
+
+static const json_t *skills_of(const struct tool_set *set, const char *group)
+{
+    return strcmp(group, SKILL_GROUP) == 0 ? json_object_get(set->runnel, SKILLS_KEY) : NULL;
+}
+
+/* The names of a group's tools that are offered, ends with NULL; the caller frees the array. */
+static const char **offered_names(const struct tool_set *set, const char *group)
+{
+    const char **names = mem_new_array(const char *, set->count + 1);
+    const struct tool_handler *handler;
+    size_t count = 0;
+
+    for (size_t n = 0; (handler = tool_registry_member(group, n)); n++)
+        if (offers(set, handler))
+            names[count++] = handler->name;
+    names[count] = NULL;
+    return names;
+}
+
+static bool has_groups(const struct tool_set *set)
+{
+    for (size_t i = 0; i < set->count; i++)
+        if (set->uses[i].handler->group && !set->uses[i].implied)
+            return true;
+    return false;
+}
+
+static char *make_group_rules(const struct tool_set *set, enum tool_language language)
+{
+    struct rules_group *groups = NULL;
+    size_t count = 0;
+    const char *name;
+    char *text;
+
+    if (!has_groups(set))
+        return mem_strdup("");
+    for (size_t n = 0; (name = tool_registry_group_name(n)); n++) {
+        const char **tools = offered_names(set, name);
+
+        if (!*tools) {
+            free(tools);
+            continue;
+        }
+        groups = mem_resize(groups, count + 1, sizeof(*groups));
+        groups[count++] =
+            (struct rules_group){.name = name, .tools = tools, .skills = skills_of(set, name)};
+    }
+    text = tool_rules_text(groups, count, language);
+    for (size_t i = 0; i < count; i++)
+        free((void *)(uintptr_t)groups[i].tools);
+    free(groups);
+    return text;
+}
+
+/* By the request, else by the operator. */
+static const char *description_of(const json_t *entry)
+{
+    const char *own = json_get_string(entry, "server_description", NULL);
+    const char *id = json_get_string(entry, "connector_id", NULL);
+    const struct mcp_named *named = NULL;
+
+    if (own && *own)
+        return own;
+    if (json_absent(json_object_get(entry, "server_url")))
+        named = mcp_named_find(id ? id : json_get_string(entry, "server_label", ""));
+    return named ? named->description : NULL;
+}
+
+/* What servers are for, in the order of the request. The caller frees. */
+static char *describe_servers(const json_t *tools, enum tool_language language)
+{
+    struct rules_server *servers =
+        mem_new_array(struct rules_server, json_array_size(tools) + 1);
+    size_t count = 0;
+    size_t i;
+    json_t *entry;
+    char *text;
+
+    json_array_foreach (tools, i, entry) {
+        const char *description = description_of(entry);
+
+        if (strcmp(json_get_string(entry, "type", ""), "mcp") != 0 || !description)
+            continue;
+        servers[count++] = (struct rules_server){json_get_string(entry, "server_label", ""),
+                                                 mcp_clean_description(description)};
+    }
+    text = tool_rules_servers_text(servers, count, language);
+    while (count > 0)
+        free(servers[--count].description);
+    free(servers);
+    return text;
+}
+
+static char *make_rules(const struct tool_set *set, const json_t *tools,
+                        enum tool_language language)
+{
+    AUTO_FREE char *groups = make_group_rules(set, language);
+    AUTO_FREE char *servers = describe_servers(tools, language);
+
+    return mem_printf("%s%s%s", groups, *groups && *servers ? "\n\n" : "", servers);
+}
+
+enum err_code tool_set_init(struct tool_set *set, json_t *tools, const json_t *runnel,
+                            const json_t *settings, struct err *err)
+{
+    const json_t *groups = json_object_get(runnel, "tool_groups");
+    enum err_code rc;
+
+    *set = (struct tool_set){
+        .tools = json_array(),
+        .runnel = runnel,
+        .groups = groups,
+        .wishes = wishes_merge(json_object_get(settings, "tool_groups"), groups)};
+    rc = tool_entries_add(set, tools, err);
+    if (!rc)
+        rc = tool_entries_add_groups(set, tools, err);
+    if (rc) {
+        tool_set_clear(set);
+        return rc;
+    }
+    tool_entries_add_readers(set);
+    set->rules = make_rules(set, tools, tool_language_of(runnel));
+    return ERR_OK;
+}
+
+void tool_set_clear(struct tool_set *set)
+{
+    json_decref(set->tools);
+    json_decref(set->wishes);
+    for (size_t i = 0; i < set->count; i++)
+        tool_use_clear(&set->uses[i]);
+    free(set->uses);
+    free(set->rules);
+    free(set->servers);
+    *set = (struct tool_set){0};
+}
+
+/* ---- Asking ---- */
+
+char *tool_set_spaced_name(const char *space, const char *own)
+{
+    return mem_printf("%s__%s", space, own);
+}
+
+const struct tool_use *tool_set_find(const struct tool_set *set, const char *name)
+{
+    for (size_t i = 0; i < set->count; i++) {
+        if (strcmp(set->uses[i].name, name) == 0)
+            return &set->uses[i];
+    }
+    return NULL;
+}
+
+static const struct tool_server *find_server(const struct tool_set *set, const char *label)
+{
+    for (size_t i = 0; i < set->server_count; i++) {
+        if (strcmp(set->servers[i].label, label) == 0)
+            return &set->servers[i];
+    }
+    return NULL;
+}
+
+const struct tool_use *tool_set_find_labelled(const struct tool_set *set, const char *label,
+                                              const char *own)
+{
+    for (size_t i = 0; i < set->count; i++) {
+        const struct tool_use *use = &set->uses[i];
+
+        if (strcmp(use->label ? use->label : use->type, label) == 0 &&
+            strcmp(use->own, own) == 0)
+            return use;
+    }
+    return NULL;
+}
+
+bool tool_set_has_server(const struct tool_set *set, const char *label)
+{
+    return find_server(set, label) != NULL;
+}
+
+bool tool_set_awaits(const struct tool_set *set, const json_t *choice)
+{
+    const char *label = json_get_string(choice, "server_label", NULL);
+
+    if (strcmp(json_get_string(choice, "type", ""), "mcp") != 0)
+        return false;
+    return label ? find_server(set, label) != NULL : set->server_count > 0;
+}
+
+bool tool_use_is_clients(const struct tool_use *use)
+{
+    return !use->handler->run && !use->remote;
+}
+
+const char *tool_use_description(const struct tool_use *use)
+{
+    const char *own = use->handler->description ? use->handler->description : "";
+
+    return json_get_string(use->made, "description", own);
+}
+
+json_t *tool_use_parameters(const struct tool_use *use)
+{
+    json_t *made = json_object_get(use->made, "parameters");
+
+    return made ? json_incref(made) : json_parse_own(use->handler->parameters);
+}
+
+const char *tool_use_item_type(const struct tool_use *use)
+{
+    if (tool_use_is_clients(use))
+        return "function_call";
+    return use->handler->item_type ? use->handler->item_type : "mcp_call";
+}
+
+/* The function as the client has described it. */
+static json_t *given_function(const struct tool_use *use)
+{
+    const json_t *given = tool_entry_function(use->entry);
+    json_t *function = json_build("{s:s}", "name", use->name);
+    static const char *const keys[] = {"description", "parameters", "strict"};
+
+    for (size_t i = 0; i < COUNT_OF(keys); i++) {
+        json_t *value = json_object_get(given, keys[i]);
+
+        if (!json_absent(value))
+            json_object_set(function, keys[i], value);
+    }
+    return function;
+}
+
+/* The function as the model is offered it. */
+static json_t *offer_one(const struct tool_use *use)
+{
+    json_t *function;
+
+    if (strcmp(use->type, "function") == 0) {
+        function = given_function(use);
+    } else {
+        function = json_build("{s:s, s:s}", "name", use->name, "description",
+                              tool_use_description(use));
+        json_set(function, "parameters", tool_use_parameters(use));
+    }
+    return json_build("{s:s, s:o}", "type", "function", "function", function);
+}
+
+/* With tool_choice "none" the tools are shown to the model all the same: it may have called them
+ * before, and the beginning of what it reads stays as it was. */
+json_t *tool_set_offer(const struct tool_set *set, const json_t *choice)
+{
+    json_t *offered = json_array();
+    json_auto_t *along = json_array();
+
+    if (json_is_string(choice))
+        choice = NULL;
+    for (size_t i = 0; i < set->count; i++) {
+        const struct tool_use *use = &set->uses[i];
+
+        if (tool_choice_offers(set, choice, use))
+            json_array_append_new(use->implied ? along : offered, offer_one(use));
+    }
+    json_array_extend(offered, along);
+    if (json_array_size(offered))
+        return offered;
+    json_decref(offered);
+    return NULL;
+}
+
+json_t *tool_extras(const struct tool_handler *handler)
+{
+    json_t *extras = json_object();
+    json_t *tags = json_array();
+
+    if (handler->returns.type)
+        json_set(extras, "returns",
+                 json_build("{s:s, s:s*}", "type", handler->returns.type, "note",
+                            handler->returns.note));
+    for (size_t i = 0; handler->tags && handler->tags[i]; i++)
+        json_array_append_new(tags, json_string(handler->tags[i]));
+    if (json_array_size(tags))
+        json_object_set(extras, "tags", tags);
+    json_decref(tags);
+    return extras;
+}
+
+/* What OpenAI's listing has no words for. */
+static void note_listed(json_t *tool, const struct tool_handler *handler)
+{
+    json_t *extras = tool_extras(handler);
+
+    if (json_object_size(extras))
+        json_object_set(tool, "runnel", extras);
+    json_decref(extras);
+}
+
+json_t *tool_set_listing(const struct tool_set *set, const char *label)
+{
+    json_t *tools = json_array();
+
+    for (size_t i = 0; i < set->count; i++) {
+        const struct tool_use *use = &set->uses[i];
+        json_t *tool;
+
+        if (!use->label || strcmp(use->label, label) != 0 || use->implied ||
+            (use->handler->flags & TOOL_HIDDEN))
+            continue;
+        tool = json_build("{s:s, s:s, s:n}", "name", use->name, "description",
+                          tool_use_description(use), "annotations");
+        if (use->read_only)
+            json_set(tool, "annotations", json_build("{s:b}", "readOnlyHint", true));
+        json_set(tool, "input_schema", tool_use_parameters(use));
+        note_listed(tool, use->handler);
+        json_array_append_new(tools, tool);
+    }
+    return tools;
+}

@@ -1,0 +1,24 @@
+#include "core/run/catalog/tool_settings.h"
+
+#include "core/base/json.h"
+#include "core/domain/permission.h"
+#include "core/tool/wish.h"
+
+json_t *tool_settings_merge(const json_t *project, const json_t *user)
+{
+    if (!project && !user)
+        return NULL;
+    return json_build("{s:o*, s:o*}", "tool_groups",
+                      wishes_merge(json_object_get(project, "tool_groups"),
+                                   json_object_get(user, "tool_groups")),
+                      "permissions",
+                      permissions_merge(json_object_get(project, "permissions"),
+                                        json_object_get(user, "permissions")));
+}
+
+const char *tool_settings_user(const json_t *body)
+{
+    const char *user = json_get_string(body, "user", "");
+
+    return *user ? user : json_get_string(body, "safety_identifier", "");
+}

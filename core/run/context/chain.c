@@ -1,0 +1,265 @@
+#include "core/run/context/chain.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/base/mem.h"
+
+/* ---- Limits ---- */
+
+/* clang-format off */
+static const struct {
+    const char *reason; /* as clients and the model see it */
+    const char *what;
+} stops[] = {
+    [CHAIN_GOES_ON] = {NULL,                     NULL},
+    [CHAIN_ROUNDS]  = {"max_rounds_reached",     "max rounds limit"},
+    [CHAIN_CALLS]   = {"max_calls_reached",      "max calls limit"},
+    [CHAIN_SILENT]  = {"final_answer_requested", "the request for a final answer"},
+};
+/* clang-format on */
+
+static void take_notes(struct chain *chain, const json_t *notes)
+{
+    size_t i;
+    json_t *turn;
+
+    chain->all_rounds = (unsigned)json_get_int(notes, "rounds", 0);
+    chain->all_calls = (unsigned)json_get_int(notes, "calls", 0);
+    chain->paused_calls = (unsigned)json_get_int(notes, "paused_calls", 0);
+    json_array_foreach (json_object_get(notes, "turns"), i, turn) {
+        struct model_usage usage = {
+            .input = json_integer_value(json_array_get(turn, 1)),
+            .output = json_integer_value(json_array_get(turn, 2)),
+        };
+
+        chain_add_turn(chain, (int)json_integer_value(json_array_get(turn, 0)), &usage);
+    }
+}
+
+/* Of two limits the narrower one counts. */
+static int64_t narrower(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* A whole number may be written with a point: 5.0 is a limit, too. */
+static int64_t limit_of(const json_t *object, const char *key, int64_t fallback)
+{
+    const json_t *value = json_object_get(object, key);
+
+    if (json_is_real(value))
+        return (int64_t)json_real_value(value);
+    return json_is_integer(value) ? json_integer_value(value) : fallback;
+}
+
+void chain_init(struct chain *chain, const json_t *config, const char *usage)
+{
+    const json_t *runnel = json_object_get(config, "runnel");
+    const json_t *rounds = json_object_get(runnel, "rounds");
+    const json_t *rules = json_object_get(runnel, "rules");
+    json_auto_t *tokens = json_parse_own(usage);
+
+    *chain = (struct chain){
+        .max_rounds = (unsigned)limit_of(rounds, "max", 0),
+        .max_calls = narrower(limit_of(config, "max_tool_calls", INT64_MAX),
+                              limit_of(rounds, "max_calls", INT64_MAX)),
+        .chinese = strcmp(json_get_string(rules, "language", "en"), "zh") == 0,
+    };
+    take_notes(chain, json_object_get(tokens, "runnel"));
+}
+
+void chain_set_limits(struct chain *chain, unsigned max_rounds, unsigned max_calls)
+{
+    if (!chain->max_rounds)
+        chain->max_rounds = max_rounds;
+    if (max_calls)
+        chain->max_calls = narrower(chain->max_calls, max_calls);
+}
+
+void chain_clear(struct chain *chain)
+{
+    free(TAKE(chain->turns));
+    chain->turn_count = 0;
+}
+
+/* ---- Going on ---- */
+
+bool chain_admit_begun(struct chain *chain)
+{
+    if (chain->rounds >= chain->max_rounds)
+        chain->stop = CHAIN_ROUNDS;
+    else if (chain->all_calls >= chain->max_calls)
+        chain->stop = CHAIN_CALLS;
+    else {
+        chain_count_call(chain);
+        return true;
+    }
+    return false;
+}
+
+bool chain_admit(struct chain *chain)
+{
+    return !chain->stop && chain_admit_begun(chain);
+}
+
+void chain_count_call(struct chain *chain)
+{
+    chain->all_calls++;
+    chain->round_calls++;
+}
+
+void chain_reopen_round(struct chain *chain)
+{
+    chain->all_calls -= chain->paused_calls;
+    chain->paused_calls = 0;
+}
+
+/* Of a round in which nothing was executed nothing is counted. */
+void chain_end_round(struct chain *chain)
+{
+    if (!chain->round_calls)
+        return;
+    chain->round_calls = 0;
+    chain->rounds++;
+    chain->all_rounds++;
+}
+
+void chain_add_turn(struct chain *chain, int turn, const struct model_usage *usage)
+{
+    if (chain->turn_count == CHAIN_TURNS_KEPT)
+        return;
+    chain->turns = mem_resize(chain->turns, chain->turn_count + 1, sizeof(*chain->turns));
+    chain->turns[chain->turn_count++] =
+        (struct chain_turn){.turn = turn, .input = usage->input, .output = usage->output};
+}
+
+/* ---- What is said ---- */
+
+const char *chain_reason(enum chain_stop stop)
+{
+    return stops[stop].reason;
+}
+
+enum chain_stop chain_reason_parse(const char *reason)
+{
+    for (unsigned i = 0; i < COUNT_OF(stops); i++) {
+        if (reason && stops[i].reason && strcmp(stops[i].reason, reason) == 0)
+            return (enum chain_stop)i;
+    }
+    return CHAIN_GOES_ON;
+}
+
+const char *chain_phase_name(enum chain_phase phase)
+{
+    static const char *const names[] = {
+        [CHAIN_WENT_WELL] = NULL,
+        [CHAIN_PARSE_ARGUMENTS] = "parse_arguments",
+        [CHAIN_TOOL_EXECUTION] = "tool_execution",
+        [CHAIN_LLM_RESPONSE] = "llm_response",
+        [CHAIN_FINAL_RESPONSE] = "final_response",
+        [CHAIN_EXECUTION] = "chain_execution",
+    };
+
+    return names[phase];
+}
+
+char *chain_placeholder(enum chain_stop stop)
+{
+    AUTO_FREE char *message =
+        mem_printf("Tool chain execution stopped due to %s", stops[stop].what);
+    json_auto_t *output = json_build("{s:s, s:s, s:s}", "status", "incomplete", "message",
+                                     message, "reason", stops[stop].reason);
+
+    return json_text(output);
+}
+
+char *chain_cancelled(const char *why)
+{
+    json_auto_t *output = json_build("{s:s, s:s, s:s}", "status", "incomplete", "message", why,
+                                     "reason", "cancelled");
+
+    return json_text(output);
+}
+
+static const char silent_en[] =
+    "[SYSTEM] Tool calls completed. Please provide a final response "
+    "to the user based on the tool results.";
+static const char silent_zh[] = "[SYSTEM] 工具调用已完成。请根据工具结果向用户给出最终回复。";
+static const char limit_en[] = "[SYSTEM] The limit of %lld %s was reached, and no more tools "
+                               "can be called. Answer the user "
+                               "now: say that the work is not complete, sum up what was found "
+                               "so far and what it tells, and "
+                               "suggest the next steps.";
+static const char limit_zh[] =
+    "[SYSTEM] 已达到 %lld "
+    "%s的上限，不能再调用工具。请现在回复用户：说明工作尚未完成，总结目前的发现"
+    "和见解，并建议后续步骤。";
+
+static char *limit_text(const struct chain *chain)
+{
+    bool rounds = chain->stop == CHAIN_ROUNDS;
+    long long limit = rounds ? (long long)chain->max_rounds : (long long)chain->max_calls;
+
+    if (chain->chinese)
+        return mem_printf(limit_zh, limit, rounds ? "轮工具调用" : "次工具调用");
+    return mem_printf(limit_en, limit, rounds ? "rounds of tool calls" : "tool calls");
+}
+
+json_t *chain_last_word(const struct chain *chain)
+{
+    AUTO_FREE char *text = chain->stop == CHAIN_SILENT
+                               ? mem_strdup(chain->chinese ? silent_zh : silent_en)
+                               : limit_text(chain);
+
+    return json_build("{s:s, s:s}", "role", "user", "content", text);
+}
+
+/* ---- Kept beside the tokens ---- */
+
+void chain_note(const struct chain *chain, json_t *tokens)
+{
+    json_t *notes = json_object_get(tokens, "runnel");
+    json_t *turns;
+
+    if (!chain->all_calls && !chain->failed)
+        return;
+    if (!notes) {
+        notes = json_object();
+        json_set(tokens, "runnel", notes);
+    }
+    if (chain->failed)
+        json_set_string(notes, "error_phase", chain_phase_name(chain->failed));
+    json_set_int(notes, "rounds", chain->all_rounds);
+    json_set_int(notes, "calls", chain->all_calls);
+    if (chain->round_calls + chain->paused_calls)
+        json_set_int(notes, "paused_calls", chain->round_calls + chain->paused_calls);
+    turns = json_array();
+    for (size_t i = 0; i < chain->turn_count; i++)
+        json_array_append_new(turns, json_build("[i, I, I]", chain->turns[i].turn,
+                                                (json_int_t)chain->turns[i].input,
+                                                (json_int_t)chain->turns[i].output));
+    json_set(notes, "turns", turns);
+}
+
+bool chain_usage_after(const json_t *tokens, int turn, struct chain_turn *ret_turn)
+{
+    const json_t *notes = json_object_get(tokens, "runnel");
+    size_t i;
+    json_t *one;
+
+    json_array_foreach (json_object_get(notes, "turns"), i, one) {
+        int number = (int)json_integer_value(json_array_get(one, 0));
+
+        if (number <= turn)
+            continue;
+        *ret_turn = (struct chain_turn){
+            .turn = number,
+            .input = json_integer_value(json_array_get(one, 1)),
+            .output = json_integer_value(json_array_get(one, 2)),
+        };
+        return true;
+    }
+    return false;
+}

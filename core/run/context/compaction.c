@@ -1,0 +1,210 @@
+#include "core/run/context/compaction.h"
+
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/model/tokens/tokenizer.h"
+#include "core/run/context/context.h"
+#include "core/run/context/context_fit.h"
+
+#define NOTE "compaction"
+
+static const char wish[] =
+    "The conversation has become too long and will be replaced by your summary of it. Write "
+    "down all that is needed to go on as if nothing had been lost: what the user wants, with "
+    "all "
+    "wishes and constraints; what was done, decided and found out, with names, numbers, paths, "
+    "identifiers and results as they are; what is not done yet, and the next step. The user's "
+    "own "
+    "messages are kept: do not repeat them. Answer with the summary alone.";
+
+static const char opening[] = "This is a summary of the conversation up to here, which was "
+                              "shortened:\n\n";
+
+void compaction_ask(json_t *request)
+{
+    static const char *const shapes[] = {"response_format", "max_completion_tokens",
+                                         "max_tokens",      "logprobs",
+                                         "top_logprobs",    "verbosity"};
+
+    for (size_t i = 0; i < COUNT_OF(shapes); i++)
+        json_object_del(request, shapes[i]);
+    json_array_append_new(json_object_get(request, "messages"),
+                          json_build("{s:s, s:s}", "role", "user", "content", wish));
+}
+
+/* ---- What an item stands for ---- */
+
+static bool is_compaction(const struct item_row *item)
+{
+    return strcmp(item->type, "compaction") == 0;
+}
+
+static json_t *content_of(const json_t *body)
+{
+    return json_object_get(json_object_get(body, "runnel"), NOTE);
+}
+
+bool compaction_is_whole(const struct item_row *item)
+{
+    json_auto_t *body = is_compaction(item) ? json_parse_own(item->body) : NULL;
+
+    return json_get_bool(content_of(body), "whole", false);
+}
+
+void compaction_tell(const json_t *body, json_t *messages)
+{
+    const json_t *content = content_of(body);
+    AUTO_FREE char *summary =
+        mem_printf("%s%s", opening, json_get_string(content, "summary", ""));
+
+    if (!content)
+        return;
+    json_array_extend(messages, json_object_get(content, "keep"));
+    json_array_append_new(messages,
+                          json_build("{s:s, s:s}", "role", "user", "content", summary));
+    json_array_extend(messages, json_object_get(content, "tail"));
+}
+
+/* ---- Making one ---- */
+
+static bool is_message(const struct item_row *item)
+{
+    return strcmp(item->type, "message") == 0;
+}
+
+/* Said by somebody else than the model. */
+static bool is_said_to_it(const struct item_row *item)
+{
+    return is_message(item) && strcmp(item->role, "assistant") != 0;
+}
+
+static bool *mark_tail(const struct compaction *compaction)
+{
+    bool *tail = mem_new_array(bool, compaction->count + 1);
+
+    if (compaction->kind == COMPACTION_WHOLE)
+        context_mark_newest(compaction->items, compaction->count, compaction->run_id, tail);
+    return tail;
+}
+
+static json_t *tail_messages(const struct compaction *compaction, const bool *tail)
+{
+    AUTO_FREE const struct item_row **items =
+        mem_new_array(const struct item_row *, compaction->count + 1);
+    size_t count = 0;
+
+    for (size_t i = 0; i < compaction->count; i++) {
+        if (tail[i])
+            items[count++] = compaction->items[i];
+    }
+    return context_messages(NULL, items, count);
+}
+
+/* What an earlier compaction has kept is kept on; of a part, the client holds the messages. */
+static void keep_of(const struct compaction *compaction, const struct item_row *item,
+                    json_t *keep)
+{
+    json_auto_t *messages = NULL;
+    json_auto_t *body = NULL;
+
+    if (is_compaction(item)) {
+        body = json_parse_own(item->body);
+        json_array_extend(keep, json_object_get(content_of(body), "keep"));
+    } else if (is_said_to_it(item) && compaction->kind == COMPACTION_WHOLE) {
+        messages = context_messages(NULL, &item, 1);
+        json_array_extend(keep, messages);
+    }
+}
+
+static bool is_rule(const json_t *message)
+{
+    return strcmp(json_get_string(message, "role", ""), "user") != 0;
+}
+
+/* Rules, and the newest of the rest. */
+static json_t *newest(const struct compaction *compaction, const json_t *keep)
+{
+    json_t *kept = json_array();
+    int64_t room = compaction->keep_tokens;
+
+    for (size_t i = json_array_size(keep); i-- > 0;) {
+        json_t *message = json_array_get(keep, i);
+
+        room -= tokenizer_count_message(compaction->tokenizer, message);
+        if (room >= 0 || is_rule(message))
+            json_array_insert(kept, 0, message);
+    }
+    return kept;
+}
+
+static json_t *kept_messages(const struct compaction *compaction, const bool *tail)
+{
+    json_auto_t *keep = json_array();
+
+    for (size_t i = 0; i < compaction->count; i++) {
+        if (!tail[i])
+            keep_of(compaction, compaction->items[i], keep);
+    }
+    return newest(compaction, keep);
+}
+
+json_t *compaction_content(const struct compaction *compaction, const char *summary)
+{
+    AUTO_FREE bool *tail = mark_tail(compaction);
+
+    return json_build("{s:i, s:b, s:s, s:o, s:o}", "v", 1, "whole",
+                      compaction->kind == COMPACTION_WHOLE, "summary", summary, "keep",
+                      kept_messages(compaction, tail), "tail", tail_messages(compaction, tail));
+}
+
+json_t *compaction_body(const struct seal *seal, const char *project, const json_t *content)
+{
+    AUTO_FREE char *text = json_text(content);
+    AUTO_FREE char *sealed = seal_text(seal, project, text, strlen(text));
+
+    return json_build("{s:s}", "encrypted_content", sealed);
+}
+
+/* ---- What a client has sent ---- */
+
+static enum err_code refuse(const char *sealed, struct err *err)
+{
+    return err_invalid(
+        err, "invalid_encrypted_content", NULL,
+        "The encrypted content %.16s... could not be verified. Reason: Encrypted "
+        "content could not be decrypted or parsed.",
+        sealed);
+}
+
+static enum err_code open_one(const struct seal *seal, const char *project,
+                              struct item_row *item, struct err *err)
+{
+    json_auto_t *sent = json_parse_own(item->body);
+    const char *sealed = json_get_string(sent, "encrypted_content", "");
+    AUTO_FREE char *text = NULL;
+    json_auto_t *body = NULL;
+    size_t length = 0;
+
+    if (seal_open(seal, project, sealed, &text, &length, NULL))
+        return refuse(sealed, err);
+    body = json_build("{s:s, s:{s:o}}", "encrypted_content", sealed, "runnel", NOTE,
+                      json_parse_own(text));
+    free(item->body);
+    item->body = json_text(body);
+    return ERR_OK;
+}
+
+enum err_code compaction_open(const struct seal *seal, const char *project,
+                              struct item_row *items, size_t count, struct err *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        enum err_code rc =
+            is_compaction(&items[i]) ? open_one(seal, project, &items[i], err) : ERR_OK;
+
+        if (rc)
+            return rc;
+    }
+    return ERR_OK;
+}

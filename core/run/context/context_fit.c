@@ -1,0 +1,494 @@
+#include "core/run/context/context_fit.h"
+
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/model/tokens/tokenizer.h"
+#include "core/run/context/compaction.h"
+#include "core/run/context/context.h"
+#include "core/run/context/past_calls.h"
+
+/* ---- What things cost ---- */
+
+static bool is_truncated(const struct model_upstream *upstream, const json_t *config)
+{
+    return upstream && upstream->context_tokens &&
+           strcmp(json_get_string(config, "truncation", "disabled"), "auto") == 0;
+}
+
+bool context_is_counted(const struct model_upstream *upstream, const json_t *config)
+{
+    return is_truncated(upstream, config) ||
+           !json_absent(json_object_get(config, "context_management"));
+}
+
+/* Of messages, or tools. */
+static size_t length_of(const json_t *list)
+{
+    return json_array_size(list) ? json_dumpb(list, NULL, 0, JSON_COMPACT) : 0;
+}
+
+static int64_t cost_of_output(const struct tokenizer *tokenizer, const struct item_row *item)
+{
+    json_auto_t *body = json_parse_own(item->body);
+    json_auto_t *output = past_output(item->type, item_status_name(item->status), body);
+    json_auto_t *content = context_content(output);
+
+    return TOKENS_OF_MESSAGE + tokenizer_count_content(tokenizer, content);
+}
+
+int64_t context_cost(const struct tokenizer *tokenizer, const struct item_row *item)
+{
+    json_auto_t *messages = NULL;
+
+    if (item->cost.counted || !item->body)
+        return item->cost.tokens;
+    if (context_is_output(item))
+        return cost_of_output(tokenizer, item);
+    messages = context_messages(NULL, &item, 1);
+    return tokenizer_count_messages(tokenizer, messages);
+}
+
+void context_count_item(const struct tokenizer *tokenizer, struct item_row *item)
+{
+    item->cost.tokens = context_cost(tokenizer, item);
+    item->cost.counted = item->body;
+}
+
+/* ---- The frame ---- */
+
+static json_t *frame_of(const struct context *context)
+{
+    return context_request(context->run_id, context->config, context->tools, NULL, 0, 0, NULL);
+}
+
+/* Everything but the items. */
+static int64_t cost_of_frame(const struct context *context)
+{
+    json_auto_t *request = NULL;
+    int64_t tokens;
+
+    if (context->frame && context->frame->tokens)
+        return context->frame->tokens;
+    request = frame_of(context);
+    tokens = tokenizer_count_request(context->upstream->tokenizer, request);
+    if (context->frame)
+        context->frame->tokens = tokens;
+    return tokens;
+}
+
+size_t context_frame_bytes(const struct context *context)
+{
+    json_auto_t *request = NULL;
+    size_t bytes;
+
+    if (context->frame && context->frame->bytes)
+        return context->frame->bytes;
+    request = frame_of(context);
+    bytes = length_of(json_object_get(request, "messages")) +
+            length_of(json_object_get(request, "tools"));
+    if (context->frame)
+        context->frame->bytes = bytes;
+    return bytes;
+}
+
+size_t context_weight(const char *json)
+{
+    static const char picture[] = "url\":\"data:"; /* no text in JSON has a bare quote */
+    size_t weight = strlen(json);
+
+    for (const char *url = json; (url = strstr(url, picture));) {
+        size_t length;
+
+        url += strlen("url\":\"");
+        length = strcspn(url, "\"");
+        if (length > CONTEXT_IMAGE_BYTES)
+            weight -= length - CONTEXT_IMAGE_BYTES;
+        url += length;
+    }
+    return weight;
+}
+
+/* ---- What is told as one message ---- */
+
+static size_t weight_of(const json_t *messages)
+{
+    AUTO_FREE char *text = json_text(messages);
+
+    return json_array_size(messages) ? context_weight(text) : 0;
+}
+
+enum { CUT_HEAD_ONLY = 1 << 0, CUT_CHINESE = 1 << 1 };
+
+static unsigned cut_of(const struct long_message_rule *rule)
+{
+    return (rule->cut.head_only ? CUT_HEAD_ONLY : 0) | (rule->cut.chinese ? CUT_CHINESE : 0);
+}
+
+struct context_telling context_telling(const struct context *context,
+                                       const struct item_row *const *items, size_t count)
+{
+    struct context_telling telling = {.rule =
+                                          long_message_rule(context->config, context->tools)};
+
+    if (context->compact)
+        telling.past = context_past(items, count);
+    return telling;
+}
+
+size_t context_told_end(const struct context_telling *telling,
+                        const struct item_row *const *items, size_t at)
+{
+    size_t end = context_stretch(items, at, telling->past);
+
+    if (end > at)
+        return end;
+    return at + long_message_may_be(&telling->rule, items[at]);
+}
+
+/* Noted of all of them together, while they are together, none has changed, and messages are cut as they
+ * were. */
+static bool is_noted(const struct context_telling *telling, const struct item_row *const *items,
+                     size_t count, enum context_measure measure)
+{
+    const struct item_cost *noted = &items[0]->cost;
+
+    if (noted->told_count != count || noted->told_limit != telling->rule.limit ||
+        noted->told_cut != cut_of(&telling->rule))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        if (items[i]->cost.place != i + 1)
+            return false;
+    }
+    return measure == CONTEXT_BYTES || noted->told_tokens >= 0;
+}
+
+static void note_stretch(const struct context *context, const struct context_telling *telling,
+                         enum context_measure measure, struct item_row *rows,
+                         const struct item_row *const *items, size_t count)
+{
+    json_auto_t *messages = NULL;
+
+    if (is_noted(telling, items, count, measure))
+        return;
+    messages = context_past_messages(items, count, &telling->rule);
+    for (size_t i = 0; i < count; i++)
+        rows[i].cost.place = (unsigned)i + 1;
+    rows[0].cost.told_count = (unsigned)count;
+    rows[0].cost.told_limit = telling->rule.limit;
+    rows[0].cost.told_cut = cut_of(&telling->rule);
+    rows[0].cost.told_bytes = weight_of(messages);
+    rows[0].cost.told_tokens =
+        measure == CONTEXT_TOKENS
+            ? tokenizer_count_messages(context->upstream->tokenizer, messages)
+            : -1;
+}
+
+static int64_t cost_of_stretch(const struct tokenizer *tokenizer,
+                               const struct context_telling *telling,
+                               const struct item_row *const *items, size_t count)
+{
+    json_auto_t *messages = NULL;
+
+    if (is_noted(telling, items, count, CONTEXT_TOKENS))
+        return items[0]->cost.told_tokens;
+    messages = context_past_messages(items, count, &telling->rule);
+    return tokenizer_count_messages(tokenizer, messages);
+}
+
+size_t context_told_bytes(const struct context_telling *telling,
+                          const struct item_row *const *items, size_t first, size_t end)
+{
+    json_auto_t *messages = NULL;
+
+    if (is_noted(telling, items + first, end - first, CONTEXT_BYTES))
+        return items[first]->cost.told_bytes;
+    messages = context_past_messages(items + first, end - first, &telling->rule);
+    return weight_of(messages);
+}
+
+/* ---- Items ---- */
+
+/* What is sent of them begins here. */
+static size_t first_of(const struct context *context, const struct item_row *const *items,
+                       size_t count)
+{
+    const json_t *strategy = json_object_get(context->config, "truncation_strategy");
+    int last = (int)json_get_int(strategy, "last_messages", 0);
+    size_t window = context_window(items, count);
+    size_t start = context_start(items, count, last, context->run_id);
+
+    return start > window ? start : window;
+}
+
+void context_count(const struct context *context, enum context_measure measure,
+                   struct item_row *rows, size_t count)
+{
+    AUTO_FREE const struct item_row **items = mem_new_array(const struct item_row *, count + 1);
+    struct context_telling telling;
+
+    for (size_t i = 0; i < count; i++)
+        items[i] = &rows[i];
+    telling = context_telling(context, items, count);
+    for (size_t i = first_of(context, items, count); i < count;) {
+        size_t end = context_told_end(&telling, items, i);
+
+        if (end > i)
+            note_stretch(context, &telling, measure, rows + i, items + i, end - i);
+        else if (measure == CONTEXT_TOKENS)
+            context_count_item(context->upstream->tokenizer, &rows[i]);
+        i = end > i ? end : i + 1;
+    }
+}
+
+void context_count_each(const struct context *context, struct item_row *rows, size_t count)
+{
+    AUTO_FREE const struct item_row **items = mem_new_array(const struct item_row *, count + 1);
+
+    for (size_t i = 0; i < count; i++)
+        items[i] = &rows[i];
+    for (size_t i = context_window(items, count); i < count; i++)
+        context_count_item(context->upstream->tokenizer, &rows[i]);
+}
+
+/* What each item costs. In compact form the first of a stretch costs what the stretch does: none of it
+ * stays without the others. A long message costs what is shown of it. The caller frees. */
+static int64_t *costs_of(const struct context *context, const struct item_row *const *items,
+                         size_t count)
+{
+    const struct tokenizer *tokenizer = context->upstream->tokenizer;
+    const struct context_telling telling = context_telling(context, items, count);
+    int64_t *costs = mem_new_array(int64_t, count + 1);
+
+    for (size_t i = 0; i < count;) {
+        size_t end = context_told_end(&telling, items, i);
+
+        costs[i] = end > i ? cost_of_stretch(tokenizer, &telling, items + i, end - i)
+                           : context_cost(tokenizer, items[i]);
+        i = end > i ? end : i + 1;
+    }
+    return costs;
+}
+
+static int64_t total_of(const struct context *context, const int64_t *costs, size_t count)
+{
+    int64_t total = cost_of_frame(context);
+
+    for (size_t i = 0; i < count; i++)
+        total += costs[i];
+    return total;
+}
+
+int64_t context_total(const struct context *context, const struct item_row *const *items,
+                      size_t count)
+{
+    AUTO_FREE int64_t *costs = costs_of(context, items, count);
+
+    return total_of(context, costs, count);
+}
+
+/* ---- The window ---- */
+
+size_t context_window(const struct item_row *const *items, size_t count)
+{
+    for (size_t i = count; i-- > 0;) {
+        if (compaction_is_whole(items[i]))
+            return i;
+    }
+    return 0;
+}
+
+/* ---- The newest ---- */
+
+static bool is_made_by(const struct item_row *item, const char *run_id)
+{
+    return !item->input && strcmp(item->run_id, run_id) == 0 &&
+           strcmp(item->type, "compaction") != 0;
+}
+
+static int last_turn_of(const struct item_row *const *items, size_t count, const char *run_id)
+{
+    int last = -1;
+
+    for (size_t i = 0; i < count; i++) {
+        if (is_made_by(items[i], run_id) && items[i]->turn > last)
+            last = items[i]->turn;
+    }
+    return last;
+}
+
+static void mark_turn(const struct item_row *const *items, size_t count, const char *run_id,
+                      int turn, bool *marks)
+{
+    for (size_t i = 0; i < count; i++)
+        marks[i] |= is_made_by(items[i], run_id) && items[i]->turn == turn;
+}
+
+/* Messages that the model has not said, and outputs. */
+static void mark_new_input(const struct item_row *const *items, size_t count,
+                           const char *run_id, bool *marks)
+{
+    for (size_t i = count; i-- > 0;) {
+        bool said_to_it = *items[i]->role && strcmp(items[i]->role, "assistant") != 0;
+
+        if (strcmp(items[i]->run_id, run_id) != 0 ||
+            (!said_to_it && !context_is_output(items[i])))
+            return;
+        marks[i] = true;
+    }
+}
+
+static void mark_calls(const struct item_row *const *items, size_t count, bool *marks)
+{
+    json_auto_t *wanted = json_object();
+
+    for (size_t i = count; i-- > 0;) {
+        if (!*items[i]->call_id)
+            continue;
+        if (marks[i] && context_is_output(items[i]))
+            json_object_set_new(wanted, items[i]->call_id, json_true());
+        else if (!context_is_output(items[i]) &&
+                 json_object_del(wanted, items[i]->call_id) == 0)
+            marks[i] = true;
+    }
+}
+
+void context_mark_newest(const struct item_row *const *items, size_t count, const char *run_id,
+                         bool *marks)
+{
+    int turn = last_turn_of(items, count, run_id);
+
+    if (turn < 0)
+        mark_new_input(items, count, run_id, marks);
+    else
+        mark_turn(items, count, run_id, turn, marks);
+    mark_calls(items, count, marks);
+}
+
+static void leave_out(const struct item_row **items, size_t *count, size_t end)
+{
+    memmove(items, items + end, (*count - end) * sizeof(items[0]));
+    *count -= end;
+}
+
+/* ---- Fitting ---- */
+
+#define NO_PARTNER SIZE_MAX
+
+/* Building state: which items go. */
+struct fitting {
+    const struct item_row **items;
+    size_t count;
+    size_t *partner; /* of a call: its output; of an output: its call */
+    bool *stays;
+    bool *goes;
+    const int64_t *costs;
+    int64_t excess;
+};
+
+/* An output belongs to the last call before it that has its id and no output yet. */
+static void find_partners(struct fitting *fitting)
+{
+    json_auto_t *open = json_object();
+
+    for (size_t i = fitting->count; i-- > 0;) {
+        const struct item_row *item = fitting->items[i];
+        json_t *output = json_object_get(open, item->call_id);
+
+        fitting->partner[i] = NO_PARTNER;
+        if (!*item->call_id)
+            continue;
+        if (context_is_output(item)) {
+            json_object_set_new(open, item->call_id, json_integer((json_int_t)i));
+        } else if (output) {
+            fitting->partner[i] = (size_t)json_integer_value(output);
+            fitting->partner[fitting->partner[i]] = i;
+            json_object_del(open, item->call_id);
+        }
+    }
+}
+
+static bool is_rule(const struct item_row *item)
+{
+    return strcmp(item->role, "system") == 0 || strcmp(item->role, "developer") == 0;
+}
+
+static void find_staying(struct fitting *fitting, const char *run_id)
+{
+    bool user_seen = false;
+
+    context_mark_newest(fitting->items, fitting->count, run_id, fitting->stays);
+    for (size_t i = fitting->count; i-- > 0;) {
+        bool users = strcmp(fitting->items[i]->role, "user") == 0;
+
+        fitting->stays[i] |= is_rule(fitting->items[i]) || (users && !user_seen);
+        user_seen |= users;
+    }
+}
+
+static void let_go(struct fitting *fitting, size_t i)
+{
+    fitting->goes[i] = true;
+    fitting->excess -= fitting->costs[i];
+}
+
+static void choose(struct fitting *fitting)
+{
+    for (size_t i = 0; i < fitting->count; i++) {
+        if (fitting->stays[i] || fitting->goes[i])
+            continue;
+        if (fitting->excess <= 0 && strcmp(fitting->items[i]->role, "user") == 0)
+            return;
+        let_go(fitting, i);
+        if (fitting->partner[i] != NO_PARTNER && fitting->partner[i] > i)
+            let_go(fitting, fitting->partner[i]);
+    }
+}
+
+static void keep_the_rest(struct fitting *fitting, size_t *ret_count)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < fitting->count; i++) {
+        if (!fitting->goes[i])
+            fitting->items[kept++] = fitting->items[i];
+    }
+    *ret_count = kept;
+}
+
+/* Tokens that the prompt may have. */
+static int64_t room_for(const struct context *context)
+{
+    int64_t all = context->upstream->context_tokens;
+    int64_t answer =
+        json_get_int(context->config, "max_output_tokens", all / CONTEXT_ANSWER_SHARE);
+
+    return all - (answer < all / 2 ? answer : all / 2);
+}
+
+void context_fit(const struct context *context, const struct item_row **items, size_t *count)
+{
+    struct fitting fitting = {.items = items};
+    AUTO_FREE int64_t *costs = NULL;
+
+    leave_out(items, count, context_window(items, *count));
+    context_order(items, *count);
+    if (!is_truncated(context->upstream, context->config))
+        return;
+    fitting.costs = costs = costs_of(context, items, *count);
+    fitting.excess = total_of(context, costs, *count) - room_for(context);
+    if (fitting.excess <= 0)
+        return;
+    fitting.count = *count;
+    fitting.partner = mem_new_array(size_t, *count + 1);
+    fitting.stays = mem_new_array(bool, *count + 1);
+    fitting.goes = mem_new_array(bool, *count + 1);
+    find_partners(&fitting);
+    find_staying(&fitting, context->run_id);
+    choose(&fitting);
+    keep_the_rest(&fitting, count);
+    free(fitting.partner);
+    free(fitting.stays);
+    free(fitting.goes);
+}

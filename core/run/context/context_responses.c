@@ -1,0 +1,359 @@
+#include "core/run/context/context_responses.h"
+
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/base/mem.h"
+
+/* ---- Content ---- */
+
+static json_t *image_part(const json_t *part)
+{
+    const json_t *image = json_object_get(part, "image_url");
+
+    return json_build("{s:s, s:s, s:s}", "type", "input_image", "image_url",
+                      json_get_string(image, "url", ""), "detail",
+                      json_get_string(image, "detail", "auto"));
+}
+
+static json_t *file_part(const json_t *part)
+{
+    json_t *file = json_build("{s:s}", "type", "input_file");
+
+    json_object_update(file, json_object_get(part, "file"));
+    return file;
+}
+
+static json_t *input_part(json_t *part)
+{
+    const char *type = json_get_string(part, "type", "");
+
+    if (strcmp(type, "text") == 0)
+        return json_build("{s:s, s:s}", "type", "input_text", "text",
+                          json_get_string(part, "text", ""));
+    if (strcmp(type, "image_url") == 0)
+        return image_part(part);
+    if (strcmp(type, "file") == 0)
+        return file_part(part);
+    return json_incref(part);
+}
+
+/* A string stays one. */
+static json_t *input_content(json_t *content)
+{
+    json_t *parts;
+    size_t i;
+    json_t *part;
+
+    if (!json_is_array(content))
+        return json_incref(content);
+    parts = json_array();
+    json_array_foreach (content, i, part)
+        json_array_append_new(parts, input_part(part));
+    return parts;
+}
+
+/* What the model said. The content of an answer is text, in one string or in parts. */
+static json_t *output_content(const json_t *content)
+{
+    json_t *parts = json_array();
+    size_t i;
+    json_t *part;
+
+    if (json_is_string(content))
+        json_array_append_new(parts,
+                              json_build("{s:s, s:s, s:[]}", "type", "output_text", "text",
+                                         json_string_value(content), "annotations"));
+    json_array_foreach (content, i, part)
+        json_array_append_new(parts,
+                              json_build("{s:s, s:s, s:[]}", "type", "output_text", "text",
+                                         json_get_string(part, "text", ""), "annotations"));
+    return parts;
+}
+
+/* ---- Items ---- */
+
+/* Building state. */
+struct input {
+    json_t *items;
+    const struct tool_set *tools;
+    const char *upstream;
+    json_t *custom; /* ids of the calls of custom tools */
+};
+
+static bool is_custom(const struct input *input, const char *name)
+{
+    const struct tool_use *use = tool_set_find(input->tools, name);
+
+    return use && strcmp(use->type, "custom") == 0;
+}
+
+/* Sealed by this upstream, or sent by a client that knows what it does. */
+static bool is_ours_to_send(const struct input *input, const json_t *reasoning)
+{
+    const json_t *notes = json_object_get(reasoning, "runnel");
+    const char *maker = json_get_string(notes, "upstream", NULL);
+
+    return !maker || strcmp(maker, input->upstream) == 0;
+}
+
+static void add_reasoning(struct input *input, const json_t *reasoning)
+{
+    const json_t *notes = json_object_get(reasoning, "runnel");
+    const char *noted = json_get_string(notes, "encrypted_content", NULL);
+    const char *sealed = json_get_string(reasoning, "encrypted_content", noted);
+    json_t *summary = json_object_get(reasoning, "summary");
+    json_t *content = json_object_get(reasoning, "content");
+    json_t *item;
+
+    if (!is_ours_to_send(input, reasoning) || (!sealed && !json_array_size(content)))
+        return;
+    item =
+        json_build("{s:s, s:s, s:o}", "type", "reasoning", "id",
+                   json_get_string(notes, "upstream_id", json_get_string(reasoning, "id", "")),
+                   "summary", summary ? json_incref(summary) : json_array());
+    if (sealed)
+        json_set_string(item, "encrypted_content", sealed);
+    if (json_array_size(content))
+        json_object_set(item, "content", content);
+    json_array_append_new(input->items, item);
+}
+
+static void add_said(struct input *input, const json_t *message)
+{
+    const json_t *content = json_object_get(message, "content");
+
+    if (json_absent(content))
+        return;
+    json_array_append_new(input->items, json_build("{s:s, s:s, s:s, s:o}", "type", "message",
+                                                   "role", "assistant", "status", "completed",
+                                                   "content", output_content(content)));
+}
+
+static void add_call(struct input *input, const json_t *call)
+{
+    const json_t *function = json_object_get(call, "function");
+    const char *id = json_get_string(call, "id", "");
+    const char *name = json_get_string(function, "name", "");
+    const char *arguments = json_get_string(function, "arguments", "{}");
+
+    if (is_custom(input, name)) {
+        json_auto_t *given = json_parse_own(arguments);
+
+        json_set_bool(input->custom, id, true);
+        json_array_append_new(input->items,
+                              json_build("{s:s, s:s, s:s, s:s}", "type", "custom_tool_call",
+                                         "call_id", id, "name", name, "input",
+                                         json_get_string(given, "input", "")));
+        return;
+    }
+    json_object_del(input->custom, id);
+    json_array_append_new(input->items,
+                          json_build("{s:s, s:s, s:s, s:s, s:s}", "type", "function_call",
+                                     "call_id", id, "name", name, "arguments", arguments,
+                                     "status", "completed"));
+}
+
+static void add_answer(struct input *input, const json_t *message)
+{
+    size_t i;
+    json_t *value;
+
+    json_array_foreach (json_object_get(message, "reasoning_items"), i, value)
+        add_reasoning(input, value);
+    add_said(input, message);
+    json_array_foreach (json_object_get(message, "tool_calls"), i, value)
+        add_call(input, value);
+}
+
+static void add_output(struct input *input, const json_t *message)
+{
+    const char *id = json_get_string(message, "tool_call_id", "");
+    bool custom = json_object_get(input->custom, id);
+
+    json_array_append_new(
+        input->items,
+        json_build("{s:s, s:s, s:o}", "type",
+                   custom ? "custom_tool_call_output" : "function_call_output", "call_id", id,
+                   "output", input_content(json_object_get(message, "content"))));
+}
+
+static void add_message(struct input *input, const json_t *message)
+{
+    const char *role = json_get_string(message, "role", "user");
+
+    if (strcmp(role, "assistant") == 0)
+        add_answer(input, message);
+    else if (strcmp(role, "tool") == 0)
+        add_output(input, message);
+    else
+        json_array_append_new(input->items,
+                              json_build("{s:s, s:s, s:o}", "type", "message", "role", role,
+                                         "content",
+                                         input_content(json_object_get(message, "content"))));
+}
+
+static json_t *input_items(const json_t *messages, const struct tool_set *tools,
+                           const char *upstream)
+{
+    json_auto_t *custom = json_object();
+    struct input input = {
+        .items = json_array(), .tools = tools, .upstream = upstream, .custom = custom};
+    size_t i;
+    json_t *message;
+
+    json_array_foreach (messages, i, message)
+        add_message(&input, message);
+    return input.items;
+}
+
+/* ---- Tools ---- */
+
+static json_t *custom_tool(const struct tool_use *use)
+{
+    static const char *const keys[] = {"description", "format"};
+    json_t *tool = json_build("{s:s, s:s}", "type", "custom", "name", use->name);
+
+    for (size_t i = 0; i < COUNT_OF(keys); i++) {
+        json_t *value = json_object_get(use->entry, keys[i]);
+
+        if (!json_absent(value))
+            json_object_set(tool, keys[i], value);
+    }
+    return tool;
+}
+
+/* Here a function is strict unless it says that it is not. */
+static json_t *function_tool(json_t *function)
+{
+    json_t *tool = json_build("{s:s, s:n, s:b}", "type", "function", "parameters", "strict", 0);
+
+    json_object_update(tool, function);
+    return tool;
+}
+
+static json_t *responses_tools(const json_t *offered, const struct tool_set *tools)
+{
+    json_t *list = json_array();
+    size_t i;
+    json_t *tool;
+
+    json_array_foreach (offered, i, tool) {
+        json_t *function = json_object_get(tool, "function");
+        const struct tool_use *use =
+            tool_set_find(tools, json_get_string(function, "name", ""));
+
+        json_array_append_new(list, use && strcmp(use->type, "custom") == 0
+                                        ? custom_tool(use)
+                                        : function_tool(function));
+    }
+    return list;
+}
+
+static json_t *responses_choice(json_t *choice, const struct tool_set *tools)
+{
+    const char *name = json_get_string(json_object_get(choice, "function"), "name", "");
+    const struct tool_use *use = tool_set_find(tools, name);
+
+    if (!json_is_object(choice))
+        return json_incref(choice);
+    return json_build("{s:s, s:s}", "type",
+                      use && strcmp(use->type, "custom") == 0 ? "custom" : "function", "name",
+                      name);
+}
+
+/* ---- The rest of the request ---- */
+
+/* clang-format off */
+static const struct {
+    const char *from;
+    const char *to;
+} passed_on[] = {
+    {"model",                 "model"},
+    {"temperature",           "temperature"},
+    {"top_p",                 "top_p"},
+    {"max_completion_tokens", "max_output_tokens"},
+    {"top_logprobs",          "top_logprobs"},
+    {"user",                  "user"},
+    {"prompt_cache_key",      "prompt_cache_key"},
+    {"safety_identifier",     "safety_identifier"},
+    {"parallel_tool_calls",   "parallel_tool_calls"},
+};
+/* clang-format on */
+
+/* The members of a schema stand beside its type. */
+static json_t *text_format(const json_t *format)
+{
+    json_t *flat = json_copy((json_t *)(uintptr_t)format);
+    json_t *schema = json_object_get(format, "json_schema");
+
+    if (schema) {
+        json_object_update(flat, schema);
+        json_object_del(flat, "json_schema");
+    }
+    return flat;
+}
+
+static void add_text(json_t *request, const json_t *chat)
+{
+    const json_t *format = json_object_get(chat, "response_format");
+    json_t *verbosity = json_object_get(chat, "verbosity");
+    json_t *text = json_object();
+
+    if (format)
+        json_set(text, "format", text_format(format));
+    if (verbosity)
+        json_object_set(text, "verbosity", verbosity);
+    if (json_object_size(text))
+        json_object_set(request, "text", text);
+    json_decref(text);
+}
+
+static void add_reasoning_wishes(json_t *request, const json_t *chat, const json_t *config)
+{
+    json_t *effort = json_object_get(chat, "reasoning_effort");
+    json_t *summary = json_object_get(json_object_get(config, "reasoning"), "summary");
+    json_t *reasoning = json_object();
+
+    if (effort)
+        json_object_set(reasoning, "effort", effort);
+    if (!json_absent(summary))
+        json_object_set(reasoning, "summary", summary);
+    if (json_object_size(reasoning))
+        json_object_set(request, "reasoning", reasoning);
+    json_decref(reasoning);
+}
+
+static void add_tools(json_t *request, const json_t *chat, const struct tool_set *tools)
+{
+    const json_t *offered = json_object_get(chat, "tools");
+    json_t *choice = json_object_get(chat, "tool_choice");
+
+    if (offered)
+        json_set(request, "tools", responses_tools(offered, tools));
+    if (choice)
+        json_set(request, "tool_choice", responses_choice(choice, tools));
+}
+
+json_t *context_responses(const json_t *chat, const json_t *config,
+                          const struct tool_set *tools, const char *upstream)
+{
+    json_t *request = json_object();
+
+    for (size_t i = 0; i < COUNT_OF(passed_on); i++) {
+        json_t *value = json_object_get(chat, passed_on[i].from);
+
+        if (value)
+            json_object_set(request, passed_on[i].to, value);
+    }
+    json_set(request, "input", input_items(json_object_get(chat, "messages"), tools, upstream));
+    json_set_bool(request, "store", false);
+    /* Models that reason have no probabilities to show, and those that have refuse to be asked for
+     * their reasoning. */
+    if (json_object_get(chat, "logprobs"))
+        json_set(request, "include", json_build("[s]", "message.output_text.logprobs"));
+    add_text(request, chat);
+    add_reasoning_wishes(request, chat, config);
+    add_tools(request, chat, tools);
+    return request;
+}

@@ -1,0 +1,166 @@
+#include "core/run/context/long_messages.h"
+
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/base/utf8.h"
+#include "core/run/catalog/tool_choice.h"
+#include "core/run/context/chain_log.h"
+#include "core/run/context/context.h"
+
+/* ---- The rule ---- */
+
+/* Whether a choice was obeyed already makes no difference: what is shown stays the same in a run. */
+static bool is_readable(const json_t *config, const struct tool_set *tools)
+{
+    const json_t *choice = tool_choice_standing(json_object_get(config, "tool_choice"));
+    const struct tool_use *reader = tool_set_find(tools, "ReadVar");
+
+    return reader && reader->handler->flags & TOOL_VARIABLES &&
+           tool_choice_offers(tools, choice, reader);
+}
+
+struct long_message_rule long_message_rule(const json_t *config, const struct tool_set *tools)
+{
+    const json_t *runnel = json_object_get(config, "runnel");
+    const json_t *wish = json_object_get(runnel, "message_cache");
+    struct long_message_rule rule = {0};
+
+    if (!wish || !is_readable(config, tools))
+        return rule;
+    rule.limit = (size_t)json_get_int(wish, "max_chars", 0);
+    rule.cut = cut_rule(runnel, NULL, rule.limit);
+    rule.cut.limit = rule.limit;
+    return rule;
+}
+
+/* ---- Which messages ---- */
+
+static bool is_message(const struct item_row *item)
+{
+    return strcmp(item->type, "message") == 0;
+}
+
+static bool is_of(const struct item_row *item, const char *role)
+{
+    return is_message(item) && strcmp(item->role, role) == 0;
+}
+
+size_t long_message_past(const struct item_row *const *items, size_t count)
+{
+    while (count && !is_of(items[count - 1], "user"))
+        count--;
+    while (count && is_message(items[count - 1]) && !is_of(items[count - 1], "assistant"))
+        count--;
+    return count;
+}
+
+void long_messages_mark(struct item_row *rows, size_t count)
+{
+    AUTO_FREE const struct item_row **items = mem_new_array(const struct item_row *, count + 1);
+    size_t past;
+
+    for (size_t i = 0; i < count; i++)
+        items[i] = &rows[i];
+    past = long_message_past(items, count);
+    for (size_t i = 0; i < past; i++)
+        rows[i].answered = true;
+}
+
+/* As JSON a text has no fewer bytes than it has characters. */
+bool long_message_may_be(const struct long_message_rule *rule, const struct item_row *item)
+{
+    return rule->limit && item->answered && (is_of(item, "user") || is_of(item, "assistant")) &&
+           item->body && strlen(item->body) > rule->limit;
+}
+
+static bool is_long(const struct long_message_rule *rule, const char *text)
+{
+    return rule->limit && *utf8_at(text, rule->limit);
+}
+
+/* ---- What is shown ---- */
+
+/* Where the rest can be read. The caller frees. */
+static char *note_of(const struct long_message_rule *rule, const char *text,
+                     const struct cut_shown *shown, bool idle)
+{
+    char name[VARIABLE_NAME_LIMIT + 1];
+    const struct variable_hint hint = {.name = name,
+                                       .what = VARIABLE_HINT_MESSAGE,
+                                       .length = variable_length(text),
+                                       .truncated = true,
+                                       .shown = shown->count,
+                                       .start = shown->next,
+                                       .chinese = rule->cut.chinese,
+                                       .idle = idle};
+
+    message_cache_name(text, name);
+    return variable_hint_text(&hint);
+}
+
+/* Whether it pays does not depend on who can call what. */
+char *long_message_shown(const struct long_message_rule *rule, const char *text)
+{
+    AUTO_FREE char *cut = NULL, *plain = NULL, *note = NULL, *last = NULL;
+    struct cut_shown shown;
+
+    if (!is_long(rule, text))
+        return NULL;
+    cut = cut_text(text, &rule->cut, &shown);
+    note = note_of(rule, text, &shown, false);
+    if (strlen(cut) + strlen(note) >= strlen(text))
+        return NULL;
+    plain = chain_log_neutral(cut);
+    last = rule->idle ? note_of(rule, text, &shown, true) : NULL;
+    return mem_printf("%s%s", plain, last ? last : note);
+}
+
+/* ---- What is kept for reading ---- */
+
+static void gather(const struct long_message_rule *rule, const struct item_row *item,
+                   struct message_cache *cache)
+{
+    json_auto_t *body = json_parse_own(item->body);
+    json_auto_t *texts = context_texts(json_object_get(body, "content"));
+    size_t i;
+    json_t *text;
+
+    json_array_foreach (texts, i, text) {
+        AUTO_FREE char *shown = long_message_shown(rule, json_string_value(text));
+
+        if (shown)
+            message_cache_add(cache, item->role, json_string_value(text));
+    }
+}
+
+/* Where the newest begin of which so much is kept. */
+static size_t first_kept(const struct long_message_rule *rule,
+                         const struct item_row *const *items, size_t count)
+{
+    size_t room = LONG_MESSAGES_KEPT;
+
+    while (count) {
+        const struct item_row *item = items[count - 1];
+        size_t length = long_message_may_be(rule, item) ? strlen(item->body) : 0;
+
+        if (length > room)
+            break;
+        room -= length;
+        count--;
+    }
+    return count;
+}
+
+struct message_cache *long_messages_gather(const struct long_message_rule *rule,
+                                           const struct item_row *const *items, size_t count)
+{
+    struct message_cache *cache = message_cache_new();
+
+    for (size_t i = first_kept(rule, items, count); i < count; i++) {
+        if (long_message_may_be(rule, items[i]))
+            gather(rule, items[i], cache);
+    }
+    return cache;
+}

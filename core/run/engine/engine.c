@@ -1,0 +1,463 @@
+/*
+ * The loops, and the messages between the runs on them and everybody else.
+ */
+
+#include "core/run/engine/engine.h"
+
+#include <assert.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/hash.h"
+#include "core/base/mem.h"
+#include "core/run/approval/run_hold.h"
+#include "core/run/engine/engine_internal.h"
+
+/* ---- Tables ---- */
+
+struct engine_loop *engine_home(struct engine *engine, const char *run_id)
+{
+    return &engine->loops[hash_text(run_id) % engine->loop_count];
+}
+
+struct run **engine_slot(struct engine_loop *home, const char *run_id)
+{
+    return &home->table[(hash_text(run_id) >> 8) % TABLE_SIZE];
+}
+
+struct run *engine_find_here(struct engine_loop *home, const char *run_id)
+{
+    struct run *run = *engine_slot(home, run_id);
+
+    while (run && strcmp(run->row.id, run_id) != 0)
+        run = run->next;
+    return run;
+}
+
+/* ---- Making and unmaking ---- */
+
+struct engine *engine_new(const struct engine_options *options)
+{
+    struct engine *engine = mem_new(struct engine);
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+
+    engine->options = *options;
+    if (!engine->options.round_limit)
+        engine->options.round_limit = 10;
+    if (engine->options.notice_seconds <= 0)
+        engine->options.notice_seconds = 15;
+    if (!engine->options.context_limit)
+        engine->options.context_limit = 2000;
+    engine->loop_count = options->loops ? options->loops : (unsigned)(cores > 0 ? cores : 1);
+    engine->loops = mem_new_array(struct engine_loop, engine->loop_count);
+    for (unsigned i = 0; i < engine->loop_count; i++) {
+        AUTO_FREE char *name = mem_printf("run-loop-%u", i);
+
+        engine->loops[i].engine = engine;
+        engine->loops[i].loop = loop_new(name);
+        webhook_posts_init(&engine->loops[i].posts, engine->loops[i].loop, options->webhooks,
+                           options->webhook_count);
+    }
+    engine->slots = slots_new(&options->slots);
+    engine->leases = held_leases_new();
+    lock_init(&engine->lock, LOCK_ENGINE);
+    lock_cond_init(&engine->idle);
+    return engine;
+}
+
+enum err_code engine_start(struct engine *engine, struct err *err)
+{
+    for (unsigned i = 0; i < engine->loop_count; i++) {
+        enum err_code rc = loop_start(engine->loops[i].loop, err);
+
+        if (rc)
+            return rc;
+    }
+    return ERR_OK;
+}
+
+void engine_stop(struct engine *engine)
+{
+    for (unsigned i = 0; i < engine->loop_count; i++)
+        loop_stop(engine->loops[i].loop);
+}
+
+void engine_free(struct engine *engine)
+{
+    if (!engine)
+        return;
+    /* Writes that came back after the loops had ended: their runs are left to others. */
+    for (unsigned i = 0; i < engine->loop_count; i++)
+        loop_finish(engine->loops[i].loop);
+    for (unsigned i = 0; i < engine->loop_count; i++) {
+        loop_free(engine->loops[i].loop);
+        bells_clear(&engine->loops[i].bells);
+        webhook_posts_clear(&engine->loops[i].posts);
+    }
+    held_leases_free(engine->leases);
+    slots_free(engine->slots);
+    free(engine->loops);
+    pthread_cond_destroy(&engine->idle);
+    lock_destroy(&engine->lock);
+    free(engine);
+}
+
+const struct engine_options *engine_options(const struct engine *engine)
+{
+    return &engine->options;
+}
+
+struct loop *engine_loop(struct engine *engine, const char *run_id)
+{
+    return engine_home(engine, run_id)->loop;
+}
+
+struct loop *engine_any_loop(struct engine *engine)
+{
+    return engine->loops[atomic_fetch_add(&engine->turn, 1) % engine->loop_count].loop;
+}
+
+size_t engine_context_limit(const struct engine *engine)
+{
+    return engine->options.context_limit;
+}
+
+const struct approval_webhook *engine_webhook(const struct engine *engine, const char *project)
+{
+    for (size_t i = 0; i < engine->options.webhook_count; i++) {
+        if (strcmp(engine->options.webhooks[i].project, project) == 0)
+            return &engine->options.webhooks[i];
+    }
+    return NULL;
+}
+
+void engine_tell_webhook(struct run *run, const json_t *question)
+{
+    const struct approval_webhook *webhook = engine_webhook(run->engine, run->row.project);
+
+    if (webhook)
+        (void)approval_webhook_tell(&run->home->posts, webhook, question);
+}
+
+bool engine_is_draining(const struct engine *engine)
+{
+    return atomic_load(&engine->draining);
+}
+
+/* ---- Bells, and waiting for a run to come ---- */
+
+struct tool_channel *engine_channel(struct run *run, unsigned calls, const bool *hidden,
+                                    size_t capacity)
+{
+    run->bell = bells_take(&run->home->bells, run);
+    return tool_channel_new(calls, hidden, capacity, bell_ring, run->bell);
+}
+
+void engine_hang_up(struct run *run)
+{
+    if (run->bell)
+        bells_put(&run->home->bells, TAKE(run->bell));
+}
+
+void engine_wait_for_run(struct engine *engine, struct engine_waiter *waiter)
+{
+    waiters_add(&engine_home(engine, waiter->run_id)->waiters, waiter);
+}
+
+bool engine_steer(struct engine *engine, const char *run_id, const char *steer_id)
+{
+    struct engine_loop *home = engine_home(engine, run_id);
+    struct run *run;
+
+    assert(loop_is_here(home->loop));
+    run = engine_find_here(home, run_id);
+    if (!run || !run_steer(run, steer_id))
+        return false;
+    run_pump(run);
+    return true;
+}
+
+struct run *engine_find(struct engine *engine, const char *run_id)
+{
+    return engine_find_here(engine_home(engine, run_id), run_id);
+}
+
+/* ---- Leases ---- */
+
+void engine_lease_add(struct engine *engine, const struct run *run)
+{
+    struct engine_lease lease = {.fence = run->fence};
+
+    memcpy(lease.run_id, run->row.id, ID_SIZE);
+    /* Its questions may be of its first write. */
+    held_leases_add(engine->leases, run->row.project, &lease, run->hold != NULL);
+}
+
+void engine_lease_drop(struct engine *engine, const struct run *run)
+{
+    held_leases_drop(engine->leases, run->row.id);
+}
+
+bool engine_hold_add(struct engine *engine, const struct run *run)
+{
+    if (!slots_hold(engine->slots, run->row.project))
+        return false;
+    held_leases_set_waiting(engine->leases, run->row.id, true);
+    return true;
+}
+
+void engine_hold_drop(struct engine *engine, const struct run *run)
+{
+    held_leases_set_waiting(engine->leases, run->row.id, false);
+    slots_go_on(engine->slots, run->row.project);
+}
+
+size_t engine_holding(struct engine *engine, struct engine_holder **ret_holders)
+{
+    return held_leases_waiting(engine->leases, ret_holders);
+}
+
+size_t engine_leases(struct engine *engine, struct engine_lease **ret_leases)
+{
+    return held_leases_list(engine->leases, ret_leases);
+}
+
+/* ---- Messages to a run ---- */
+
+enum message_kind {
+    MESSAGE_CANCEL,
+    MESSAGE_LEASE_LOST,
+    MESSAGE_LOOK,
+    MESSAGE_FOLLOWED,
+    MESSAGE_WAKE, /* for those who wait for the run */
+};
+
+struct message {
+    struct loop_task task;
+    struct engine_loop *home;
+    enum message_kind kind;
+    char run_id[ID_LIMIT + 1];
+    char node[ID_SIZE]; /* that follows it */
+    int64_t fence;      /* of the lease that was lost */
+    enum engine_woken why;
+};
+
+/* A write that is on its way carries the fence, and will tell: it may be the very one that gave
+ * the lease back. */
+static void lose_lease(struct run *run, int64_t fence)
+{
+    if (run->fence == fence && !run->write)
+        run_abandon(run);
+}
+
+static void tell_run(struct run *run, const struct message *message)
+{
+    if (message->kind == MESSAGE_CANCEL)
+        run_cancel(run);
+    else if (message->kind == MESSAGE_LEASE_LOST)
+        lose_lease(run, message->fence);
+    else if (message->kind == MESSAGE_LOOK)
+        run_hold_look(run);
+    else
+        run_add_peer(run, message->node);
+    run_pump(run);
+}
+
+static void message_heard(struct loop_task *task)
+{
+    struct message *message = CONTAINER_OF(task, struct message, task);
+    struct run *run = engine_find_here(message->home, message->run_id);
+
+    if (message->kind == MESSAGE_WAKE)
+        waiters_wake(&message->home->waiters, message->run_id, message->why);
+    else if (run)
+        tell_run(run, message);
+    free(message);
+}
+
+static struct message *message_new(struct engine *engine, const char *run_id,
+                                   enum message_kind kind)
+{
+    struct message *message = mem_new(struct message);
+
+    message->task.run = message_heard;
+    message->home = engine_home(engine, run_id);
+    message->kind = kind;
+    (void)snprintf(message->run_id, sizeof(message->run_id), "%s", run_id);
+    return message;
+}
+
+static void send_message(struct message *message)
+{
+    loop_post(message->home->loop, &message->task);
+}
+
+void engine_cancel(struct engine *engine, const char *run_id)
+{
+    send_message(message_new(engine, run_id, MESSAGE_CANCEL));
+}
+
+bool engine_look(struct engine *engine, const char *run_id)
+{
+    bool here = held_leases_has(engine->leases, run_id);
+
+    if (here)
+        send_message(message_new(engine, run_id, MESSAGE_LOOK));
+    return here;
+}
+
+void engine_lease_lost(struct engine *engine, const struct engine_lease *lease)
+{
+    struct message *message = message_new(engine, lease->run_id, MESSAGE_LEASE_LOST);
+
+    message->fence = lease->fence;
+    send_message(message);
+}
+
+void engine_followed_at(struct engine *engine, const char *run_id, const char *node)
+{
+    struct message *message = message_new(engine, run_id, MESSAGE_FOLLOWED);
+
+    (void)snprintf(message->node, sizeof(message->node), "%s", node);
+    send_message(message);
+}
+
+void engine_wake(struct engine *engine, const char *run_id, enum engine_woken why)
+{
+    struct message *message = message_new(engine, run_id, MESSAGE_WAKE);
+
+    message->why = why;
+    send_message(message);
+}
+
+/* A sink may find its client gone in the middle of what the run is telling it: the run hears of
+ * it in the loop's next round. */
+struct goodbye {
+    struct loop_task task;
+    struct engine_loop *home;
+    char run_id[ID_SIZE];
+    struct sink *sink;
+};
+
+static void goodbye_heard(struct loop_task *task)
+{
+    struct goodbye *goodbye = CONTAINER_OF(task, struct goodbye, task);
+    struct run *run = engine_find_here(goodbye->home, goodbye->run_id);
+
+    if (run) {
+        run_listener_gone(run, goodbye->sink);
+        run_pump(run);
+    }
+    free(goodbye);
+}
+
+void engine_sink_gone(struct sink *sink, void *arg)
+{
+    struct run *run = arg;
+    struct goodbye *goodbye = mem_new(struct goodbye);
+
+    goodbye->task.run = goodbye_heard;
+    goodbye->home = run->home;
+    memcpy(goodbye->run_id, run->row.id, ID_SIZE);
+    goodbye->sink = sink;
+    loop_post(run->loop, &goodbye->task);
+}
+
+/* ---- Messages to all ---- */
+
+struct broadcast {
+    struct loop_task task;
+    struct engine_loop *home;
+    void (*tell)(struct run *run);
+    enum engine_woken why; /* for those who wait */
+};
+
+static void broadcast_heard(struct loop_task *task)
+{
+    struct broadcast *broadcast = CONTAINER_OF(task, struct broadcast, task);
+
+    for (size_t i = 0; i < TABLE_SIZE; i++) {
+        for (struct run *run = broadcast->home->table[i], *next; run; run = next) {
+            next = run->next;
+            broadcast->tell(run);
+            run_pump(run);
+        }
+    }
+    waiters_wake_all(&broadcast->home->waiters, broadcast->why);
+    free(broadcast);
+}
+
+static void tell_all(struct engine *engine, void (*tell)(struct run *run),
+                     enum engine_woken why)
+{
+    for (unsigned i = 0; i < engine->loop_count; i++) {
+        struct broadcast *broadcast = mem_new(struct broadcast);
+
+        broadcast->task.run = broadcast_heard;
+        broadcast->home = &engine->loops[i];
+        broadcast->tell = tell;
+        broadcast->why = why;
+        loop_post(engine->loops[i].loop, &broadcast->task);
+    }
+}
+
+static void tell_nothing(struct run *run)
+{
+    (void)run;
+}
+
+void engine_wake_all(struct engine *engine, enum engine_woken why)
+{
+    tell_all(engine, tell_nothing, why);
+}
+
+/* ---- The end of the server: there is nothing more to wait for on this node ---- */
+
+static void wish_drain(struct run *run)
+{
+    run->drain_wanted = true;
+    run_hold_leave(run);
+}
+
+void engine_drain(struct engine *engine)
+{
+    atomic_store(&engine->draining, true);
+    tell_all(engine, wish_drain, WOKEN_ARRIVED);
+}
+
+static void end_now(struct run *run)
+{
+    if (run->life != RUN_ALIVE)
+        return;
+    if (run_is_resumable(run) && run->exists) {
+        run_release(run);
+        return;
+    }
+    run_begin_to_end(run);
+    if (run->life == RUN_ALIVE)
+        run_fail(run, "server_error", "The server is shutting down.");
+}
+
+void engine_abandon(struct engine *engine)
+{
+    tell_all(engine, end_now, WOKEN_ARRIVED);
+}
+
+void engine_stats(struct engine *engine, struct engine_stats *ret_stats)
+{
+    lock_acquire(&engine->lock);
+    *ret_stats = engine->stats;
+    lock_release(&engine->lock);
+}
+
+bool engine_wait_idle(struct engine *engine, uint64_t deadline_ns)
+{
+    bool in_time = true;
+
+    lock_acquire(&engine->lock);
+    while (engine->stats.live && in_time)
+        in_time = lock_wait_until(&engine->lock, &engine->idle, deadline_ns);
+    in_time = !engine->stats.live;
+    lock_release(&engine->lock);
+    return in_time;
+}

@@ -1,0 +1,53 @@
+#ifndef RUNNEL_CORE_RUN_ENGINE_INTERNAL_H
+#define RUNNEL_CORE_RUN_ENGINE_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "core/base/lock.h"
+#include "core/run/approval/approval_webhook.h"
+#include "core/run/engine/engine.h"
+#include "core/run/engine/held_leases.h"
+#include "core/run/engine/slots.h"
+#include "core/run/engine/waiters.h"
+#include "core/run/turn/bells.h"
+#include "core/run/turn/run.h"
+
+/*
+ * engine_internal.h -- the loops and the runs on each; for engine.c and engine_arrivals.c.
+ */
+
+#define TABLE_SIZE ((size_t)1024)
+
+/* The runs of one loop; the loop's thread only. */
+struct engine_loop {
+    struct engine *engine;
+    struct loop *loop;
+    struct run *table[TABLE_SIZE];
+    struct bells bells;
+    struct waiters waiters;
+    struct webhook_posts posts;
+};
+
+struct engine {
+    struct engine_options options;
+    struct engine_loop *loops;
+    unsigned loop_count;
+    atomic_uint turn; /* for engine_any_loop() */
+    atomic_bool draining;
+
+    struct slots *slots;
+    struct held_leases *leases;
+    struct lock lock;
+    pthread_cond_t idle; /* guarded by lock, as the next: */
+    struct engine_stats stats;
+};
+
+struct engine_loop *engine_home(struct engine *engine, const char *run_id);
+struct run **engine_slot(struct engine_loop *home, const char *run_id); /* of its table */
+struct run *engine_find_here(struct engine_loop *home, const char *run_id);
+
+/* For struct sink: the client of a run is gone. */
+void engine_sink_gone(struct sink *sink, void *run);
+
+#endif

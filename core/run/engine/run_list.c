@@ -1,0 +1,53 @@
+/*
+ * The tools of groups and of remote servers, listed once in a conversation.
+ */
+
+#include "core/run/calls/run_calls.h"
+
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/run/calls/run_servers.h"
+
+static bool was_listed(const struct run *run, const char *label)
+{
+    AUTO_FREE char *mark = mem_printf("\"server_label\":\"%s\"", label);
+
+    for (size_t i = 0; i < run->history_count; i++) {
+        const struct item_row *item = &run->history[i];
+
+        if (strcmp(item->type, "mcp_list_tools") == 0 && item->body && strstr(item->body, mark))
+            return true;
+    }
+    return false;
+}
+
+static void list_groups(struct run *run)
+{
+    const char *last = NULL;
+
+    for (size_t i = 0; i < run->tools.count; i++) {
+        const char *label = run->tools.uses[i].label;
+        struct item *item;
+
+        if (!label || run->tools.uses[i].remote || run->tools.uses[i].implied ||
+            (last && strcmp(last, label) == 0) || was_listed(run, label))
+            continue;
+        last = label;
+        item = run_new_item(run, "mcp_list_tools");
+        item->fields = json_build("{s:s, s:[]}", "server_label", label, "tools");
+        run_open_item(run, item);
+        run_tell_stage(run, item, "in_progress", NULL);
+        json_set(item->fields, "tools", tool_set_listing(&run->tools, label));
+        run_tell_stage(run, item, "completed", NULL);
+        run_close_item(run, ITEM_COMPLETED);
+    }
+}
+
+void run_list_tools(struct run *run)
+{
+    if (run->arrival == ARRIVAL_NEW && !run_is_assistants(run))
+        list_groups(run);
+    run_list_servers(run, run_go_on);
+}

@@ -1,0 +1,310 @@
+/*
+ * Compaction: the model tells what the conversation was, and that takes its place. It is a turn like
+ * another, only that nobody hears it: what comes of it is one item.
+ *
+ * It happens before the model is asked, when the context has grown over the request's threshold, or
+ * instead of asking, when the request wanted nothing else.
+ */
+
+#include "core/run/turn/run.h"
+
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/run/context/compaction.h"
+#include "core/run/context/context.h"
+#include "core/run/context/context_fit.h"
+
+/* Where the request names no threshold: this part of what the model can read. */
+#define THRESHOLD(context_tokens) ((context_tokens) / 10 * 8)
+
+/* ---- Whether ---- */
+
+static bool was_asked_for(const struct run *run)
+{
+    return json_object_get(run->config, RUN_COMPACT_KEY);
+}
+
+static enum compaction_kind kind_of(const struct run *run)
+{
+    const char *word = json_get_string(run->config, RUN_COMPACT_KEY, "");
+
+    return strcmp(word, RUN_COMPACT_WINDOW) == 0 ? COMPACTION_PART : COMPACTION_WHOLE;
+}
+
+/* 0 for never. */
+static int64_t threshold_of(const struct run *run)
+{
+    const json_t *entry = json_array_get(json_object_get(run->config, "context_management"), 0);
+
+    if (!entry)
+        return 0;
+    return json_get_int(entry, "compact_threshold", THRESHOLD(run->upstream->context_tokens));
+}
+
+struct context run_context(struct run *run)
+{
+    return (struct context){.upstream = run->upstream,
+                            .run_id = run->row.id,
+                            .config = run->config,
+                            .tools = &run->tools,
+                            .compact = run_is_compact(run),
+                            .frame = &run->frame};
+}
+
+bool run_is_compact(const struct run *run)
+{
+    return context_is_compact(run->config, engine_options(run->engine)->history);
+}
+
+/* Than it is stored. */
+static bool is_told_otherwise(const struct context *context)
+{
+    return context->compact || long_message_rule(context->config, context->tools).limit;
+}
+
+/* Turns that are over are all in the history. */
+void run_count_items(struct run *run)
+{
+    const struct context context = run_context(run);
+
+    if (!context_is_counted(run->upstream, run->config)) {
+        if (is_told_otherwise(&context) && budget_limits_prompts(&run->budget))
+            context_count(&context, CONTEXT_BYTES, run->history, run->history_count);
+        return;
+    }
+    context_count(&context, CONTEXT_TOKENS, run->history, run->history_count);
+    for (size_t i = 0; i < run->item_count; i++) {
+        if (!run->items[i]->open)
+            context_count_item(run->upstream->tokenizer, &run->items[i]->row);
+    }
+}
+
+/* There is something that would become shorter. */
+static bool is_worthwhile(const struct run *run, const struct item_row *const *items,
+                          size_t count)
+{
+    AUTO_FREE bool *newest = mem_new_array(bool, count + 1);
+
+    context_mark_newest(items, count, run->row.id, newest);
+    for (size_t i = 0; i < count; i++) {
+        if (!newest[i] && !compaction_is_whole(items[i]))
+            return true;
+    }
+    return false;
+}
+
+bool run_must_compact(struct run *run)
+{
+    struct context context = run_context(run);
+    int64_t threshold = threshold_of(run);
+    AUTO_FREE const struct item_row **items = NULL;
+    size_t count, first;
+
+    if (run->compacted || was_asked_for(run) || threshold <= 0)
+        return !run->compacted && was_asked_for(run);
+    items = run_gather_items(run, &count);
+    run_count_items(run);
+    first = context_window(items, count);
+    context_order(items + first, count - first);
+    return context_total(&context, items + first, count - first) >= threshold &&
+           is_worthwhile(run, items + first, count - first);
+}
+
+/* ---- What comes of it ---- */
+
+static json_t *new_content(struct run *run)
+{
+    size_t count;
+    AUTO_FREE const struct item_row **items = run_gather_items(run, &count);
+    size_t first = context_window(items, count);
+    int64_t threshold = threshold_of(run);
+    bool small = threshold && threshold / 2 < COMPACTION_KEEP_TOKENS;
+    const struct compaction compaction = {
+        .kind = kind_of(run),
+        .tokenizer = run->upstream->tokenizer,
+        .keep_tokens = small ? threshold / 2 : COMPACTION_KEEP_TOKENS,
+        .run_id = run->row.id,
+        .items = items + first,
+        .count = count - first,
+    };
+
+    return compaction_content(&compaction, run->summary.data);
+}
+
+static void add_item(struct run *run)
+{
+    json_auto_t *content = new_content(run);
+    struct item *item = run_new_item(run, "compaction");
+
+    item->fields =
+        compaction_body(engine_options(run->engine)->seal, run->row.project, content);
+    item->metadata = json_build("{s:O}", "compaction", content);
+    run_open_item(run, item);
+    run_close_item(run, ITEM_COMPLETED);
+}
+
+/* The summary costs what it costs, but is not what the request's limits are about. */
+static void count_usage(struct run *run, const struct model_usage *usage)
+{
+    struct budget *budget = &run->budget;
+
+    budget->asking = 0;
+    budget_add(budget, usage);
+    if (budget->prompt != INT64_MAX)
+        budget->prompt += usage->input;
+    if (budget->completion != INT64_MAX)
+        budget->completion += usage->output;
+}
+
+/* ---- The turn ---- */
+
+static void take_text(void *arg, const char *text, size_t length)
+{
+    struct run *run = arg;
+
+    buf_add(&run->summary, text, length);
+}
+
+static void take_other(void *arg, const char *text, size_t length)
+{
+    (void)arg;
+    (void)text;
+    (void)length;
+}
+
+static void take_annotation(void *arg, const json_t *annotation)
+{
+    (void)arg;
+    (void)annotation;
+}
+
+static void take_logprobs(void *arg, json_t *tokens)
+{
+    (void)arg;
+    (void)tokens;
+}
+
+static void take_part_end(void *arg)
+{
+    (void)arg;
+}
+
+static void take_item_end(void *arg, const struct model_item *item)
+{
+    (void)arg;
+    (void)item;
+}
+
+static void take_call_begin(void *arg, unsigned call, const char *id, const char *name)
+{
+    (void)arg;
+    (void)call;
+    (void)id;
+    (void)name;
+}
+
+static void take_call_arguments(void *arg, unsigned call, const char *text, size_t length)
+{
+    (void)call;
+    take_other(arg, text, length);
+}
+
+static void take_call_extra(void *arg, unsigned call, const json_t *extra)
+{
+    (void)arg;
+    (void)call;
+    (void)extra;
+}
+
+static void take_call_end(void *arg, unsigned call)
+{
+    (void)arg;
+    (void)call;
+}
+
+static void take_done(void *arg, enum model_finish finish, const struct model_usage *usage)
+{
+    struct run *run = arg;
+
+    run->model = NULL;
+    count_usage(run, usage);
+    if (finish == MODEL_FINISH_CONTENT_FILTER || !run->summary.length) {
+        run_fail(run, "server_error", "The model did not summarize the conversation.");
+    } else {
+        add_item(run);
+        run->compacted = true;
+        run_end_turn(run);
+        if (was_asked_for(run))
+            run_finish(run);
+        else
+            run_ask_model(run);
+    }
+    run_pump(run);
+}
+
+static void take_failure(void *arg, const struct err *error)
+{
+    run_model_failed(arg, error);
+}
+
+static const struct model_events events = {
+    .text = take_text,
+    .reasoning = take_other,
+    .refusal = take_other,
+    .summary = take_other,
+    .annotation = take_annotation,
+    .logprobs = take_logprobs,
+    .part_end = take_part_end,
+    .item_end = take_item_end,
+    .call_begin = take_call_begin,
+    .call_arguments = take_call_arguments,
+    .call_extra = take_call_extra,
+    .call_end = take_call_end,
+    .done = take_done,
+    .failed = take_failure,
+};
+
+/* All that there is, as far as the model can read it. */
+static json_t *build_request(struct run *run, json_t *config)
+{
+    struct context context = run_context(run);
+    size_t count;
+    AUTO_FREE const struct item_row **items = run_gather_items(run, &count);
+    json_t *request;
+
+    context.config = config;
+    context.compact = false; /* a summary is made of what was said, not of logs */
+    context.frame = NULL;    /* it is another's: no tools are shown */
+    /* Once, however often it is tried. */
+    if (run->upstream->context_tokens)
+        context_count_each(&context, run->history, run->history_count);
+    context_fit(&context, items, &count);
+    request = context_request(run->row.id, config, &run->tools, items, count,
+                              CONTEXT_LAST_ANSWER | CONTEXT_CHOICE_SPENT, run->upstream->name);
+    compaction_ask(request);
+    return request;
+}
+
+/* What was cut could not be read any more once there is only the summary. */
+static void uncut(json_t *config)
+{
+    json_t *runnel = json_copy(json_object_get(config, "runnel"));
+
+    if (!runnel)
+        return;
+    json_object_del(runnel, "message_cache");
+    json_set(config, "runnel", runnel);
+}
+
+void run_compact(struct run *run)
+{
+    json_auto_t *config = json_copy(run->config);
+
+    json_object_del(config, "max_output_tokens");
+    json_set_string(config, "truncation", "auto");
+    uncut(config);
+    buf_reset(&run->summary);
+    run_send(run, config, build_request(run, config), &events);
+}

@@ -1,0 +1,271 @@
+/*
+ * What a run makes, told as it is made: an item is opened, its parts are filled, it is closed; and
+ * the steps that items stand in, for the face that has them. At most one item is open at a time.
+ */
+
+#include "core/run/turn/run.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "core/base/clock.h"
+#include "core/base/ids.h"
+#include "core/base/json.h"
+#include "core/base/mem.h"
+
+/* ---- Steps: for the face that has them ---- */
+
+struct step *run_open_step(struct run *run, enum step_type type)
+{
+    struct step *step;
+
+    if (!run_is_assistants(run))
+        return NULL;
+    if (run->step && run->step->row.type == STEP_TOOL_CALLS && type == STEP_TOOL_CALLS)
+        return run->step;
+    if (run->step)
+        run_close_step(run, STEP_COMPLETED);
+    step = mem_new(struct step);
+    id_make(step->row.id, "step_");
+    memcpy(step->row.run_id, run->row.id, ID_SIZE);
+    memcpy(step->row.thread_id, run->row.thread_id, ID_SIZE);
+    memcpy(step->row.assistant_id, run->row.assistant_id, ID_SIZE);
+    step->row.type = type;
+    step->row.status = STEP_IN_PROGRESS;
+    step->row.turn = run->row.turn;
+    step->row.created_at = clock_wall_us();
+    step->open = true;
+    step->next = run->steps;
+    run->steps = run->step = step;
+    run_put_step(run, &step->row);
+    return step;
+}
+
+/* Tokens are counted for a whole turn; they stand in the step that ends with the turn. */
+static const char no_usage[] = "{\"input_tokens\":0,\"output_tokens\":0,\"total_tokens\":0}";
+
+void run_close_step(struct run *run, enum step_status status)
+{
+    struct step *step = TAKE(run->step);
+
+    if (!step)
+        return;
+    if (run->turn_usage) {
+        free(step->row.usage);
+        step->row.usage = TAKE(run->turn_usage);
+    }
+    if (!step->row.usage)
+        step->row.usage = mem_strdup(no_usage);
+    if (status == STEP_FAILED && run->row.error)
+        step->row.error = mem_strdup(run->row.error);
+    step->row.status = status;
+    if (status == STEP_COMPLETED)
+        step->row.completed_at = clock_wall_us();
+    else
+        step->row.ended_at = clock_wall_us();
+    step->open = false;
+    run_tell(run, &(struct run_event){.kind = RUN_EVENT_STEP_CLOSED, .step = step});
+    run_put_step(run, &step->row);
+}
+
+/* ---- Items ---- */
+
+struct item *run_new_item(struct run *run, const char *type)
+{
+    struct item *item = mem_new(struct item);
+    struct item_row *row = &item->row;
+
+    id_make(row->id, item_id_prefix(type));
+    (void)snprintf(row->type, sizeof(row->type), "%s", type);
+    if (strcmp(type, "message") == 0)
+        (void)snprintf(row->role, sizeof(row->role), "assistant");
+    memcpy(row->run_id, run->row.id, ID_SIZE);
+    if (run_is_assistants(run)) /* a response's become its conversation's when it ends */
+        memcpy(row->thread_id, run->row.thread_id, ID_SIZE);
+    memcpy(row->assistant_id, run->row.assistant_id, ID_SIZE);
+    row->position = run->next_position++;
+    row->turn = run->row.turn;
+    row->model_index = run->next_model_index++;
+    row->status = ITEM_IN_PROGRESS;
+    row->created_at = clock_wall_us();
+    item->output_index = -1;
+
+    run->items = mem_resize(run->items, run->item_count + 1, sizeof(struct item *));
+    run->items[run->item_count++] = item;
+    return item;
+}
+
+static enum step_type step_type_of(const struct item *item)
+{
+    return strcmp(item->row.type, "message") == 0 ? STEP_MESSAGE : STEP_TOOL_CALLS;
+}
+
+/* Reasoning and lists of tools belong to no step. */
+static bool has_step(const struct item *item)
+{
+    return strcmp(item->row.type, "reasoning") != 0 &&
+           strcmp(item->row.type, "mcp_list_tools") != 0;
+}
+
+/* So that a crash finds out what was being said: its shape, to be filled in from the log. */
+void run_store_open_item(struct run *run)
+{
+    json_auto_t *body = NULL;
+    AUTO_FREE char *text = NULL;
+    struct item_row row;
+
+    if (!run_is_resumable(run))
+        return;
+    body = item_body(run->open);
+    text = json_text(body);
+    row = run->open->row;
+    row.body = text;
+    run_put_item(run, &row);
+}
+
+void run_open_item(struct run *run, struct item *item)
+{
+    struct step *before = run->step;
+
+    assert(!run->open);
+    if (has_step(item))
+        item->step = run_open_step(run, step_type_of(item));
+    if (item->step) {
+        memcpy(item->row.step_id, item->step->row.id, ID_SIZE);
+        if (item->step->row.type == STEP_TOOL_CALLS)
+            item->step_index = item->step->calls++;
+        if (item->step != before)
+            run_tell(run, &(struct run_event){
+                              .kind = RUN_EVENT_STEP_OPENED, .step = item->step, .item = item});
+    }
+    item->open = true;
+    item->output_index = run->output_count++;
+    run->open = item;
+    run_store_open_item(run);
+    run_tell(run, &(struct run_event){.kind = RUN_EVENT_ITEM_OPENED, .item = item});
+}
+
+void run_store_silently(struct run *run, struct item *item, enum item_status status)
+{
+    item_close(item, status);
+    run_put_item(run, &item->row);
+}
+
+void run_open_part(struct run *run, enum part_kind kind)
+{
+    struct item *item = run->open;
+
+    run_close_part(run);
+    item_add_part(item, kind);
+    run_tell(run, &(struct run_event){.kind = RUN_EVENT_PART_OPENED,
+                                      .item = item,
+                                      .part = item->part_count - 1});
+}
+
+void run_add_text(struct run *run, const char *text, size_t length)
+{
+    struct item *item = run->open;
+    struct part *part = &item->parts[item->part_count - 1];
+
+    json_auto_t *logprobs = part->kind == PART_TEXT ? TAKE(run->logprobs) : NULL;
+
+    buf_add(&part->text, text, length);
+    if (logprobs)
+        part_add_logprobs(part, logprobs);
+    run_tell(run, &(struct run_event){.kind = RUN_EVENT_TEXT,
+                                      .item = item,
+                                      .part = item->part_count - 1,
+                                      .text = text,
+                                      .length = length,
+                                      .fields = logprobs});
+}
+
+void run_annotate(struct run *run, json_t *annotation)
+{
+    struct item *item = run->open;
+    size_t number = item_annotate(item, annotation);
+
+    run_tell(run, &(struct run_event){.kind = RUN_EVENT_ANNOTATION,
+                                      .item = item,
+                                      .part = item->part_count - 1,
+                                      .number = number,
+                                      .fields = annotation});
+}
+
+void run_close_part(struct run *run)
+{
+    struct item *item = run->open;
+
+    if (!item || !item->part_open)
+        return;
+    item->part_open = false;
+    run_tell(run, &(struct run_event){.kind = RUN_EVENT_PART_CLOSED,
+                                      .item = item,
+                                      .part = item->part_count - 1});
+}
+
+/* Why an item is not complete, for the faces that say so. */
+static void note_end_reason(struct run *run, struct item *item)
+{
+    if (run->end_reason)
+        item_note(item, "incomplete_reason", run->end_reason);
+}
+
+void run_close_item(struct run *run, enum item_status status)
+{
+    struct item *item = run->open;
+
+    if (!item)
+        return;
+    run_close_part(run);
+    if (status == ITEM_INCOMPLETE)
+        note_end_reason(run, item);
+    item_close(item, status);
+    run->open = NULL;
+    run_tell(run, &(struct run_event){.kind = RUN_EVENT_ITEM_CLOSED, .item = item});
+    run_put_item(run, &item->row);
+}
+
+bool run_has_made(const struct run *run, const struct item_row *past)
+{
+    return !past->input && strcmp(past->run_id, run->row.id) == 0;
+}
+
+json_t *run_output(const struct run *run)
+{
+    json_t *output = json_array();
+
+    for (size_t i = 0; i < run->history_count; i++) {
+        const struct item_row *row = &run->history[i];
+        struct item past = {.row = *row};
+
+        if (run_has_made(run, row) && !row->hidden)
+            json_array_append_new(output, item_object(&past));
+    }
+    for (size_t i = 0; i < run->item_count; i++) {
+        if (run->items[i]->output_index >= 0)
+            json_array_append_new(output, item_object(run->items[i]));
+    }
+    return output;
+}
+
+const struct item_row **run_step_items(const struct run *run, const struct step *step,
+                                       size_t *ret_count)
+{
+    const struct item_row **rows =
+        mem_new_array(const struct item_row *, run->history_count + run->item_count);
+    size_t count = 0;
+
+    for (size_t i = 0; i < run->history_count; i++) {
+        if (strcmp(run->history[i].step_id, step->row.id) == 0)
+            rows[count++] = &run->history[i];
+    }
+    for (size_t i = 0; i < run->item_count; i++) {
+        if (strcmp(run->items[i]->row.step_id, step->row.id) == 0)
+            rows[count++] = &run->items[i]->row;
+    }
+    *ret_count = count;
+    return rows;
+}

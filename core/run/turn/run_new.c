@@ -1,0 +1,189 @@
+/*
+ * A run comes into memory with what the store has of it, and leaves it: what it is made of, and what
+ * it counts on from before this stay.
+ */
+
+#include "core/run/turn/run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/memory/variable_memory.h"
+#include "core/run/approval/run_approvals.h"
+#include "core/run/calls/run_servers.h"
+#include "core/run/calls/run_variables.h"
+#include "core/run/context/past_calls.h"
+
+static void expiry_fired(struct loop_timer *timer)
+{
+    struct run *run = CONTAINER_OF(timer, struct run, expiry);
+
+    run_begin_to_end(run);
+    run_expire(run);
+    run_pump(run);
+}
+
+static void flush_fired(struct loop_timer *timer)
+{
+    struct run *run = CONTAINER_OF(timer, struct run, flush);
+
+    run->urgent = true;
+    run_pump(run);
+}
+
+/* What the run made before this stay belongs to its output too. */
+static int count_shown(const struct run *run)
+{
+    int shown = 0;
+
+    for (size_t i = 0; i < run->history_count; i++) {
+        const struct item_row *item = &run->history[i];
+
+        shown += run_has_made(run, item) && !item->hidden;
+    }
+    return shown;
+}
+
+/* Calls that were shown in a step before this stay: the next one comes behind them. */
+static unsigned count_calls(const struct run *run, const char *step_id)
+{
+    unsigned count = 0;
+
+    for (size_t i = 0; i < run->history_count; i++) {
+        const struct item_row *item = &run->history[i];
+
+        count += strcmp(item->step_id, step_id) == 0 && !item->hidden &&
+                 !strstr(item->type, "_output");
+    }
+    return count;
+}
+
+static void take_steps(struct run *run, struct run_load *load)
+{
+    for (size_t i = 0; i < load->step_count; i++) {
+        struct step *step = mem_new(struct step);
+
+        step->row = load->steps[i];
+        step->calls = count_calls(run, step->row.id);
+        step->open = step->row.status == STEP_IN_PROGRESS;
+        step->next = run->steps;
+        run->steps = step;
+        if (step->open)
+            run->step = step;
+    }
+    free(load->steps);
+    load->steps = NULL;
+    load->step_count = 0;
+}
+
+static void take_thread(struct run *run, const struct thread_row *thread)
+{
+    if (!thread)
+        return;
+    run->thread = *thread;
+    run->thread.metadata = mem_strdup(thread->metadata);
+    run->thread.tool_resources = mem_strdup(thread->tool_resources);
+    run->thread.settings = mem_strdup(thread->settings);
+}
+
+/* What the last turn ended with, if that was a limit. */
+static enum chain_stop stop_of(const struct item_row *item)
+{
+    json_auto_t *body = json_parse_own(item->body);
+
+    return chain_reason_parse(json_get_string(json_object_get(body, "runnel"), "reason", NULL));
+}
+
+/* Rounds of earlier stays count on when the run was taken over: a crash must not lift a limit. */
+static void take_rounds(struct run *run)
+{
+    int last_turn = -1;
+
+    for (size_t i = 0; i < run->history_count && run->arrival == ARRIVAL_CLAIMED; i++) {
+        const struct item_row *item = &run->history[i];
+        bool whole = item->turn < run->row.turn;
+
+        if (!whole || !run_has_made(run, item))
+            continue;
+        if (past_is_output(item->type))
+            run->chain.rounds = 0; /* the client's */
+        else if (item->turn > last_turn)
+            run->chain.rounds++;
+        last_turn = item->turn;
+        if (item->turn == run->row.turn - 1 && item->status == ITEM_INCOMPLETE)
+            run->chain.stop = stop_of(item);
+    }
+}
+
+struct run *run_new(struct engine_loop *home, struct run_start *start)
+{
+    struct run *run = mem_new(struct run);
+    struct run_load *load = &start->load;
+
+    run->home = home;
+    run->arrival = start->arrival;
+    run->row = load->run;
+    memset(&load->run, 0, sizeof(load->run));
+    run->fence = load->fence;
+    run->exists = load->fence != 0;
+    run->frames.next = run->log_next = run->published = load->next_seq;
+    run->next_position = load->next_position;
+    run->history = TAKE(load->items);
+    run->history_count = load->item_count;
+    load->item_count = 0;
+    run->output_count = count_shown(run);
+    take_steps(run, load);
+    take_thread(run, start->new_thread);
+    run->config = json_parse_own(run->row.config);
+    chain_init(&run->chain, run->config, run->row.usage);
+    take_rounds(run);
+    budget_init(&run->budget, run->config, run->row.usage);
+    run->without_model = start->without_model;
+    run->context = TAKE(start->context);
+    run->secrets = TAKE(start->secrets);
+    run_open_variables(run, start);
+    run->expiry.fire = expiry_fired;
+    run->flush.fire = flush_fired;
+    return run;
+}
+
+void run_free(struct run *run)
+{
+    if (!run)
+        return;
+    run_clear_calls(run);
+    call_rows_free(run->answered, run->answered_count);
+    json_decref(run->posts);
+    json_decref(run->posts_written);
+    run_forget_held(run);
+    chain_clear(&run->chain);
+    buf_clear(&run->summary);
+    free(run->turn_usage);
+    free(run->peers);
+    for (size_t i = 0; i < run->item_count; i++)
+        item_free(run->items[i]);
+    free(run->items);
+    while (run->steps) {
+        struct step *step = run->steps;
+
+        run->steps = step->next;
+        step_row_clear(&step->row);
+        free(step);
+    }
+    unwritten_clear(&run->unwritten);
+    item_rows_free(run->history, run->history_count);
+    run_free_servers(run);
+    tool_set_clear(&run->tools);
+    thread_row_clear(&run->thread);
+    run_row_clear(&run->row);
+    frames_clear(&run->frames);
+    json_decref(run->config);
+    json_decref(run->context);
+    json_decref(run->files);
+    json_decref(run->logprobs);
+    variable_memory_release(run->variables);
+    message_cache_release(run->messages);
+    free(run);
+}

@@ -1,0 +1,508 @@
+/*
+ * Writing and publishing: what has happened to a run goes into the store and out to its listeners, in
+ * that order where the order matters. This is the rule: what may hold back which bytes, and until when.
+ *
+ * At most one write of a run is under way. What happens meanwhile gathers, and goes with the next one; so
+ * a busy database makes larger writes, not longer queues. Writes are numbered as they begin.
+ *
+ *   resumable (Assistants runs, background)  A frame waits until the write that has it in its log is
+ *                                            committed.
+ *   foreground, stored                       A frame waits while a barrier stands: until the one write
+ *                                            whose number the barrier has is committed. Without a barrier
+ *                                            it leaves at once, whatever else is unwritten.
+ *   store:false                              Every frame leaves at once. Nothing is written.
+ *
+ * The run raises a barrier before it tells its client what a client can act on: that the response is
+ * there, that a question can be answered, that it has ended. Text, calls and results in between commit the
+ * server to nothing: the response has none of them before its end.
+ *
+ * Why it is safe. A barrier has the number of the next write to begin, never that of the write under way:
+ * that one was filled before, and cannot carry what is told now. A write begins in run_pump() only, so
+ * whatever the run puts until then is in it.
+ *
+ * Why no byte waits for ever. A barrier asks for its write, which run_pump() begins: at once, or when the
+ * write under way is back. Once it is committed the barrier is gone. What became unwritten meanwhile does
+ * not keep it: no frame has promised that, and its own write may be due at the end only. A second barrier
+ * takes the place of the first, and has the next write again. A log is flushed by the timer at the latest.
+ * A write comes back as soon as the database answers. One that is refused fails the run, whose end is a
+ * barrier of its own; one that is lost ends the stay, which closes its listeners. run_pump() asserts that
+ * nothing waits for a write that was not asked for.
+ */
+
+#include "core/run/calls/run_variables.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/fault.h"
+#include "core/base/json.h"
+#include "core/base/log.h"
+#include "core/base/mem.h"
+#include "core/memory/variable_memory.h"
+
+/* The log of a resumable run is flushed so often at most; sooner when this much waits. */
+#define FLUSH_EVERY_NS     (25 * NS_PER_MS)
+#define FLUSH_AFTER_FRAMES 32
+#define FLUSH_AFTER_BYTES  8192
+
+/* Frames that may wait for a write that does not come back. */
+#define BACKLOG_LIMIT ((size_t)64 << 20)
+
+/* ---- What the next write must carry ---- */
+
+static bool is_stored(const struct run *run)
+{
+    return run->row.flags & RUN_STORED;
+}
+
+void run_put_item(struct run *run, const struct item_row *row)
+{
+    if (is_stored(run))
+        unwritten_put_item(&run->unwritten, row);
+}
+
+void run_put_step(struct run *run, const struct step_row *row)
+{
+    unwritten_put_step(&run->unwritten, row);
+}
+
+/* Only runs that another node may go on with need their calls remembered one by one. */
+void run_put_call(struct run *run, const struct call_row *row)
+{
+    if (run_is_resumable(run))
+        unwritten_put_call(&run->unwritten, row);
+}
+
+bool run_put_variable(struct run *run, struct variable *variable)
+{
+    if (run->variables)
+        return variable_memory_add(run->variables, variable);
+    unwritten_put_variable(&run->unwritten, variable);
+    return true;
+}
+
+/* A question goes with the write that shows it; what is not stored asks none. */
+void run_put_approval(struct run *run, const struct approval_row *row)
+{
+    if (is_stored(run))
+        unwritten_put_approval(&run->unwritten, row);
+}
+
+/* ---- Publishing ---- */
+
+/* Drops `count` frames from the front; a frame ends in an empty line and has no other. */
+static const char *skip_frames(const char *bytes, size_t *length, int64_t count)
+{
+    const char *end = bytes + *length;
+
+    while (count-- > 0 && bytes < end) {
+        const char *stop = memmem(bytes, (size_t)(end - bytes), "\n\n", 2);
+
+        bytes = stop ? stop + 2 : end;
+    }
+    *length = (size_t)(end - bytes);
+    return bytes;
+}
+
+/* Frames number `first` to `last`, to everybody; what a sink has seen is not told it again. */
+static void publish(struct run *run, const char *bytes, size_t length, int64_t first,
+                    int64_t last)
+{
+    for (struct sink *sink = run->sinks, *next; sink; sink = next) {
+        const char *wanted = bytes;
+        size_t wanted_length = length;
+
+        next = sink->next;
+        if (!sink->ops->events || last < sink->from)
+            continue;
+        if (first < sink->from)
+            wanted = skip_frames(bytes, &wanted_length, sink->from - first);
+        sink->ops->events(sink, wanted, wanted_length);
+    }
+    run->published = last + 1;
+}
+
+/* A barrier stands: the write that it waits for is not committed yet. */
+static bool is_held_back(const struct run *run)
+{
+    return run->barrier > run->writes_committed;
+}
+
+/* Frames that wait for nothing. */
+static void publish_free_frames(struct run *run)
+{
+    if (run_is_resumable(run) || is_held_back(run) || !run->frames.count)
+        return;
+    publish(run, run->frames.bytes.data, run->frames.bytes.length,
+            run->frames.next - (int64_t)run->frames.count, run->frames.next - 1);
+    frames_clear(&run->frames);
+}
+
+/* The number of the next write, which need not wait for the flush timer. */
+static uint64_t ask_for_write(struct run *run)
+{
+    run->urgent = true;
+    return run->writes_begun + 1;
+}
+
+void run_raise_barrier(struct run *run)
+{
+    publish_free_frames(run);
+    if (is_stored(run))
+        run->barrier = ask_for_write(run);
+}
+
+/* ---- The end of a stay ---- */
+
+static void show_context(const struct run *run, struct sink *sink)
+{
+    size_t count = 0;
+    AUTO_FREE const struct item_row **items = run_gather_items(run, &count);
+
+    sink->ops->context(sink, items, count);
+}
+
+static void dismiss(struct run *run, struct sink *sink)
+{
+    const char *end = run->face->stream_end;
+
+    if (sink->ops->paused) {
+        if (run->life == RUN_ENDED && run_status_is_final(run->row.status))
+            sink->ops->close(sink);
+        else
+            sink->ops->paused(sink);
+        return;
+    }
+    if (run->life == RUN_ENDED && !run->ready) {
+        if (sink->ops->events && end)
+            sink->ops->events(sink, end, strlen(end));
+        if (sink->ops->answer)
+            sink->ops->answer(sink, run->face->http_status ? run->face->http_status(run) : 200,
+                              run->face->object(run));
+        if (sink->ops->context)
+            show_context(run, sink);
+    }
+    sink->ops->close(sink);
+}
+
+static void settle(struct run *run)
+{
+    while (run->sinks) {
+        struct sink *sink = run->sinks;
+
+        run->sinks = sink->next;
+        dismiss(run, sink);
+    }
+    engine_forget(run);
+}
+
+/* ---- Writing ---- */
+
+static bool is_input(const struct run *run, const struct item_row *row)
+{
+    return row->input && strcmp(row->run_id, run->row.id) == 0;
+}
+
+/* The input of a run that is not in the store yet is written with it. It may be long, and many
+ * may wait for a slow database: its bodies are lent to the write. The run outlives it, and does
+ * not change its history. */
+static void lend_input(const struct run *run, struct run_write *write)
+{
+    struct item_row *lent;
+
+    for (size_t i = 0; i < run->history_count; i++)
+        write->lent += is_input(run, &run->history[i]);
+    write->items =
+        mem_resize(write->items, write->item_count + write->lent, sizeof(*write->items));
+    lent = write->items + write->item_count;
+    write->item_count += write->lent;
+    for (size_t i = 0; i < run->history_count; i++) {
+        if (!is_input(run, &run->history[i]))
+            continue;
+        *lent = run->history[i];
+        lent->metadata = mem_strdup(lent->metadata);
+        lent++;
+    }
+}
+
+static void carry_log(struct run *run, struct run_write *write)
+{
+    write->log_first = run->log_next;
+    write->log_last = run->frames.next - 1;
+    write->log_length = run->frames.bytes.length;
+    write->log_bytes = buf_take(&run->frames.bytes);
+    write->log_pause = run->pause_length;
+    run->pause_length = 0;
+    run->frames.count = 0;
+    run->log_next = run->frames.next;
+}
+
+static void write_done(struct loop_task *task);
+
+static void start_write(struct run *run)
+{
+    struct run_write *write = run_write_new();
+
+    (void)FAULT("run.write"); /* a place to die: before anything is written */
+    memcpy(write->project, run->row.project, ID_SIZE);
+    memcpy(write->run_id, run->row.id, ID_SIZE);
+    write->fence = run->fence;
+    write->create = !run->exists;
+    write->update = run->unwritten.row && run->exists;
+    if (write->create || write->update) {
+        write->run = mem_new(struct run_row);
+        run_row_copy(write->run, &run->row);
+    }
+    write->release = run->release;
+    write->ready = run->ready;
+    unwritten_move(&run->unwritten, write);
+    if (write->create)
+        lend_input(run, write);
+    (void)snprintf(write->variable_scope, sizeof(write->variable_scope), "%s",
+                   run_variable_scope(run));
+    write->log_last = -1;
+    if (run_is_resumable(run) && run->frames.count)
+        carry_log(run, write);
+    run->flush_due_ns = loop_now(run->loop) + FLUSH_EVERY_NS;
+    write->loop = run->loop;
+    write->arg = run;
+    write->done.run = write_done;
+
+    json_decref(run->posts_written);
+    run->posts_written = TAKE(run->posts);
+    run->urgent = false;
+    run->write = write;
+    run->writes_begun++;
+    loop_timer_stop(run->loop, &run->flush);
+    store_write(engine_options(run->engine)->store, write);
+}
+
+static bool has_unwritten(const struct run *run)
+{
+    return !unwritten_is_empty(&run->unwritten) || (run_is_resumable(run) && run->frames.count);
+}
+
+/* Is it time? If not yet, sees to it that it will be. */
+static bool write_is_due(struct run *run)
+{
+    if (!is_stored(run) || run->write || run->life == RUN_ABANDONED)
+        return false;
+    if (run->urgent)
+        return true;
+    if (!run_is_resumable(run) || !run->frames.count)
+        return false;
+    if (run->frames.count >= FLUSH_AFTER_FRAMES ||
+        run->frames.bytes.length >= FLUSH_AFTER_BYTES ||
+        loop_now(run->loop) >= run->flush_due_ns)
+        return true;
+    if (!run->flush.slot)
+        loop_timer_start(run->loop, &run->flush, run->flush_due_ns);
+    return false;
+}
+
+/* Somebody vanished before anything was written: then there is nothing to write. */
+static bool never_mind(const struct run *run)
+{
+    return !run->exists && !run->sinks && run->row.status == RUN_CANCELLED && !run->write;
+}
+
+/* The number of the write with which everything so far is committed. */
+static uint64_t write_of_all(struct run *run)
+{
+    bool is_under_way = run->write && !has_unwritten(run);
+
+    return is_under_way ? run->writes_begun : ask_for_write(run);
+}
+
+void run_after_commit(struct run *run, void (*then)(struct run *run))
+{
+    if (!run_is_resumable(run)) {
+        then(run);
+        return;
+    }
+    run->then = then;
+    run->then_after = write_of_all(run);
+}
+
+void run_after_write(struct run *run, void (*then)(struct run *run))
+{
+    if (!is_stored(run) || (run->exists && !has_unwritten(run) && !run->write)) {
+        then(run);
+        return;
+    }
+    run->then = then;
+    run->then_after = write_of_all(run);
+}
+
+/* The database has been away for so long that what waits for it is too much. */
+static void mind_backlog(struct run *run)
+{
+    if (run->life == RUN_ALIVE && run->frames.bytes.length > BACKLOG_LIMIT)
+        run_fail(run, "server_error", "The server could not store this run.");
+}
+
+/* A barrier or a step of the run waits for a write that has not begun and was not asked for. */
+static bool waits_in_vain(const struct run *run)
+{
+    bool waits =
+        run->barrier > run->writes_begun || (run->then && run->then_after > run->writes_begun);
+
+    return waits && !run->urgent;
+}
+
+/* No write is under way, the flush timer does not run, and there are frames that have not left. */
+static bool has_forgotten_frames(const struct run *run)
+{
+    return run->frames.count && !run->flush.slot;
+}
+
+void run_pump(struct run *run)
+{
+    mind_backlog(run);
+    publish_free_frames(run);
+    assert(run->life == RUN_ABANDONED || !waits_in_vain(run));
+    if (run->write)
+        return;
+    if (run->life == RUN_ENDED && never_mind(run)) {
+        settle(run);
+        return;
+    }
+    if (write_is_due(run)) {
+        start_write(run);
+        return;
+    }
+    if (run->life == RUN_ABANDONED || (run->life == RUN_ENDED && !is_stored(run))) {
+        settle(run);
+        return;
+    }
+    assert(!has_forgotten_frames(run));
+}
+
+/* ---- When a write has come back ---- */
+
+/* Who asked for work in the background is answered when it cannot be lost any more: with the run
+ * as it was stored, whatever has happened since. */
+static void answer_stored(struct run *run, const struct run_write *write)
+{
+    struct run stored = *run;
+
+    stored.row.status = write->run->status;
+    stored.item_count = 0;
+    while (run->sinks) {
+        struct sink *sink = run->sinks;
+
+        run->sinks = sink->next;
+        sink->ops->answer(sink, 200, run->face->object(&stored));
+        sink->ops->close(sink);
+    }
+}
+
+/* It was cancelled meanwhile, and does not wait: what says so was not stored, and its number is
+ * free again. Nothing was told since. */
+static void forget_pause(struct run *run, struct run_write *write)
+{
+    assert(!run->frames.count);
+    write->log_length -= write->log_pause;
+    write->log_last--;
+    run->frames.next--;
+    run->log_next--;
+}
+
+/* What was asked can be answered now. */
+static void tell_webhook(struct run *run)
+{
+    json_auto_t *questions = TAKE(run->posts_written);
+    size_t i;
+    json_t *question;
+
+    json_array_foreach (questions, i, question)
+        engine_tell_webhook(run, question);
+}
+
+static void committed(struct run *run, struct run_write *write)
+{
+    run->writes_committed = run->writes_begun; /* it is the only one */
+    tell_webhook(run);
+    if (write->cancel_requested && write->log_pause)
+        forget_pause(run, write);
+    if (!run->exists) {
+        if (run->row.flags & RUN_BACKGROUND && !(run->row.flags & RUN_STREAMED))
+            answer_stored(run, write);
+        run->exists = true;
+        run->fence = run_status_is_final(write->run->status) ? 0 : 1;
+        if (run->fence)
+            engine_lease_add(run->engine, run);
+    }
+    if (write->log_length) {
+        publish(run, write->log_bytes, write->log_length, write->log_first, write->log_last);
+        run_tell_peers(run);
+    }
+    publish_free_frames(run);
+}
+
+static void go_on(struct run *run, const struct run_write *write)
+{
+    void (*then)(struct run *) = run->then;
+
+    if (write->cancel_requested && run->life == RUN_ENDED &&
+        run->row.status == RUN_REQUIRES_ACTION)
+        run_take_back_pause(run);
+    if (run->life == RUN_ENDED && !has_unwritten(run)) {
+        settle(run);
+        return;
+    }
+    if (run->life == RUN_ALIVE && write->cancel_requested)
+        run_cancel(run);
+    else if (then && run->then_after <= run->writes_committed) {
+        run->then = NULL;
+        then(run);
+    }
+    run_pump(run);
+}
+
+/* Not even its failure can be stored as it should be: then that it has failed, and no more. Nobody
+ * is told another word. */
+static void give_up(struct run *run, const struct run_write *refused)
+{
+    run_abandon(run);
+    run->write = run_write_failure(refused, &run->row);
+    if (run->write)
+        store_write(engine_options(run->engine)->store, run->write);
+    else
+        settle(run);
+}
+
+/* The database refused what we wrote: that is our mistake, and the run's end. */
+static void refused(struct run *run, const struct run_write *write)
+{
+    log_error("run %s: the store refused a write", write->run_id);
+    if (run->write_failures++ || !run_take_back_end(run)) {
+        give_up(run, write);
+        return;
+    }
+    run_take_refusal(run, write);
+    run_pump(run);
+}
+
+static void write_done(struct loop_task *task)
+{
+    struct run_write *write = CONTAINER_OF(task, struct run_write, done);
+    struct run *run = write->arg;
+
+    (void)FAULT("run.committed"); /* a place to die: written, and nobody told */
+    run->write = NULL;
+    if (run->life == RUN_ABANDONED) {
+        settle(run);
+    } else if (write->rc == ERR_OK) {
+        committed(run, write);
+        go_on(run, write);
+    } else if (write->rc == ERR_INTERNAL) {
+        refused(run, write);
+    } else {
+        run_abandon(run);
+        settle(run);
+    }
+    run_write_free(write);
+}

@@ -1,0 +1,113 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "core/base/buf.h"
+#include "core/run/approval/approval_answer.h"
+
+static void expect(const char *text, int approve, const char *reason)
+{
+    struct approval_reply reply = approval_reply_parse(text);
+
+    assert_int_equal(reply.approve, approve);
+    if (reason)
+        assert_string_equal(reply.reason, reason);
+    else
+        assert_null(reply.reason);
+    approval_reply_clear(&reply);
+}
+
+static void test_F44_answers_of_every_form(void **state)
+{
+    (void)state;
+    expect("{\"approve\":true}", 1, NULL);
+    expect("{\"approve\":true,\"reason\":\"fine\"}", 1, "fine");
+    expect("{\"approve\":false,\"reason\":\"no\"}", 0, "no");
+    expect("true", 1, NULL);
+    expect(" approve\n", 1, NULL);
+    expect("false", 0, NULL);
+    expect("reject", 0, NULL);
+}
+
+static void test_F44_what_cannot_be_read_is_no_approval(void **state)
+{
+    static const char *const bad[] = {
+        "",
+        "yes",
+        "True",
+        "approved",
+        "{}",
+        "{\"approve\":1}",
+        "{\"approve\":\"true\"}",
+        "{\"approve\":true,\"persistDescision\":false}",
+        "{\"approve\":false,\"approve\":true}",
+        "{\"approve\":true",
+        "[true]",
+        "true false",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+        expect(bad[i], 0, "The answer to the approval request could not be read.");
+}
+
+/* Nobody has meant it: it is not remembered. */
+static void test_F35_F44_a_misspelt_memory_is_no_approval(void **state)
+{
+    struct approval_reply reply =
+        approval_reply_parse("{\"approve\":true,\"remember\":{\"scope\":\"all\"}}");
+
+    (void)state;
+    assert_false(reply.approve);
+    assert_true(reply.unreadable);
+    approval_reply_clear(&reply);
+    reply = approval_reply_parse("{\"approve\":false,\"remember\":{\"match\":\"tool\"}}");
+    assert_false(reply.unreadable);
+    assert_non_null(json_object_get(reply.said, "remember"));
+    approval_reply_clear(&reply);
+}
+
+static struct approval_reply with_reason(const char *letter, size_t count)
+{
+    AUTO_BUF text = {0};
+
+    buf_add_text(&text, "{\"approve\":true,\"reason\":\"");
+    while (count--)
+        buf_add_text(&text, letter);
+    buf_add_text(&text, "\"}");
+    return approval_reply_parse(text.data);
+}
+
+/* In characters, as everywhere else. */
+static void test_F44_a_reason_has_its_limit(void **state)
+{
+    static const char *const letters[] = {"x", "é"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(letters) / sizeof(*letters); i++) {
+        struct approval_reply reply = with_reason(letters[i], APPROVAL_REASON_LIMIT);
+
+        assert_true(reply.approve);
+        approval_reply_clear(&reply);
+        reply = with_reason(letters[i], APPROVAL_REASON_LIMIT + 1);
+        assert_false(reply.approve);
+        assert_true(reply.unreadable);
+        approval_reply_clear(&reply);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_F44_answers_of_every_form),
+        cmocka_unit_test(test_F44_what_cannot_be_read_is_no_approval),
+        cmocka_unit_test(test_F35_F44_a_misspelt_memory_is_no_approval),
+        cmocka_unit_test(test_F44_a_reason_has_its_limit),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,71 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka needs the four above. */
+#include <cmocka.h>
+
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/run/catalog/tool_settings.h"
+
+static void expect_merged(const char *project, const char *user, const char *both)
+{
+    json_auto_t *a = json_loads(project, JSON_DECODE_ANY, NULL);
+    json_auto_t *b = json_loads(user, JSON_DECODE_ANY, NULL);
+    json_auto_t *wanted = json_loads(both, JSON_DECODE_ANY, NULL);
+    json_auto_t *merged = tool_settings_merge(a, b);
+
+    assert_true(json_equal(merged, wanted));
+}
+
+#define POLICY(execution, result) "{\"execution\":\"" execution "\",\"result\":\"" result "\"}"
+
+static void F49_a_user_switches_and_only_tightens(void **state)
+{
+    (void)state;
+    expect_merged("{\"tool_groups\":{\"g\":false}}", "{\"tool_groups\":{\"g\":true}}",
+                  "{\"tool_groups\":{\"g\":{\"enabled\":true}}}");
+    expect_merged("{\"permissions\":{\"g\":" POLICY("ask-always", "never") "}}",
+                  "{\"permissions\":{\"g/t\":" POLICY("auto", "always") "}}",
+                  "{\"permissions\":{\"g\":" POLICY("ask-always", "never") ",\"g/t\":" POLICY(
+                      "ask-always", "always") "}}");
+}
+
+static void F49_a_policy_that_is_gone_is_the_strictest(void **state)
+{
+    (void)state;
+    expect_merged("{\"permissions\":{\"g\":{\"execution\":\"whenever\"}}}", "{}",
+                  "{\"permissions\":{\"g\":" POLICY("ask-always", "never") "}}");
+}
+
+static void nobody_says_nothing(void **state)
+{
+    (void)state;
+    assert_null(tool_settings_merge(NULL, NULL));
+    expect_merged("{}", "{}", "{}");
+}
+
+static void F49_a_request_is_made_for_its_user(void **state)
+{
+    json_auto_t *both = json_build("{s:s, s:s}", "user", "ann", "safety_identifier", "x1");
+    json_auto_t *one = json_build("{s:n, s:s}", "user", "safety_identifier", "x1");
+    json_auto_t *none = json_build("{s:s, s:i}", "user", "", "safety_identifier", 1);
+
+    (void)state;
+    assert_string_equal(tool_settings_user(both), "ann");
+    assert_string_equal(tool_settings_user(one), "x1");
+    assert_string_equal(tool_settings_user(none), "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(F49_a_user_switches_and_only_tightens),
+        cmocka_unit_test(F49_a_policy_that_is_gone_is_the_strictest),
+        cmocka_unit_test(nobody_says_nothing),
+        cmocka_unit_test(F49_a_request_is_made_for_its_user),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

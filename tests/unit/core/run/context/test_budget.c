@@ -1,0 +1,410 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/run/context/budget.h"
+#include "tests/unit/core/run/context/history.h"
+
+#define RUN "run_1"
+/* Bytes of every item's body here. */
+#define WEIGHT 300
+
+static struct item_row *add(const char *type, const char *run_id)
+{
+    struct item_row *row = history_add(type, "", mem_zeroed(WEIGHT + 1, 1));
+
+    memset(row->body, 'x', WEIGHT);
+    (void)snprintf(row->run_id, sizeof(row->run_id), "%s", run_id);
+    row->turn = 0;
+    row->input = false;
+    return row;
+}
+
+/* Four messages of before, a call between them, and what the run has made. */
+static void tell_a_story(void)
+{
+    add("message", "");
+    add("message", "");
+    add("function_call", "run_0");
+    add("function_call_output", "run_0");
+    add("message", "run_0");
+    add("message", "");
+    add("function_call", RUN);
+    add("function_call_output", RUN);
+}
+
+/* The ids that are left. */
+static const char *left(void)
+{
+    static char ids[HISTORY_LIMIT + 1];
+
+    for (size_t i = 0; i < count; i++)
+        ids[i] = items[i]->id[strlen("item_")];
+    ids[count] = '\0';
+    return ids;
+}
+
+static struct budget made(const char *config, const char *usage)
+{
+    json_auto_t *parsed = json_parse_own(config);
+    struct budget budget;
+
+    budget_init(&budget, parsed, usage);
+    return budget;
+}
+
+static const struct context_telling as_it_is;
+
+static bool fit(struct budget *budget, const char *config)
+{
+    json_auto_t *parsed = json_parse_own(config);
+    struct tool_set tools = {0};
+    const struct context context = {.run_id = RUN, .config = parsed, .tools = &tools};
+
+    return budget_fit(budget, &context, items, &count);
+}
+
+/* What is left of the items, with these tools. */
+static const char *weighed(const char *config, const struct tool_set *tools)
+{
+    json_auto_t *parsed = json_parse_own(config);
+    const struct context context = {.run_id = RUN, .config = parsed, .tools = tools};
+    struct budget budget = made(config, NULL);
+
+    assert_true(budget_fit(&budget, &context, items, &count));
+    return left();
+}
+
+static void without_limits_everything_passes(void **state)
+{
+    struct budget budget = made("{}", NULL);
+
+    (void)state;
+    tell_a_story();
+    budget_add(&budget, &(struct model_usage){.input = 1 << 20, .output = 1 << 20});
+    assert_null(budget_spent(&budget));
+    assert_null(budget_exceeded(&budget));
+    assert_true(fit(&budget, "{}"));
+    assert_string_equal(left(), "01234567");
+}
+
+static void what_was_used_is_no_longer_left(void **state)
+{
+    json_auto_t *config = json_parse_own("{\"max_completion_tokens\":300,\"model\":\"m\"}");
+    struct budget budget = made("{\"max_completion_tokens\":300}", NULL);
+    json_auto_t *first = budget_config(&budget, config);
+    json_auto_t *second = NULL;
+
+    (void)state;
+    assert_int_equal(json_get_int(first, "max_completion_tokens", 0), 300);
+    budget_add(&budget, &(struct model_usage){.input = 9, .output = 120});
+    second = budget_config(&budget, config);
+    assert_int_equal(json_get_int(second, "max_completion_tokens", 0), 180);
+    assert_string_equal(json_get_string(second, "model", ""), "m");
+    assert_int_equal(json_get_int(config, "max_completion_tokens", 0), 300);
+}
+
+static void a_limit_is_spent_when_reached_and_exceeded_when_passed(void **state)
+{
+    struct budget budget = made("{\"max_output_tokens\":20}", NULL);
+
+    (void)state;
+    budget_add(&budget, &(struct model_usage){.output = 20});
+    assert_string_equal(budget_spent(&budget), "max_output_tokens");
+    assert_null(budget_exceeded(&budget));
+    budget_add(&budget, &(struct model_usage){.output = 1});
+    assert_string_equal(budget_exceeded(&budget), "max_output_tokens");
+
+    budget = made("{\"max_prompt_tokens\":300}", NULL);
+    budget_add(&budget, &(struct model_usage){.input = 301});
+    assert_string_equal(budget_spent(&budget), "max_prompt_tokens");
+    assert_string_equal(budget_exceeded(&budget), "max_prompt_tokens");
+}
+
+static void what_was_used_outlives_the_run_in_memory(void **state)
+{
+    static const char config[] = "{\"max_prompt_tokens\":5000}";
+    struct budget budget = made(config, NULL);
+    json_auto_t *tokens = NULL;
+    AUTO_FREE char *text = NULL;
+    struct budget again;
+
+    (void)state;
+    tell_a_story();
+    assert_true(fit(&budget, config));
+    budget_add(&budget,
+               &(struct model_usage){
+                   .known = true, .input = 50, .cached = 7, .output = 3, .reasoning = 2});
+    tokens = budget_object(&budget);
+    text = json_text(tokens);
+    again = made(config, text);
+    assert_int_equal(again.used.input, 50);
+    assert_int_equal(again.used.cached, 7);
+    assert_int_equal(again.used.output, 3);
+    assert_int_equal(again.used.reasoning, 2);
+    assert_int_equal(again.asked, 8 * WEIGHT);
+}
+
+static void the_middle_of_the_thread_goes_first(void **state)
+{
+    /* Seven of eight: the second message would do. */
+    static const char most[] = "{\"max_prompt_tokens\":700}";
+    /* Six: the message behind the call's output is where the rest may begin. */
+    static const char some[] = "{\"max_prompt_tokens\":600}";
+    struct budget budget = made(most, NULL);
+
+    (void)state;
+    tell_a_story();
+    assert_true(fit(&budget, most));
+    assert_string_equal(left(), "04567");
+    clear_items(NULL);
+    tell_a_story();
+    budget = made(some, NULL);
+    assert_true(fit(&budget, some));
+    assert_string_equal(left(), "04567");
+}
+
+static void the_newest_message_and_what_the_run_made_stay(void **state)
+{
+    static const char config[] = "{\"max_prompt_tokens\":256}";
+    struct budget budget = made(config, NULL);
+
+    (void)state;
+    tell_a_story();
+    assert_true(fit(&budget, config)); /* too much; but nobody has counted yet */
+    assert_string_equal(left(), "567");
+}
+
+static void of_the_last_messages_the_oldest_goes_first(void **state)
+{
+    static const char config[] = "{\"max_prompt_tokens\":500,\"truncation_strategy\":"
+                                 "{\"type\":\"last_messages\",\"last_messages\":3}}";
+    struct budget budget = made(config, NULL);
+
+    (void)state;
+    tell_a_story();
+    assert_true(fit(&budget, config));
+    assert_string_equal(left(), "4567");
+}
+
+static void instructions_and_tools_take_their_part(void **state)
+{
+    static const char config[] = "{\"max_prompt_tokens\":800,\"instructions\":\"xyz\"}";
+    struct budget budget = made(config, NULL);
+
+    (void)state;
+    tell_a_story();
+    assert_true(fit(&budget, config));
+    assert_string_equal(left(), "04567");
+    assert_int_equal(budget.asking,
+                     5 * WEIGHT + strlen("[{\"role\":\"system\",\"content\":\"xyz\"}]"));
+}
+
+static void the_upstreams_counting_corrects_the_estimate(void **state)
+{
+    static const char config[] = "{\"max_prompt_tokens\":1000}";
+    struct budget budget = made(config, NULL);
+
+    (void)state;
+    tell_a_story();
+    assert_true(fit(&budget, config));
+    assert_string_equal(left(), "01234567");
+    /* A token is six bytes: the 600 that are left are more than enough. */
+    budget_add(&budget, &(struct model_usage){.known = true, .input = 400});
+    assert_true(fit(&budget, config));
+    assert_string_equal(left(), "01234567");
+    /* 200 are left, which is half of it. */
+    budget_add(&budget, &(struct model_usage){.known = true, .input = 400});
+    assert_true(fit(&budget, config));
+    assert_string_equal(left(), "0567");
+    /* 100 are left, and what must stay costs more. */
+    budget_add(&budget, &(struct model_usage){.known = true, .input = 100});
+    assert_false(fit(&budget, config));
+}
+
+static void an_upstream_that_counts_nothing_is_always_asked(void **state)
+{
+    static const char config[] = "{\"max_prompt_tokens\":256}";
+    struct budget budget = made(config, NULL);
+
+    (void)state;
+    tell_a_story();
+    for (int turn = 0; turn < 3; turn++) {
+        assert_true(fit(&budget, config));
+        budget_add(&budget, &(struct model_usage){0});
+        assert_null(budget_spent(&budget));
+    }
+}
+
+static void an_image_does_not_weigh_what_its_data_do(void **state)
+{
+    static const char config[] = "{\"max_prompt_tokens\":1200}";
+    static const char before[] = "{\"image_url\":\"", after[] = "\"}";
+    struct budget budget = made(config, NULL);
+    AUTO_FREE char *data = mem_zeroed(100001, 1);
+
+    (void)state;
+    add("message", "");
+    add("message", "");
+    memset(data, 'x', 100000);
+    memcpy(data, "data:image/", 11);
+    free(rows[1].body);
+    rows[1].body = mem_printf("%s%s%s", before, data, after);
+    assert_true(fit(&budget, config));
+    assert_string_equal(left(), "01");
+    assert_int_equal(budget.asking, WEIGHT + strlen(before) + strlen(after) +
+                                        BUDGET_IMAGE_TOKENS * BUDGET_BYTES_PER_TOKEN);
+}
+
+/* However much they look like a picture's. */
+static void a_text_weighs_all_of_it(void **state)
+{
+    static const char config[] = "{\"max_prompt_tokens\":100000}";
+    struct budget budget = made(config, NULL);
+    AUTO_FREE char *data = mem_zeroed(9001, 1);
+
+    (void)state;
+    memset(data, 'x', 9000);
+    add("message", "");
+    free(rows[0].body);
+    rows[0].body =
+        mem_printf("{\"text\":\"data:image/%s \\\"url\\\":\\\"data:%s\"}", data, data);
+    assert_true(fit(&budget, config));
+    assert_int_equal(budget.asking, strlen(rows[0].body));
+}
+
+/* What the tool has said goes up in the beginning only, and all of a turn with its first message. */
+static void what_compact_history_tells_weighs_what_is_told(void **state)
+{
+    static const char config[] = "{\"max_prompt_tokens\":1000}";
+    json_auto_t *parsed = json_parse_own(config);
+    struct budget budget = made(config, NULL);
+    struct tool_set tools = {0};
+    struct context context = {.run_id = RUN, .config = parsed, .tools = &tools};
+    AUTO_FREE char *said = mem_new_array(char, 9000);
+    size_t told;
+
+    (void)state;
+    memset(said, 'x', 8999);
+    for (int i = 0; i < 4; i++) {
+        struct item_row *row = add(i % 2 ? "mcp_call" : "message", "run_0");
+
+        free(row->body);
+        row->body = i % 2 ? mem_printf("{\"name\":\"a\",\"output\":\"%s\"}", said)
+                          : mem_strdup("{\"content\":[{\"text\":\"hi\"}]}");
+        (void)snprintf(row->role, sizeof(row->role), "%s", i % 2 ? "" : "user");
+        row->status = ITEM_COMPLETED;
+        row->input = i % 2 == 0;
+    }
+    (void)snprintf(add("message", "")->role, sizeof(rows[0].role), "user");
+    assert_true(budget_fit(&budget, &context, items, &count));
+    assert_string_equal(left(), "04");
+    count = 5;
+    for (size_t i = 0; i < count; i++)
+        items[i] = &rows[i];
+    context.compact = true;
+    assert_true(budget_fit(&budget, &context, items, &count));
+    assert_string_equal(left(), "01234");
+    told = context_told_bytes(&as_it_is, items, 1, 2);
+    assert_in_range(told, 300, 1000);
+    assert_int_equal(budget.asking, 2 * told + 2 * strlen(rows[0].body) + WEIGHT);
+    /* A message's log goes before the next message, never alone. */
+    budget.prompt = (budget.asking - 1) / BUDGET_BYTES_PER_TOKEN;
+    assert_true(budget_fit(&budget, &context, items, &count));
+    assert_string_equal(left(), "0234");
+}
+
+/* A thread may begin with what an assistant has done. */
+static void a_turn_that_is_over_goes_as_a_whole(void **state)
+{
+    static const char config[] = "{\"max_prompt_tokens\":1000}";
+    json_auto_t *parsed = json_parse_own(config);
+    struct budget budget = made(config, NULL);
+    struct tool_set tools = {0};
+    const struct context context = {
+        .run_id = RUN, .config = parsed, .tools = &tools, .compact = true};
+
+    (void)state;
+    add("mcp_call", "run_0");
+    add("message", "run_0");
+    add("mcp_call", "run_0");
+    for (int i = 0; i < 3; i++) {
+        free(rows[i].body);
+        rows[i].body = mem_strdup(i == 1 ? "{\"content\":[{\"text\":\"hi\"}]}"
+                                         : "{\"name\":\"a\",\"output\":\"x\"}");
+        rows[i].status = ITEM_COMPLETED;
+        (void)snprintf(rows[i].role, sizeof(rows[i].role), "%s", i == 1 ? "assistant" : "");
+    }
+    for (int i = 0; i < 2; i++)
+        (void)snprintf(add("message", "")->role, sizeof(rows[0].role), "user");
+    budget.prompt = (int64_t)(2 * WEIGHT + context_told_bytes(&as_it_is, items, 0, 3) - 1) /
+                    BUDGET_BYTES_PER_TOKEN;
+    assert_true(budget_fit(&budget, &context, items, &count));
+    assert_string_equal(left(), "0124");
+    budget.prompt = 2 * WEIGHT / BUDGET_BYTES_PER_TOKEN;
+    assert_true(budget_fit(&budget, &context, items, &count));
+    assert_string_equal(left(), "4");
+}
+
+static void F33_a_message_that_is_cut_weighs_what_is_shown_of_it(void **state)
+{
+    static const char cutting[] = "{\"max_prompt_tokens\":600,\"runnel\":{\"message_cache\":"
+                                  "{\"max_chars\":256}}}";
+    static const char not_cutting[] = "{\"max_prompt_tokens\":600}";
+    static const char *const roles[] = {"user", "assistant", "user"};
+    const struct tool_handler reader = {.name = "ReadVar",
+                                        .group = "vars",
+                                        .description = "",
+                                        .parameters = "{}",
+                                        .flags = TOOL_VARIABLES};
+    struct tool_use use = {.name = "ReadVar",
+                           .own = "ReadVar",
+                           .type = "mcp",
+                           .label = "vars",
+                           .handler = &reader};
+    const struct tool_set tools = {.uses = &use, .count = 1};
+    AUTO_FREE char *said = mem_zeroed(100000, 1);
+
+    (void)state;
+    memset(said, 'x', 99999);
+    for (size_t i = 0; i < COUNT_OF(roles); i++)
+        (void)snprintf(add("message", i == 1 ? "run_0" : "")->role, sizeof(rows[0].role), "%s",
+                       roles[i]);
+    for (size_t i = 0; i < 2; i++) {
+        free(rows[i].body);
+        rows[i].body = mem_printf("{\"content\":[{\"text\":\"%s\"}]}", i ? "hi" : said);
+    }
+    long_messages_mark(rows, COUNT_OF(roles));
+    assert_string_equal(weighed(cutting, &tools), "012");
+    assert_string_equal(weighed(not_cutting, &tools), "2");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(without_limits_everything_passes, clear_items),
+        cmocka_unit_test(what_was_used_is_no_longer_left),
+        cmocka_unit_test(a_limit_is_spent_when_reached_and_exceeded_when_passed),
+        cmocka_unit_test_teardown(what_was_used_outlives_the_run_in_memory, clear_items),
+        cmocka_unit_test_teardown(the_middle_of_the_thread_goes_first, clear_items),
+        cmocka_unit_test_teardown(the_newest_message_and_what_the_run_made_stay, clear_items),
+        cmocka_unit_test_teardown(of_the_last_messages_the_oldest_goes_first, clear_items),
+        cmocka_unit_test_teardown(instructions_and_tools_take_their_part, clear_items),
+        cmocka_unit_test_teardown(the_upstreams_counting_corrects_the_estimate, clear_items),
+        cmocka_unit_test_teardown(an_upstream_that_counts_nothing_is_always_asked, clear_items),
+        cmocka_unit_test_teardown(what_compact_history_tells_weighs_what_is_told, clear_items),
+        cmocka_unit_test_teardown(a_turn_that_is_over_goes_as_a_whole, clear_items),
+        cmocka_unit_test_teardown(an_image_does_not_weigh_what_its_data_do, clear_items),
+        cmocka_unit_test_teardown(a_text_weighs_all_of_it, clear_items),
+        cmocka_unit_test_teardown(F33_a_message_that_is_cut_weighs_what_is_shown_of_it,
+                                  clear_items),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

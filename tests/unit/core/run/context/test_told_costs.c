@@ -1,0 +1,297 @@
+/* What is counted of a history is never less than what is sent of it: over random histories, the same ones
+ * each time. */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/model/tokens/tokenizer.h"
+#include "core/run/context/budget.h"
+#include "core/run/context/context.h"
+#include "core/run/context/context_fit.h"
+#include "core/run/context/long_messages.h"
+#include "tests/unit/core/run/context/history.h"
+
+#define HISTORIES   1000
+#define ITEMS_LIMIT 24
+#define RUN         "now"
+
+/* What a row and the message that it becomes may differ by: names of fields, a placeholder for an output
+ * that never came. */
+#define SLACK_BYTES  160
+#define SLACK_TOKENS 8
+
+/* ---- Chance ---- */
+
+static uint64_t dice;
+
+static size_t below(size_t limit)
+{
+    dice = dice * 6364136223846793005u + 1442695040888963407u;
+    return (size_t)(dice >> 33) % limit;
+}
+
+/* Some are short, some long, some much too long. The caller frees. */
+static char *some_text(void)
+{
+    static const size_t lengths[] = {10, 300, 900, 3000, 30000};
+    size_t length = 1 + below(lengths[below(COUNT_OF(lengths))]);
+    char *text = mem_zeroed(length + 1, 1);
+
+    for (size_t i = 0; i < length; i++)
+        text[i] = "abcde fghi "[(i + length) % 11];
+    return text;
+}
+
+/* ---- A history ---- */
+
+static struct item_row *add(const char *type, const char *role, json_t *body)
+{
+    bool ours = strcmp(role, "user") != 0;
+    int turn = ours ? (int)count : -1;
+    struct item_row *row = history_add(type, role, json_text(body));
+
+    json_decref(body);
+    row->turn = turn;
+    row->input = !ours;
+    row->status = ITEM_COMPLETED;
+    (void)snprintf(row->run_id, sizeof(row->run_id), "%s", ours ? "before" : "");
+    return row;
+}
+
+static json_t *body_of(const char *role, const char *text)
+{
+    bool is_user = strcmp(role, "user") == 0;
+
+    return json_build("{s:s, s:[{s:s, s:s}]}", "role", role, "content", "type",
+                      is_user ? "input_text" : "output_text", "text", text);
+}
+
+static void say(const char *role)
+{
+    AUTO_FREE char *text = some_text();
+
+    (void)add("message", role, body_of(role, text));
+}
+
+static void show_picture(const char *role)
+{
+    AUTO_FREE char *text = some_text(), *data = mem_zeroed(60001, 1);
+    AUTO_FREE char *url = NULL;
+    json_t *body = body_of(role, text);
+
+    memset(data, 'A', below(60000));
+    url = mem_printf("data:image/png;base64,%s", data);
+    json_array_append_new(json_object_get(body, "content"),
+                          json_build("{s:s, s:s}", "type", "input_image", "image_url", url));
+    (void)add("message", role, body);
+}
+
+static void call_ours(void)
+{
+    AUTO_FREE char *text = some_text();
+
+    (void)add("mcp_call", "",
+              json_build("{s:s, s:s, s:s}", "name", "t", "arguments", "{}", "output", text));
+}
+
+static void call_clients(bool broken, bool answered)
+{
+    AUTO_FREE char *text = some_text();
+    struct item_row *call =
+        add("function_call", "",
+            json_build("{s:s, s:s}", "name", "f", "arguments", broken ? "{\"a\":" : "{}"));
+
+    (void)snprintf(call->call_id, sizeof(call->call_id), "call_%zu", count);
+    call->status = broken ? ITEM_INCOMPLETE : ITEM_COMPLETED;
+    if (!answered || count == ITEMS_LIMIT)
+        return;
+    (void)add("function_call_output", "", json_build("{s:s}", "output", text));
+    memcpy(rows[count - 1].call_id, call->call_id, sizeof(call->call_id));
+    rows[count - 1].turn = call->turn;
+}
+
+/* A client that answers a call in one request with words, which it has put first. */
+static void answer_behind_words(void)
+{
+    AUTO_FREE char *text = some_text();
+    struct item_row *output;
+
+    call_clients(false, false);
+    if (count + 2 > ITEMS_LIMIT)
+        return;
+    say("user");
+    output = add("function_call_output", "", json_build("{s:s}", "output", text));
+    memcpy(output->call_id, rows[count - 3].call_id, sizeof(output->call_id));
+    output->turn = -1;
+    output->input = true;
+    (void)snprintf(output->run_id, sizeof(output->run_id), "after_%zu", count);
+    memcpy(rows[count - 2].run_id, output->run_id, sizeof(output->run_id));
+}
+
+/* What a crash left of an answer. */
+static void break_off(void)
+{
+    AUTO_FREE char *text = some_text();
+    json_t *body = body_of("assistant", text);
+
+    json_set(body, "runnel", json_build("{s:b}", "cut", 1));
+    (void)add("message", "assistant", body);
+}
+
+static void add_something(void)
+{
+    switch (below(12)) {
+    case 0:
+    case 1: say("user"); break;
+    case 2:
+    case 3: say("assistant"); break;
+    case 4: call_ours(); break;
+    case 5: call_clients(below(2), below(2)); break;
+    case 6: break_off(); break;
+    case 8: answer_behind_words(); break;
+    case 7: show_picture(below(2) ? "user" : "assistant"); break;
+    default: call_ours(); say("assistant");
+    }
+}
+
+/* The same for the same number. Short ones are the more: in them messages stand side by side. */
+static void make_history(unsigned number)
+{
+    size_t length;
+
+    dice = number + 1;
+    (void)below(2);
+    length = 1 + below(1 + below(ITEMS_LIMIT / 2));
+    while (count < length)
+        add_something();
+    say("user");
+    (void)snprintf(rows[count - 1].run_id, sizeof(rows[0].run_id), "%s", RUN);
+    long_messages_mark(rows, count);
+}
+
+/* ---- A request ---- */
+
+struct asking {
+    struct model_upstream upstream;
+    json_t *config;
+    struct context context;
+    const struct item_row *items[ITEMS_LIMIT];
+    size_t count;
+};
+
+static void prepare(struct asking *asking, const char *config, bool compact)
+{
+    *asking = (struct asking){.upstream.context_tokens = 4000, .count = count};
+    asking->config = json_parse_own(config);
+    asking->context = (struct context){.upstream = &asking->upstream,
+                                       .run_id = RUN,
+                                       .config = asking->config,
+                                       .tools = &reading_tools,
+                                       .compact = compact};
+    for (size_t i = 0; i < count; i++)
+        asking->items[i] = &rows[i];
+}
+
+static json_t *request_of(const struct asking *asking)
+{
+    return context_request(RUN, asking->config, &reading_tools, asking->items, asking->count,
+                           asking->context.compact ? CONTEXT_COMPACT : 0, NULL);
+}
+
+/* As budget.h counts it: pictures for what they cost. */
+static size_t length_of(const json_t *request)
+{
+    const json_t *messages = json_object_get(request, "messages");
+    size_t length = json_dumpb(messages, NULL, 0, JSON_COMPACT);
+    size_t i, n;
+    json_t *message, *part;
+
+    json_array_foreach (messages, i, message) {
+        json_array_foreach (json_object_get(message, "content"), n, part) {
+            size_t image =
+                strlen(json_get_string(json_object_get(part, "image_url"), "url", ""));
+
+            if (image > CONTEXT_IMAGE_BYTES)
+                length -= image - CONTEXT_IMAGE_BYTES;
+        }
+    }
+    return length;
+}
+
+static void check_bytes(unsigned number, bool compact, bool noted)
+{
+    static const char config[] = "{\"max_prompt_tokens\":4000,\"runnel\":{\"message_cache\":"
+                                 "{\"max_chars\":256}}}";
+    json_auto_t *request = NULL;
+    struct asking asking;
+    struct budget budget;
+    size_t sent;
+
+    prepare(&asking, config, compact);
+    if (noted)
+        context_count(&asking.context, CONTEXT_BYTES, rows, count);
+    budget_init(&budget, asking.config, NULL);
+    context_fit(&asking.context, asking.items, &asking.count);
+    (void)budget_fit(&budget, &asking.context, asking.items, &asking.count);
+    request = request_of(&asking);
+    sent = length_of(request);
+    if (sent > (size_t)budget.asking + SLACK_BYTES * asking.count)
+        fail_msg("history %u, %s, %s: counted %lld bytes, sent %zu", number,
+                 compact ? "compact" : "native", noted ? "noted" : "fresh",
+                 (long long)budget.asking, sent);
+    json_decref(asking.config);
+}
+
+static void check_tokens(unsigned number, bool compact, bool noted)
+{
+    static const char config[] = "{\"truncation\":\"auto\",\"runnel\":{\"message_cache\":"
+                                 "{\"max_chars\":256}}}";
+    json_auto_t *request = NULL;
+    struct asking asking;
+    int64_t counted, sent;
+
+    prepare(&asking, config, compact);
+    if (noted)
+        context_count(&asking.context, CONTEXT_TOKENS, rows, count);
+    context_fit(&asking.context, asking.items, &asking.count);
+    counted = context_total(&asking.context, asking.items, asking.count);
+    request = request_of(&asking);
+    sent = tokenizer_count_request(NULL, request);
+    if (sent > counted + (int64_t)(SLACK_TOKENS * asking.count))
+        fail_msg("history %u, %s, %s: counted %lld tokens, sent %lld", number,
+                 compact ? "compact" : "native", noted ? "noted" : "fresh", (long long)counted,
+                 (long long)sent);
+    json_decref(asking.config);
+}
+
+static void F33_nothing_is_sent_that_was_not_counted(void **state)
+{
+    (void)state;
+    for (unsigned number = 0; number < HISTORIES; number++) {
+        bool compact = number & 1;
+
+        for (int noted = 0; noted < 2; noted++) {
+            make_history(number);
+            check_bytes(number, compact, noted);
+            check_tokens(number, compact, noted);
+            (void)clear_items(NULL);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(F33_nothing_is_sent_that_was_not_counted),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,220 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/base/clock.h"
+#include "core/base/compiler.h"
+#include "core/base/mem.h"
+#include "core/run/engine/slots.h"
+
+#define WAITERS 6
+
+struct somebody {
+    struct slot_waiter waiter;
+    unsigned served; /* as the n-th */
+};
+
+static struct somebody people[WAITERS];
+static unsigned served;
+
+static void note(struct slot_waiter *waiter)
+{
+    CONTAINER_OF(waiter, struct somebody, waiter)->served = ++served;
+}
+
+static bool take(struct slots *slots, unsigned who, const char *project)
+{
+    struct slot_waiter *waiter = &people[who].waiter;
+
+    (void)snprintf(waiter->project, sizeof(waiter->project), "%s", project);
+    waiter->ready = note;
+    return slots_take(slots, waiter);
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    memset(people, 0, sizeof(people));
+    served = 0;
+    return 0;
+}
+
+static void slots_serve_the_line_in_order(void **state)
+{
+    struct slots *slots = slots_new(&(struct slots_limits){.node = 1});
+
+    (void)state;
+    assert_true(take(slots, 0, "a"));
+    assert_false(take(slots, 1, "a"));
+    assert_false(take(slots, 2, "b"));
+    slots_give(slots, "a");
+    assert_int_equal(people[1].served, 1);
+    assert_int_equal(people[2].served, 0);
+    slots_give(slots, "a");
+    assert_int_equal(people[2].served, 2);
+    slots_give(slots, "b");
+    assert_true(take(slots, 3, "c"));
+    slots_free(slots);
+}
+
+static void slots_of_a_full_project_hold_up_nobody_else(void **state)
+{
+    struct slots *slots = slots_new(&(struct slots_limits){.node = 2, .project = 1});
+
+    (void)state;
+    assert_true(take(slots, 0, "a"));
+    assert_false(take(slots, 1, "a"));
+    assert_true(take(slots, 2, "b"));
+    assert_false(take(slots, 3, "c"));
+    slots_give(slots, "b");
+    assert_int_equal(people[1].served, 0);
+    assert_int_equal(people[3].served, 1);
+    slots_give(slots, "a");
+    assert_int_equal(people[1].served, 2);
+    slots_free(slots);
+}
+
+static void slots_go_from_project_to_project(void **state)
+{
+    struct slots *slots = slots_new(&(struct slots_limits){.node = 1});
+
+    (void)state;
+    assert_true(take(slots, 0, "a"));
+    for (unsigned i = 1; i < 4; i++)
+        assert_false(take(slots, i, "a"));
+    assert_false(take(slots, 4, "b"));
+    for (unsigned i = 0; i < 4; i++)
+        slots_give(slots, i == 2 ? "b" : "a");
+    assert_int_equal(people[1].served, 1);
+    assert_int_equal(people[4].served, 2);
+    assert_int_equal(people[2].served, 3);
+    assert_int_equal(people[3].served, 4);
+    slots_free(slots);
+}
+
+static void slots_leave_a_project_that_nobody_waits_for(void **state)
+{
+    struct slots *slots = slots_new(&(struct slots_limits){.node = 2, .project = 1});
+
+    (void)state;
+    assert_true(take(slots, 0, "a"));
+    assert_true(take(slots, 1, "b"));
+    for (unsigned i = 2; i < 5; i++)
+        assert_false(take(slots, i, "a"));
+    assert_true(
+        slots_leave(slots, &people[3].waiter)); /* from the middle, the end, the front */
+    assert_true(slots_leave(slots, &people[4].waiter));
+    assert_true(slots_leave(slots, &people[2].waiter));
+    slots_give(slots, "a");
+    slots_give(slots, "b");
+    assert_int_equal(served, 0);
+    assert_true(take(slots, 5, "a"));
+    slots_give(slots, "a");
+    slots_free(slots);
+}
+
+/* A walk through the line at each end would be two thousand million steps. */
+static void slots_do_not_mind_a_long_line(void **state)
+{
+    static struct somebody crowd[65536];
+    struct slots *slots = slots_new(&(struct slots_limits){.node = 2, .project = 1});
+    uint64_t start = clock_thread_ns();
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(crowd); i++) {
+        (void)snprintf(crowd[i].waiter.project, ID_SIZE, "a");
+        crowd[i].waiter.ready = note;
+        (void)slots_take(slots, &crowd[i].waiter);
+    }
+    for (size_t i = 0; i < COUNT_OF(crowd); i++) {
+        assert_true(take(slots, 0, "b"));
+        slots_give(slots, "b");
+    }
+    for (size_t i = COUNT_OF(crowd); i-- > 1;)
+        assert_true(slots_leave(slots, &crowd[i].waiter));
+    assert_true(clock_thread_ns() - start < 5 * NS_PER_SECOND);
+    slots_free(slots);
+}
+
+static void slots_can_be_waited_for_in_vain(void **state)
+{
+    struct slots *slots = slots_new(&(struct slots_limits){.node = 1});
+
+    (void)state;
+    assert_true(take(slots, 0, "a"));
+    assert_false(take(slots, 1, "a"));
+    assert_false(take(slots, 2, "a"));
+    assert_true(slots_leave(slots, &people[2].waiter));
+    assert_false(take(slots, 3, "a"));
+    slots_give(slots, "a");
+    assert_false(slots_leave(slots, &people[1].waiter)); /* served meanwhile: it has one */
+    slots_give(slots, "a");
+    assert_int_equal(people[2].served, 0);
+    assert_int_equal(people[3].served, 2);
+    slots_free(slots);
+}
+
+static void slots_line_has_a_limit(void **state)
+{
+    struct slots *slots = slots_new(&(struct slots_limits){.node = 1, .line = 2});
+
+    (void)state;
+    assert_true(take(slots, 0, "a"));
+    assert_false(take(slots, 1, "a"));
+    assert_false(slots_line_full(slots));
+    assert_false(take(slots, 2, "a"));
+    assert_true(slots_line_full(slots));
+    assert_true(slots_leave(slots, &people[1].waiter));
+    assert_false(slots_line_full(slots));
+    slots_free(slots);
+}
+
+static void slots_without_limits_are_always_there(void **state)
+{
+    struct slots *slots = slots_new(&(struct slots_limits){0});
+
+    (void)state;
+    for (unsigned i = 0; i < WAITERS; i++)
+        assert_true(take(slots, i, "a"));
+    assert_false(slots_line_full(slots));
+    slots_free(slots);
+}
+
+static void F44_slots_of_a_project_are_held_by_some_only(void **state)
+{
+    struct slots *slots = slots_new(&(struct slots_limits){.held = 2});
+
+    (void)state;
+    for (unsigned i = 0; i < 3; i++)
+        assert_true(take(slots, i, "a"));
+    assert_true(take(slots, 3, "b"));
+    assert_true(slots_hold(slots, "a"));
+    assert_true(slots_hold(slots, "a"));
+    assert_false(slots_hold(slots, "a"));
+    assert_true(slots_hold(slots, "b"));
+    slots_go_on(slots, "a");
+    assert_true(slots_hold(slots, "a"));
+    assert_false(slots_hold(slots, "a"));
+    slots_free(slots);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(slots_serve_the_line_in_order, begin),
+        cmocka_unit_test_setup(slots_of_a_full_project_hold_up_nobody_else, begin),
+        cmocka_unit_test_setup(slots_go_from_project_to_project, begin),
+        cmocka_unit_test_setup(slots_leave_a_project_that_nobody_waits_for, begin),
+        cmocka_unit_test_setup(slots_do_not_mind_a_long_line, begin),
+        cmocka_unit_test_setup(slots_can_be_waited_for_in_vain, begin),
+        cmocka_unit_test_setup(slots_line_has_a_limit, begin),
+        cmocka_unit_test_setup(slots_without_limits_are_always_there, begin),
+        cmocka_unit_test_setup(F44_slots_of_a_project_are_held_by_some_only, begin),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

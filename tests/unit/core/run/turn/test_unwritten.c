@@ -1,0 +1,159 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/base/mem.h"
+#include "core/run/turn/unwritten.h"
+
+/* Few enough to be looked through, and so many that their places are noted. */
+#define FEW  3
+#define MANY 100
+
+static void put_item(struct unwritten *unwritten, int number, const char *body)
+{
+    struct item_row row = {.body = mem_strdup(body)};
+
+    (void)snprintf(row.id, sizeof(row.id), "msg_%d", number);
+    unwritten_put_item(unwritten, &row);
+    item_row_clear(&row);
+}
+
+static void put_items(struct unwritten *unwritten, int count, const char *body)
+{
+    for (int i = 0; i < count; i++)
+        put_item(unwritten, i, body);
+}
+
+static void assert_items(const struct unwritten *unwritten, int count, int changed)
+{
+    char id[ID_SIZE];
+
+    assert_int_equal(unwritten->item_count, count);
+    for (int i = 0; i < count; i++) {
+        (void)snprintf(id, sizeof(id), "msg_%d", i);
+        assert_string_equal(unwritten->items[i].id, id);
+        assert_string_equal(unwritten->items[i].body, i == changed ? "later" : "first");
+    }
+}
+
+static void of_an_item_the_last_state_waits_at_its_first_place(void **state)
+{
+    static const int counts[] = {FEW, MANY};
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        for (int changed = 0; changed < counts[i]; changed++) {
+            struct unwritten unwritten = {0};
+
+            put_items(&unwritten, counts[i], "first");
+            put_item(&unwritten, changed, "later");
+            assert_items(&unwritten, counts[i], changed);
+            unwritten_clear(&unwritten);
+        }
+    }
+}
+
+static void of_a_step_the_last_state_waits(void **state)
+{
+    struct unwritten unwritten = {0};
+    struct step_row row = {.id = "step_1", .status = STEP_IN_PROGRESS};
+
+    (void)state;
+    unwritten_put_step(&unwritten, &row);
+    row.status = STEP_COMPLETED;
+    unwritten_put_step(&unwritten, &row);
+    (void)snprintf(row.id, sizeof(row.id), "step_2");
+    unwritten_put_step(&unwritten, &row);
+    assert_int_equal(unwritten.step_count, 2);
+    assert_int_equal(unwritten.steps[0].status, STEP_COMPLETED);
+    unwritten_clear(&unwritten);
+}
+
+/* A model may give the calls of two turns one id. */
+static void a_call_is_known_by_its_turn_and_its_id(void **state)
+{
+    struct unwritten unwritten = {0};
+    struct call_row row = {.turn = 1, .call_id = "call_1"};
+
+    (void)state;
+    unwritten_put_call(&unwritten, &row);
+    row.output = mem_strdup("done");
+    unwritten_put_call(&unwritten, &row);
+    row.turn = 2;
+    unwritten_put_call(&unwritten, &row);
+    assert_int_equal(unwritten.call_count, 2);
+    assert_string_equal(unwritten.calls[0].output, "done");
+    assert_int_equal(unwritten.calls[1].turn, 2);
+    call_row_clear(&row);
+    unwritten_clear(&unwritten);
+}
+
+static void whatever_is_put_is_unwritten(void **state)
+{
+    struct step_row step = {.id = "step_1"};
+    struct call_row call = {.call_id = "call_1"};
+    struct approval_row approval = {.id = "apr_1"};
+    struct variable variable = {.value = mem_strdup("v")};
+    struct unwritten unwritten = {0};
+
+    (void)state;
+    assert_true(unwritten_is_empty(&unwritten));
+    unwritten.row = true;
+    assert_false(unwritten_is_empty(&unwritten));
+    unwritten_clear(&unwritten);
+    assert_true(unwritten_is_empty(&unwritten));
+
+    put_item(&unwritten, 1, "first");
+    assert_false(unwritten_is_empty(&unwritten));
+    unwritten_clear(&unwritten);
+    unwritten_put_step(&unwritten, &step);
+    assert_false(unwritten_is_empty(&unwritten));
+    unwritten_clear(&unwritten);
+    unwritten_put_call(&unwritten, &call);
+    assert_false(unwritten_is_empty(&unwritten));
+    unwritten_clear(&unwritten);
+    unwritten_put_approval(&unwritten, &approval);
+    assert_false(unwritten_is_empty(&unwritten));
+    unwritten_clear(&unwritten);
+    unwritten_put_variable(&unwritten, &variable);
+    assert_false(unwritten_is_empty(&unwritten));
+    unwritten_clear(&unwritten);
+    assert_true(unwritten_is_empty(&unwritten));
+}
+
+static void what_is_moved_is_the_writes_and_nothing_is_left(void **state)
+{
+    struct unwritten unwritten = {0};
+    struct run_write *write = run_write_new();
+
+    (void)state;
+    put_items(&unwritten, MANY, "first");
+    unwritten_move(&unwritten, write);
+    assert_int_equal(write->item_count, MANY);
+    assert_true(unwritten_is_empty(&unwritten));
+
+    put_item(&unwritten, 1, "later");
+    assert_int_equal(unwritten.item_count, 1);
+    assert_string_equal(unwritten.items[0].body, "later");
+    assert_string_equal(write->items[1].body, "first");
+    unwritten_clear(&unwritten);
+    run_write_free(write);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(of_an_item_the_last_state_waits_at_its_first_place),
+        cmocka_unit_test(of_a_step_the_last_state_waits),
+        cmocka_unit_test(a_call_is_known_by_its_turn_and_its_id),
+        cmocka_unit_test(whatever_is_put_is_unwritten),
+        cmocka_unit_test(what_is_moved_is_the_writes_and_nothing_is_left),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
