@@ -15,7 +15,7 @@
  * tool.h -- what a tool handler is, and everything it may touch.
  *
  * A handler is one file in handlers/ that ends in one constant descriptor. handlers/handlers.c
- * lists them; nothing else knows that they exist. Start by reading handlers/datetime.c, which
+ * lists them; nothing else knows that they exist. Start by reading handlers/basic/datetime.c, which
  * is short.
  *
  * Threads. run() is called on tool workers, several at a time, also for the same handler.

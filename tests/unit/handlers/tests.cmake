@@ -1,11 +1,11 @@
-unit_test(handlers/datetime handlers)
+unit_test(handlers/basic/datetime handlers)
 unit_test(handlers/definitions handlers)
-unit_test(handlers/json2interface handlers)
+unit_test(handlers/basic/json2interface handlers)
 unit_test(handlers/list handlers)
-unit_test(handlers/text handlers)
+unit_test(handlers/basic/text handlers)
 unit_test(handlers/support/timezone handlers)
-unit_test(handlers/variables handlers)
-target_compile_definitions(test_handlers_variables PRIVATE
+unit_test(handlers/memory/variables handlers)
+target_compile_definitions(test_handlers_memory_variables PRIVATE
     VECTORS="${CMAKE_SOURCE_DIR}/tests/unit/vectors")
 if(RUNNEL_TEST_HANDLERS)
     unit_test(handlers/test_handlers handlers)

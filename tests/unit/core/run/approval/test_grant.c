@@ -154,7 +154,7 @@ static void F84_what_is_covered(void **state)
 
 /* ---- The vectors of the design ---- */
 
-/* A file outside is asked for as all of its directory (handlers/test_handlers.c), which is what the vector
+/* A file outside is asked for as all of its directory (tests/support/handlers/test_handlers.c), which is what the vector
  * of one file in place of another is about: it alone names files beside their directories. */
 static void add_asked(json_t *list, const json_t *keys, size_t i)
 {
