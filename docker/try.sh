@@ -98,7 +98,7 @@ user=$(in_image "$container" -- id -u)
 install -d -o "$user" -m 700 "$scratch/data"
 with_data=(-v "$scratch/data:/var/lib/runnel"
     --env "RUNNEL_DATABASE_URL=postgresql://runnel:secret@127.0.0.1:$database_port/runnel")
-in_image -v "$PWD/server/demo_script.yaml:/demo.yaml:ro" "$container" -- \
+in_image -v "$PWD/server/fakemodel/demo_script.yaml:/demo.yaml:ro" "$container" -- \
     runnel upstream --script /demo.yaml --listen "127.0.0.1:$model_port" >"$scratch/model.log" 2>&1 &
 model=$!
 # chroot isolation leaves the network as it is, so the server listens on this machine only.

@@ -9,7 +9,7 @@
 #include "core/base/compiler.h"
 #include "handlers/handlers.h"
 #include "server/commands.h"
-#include "server/upstream_server.h"
+#include "server/fakemodel/server.h"
 
 static const struct command {
     const char *name;

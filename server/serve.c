@@ -35,6 +35,7 @@
 #include "server/data_dir.h"
 #include "server/database.h"
 #include "server/faces.h"
+#include "server/fakemodel/server.h"
 #include "server/http.h"
 #include "server/keeper.h"
 #include "server/listen.h"
@@ -42,7 +43,6 @@
 #include "server/params.h"
 #include "server/server.h"
 #include "server/sse.h"
-#include "server/upstream_server.h"
 #include "server/workers.h"
 
 #define DEMO_LISTEN "127.0.0.1:0"

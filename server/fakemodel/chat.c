@@ -2,12 +2,12 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
-#include "server/upstream_reply_internal.h"
-#include "server/upstream_template.h"
-#include "server/upstream_words.h"
+#include "server/fakemodel/reply_internal.h"
+#include "server/fakemodel/template.h"
+#include "server/fakemodel/words.h"
 
 /*
- * upstream_chat.c -- an answer as Chat Completions writes it: a list of deltas.
+ * fakemodel/chat.c -- an answer as Chat Completions writes it: a list of deltas.
  */
 
 static const char *reasoning_field(const struct script_answer *answer)

@@ -3,11 +3,11 @@
 
 #include <jansson.h>
 
-#include "server/upstream_prompt.h"
+#include "server/fakemodel/prompt.h"
 
 /*
- * upstream_template.h -- {{last_user}} and its like, filled in from a request. The list is in
- * upstream_script.h.
+ * fakemodel/template.h -- {{last_user}} and its like, filled in from a request. The list is in
+ * fakemodel/script.h.
  */
 
 /* The caller frees. */

@@ -1,4 +1,4 @@
-#include "server/upstream_reply.h"
+#include "server/fakemodel/reply.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -6,12 +6,12 @@
 #include "core/base/clock.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
-#include "server/upstream_reply_internal.h"
-#include "server/upstream_template.h"
-#include "server/upstream_words.h"
+#include "server/fakemodel/reply_internal.h"
+#include "server/fakemodel/template.h"
+#include "server/fakemodel/words.h"
 
 /*
- * upstream_reply.c -- an answer is a list of pieces, made at once, and a walk over it.
+ * fakemodel/reply.c -- an answer is a list of pieces, made at once, and a walk over it.
  *
  * What is repeated is walked again, not copied, so that a thousand long streams stay small.
  */

@@ -4,11 +4,11 @@
 #include <jansson.h>
 
 #include "core/base/ids.h"
-#include "server/upstream_prompt.h"
-#include "server/upstream_script.h"
+#include "server/fakemodel/prompt.h"
+#include "server/fakemodel/script.h"
 
 /*
- * upstream_words.h -- what a script says, cut into the pieces in which it is streamed.
+ * fakemodel/words.h -- what a script says, cut into the pieces in which it is streamed.
  */
 
 /* A list of strings. New reference. */

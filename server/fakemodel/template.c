@@ -1,4 +1,4 @@
-#include "server/upstream_template.h"
+#include "server/fakemodel/template.h"
 
 #include <stdint.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "server/upstream_server.h"
+#include "server/fakemodel/server.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -19,14 +19,14 @@
 #include "core/base/json.h"
 #include "core/base/lock.h"
 #include "core/base/mem.h"
+#include "server/fakemodel/prompt.h"
+#include "server/fakemodel/reply.h"
+#include "server/fakemodel/rules.h"
+#include "server/fakemodel/script.h"
 #include "server/listen.h"
-#include "server/upstream_prompt.h"
-#include "server/upstream_reply.h"
-#include "server/upstream_rules.h"
-#include "server/upstream_script.h"
 
 /*
- * upstream_server.c -- connections, each with its thread, and what they share: the script in
+ * fakemodel/server.c -- connections, each with its thread, and what they share: the script in
  * force and the record of what was received. Both are behind one lock, which nobody holds while
  * waiting or writing.
  *
@@ -675,7 +675,7 @@ static const char usage[] =
     "\n"
     "A Chat Completions server that answers from a script. Without --script it is the\n"
     "demo model. It listens on " DEFAULT_LISTEN " unless told otherwise, and prints its\n"
-    "base URL when it is ready. server/UPSTREAM.md describes the script.\n";
+    "base URL when it is ready. server/fakemodel/README.md describes the script.\n";
 
 /* The whole file, which the caller frees; NULL when it cannot be read, errno saying why. */
 static char *read_file(const char *path)

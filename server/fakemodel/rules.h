@@ -1,11 +1,11 @@
 #ifndef RUNNEL_SERVER_UPSTREAM_RULES_H
 #define RUNNEL_SERVER_UPSTREAM_RULES_H
 
-#include "server/upstream_prompt.h"
-#include "server/upstream_script.h"
+#include "server/fakemodel/prompt.h"
+#include "server/fakemodel/script.h"
 
 /*
- * upstream_rules.h -- which rule of a script answers a request.
+ * fakemodel/rules.h -- which rule of a script answers a request.
  */
 
 /* The first rule that fits and is not used up; NULL when none. Counts: one thread at a time. */

@@ -8,10 +8,10 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
-#include "server/upstream_prompt.h"
-#include "server/upstream_reply.h"
-#include "server/upstream_rules.h"
-#include "server/upstream_script.h"
+#include "server/fakemodel/prompt.h"
+#include "server/fakemodel/reply.h"
+#include "server/fakemodel/rules.h"
+#include "server/fakemodel/script.h"
 
 /* ---- helpers ---- */
 

@@ -1,4 +1,4 @@
-#include "server/upstream_rules.h"
+#include "server/fakemodel/rules.h"
 
 #include <string.h>
 

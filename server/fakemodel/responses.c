@@ -2,12 +2,12 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
-#include "server/upstream_reply_internal.h"
-#include "server/upstream_template.h"
-#include "server/upstream_words.h"
+#include "server/fakemodel/reply_internal.h"
+#include "server/fakemodel/template.h"
+#include "server/fakemodel/words.h"
 
 /*
- * upstream_responses.c -- an answer as the Responses API writes it: items that open, grow and
+ * fakemodel/responses.c -- an answer as the Responses API writes it: items that open, grow and
  * close, one after another.
  *
  * A piece says of which kind it is; the walk opens and closes what stands around it. A whole

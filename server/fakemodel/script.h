@@ -8,7 +8,7 @@
 #include "core/base/err.h"
 
 /*
- * upstream_script.h -- what the scripted upstream says, read from YAML.
+ * fakemodel/script.h -- what the scripted upstream says, read from YAML.
  *
  * A script is a list of rules, tried in order; the first that fits a request gives the answer.
  * Everything may be left out but `rules`. An unknown key is an error that names path and line.

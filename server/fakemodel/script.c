@@ -1,4 +1,4 @@
-#include "server/upstream_script.h"
+#include "server/fakemodel/script.h"
 
 #include <assert.h>
 #include <ctype.h>
@@ -12,7 +12,7 @@
 #include "core/base/mem.h"
 
 /*
- * upstream_script.c -- YAML into rules.
+ * fakemodel/script.c -- YAML into rules.
  *
  * libyaml gives a tree with line numbers; a table for each kind of mapping says which keys it may
  * have, who reads them and where the value goes. So the tables below are the whole format, and a

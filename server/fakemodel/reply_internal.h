@@ -7,15 +7,15 @@
 
 #include "core/base/buf.h"
 #include "core/base/ids.h"
-#include "server/upstream_prompt.h"
-#include "server/upstream_reply.h"
-#include "server/upstream_script.h"
+#include "server/fakemodel/prompt.h"
+#include "server/fakemodel/reply.h"
+#include "server/fakemodel/script.h"
 
 /*
- * upstream_reply_internal.h -- an answer as the dialects see it that give it its form.
+ * fakemodel/reply_internal.h -- an answer as the dialects see it that give it its form.
  *
- * upstream_reply.c walks over the pieces and lets things go wrong; upstream_chat.c,
- * upstream_responses.c and upstream_events.c say what a piece looks like.
+ * fakemodel/reply.c walks over the pieces and lets things go wrong; fakemodel/chat.c,
+ * fakemodel/responses.c and fakemodel/events.c say what a piece looks like.
  */
 
 #define REPLY_TEXT_LIMIT ((size_t)16 << 20) /* of what a whole answer holds with `repeat` */

@@ -9,10 +9,10 @@
 #include "core/base/buf.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
-#include "server/upstream_prompt.h"
-#include "server/upstream_reply.h"
-#include "server/upstream_rules.h"
-#include "server/upstream_script.h"
+#include "server/fakemodel/prompt.h"
+#include "server/fakemodel/reply.h"
+#include "server/fakemodel/rules.h"
+#include "server/fakemodel/script.h"
 
 /* What a script answers to POST /v1/responses. The events of an answer are written here without
  * "response.", those of a kind in a row as one; then how it ended. */

@@ -6,11 +6,11 @@
 #include <stddef.h>
 
 #include "core/base/buf.h"
-#include "server/upstream_prompt.h"
-#include "server/upstream_script.h"
+#include "server/fakemodel/prompt.h"
+#include "server/fakemodel/script.h"
 
 /*
- * upstream_reply.h -- from a prompt and a rule to the bytes of the answer, one piece at a time.
+ * fakemodel/reply.h -- from a prompt and a rule to the bytes of the answer, one piece at a time.
  *
  * Pure: no clock but for the `created` of an answer, no socket, no waiting. The HTTP side asks
  * for the next piece, waits as long as it is told, sends it, and asks again:

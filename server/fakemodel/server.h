@@ -4,11 +4,11 @@
 #include "core/base/err.h"
 
 /*
- * upstream_server.h -- a model server that answers from a script.
+ * fakemodel/server.h -- a model server that answers from a script.
  *
  * It is the demo model of `./start`, the model of all our tests, and a subcommand of its own for
- * people who test their applications. What it says is decided by upstream_script.h and
- * upstream_reply.h; this is the HTTP around it: POST
+ * people who test their applications. What it says is decided by fakemodel/script.h and
+ * fakemodel/reply.h; this is the HTTP around it: POST
  * /v1/chat/completions, POST /v1/responses and GET /v1/models.
  *
  * A thread for each connection, unlike the rest of the program: a reply is then a loop that

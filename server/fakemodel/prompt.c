@@ -1,4 +1,4 @@
-#include "server/upstream_prompt.h"
+#include "server/fakemodel/prompt.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 #include "core/base/json.h"
-#include "server/upstream_reply_internal.h"
+#include "server/fakemodel/reply_internal.h"
 
 /*
- * upstream_events.c -- an answer that a script spells out: each piece is an event's data as it
+ * fakemodel/events.c -- an answer that a script spells out: each piece is an event's data as it
  * stands. For servers with habits that the other shapes do not have.
  */
 

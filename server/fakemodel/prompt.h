@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 /*
- * upstream_prompt.h -- what the script's rules and templates may ask of a request.
+ * fakemodel/prompt.h -- what the script's rules and templates may ask of a request.
  *
  * A request is in one of two dialects. What it says is the same in both, so the input items of
  * a Responses request become the messages that they would be in Chat Completions, and nobody

@@ -1,11 +1,11 @@
-#include "server/upstream_words.h"
+#include "server/fakemodel/words.h"
 
 #include <string.h>
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/base/utf8.h"
-#include "server/upstream_template.h"
+#include "server/fakemodel/template.h"
 
 /* The length of the first piece of `text`: a word with the blanks before it, or so many
  * characters. */
