@@ -6,7 +6,7 @@
 
 #include "core/base/mem.h"
 #include "server/api.h"
-#include "server/config.h"
+#include "server/config/config.h"
 #include "server/cors.h"
 #include "server/server.h"
 #include "server/ws_handshake.h"

@@ -16,7 +16,7 @@
 #include "core/store/tables/keys.h"
 #include "core/store/tables/threads/imports.h"
 #include "server/commands.h"
-#include "server/config.h"
+#include "server/config/config.h"
 #include "server/database.h"
 #include "server/import_dump.h"
 #include "server/import_read.h"

@@ -14,7 +14,7 @@
 #include "core/base/mem.h"
 #include "core/store/tables/keys.h"
 #include "server/commands.h"
-#include "server/config.h"
+#include "server/config/config.h"
 #include "server/database.h"
 
 struct keys_call {

@@ -3,7 +3,7 @@
  */
 
 #include "server/commands.h"
-#include "server/config.h"
+#include "server/config/config.h"
 #include "server/database.h"
 
 int cmd_migrate(int argc, char **argv)

@@ -7,7 +7,7 @@
 
 #include "core/base/err.h"
 #include "server/commands.h"
-#include "server/config.h"
+#include "server/config/config.h"
 #include "server/routes.h"
 
 int command_failed(enum exit_status status, const struct err *err)

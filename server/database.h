@@ -3,7 +3,7 @@
 
 #include "core/base/err.h"
 #include "core/store/store.h"
-#include "server/config.h"
+#include "server/config/config.h"
 
 /*
  * database.h -- from the settings to an open store, for serve and for the commands beside it.

@@ -7,7 +7,7 @@
 
 #include "core/base/err.h"
 #include "core/base/ids.h"
-#include "server/config.h"
+#include "server/config/config.h"
 #include "server/routes.h"
 
 /*

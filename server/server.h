@@ -6,7 +6,7 @@
 
 #include "core/base/ids.h"
 #include "core/base/seal.h"
-#include "server/config.h"
+#include "server/config/config.h"
 
 /*
  * server.h -- what one running server consists of; made by serve.c, lent to endpoints.

@@ -7,7 +7,7 @@
 
 #include "core/base/lock.h"
 #include "core/event/sink.h"
-#include "server/config.h"
+#include "server/config/config.h"
 #include "server/http.h"
 
 /*

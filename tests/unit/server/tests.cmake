@@ -1,7 +1,7 @@
 unit_test(server/fakemodel/responses fakemodel)
 unit_test(server/fakemodel/script fakemodel)
 unit_test(server/auth server)
-unit_test(server/config server)
+unit_test(server/config/config server)
 unit_test(server/data_dir server)
 unit_test(server/deadlines server)
 unit_test(server/encode server)

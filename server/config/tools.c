@@ -1,4 +1,4 @@
-#include "server/config_tools.h"
+#include "server/config/tools.h"
 
 #include <string.h>
 
@@ -6,7 +6,7 @@
 #include "core/base/mem.h"
 #include "core/domain/permission.h"
 #include "core/tool/registry.h"
-#include "server/config_yaml.h"
+#include "server/config/yaml.h"
 
 /* A word that is a switch becomes one; any other stays, and is refused by whoever knows better. */
 static void read_switch(json_t *object, const char *key)

@@ -5,7 +5,7 @@
  * accepts the same words as a flag, in the environment and in the file.
  */
 
-#include "server/config.h"
+#include "server/config/config.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -19,8 +19,8 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/model/mask.h"
-#include "server/config_tools.h"
-#include "server/config_yaml.h"
+#include "server/config/tools.h"
+#include "server/config/yaml.h"
 #include "server/listen.h"
 #include "server/own_address.h"
 

@@ -1,4 +1,4 @@
-#include "server/config_webhooks.h"
+#include "server/config/webhooks.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 #include "core/base/err.h"
 
 /*
- * config_yaml.h -- the YAML file as a tree, and the rules for its sections.
+ * config/yaml.h -- the YAML file as a tree, and the rules for its sections.
  *
  * In the tree every scalar is a string, as it was written; only a plain null, ~ or nothing at
  * all is null. What a word means is decided by who reads it. So `port: 0800` and `name: no` are

@@ -10,8 +10,8 @@
 #include "core/base/log.h"
 #include "core/model/model.h"
 #include "core/net/egress.h"
-#include "server/config_mcp.h"
-#include "server/config_webhooks.h"
+#include "server/config/mcp.h"
+#include "server/config/webhooks.h"
 
 /*
  * config.h -- the settings, read once at start and never changed.
@@ -82,7 +82,7 @@ struct config {
     struct egress_rules egress;
     /* The section hooks.before_send: see core/model/mask.h. Or NULL. */
     struct masks *masks;
-    /* The section `tools`: config_tools.h. Or NULL. */
+    /* The section `tools`: config/tools.h. Or NULL. */
     json_t *tools;
     /* The section tools.permissions, {"group/tool": {...}}: see core/domain/permission.h. Or NULL. */
     json_t *permissions;

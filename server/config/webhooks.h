@@ -9,7 +9,7 @@
 #include "core/store/store.h"
 
 /*
- * config_webhooks.h -- the section `approval_webhooks` of the configuration file: where the operator
+ * config/webhooks.h -- the section `approval_webhooks` of the configuration file: where the operator
  * wants to be told that somebody is asked.
  */
 

@@ -13,8 +13,8 @@
 #include "core/base/clock.h"
 #include "core/base/mem.h"
 #include "handlers/handlers.h"
-#include "server/config.h"
-#include "server/config_yaml.h"
+#include "server/config/config.h"
+#include "server/config/yaml.h"
 #include "server/own_address.h"
 
 static struct err err;

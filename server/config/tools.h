@@ -6,7 +6,7 @@
 #include "core/base/err.h"
 
 /*
- * config_tools.h -- the section `tools` of the configuration: what the operator says of the tools of
+ * config/tools.h -- the section `tools` of the configuration: what the operator says of the tools of
  * this server.
  *
  *   groups       {"basic": true, "vars": {"enabled": true, "tools": {"RemoveVars": false}}}

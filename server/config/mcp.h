@@ -8,7 +8,7 @@
 #include "core/mcp/mcp_named.h"
 
 /*
- * config_mcp.h -- the section `mcp_servers` of the configuration file: servers that the operator
+ * config/mcp.h -- the section `mcp_servers` of the configuration file: servers that the operator
  * names for requests.
  */
 

@@ -1,4 +1,4 @@
-#include "server/config_yaml.h"
+#include "server/config/yaml.h"
 
 #include <errno.h>
 #include <fcntl.h>

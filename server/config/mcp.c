@@ -1,4 +1,4 @@
-#include "server/config_mcp.h"
+#include "server/config/mcp.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/domain/permission.h"
-#include "server/config_yaml.h"
+#include "server/config/yaml.h"
 #include "server/mcp_tool.h"
 
 #define NAME_LIMIT ((size_t)64)
