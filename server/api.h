@@ -2,7 +2,7 @@
 #define RUNNEL_SERVER_API_H
 
 #include "server/encode.h"
-#include "server/request.h"
+#include "server/http/request.h"
 
 /*
  * api.h -- every endpoint by name; each api_*.c is one resource family. And what they share.

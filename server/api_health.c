@@ -13,7 +13,7 @@
 #include "core/store/cluster/wakeups.h"
 #include "core/store/store.h"
 #include "server/api.h"
-#include "server/http.h"
+#include "server/http/http.h"
 #include "server/server.h"
 
 /* Never asks the store: a server whose database is away must not be restarted for it. */

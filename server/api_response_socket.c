@@ -7,9 +7,9 @@
 #include "core/base/mem.h"
 #include "server/api.h"
 #include "server/config/config.h"
-#include "server/cors.h"
+#include "server/http/cors.h"
+#include "server/http/websocket/handshake.h"
 #include "server/server.h"
-#include "server/ws_handshake.h"
 #include "server/ws_session.h"
 
 /* To whoever takes it for a list: there is none, here or at OpenAI. */

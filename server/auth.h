@@ -1,7 +1,7 @@
 #ifndef RUNNEL_SERVER_AUTH_H
 #define RUNNEL_SERVER_AUTH_H
 
-#include "server/http.h"
+#include "server/http/http.h"
 
 /*
  * auth.h -- from an Authorization header to a project.

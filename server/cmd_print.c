@@ -8,7 +8,7 @@
 #include "core/base/err.h"
 #include "server/commands.h"
 #include "server/config/config.h"
-#include "server/routes.h"
+#include "server/http/routes.h"
 
 int command_failed(enum exit_status status, const struct err *err)
 {

@@ -3,7 +3,7 @@
 
 #include "core/base/err.h"
 #include "core/store/tables/idempotency.h"
-#include "server/request.h"
+#include "server/http/request.h"
 
 /*
  * request_key.h -- the header Idempotency-Key.

@@ -1,4 +1,4 @@
-#include "server/routes.h"
+#include "server/http/routes.h"
 
 #include "core/base/compiler.h"
 #include "server/api.h"

@@ -2,7 +2,7 @@
 #define RUNNEL_SERVER_RUN_END_H
 
 #include "core/domain/rows.h"
-#include "server/request.h"
+#include "server/http/request.h"
 
 /*
  * run_end.h -- a request that is answered when a run has ended, on whatever node.

@@ -3,7 +3,7 @@
 
 #include "core/base/err.h"
 #include "core/store/tables/skills.h"
-#include "server/form.h"
+#include "server/http/parse/form.h"
 
 /*
  * skill_upload.h -- a skill as OpenAI's SDKs send one: the files of a folder as `files[]`, or SKILL.md alone as

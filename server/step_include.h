@@ -4,7 +4,7 @@
 #include <jansson.h>
 
 #include "core/base/err.h"
-#include "server/request.h"
+#include "server/http/request.h"
 
 /*
  * step_include.h -- what a run step shows only to those who ask for it.

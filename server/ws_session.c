@@ -5,8 +5,8 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
-#include "server/envelope.h"
-#include "server/http_internal.h"
+#include "server/http/envelope.h"
+#include "server/http/http_internal.h"
 #include "server/server.h"
 
 /* A text that came and was not looked at yet. */

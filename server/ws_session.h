@@ -9,10 +9,10 @@
 #include "core/event/sink.h"
 #include "core/net/loop.h"
 #include "core/run/engine/engine.h"
-#include "server/websocket.h"
+#include "server/http/websocket/memory.h"
+#include "server/http/websocket/websocket.h"
 #include "server/workers.h"
 #include "server/ws_command.h"
-#include "server/ws_memory.h"
 
 /*
  * ws_session.h -- the Responses API over one WebSocket; for ws_*.c and the endpoint.

@@ -14,7 +14,7 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
-#include "server/http_internal.h"
+#include "server/http/http_internal.h"
 #include "server/server.h"
 #include "server/ws_session.h"
 

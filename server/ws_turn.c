@@ -8,7 +8,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/store/tables/runs/runs.h"
-#include "server/http_internal.h"
+#include "server/http/http_internal.h"
 #include "server/response_create.h"
 #include "server/server.h"
 #include "server/ws_session.h"

@@ -22,10 +22,10 @@
  */
 
 enum lock_rank {
-    LOCK_KEEPER,       /* server/keeper.c: whether it is to stop */
-    LOCK_HTTP,         /* server/http.c: live connections */
-    LOCK_WORKERS,      /* server/workers.c: what waits for a thread */
-    LOCK_STREAM,       /* server/sse.c: hand-over of one connection between its two threads */
+    LOCK_KEEPER,  /* server/keeper.c: whether it is to stop */
+    LOCK_HTTP,    /* server/http/http.c: live connections */
+    LOCK_WORKERS, /* server/workers.c: what waits for a thread */
+    LOCK_STREAM, /* server/http/stream/sse.c: hand-over of one connection between its two threads */
     LOCK_ENGINE,       /* core/run: how many runs are here, their slots, their leases */
     LOCK_TOOL_POOL,    /* core/tool/executor.c: calls waiting for a thread */
     LOCK_TOOL_CHANNEL, /* core/tool/channel.c: one turn's tool output */

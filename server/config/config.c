@@ -21,8 +21,8 @@
 #include "core/model/mask.h"
 #include "server/config/tools.h"
 #include "server/config/yaml.h"
-#include "server/listen.h"
-#include "server/own_address.h"
+#include "server/http/listen.h"
+#include "server/http/own_address.h"
 
 #define KEY_LIMIT 256
 

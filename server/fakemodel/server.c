@@ -23,7 +23,7 @@
 #include "server/fakemodel/reply.h"
 #include "server/fakemodel/rules.h"
 #include "server/fakemodel/script.h"
-#include "server/listen.h"
+#include "server/http/listen.h"
 
 /*
  * fakemodel/server.c -- connections, each with its thread, and what they share: the script in

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "core/base/mem.h"
-#include "server/framing.h"
+#include "server/http/parse/framing.h"
 
 /* `cuts` is the state of a small generator of piece lengths; 0 means one piece. Each piece has
  * memory of its own. Returns where the fault is, or `size`. */

@@ -12,7 +12,7 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
-#include "server/ws_codec.h"
+#include "server/http/websocket/codec.h"
 #include "server/ws_command.h"
 
 #define MESSAGE_LIMIT ((size_t)4096)

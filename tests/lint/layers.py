@@ -91,7 +91,7 @@ SELF_TEST = {
     "core/store/pg/db.h": (["<libpq-fe.h>"], []),
     "core/store/pg/db.c": (['"core/store/pg/db.h"', "<libpq-fe.h>", "<nettle/sha2.h>"], []),
     "core/run/engine/engine.h": (['"core/store/store.h"', '"core/base/err.h"'], []),
-    "server/http.c": (["<microhttpd.h>", '"core/run/engine/engine.h"'], []),
+    "server/http/http.c": (["<microhttpd.h>", '"core/run/engine/engine.h"'], []),
     "tests/unit/core/store/test_db.c": (['"core/store/pg/db.h"', "<libpq-fe.h>"], []),
     "core/base/buf.c": (['"core/run/engine/engine.h"'], ["core/base may not include"]),
     "core/tool/bad.c": (['"core/store/store.h"'], ["core/tool may not include"]),

@@ -19,10 +19,10 @@
 #include "core/base/mem.h"
 #include "core/net/loop.h"
 #include "core/store/tables/keys.h"
-#include "server/http_internal.h"
-#include "server/listen.h"
-#include "server/request.h"
-#include "server/sse.h"
+#include "server/http/http_internal.h"
+#include "server/http/listen.h"
+#include "server/http/request.h"
+#include "server/http/stream/sse.h"
 
 struct served under;
 int portable;

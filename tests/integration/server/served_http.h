@@ -8,7 +8,7 @@
 #include "core/base/lock.h"
 #include "core/event/sink.h"
 #include "server/config/config.h"
-#include "server/http.h"
+#include "server/http/http.h"
 
 /*
  * served_http.h -- the HTTP layer with a table of endpoints of its own, and the engine behind it,

@@ -18,9 +18,9 @@
 #include "core/base/compiler.h"
 #include "core/base/lock.h"
 #include "core/base/mem.h"
-#include "server/http.h"
-#include "server/http_internal.h"
-#include "server/request.h"
+#include "server/http/http.h"
+#include "server/http/http_internal.h"
+#include "server/http/request.h"
 #include "tests/integration/server/served_http.h"
 #include "tests/integration/server/socket_client.h"
 

@@ -12,7 +12,7 @@
 #include <poll.h>
 
 #include "core/base/clock.h"
-#include "server/http.h"
+#include "server/http/http.h"
 #include "tests/integration/server/served_http.h"
 #include "tests/integration/server/socket_client.h"
 

@@ -18,9 +18,9 @@
 #include "core/base/buf.h"
 #include "core/base/compiler.h"
 #include "core/base/mem.h"
-#include "server/framing.h"
-#include "server/http_internal.h"
-#include "server/mhd_overrides.h"
+#include "server/http/http_internal.h"
+#include "server/http/mhd_overrides.h"
+#include "server/http/parse/framing.h"
 #include "tests/integration/server/served_http.h"
 #include "tests/integration/server/socket_client.h"
 

@@ -16,7 +16,7 @@
 #include "core/base/buf.h"
 #include "core/base/compiler.h"
 #include "core/base/mem.h"
-#include "server/http_internal.h"
+#include "server/http/http_internal.h"
 #include "tests/integration/server/served_http.h"
 #include "tests/integration/server/socket_client.h"
 

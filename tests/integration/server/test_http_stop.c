@@ -11,7 +11,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/compiler.h"
-#include "server/http.h"
+#include "server/http/http.h"
 #include "tests/integration/server/served_http.h"
 #include "tests/integration/server/socket_client.h"
 

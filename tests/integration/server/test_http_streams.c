@@ -15,8 +15,8 @@
 #include "core/base/buf.h"
 #include "core/base/compiler.h"
 #include "core/base/mem.h"
-#include "server/http.h"
-#include "server/sse.h"
+#include "server/http/http.h"
+#include "server/http/stream/sse.h"
 #include "tests/integration/server/served_http.h"
 #include "tests/integration/server/socket_client.h"
 

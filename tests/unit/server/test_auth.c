@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "server/auth.h"
-#include "server/cors.h"
+#include "server/http/cors.h"
 
 static void a_bearer_header_holds_a_key(void **state)
 {

@@ -15,7 +15,7 @@
 #include "handlers/handlers.h"
 #include "server/config/config.h"
 #include "server/config/yaml.h"
-#include "server/own_address.h"
+#include "server/http/own_address.h"
 
 static struct err err;
 

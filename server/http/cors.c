@@ -1,0 +1,89 @@
+#include "server/http/cors.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "server/http/own_address.h"
+#include "server/http/request.h"
+
+#define MAX_AGE "600" /* seconds that a browser may remember the answer */
+
+/* Headers of ours that a page may read; the rest of them every page may. */
+#define EXPOSED                                                                  \
+    "x-request-id, openai-processing-ms, openai-version, openai-poll-after-ms, " \
+    "retry-after, x-should-retry"
+
+bool cors_allows(const char *setting, const char *origin)
+{
+    size_t length;
+
+    if (!setting || !origin || !*origin)
+        return false;
+    length = strlen(origin);
+    for (const char *at = setting; *at;) {
+        const char *word = at + strspn(at, ", ");
+        size_t size = strcspn(word, ", ");
+
+        if ((size == 1 && *word == '*') ||
+            (size == length && strncmp(word, origin, size) == 0 && size))
+            return true;
+        at = word + size;
+    }
+    return false;
+}
+
+/* Whether nobody but the owner of an address can have a page with this origin. A name can be made to lead
+ * anywhere by whoever owns it, to this machine or to a proxy in front of us that asks no names: to such a
+ * page everything here is of its own origin, its browser says so, and its Host is what its Origin is. A name
+ * of this machine's own leads nowhere else, and behind TLS a certificate has vouched for it. */
+static bool is_proven(const char *origin, const char *authority)
+{
+    return strncasecmp(origin, "https://", strlen("https://")) == 0 ||
+           own_address_is_local_name(authority);
+}
+
+/* It asks the address that it has come from: there is a proxy that serves both. The proxy may have put
+ * another Host in; browsers say what it was before, and let no page say so. With keys a page that lies about
+ * all this has gained nothing: it needs one. */
+static bool is_own(const struct request *request, const char *origin, bool no_auth)
+{
+    const char *host = request_header(request, "host");
+    const char *site = request_header(request, "sec-fetch-site");
+    const char *authority = strstr(origin, "://");
+
+    if (!authority)
+        return false; /* "null": a sandbox, a file */
+    authority += strlen("://");
+    return (!no_auth || is_proven(origin, authority)) &&
+           ((site && strcmp(site, "same-origin") == 0) ||
+            (host && strcasecmp(host, authority) == 0));
+}
+
+bool cors_may_act(const struct request *request, const char *setting, bool no_auth)
+{
+    const char *origin = request_header(request, "origin");
+
+    return !origin || cors_allows(setting, origin) || is_own(request, origin, no_auth);
+}
+
+void cors_answer(struct request *request, const char *setting, const char *origin)
+{
+    if (!setting)
+        return;
+    request_set_header(request, "Vary", "Origin");
+    if (!cors_allows(setting, origin))
+        return;
+    request_set_header(request, "Access-Control-Allow-Origin", origin);
+    request_set_header(request, "Access-Control-Expose-Headers", EXPOSED);
+}
+
+void cors_preflight(struct request *request, const char *setting, const char *origin,
+                    const char *wanted_headers, const char *methods)
+{
+    if (!cors_allows(setting, origin))
+        return;
+    request_set_header(request, "Access-Control-Allow-Methods", methods);
+    request_set_header(request, "Access-Control-Allow-Headers",
+                       wanted_headers ? wanted_headers : "authorization, content-type");
+    request_set_header(request, "Access-Control-Max-Age", MAX_AGE);
+}

@@ -1,0 +1,29 @@
+#include "server/http/envelope.h"
+
+#include "core/base/json.h"
+#include "core/base/log.h"
+
+/* What failed inside is for the log; the client learns that it was not its fault. */
+static const char *public_text(const char *request_id, const struct err *err)
+{
+    switch (err->code) {
+    case ERR_STORE:
+        log_warn("%s: %s", request_id, err->text);
+        return "The server cannot reach its database right now. Please retry your request.";
+    case ERR_INTERNAL:
+        log_error("%s: %s", request_id, err->text);
+        return "The server had an error while processing your request.";
+    default: return err->text;
+    }
+}
+
+json_t *envelope_error(const char *request_id, const struct err *err)
+{
+    json_t *error = json_object();
+
+    json_set_string(error, "message", public_text(request_id, err));
+    json_set_string(error, "type", err_api_type(err->code));
+    json_set_string(error, "param", err->param[0] ? err->param : NULL);
+    json_set_string(error, "code", err->api_code);
+    return error;
+}

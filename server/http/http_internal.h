@@ -1,0 +1,243 @@
+#ifndef RUNNEL_SERVER_HTTP_INTERNAL_H
+#define RUNNEL_SERVER_HTTP_INTERNAL_H
+
+#include <microhttpd.h>
+#include <netinet/in.h>
+#include <stdatomic.h>
+
+#include "core/base/buf.h"
+#include "core/base/ids.h"
+#include "core/base/lock.h"
+#include "core/net/loop.h"
+#include "core/store/tables/keys.h"
+#include "server/http/deadlines.h"
+#include "server/http/http.h"
+#include "server/http/parse/framing.h"
+#include "server/http/parse/hygiene.h"
+#include "server/http/parse/uri.h"
+#include "server/http/request.h"
+#include "server/http/router.h"
+#include "server/http/stream/suspended.h"
+#include "server/http/websocket/memory.h"
+
+/*
+ * http_internal.h -- for http.c, connection.c, request*.c and those that suspend connections only.
+ */
+
+struct stream;
+struct wait;
+struct websocket;
+
+#define HTTP_HEADER_LIMIT 12 /* that an endpoint may add */
+#define HTTP_PEER_BUCKETS 1024
+/* A body that will not be used is read up to here before the answer ... */
+#define REQUEST_DISCARD_LIMIT ((uint64_t)1 << 20)
+/* ... and up to here, and for so long, behind an answer that did not wait for its end: more than
+ * what is under way in the sockets of a client that stops when it sees the answer. */
+#define REQUEST_LINGER_LIMIT ((uint64_t)16 << 20)
+#define REQUEST_LINGER_NS    (5 * NS_PER_SECOND)
+
+/* How many connections an address has; only of those that have any. */
+struct http_peer {
+    struct http_peer *next;
+    struct in6_addr address;
+    unsigned connections;
+};
+
+struct http {
+    struct http_options options;
+    struct MHD_Daemon *daemon;
+    double ping_interval, stall_timeout;
+    size_t stream_buffer;
+
+    struct lock lock; /* guards what follows */
+    pthread_cond_t
+        changed; /* something was suspended, given back or answered; or: wake, clock */
+    pthread_t clock;
+    bool clock_started, stopping;
+    struct deadlines deadlines;
+    struct http_peer *peers[HTTP_PEER_BUCKETS];
+    size_t connections;
+    size_t suspended;             /* connections that libmicrohttpd must not be stopped with */
+    size_t requests;              /* between their first byte and their end */
+    struct suspended *live;       /* every stream and wait, from being made to being freed */
+    struct websocket *websockets; /* from being opened to being freed */
+    size_t websocket_count;
+
+    atomic_bool draining;
+    _Atomic uint64_t refused, late, cut;
+    _Atomic size_t body_bytes;
+    struct ws_budget websocket_memory;
+    _Atomic uint64_t (*answers)[HTTP_CLASS_COUNT]; /* by route */
+};
+
+/* libmicrohttpd's connection, from accept to close. */
+struct http_connection {
+    struct http *http;
+    struct request *request;  /* that is under way, or NULL */
+    const char *content_type; /* of mhd_say_content_type(), or NULL */
+    struct framing framing;   /* of all that the library has read */
+    struct deadline deadline;
+    int fd;
+    struct http_peer *peer; /* NULL: not counted */
+    int refusal;            /* status that its first request gets, or 0 */
+    uint64_t requests;      /* that have come */
+    bool over;              /* the last answer was given: what may still come is no request */
+};
+
+enum request_phase {
+    REQUEST_HEAD,    /* its headers are coming */
+    REQUEST_BODY,    /* its body is being kept */
+    REQUEST_DISCARD, /* its body, if any, is being thrown away */
+    REQUEST_WAITING, /* for the sink of request_wait() */
+    REQUEST_ANSWERED,
+    REQUEST_LINGERING, /* answered early: its client is given time to notice */
+};
+
+struct request_header {
+    char *name;
+    char *value;
+};
+
+/* What is asked for. */
+struct request_address {
+    char *target; /* as it stood on the request line */
+    struct uri uri;
+    struct route_match match;
+};
+
+struct request {
+    struct http *http;
+    struct MHD_Connection *connection;
+    struct http_connection *peer;
+    enum request_phase phase;
+    uint64_t begun_ns;
+    char id[ID_SIZE];
+    struct key_owner owner;
+    struct request_address *address; /* NULL once it is answered */
+    const char *method;              /* libmicrohttpd's */
+    const char *version;
+    char *authorization; /* of a handshake; NULL until somebody asks */
+    struct hygiene_report head;
+    struct err *failure; /* NULL: none */
+    int failure_status;  /* in place of the code's own, or 0 */
+    uint64_t discarded;
+
+    struct buf body;
+    size_t counted; /* of the body, in http->body_bytes */
+    json_t *json;
+    struct form *form; /* in place of it; or NULL */
+
+    int status;                     /* of the answer; 0: there is none yet */
+    bool close;                     /* the connection ends with the answer */
+    bool goes_on;                   /* it does not: known when the answer is on its way */
+    bool at_once;                   /* a failure is answered without reading the body */
+    struct request_header *headers; /* that an endpoint has added */
+    size_t header_count;
+    const char *content_type;
+    char *answer;
+    size_t answer_length;
+
+    struct stream *stream;       /* of request_stream() */
+    struct wait *wait;           /* of request_wait() */
+    struct websocket *websocket; /* of request_upgrade(), until it is open */
+    struct request_later later;  /* of request_wait_then(), until it was called */
+};
+
+/* ---- request.c ---- */
+
+struct request *request_new(struct http *http, const char *target);
+void request_free(struct request *request);
+
+/* Makes the answer the envelope of an error. */
+void request_fail(struct request *request, const struct err *err);
+/* With a status other than that of err->code. */
+void request_fail_with(struct request *request, int status, const struct err *err);
+
+/* Hands the answer to libmicrohttpd. False: it did not take it, and closes the connection. */
+bool request_send(struct request *request);
+
+/* The answer with all its headers; the bytes in request->answer are the response's now. NULL: the
+ * library has no memory. */
+struct MHD_Response *request_make_response(struct request *request);
+
+/* Parses the body for an endpoint that wants JSON. */
+enum err_code request_parse_body(struct request *request, struct err *err) MUST_CHECK;
+
+/* Nobody looks at the body any more, and a stream may live for hours. */
+void request_drop_body(struct request *request);
+/* The same of an answered request's address and headers. */
+void request_drop_head(struct request *request);
+
+/* ---- request_head.c ---- */
+
+/* Looks at a head that has just come: what must be said at once is said, the rest noted. */
+enum MHD_Result request_take_head(struct request *request);
+bool request_wants_body(const struct request *request);
+
+/* ---- request_body.c ---- */
+
+enum MHD_Result request_take_body(struct request *request, const char *bytes, size_t size);
+
+/* ---- request_early.c ---- */
+
+/* Sends the answer that was made while the body is still to come. MHD_NO: hangs up instead. */
+enum MHD_Result request_answer_early(struct request *request);
+/* Sends it at the very end of a connection. */
+void request_answer_last(struct request *request);
+/* What comes after that; a size of 0 is the end. MHD_NO: hangs up. */
+enum MHD_Result request_linger(struct request *request, size_t size);
+
+/* ---- request_end.c ---- */
+
+/* It is there as a whole. */
+enum MHD_Result request_finish(struct request *request);
+/* Its connection was given back by request_wait()'s sink. */
+enum MHD_Result request_end_waiting(struct request *request);
+
+/* ---- request_failure.c ---- */
+
+/* What is answered when the body has been read; status as in request_fail_with(), or 0. */
+void request_note_failure(struct request *request, int status, const struct err *err);
+/* The same of a request that goes no further, and perhaps its connection. */
+void request_failed(struct request *request, int status, const struct err *err);
+/* For who cannot be trusted, or not be heard: nothing that follows is read. */
+void request_refuse(struct request *request, int status, const char *text);
+void request_body_too_large(struct request *request);
+/* Makes what was noted the answer, ... */
+void request_make_failure(struct request *request);
+/* ... and says it, at the end of the body or before it. */
+enum MHD_Result request_answer_failure(struct request *request);
+enum MHD_Result request_answer_failure_early(struct request *request);
+
+/* ---- connection.c ---- */
+
+/* libmicrohttpd's callback for connections that begin and end. */
+void connection_notice(void *http, struct MHD_Connection *from, void **state,
+                       enum MHD_ConnectionNotificationCode what);
+/* NULL: of a server that is not http.c's; others give their connections no context. */
+struct http_connection *connection_of(struct MHD_Connection *from);
+
+void connection_set_deadline(struct http *http, struct http_connection *connection,
+                             enum deadline_kind kind);
+/* Wakes the clock when it sleeps without a time. */
+void connection_set_deadline_locked(struct http *http, struct http_connection *connection,
+                                    enum deadline_kind kind) REQUIRES(http->lock);
+/* A thread, until http->stopping: hangs up on who is late. Takes the struct http. */
+void *connection_run_clock(void *http);
+
+/* ---- http.c ---- */
+
+/* One more connection may be suspended: counts it. False when the server stops. */
+bool http_may_suspend(struct http *http);
+void http_resumed(struct http *http);
+void http_count_answer(struct http *http, const struct request *request);
+
+/* Answers what libmicrohttpd could not read, in place of the answer that it was about to give. */
+enum MHD_Result http_answer_unreadable(struct http_connection *peer,
+                                       struct MHD_Connection *connection, int status);
+/* The same where it gives none: of a line that it takes for no request at all, when it has ended
+ * the connection and not yet closed the socket. */
+void http_answer_no_request(struct http_connection *peer);
+
+#endif

@@ -1,0 +1,157 @@
+#include "server/http/mhd_overrides.h"
+
+#include <assert.h>
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include "server/http/http_internal.h"
+#include "server/http/parse/framing.h"
+#include "server/http/parse/hygiene.h"
+
+/* ---- The library's own ---- */
+
+static struct {
+    __typeof__(&MHD_queue_response) queue_response;
+    __typeof__(&MHD_lookup_connection_value_n) lookup;
+    __typeof__(&MHD_set_connection_value_n) set_value;
+} library;
+
+/* Before main(), so that threads find it done. */
+__attribute__((constructor)) static void find_library(void)
+{
+    library.queue_response =
+        (__typeof__(library.queue_response))dlsym(RTLD_NEXT, "MHD_queue_response");
+    library.lookup =
+        (__typeof__(library.lookup))dlsym(RTLD_NEXT, "MHD_lookup_connection_value_n");
+    library.set_value =
+        (__typeof__(library.set_value))dlsym(RTLD_NEXT, "MHD_set_connection_value_n");
+    assert(library.queue_response && library.lookup && library.set_value);
+}
+
+enum MHD_Result mhd_queue_answer(struct MHD_Connection *connection, unsigned status,
+                                 struct MHD_Response *response)
+{
+    return library.queue_response(connection, status, response);
+}
+
+void mhd_say_content_type(struct MHD_Connection *connection, const char *type)
+{
+    connection_of(connection)->content_type = type;
+}
+
+/* ---- What it reads ---- */
+
+/* Linux gives a process no more of them, unless its administrator says so (fs.nr_open). */
+#define DESCRIPTOR_LIMIT (1 << 20)
+
+/* By descriptor. The pages of those that are never opened cost no memory. */
+static _Atomic(struct framing *) readers[DESCRIPTOR_LIMIT];
+
+void mhd_read_along(int fd, struct framing *framing)
+{
+    if (fd >= 0 && fd < DESCRIPTOR_LIMIT)
+        atomic_store(&readers[fd], framing);
+}
+
+static struct framing *reader_of(int fd)
+{
+    return fd >= 0 && fd < DESCRIPTOR_LIMIT ? atomic_load(&readers[fd]) : NULL;
+}
+
+/* A line that begins with a NUL would be an empty one to the library, and if no other came its
+ * client would wait for an answer. No byte in its place makes a clean line of it. Every other byte
+ * stays as it is: behind the head of an upgrade they are frames. */
+static void read_along(struct framing *framing, char *bytes, size_t count)
+{
+    size_t clean = framing_read(framing, bytes, count);
+
+    if (clean < count && framing->fault_begins_line && !bytes[clean])
+        bytes[clean] = '\x01';
+}
+
+/* What recv() is short for. So is recvfrom(), but ThreadSanitizer does not see that what a thread
+ * did before it sent something is over for the thread that receives it so. */
+static ssize_t receive(int fd, void *bytes, size_t size, int flags)
+{
+    struct iovec piece = {bytes, size};
+    struct msghdr message = {.msg_iov = &piece, .msg_iovlen = 1};
+
+    return recvmsg(fd, &message, flags);
+}
+
+/* The library reads without flags. We do not from its sockets: what we look at, throw away or
+ * have taken over is no request. */
+ssize_t recv(int fd, void *bytes, size_t size, int flags)
+{
+    ssize_t got = receive(fd, bytes, size, flags);
+    struct framing *framing = got > 0 && !flags ? reader_of(fd) : NULL;
+
+    if (framing)
+        read_along(framing, bytes, (size_t)got);
+    return got;
+}
+
+/* ---- In front of it ---- */
+
+enum MHD_Result MHD_queue_response(struct MHD_Connection *connection, unsigned status,
+                                   struct MHD_Response *response)
+{
+    struct http_connection *peer = connection_of(connection);
+
+    if (!peer)
+        return library.queue_response(connection, status, response);
+    return http_answer_unreadable(peer, connection, (int)status);
+}
+
+static bool is_header(enum MHD_ValueKind kind, const char *key, size_t length, const char *name)
+{
+    return kind == MHD_HEADER_KIND && key && length == strlen(name) &&
+           strncasecmp(key, name, length) == 0;
+}
+
+/* NULL: what came. */
+static const char *said_type(struct MHD_Connection *connection, enum MHD_ValueKind kind,
+                             const char *key, size_t length)
+{
+    const struct http_connection *peer;
+
+    if (!is_header(kind, key, length, MHD_HTTP_HEADER_CONTENT_TYPE))
+        return NULL;
+    peer = connection_of(connection);
+    return peer ? peer->content_type : NULL;
+}
+
+enum MHD_Result MHD_lookup_connection_value_n(struct MHD_Connection *connection,
+                                              enum MHD_ValueKind kind, const char *key,
+                                              size_t key_size, const char **value_ptr,
+                                              size_t *value_size_ptr)
+{
+    const char *value = said_type(connection, kind, key, key_size);
+    size_t length = value ? strlen(value) : 0;
+
+    if (is_header(kind, key, key_size, MHD_HTTP_HEADER_COOKIE) ||
+        (!value && !library.lookup(connection, kind, key, key_size, &value, &length)))
+        return MHD_NO;
+    if (is_header(kind, key, key_size, MHD_HTTP_HEADER_CONTENT_LENGTH) &&
+        !hygiene_is_length(value, length))
+        return MHD_NO;
+    if (value_ptr)
+        *value_ptr = value;
+    if (value_size_ptr)
+        *value_size_ptr = length;
+    return MHD_YES;
+}
+
+enum MHD_Result MHD_set_connection_value_n(struct MHD_Connection *connection,
+                                           enum MHD_ValueKind kind, const char *key,
+                                           size_t key_size, const char *value,
+                                           size_t value_size)
+{
+    if (kind == MHD_GET_ARGUMENT_KIND || kind == MHD_COOKIE_KIND)
+        return MHD_YES;
+    return library.set_value(connection, kind, key, key_size, value, value_size);
+}

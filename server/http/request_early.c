@@ -1,0 +1,107 @@
+/*
+ * request_early.c -- an answer that does not wait for the end of the body.
+ *
+ * libmicrohttpd takes an answer before the body or behind it, never within: MHD_queue_response()
+ * refuses it there. And where it takes one before the body it closes the socket under it, so that
+ * a client that is still sending may see a reset instead of the answer. So we write the answer
+ * into the socket ourselves, which nobody else writes to while a body is coming in; close our
+ * direction only; and let the library go on reading what we throw away, for as long as a client
+ * may need to notice: REQUEST_LINGER_LIMIT bytes, REQUEST_LINGER_NS. It costs a connection
+ * meanwhile, no memory and no thread.
+ *
+ * Where the library has ended the connection without an answer we write it, too.
+ */
+
+#include <microhttpd.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "server/http/http_internal.h"
+
+static enum MHD_Result add_line(void *arg, enum MHD_ValueKind kind, const char *name,
+                                const char *value)
+{
+    (void)kind;
+    buf_addf(arg, "%s: %s\r\n", name, value);
+    return MHD_YES;
+}
+
+/* By hand, because strftime() would speak the language of the environment. */
+static void add_date(struct buf *text)
+{
+    static const char *const days[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
+    static const char *const months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                         "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+    time_t now = time(NULL);
+    struct tm tm;
+
+    if (!gmtime_r(&now, &tm))
+        return;
+    buf_addf(text, "Date: %s, %02d %s %04d %02d:%02d:%02d GMT\r\n", days[tm.tm_wday],
+             tm.tm_mday, months[tm.tm_mon], tm.tm_year + 1900, tm.tm_hour, tm.tm_min,
+             tm.tm_sec);
+}
+
+static void write_answer(const struct request *request, struct MHD_Response *response,
+                         const char *body, size_t length, struct buf *text)
+{
+    unsigned status = (unsigned)request->status;
+
+    buf_addf(text, "HTTP/1.1 %u %s\r\n", status, MHD_get_reason_phrase_for(status));
+    add_date(text);
+    (void)MHD_get_response_headers(response, add_line, text);
+    if (status != MHD_HTTP_NO_CONTENT)
+        buf_addf(text, "Content-Length: %zu\r\n", length);
+    buf_add_text(text, "\r\n");
+    if (!request->method || strcmp(request->method, "HEAD") != 0)
+        buf_add(text, body, length);
+}
+
+/* False: the socket is full of answers that nobody reads. */
+static bool send_whole(int fd, const struct buf *text)
+{
+    ssize_t sent = send(fd, text->data, text->length, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+    return sent == (ssize_t)text->length && shutdown(fd, SHUT_WR) == 0;
+}
+
+/* False: it could not be said. */
+static bool say(struct request *request)
+{
+    AUTO_BUF text = {0};
+    const char *body = request->answer;
+    size_t length = request->answer_length;
+    struct MHD_Response *response;
+
+    request->close = true;
+    response = request_make_response(request);
+    if (!response)
+        return false;
+    write_answer(request, response, body, length, &text); /* the response has the body now */
+    MHD_destroy_response(response);
+    request_drop_body(request);
+    http_count_answer(request->http, request);
+    return send_whole(request->peer->fd, &text);
+}
+
+enum MHD_Result request_answer_early(struct request *request)
+{
+    bool said = say(request);
+
+    request->phase = REQUEST_LINGERING;
+    request->discarded = 0;
+    connection_set_deadline(request->http, request->peer, DEADLINE_LINGER);
+    return said ? MHD_YES : MHD_NO;
+}
+
+void request_answer_last(struct request *request)
+{
+    (void)say(request);
+}
+
+enum MHD_Result request_linger(struct request *request, size_t size)
+{
+    request->discarded += size;
+    return size && request->discarded <= REQUEST_LINGER_LIMIT ? MHD_YES : MHD_NO;
+}

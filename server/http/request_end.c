@@ -1,0 +1,169 @@
+/*
+ * request_end.c -- a request that is there as a whole, or as far as it can be read: its endpoint is
+ * asked, or what is known without asking is said.
+ */
+
+#include <assert.h>
+#include <microhttpd.h>
+
+#include "core/base/json.h"
+#include "server/http/http_internal.h"
+#include "server/http/stream/wait.h"
+
+static enum MHD_Result stopping(struct request *request)
+{
+    struct err err;
+
+    err_set(&err, ERR_UPSTREAM, "The server is shutting down. Please retry your request.");
+    request->close = true;
+    request_fail_with(request, 503, &err);
+    return request_send(request) ? MHD_YES : MHD_NO;
+}
+
+static enum MHD_Result begin_waiting(struct request *request)
+{
+    request->phase = REQUEST_WAITING;
+    request_drop_body(request);
+    if (wait_begin(request->wait))
+        return MHD_YES;
+    return stopping(request);
+}
+
+static enum MHD_Result send_or_fail(struct request *request, enum err_code rc, struct err *err)
+{
+    if (rc) {
+        err->code = rc;
+        request_note_failure(request, request->failure_status, err);
+        return request_answer_failure(request);
+    }
+    assert(request->stream || request->websocket || request->status);
+    return request_send(request) ? MHD_YES : MHD_NO;
+}
+
+static enum MHD_Result go_on(struct request *request)
+{
+    struct request_later later = request->later;
+    struct err err = {0};
+
+    request->later = (struct request_later){0};
+    wait_forgotten(request->wait);
+    request->wait = NULL;
+    return send_or_fail(request, later.go_on(request, later.arg, &err), &err);
+}
+
+enum MHD_Result request_end_waiting(struct request *request)
+{
+    json_t *object;
+    int status = wait_take(request->wait, &object);
+
+    if (!status)
+        return stopping(request);
+    if (status == REQUEST_GO_ON)
+        return go_on(request);
+    request_answer(request, status, object);
+    return request_send(request) ? MHD_YES : MHD_NO;
+}
+
+static enum MHD_Result call_endpoint(struct request *request)
+{
+    const struct route *route = request->address->match.route;
+    struct err err = {0};
+    enum err_code rc = ERR_OK;
+
+    if (request_wants_body(request) && !(route->flags & ROUTE_RAW_BODY))
+        rc = request_parse_body(request, &err);
+    if (!rc)
+        rc = route->endpoint(request, &err);
+    assert(!rc || (!request->stream && !request->wait && !request->websocket));
+    if (!rc && request->wait)
+        return begin_waiting(request);
+    return send_or_fail(request, rc, &err);
+}
+
+/* With what was known before its body came. */
+static enum MHD_Result finish_unasked(struct request *request)
+{
+    if (request->failure)
+        return request_answer_failure(request);
+    return request_send(request) ? MHD_YES : MHD_NO;
+}
+
+/* What was found before has the word. */
+static enum MHD_Result refuse_unread(struct request *request, int status, const char *text)
+{
+    if (!request->failure && !request->status)
+        request_refuse(request, status, text);
+    request->close = true;
+    return finish_unasked(request);
+}
+
+enum MHD_Result request_finish(struct request *request)
+{
+    const struct framing *framing = &request->peer->framing;
+
+    connection_set_deadline(request->http, request->peer, DEADLINE_NONE);
+    if (framing->requests < request->peer->requests)
+        return refuse_unread(request, 400,
+                             framing->fault ? framing->fault
+                                            : "The chunks of the body could not be read.");
+    return request->failure || request->status ? finish_unasked(request)
+                                               : call_endpoint(request);
+}
+
+/* ---- What the library could not read ---- */
+
+/* The library tells little about what is wrong, so where it was when it gave up has to say. */
+static const char *unreadable_text(const struct request *request, int status)
+{
+    switch (status) {
+    case 413: return "A chunk of the body is too large.";
+    case 414: return "The request line is too long.";
+    case 431: return "Request line and headers are too large.";
+    case 505: return "This version of HTTP is not supported.";
+    default: break;
+    }
+    if (!request->address->target[0])
+        return "The request line could not be read.";
+    return request->phase == REQUEST_HEAD ? "The headers are not well-formed."
+                                          : "The chunks of the body could not be read.";
+}
+
+static enum MHD_Result answer_unreadable(struct request *request, int status)
+{
+    /* 500: no room for a line of the body's encoding, which is the client's doing. */
+    int own_status = status == 500 ? 400 : status;
+
+    if (request->phase > REQUEST_DISCARD)
+        return MHD_NO; /* it is answered, or will be */
+    return refuse_unread(request, own_status, unreadable_text(request, own_status));
+}
+
+enum MHD_Result http_answer_unreadable(struct http_connection *peer,
+                                       struct MHD_Connection *connection, int status)
+{
+    struct request *request = peer->request;
+    enum MHD_Result taken;
+
+    if (request)
+        return answer_unreadable(request, status);
+    /* It did not get as far as target_seen(), and completed() will not be called. */
+    request = request_new(peer->http, "");
+    request->connection = connection;
+    request->peer = peer;
+    peer->over = true;
+    taken = answer_unreadable(request, status);
+    request_free(request);
+    return taken;
+}
+
+void http_answer_no_request(struct http_connection *peer)
+{
+    struct request *request = request_new(peer->http, "");
+
+    /* Without a connection, which would be asked for headers: the library has freed them. */
+    request->peer = peer;
+    request_refuse(request, 400, unreadable_text(request, 400));
+    request_make_failure(request);
+    request_answer_last(request);
+    request_free(request);
+}

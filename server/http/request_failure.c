@@ -1,0 +1,81 @@
+/*
+ * request_failure.c -- what is wrong with a request, from being found to being said.
+ *
+ * What is known before the body comes is answered once the body was read: most clients look for an
+ * answer only then. Who cannot be trusted about the length of its body, or waits for a word before
+ * it sends one, is answered at once; and so is, by request_early.c, who announces or sends more
+ * than is worth reading.
+ */
+
+#include <microhttpd.h>
+
+#include "core/base/mem.h"
+#include "server/http/http_internal.h"
+
+void request_note_failure(struct request *request, int status, const struct err *err)
+{
+    if (!request->failure)
+        request->failure = mem_new(struct err);
+    *request->failure = *err;
+    request->failure_status = status;
+}
+
+/* Of a request that goes no further; the answer comes when the body has been read. It ends the
+ * connection when there is a body that nobody wanted: whoever is in front of us might see its end
+ * elsewhere. */
+void request_failed(struct request *request, int status, const struct err *err)
+{
+    request_note_failure(request, status, err);
+    if (request->head.has_body)
+        request->close = true;
+}
+
+/* 501 and 505, a method or version that we do not know, are the client's doing. */
+static enum err_code code_of(int status)
+{
+    switch (status) {
+    case 403: return ERR_FORBIDDEN;
+    case 429: return ERR_LIMIT;
+    case 503: return ERR_UPSTREAM;
+    default: return ERR_INVALID;
+    }
+}
+
+void request_refuse(struct request *request, int status, const char *text)
+{
+    struct err err;
+
+    atomic_fetch_add(&request->http->refused, 1);
+    err_set(&err, code_of(status), "%s", text);
+    request_failed(request, status, &err);
+    request->close = request->at_once = true;
+}
+
+void request_body_too_large(struct request *request)
+{
+    struct err err;
+
+    err_set(&err, ERR_TOO_LARGE, "The request body is larger than %zu bytes.",
+            request->http->options.config->max_body);
+    request_failed(request, 0, &err);
+}
+
+void request_make_failure(struct request *request)
+{
+    if (request->failure_status)
+        request_fail_with(request, request->failure_status, request->failure);
+    else
+        request_fail(request, request->failure);
+}
+
+enum MHD_Result request_answer_failure_early(struct request *request)
+{
+    request_make_failure(request);
+    return request_answer_early(request);
+}
+
+enum MHD_Result request_answer_failure(struct request *request)
+{
+    request_make_failure(request);
+    return request_send(request) ? MHD_YES : MHD_NO;
+}

@@ -1,0 +1,52 @@
+#ifndef RUNNEL_SERVER_ROUTER_H
+#define RUNNEL_SERVER_ROUTER_H
+
+#include <stddef.h>
+
+#include "core/base/buf.h"
+#include "server/http/parse/uri.h"
+#include "server/http/routes.h"
+
+/*
+ * router.h -- from a method and a path to a row of the table.
+ *
+ * The first row that fits wins, so a literal path stands above one with a parameter in its
+ * place. HEAD is answered by the row for GET.
+ */
+
+#define ROUTE_PARAM_LIMIT 4
+
+struct route_param {
+    const char *name; /* inside the template, `name_length` long */
+    size_t name_length;
+    const char *value;
+};
+
+struct route_match {
+    const struct route *route;
+    size_t param_count;
+    struct route_param params[ROUTE_PARAM_LIMIT];
+};
+
+enum route_outcome {
+    ROUTE_FOUND,
+    ROUTE_NO_PATH,   /* nothing is served there */
+    ROUTE_NO_METHOD, /* something is, but not by this method */
+};
+
+struct route_table {
+    const struct route *rows;
+    size_t count;
+};
+
+/* Values point into the uri. */
+enum route_outcome router_find(const struct route_table *table, const char *method,
+                               struct uri *uri, struct route_match *ret_match);
+
+/* The methods that path allows, as the Allow header lists them. */
+void router_allowed(const struct route_table *table, struct uri *uri, struct buf *ret_methods);
+
+/* "" when the template has no such parameter. */
+const char *route_match_param(const struct route_match *match, const char *name);
+
+#endif

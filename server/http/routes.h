@@ -1,0 +1,32 @@
+#ifndef RUNNEL_SERVER_ROUTES_H
+#define RUNNEL_SERVER_ROUTES_H
+
+#include <stddef.h>
+
+#include "server/http/request.h"
+
+/*
+ * routes.h -- THE table: every method and path we serve. tests/lint holds it against openapi.yaml.
+ */
+
+enum route_flags {
+    ROUTE_PUBLIC = 1 << 0,        /* no key needed */
+    ROUTE_BODY_OPTIONAL = 1 << 1, /* an absent body is an empty object */
+    ROUTE_RAW_BODY = 1 << 2,      /* the body is not parsed */
+    ROUTE_KEEP_BODY = 1 << 3,     /* it is parsed, and kept as it came, too */
+    ROUTE_FORM = 1 << 4,          /* it may be a form: request_form() */
+};
+
+struct route {
+    const char *method;
+    const char
+        *path; /* "/v1/threads/{thread}/runs"; {x} matches one segment, {x...} the rest */
+    endpoint_fn *endpoint;
+    const char *operation; /* operationId of openapi.yaml */
+    unsigned flags;
+};
+
+extern const struct route routes[];
+extern const size_t route_count;
+
+#endif

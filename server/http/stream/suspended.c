@@ -1,0 +1,222 @@
+#include "server/http/stream/suspended.h"
+
+#include <microhttpd.h>
+#include <sys/epoll.h>
+
+#include "core/base/compiler.h"
+#include "core/base/log.h"
+#include "server/http/http_internal.h"
+
+static void add_live(struct suspended *suspended)
+{
+    struct http *http = suspended->http;
+
+    lock_acquire(&http->lock);
+    suspended->next = http->live;
+    if (http->live)
+        http->live->prev = suspended;
+    http->live = suspended;
+    lock_release(&http->lock);
+}
+
+static void remove_live(struct suspended *suspended)
+{
+    struct http *http = suspended->http;
+
+    lock_acquire(&http->lock);
+    if (suspended->prev)
+        suspended->prev->next = suspended->next;
+    else
+        http->live = suspended->next;
+    if (suspended->next)
+        suspended->next->prev = suspended->prev;
+    pthread_cond_broadcast(&http->changed);
+    lock_release(&http->lock);
+}
+
+static void let_go(struct suspended *suspended)
+{
+    if (--suspended->holders)
+        return;
+    suspended->ops->destroy(suspended);
+}
+
+/* ---- Losing the client ---- */
+
+/* True when there is somebody to tell, for the first time. */
+static bool lose(struct suspended *suspended)
+{
+    suspended->lost = true;
+    if (suspended->told || suspended->state == SUSPENDED_BEFORE)
+        return false; /* attach() or forget() comes back to it */
+    suspended->told = true;
+    suspended->ops->lost(suspended);
+    suspended_give_back(suspended);
+    return !suspended->closed;
+}
+
+static void tell(struct suspended *suspended)
+{
+    if (suspended->sink.gone)
+        suspended->sink.gone(&suspended->sink, suspended->sink.gone_arg);
+}
+
+/* From the loop itself, where the engine may be called. */
+static void lose_and_tell(struct suspended *suspended)
+{
+    suspended->holders++;
+    if (lose(suspended))
+        tell(suspended);
+    let_go(suspended);
+}
+
+/* ---- Tasks ---- */
+
+static void ready(struct loop_watch *watch, uint32_t events)
+{
+    struct suspended *suspended = CONTAINER_OF(watch, struct suspended, watch);
+
+    /* Readable bytes are the next request, pipelined: not our business. */
+    if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
+        lose_and_tell(suspended);
+    else if (events & EPOLLOUT)
+        suspended->ops->writable(suspended);
+}
+
+static void attach(struct loop_task *task)
+{
+    struct suspended *suspended = CONTAINER_OF(task, struct suspended, attach);
+    struct err err;
+
+    suspended->state = SUSPENDED_HERE;
+    suspended->watch = (struct loop_watch){.fd = suspended->fd, .ready = ready};
+    if (loop_watch_add(suspended->loop, &suspended->watch, EPOLLRDHUP, &err)) {
+        log_warn("a connection cannot be watched: %s", err.text);
+        suspended->watch.fd = -1;
+        lose_and_tell(suspended);
+    } else if (suspended->told) { /* lost while the library had it */
+        suspended_give_back(suspended);
+    } else if (suspended->lost) {
+        lose_and_tell(suspended);
+    } else {
+        suspended->ops->attached(suspended);
+    }
+}
+
+static void tell_gone(struct loop_task *task)
+{
+    struct suspended *suspended = CONTAINER_OF(task, struct suspended, tell_gone);
+
+    tell(suspended);
+    let_go(suspended);
+}
+
+/* Out of the list nobody can post a cut any more; one that is under way holds it too. */
+static void forget(struct loop_task *task)
+{
+    struct suspended *suspended = CONTAINER_OF(task, struct suspended, forget);
+
+    suspended->state = SUSPENDED_AFTER;
+    remove_live(suspended);
+    if (suspended->cut_posted && !suspended->cut_ran) {
+        suspended->cut_holds = true;
+        suspended->holders++;
+    }
+    if (!suspended->closed)
+        lose_and_tell(suspended);
+    let_go(suspended);
+}
+
+static void cut(struct loop_task *task)
+{
+    struct suspended *suspended = CONTAINER_OF(task, struct suspended, cut);
+
+    bool holds = suspended->cut_holds;
+
+    suspended->cut_ran = true;
+    lose_and_tell(suspended);
+    if (holds)
+        let_go(suspended);
+}
+
+/* ---- Entry points ---- */
+
+void suspended_init(struct suspended *suspended, const struct suspended_ops *ops,
+                    const struct sink_ops *sink_ops, struct http *http,
+                    struct MHD_Connection *connection, struct loop *loop)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+
+    *suspended = (struct suspended){
+        .sink = {.ops = sink_ops},
+        .ops = ops,
+        .http = http,
+        .loop = loop,
+        .connection = connection,
+        .fd = info->connect_fd,
+        .holders = 2,
+        .watch = {.fd = -1},
+        .attach = {.run = attach},
+        .forget = {.run = forget},
+        .tell_gone = {.run = tell_gone},
+        .cut = {.run = cut},
+    };
+    add_live(suspended);
+}
+
+bool suspended_begin(struct suspended *suspended)
+{
+    if (!http_may_suspend(suspended->http))
+        return false;
+    MHD_suspend_connection(suspended->connection);
+    loop_post(suspended->loop, &suspended->attach);
+    return true;
+}
+
+void suspended_watch(struct suspended *suspended, enum suspended_interest interest)
+{
+    loop_watch_change(suspended->loop, &suspended->watch,
+                      interest == SUSPENDED_LEAVING ? EPOLLRDHUP : EPOLLRDHUP | EPOLLOUT);
+}
+
+void suspended_give_back(struct suspended *suspended)
+{
+    if (suspended->state != SUSPENDED_HERE)
+        return;
+    if (suspended->watch.fd >= 0)
+        loop_watch_remove(suspended->loop, &suspended->watch);
+    suspended->state = SUSPENDED_AFTER;
+    MHD_resume_connection(suspended->connection);
+    http_resumed(suspended->http);
+}
+
+void suspended_lose(struct suspended *suspended)
+{
+    if (!lose(suspended))
+        return;
+    /* The caller may be inside a call of the engine that goes through its sinks, so the engine
+     * hears of it from the inbox. */
+    suspended->holders++;
+    loop_post(suspended->loop, &suspended->tell_gone);
+}
+
+void suspended_closed(struct suspended *suspended)
+{
+    suspended->closed = true;
+    suspended->sink.gone = NULL;
+    let_go(suspended);
+}
+
+void suspended_forgotten(struct suspended *suspended)
+{
+    loop_post(suspended->loop, &suspended->forget);
+}
+
+void suspended_cut(struct suspended *suspended)
+{
+    if (suspended->cut_posted)
+        return;
+    suspended->cut_posted = true;
+    loop_post(suspended->loop, &suspended->cut);
+}

@@ -1,0 +1,113 @@
+#include "server/http/stream/wait.h"
+
+#include "core/base/compiler.h"
+#include "core/base/mem.h"
+#include "server/http/http_internal.h"
+#include "server/http/stream/suspended.h"
+
+struct wait {
+    struct suspended suspended;
+    int status; /* the loop's until the connection went back, then the worker's */
+    json_t *object;
+};
+
+static struct wait *wait_of(struct suspended *suspended)
+{
+    return CONTAINER_OF(suspended, struct wait, suspended);
+}
+
+static struct wait *wait_of_sink(struct sink *sink)
+{
+    return wait_of(CONTAINER_OF(sink, struct suspended, sink));
+}
+
+static void attached(struct suspended *suspended)
+{
+    if (suspended->closed)
+        suspended_give_back(suspended);
+}
+
+static void writable(struct suspended *suspended)
+{
+    (void)suspended;
+}
+
+static void lost(struct suspended *suspended)
+{
+    (void)suspended;
+}
+
+static void destroy(struct suspended *suspended)
+{
+    struct wait *wait = wait_of(suspended);
+
+    json_decref(wait->object);
+    free(wait);
+}
+
+static const struct suspended_ops suspended_ops = {attached, writable, lost, destroy};
+
+static void sink_events(struct sink *sink, const char *frames, size_t length)
+{
+    (void)sink;
+    (void)frames;
+    (void)length;
+}
+
+/* Lost: the worker may be looking at this already. */
+static void sink_answer(struct sink *sink, int status, json_t *object)
+{
+    struct wait *wait = wait_of_sink(sink);
+
+    if (wait->suspended.lost || wait->status) {
+        json_decref(object);
+        return;
+    }
+    wait->status = status;
+    wait->object = object;
+}
+
+static void sink_close(struct sink *sink)
+{
+    struct wait *wait = wait_of_sink(sink);
+
+    suspended_give_back(&wait->suspended);
+    suspended_closed(&wait->suspended);
+}
+
+static const struct sink_ops sink_ops = {
+    .events = sink_events,
+    .answer = sink_answer,
+    .close = sink_close,
+};
+
+struct wait *wait_new(struct request *request, struct loop *loop)
+{
+    struct wait *wait = mem_new(struct wait);
+
+    suspended_init(&wait->suspended, &suspended_ops, &sink_ops, request->http,
+                   request->connection, loop);
+    return wait;
+}
+
+struct sink *wait_sink(struct wait *wait)
+{
+    return &wait->suspended.sink;
+}
+
+bool wait_begin(struct wait *wait)
+{
+    return suspended_begin(&wait->suspended);
+}
+
+int wait_take(struct wait *wait, json_t **ret_object)
+{
+    *ret_object = wait->object;
+    wait->object = NULL;
+    return wait->status;
+}
+
+void wait_forgotten(struct wait *wait)
+{
+    suspended_forgotten(&wait->suspended);
+}

@@ -1,0 +1,105 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka needs the four above. */
+#include <cmocka.h>
+
+#include "core/base/compiler.h"
+#include "core/base/mem.h"
+#include "server/http/parse/form_boundary.h"
+
+#define FORM    "multipart/form-data"
+#define SEVENTY "0123456789012345678901234567890123456789012345678901234567890123456789"
+
+static void expect(const char *type, const char *boundary)
+{
+    AUTO_FREE char *found = form_boundary(type);
+
+    if (boundary)
+        assert_non_null(found);
+    else
+        assert_null(found);
+    if (found)
+        assert_string_equal(found, boundary);
+}
+
+static void it_is_found_wherever_it_stands(void **state)
+{
+    (void)state;
+    expect(FORM "; boundary=abc", "abc");
+    expect(FORM ";boundary=abc", "abc");
+    expect(FORM "; Boundary=abc", "abc");
+    expect(FORM "; boundary=abc; charset=utf-8", "abc");
+    expect(FORM "; charset=utf-8 ;\tboundary=abc ", "abc");
+    expect(FORM "; xboundary=no; boundary=abc;;", "abc");
+    expect(FORM "; note=\"; boundary=no\"; boundary=abc", "abc");
+    expect(FORM "; note=\"\\\"; boundary=no\"; boundary=abc", "abc");
+}
+
+static void it_may_be_quoted(void **state)
+{
+    (void)state;
+    expect(FORM "; boundary=\"abc\"", "abc");
+    expect(FORM "; boundary=\"a b\"; charset=utf-8", "a b");
+    expect(FORM "; boundary=\"a\\bc\"", "abc");
+    expect(FORM "; boundary=\"gc0pJq0M:08jU534c0p\"", "gc0pJq0M:08jU534c0p");
+}
+
+/* As mail programs and old libraries of Java write it. */
+static void it_need_not_be_quoted(void **state)
+{
+    (void)state;
+    expect(FORM "; boundary=----=_Part_0_12:3", "----=_Part_0_12:3");
+}
+
+static void it_has_one_to_seventy_characters(void **state)
+{
+    (void)state;
+    expect(FORM "; boundary=a", "a");
+    expect(FORM "; boundary=" SEVENTY, SEVENTY);
+    expect(FORM "; boundary=" SEVENTY "0", NULL);
+    expect(FORM "; boundary=", NULL);
+    expect(FORM "; boundary=\"\"", NULL);
+}
+
+static void what_is_none_is_not_found(void **state)
+{
+    static const char *const types[] = {
+        FORM,
+        FORM ";",
+        FORM " boundary=abc",
+        FORM "; charset=utf-8",
+        FORM "; boundary",
+        FORM "; boundary = abc",
+        FORM "; boundary=\"abc",
+        FORM "; boundary=\"abc\\",
+        FORM "; boundary=\"abc\"d",
+        FORM "; boundary=abc def",
+        FORM "; boundary=\"abc \"",
+        FORM "; boundary=a\"bc",
+        FORM "; boundary=a\x01"
+             "bc",
+        FORM "; boundary=\"a\\\"bc\"",
+        FORM "; boundary=caf\xC3\xA9",
+        FORM "; boundary=abc; boundary=abc",
+        FORM "; boundary=abc; =utf-8",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(types); i++)
+        expect(types[i], NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_is_found_wherever_it_stands),
+        cmocka_unit_test(it_may_be_quoted),
+        cmocka_unit_test(it_need_not_be_quoted),
+        cmocka_unit_test(it_has_one_to_seventy_characters),
+        cmocka_unit_test(what_is_none_is_not_found),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,96 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka needs the four above. */
+#include <cmocka.h>
+
+#include "server/http/deadlines.h"
+
+static struct deadlines make(void)
+{
+    return (struct deadlines){
+        .patience_ns = {[DEADLINE_IDLE] = 70, [DEADLINE_HEADER] = 10, [DEADLINE_BODY] = 50}};
+}
+
+static void nothing_is_due_when_nothing_waits(void **state)
+{
+    struct deadlines deadlines = make();
+    enum deadline_kind kind;
+
+    (void)state;
+    assert_true(deadlines_next(&deadlines) == UINT64_MAX);
+    assert_null(deadlines_take_over(&deadlines, UINT64_MAX, &kind));
+}
+
+static void each_kind_has_its_own_patience(void **state)
+{
+    struct deadlines deadlines = make();
+    enum deadline_kind kind;
+    struct deadline idle, header, body;
+
+    (void)state;
+    deadline_init(&idle);
+    deadline_init(&header);
+    deadline_init(&body);
+    deadlines_set(&deadlines, &idle, DEADLINE_IDLE, 1000);
+    deadlines_set(&deadlines, &body, DEADLINE_BODY, 1000);
+    deadlines_set(&deadlines, &header, DEADLINE_HEADER, 1000);
+    assert_int_equal(deadlines_next(&deadlines), 1010);
+    assert_null(deadlines_take_over(&deadlines, 1009, &kind));
+    assert_ptr_equal(deadlines_take_over(&deadlines, 1010, &kind), &header);
+    assert_int_equal(deadlines_next(&deadlines), 1050);
+    assert_ptr_equal(deadlines_take_over(&deadlines, 1060, &kind), &body);
+    assert_int_equal(kind, DEADLINE_BODY);
+    assert_ptr_equal(deadlines_take_over(&deadlines, 1070, &kind), &idle);
+    assert_int_equal(kind, DEADLINE_IDLE);
+    assert_null(deadlines_take_over(&deadlines, 2000, &kind));
+}
+
+static void setting_again_starts_anew_at_the_end(void **state)
+{
+    struct deadlines deadlines = make();
+    enum deadline_kind kind;
+    struct deadline first, second;
+
+    (void)state;
+    deadline_init(&first);
+    deadline_init(&second);
+    deadlines_set(&deadlines, &first, DEADLINE_HEADER, 0);
+    deadlines_set(&deadlines, &second, DEADLINE_HEADER, 1);
+    deadlines_set(&deadlines, &first, DEADLINE_HEADER, 5);
+    assert_ptr_equal(deadlines_take_over(&deadlines, 14, &kind), &second);
+    assert_null(deadlines_take_over(&deadlines, 14, &kind));
+    assert_ptr_equal(deadlines_take_over(&deadlines, 15, &kind), &first);
+}
+
+static void one_that_was_taken_out_is_never_over(void **state)
+{
+    struct deadlines deadlines = make();
+    enum deadline_kind kind;
+    struct deadline list[3];
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        deadline_init(&list[i]);
+        deadlines_set(&deadlines, &list[i], DEADLINE_BODY, 0);
+    }
+    deadlines_set(&deadlines, &list[1], DEADLINE_NONE, 0);
+    deadlines_set(&deadlines, &list[1], DEADLINE_NONE, 0); /* twice is fine */
+    assert_ptr_equal(deadlines_take_over(&deadlines, 50, &kind), &list[0]);
+    assert_ptr_equal(deadlines_take_over(&deadlines, 50, &kind), &list[2]);
+    assert_null(deadlines_take_over(&deadlines, 50, &kind));
+    assert_int_equal(list[2].kind, DEADLINE_NONE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_is_due_when_nothing_waits),
+        cmocka_unit_test(each_kind_has_its_own_patience),
+        cmocka_unit_test(setting_again_starts_anew_at_the_end),
+        cmocka_unit_test(one_that_was_taken_out_is_never_over),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

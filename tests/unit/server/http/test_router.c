@@ -1,0 +1,99 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka needs the four above. */
+#include <cmocka.h>
+
+#include "server/http/router.h"
+
+/* clang-format off */
+static const struct route rows[] = {
+    {"GET",    "/v1/models/{model...}",        NULL, "model",   0},
+    {"GET",    "/v1/threads",                  NULL, "list",    0},
+    {"POST",   "/v1/threads",                  NULL, "create",  0},
+    {"POST",   "/v1/threads/runs",             NULL, "both",    0},
+    {"POST",   "/v1/threads/{thread}",         NULL, "modify",  0},
+    {"DELETE", "/v1/threads/{thread}",         NULL, "delete",  0},
+    {"GET",    "/v1/responses/{response}",     NULL, "response", 0},
+    {"GET",    "/v1/threads/{thread}/runs/{run}", NULL, "run",  0},
+};
+/* clang-format on */
+
+static const struct route_table table = {rows, sizeof(rows) / sizeof(*rows)};
+static struct uri uri;
+static struct route_match match;
+
+static enum route_outcome find(const char *method, const char *target)
+{
+    uri_clear(&uri);
+    assert_int_equal(uri_parse(target, &uri, NULL), ERR_OK);
+    return router_find(&table, method, &uri, &match);
+}
+
+static void parameters_are_found_by_name(void **state)
+{
+    (void)state;
+    assert_int_equal(find("GET", "/v1/threads/thread_1/runs/run%202"), ROUTE_FOUND);
+    assert_string_equal(match.route->operation, "run");
+    assert_string_equal(route_match_param(&match, "thread"), "thread_1");
+    assert_string_equal(route_match_param(&match, "run"), "run 2");
+    assert_string_equal(route_match_param(&match, "ru"), "");
+}
+
+static void a_literal_above_wins_over_a_parameter(void **state)
+{
+    (void)state;
+    assert_int_equal(find("POST", "/v1/threads/runs"), ROUTE_FOUND);
+    assert_string_equal(match.route->operation, "both");
+    assert_int_equal(find("DELETE", "/v1/threads/runs"), ROUTE_FOUND);
+    assert_string_equal(match.route->operation, "delete");
+}
+
+static void the_rest_takes_slashes(void **state)
+{
+    (void)state;
+    assert_int_equal(find("GET", "/v1/models/org/name"), ROUTE_FOUND);
+    assert_string_equal(route_match_param(&match, "model"), "org/name");
+    assert_int_equal(find("GET", "/v1/models/org%2Fname"), ROUTE_FOUND);
+    assert_string_equal(route_match_param(&match, "model"), "org/name");
+}
+
+static void a_path_that_is_not_ours_and_a_method_that_is_not_differ(void **state)
+{
+    AUTO_BUF methods = {0};
+
+    (void)state;
+    assert_int_equal(find("GET", "/v1/nothing"), ROUTE_NO_PATH);
+    assert_int_equal(find("GET", "/v1/threads/"), ROUTE_NO_PATH);
+    assert_int_equal(find("GET", "/v1/threads/a/runs"), ROUTE_NO_PATH);
+    assert_int_equal(find("GET", "/"), ROUTE_NO_PATH);
+    assert_int_equal(find("PATCH", "/v1/threads/a"), ROUTE_NO_METHOD);
+    router_allowed(&table, &uri, &methods);
+    assert_string_equal(methods.data, "POST, DELETE, OPTIONS");
+}
+
+static void head_is_answered_by_get(void **state)
+{
+    AUTO_BUF methods = {0};
+
+    (void)state;
+    assert_int_equal(find("HEAD", "/v1/threads"), ROUTE_FOUND);
+    assert_string_equal(match.route->operation, "list");
+    router_allowed(&table, &uri, &methods);
+    assert_string_equal(methods.data, "GET, HEAD, POST, OPTIONS");
+    uri_clear(&uri);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(parameters_are_found_by_name),
+        cmocka_unit_test(a_literal_above_wins_over_a_parameter),
+        cmocka_unit_test(the_rest_takes_slashes),
+        cmocka_unit_test(a_path_that_is_not_ours_and_a_method_that_is_not_differ),
+        cmocka_unit_test(head_is_answered_by_get),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

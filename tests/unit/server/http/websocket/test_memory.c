@@ -1,0 +1,128 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka needs the four above. */
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "core/base/mem.h"
+#include "server/http/websocket/memory.h"
+
+static struct ws_budget budget;
+static struct ws_memory *memory;
+
+static int set_up(void **state)
+{
+    (void)state;
+    budget = (struct ws_budget){.limit = 1 << 20};
+    memory = ws_memory_new(&budget);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    ws_memory_free(memory, NULL, NULL);
+    assert_int_equal(atomic_load(&budget.used), 0);
+    return 0;
+}
+
+/* A response of one item, whose body has `size` bytes. */
+static struct ws_response *keep(const char *run_id, struct past *parent, size_t size)
+{
+    struct item_row row = {.body = mem_zeroed(size + 1, 1)};
+    const struct item_row *items[] = {&row};
+    struct ws_response *response;
+
+    memset(row.body, 'x', size);
+    memcpy(row.run_id, run_id, strlen(run_id) + 1);
+    memcpy(row.id, run_id, strlen(run_id) + 1);
+    response = ws_memory_keep(memory, run_id, parent, items, 1);
+    free(row.body);
+    return response;
+}
+
+static void assert_items(const struct past *past, size_t limit, const char *ids)
+{
+    size_t count = 0;
+    struct item_row *rows = past_items(past, limit, &count);
+    AUTO_BUF seen = {0};
+
+    for (size_t i = 0; i < count; i++)
+        buf_addf(&seen, "%s ", rows[i].id);
+    assert_string_equal(seen.data, ids);
+    item_rows_free(rows, count);
+}
+
+static void a_chain_is_read_from_its_beginning(void **state)
+{
+    struct ws_response *a = keep("a", NULL, 1), *b = keep("b", a->past, 1);
+
+    (void)state;
+    (void)keep("c", b->past, 1);
+    assert_items(ws_memory_find(memory, "c")->past, 10, "a b c ");
+    assert_items(ws_memory_find(memory, "c")->past, 2, "b c ");
+    assert_items(ws_memory_find(memory, "b")->past, 10, "a b ");
+    assert_null(ws_memory_find(memory, "d"));
+}
+
+static void what_others_go_on_from_stays(void **state)
+{
+    struct ws_response *a = keep("a", NULL, 1), *b = keep("b", a->past, 1);
+
+    (void)state;
+    ws_memory_forget(memory, a);
+    assert_null(ws_memory_find(memory, "a"));
+    assert_items(b->past, 10, "a b ");
+}
+
+static void what_was_not_used_longest_is_forgotten(void **state)
+{
+    (void)state;
+    budget.limit = 10000;
+    (void)keep("a", NULL, 3000);
+    (void)keep("b", NULL, 3000);
+    assert_non_null(ws_memory_find(memory, "a"));
+    (void)keep("c", NULL, 3000);
+    assert_non_null(ws_memory_find(memory, "a"));
+    assert_null(ws_memory_find(memory, "b"));
+}
+
+static void what_has_no_room_is_known_but_not_remembered(void **state)
+{
+    (void)state;
+    budget.limit = 100;
+    assert_null(keep("a", NULL, 3000)->past);
+    assert_non_null(ws_memory_find(memory, "a"));
+}
+
+static void what_waits_is_not_forgotten(void **state)
+{
+    struct ws_response *a = keep("a", NULL, 3000);
+
+    (void)state;
+    a->waiting = &budget;
+    budget.limit = 5000;
+    assert_null(keep("b", NULL, 3000)->past);
+    assert_non_null(ws_memory_find(memory, "a"));
+    a->waiting = NULL;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_chain_is_read_from_its_beginning, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_others_go_on_from_stays, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_was_not_used_longest_is_forgotten, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(what_has_no_room_is_known_but_not_remembered, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(what_waits_is_not_forgotten, set_up, tear_down),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
