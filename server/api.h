@@ -1,7 +1,7 @@
 #ifndef RUNNEL_SERVER_API_H
 #define RUNNEL_SERVER_API_H
 
-#include "server/encode.h"
+#include "server/encode/encode.h"
 #include "server/http/request.h"
 
 /*

@@ -17,9 +17,9 @@
 #include "core/store/tables/approvals/approvals.h"
 #include "core/store/tables/runs/runs.h"
 #include "server/api.h"
-#include "server/encode.h"
-#include "server/encode_field.h"
-#include "server/params.h"
+#include "server/encode/encode.h"
+#include "server/encode/encode_field.h"
+#include "server/params/params.h"
 #include "server/server.h"
 
 /* What a question of that kind shows beside the call. */

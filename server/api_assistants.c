@@ -3,10 +3,10 @@
 #include "core/base/mem.h"
 #include "core/store/tables/assistants.h"
 #include "server/api.h"
-#include "server/assistant_body.h"
-#include "server/encode.h"
-#include "server/params.h"
-#include "server/run_params.h"
+#include "server/encode/encode.h"
+#include "server/params/assistants/assistant_body.h"
+#include "server/params/assistants/run_params.h"
+#include "server/params/params.h"
 #include "server/server.h"
 
 /* Assistants: their parameters are checked and kept as they are, in one JSON body. */

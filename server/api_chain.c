@@ -10,8 +10,8 @@
 #include "core/base/mem.h"
 #include "core/store/tables/runs/runs.h"
 #include "server/api.h"
-#include "server/encode_chain.h"
-#include "server/params.h"
+#include "server/encode/encode_chain.h"
+#include "server/params/params.h"
 #include "server/server.h"
 
 /* Items that a page of the store has. */

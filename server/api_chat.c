@@ -24,7 +24,7 @@
 #include "core/run/turn/before_send.h"
 #include "server/api.h"
 #include "server/masking.h"
-#include "server/params.h"
+#include "server/params/params.h"
 #include "server/server.h"
 #include "server/upstream_call.h"
 

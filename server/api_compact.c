@@ -9,8 +9,8 @@
 #include "core/run/context/compaction.h"
 #include "core/run/engine/engine.h"
 #include "server/api.h"
+#include "server/params/responses/response_params.h"
 #include "server/response_create.h"
-#include "server/response_params.h"
 #include "server/server.h"
 
 /* The body as that of a response. New reference. */

@@ -9,10 +9,10 @@
 #include "core/store/tables/threads/conversations.h"
 #include "core/store/tables/threads/threads.h"
 #include "server/api.h"
-#include "server/encode.h"
-#include "server/params.h"
-#include "server/response_input.h"
-#include "server/response_params.h"
+#include "server/encode/encode.h"
+#include "server/params/params.h"
+#include "server/params/responses/response_input.h"
+#include "server/params/responses/response_params.h"
 #include "server/server.h"
 
 /* Items of one request. */

@@ -9,9 +9,9 @@
 #include "core/run/approval/grant.h"
 #include "core/store/tables/approvals/grants.h"
 #include "server/api.h"
-#include "server/encode.h"
-#include "server/encode_field.h"
-#include "server/params.h"
+#include "server/encode/encode.h"
+#include "server/encode/encode_field.h"
+#include "server/params/params.h"
 #include "server/server.h"
 
 static json_t *encode_grant(const struct grant_row *row)

@@ -12,11 +12,11 @@
 #include "core/run/context/context.h"
 #include "core/run/context/context_fit.h"
 #include "server/api.h"
+#include "server/params/responses/response_params.h"
+#include "server/params/skill_params.h"
+#include "server/params/tool_settings_params.h"
 #include "server/response_create.h"
-#include "server/response_params.h"
 #include "server/server.h"
-#include "server/skill_params.h"
-#include "server/tool_settings_params.h"
 
 /* Without a model it is that of whatever upstream takes any. */
 static enum err_code find_upstream(const struct config *config, const json_t *body,

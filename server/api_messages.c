@@ -2,10 +2,10 @@
 #include "core/base/mem.h"
 #include "core/store/tables/threads/threads.h"
 #include "server/api.h"
-#include "server/encode.h"
-#include "server/messages.h"
-#include "server/params.h"
-#include "server/request_key.h"
+#include "server/encode/encode.h"
+#include "server/params/assistants/messages.h"
+#include "server/params/params.h"
+#include "server/params/request_key.h"
 #include "server/server.h"
 
 /* The messages of a thread. */

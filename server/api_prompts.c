@@ -1,6 +1,6 @@
 /*
  * Prompt templates, an extension of ours: OpenAI's are made on a web page only. A request names one
- * as `prompt`; server/prompt_template.h says what becomes of it.
+ * as `prompt`; server/params/responses/prompt_template.h says what becomes of it.
  */
 
 #include <stdlib.h>
@@ -11,10 +11,10 @@
 #include "core/base/mem.h"
 #include "core/store/tables/prompts.h"
 #include "server/api.h"
-#include "server/encode.h"
-#include "server/encode_field.h"
-#include "server/params.h"
-#include "server/prompt_template.h"
+#include "server/encode/encode.h"
+#include "server/encode/encode_field.h"
+#include "server/params/params.h"
+#include "server/params/responses/prompt_template.h"
 #include "server/server.h"
 
 /* ---- Objects ---- */

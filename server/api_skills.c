@@ -11,12 +11,12 @@
 #include "core/base/mem.h"
 #include "core/store/tables/skills.h"
 #include "server/api.h"
-#include "server/encode.h"
-#include "server/encode_field.h"
-#include "server/params.h"
+#include "server/encode/encode.h"
+#include "server/encode/encode_field.h"
+#include "server/params/params.h"
+#include "server/params/skill_file.h"
+#include "server/params/skill_upload.h"
 #include "server/server.h"
-#include "server/skill_file.h"
-#include "server/skill_upload.h"
 
 /* It is never changed, so there is one version of it. */
 static json_t *encode_skill(const struct skill_row *row)

@@ -6,10 +6,10 @@
 
 #include "core/store/tables/runs/runs.h"
 #include "server/api.h"
-#include "server/encode.h"
-#include "server/params.h"
+#include "server/encode/encode.h"
+#include "server/params/assistants/step_include.h"
+#include "server/params/params.h"
 #include "server/server.h"
-#include "server/step_include.h"
 
 static enum err_code read_ids(const struct request *request, char ret_thread[ID_LIMIT + 1],
                               struct err *err)

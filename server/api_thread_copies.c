@@ -1,7 +1,7 @@
 #include "core/store/tables/threads/thread_copies.h"
 #include "server/api.h"
-#include "server/encode.h"
-#include "server/params.h"
+#include "server/encode/encode.h"
+#include "server/params/params.h"
 #include "server/server.h"
 
 /* Threads made of other threads. The body says nothing. */

@@ -3,11 +3,11 @@
 #include "core/store/tables/threads/threads.h"
 #include "core/tool/files_view.h"
 #include "server/api.h"
-#include "server/encode.h"
-#include "server/messages.h"
-#include "server/params.h"
-#include "server/request_key.h"
-#include "server/runnel_params.h"
+#include "server/encode/encode.h"
+#include "server/params/assistants/messages.h"
+#include "server/params/params.h"
+#include "server/params/request_key.h"
+#include "server/params/runnel_params.h"
 #include "server/server.h"
 
 /* Threads, without what happens in them. */

@@ -8,11 +8,11 @@
 #include "core/base/mem.h"
 #include "core/store/tables/tool_settings.h"
 #include "server/api.h"
-#include "server/encode.h"
-#include "server/encode_field.h"
-#include "server/params.h"
+#include "server/encode/encode.h"
+#include "server/encode/encode_field.h"
+#include "server/params/params.h"
+#include "server/params/tool_settings_params.h"
 #include "server/server.h"
-#include "server/tool_settings_params.h"
 
 static json_t *encode_settings(const struct tool_settings_row *row)
 {

@@ -6,10 +6,10 @@
 #include "core/tool/registry.h"
 #include "core/tool/wish.h"
 #include "server/api.h"
-#include "server/encode.h"
-#include "server/params.h"
+#include "server/encode/encode.h"
+#include "server/params/params.h"
+#include "server/params/tool_settings_params.h"
 #include "server/server.h"
-#include "server/tool_settings_params.h"
 
 /*
  * The tools that this server executes, for whoever wants to offer some: whether a request enables

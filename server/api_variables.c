@@ -13,10 +13,10 @@
 #include "core/store/tables/threads/threads.h"
 #include "core/store/tables/threads/variables.h"
 #include "server/api.h"
-#include "server/encode.h"
-#include "server/params.h"
+#include "server/encode/encode.h"
+#include "server/params/params.h"
+#include "server/params/variable_params.h"
 #include "server/server.h"
-#include "server/variable_params.h"
 
 /* ---- Whose variables the path names ---- */
 

@@ -8,9 +8,9 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/tool/files_view.h"
-#include "server/assistant_body.h"
-#include "server/messages.h"
-#include "server/params.h"
+#include "server/params/assistants/assistant_body.h"
+#include "server/params/assistants/messages.h"
+#include "server/params/params.h"
 
 #define LATEST_TIME ((json_int_t)253402300799) /* the end of the year 9999 */
 

@@ -21,7 +21,7 @@
 #include "core/store/tables/runs/runs.h"
 #include "core/store/tables/threads/deleted.h"
 #include "server/database.h"
-#include "server/faces.h"
+#include "server/encode/faces.h"
 #include "server/server.h"
 
 #define CLAIM_LIMIT ((size_t)8)         /* runs taken over at once */

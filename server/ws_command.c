@@ -7,8 +7,8 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/domain/rows.h"
-#include "server/params.h"
-#include "server/response_input.h"
+#include "server/params/params.h"
+#include "server/params/responses/response_input.h"
 
 #define TYPE_CREATE "response.create"
 #define TYPE_STEER  "response.steer"

@@ -7,7 +7,7 @@
 #include "core/base/mem.h"
 #include "core/domain/permission.h"
 #include "server/config/yaml.h"
-#include "server/mcp_tool.h"
+#include "server/params/mcp_tool.h"
 
 #define NAME_LIMIT ((size_t)64)
 

@@ -15,7 +15,7 @@
  * that are not streams. Both happen on the run's loop, may look at the whole run, and change
  * nothing but the frames.
  *
- * server/face_assistants.c and server/face_responses.c are the two; they are handed in when the
+ * server/encode/face_assistants.c and server/encode/face_responses.c are the two; they are handed in when the
  * engine is made.
  */
 

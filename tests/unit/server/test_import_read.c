@@ -10,7 +10,7 @@
 #include "core/base/clock.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
-#include "server/encode.h"
+#include "server/encode/encode.h"
 #include "server/import_read.h"
 
 static json_t *parse(const char *text)

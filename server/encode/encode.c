@@ -1,0 +1,541 @@
+#include "server/encode/encode.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "core/base/clock.h"
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/domain/withheld.h"
+#include "core/run/context/past_calls.h"
+#include "server/encode/encode_chain.h"
+#include "server/encode/encode_field.h"
+#include "server/params/assistants/step_include.h"
+
+/* ---- Assistants and threads ---- */
+
+json_t *encode_assistant(const struct assistant_row *row)
+{
+    /* clang-format off */
+    static const struct field fields[] = {
+        {"name",             NULL},
+        {"description",      NULL},
+        {"model",            "\"\""},
+        {"instructions",     NULL},
+        {"tools",            "[]"},
+        {"tool_resources",   "{}"},
+        {"metadata",         "{}"},
+        {"top_p",            "1.0"},
+        {"temperature",      "1.0"},
+        {"reasoning_effort", NULL},
+        {"response_format",  "\"auto\""},
+    };
+    /* clang-format on */
+    json_auto_t *body = json_parse_own(row->body);
+    json_t *object = encode_new(row->id, "assistant", row->created_at);
+
+    field_copy_all(object, body, fields, COUNT_OF(fields));
+    if (json_is_object(json_object_get(body, "runnel")))
+        json_object_set(object, "runnel", json_object_get(body, "runnel"));
+    field_hide_secrets(object);
+    return object;
+}
+
+json_t *encode_thread(const struct thread_row *row)
+{
+    json_t *object = encode_new(row->id, "thread", row->created_at);
+
+    field_set_own(object, "metadata", row->metadata, "{}");
+    field_set_own(object, "tool_resources", row->tool_resources, "{}");
+    if (row->settings && strcmp(row->settings, "{}") != 0)
+        json_set_own(object, "runnel", row->settings);
+    return object;
+}
+
+void encode_conversation_id(const char *thread_id, char ret_id[ID_SIZE])
+{
+    const char *body = strchr(thread_id, '_');
+
+    (void)snprintf(ret_id, ID_SIZE, "conv_%s", body ? body + 1 : thread_id);
+}
+
+json_t *encode_conversation(const struct thread_row *row)
+{
+    char id[ID_SIZE];
+    json_t *object;
+
+    encode_conversation_id(row->id, id);
+    object = encode_new(id, "conversation", row->created_at);
+    field_set_own(object, "metadata", row->metadata, "{}");
+    return object;
+}
+
+/* ---- Messages of threads ---- */
+
+/* A place in the text, which Responses gives as one index. */
+static json_int_t annotation_index(const json_t *annotation, const char *key)
+{
+    return json_get_int(annotation, key, json_get_int(annotation, "index", 0));
+}
+
+/* Citations of files and paths of files exist in both APIs, in different shapes; the other kinds
+ * of annotation exist in Responses only. */
+json_t *encode_annotation(const json_t *annotation)
+{
+    const char *type = json_get_string(annotation, "type", "");
+
+    if (strcmp(type, "file_citation") != 0 && strcmp(type, "file_path") != 0)
+        return NULL;
+    return json_build("{s:s, s:s, s:I, s:I, s:{s:s}}", "type", type, "text",
+                      json_get_string(annotation, "text", ""), "start_index",
+                      annotation_index(annotation, "start_index"), "end_index",
+                      annotation_index(annotation, "end_index"), type, "file_id",
+                      json_get_string(annotation, "file_id", ""));
+}
+
+static json_t *encode_annotations(const json_t *annotations)
+{
+    json_t *list = json_array();
+    size_t i;
+    json_t *annotation;
+
+    json_array_foreach (annotations, i, annotation) {
+        json_t *encoded = encode_annotation(annotation);
+
+        if (encoded)
+            json_array_append_new(list, encoded);
+    }
+    return list;
+}
+
+/* A new reference to the text under a key: it may be long, and is not copied. */
+static json_t *text_of(const json_t *part, const char *key)
+{
+    json_t *text = json_object_get(part, key);
+
+    return json_is_string(text) ? json_incref(text) : json_string("");
+}
+
+static json_t *text_content(const json_t *part)
+{
+    return json_build("{s:s, s:{s:o, s:o}}", "type", "text", "text", "value",
+                      text_of(part, "text"), "annotations",
+                      encode_annotations(json_object_get(part, "annotations")));
+}
+
+static json_t *refusal_content(const json_t *part)
+{
+    return json_build("{s:s, s:o}", "type", "refusal", "refusal", text_of(part, "refusal"));
+}
+
+static json_t *image_content(const json_t *part)
+{
+    const char *file = json_get_string(part, "file_id", NULL);
+    const char *detail = json_get_string(part, "detail", "auto");
+
+    if (file)
+        return json_build("{s:s, s:{s:s, s:s}}", "type", "image_file", "image_file", "file_id",
+                          file, "detail", detail);
+    return json_build("{s:s, s:{s:s, s:s}}", "type", "image_url", "image_url", "url",
+                      json_get_string(part, "image_url", ""), "detail", detail);
+}
+
+/* clang-format off */
+static const struct {
+    const char *type;
+    json_t *(*encode)(const json_t *part);
+} content_types[] = {
+    {"output_text", text_content},
+    {"input_text",  text_content},
+    {"refusal",     refusal_content},
+    {"input_image", image_content},
+};
+/* clang-format on */
+
+/* Parts that Assistants has no shape for, such as files inside a message, are left out. */
+static json_t *message_content(const json_t *parts)
+{
+    json_t *content = json_array();
+    size_t i;
+    json_t *part;
+
+    json_array_foreach (parts, i, part) {
+        const char *type = json_get_string(part, "type", "");
+
+        for (size_t k = 0; k < COUNT_OF(content_types); k++)
+            if (strcmp(content_types[k].type, type) == 0)
+                json_array_append_new(content, content_types[k].encode(part));
+    }
+    return content;
+}
+
+static void set_message_status(json_t *object, const struct item_row *row, const json_t *body)
+{
+    const json_t *ours = json_object_get(body, "runnel");
+    const char *reason = json_get_string(ours, "incomplete_reason", "run_failed");
+    bool incomplete = row->status == ITEM_INCOMPLETE || row->status == ITEM_FAILED;
+    int64_t ended_at = row->completed_at ? row->completed_at : row->created_at;
+
+    json_set_string(object, "status",
+                    incomplete ? "incomplete" : item_status_name(row->status));
+    json_set(object, "incomplete_details",
+             incomplete ? json_build("{s:s}", "reason", reason) : json_null());
+    field_set_time(object, "incomplete_at", incomplete ? ended_at : 0);
+    field_set_time(object, "completed_at", row->status == ITEM_COMPLETED ? ended_at : 0);
+}
+
+json_t *encode_message(const struct item_row *row)
+{
+    static const struct field attachments = {"attachments", "[]"};
+    json_auto_t *body = json_parse_own(row->body);
+    json_t *object = encode_new(row->id, "thread.message", row->created_at);
+
+    field_set_id(object, "assistant_id", row->assistant_id);
+    json_set_string(object, "thread_id", row->thread_id);
+    field_set_id(object, "run_id", id_has_prefix(row->run_id, "run_") ? row->run_id : "");
+    set_message_status(object, row, body);
+    json_set_string(object, "role", row->role);
+    json_set(object, "content", message_content(json_object_get(body, "content")));
+    field_copy(object, body, &attachments);
+    field_set_own(object, "metadata", row->metadata, "{}");
+    return object;
+}
+
+/* ---- Runs ---- */
+
+json_t *encode_run_usage(const char *usage)
+{
+    json_auto_t *tokens = json_parse_own(usage);
+
+    if (json_absent(tokens))
+        return json_null();
+    return json_build("{s:I, s:I, s:I}", "prompt_tokens",
+                      json_get_int(tokens, "input_tokens", 0), "completion_tokens",
+                      json_get_int(tokens, "output_tokens", 0), "total_tokens",
+                      json_get_int(tokens, "total_tokens", 0));
+}
+
+/* Assistants knows three codes, and for steps the first two; whatever else went wrong is our fault, or
+ * the model's. A model that is not there is the request's. */
+enum {
+    STEP_ERROR_CODES = 2,
+    RUN_ERROR_CODES,
+};
+
+static json_t *encode_last_error(const char *error, size_t known)
+{
+    static const char *const codes[] = {"server_error", "rate_limit_exceeded",
+                                        "invalid_prompt"};
+    json_auto_t *parsed = json_parse_own(error);
+    const char *code = json_get_string(parsed, "code", "");
+    const char *shown = codes[0];
+
+    if (json_absent(parsed))
+        return json_null();
+    if (strcmp(code, RUN_NO_MODEL) == 0)
+        code = "invalid_prompt";
+    for (size_t i = 0; i < known; i++)
+        if (strcmp(codes[i], code) == 0)
+            shown = codes[i];
+    return json_build("{s:s, s:s}", "code", shown, "message",
+                      json_get_string(parsed, "message", ""));
+}
+
+static void set_run_times(json_t *object, const struct run_row *row)
+{
+    field_set_time(object, "started_at", row->started_at);
+    field_set_time(object, "expires_at",
+                   run_status_is_final(row->status) ? 0 : row->expires_at);
+    field_set_time(object, "cancelled_at", row->cancelled_at);
+    field_set_time(object, "failed_at", row->failed_at);
+    field_set_time(object, "completed_at", row->completed_at);
+}
+
+/* Tokens are told when there is something to wait for no longer: at the end, or for the client. */
+static json_t *current_run_usage(const struct run_row *row)
+{
+    bool settled = run_status_is_final(row->status) || row->status == RUN_REQUIRES_ACTION;
+
+    return settled ? encode_run_usage(row->usage) : json_null();
+}
+
+static void set_run_config(json_t *object, const struct run_row *row)
+{
+    /* clang-format off */
+    static const struct field fields[] = {
+        {"model",                 "\"\""},
+        {"instructions",          "\"\""},
+        {"tools",                 "[]"},
+        {"tool_resources",        "{}"},
+        {"temperature",           "1.0"},
+        {"top_p",                 "1.0"},
+        {"max_completion_tokens", NULL},
+        {"max_prompt_tokens",     NULL},
+        {"truncation_strategy",   "{\"type\":\"auto\",\"last_messages\":null}"},
+        {"reasoning_effort",      NULL},
+        {"response_format",       "\"auto\""},
+        {"tool_choice",           "\"auto\""},
+        {"parallel_tool_calls",   "true"},
+    };
+    /* clang-format on */
+    json_auto_t *config = json_parse_own(row->config);
+    json_t *strategy;
+
+    field_copy_all(object, config, fields, COUNT_OF(fields));
+    field_hide_secrets(object);
+    strategy = json_object_get(object, "truncation_strategy");
+    if (!json_object_get(strategy, "last_messages"))
+        json_set(strategy, "last_messages", json_null());
+}
+
+json_t *encode_run(const struct run_row *row)
+{
+    json_t *object = encode_new(row->id, "thread.run", row->created_at);
+    bool waits = row->status == RUN_REQUIRES_ACTION;
+
+    json_set_string(object, "assistant_id", row->assistant_id);
+    json_set_string(object, "thread_id", row->thread_id);
+    json_set_string(object, "status", run_status_name(row->status));
+    set_run_times(object, row);
+    json_set_own(object, "required_action", waits ? row->required_action : NULL);
+    json_set(object, "last_error", encode_last_error(row->error, RUN_ERROR_CODES));
+    json_set(object, "incomplete_details", encode_incomplete(row->incomplete, FACE_ASSISTANTS));
+    set_run_config(object, row);
+    field_set_own(object, "metadata", row->metadata, "{}");
+    json_set(object, "usage", current_run_usage(row));
+    encode_chain_stats(object, row);
+    return object;
+}
+
+/* ---- Run steps ---- */
+
+static void add_part_text(struct buf *text, const json_t *part)
+{
+    const char *piece = json_get_string(part, "text", NULL);
+
+    if (piece)
+        buf_add_text(text, piece);
+    else
+        json_add_text(text, part);
+}
+
+/* Output is text, or a list of parts, or nothing yet. The caller frees. */
+static char *output_text(const json_t *output)
+{
+    AUTO_BUF text = {0};
+    size_t i;
+    json_t *part;
+
+    if (json_absent(output))
+        return NULL;
+    if (json_is_string(output))
+        return mem_strdup(json_string_value(output));
+    if (!json_is_array(output))
+        return json_text(output);
+    json_array_foreach (output, i, part)
+        add_part_text(&text, part);
+    return buf_take(&text);
+}
+
+/* An error is a sentence, or an object of one of several kinds. The caller frees. */
+static char *error_text(const json_t *error)
+{
+    const char *message = json_get_string(error, "message", NULL);
+    const json_t *content = json_object_get(error, "content");
+
+    if (json_absent(error))
+        return NULL;
+    if (message)
+        return mem_strdup(message);
+    return output_text(content ? content : error);
+}
+
+/* A member of a call. Calls of hosted tools keep what the model said and heard under "runnel". */
+static const json_t *call_member(const json_t *body, const char *key)
+{
+    const json_t *value = json_object_get(body, key);
+
+    return json_absent(value) ? json_object_get(json_object_get(body, "runnel"), key) : value;
+}
+
+/* What a call gave, from the item of its output or, of server-side calls, from its own body. */
+static char *call_output(const json_t *call, const json_t *output)
+{
+    char *text;
+
+    if (withheld_waits(call))
+        return NULL; /* the question shows it */
+    text =
+        output_text(output ? json_object_get(output, "output") : call_member(call, "output"));
+
+    return text ? text : error_text(call_member(call, "error"));
+}
+
+static bool is_tool_call(const char *type)
+{
+    size_t length = strlen(type);
+
+    return length > 5 && strcmp(type + length - 5, "_call") == 0;
+}
+
+/* What a search has found. Its text, which Responses has as one, only if it was asked for. */
+static json_t *search_result(const json_t *found, unsigned include)
+{
+    const json_t *score = json_object_get(found, "score");
+    json_t *result = json_build(
+        "{s:s, s:s, s:f}", "file_id", json_get_string(found, "file_id", ""), "file_name",
+        json_get_string(found, "filename", ""), "score", json_number_value(score));
+
+    if (include & STEP_INCLUDE_SEARCH_CONTENT)
+        json_set(result, "content",
+                 json_build("[{s:s, s:o}]", "type", "text", "text", text_of(found, "text")));
+    return result;
+}
+
+static json_t *search_call(const struct item_row *call, const json_t *body, unsigned include)
+{
+    const json_t *found = json_object_get(body, "results");
+    json_t *results = json_array();
+    size_t i;
+    json_t *one;
+
+    json_array_foreach (found, i, one)
+        json_array_append_new(results, search_result(one, include));
+    return json_build("{s:s, s:s, s:{s:o}}", "id", *call->call_id ? call->call_id : call->id,
+                      "type", "file_search", "file_search", "results", results);
+}
+
+static json_t *function_call(const struct item_row *call, const json_t *body,
+                             const struct item_row *output)
+{
+    json_auto_t *output_body = json_parse_own(output ? output->body : NULL);
+    AUTO_FREE char *arguments = past_call_arguments(call->type, body);
+    AUTO_FREE char *name = past_call_name(call->type, body);
+    AUTO_FREE char *text = call_output(body, output_body);
+
+    return json_build("{s:s, s:s, s:{s:s, s:s, s:s?}}", "id",
+                      *call->call_id ? call->call_id : call->id, "type", "function", "function",
+                      "name", name, "arguments", arguments, "output", text);
+}
+
+json_t *encode_tool_call(const struct item_row *call, const struct item_row *output,
+                         unsigned include)
+{
+    json_auto_t *body = NULL;
+
+    if (!is_tool_call(call->type))
+        return NULL;
+    body = json_parse_own(call->body);
+    if (strcmp(call->type, "file_search_call") == 0)
+        return search_call(call, body, include);
+    return function_call(call, body, output);
+}
+
+/* The item with the output of a call. */
+static const struct item_row *find_output(const struct step_load *load,
+                                          const struct item_row *call)
+{
+    for (size_t i = 0; i < load->item_count; i++) {
+        const struct item_row *item = &load->items[i];
+
+        if (past_is_output(item->type) && strcmp(item->call_id, call->call_id) == 0)
+            return item;
+    }
+    return NULL;
+}
+
+/* A crash cut it, and it stands further down again. */
+static bool comes_again(const struct step_load *load, size_t index)
+{
+    const struct item_row *call = &load->items[index];
+
+    for (size_t i = index + 1; i < load->item_count; i++)
+        if (strcmp(load->items[i].call_id, call->call_id) == 0 &&
+            strcmp(load->items[i].type, call->type) == 0)
+            return true;
+    return false;
+}
+
+static json_t *tool_calls_details(const struct step_load *load, unsigned include)
+{
+    json_t *calls = json_array();
+
+    for (size_t i = 0; i < load->item_count; i++) {
+        const struct item_row *item = &load->items[i];
+        bool shown = !item->hidden && !comes_again(load, i);
+        json_t *call = shown ? encode_tool_call(item, find_output(load, item), include) : NULL;
+
+        if (call)
+            json_array_append_new(calls, call);
+    }
+    return json_build("{s:s, s:o}", "type", "tool_calls", "tool_calls", calls);
+}
+
+static json_t *message_details(const struct step_load *load)
+{
+    const char *message = "";
+
+    for (size_t i = 0; i < load->item_count && !*message; i++)
+        if (!load->items[i].hidden && strcmp(load->items[i].type, "message") == 0)
+            message = load->items[i].id;
+    return json_build("{s:s, s:{s:s}}", "type", "message_creation", "message_creation",
+                      "message_id", message);
+}
+
+static void set_step_times(json_t *object, const struct step_row *step)
+{
+    int64_t ended_at = step->ended_at;
+
+    field_set_time(object, "cancelled_at", step->status == STEP_CANCELLED ? ended_at : 0);
+    field_set_time(object, "completed_at", step->completed_at);
+    field_set_time(object, "expired_at", step->status == STEP_EXPIRED ? ended_at : 0);
+    /* OpenAI's streams have this one, its schema the one above. */
+    json_set(object, "expires_at", json_null());
+    field_set_time(object, "failed_at", step->status == STEP_FAILED ? ended_at : 0);
+}
+
+json_t *encode_step(const struct step_load *load, unsigned include)
+{
+    const struct step_row *step = &load->step;
+    bool tools = step->type == STEP_TOOL_CALLS;
+    json_t *object = encode_new(step->id, "thread.run.step", step->created_at);
+
+    json_set_string(object, "run_id", step->run_id);
+    json_set_string(object, "assistant_id", step->assistant_id);
+    json_set_string(object, "thread_id", step->thread_id);
+    json_set_string(object, "type", tools ? "tool_calls" : "message_creation");
+    json_set_string(object, "status", step_status_name(step->status));
+    set_step_times(object, step);
+    json_set(object, "last_error", encode_last_error(step->error, STEP_ERROR_CODES));
+    json_set(object, "step_details",
+             tools ? tool_calls_details(load, include) : message_details(load));
+    json_set(object, "metadata", json_object());
+    json_set(object, "usage", encode_run_usage(step->usage));
+    return object;
+}
+
+/* ---- Envelopes ---- */
+
+json_t *encode_deleted(const char *id, const char *object)
+{
+    return json_build("{s:s, s:s, s:b}", "id", id, "object", object, "deleted", 1);
+}
+
+static json_t *id_of(const json_t *list, size_t index)
+{
+    const json_t *object = json_array_get(list, index);
+    json_t *id = json_object_get(object, "id");
+
+    return id ? json_incref(id) : json_null();
+}
+
+json_t *encode_list(json_t *data, bool has_more)
+{
+    size_t count = json_array_size(data);
+    json_t *first = id_of(data, 0);
+    json_t *last = id_of(data, count ? count - 1 : 0);
+
+    return json_build("{s:s, s:o, s:o, s:o, s:b}", "object", "list", "data", data, "first_id",
+                      first, "last_id", last, "has_more", (int)has_more);
+}

@@ -1,0 +1,319 @@
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/domain/item.h"
+#include "server/encode/encode.h"
+#include "server/encode/encode_chain.h"
+#include "server/encode/encode_field.h"
+
+/* Responses and their items. */
+
+/* Responses has fewer statuses: it never waits for its client, and what takes too long failed. */
+static const char *response_status(enum run_status status)
+{
+    switch (status) {
+    case RUN_CANCELLING:
+    case RUN_REQUIRES_ACTION: return run_status_name(RUN_IN_PROGRESS);
+    case RUN_EXPIRED: return run_status_name(RUN_FAILED);
+    default: return run_status_name(status);
+    }
+}
+
+json_t *encode_response_error(const struct run_row *row)
+{
+    if (row->status != RUN_FAILED && row->status != RUN_EXPIRED)
+        return json_null();
+    if (row->error)
+        return json_parse_own(row->error);
+    return json_build("{s:s, s:s}", "code", "server_error", "message",
+                      row->status == RUN_EXPIRED ? RUN_TOOK_TOO_LONG
+                                                 : "The response could not be completed.");
+}
+
+/* The error as an object shows it. Of the codes that there are for it none says that the model is not
+ * there; `param` does. */
+static json_t *shown_error(const struct run_row *row)
+{
+    json_t *error = encode_response_error(row);
+
+    if (strcmp(json_get_string(error, "code", ""), RUN_NO_MODEL) == 0) {
+        json_set_string(error, "code", "invalid_prompt");
+        json_set_string(error, "param", "model");
+    }
+    return error;
+}
+
+json_t *encode_usage(const char *usage)
+{
+    json_auto_t *tokens = json_parse_own(usage);
+    const json_t *input = json_object_get(tokens, "input_tokens_details");
+    const json_t *output = json_object_get(tokens, "output_tokens_details");
+
+    if (json_absent(tokens))
+        return json_null();
+    return json_build("{s:I, s:{s:I, s:I}, s:I, s:{s:I}, s:I}", "input_tokens",
+                      json_get_int(tokens, "input_tokens", 0), "input_tokens_details",
+                      "cached_tokens", json_get_int(input, "cached_tokens", 0),
+                      "cache_write_tokens", json_get_int(input, "cache_write_tokens", 0),
+                      "output_tokens", json_get_int(tokens, "output_tokens", 0),
+                      "output_tokens_details", "reasoning_tokens",
+                      json_get_int(output, "reasoning_tokens", 0), "total_tokens",
+                      json_get_int(tokens, "total_tokens", 0));
+}
+
+/* Every function tool has all of its keys. */
+static json_t *response_tools(const json_t *tools)
+{
+    static const struct field fields[] = {
+        {"description", NULL}, {"parameters", NULL}, {"strict", NULL}};
+    json_t *list = json_array();
+    size_t i;
+    json_t *tool;
+
+    json_array_foreach (tools, i, tool) {
+        json_t *copy = json_copy(tool);
+
+        if (strcmp(json_get_string(tool, "type", ""), "function") == 0)
+            field_copy_all(copy, tool, fields, COUNT_OF(fields));
+        json_array_append_new(list, copy);
+    }
+    return list;
+}
+
+/* An object of the request with members that are always shown. */
+static json_t *with_members(const json_t *object, const struct field *fields, size_t count)
+{
+    json_t *copy = object ? json_copy((json_t *)(uintptr_t)object) : json_object();
+
+    field_copy_all(copy, object, fields, count);
+    return copy;
+}
+
+/* A schema of the client's has all of its keys, too. */
+static json_t *response_format(const json_t *format)
+{
+    static const struct field fields[] = {{"description", NULL}, {"strict", "false"}};
+
+    return with_members(format, fields, COUNT_OF(fields));
+}
+
+static json_t *response_text(const json_t *config)
+{
+    static const struct field fields[] = {{"format", "{\"type\":\"text\"}"},
+                                          {"verbosity", "\"medium\""}};
+    json_t *text = with_members(json_object_get(config, "text"), fields, COUNT_OF(fields));
+    const json_t *format = json_object_get(text, "format");
+
+    if (strcmp(json_get_string(format, "type", ""), "json_schema") == 0)
+        json_set(text, "format", response_format(format));
+    return text;
+}
+
+static json_t *response_reasoning(const json_t *config)
+{
+    static const struct field fields[] = {{"effort", NULL}, {"summary", NULL}};
+
+    return with_members(json_object_get(config, "reasoning"), fields, COUNT_OF(fields));
+}
+
+/* `auto` becomes the tier that served the request, and there is only one. */
+static void set_service_tier(json_t *object, const json_t *config, const struct run_row *row)
+{
+    const char *tier = json_get_string(config, "service_tier", "auto");
+
+    if (strcmp(tier, "auto") == 0 && run_status_is_final(row->status))
+        tier = "default";
+    json_set_string(object, "service_tier", tier);
+}
+
+static void set_response_config(json_t *object, const json_t *config)
+{
+    /* clang-format off */
+    static const struct field fields[] = {
+        {"frequency_penalty",      "0.0"},
+        {"instructions",           NULL},
+        {"max_output_tokens",      NULL},
+        {"max_tool_calls",         NULL},
+        {"model",                  "\"\""},
+        {"moderation",             NULL},
+        {"parallel_tool_calls",    "true"},
+        {"presence_penalty",       "0.0"},
+        {"prompt_cache_key",       NULL},
+        {"prompt_cache_retention", NULL},
+        {"safety_identifier",      NULL},
+        {"temperature",            "1.0"},
+        {"tool_choice",            "\"auto\""},
+        {"top_logprobs",           "0"},
+        {"top_p",                  "1.0"},
+        {"truncation",             "\"disabled\""},
+        {"user",                   NULL},
+    };
+    /* clang-format on */
+
+    field_copy_all(object, config, fields, COUNT_OF(fields));
+    json_set(object, "reasoning", response_reasoning(config));
+    json_set(object, "text", response_text(config));
+    json_set(object, "tools", response_tools(json_object_get(config, "tools")));
+    field_hide_secrets(object);
+    field_copy_present(object, config, "prompt");
+    field_copy_present(object, config, "prompt_cache_options");
+}
+
+static void set_response_links(json_t *object, const struct run_row *row)
+{
+    char conversation[ID_SIZE];
+
+    field_set_id(object, "previous_response_id", row->parent_id);
+    if (!*row->thread_id)
+        return;
+    encode_conversation_id(row->thread_id, conversation);
+    json_set(object, "conversation", json_build("{s:s}", "id", conversation));
+}
+
+json_t *encode_response(const struct run_row *row, json_t *output)
+{
+    json_auto_t *config = json_parse_own(row->config);
+    json_t *object = encode_new(row->id, "response", row->created_at);
+    bool incomplete = row->status == RUN_INCOMPLETE;
+
+    json_set_string(object, "status", response_status(row->status));
+    json_set_bool(object, "background", row->flags & RUN_BACKGROUND);
+    field_set_time(object, "completed_at",
+                   row->status == RUN_COMPLETED ? row->completed_at : 0);
+    json_set(object, "error", shown_error(row));
+    json_set(object, "incomplete_details",
+             encode_incomplete(incomplete ? row->incomplete : NULL, FACE_RESPONSES));
+    set_response_config(object, config);
+    json_set(object, "output", output);
+    set_response_links(object, row);
+    set_service_tier(object, config, row);
+    json_set_bool(object, "store", row->flags & RUN_STORED);
+    json_set(object, "usage",
+             encode_usage(run_status_is_final(row->status) ? row->usage : NULL));
+    field_set_own(object, "metadata", row->metadata, "{}");
+    encode_chain_stats(object, row);
+    return object;
+}
+
+json_t *encode_compaction(const struct run_row *row, json_t *output)
+{
+    json_t *object = encode_new(row->id, "response.compaction", row->created_at);
+
+    json_set(object, "output", output);
+    json_set(object, "usage", encode_usage(row->usage));
+    return object;
+}
+
+/* ---- Items ---- */
+
+enum item_statuses {
+    STATUS_USUAL,       /* in_progress, completed, incomplete */
+    STATUS_WITH_FAILED, /* these and failed */
+    STATUS_NONE,
+};
+
+/* clang-format off */
+static const struct {
+    const char *type;
+    enum item_statuses statuses;
+} item_types[] = {
+    {"mcp_call",              STATUS_WITH_FAILED},
+    {"web_search_call",       STATUS_WITH_FAILED},
+    {"file_search_call",      STATUS_WITH_FAILED},
+    {"code_interpreter_call", STATUS_WITH_FAILED},
+    {"image_generation_call", STATUS_WITH_FAILED},
+    {"apply_patch_call_output", STATUS_WITH_FAILED},
+    {"computer_call_output",  STATUS_WITH_FAILED},
+    {"additional_tools",      STATUS_NONE},
+    {"program",               STATUS_NONE},
+    {"reasoning",             STATUS_NONE},
+    {"compaction",            STATUS_NONE},
+    {"item_reference",        STATUS_NONE},
+    {"mcp_list_tools",        STATUS_NONE},
+    {"mcp_approval_request",  STATUS_NONE},
+    {"mcp_approval_response", STATUS_NONE},
+};
+/* clang-format on */
+
+static enum item_statuses item_statuses(const char *type)
+{
+    for (size_t i = 0; i < COUNT_OF(item_types); i++)
+        if (strcmp(item_types[i].type, type) == 0)
+            return item_types[i].statuses;
+    return STATUS_USUAL;
+}
+
+/* They are known by their item's id alone. */
+static bool is_hosted_call(const char *type)
+{
+    static const char *const types[] = {"mcp_call",
+                                        "file_search_call",
+                                        "web_search_call",
+                                        "code_interpreter_call",
+                                        "image_generation_call",
+                                        "mcp_approval_request"};
+
+    for (size_t i = 0; i < COUNT_OF(types); i++)
+        if (strcmp(types[i], type) == 0)
+            return true;
+    return false;
+}
+
+static void set_item_status(json_t *object, const struct item_row *row)
+{
+    enum item_statuses statuses = item_statuses(row->type);
+    enum item_status status = row->status;
+
+    if (statuses == STATUS_NONE)
+        return;
+    if (status == ITEM_FAILED && statuses == STATUS_USUAL)
+        status = ITEM_INCOMPLETE;
+    json_set_string(object, "status", item_status_name(status));
+}
+
+/* Text of the model always has its annotations and probabilities, if only none; an image how
+ * closely it is to be looked at. */
+static json_t *response_part(json_t *part)
+{
+    static const struct field text[] = {{"annotations", "[]"}, {"logprobs", "[]"}};
+    static const struct field image[] = {{"detail", "\"auto\""}};
+    const char *type = json_get_string(part, "type", "");
+
+    if (strcmp(type, "output_text") == 0)
+        return with_members(part, text, COUNT_OF(text));
+    if (strcmp(type, "input_image") == 0)
+        return with_members(part, image, COUNT_OF(image));
+    return json_incref(part);
+}
+
+static void set_item_message(json_t *object, const struct item_row *row, const json_t *body)
+{
+    json_t *content = json_array();
+    size_t i;
+    json_t *part;
+
+    json_set_string(object, "role",
+                    *row->role ? row->role : json_get_string(body, "role", "user"));
+    json_array_foreach (json_object_get(body, "content"), i, part)
+        json_array_append_new(content, response_part(part));
+    json_set(object, "content", content);
+    field_copy_present(object, body, "phase");
+}
+
+json_t *encode_item(const struct item_row *row)
+{
+    json_auto_t *body = json_parse_own(row->body);
+    json_t *object = json_build("{s:s, s:s}", "id", row->id, "type", row->type);
+
+    set_item_status(object, row);
+    if (strcmp(row->type, "message") == 0) {
+        set_item_message(object, row, body);
+        return object;
+    }
+    json_object_update(object, body);
+    item_hide_notes(object);
+    if (*row->call_id && !json_object_get(object, "call_id") && !is_hosted_call(row->type))
+        json_set_string(object, "call_id", row->call_id);
+    return object;
+}

@@ -1,0 +1,319 @@
+/*
+ * A run as the Assistants API shows it: thread.run.*, thread.run.step.* and thread.message.*
+ * events, whose data is the object itself, and the run object.
+ *
+ * Deltas are joined by the SDKs by rules of their own: strings are concatenated and numbers
+ * added, so an id, a name or a type is told once and never again.
+ */
+
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/domain/withheld.h"
+#include "core/run/turn/run.h"
+#include "server/encode/encode.h"
+#include "server/encode/faces.h"
+#include "server/params/assistants/step_include.h"
+
+/* One event; takes the object. */
+static void frame(struct frames *frames, const char *event, json_t *object)
+{
+    frames_begin(frames, event);
+    json_add_text(&frames->bytes, object);
+    frames_end(frames);
+    json_decref(object);
+}
+
+/* ---- The run ---- */
+
+static void tell_status(const struct run *run, struct frames *frames)
+{
+    char event[64];
+
+    (void)snprintf(event, sizeof(event), "thread.run.%s", run_status_name(run->row.status));
+    if (frames->next == 0) {
+        if (*run->thread.id)
+            frame(frames, "thread.created", encode_thread(&run->thread));
+        frame(frames, "thread.run.created", encode_run(&run->row));
+    }
+    frame(frames, event, encode_run(&run->row));
+}
+
+/* ---- Steps ---- */
+
+/* A step of tool calls opens empty; one of a message names it from the start. */
+static json_t *step_object(const struct run *run, const struct step *step, bool opening)
+{
+    struct step_load load = {.step = step->row};
+    AUTO_FREE const struct item_row **items = run_step_items(run, step, &load.item_count);
+    AUTO_FREE struct item_row *rows = mem_new_array(struct item_row, load.item_count);
+
+    if (opening && step->row.type == STEP_TOOL_CALLS)
+        load.item_count = 0;
+    for (size_t i = 0; i < load.item_count; i++)
+        rows[i] = *items[i];
+    load.items = rows;
+    return encode_step(&load, step_include_kept(run->config));
+}
+
+static void tell_step_opened(const struct run *run, const struct run_event *event,
+                             struct frames *frames)
+{
+    frame(frames, "thread.run.step.created", step_object(run, event->step, true));
+    frame(frames, "thread.run.step.in_progress", step_object(run, event->step, true));
+}
+
+static void tell_step_closed(const struct run *run, const struct run_event *event,
+                             struct frames *frames)
+{
+    char name[64];
+
+    (void)snprintf(name, sizeof(name), "thread.run.step.%s",
+                   step_status_name(event->step->row.status));
+    frame(frames, name, step_object(run, event->step, false));
+}
+
+/* thread.run.step.delta of one call; takes `call`. */
+static void call_delta(const struct item *item, json_t *call, struct frames *frames)
+{
+    json_set_int(call, "index", (json_int_t)item->step_index);
+    frame(frames, "thread.run.step.delta",
+          json_build("{s:s, s:s, s:{s:{s:s, s:[o]}}}", "id", item->step->row.id, "object",
+                     "thread.run.step.delta", "delta", "step_details", "type", "tool_calls",
+                     "tool_calls", call));
+}
+
+/* A search tells nothing until it has found something, which its step says. */
+static bool is_search(const struct item *item)
+{
+    return strcmp(item->row.type, "file_search_call") == 0;
+}
+
+static void tell_call_opened(const struct item *item, struct frames *frames)
+{
+    if (is_search(item)) {
+        call_delta(item,
+                   json_build("{s:i, s:s, s:s, s:{}}", "index", 0, "id", item->row.call_id,
+                              "type", "file_search", "file_search"),
+                   frames);
+        return;
+    }
+    call_delta(item,
+               json_build("{s:i, s:s, s:s, s:{s:s, s:s, s:n}}", "index", 0, "id",
+                          item->row.call_id, "type", "function", "function", "name",
+                          item->name ? item->name : "", "arguments", "", "output"),
+               frames);
+}
+
+static void tell_call_arguments(const struct run_event *event, struct frames *frames)
+{
+    if (is_search(event->item))
+        return;
+    call_delta(event->item,
+               json_build("{s:i, s:s, s:{s:o}}", "index", 0, "type", "function", "function",
+                          "arguments", json_stringn_nocheck(event->text, event->length)),
+               frames);
+}
+
+/* Calls of the client have no output yet; those that show themselves without arguments (the
+ * local shell) tell them now. */
+static void tell_call_closed(const struct item *item, struct frames *frames)
+{
+    const char *output = item->error ? item->error : item->output;
+
+    if (withheld_is_noted(item->metadata))
+        return; /* the question shows it */
+    if (output && !is_search(item))
+        call_delta(item,
+                   json_build("{s:i, s:s, s:{s:s}}", "index", 0, "type", "function", "function",
+                              "output", output),
+                   frames);
+}
+
+/* ---- Messages ---- */
+
+/* While it is written its content is empty, whatever has been said already. */
+static json_t *open_message(const struct item *item)
+{
+    struct item_row row = item->row;
+
+    row.body = NULL;
+    return encode_message(&row);
+}
+
+static void tell_message_opened(const struct item *item, struct frames *frames)
+{
+    frame(frames, "thread.message.created", open_message(item));
+    frame(frames, "thread.message.in_progress", open_message(item));
+}
+
+static void tell_message_closed(const struct item *item, struct frames *frames)
+{
+    frame(frames,
+          item->row.status == ITEM_COMPLETED ? "thread.message.completed"
+                                             : "thread.message.incomplete",
+          encode_message(&item->row));
+}
+
+/* The token path: written by hand. The first delta of a part brings its shape. */
+static void tell_text(const struct run_event *event, struct frames *frames)
+{
+    const struct part *part = &event->item->parts[event->part];
+    bool refusal = part->kind == PART_REFUSAL;
+    bool first = part->text.length == event->length;
+    struct buf *out = &frames->bytes;
+
+    frames_begin(frames, "thread.message.delta");
+    buf_add_text(out, "{\"id\":\"");
+    buf_add_text(out, event->item->row.id);
+    buf_add_text(out,
+                 "\",\"object\":\"thread.message.delta\",\"delta\":{\"content\":[{\"index\":");
+    buf_add_int(out, event->part);
+    buf_add_text(out, refusal ? ",\"type\":\"refusal\",\"refusal\":\""
+                              : ",\"type\":\"text\",\"text\":{\"value\":\"");
+    buf_add_json_escaped(out, event->text, event->length);
+    if (refusal)
+        buf_add_text(out, "\"}]}}");
+    else
+        buf_add_text(out, first ? "\",\"annotations\":[]}}]}}" : "\"}}]}}");
+    frames_end(frames);
+}
+
+/* Its place among those that this API has; -1 when it has no place. */
+static int shown_index(const struct part *part, size_t number)
+{
+    int shown = -1;
+    bool is_shown = false;
+
+    for (size_t i = 0; i <= number; i++) {
+        json_auto_t *encoded = encode_annotation(json_array_get(part->annotations, i));
+
+        is_shown = encoded;
+        shown += is_shown;
+    }
+    return is_shown ? shown : -1;
+}
+
+static void tell_annotation(const struct run_event *event, struct frames *frames)
+{
+    int index = shown_index(&event->item->parts[event->part], event->number);
+    json_t *shown;
+
+    if (index < 0)
+        return;
+    shown = encode_annotation(event->fields);
+    json_set_int(shown, "index", index);
+    frame(frames, "thread.message.delta",
+          json_build("{s:s, s:s, s:{s:[{s:i, s:s, s:{s:[o]}}]}}", "id", event->item->row.id,
+                     "object", "thread.message.delta", "delta", "content", "index",
+                     (int)event->part, "type", "text", "text", "annotations", shown));
+}
+
+/* ---- The table of events ---- */
+
+static bool is_message(const struct item *item)
+{
+    return strcmp(item->row.type, "message") == 0;
+}
+
+static void tell_metadata(const struct run *run, const struct run_event *event,
+                          struct frames *frames)
+{
+    json_t *data = json_build("{s:s, s:s, s:s}", "run_id", run->row.id, "step_id",
+                              event->item->step->row.id, "call_id", event->item->row.call_id);
+
+    json_object_update(data, event->fields);
+    frame(frames, "thread.runnel.step.metadata", data);
+}
+
+static void assistants_event(const struct run *run, const struct run_event *event,
+                             struct frames *frames)
+{
+    /* What belongs to no step (reasoning, lists of tools) has no place in this API. */
+    if (event->item && !event->item->step)
+        return;
+    switch (event->kind) {
+    case RUN_EVENT_TEXT: tell_text(event, frames); return;
+    case RUN_EVENT_STATUS: tell_status(run, frames); return;
+    case RUN_EVENT_STEP_OPENED: tell_step_opened(run, event, frames); return;
+    case RUN_EVENT_STEP_CLOSED: tell_step_closed(run, event, frames); return;
+    case RUN_EVENT_ITEM_OPENED:
+        if (is_message(event->item))
+            tell_message_opened(event->item, frames);
+        else
+            tell_call_opened(event->item, frames);
+        return;
+    case RUN_EVENT_ARGUMENTS: tell_call_arguments(event, frames); return;
+    case RUN_EVENT_ITEM_CLOSED:
+        if (is_message(event->item))
+            tell_message_closed(event->item, frames);
+        else
+            tell_call_closed(event->item, frames);
+        return;
+    case RUN_EVENT_METADATA: tell_metadata(run, event, frames); return;
+    case RUN_EVENT_ANNOTATION: tell_annotation(event, frames); return;
+    case RUN_EVENT_PART_OPENED:
+    case RUN_EVENT_PART_CLOSED:
+    case RUN_EVENT_ARGUMENTS_DONE:
+    case RUN_EVENT_STAGE:
+    case RUN_EVENT_DELTA:
+    case RUN_EVENT_HELD:
+    case RUN_EVENT_STEERED:
+    case RUN_EVENT_KIND_COUNT: return; /* this API has no event for it */
+    }
+}
+
+static json_t *assistants_object(const struct run *run)
+{
+    return encode_run(&run->row);
+}
+
+/* ---- Reading its own deltas back ---- */
+
+static void add_message_delta(const json_t *content, struct buf *text)
+{
+    size_t i;
+    json_t *part;
+
+    json_array_foreach (content, i, part) {
+        buf_add_text(text, json_get_string(json_object_get(part, "text"), "value", ""));
+        buf_add_text(text, json_get_string(part, "refusal", ""));
+    }
+}
+
+/* The first delta of a call names it, later ones have its index only. */
+static void add_call_delta(const json_t *calls, const char *call_id, json_int_t *index,
+                           struct buf *text)
+{
+    size_t i;
+    json_t *call;
+
+    json_array_foreach (calls, i, call) {
+        if (strcmp(json_get_string(call, "id", ""), call_id) == 0)
+            *index = json_get_int(call, "index", -1);
+        if (*index >= 0 && json_get_int(call, "index", -1) == *index)
+            buf_add_text(text,
+                         json_get_string(json_object_get(call, "function"), "arguments", ""));
+    }
+}
+
+static void add_delta(const json_t *data, const struct item_row *item, json_int_t *index,
+                      struct buf *text)
+{
+    const json_t *delta = json_object_get(data, "delta");
+    const char *id = json_get_string(data, "id", "");
+
+    if (strcmp(id, item->id) == 0)
+        add_message_delta(json_object_get(delta, "content"), text);
+    else if (*item->step_id && strcmp(id, item->step_id) == 0)
+        add_call_delta(json_object_get(json_object_get(delta, "step_details"), "tool_calls"),
+                       item->call_id, index, text);
+}
+
+const struct face assistants_face = {
+    .event = assistants_event,
+    .stream_end = "event: done\ndata: [DONE]\n\n",
+    .object = assistants_object,
+    .add_delta = add_delta,
+};

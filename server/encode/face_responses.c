@@ -1,0 +1,484 @@
+/*
+ * A run as the Responses API shows it: response.* events and the response object.
+ *
+ * The delta of a text is written by hand, because it is the token path; everything else is built
+ * with jansson. Order and fields of the events: see the table in openapi.yaml, and the rules of
+ * the strictest client, openai-node's responses.stream().
+ */
+
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/run/context/compaction.h"
+#include "core/run/context/context_fit.h"
+#include "core/run/turn/run.h"
+#include "server/encode/encode.h"
+#include "server/encode/faces.h"
+
+/* ---- Frames ---- */
+
+/* One event: {"type","sequence_number", ...fields}; takes `fields`. */
+static void frame(struct frames *frames, const char *type, json_t *fields)
+{
+    int64_t number = frames_begin(frames, type);
+    json_auto_t *event =
+        json_build("{s:s, s:I}", "type", type, "sequence_number", (json_int_t)number);
+
+    json_object_update(event, fields);
+    json_add_text(&frames->bytes, event);
+    frames_end(frames);
+    json_decref(fields);
+}
+
+/* An event of an item; `fields` is taken, and may be NULL. */
+static void item_frame(struct frames *frames, const char *type, const struct item *item,
+                       json_t *fields)
+{
+    json_t *all =
+        json_build("{s:s, s:i}", "item_id", item->row.id, "output_index", item->output_index);
+
+    if (fields)
+        json_object_update(all, fields);
+    json_decref(fields);
+    frame(frames, type, all);
+}
+
+/* ---- The response itself ---- */
+
+static void response_frame(const struct run *run, struct frames *frames, const char *type,
+                           json_t *output)
+{
+    frame(frames, type, json_build("{s:o}", "response", encode_response(&run->row, output)));
+}
+
+static bool is_first(const struct frames *frames)
+{
+    return frames->next == 0;
+}
+
+/* ---- How a failure is told ---- */
+
+/* clang-format off */
+static const struct failure {
+    const char *code;
+    const char *type; /* of the error envelope */
+    int http_status;
+    const char *param; /* NULL: none */
+} failures[] = {
+    {"server_error",        "server_error",          500, NULL},
+    {"rate_limit_exceeded", "requests",              429, NULL},
+    {"invalid_prompt",      "invalid_request_error", 400, NULL},
+    {RUN_NO_MODEL,          "invalid_request_error", 400, "model"},
+};
+/* clang-format on */
+
+static const struct failure *failure_of(const json_t *error)
+{
+    const char *code = json_get_string(error, "code", "");
+
+    for (size_t i = 0; i < COUNT_OF(failures); i++) {
+        if (strcmp(failures[i].code, code) == 0)
+            return &failures[i];
+    }
+    return &failures[0];
+}
+
+/* The inside of the error envelope. */
+static json_t *failure_object(const json_t *error)
+{
+    const struct failure *failure = failure_of(error);
+
+    return json_build("{s:s, s:s, s:s?, s:s}", "message",
+                      json_get_string(error, "message", "The server had to stop this."), "type",
+                      failure->type, "param", failure->param, "code",
+                      json_get_string(error, "code", failure->code));
+}
+
+/* Flat as OpenAI writes it down, and nested as it sends it: clients read one or the other. */
+static void error_frame(const struct run *run, struct frames *frames)
+{
+    json_auto_t *error = encode_response_error(&run->row);
+    json_t *object = failure_object(error);
+
+    frame(frames, "error",
+          json_build("{s:O, s:O, s:O, s:o}", "code", json_object_get(object, "code"), "message",
+                     json_object_get(object, "message"), "param",
+                     json_object_get(object, "param"), "error", object));
+}
+
+/* There is no event for cancelled or cancelling: a stream that is cut ends as one that failed, with
+ * the status inside, and without an error, for nothing went wrong. */
+static void tell_status(const struct run *run, struct frames *frames)
+{
+    if (is_first(frames))
+        response_frame(run, frames, "response.created", json_array());
+    switch (run->row.status) {
+    case RUN_QUEUED: response_frame(run, frames, "response.queued", json_array()); return;
+    case RUN_IN_PROGRESS:
+        response_frame(run, frames, "response.in_progress", json_array());
+        return;
+    case RUN_COMPLETED:
+        response_frame(run, frames, "response.completed", run_output(run));
+        return;
+    case RUN_INCOMPLETE:
+        response_frame(run, frames, "response.incomplete", run_output(run));
+        return;
+    case RUN_FAILED:
+    case RUN_EXPIRED:
+        error_frame(run, frames);
+        response_frame(run, frames, "response.failed", run_output(run));
+        return;
+    case RUN_CANCELLED: response_frame(run, frames, "response.failed", json_array()); return;
+    case RUN_CANCELLING:
+    case RUN_REQUIRES_ACTION:
+    case RUN_STATUS_NONE:
+    case RUN_STATUS_COUNT: return;
+    }
+}
+
+/* ---- Items ---- */
+
+static void tell_item(struct frames *frames, const char *type, const struct item *item,
+                      json_t *object)
+{
+    frame(frames, type,
+          json_build("{s:i, s:o}", "output_index", item->output_index, "item", object));
+}
+
+/* ---- Content parts and their text ---- */
+
+static const struct part *part_of(const struct run_event *event)
+{
+    return &event->item->parts[event->part];
+}
+
+/* clang-format off */
+static const struct text_event {
+    const char *delta; /* event, and what stands behind the text in it */
+    const char *delta_tail;
+    const char *done;
+    const char *done_key;
+    const char *part_added;
+    const char *part_done;
+    const char *index;
+} text_events[] = {
+    [PART_TEXT]      = {"response.output_text.delta",            "\",\"logprobs\":[]}", "response.output_text.done",            "text",
+                        "response.content_part.added",           "response.content_part.done",           "content_index"},
+    [PART_REFUSAL]   = {"response.refusal.delta",                "\"}",                 "response.refusal.done",                "refusal",
+                        "response.content_part.added",           "response.content_part.done",           "content_index"},
+    [PART_REASONING] = {"response.reasoning_text.delta",         "\"}",                 "response.reasoning_text.done",         "text",
+                        "response.content_part.added",           "response.content_part.done",           "content_index"},
+    [PART_SUMMARY]   = {"response.reasoning_summary_text.delta", "\"}",                 "response.reasoning_summary_text.done", "text",
+                        "response.reasoning_summary_part.added", "response.reasoning_summary_part.done", "summary_index"},
+};
+/* clang-format on */
+
+static const struct text_event *text_event_of(const struct run_event *event)
+{
+    return &text_events[part_of(event)->kind];
+}
+
+static void part_frame(struct frames *frames, const char *type, const struct run_event *event)
+{
+    item_frame(frames, type, event->item,
+               json_build("{s:i, s:o}", text_event_of(event)->index, (int)part_of(event)->index,
+                          "part", part_object(part_of(event))));
+}
+
+static void tell_annotation(const struct run_event *event, struct frames *frames)
+{
+    item_frame(frames, "response.output_text.annotation.added", event->item,
+               json_build("{s:i, s:i, s:O}", "content_index", (int)part_of(event)->index,
+                          "annotation_index", (int)event->number, "annotation", event->fields));
+}
+
+/* The end of a delta, for those who asked for more than its text. */
+static void add_logprobs(struct buf *out, const json_t *tokens)
+{
+    buf_add_text(out, "\",\"logprobs\":");
+    json_add_text(out, tokens);
+    buf_add_text(out, "}");
+}
+
+/* The token path. */
+static void tell_text(const struct run_event *event, struct frames *frames)
+{
+    const struct text_event *text = text_event_of(event);
+    struct buf *out = &frames->bytes;
+    int64_t number = frames_begin(frames, text->delta);
+
+    buf_add_text(out, "{\"type\":\"");
+    buf_add_text(out, text->delta);
+    buf_add_text(out, "\",\"sequence_number\":");
+    buf_add_int(out, number);
+    buf_add_text(out, ",\"item_id\":\"");
+    buf_add_text(out, event->item->row.id);
+    buf_add_text(out, "\",\"output_index\":");
+    buf_add_int(out, event->item->output_index);
+    buf_add_text(out, ",\"");
+    buf_add_text(out, text->index);
+    buf_add_text(out, "\":");
+    buf_add_int(out, part_of(event)->index);
+    buf_add_text(out, ",\"delta\":\"");
+    buf_add_json_escaped(out, event->text, event->length);
+    if (event->fields)
+        add_logprobs(out, event->fields);
+    else
+        buf_add_text(out, text->delta_tail);
+    frames_end(frames);
+}
+
+static void tell_part_closed(const struct run_event *event, struct frames *frames)
+{
+    const struct part *part = part_of(event);
+    const struct text_event *text = text_event_of(event);
+    json_t *fields = json_build("{s:i}", text->index, (int)part->index);
+
+    json_set(fields, text->done_key,
+             json_stringn_nocheck(part->text.data ? part->text.data : "", part->text.length));
+    if (part->kind == PART_TEXT)
+        json_set(fields, "logprobs",
+                 part->logprobs ? json_incref(part->logprobs) : json_array());
+    item_frame(frames, text->done, event->item, fields);
+    part_frame(frames, text->part_done, event);
+}
+
+/* ---- Calls ---- */
+
+/* clang-format off */
+static const struct {
+    const char *item_type;
+    const char *delta; /* arguments as they come; NULL: such a call has no event for them */
+    const char *done;
+    const char *done_key;
+} argument_events[] = {
+    {"function_call",    "response.function_call_arguments.delta", "response.function_call_arguments.done", "arguments"},
+    {"custom_tool_call", "response.custom_tool_call_input.delta",  "response.custom_tool_call_input.done",  "input"},
+    {"mcp_call",         "response.mcp_call_arguments.delta",      "response.mcp_call_arguments.done",      "arguments"},
+};
+/* clang-format on */
+
+static void tell_arguments(const struct run_event *event, struct frames *frames)
+{
+    for (size_t i = 0; i < COUNT_OF(argument_events); i++) {
+        if (strcmp(event->item->row.type, argument_events[i].item_type) == 0)
+            item_frame(
+                frames, argument_events[i].delta, event->item,
+                json_build("{s:o}", "delta", json_stringn_nocheck(event->text, event->length)));
+    }
+}
+
+/* Events of a command name its place instead of the item. */
+static void command_frame(struct frames *frames, const char *type, const struct item *item,
+                          size_t index, const char *key, const char *text)
+{
+    frame(frames, type,
+          json_build("{s:i, s:i, s:s}", "output_index", item->output_index, "command_index",
+                     (int)index, key, text));
+}
+
+static void tell_commands(const struct item *item, struct frames *frames)
+{
+    const json_t *action = json_object_get(item->fields, "action");
+    size_t i;
+    json_t *command;
+
+    json_array_foreach (json_object_get(action, "commands"), i, command) {
+        const char *text = json_string_value(command);
+
+        command_frame(frames, "response.shell_call_command.added", item, i, "command", "");
+        command_frame(frames, "response.shell_call_command.delta", item, i, "delta", text);
+        command_frame(frames, "response.shell_call_command.done", item, i, "command", text);
+    }
+}
+
+static void tell_arguments_done(const struct run_event *event, struct frames *frames)
+{
+    const struct item *item = event->item;
+    const char *arguments = item->arguments.data ? item->arguments.data : "";
+
+    if (strcmp(item->row.type, "shell_call") == 0)
+        tell_commands(item, frames);
+    for (size_t i = 0; i < COUNT_OF(argument_events); i++) {
+        json_t *fields;
+
+        if (strcmp(item->row.type, argument_events[i].item_type) != 0)
+            continue;
+        fields = json_object();
+        json_set_string(fields, argument_events[i].done_key, arguments);
+        if (strcmp(item->row.type, "function_call") == 0)
+            json_set_string(fields, "name", item->name);
+        item_frame(frames, argument_events[i].done, item, fields);
+    }
+}
+
+/* The code is complete when it begins to run. */
+static void tell_code_done(const struct item *item, struct frames *frames)
+{
+    item_frame(frames, "response.code_interpreter_call_code.done", item,
+               json_build("{s:s}", "code", json_get_string(item->fields, "code", "")));
+}
+
+/* response.<item type>.<stage>: the type without "_call" where it is the list of tools. Hosted
+ * calls have no "failed" event; the item says it. */
+static void tell_stage(const struct run_event *event, struct frames *frames)
+{
+    bool mcp = strncmp(event->item->row.type, "mcp_", 4) == 0;
+    bool failed = strcmp(event->name, "failed") == 0;
+    char type[96];
+
+    if (strcmp(event->name, "interpreting") == 0)
+        tell_code_done(event->item, frames);
+    (void)snprintf(type, sizeof(type), "response.%s.%s", event->item->row.type,
+                   failed && !mcp ? "completed" : event->name);
+    item_frame(frames, type, event->item, json_incref(event->fields));
+}
+
+/* A field of a hosted call that streams: code of the code interpreter. */
+static void tell_delta(const struct run_event *event, struct frames *frames)
+{
+    char type[96];
+
+    if (strcmp(event->item->row.type, "code_interpreter_call") != 0 ||
+        strcmp(event->name, "code") != 0)
+        return;
+    (void)snprintf(type, sizeof(type), "response.%s_code.delta", event->item->row.type);
+    item_frame(frames, type, event->item,
+               json_build("{s:o}", "delta", json_stringn_nocheck(event->text, event->length)));
+}
+
+/* Live title and metadata ride on an event that may come again. */
+static void tell_metadata(const struct run_event *event, struct frames *frames)
+{
+    char type[96];
+
+    (void)snprintf(type, sizeof(type), "response.%s.in_progress", event->item->row.type);
+    item_frame(frames, type, event->item, json_build("{s:O}", "runnel", event->fields));
+}
+
+/* ---- Steering ---- */
+
+static void tell_steered(const struct run *run, const struct run_event *event,
+                         struct frames *frames)
+{
+    frame(frames, "response.steer.accepted",
+          json_build("{s:{s:s, s:s}}", "steer", "id", event->name, "previous_response_id",
+                     run->row.id));
+}
+
+/* ---- Waiting ---- */
+
+/* What the SDKs know as an event that says nothing. */
+static void tell_held(const struct run_event *event, struct frames *frames)
+{
+    frame(frames, "keepalive", json_build("{s:O}", "runnel", event->fields));
+}
+
+/* ---- The table of events ---- */
+
+static void responses_event(const struct run *run, const struct run_event *event,
+                            struct frames *frames)
+{
+    switch (event->kind) {
+    case RUN_EVENT_TEXT: tell_text(event, frames); return;
+    case RUN_EVENT_STATUS: tell_status(run, frames); return;
+    case RUN_EVENT_ITEM_OPENED:
+        tell_item(frames, "response.output_item.added", event->item, item_object(event->item));
+        return;
+    case RUN_EVENT_PART_OPENED:
+        part_frame(frames, text_event_of(event)->part_added, event);
+        return;
+    case RUN_EVENT_ANNOTATION: tell_annotation(event, frames); return;
+    case RUN_EVENT_PART_CLOSED: tell_part_closed(event, frames); return;
+    case RUN_EVENT_ARGUMENTS: tell_arguments(event, frames); return;
+    case RUN_EVENT_ARGUMENTS_DONE: tell_arguments_done(event, frames); return;
+    case RUN_EVENT_STAGE: tell_stage(event, frames); return;
+    case RUN_EVENT_DELTA: tell_delta(event, frames); return;
+    case RUN_EVENT_METADATA: tell_metadata(event, frames); return;
+    case RUN_EVENT_ITEM_CLOSED:
+        tell_item(frames, "response.output_item.done", event->item, item_object(event->item));
+        return;
+    case RUN_EVENT_HELD: tell_held(event, frames); return;
+    case RUN_EVENT_STEERED: tell_steered(run, event, frames); return;
+    case RUN_EVENT_STEP_OPENED:
+    case RUN_EVENT_STEP_CLOSED:
+    case RUN_EVENT_KIND_COUNT: return; /* responses have no steps */
+    }
+}
+
+/* ---- Objects ---- */
+
+static bool is_window(const struct run *run)
+{
+    return strcmp(json_get_string(run->config, RUN_COMPACT_KEY, ""), RUN_COMPACT_WINDOW) == 0;
+}
+
+/* What the user said, word for word, and the item that stands for the rest. */
+static json_t *window_output(const struct run *run)
+{
+    size_t count;
+    AUTO_FREE const struct item_row **items = run_gather_items(run, &count);
+    json_t *output = json_array();
+
+    for (size_t i = context_window(items, count); i < count; i++) {
+        bool said_to_it = *items[i]->role && strcmp(items[i]->role, "assistant") != 0;
+        bool made = strcmp(items[i]->type, "compaction") == 0 && !items[i]->input &&
+                    strcmp(items[i]->run_id, run->row.id) == 0;
+
+        if (said_to_it || made)
+            json_array_append_new(output, encode_item(items[i]));
+    }
+    return output;
+}
+
+/* The upstream has no such model, and nothing was done yet. */
+static bool lacks_model(const struct run *run, const json_t *error)
+{
+    return run->row.status == RUN_FAILED && run->row.turn == 0 &&
+           strcmp(json_get_string(error, "code", ""), RUN_NO_MODEL) == 0;
+}
+
+/* A compaction has no object that says that it failed: the answer is an error then. So it is when the
+ * model is not there, whoever found that out. */
+static bool is_refused(const struct run *run, const json_t *error)
+{
+    return lacks_model(run, error) || (is_window(run) && run->row.status != RUN_COMPLETED);
+}
+
+static int responses_status(const struct run *run)
+{
+    json_auto_t *error = encode_response_error(&run->row);
+
+    return is_refused(run, error) ? failure_of(error)->http_status : 200;
+}
+
+static json_t *responses_object(const struct run *run)
+{
+    json_auto_t *error = encode_response_error(&run->row);
+
+    if (is_refused(run, error))
+        return json_build("{s:o}", "error", failure_object(error));
+    if (is_window(run))
+        return encode_compaction(&run->row, window_output(run));
+    return encode_response(&run->row, run_output(run));
+}
+
+static void add_delta(const json_t *data, const struct item_row *item, json_int_t *index,
+                      struct buf *text)
+{
+    if (strcmp(json_get_string(data, "item_id", ""), item->id) != 0)
+        return;
+    if (json_object_get(data, "summary_index"))
+        *index = 0;
+    if (json_is_string(json_object_get(data, "delta")))
+        buf_add_text(text, json_get_string(data, "delta", ""));
+}
+
+const struct face responses_face = {
+    .event = responses_event,
+    .stream_end = "data: [DONE]\n\n",
+    .object = responses_object,
+    .http_status = responses_status,
+    .add_delta = add_delta,
+};

@@ -1,0 +1,72 @@
+#include "server/params/group_params.h"
+
+#include "core/base/json.h"
+#include "core/tool/registry.h"
+#include "server/params/params.h"
+
+static const char enabled_key[] = "enabled";
+
+static enum err_code check_tools(const json_t *wish, const char *path, const char *group,
+                                 struct err *err)
+{
+    const struct param_path here = param_key(path, "tools");
+    json_t *tools = NULL;
+    const char *name;
+    json_t *value;
+    enum err_code rc = param_object(wish, path, "tools", PARAM_OPTIONAL, &tools, err);
+
+    if (rc || !tools)
+        return rc;
+    json_object_foreach (tools, name, value) {
+        const struct param_path param = param_key(here.text, name);
+
+        if (!tool_registry_find(group, name))
+            return err_invalid(err, "invalid_value", param.text,
+                               "Invalid value: the tool group '%s' has no tool '%.64s'.", group,
+                               name);
+        if (!json_is_boolean(value))
+            return param_wrong_type(err, param.text, "a boolean", value);
+    }
+    return ERR_OK;
+}
+
+static enum err_code check_wish(const json_t *wish, const char *path, const char *group,
+                                struct err *err)
+{
+    static const char *const known[] = {enabled_key, "tools", NULL};
+    bool enabled = true;
+    enum err_code rc;
+
+    if (json_is_boolean(wish) || json_is_null(wish))
+        return ERR_OK;
+    if (!json_is_object(wish))
+        return param_wrong_type(err, path, "one of a boolean or an object", wish);
+    rc = param_unknown_ours(wish, path, known, err);
+    if (!rc)
+        rc = param_bool(wish, path, enabled_key, &enabled, err);
+    return rc ? rc : check_tools(wish, path, group, err);
+}
+
+enum err_code group_params_check(const json_t *object, const char *path, struct err *err)
+{
+    const struct param_path here = param_key(path, "tool_groups");
+    json_t *groups = NULL;
+    const char *name;
+    json_t *wish;
+    enum err_code rc = param_object(object, path, "tool_groups", PARAM_OPTIONAL, &groups, err);
+
+    if (rc || !groups)
+        return rc;
+    json_object_foreach (groups, name, wish) {
+        const struct param_path param = param_key(here.text, name);
+
+        if (!tool_registry_has_group(name))
+            return err_invalid(err, "invalid_value", param.text,
+                               "Invalid value: there is no tool group '%.64s' on this server.",
+                               name);
+        rc = check_wish(wish, param.text, name, err);
+        if (rc)
+            return rc;
+    }
+    return ERR_OK;
+}

@@ -1,0 +1,723 @@
+#include "server/params/params.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/base/utf8.h"
+#include "server/http/request.h"
+
+#define PAGE_LIMIT_DEFAULT 20
+#define PAGE_LIMIT_MAX     100
+
+#define METADATA_PAIRS ((size_t)16)
+#define METADATA_KEY   ((size_t)64)
+#define METADATA_VALUE ((size_t)512)
+
+#define NAME_PATTERN "^[a-zA-Z0-9_-]+$"
+
+/* Keys of a request are words of our own; whatever is longer cannot be a misspelt one. */
+#define WORD_LIMIT ((size_t)40)
+
+static enum param_unknown_policy unknown_policy = PARAM_UNKNOWN_IGNORE;
+
+void params_set_unknown(enum param_unknown_policy policy)
+{
+    unknown_policy = policy;
+}
+
+/* ---- What the client wrote, fit to be shown ---- */
+
+#define SHOWN_LIMIT ((size_t)160)
+
+struct shown {
+    char text[SHOWN_LIMIT + 4];
+};
+
+static struct shown show(const char *text)
+{
+    struct shown shown;
+    size_t end = utf8_fit(text, SHOWN_LIMIT);
+
+    (void)snprintf(shown.text, sizeof(shown.text), "%.*s%s", (int)end, text,
+                   text[end] ? "..." : "");
+    for (char *c = shown.text; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 0x7F)
+            *c = ' ';
+    return shown;
+}
+
+/* Numbers look as they do in JSON, but for a ".0" that tells nobody anything. */
+static struct shown show_number(double number)
+{
+    struct shown shown;
+
+    (void)snprintf(shown.text, sizeof(shown.text), "%.15g", number);
+    return shown;
+}
+
+/* ---- Paths ---- */
+
+static struct param_path path_of(const char *before, const char *between, const char *after)
+{
+    struct param_path path;
+    char whole[512];
+    size_t length;
+
+    (void)snprintf(whole, sizeof(whole), "%s%s%s", before, between, after);
+    length = utf8_fit(whole, sizeof(path.text) - 1);
+    memcpy(path.text, whole, length);
+    path.text[length] = '\0';
+    return path;
+}
+
+struct param_path param_key(const char *path, const char *key)
+{
+    return path_of(path, *path ? "." : "", key);
+}
+
+struct param_path param_index(const char *path, size_t index)
+{
+    char suffix[32];
+
+    (void)snprintf(suffix, sizeof(suffix), "[%zu]", index);
+    return path_of(path, "", suffix);
+}
+
+/* ---- Complaints ---- */
+
+enum err_code param_wrong_type(struct err *err, const char *param, const char *expected,
+                               const json_t *got)
+{
+    return err_invalid(err, "invalid_type", param,
+                       "Invalid type for '%s': expected %s, but got %s instead.", param,
+                       expected, json_kind(got));
+}
+
+enum err_code param_missing(struct err *err, const char *param)
+{
+    return err_invalid(err, "missing_required_parameter", param,
+                       "Missing required parameter: '%s'.", param);
+}
+
+static enum err_code too_long(struct err *err, const char *param, size_t maximum, size_t length)
+{
+    return err_invalid(err, "string_above_max_length", param,
+                       "Invalid '%s': string too long. Expected a string with maximum length "
+                       "%zu, but got a string with length %zu instead.",
+                       param, maximum, length);
+}
+
+static enum err_code empty_string(struct err *err, const char *param)
+{
+    return err_invalid(err, "empty_string", param,
+                       "Invalid '%s': empty string. Expected a string with minimum length 1, "
+                       "but got an empty string instead.",
+                       param);
+}
+
+enum err_code param_empty_array(struct err *err, const char *param)
+{
+    return err_invalid(err, "empty_array", param,
+                       "Invalid '%s': empty array. Expected an array with minimum length 1, "
+                       "but got an empty array instead.",
+                       param);
+}
+
+/* 'a', 'b', and 'c' -- or "or" instead of "and". */
+static void list_words(struct buf *buf, const char *const *words, const char *conjunction)
+{
+    size_t count = 0;
+
+    while (words[count])
+        count++;
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0 && count > 2)
+            buf_add_char(buf, ',');
+        if (i > 0)
+            buf_add_char(buf, ' ');
+        if (i > 0 && i + 1 == count)
+            buf_addf(buf, "%s ", conjunction);
+        buf_addf(buf, "'%s'", words[i]);
+    }
+}
+
+enum err_code param_wrong_word(struct err *err, const char *param, const char *got,
+                               const char *const *words)
+{
+    AUTO_BUF list = {0};
+
+    list_words(&list, words, "and");
+    return err_invalid(err, "invalid_value", param,
+                       "Invalid value: '%s'. Supported values are: %s.", show(got).text,
+                       list.data);
+}
+
+enum number_kind {
+    INTEGER,
+    DECIMAL,
+};
+
+enum bound {
+    BELOW,
+    ABOVE,
+};
+
+static enum err_code out_of_range(struct err *err, const char *param, enum number_kind kind,
+                                  enum bound bound, double limit, double got)
+{
+    /* clang-format off */
+    static const char *const codes[2][2] = {
+        [INTEGER] = {[BELOW] = "integer_below_min_value", [ABOVE] = "integer_above_max_value"},
+        [DECIMAL] = {[BELOW] = "decimal_below_min_value", [ABOVE] = "decimal_above_max_value"},
+    };
+    /* clang-format on */
+
+    return err_invalid(err, codes[kind][bound], param,
+                       "Invalid '%s': %s %s value. Expected a value %s %s, but got %s instead.",
+                       param, kind == INTEGER ? "integer" : "decimal",
+                       bound == ABOVE ? "above maximum" : "below minimum",
+                       bound == ABOVE ? "<=" : ">=", show_number(limit).text,
+                       show_number(got).text);
+}
+
+/* ---- Reading a key ---- */
+
+/* object[key], or NULL when there is nothing to look at. *ret_rc is set for what must be there. */
+static json_t *wanted(const json_t *object, const char *param, const char *key,
+                      enum param_need need, enum err_code *ret_rc, struct err *err)
+{
+    json_t *value = json_object_get(object, key);
+
+    *ret_rc = ERR_OK;
+    if (!value && need == PARAM_REQUIRED)
+        *ret_rc = param_missing(err, param);
+    if (need == PARAM_OPTIONAL && json_is_null(value))
+        return NULL;
+    return value;
+}
+
+enum err_code param_string(const json_t *object, const char *path, const char *key,
+                           enum param_need need, size_t max_length, const char **ret_text,
+                           struct err *err)
+{
+    struct param_path param = param_key(path, key);
+    enum err_code rc;
+    const json_t *value = wanted(object, param.text, key, need, &rc, err);
+    const char *text;
+
+    if (!value)
+        return rc;
+    if (!json_is_string(value))
+        return param_wrong_type(err, param.text, "a string", value);
+    text = json_string_value(value);
+    if (need == PARAM_REQUIRED && !*text)
+        return empty_string(err, param.text);
+    /* Bytes are never fewer than characters: counting is for the few that might be too long. */
+    if (max_length && json_string_length(value) > max_length &&
+        utf8_count(text, strlen(text)) > max_length)
+        return too_long(err, param.text, max_length, utf8_count(text, strlen(text)));
+    *ret_text = text;
+    return ERR_OK;
+}
+
+enum err_code param_length(const char *text, const char *param, size_t max_length,
+                           struct err *err)
+{
+    size_t length = utf8_count(text, strlen(text));
+
+    return length > max_length ? too_long(err, param, max_length, length) : ERR_OK;
+}
+
+enum err_code param_name(const json_t *object, const char *path, const char *key,
+                         size_t max_length, const char **ret_name, struct err *err)
+{
+    struct param_path param = param_key(path, key);
+    const char *name = NULL;
+    enum err_code rc = param_string(object, path, key, PARAM_REQUIRED, max_length, &name, err);
+
+    if (rc)
+        return rc;
+    for (const char *c = name; *c; c++)
+        if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-", *c))
+            return err_invalid(err, "invalid_value", param.text,
+                               "Invalid '%s': string does not match pattern. Expected a string "
+                               "that matches the pattern '" NAME_PATTERN "'.",
+                               param.text);
+    *ret_name = name;
+    return ERR_OK;
+}
+
+enum err_code param_bool(const json_t *object, const char *path, const char *key,
+                         bool *ret_value, struct err *err)
+{
+    struct param_path param = param_key(path, key);
+    const json_t *value = json_object_get(object, key);
+
+    if (json_absent(value))
+        return ERR_OK;
+    if (!json_is_boolean(value))
+        return param_wrong_type(err, param.text, "a boolean", value);
+    *ret_value = json_is_true(value);
+    return ERR_OK;
+}
+
+static bool is_whole(const json_t *value)
+{
+    double whole;
+
+    if (json_is_integer(value))
+        return true;
+    return json_is_real(value) && modf(json_real_value(value), &whole) == 0.0;
+}
+
+enum err_code param_int(const json_t *object, const char *path, const char *key, json_int_t min,
+                        json_int_t max, json_int_t *ret_value, struct err *err)
+{
+    struct param_path param = param_key(path, key);
+    const json_t *value = json_object_get(object, key);
+    double number;
+
+    if (json_absent(value))
+        return ERR_OK;
+    if (!is_whole(value))
+        return param_wrong_type(err, param.text, "an integer", value);
+    number = json_number_value(value);
+    if (json_is_integer(value) ? json_integer_value(value) < min : number < (double)min)
+        return out_of_range(err, param.text, INTEGER, BELOW, (double)min, number);
+    /* >= for a real: (double)INT64_MAX is one more than what an integer can hold. */
+    if (json_is_integer(value) ? json_integer_value(value) > max
+                               : number > (double)max || number >= 0x1p63)
+        return out_of_range(err, param.text, INTEGER, ABOVE, (double)max, number);
+    *ret_value = json_is_integer(value) ? json_integer_value(value) : (json_int_t)number;
+    return ERR_OK;
+}
+
+enum err_code param_number(const json_t *object, const char *path, const char *key, double min,
+                           double max, double *ret_value, struct err *err)
+{
+    struct param_path param = param_key(path, key);
+    const json_t *value = json_object_get(object, key);
+    double number;
+
+    if (json_absent(value))
+        return ERR_OK;
+    if (!json_is_number(value))
+        return param_wrong_type(err, param.text, "a decimal", value);
+    number = json_number_value(value);
+    if (number < min)
+        return out_of_range(err, param.text, DECIMAL, BELOW, min, number);
+    if (number > max)
+        return out_of_range(err, param.text, DECIMAL, ABOVE, max, number);
+    *ret_value = number;
+    return ERR_OK;
+}
+
+static enum err_code wrong_type_of_word(struct err *err, const char *param,
+                                        const char *const *words, const json_t *got)
+{
+    AUTO_BUF expected = {0};
+
+    buf_add_text(&expected, "one of ");
+    list_words(&expected, words, "or");
+    return param_wrong_type(err, param, expected.data, got);
+}
+
+enum err_code param_enum(const json_t *object, const char *path, const char *key,
+                         enum param_need need, const char *const *words, const char **ret_word,
+                         struct err *err)
+{
+    struct param_path param = param_key(path, key);
+    enum err_code rc;
+    const json_t *value = wanted(object, param.text, key, need, &rc, err);
+
+    if (!value)
+        return rc;
+    if (!json_is_string(value))
+        return wrong_type_of_word(err, param.text, words, value);
+    for (size_t i = 0; words[i]; i++) {
+        if (strcmp(words[i], json_string_value(value)) == 0) {
+            *ret_word = words[i];
+            return ERR_OK;
+        }
+    }
+    return param_wrong_word(err, param.text, json_string_value(value), words);
+}
+
+enum err_code param_object(const json_t *object, const char *path, const char *key,
+                           enum param_need need, json_t **ret_object, struct err *err)
+{
+    struct param_path param = param_key(path, key);
+    enum err_code rc;
+    json_t *value = wanted(object, param.text, key, need, &rc, err);
+
+    if (!value)
+        return rc;
+    if (!json_is_object(value))
+        return param_wrong_type(err, param.text, "an object", value);
+    *ret_object = value;
+    return ERR_OK;
+}
+
+enum err_code param_array(const json_t *object, const char *path, const char *key,
+                          enum param_need need, size_t max_length, json_t **ret_array,
+                          struct err *err)
+{
+    struct param_path param = param_key(path, key);
+    enum err_code rc;
+    json_t *value = wanted(object, param.text, key, need, &rc, err);
+
+    if (!value)
+        return rc;
+    if (!json_is_array(value))
+        return param_wrong_type(err, param.text, "an array", value);
+    if (max_length && json_array_size(value) > max_length)
+        return err_invalid(
+            err, "array_above_max_length", param.text,
+            "Invalid '%s': array too long. Expected an array with maximum length "
+            "%zu, but got an array with length %zu instead.",
+            param.text, max_length, json_array_size(value));
+    *ret_array = value;
+    return ERR_OK;
+}
+
+/* ---- metadata ---- */
+
+static enum err_code metadata_pair(const char *path, const char *key, const json_t *value,
+                                   struct err *err)
+{
+    struct param_path param = param_key(path, show(key).text);
+    size_t length = utf8_count(key, strlen(key));
+
+    if (length > METADATA_KEY)
+        return err_invalid(err, "string_above_max_length", path,
+                           "Invalid property name in '%s': string too long. Expected a string "
+                           "with maximum length %zu, but got a string with length %zu instead.",
+                           path, METADATA_KEY, length);
+    if (!json_is_string(value))
+        return param_wrong_type(err, param.text, "a string", value);
+    length = utf8_count(json_string_value(value), json_string_length(value));
+    return length > METADATA_VALUE ? too_long(err, param.text, METADATA_VALUE, length) : ERR_OK;
+}
+
+enum err_code param_metadata_at(const json_t *object, const char *path, json_t **ret_metadata,
+                                struct err *err)
+{
+    struct param_path param = param_key(path, "metadata");
+    json_t *metadata = NULL;
+    const char *key;
+    json_t *value;
+    enum err_code rc = param_object(object, path, "metadata", PARAM_OPTIONAL, &metadata, err);
+
+    if (rc || !metadata)
+        return rc;
+    if (json_object_size(metadata) > METADATA_PAIRS)
+        return err_invalid(err, "object_above_max_properties", param.text,
+                           "Invalid '%s': too many properties. Expected an object with at most "
+                           "%zu properties, but got an object with %zu properties instead.",
+                           param.text, METADATA_PAIRS, json_object_size(metadata));
+    json_object_foreach (metadata, key, value) {
+        rc = metadata_pair(param.text, key, value, err);
+        if (rc)
+            return rc;
+    }
+    *ret_metadata = metadata;
+    return ERR_OK;
+}
+
+enum err_code param_metadata(const json_t *object, json_t **ret_metadata, struct err *err)
+{
+    return param_metadata_at(object, "", ret_metadata, err);
+}
+
+enum err_code param_metadata_change(const json_t *object, char **ret_text, struct err *err)
+{
+    json_t *metadata = NULL;
+    enum err_code rc = param_metadata(object, &metadata, err);
+
+    if (rc || !json_object_get(object, "metadata"))
+        return rc;
+    *ret_text = metadata ? json_text(metadata) : mem_strdup("{}");
+    return ERR_OK;
+}
+
+/* ---- Unknown keys ---- */
+
+/* How many letters must be put in, left out or replaced to make `b` of `a`. */
+static size_t edit_distance(const char *a, const char *b)
+{
+    size_t row[WORD_LIMIT + 1];
+    size_t length = strlen(b);
+
+    assert(length <= WORD_LIMIT);
+    for (size_t j = 0; j <= length; j++)
+        row[j] = j;
+    for (size_t i = 1; *a; i++, a++) {
+        size_t diagonal = row[0];
+
+        row[0] = i;
+        for (size_t j = 1; j <= length; j++) {
+            size_t best = diagonal + (*a != b[j - 1]);
+
+            diagonal = row[j];
+            best = best < row[j] + 1 ? best : row[j] + 1;
+            row[j] = best < row[j - 1] + 1 ? best : row[j - 1] + 1;
+        }
+    }
+    return row[length];
+}
+
+static const char *near_miss(const char *key, const char *const *known)
+{
+    const char *nearest = NULL;
+    size_t least = 3;
+
+    if (strlen(key) > WORD_LIMIT)
+        return NULL;
+    for (; *known; known++) {
+        size_t distance = edit_distance(key, *known);
+
+        if (distance < least) {
+            least = distance;
+            nearest = *known;
+        }
+    }
+    return nearest;
+}
+
+static enum err_code unknown(struct err *err, const char *path, const char *key,
+                             const char *const *known)
+{
+    struct param_path param = param_key(path, show(key).text);
+    const char *nearest = near_miss(key, known);
+
+    if (nearest)
+        return err_invalid(err, "unknown_parameter", param.text,
+                           "Unknown parameter: '%s'. Did you mean '%s'?", param.text,
+                           param_key(path, nearest).text);
+    return err_invalid(err, "unknown_parameter", param.text, "Unknown parameter: '%s'.",
+                       param.text);
+}
+
+static bool is_ours(const char *path)
+{
+    const char *last = strrchr(path, '.');
+
+    return strcmp(path, "runnel") == 0 || strncmp(path, "runnel.", 7) == 0 ||
+           strstr(path, ".runnel.") || (last && strcmp(last, ".runnel") == 0);
+}
+
+static bool contains(const char *const *words, const char *word)
+{
+    for (; *words; words++)
+        if (strcmp(*words, word) == 0)
+            return true;
+    return false;
+}
+
+enum err_code param_unknown(const json_t *object, const char *path, const char *const *known,
+                            struct err *err)
+{
+    if (unknown_policy == PARAM_UNKNOWN_IGNORE && !is_ours(path))
+        return ERR_OK;
+    return param_unknown_ours(object, path, known, err);
+}
+
+enum err_code param_unknown_ours(const json_t *object, const char *path,
+                                 const char *const *known, struct err *err)
+{
+    const char *key;
+    json_t *value;
+
+    json_object_foreach ((json_t *)(uintptr_t)object, key, value) {
+        if (!contains(known, key))
+            return unknown(err, path, key, known);
+    }
+    return ERR_OK;
+}
+
+enum err_code param_query_unknown(const struct request *request, const char *const *known,
+                                  struct err *err)
+{
+    const char *name;
+
+    for (size_t n = 0; (name = request_query_name(request, n)); n++) {
+        if (!contains(known, name))
+            return unknown(err, "", name, known);
+    }
+    return ERR_OK;
+}
+
+/* ---- Ids ---- */
+
+/* What can be an id of anything; the rest must not reach the database. */
+static bool is_id(const char *id)
+{
+    if (!*id)
+        return false;
+    for (; *id; id++)
+        if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-", *id))
+            return false;
+    return true;
+}
+
+enum err_code param_id(const char *id, const char *prefix, const char *param, struct err *err)
+{
+    size_t word = strcspn(prefix, "_-");
+    size_t length = strlen(id);
+
+    if (length > ID_LIMIT)
+        return too_long(err, param, ID_LIMIT, length);
+    if (is_id(id) && id_has_prefix(id, prefix))
+        return ERR_OK;
+    return err_invalid(err, "invalid_value", param,
+                       "Invalid '%s': '%s'. Expected an ID that begins with '%.*s'.", param,
+                       show(id).text, (int)word, prefix);
+}
+
+/* `id` begins with one of the two prefixes; the complaint names the first. */
+static enum err_code one_thread(const char *id, const char *own, const char *other,
+                                const char *param, char ret_id[ID_LIMIT + 1], struct err *err)
+{
+    const char *prefix = id_has_prefix(id, other) ? other : own;
+    enum err_code rc = param_id(id, prefix, param, err);
+
+    if (rc)
+        return rc;
+    (void)snprintf(ret_id, ID_LIMIT + 1, "thread_%s", id + strlen(prefix));
+    return ERR_OK;
+}
+
+enum err_code param_thread_id(const char *id, const char *param, char ret_id[ID_LIMIT + 1],
+                              struct err *err)
+{
+    return one_thread(id, "thread_", "conv_", param, ret_id, err);
+}
+
+enum err_code param_conversation_id(const char *id, const char *param,
+                                    char ret_id[ID_LIMIT + 1], struct err *err)
+{
+    return one_thread(id, "conv_", "thread_", param, ret_id, err);
+}
+
+/* ---- Pages ---- */
+
+static enum err_code page_limit(const char *text, struct page *page, struct err *err)
+{
+    char *end;
+    long limit;
+
+    if (!text)
+        return ERR_OK;
+    errno = 0;
+    limit = strtol(text, &end, 10);
+    if (end == text || *end || strchr(" \t\n\v\f\r+", *text))
+        return err_invalid(err, "invalid_type", "limit",
+                           "Invalid type for 'limit': expected an integer, but got a string "
+                           "instead.");
+    if (limit < 0)
+        return out_of_range(err, "limit", INTEGER, BELOW, 0, (double)limit);
+    if (limit > PAGE_LIMIT_MAX)
+        return out_of_range(err, "limit", INTEGER, ABOVE, PAGE_LIMIT_MAX, (double)limit);
+    page->limit = (int)limit;
+    return ERR_OK;
+}
+
+static enum err_code page_order(const char *text, struct page *page, struct err *err)
+{
+    static const char *const words[] = {"asc", "desc", NULL};
+
+    if (!text)
+        return ERR_OK;
+    if (!contains(words, text))
+        return param_wrong_word(err, "order", text, words);
+    page->ascending = strcmp(text, "asc") == 0;
+    return ERR_OK;
+}
+
+static enum err_code page_cursor(const char *text, const char *param, char ret_id[ID_LIMIT + 1],
+                                 struct err *err)
+{
+    size_t length = text ? strlen(text) : 0;
+
+    if (!length)
+        return ERR_OK;
+    if (length > ID_LIMIT)
+        return too_long(err, param, ID_LIMIT, length);
+    if (!is_id(text))
+        return err_invalid(err, "invalid_value", param,
+                           "Invalid '%s': '%s'. Expected an ID of the list.", param,
+                           show(text).text);
+    memcpy(ret_id, text, length + 1);
+    return ERR_OK;
+}
+
+enum err_code param_page_parse(const char *limit, const char *order, const char *after,
+                               const char *before, struct page *ret_page, struct err *err)
+{
+    struct page page = {.limit = PAGE_LIMIT_DEFAULT};
+    enum err_code rc;
+
+    rc = page_limit(limit, &page, err);
+    if (!rc)
+        rc = page_order(order, &page, err);
+    if (!rc)
+        rc = page_cursor(after, "after", page.after, err);
+    if (!rc)
+        rc = page_cursor(before, "before", page.before, err);
+    if (!rc)
+        *ret_page = page;
+    return rc;
+}
+
+enum err_code param_page(const struct request *request, struct page *ret_page, struct err *err)
+{
+    return param_page_parse(request_query(request, "limit"), request_query(request, "order"),
+                            request_query(request, "after"), request_query(request, "before"),
+                            ret_page, err);
+}
+
+enum err_code param_starting_after(const struct request *request, int64_t *ret_first,
+                                   struct err *err)
+{
+    const char *text = request_query(request, "starting_after");
+    char *end;
+    long long number;
+
+    if (!text)
+        text = request_header(request, "Last-Event-ID");
+    if (!text || !*text)
+        return ERR_OK;
+    errno = 0;
+    number = strtoll(text, &end, 10);
+    if (errno || *end || number < -1 || number >= INT64_MAX)
+        return err_invalid(err, "invalid_type", "starting_after",
+                           "Invalid type for 'starting_after': expected an integer, but got a "
+                           "string instead.");
+    *ret_first = number + 1;
+    return ERR_OK;
+}
+
+enum err_code param_query_bool(const struct request *request, const char *name, bool *ret_value,
+                               struct err *err)
+{
+    const char *text = request_query(request, name);
+    bool yes = text && strcmp(text, "true") == 0;
+
+    if (!text || !*text)
+        return ERR_OK;
+    if (!yes && strcmp(text, "false") != 0)
+        return err_invalid(err, "invalid_type", name,
+                           "Invalid type for '%s': expected a boolean, but got a string "
+                           "instead.",
+                           name);
+    *ret_value = yes;
+    return ERR_OK;
+}

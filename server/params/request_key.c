@@ -1,0 +1,54 @@
+#include "server/params/request_key.h"
+
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "core/base/json.h"
+#include "core/base/sha256.h"
+
+/* There is no line feed inside a method or a target: so the parts cannot run into each other. */
+static void hash_request(const struct request *request, unsigned char ret_hash[32])
+{
+    AUTO_BUF text = {0};
+
+    buf_addf(&text, "%s\n%s\n", request_method(request), request_target(request));
+    json_add_text(&text, request_json(request));
+    sha256_text(text.data, ret_hash);
+}
+
+static enum err_code check_key(const char *key, struct err *err)
+{
+    static const char name[] = "Idempotency-Key";
+    size_t length = strlen(key);
+
+    if (length == 0)
+        return err_invalid(err, "empty_string", name, "Invalid '%s': empty string.", name);
+    if (length > IDEMPOTENCY_KEY_LIMIT)
+        return err_invalid(
+            err, "string_above_max_length", name,
+            "Invalid '%s': string too long. Expected a string with maximum length "
+            "%zu, but got a string with length %zu instead.",
+            name, IDEMPOTENCY_KEY_LIMIT, length);
+    for (size_t i = 0; i < length; i++)
+        if (key[i] < ' ' || key[i] > '~')
+            return err_invalid(err, "invalid_value", name,
+                               "Invalid '%s': only printable ASCII is allowed.", name);
+    return ERR_OK;
+}
+
+enum err_code request_key(const struct request *request, struct idempotency *ret_idempotency,
+                          struct err *err)
+{
+    const char *key = request_header(request, "Idempotency-Key");
+    enum err_code rc;
+
+    ret_idempotency->key = "";
+    if (!key)
+        return ERR_OK;
+    rc = check_key(key, err);
+    if (rc)
+        return rc;
+    ret_idempotency->key = key;
+    hash_request(request, ret_idempotency->hash);
+    return ERR_OK;
+}

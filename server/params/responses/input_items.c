@@ -1,0 +1,653 @@
+#include "server/params/responses/input_items.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include "core/base/ids.h"
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/mcp/mcp_tools.h"
+#include "core/run/approval/approval_answer.h"
+#include "server/params/params.h"
+#include "server/params/responses/response_tools.h"
+
+#define LIST_LIMIT      ((size_t)10000)
+#define ENCRYPTED_LIMIT ((size_t)20971520)
+#define NAME_LIMIT      ((size_t)256)
+
+enum input_kind {
+    KIND_STRING, /* limit: its length */
+    KIND_INT,
+    KIND_BOOL,
+    KIND_WORD,    /* one of words */
+    KIND_OBJECT,  /* with inner fields, if any are known */
+    KIND_LIST,    /* of objects with inner fields */
+    KIND_STRINGS, /* a list of strings */
+    KIND_CONTENT, /* a string or a list of parts */
+    KIND_TOOLS,
+    KIND_ANY,
+};
+
+/* One field. `fallback` is what it is shown as when it was left out; NULL: not at all. */
+struct input_field {
+    const char *key;
+    enum input_kind kind;
+    enum param_need need;
+    size_t limit;
+    const char *fallback;
+    const char *const *words;
+    const struct input_field *inner;
+};
+
+#define REQUIRED PARAM_REQUIRED
+#define OPTIONAL PARAM_OPTIONAL
+
+/* ---- The fields of each type ---- */
+
+/* clang-format off */
+static const char *const exec_words[] = {"exec", NULL};
+static const char *const execution_words[] = {"server", "client", NULL};
+static const char *const developer_words[] = {"developer", NULL};
+static const char *const patch_words[] = {"create_file", "delete_file", "update_file", NULL};
+static const char *const patched_words[] = {"completed", "failed", NULL};
+static const char *const outcome_words[] = {"exit", "timeout", NULL};
+static const char *const screenshot_words[] = {"computer_screenshot", NULL};
+static const char *const summary_words[] = {"summary_text", NULL};
+static const char *const reasoning_words[] = {"reasoning_text", NULL};
+static const char *const search_words[] = {"search", "open_page", "find_in_page", "find", NULL};
+static const char *const action_words[] = {"click", "double_click", "drag", "keypress", "move", "screenshot",
+                                           "scroll", "type", "wait", NULL};
+
+static const struct input_field no_fields[] = {{0}};
+static const struct input_field message_fields[] = {
+    {"role",      KIND_ANY,     REQUIRED, 0, NULL, NULL, NULL},
+    {"content",   KIND_ANY,     REQUIRED, 0, NULL, NULL, NULL},
+    {0}};
+static const struct input_field reference_fields[] = {
+    {"id",        KIND_STRING,  REQUIRED, ID_LIMIT, NULL, NULL, NULL},
+    {0}};
+static const struct input_field function_fields[] = {
+    {"name",      KIND_STRING,  REQUIRED, NAME_LIMIT, NULL, NULL, NULL},
+    {"arguments", KIND_STRING,  OPTIONAL, INPUT_TEXT_LIMIT, "\"\"", NULL, NULL},
+    {"namespace", KIND_STRING,  OPTIONAL, NAME_LIMIT, NULL, NULL, NULL},
+    {"caller",    KIND_OBJECT,  OPTIONAL, 0, NULL, NULL, NULL},
+    {0}};
+static const struct input_field custom_fields[] = {
+    {"name",      KIND_STRING,  REQUIRED, NAME_LIMIT, NULL, NULL, NULL},
+    {"input",     KIND_STRING,  OPTIONAL, INPUT_TEXT_LIMIT, "\"\"", NULL, NULL},
+    {"namespace", KIND_STRING,  OPTIONAL, NAME_LIMIT, NULL, NULL, NULL},
+    {"caller",    KIND_OBJECT,  OPTIONAL, 0, NULL, NULL, NULL},
+    {0}};
+static const struct input_field output_fields[] = {
+    {"output",    KIND_CONTENT, REQUIRED, 0, NULL, NULL, NULL},
+    {"name",      KIND_STRING,  OPTIONAL, NAME_LIMIT, NULL, NULL, NULL},
+    {"namespace", KIND_STRING,  OPTIONAL, NAME_LIMIT, NULL, NULL, NULL},
+    {"caller",    KIND_OBJECT,  OPTIONAL, 0, NULL, NULL, NULL},
+    {0}};
+static const struct input_field exec_fields[] = {
+    {"type",              KIND_WORD,    REQUIRED, 0, NULL, exec_words, NULL},
+    {"command",           KIND_STRINGS, REQUIRED, LIST_LIMIT, NULL, NULL, NULL},
+    {"env",               KIND_OBJECT,  OPTIONAL, 0, "{}", NULL, NULL},
+    {"timeout_ms",        KIND_INT,     OPTIONAL, 0, NULL, NULL, NULL},
+    {"user",              KIND_STRING,  OPTIONAL, 0, NULL, NULL, NULL},
+    {"working_directory", KIND_STRING,  OPTIONAL, 0, NULL, NULL, NULL},
+    {0}};
+static const struct input_field local_shell_fields[] = {
+    {"action",    KIND_OBJECT,  REQUIRED, 0, NULL, NULL, exec_fields},
+    {0}};
+static const struct input_field local_shell_output_fields[] = {
+    {"output",    KIND_STRING,  REQUIRED, INPUT_TEXT_LIMIT, NULL, NULL, NULL},
+    {0}};
+static const struct input_field commands_fields[] = {
+    {"commands",          KIND_STRINGS, REQUIRED, LIST_LIMIT, NULL, NULL, NULL},
+    {"timeout_ms",        KIND_INT,     OPTIONAL, 0, "null", NULL, NULL},
+    {"max_output_length", KIND_INT,     OPTIONAL, 0, "null", NULL, NULL},
+    {0}};
+static const struct input_field shell_fields[] = {
+    {"action",      KIND_OBJECT, REQUIRED, 0, NULL, NULL, commands_fields},
+    {"environment", KIND_OBJECT, OPTIONAL, 0, "null", NULL, NULL},
+    {"caller",      KIND_OBJECT, OPTIONAL, 0, NULL, NULL, NULL},
+    {0}};
+static const struct input_field outcome_fields[] = {
+    {"type",      KIND_WORD, REQUIRED, 0, NULL, outcome_words, NULL},
+    {"exit_code", KIND_INT,  OPTIONAL, 0, NULL, NULL, NULL},
+    {0}};
+static const struct input_field captured_fields[] = {
+    {"stdout",  KIND_STRING, OPTIONAL, INPUT_TEXT_LIMIT, "\"\"", NULL, NULL},
+    {"stderr",  KIND_STRING, OPTIONAL, INPUT_TEXT_LIMIT, "\"\"", NULL, NULL},
+    {"outcome", KIND_OBJECT, REQUIRED, 0, NULL, NULL, outcome_fields},
+    {0}};
+static const struct input_field shell_output_fields[] = {
+    {"output",            KIND_LIST,   REQUIRED, LIST_LIMIT, NULL, NULL, captured_fields},
+    {"max_output_length", KIND_INT,    OPTIONAL, 0, "null", NULL, NULL},
+    {"caller",            KIND_OBJECT, OPTIONAL, 0, NULL, NULL, NULL},
+    {0}};
+static const struct input_field operation_fields[] = {
+    {"type", KIND_WORD,   REQUIRED, 0, NULL, patch_words, NULL},
+    {"path", KIND_STRING, REQUIRED, 0, NULL, NULL, NULL},
+    {"diff", KIND_STRING, OPTIONAL, INPUT_TEXT_LIMIT, NULL, NULL, NULL},
+    {0}};
+static const struct input_field patch_fields[] = {
+    {"operation", KIND_OBJECT, REQUIRED, 0, NULL, NULL, operation_fields},
+    {"caller",    KIND_OBJECT, OPTIONAL, 0, NULL, NULL, NULL},
+    {0}};
+static const struct input_field patch_output_fields[] = {
+    {"status", KIND_WORD,   REQUIRED, 0, NULL, patched_words, NULL},
+    {"output", KIND_STRING, OPTIONAL, INPUT_TEXT_LIMIT, NULL, NULL, NULL},
+    {"caller", KIND_OBJECT, OPTIONAL, 0, NULL, NULL, NULL},
+    {0}};
+static const struct input_field action_fields[] = {
+    {"type", KIND_WORD, REQUIRED, 0, NULL, action_words, NULL},
+    {0}};
+static const struct input_field safety_fields[] = {
+    {"id",      KIND_STRING, REQUIRED, 0, NULL, NULL, NULL},
+    {"code",    KIND_STRING, OPTIONAL, 0, NULL, NULL, NULL},
+    {"message", KIND_STRING, OPTIONAL, 0, NULL, NULL, NULL},
+    {0}};
+static const struct input_field computer_fields[] = {
+    {"action",                KIND_OBJECT, OPTIONAL, 0, NULL, NULL, action_fields},
+    {"actions",               KIND_LIST,   OPTIONAL, LIST_LIMIT, NULL, NULL, action_fields},
+    {"pending_safety_checks", KIND_LIST,   OPTIONAL, LIST_LIMIT, "[]", NULL, safety_fields},
+    {0}};
+static const struct input_field screenshot_fields[] = {
+    {"type",      KIND_WORD,   REQUIRED, 0, NULL, screenshot_words, NULL},
+    {"image_url", KIND_STRING, OPTIONAL, 0, NULL, NULL, NULL},
+    {"file_id",   KIND_STRING, OPTIONAL, ID_LIMIT, NULL, NULL, NULL},
+    {0}};
+static const struct input_field computer_output_fields[] = {
+    {"output",                     KIND_OBJECT, REQUIRED, 0, NULL, NULL, screenshot_fields},
+    {"acknowledged_safety_checks", KIND_LIST,   OPTIONAL, LIST_LIMIT, NULL, NULL, safety_fields},
+    {0}};
+static const struct input_field search_fields[] = {
+    {"execution", KIND_WORD, OPTIONAL, 0, "\"client\"", execution_words, NULL},
+    {"arguments", KIND_ANY,  REQUIRED, 0, "{}", NULL, NULL},
+    {"call_id",   KIND_ANY,  OPTIONAL, 0, "null", NULL, NULL},
+    {0}};
+static const struct input_field search_output_fields[] = {
+    {"execution", KIND_WORD,  OPTIONAL, 0, "\"client\"", execution_words, NULL},
+    {"tools",     KIND_TOOLS, REQUIRED, 0, NULL, NULL, NULL},
+    {"call_id",   KIND_ANY,   OPTIONAL, 0, "null", NULL, NULL},
+    {0}};
+static const struct input_field tools_fields[] = {
+    {"role",  KIND_WORD,  REQUIRED, 0, NULL, developer_words, NULL},
+    {"tools", KIND_TOOLS, REQUIRED, 0, NULL, NULL, NULL},
+    {0}};
+static const struct input_field summary_fields[] = {
+    {"type", KIND_WORD,   REQUIRED, 0, NULL, summary_words, NULL},
+    {"text", KIND_STRING, OPTIONAL, INPUT_TEXT_LIMIT, "\"\"", NULL, NULL},
+    {0}};
+static const struct input_field thought_fields[] = {
+    {"type", KIND_WORD,   REQUIRED, 0, NULL, reasoning_words, NULL},
+    {"text", KIND_STRING, OPTIONAL, INPUT_TEXT_LIMIT, "\"\"", NULL, NULL},
+    {0}};
+static const struct input_field reasoning_fields[] = {
+    {"summary",           KIND_LIST,   OPTIONAL, LIST_LIMIT, "[]", NULL, summary_fields},
+    {"content",           KIND_LIST,   OPTIONAL, LIST_LIMIT, NULL, NULL, thought_fields},
+    {"encrypted_content", KIND_STRING, OPTIONAL, ENCRYPTED_LIMIT, NULL, NULL, NULL},
+    {0}};
+static const struct input_field file_search_fields[] = {
+    {"queries", KIND_STRINGS, OPTIONAL, LIST_LIMIT, "[]", NULL, NULL},
+    {"results", KIND_LIST,    OPTIONAL, LIST_LIMIT, "null", NULL, no_fields},
+    {0}};
+static const struct input_field web_action_fields[] = {
+    {"type", KIND_WORD, REQUIRED, 0, NULL, search_words, NULL},
+    {0}};
+static const struct input_field web_search_fields[] = {
+    {"action", KIND_OBJECT, OPTIONAL, 0, "{\"type\":\"search\"}", NULL, web_action_fields},
+    {0}};
+static const struct input_field image_fields[] = {
+    {"result", KIND_STRING, OPTIONAL, 0, "null", NULL, NULL},
+    {0}};
+static const struct input_field code_fields[] = {
+    {"container_id", KIND_STRING, OPTIONAL, 0, "\"\"", NULL, NULL},
+    {"code",         KIND_STRING, OPTIONAL, INPUT_TEXT_LIMIT, "null", NULL, NULL},
+    {"outputs",      KIND_LIST,   OPTIONAL, LIST_LIMIT, "null", NULL, no_fields},
+    {0}};
+static const struct input_field listed_fields[] = {
+    {"name",         KIND_STRING, REQUIRED, MCP_NAME_LIMIT, NULL, NULL, NULL},
+    {"description",  KIND_STRING, OPTIONAL, MCP_DESCRIPTION_LIMIT, "null", NULL, NULL},
+    {"input_schema", KIND_ANY,    REQUIRED, 0, NULL, NULL, NULL},
+    {"annotations",  KIND_ANY,    OPTIONAL, 0, "null", NULL, NULL},
+    {0}};
+static const struct input_field list_tools_fields[] = {
+    {"server_label", KIND_STRING, REQUIRED, 0, NULL, NULL, NULL},
+    {"tools",        KIND_LIST,   REQUIRED, MCP_TOOL_LIMIT, NULL, NULL, listed_fields},
+    {0}};
+static const struct input_field mcp_fields[] = {
+    {"server_label",        KIND_STRING, OPTIONAL, 0, "\"\"", NULL, NULL},
+    {"name",                KIND_STRING, REQUIRED, 0, NULL, NULL, NULL},
+    {"arguments",           KIND_STRING, OPTIONAL, INPUT_TEXT_LIMIT, "\"\"", NULL, NULL},
+    {"output",              KIND_STRING, OPTIONAL, INPUT_TEXT_LIMIT, "null", NULL, NULL},
+    {"error",               KIND_ANY,    OPTIONAL, 0, "null", NULL, NULL},
+    {"approval_request_id", KIND_STRING, OPTIONAL, ID_LIMIT, "null", NULL, NULL},
+    {0}};
+static const struct input_field approval_request_fields[] = {
+    {"server_label", KIND_STRING, REQUIRED, 0, NULL, NULL, NULL},
+    {"name",         KIND_STRING, REQUIRED, 0, NULL, NULL, NULL},
+    {"arguments",    KIND_STRING, OPTIONAL, INPUT_TEXT_LIMIT, "\"\"", NULL, NULL},
+    {0}};
+static const struct input_field approval_fields[] = {
+    {"approval_request_id", KIND_STRING, REQUIRED, ID_LIMIT, NULL, NULL, NULL},
+    {"approve",             KIND_BOOL,   REQUIRED, 0, NULL, NULL, NULL},
+    {"reason",              KIND_STRING, OPTIONAL, APPROVAL_REASON_LIMIT, NULL, NULL, NULL},
+    {"runnel",              KIND_ANY,    OPTIONAL, 0, NULL, NULL, NULL},
+    {0}};
+static const struct input_field program_fields[] = {
+    {"call_id",     KIND_STRING, REQUIRED, ID_LIMIT, NULL, NULL, NULL},
+    {"code",        KIND_STRING, REQUIRED, INPUT_TEXT_LIMIT, NULL, NULL, NULL},
+    {"fingerprint", KIND_STRING, OPTIONAL, INPUT_TEXT_LIMIT, "\"\"", NULL, NULL},
+    {0}};
+static const struct input_field program_output_fields[] = {
+    {"call_id", KIND_STRING, REQUIRED, ID_LIMIT, NULL, NULL, NULL},
+    {"result",  KIND_STRING, OPTIONAL, INPUT_TEXT_LIMIT, "\"\"", NULL, NULL},
+    {0}};
+
+static const struct input_field compaction_fields[] = {
+    {"encrypted_content", KIND_STRING, REQUIRED, ENCRYPTED_LIMIT, NULL, NULL, NULL},
+    {0}};
+
+static const struct input_type types[] = {
+    {"message",                 NO_CALL,     NULL, NULL, message_fields},
+    {"item_reference",          NO_CALL,     NULL, NULL, reference_fields},
+    {"function_call",           CLIENT_CALL, NULL, "function call", function_fields},
+    {"function_call_output",    CALL_OUTPUT, "function_call", "function call", output_fields},
+    {"custom_tool_call",        CLIENT_CALL, NULL, "custom tool call", custom_fields},
+    {"custom_tool_call_output", CALL_OUTPUT, "custom_tool_call", "custom tool call", output_fields},
+    {"local_shell_call",        CLIENT_CALL, NULL, "local shell call", local_shell_fields},
+    {"local_shell_call_output", CALL_OUTPUT, "local_shell_call", "local shell call", local_shell_output_fields},
+    {"shell_call",              CLIENT_CALL, NULL, "shell call", shell_fields},
+    {"shell_call_output",       CALL_OUTPUT, "shell_call", "shell call", shell_output_fields},
+    {"apply_patch_call",        CLIENT_CALL, NULL, "apply patch call", patch_fields},
+    {"apply_patch_call_output", CALL_OUTPUT, "apply_patch_call", "apply patch call", patch_output_fields},
+    {"computer_call",           CLIENT_CALL, NULL, "computer call", computer_fields},
+    {"computer_call_output",    CALL_OUTPUT, "computer_call", "computer call", computer_output_fields},
+    {"tool_search_call",        CLIENT_CALL, NULL, "tool search call", search_fields},
+    {"tool_search_output",      CALL_OUTPUT, "tool_search_call", "tool search call", search_output_fields},
+    {"additional_tools",        NO_CALL,     NULL, NULL, tools_fields},
+    {"reasoning",               NO_CALL,     NULL, NULL, reasoning_fields},
+    {"file_search_call",        NO_CALL,     NULL, NULL, file_search_fields},
+    {"web_search_call",         NO_CALL,     NULL, NULL, web_search_fields},
+    {"image_generation_call",   NO_CALL,     NULL, NULL, image_fields},
+    {"code_interpreter_call",   NO_CALL,     NULL, NULL, code_fields},
+    {"mcp_list_tools",          NO_CALL,     NULL, NULL, list_tools_fields},
+    {"mcp_call",                NO_CALL,     NULL, NULL, mcp_fields},
+    {"mcp_approval_request",    NO_CALL,     NULL, NULL, approval_request_fields},
+    {"mcp_approval_response",   NO_CALL,     NULL, NULL, approval_fields},
+    {"compaction",              NO_CALL,     NULL, NULL, compaction_fields},
+    {"program",                 NO_CALL,     NULL, NULL, program_fields},
+    {"program_output",          NO_CALL,     NULL, NULL, program_output_fields},
+};
+/* clang-format on */
+
+const struct input_type *input_type_find(const char *type)
+{
+    for (size_t i = 0; i < COUNT_OF(types); i++) {
+        if (strcmp(type, types[i].type) == 0)
+            return &types[i];
+    }
+    return NULL;
+}
+
+enum err_code input_type_unknown(struct err *err, const char *param, const char *type)
+{
+    const char *words[COUNT_OF(types) + 1] = {NULL};
+
+    for (size_t i = 0; i < COUNT_OF(types); i++)
+        words[i] = types[i].type;
+    return param_wrong_word(err, param, type, words);
+}
+
+/* ---- Content ---- */
+
+static const char *const part_types[] = {"input_text",  "input_image", "input_file",
+                                         "output_text", "refusal",     NULL};
+
+static enum err_code no_files(const char *path, struct err *err)
+{
+    struct param_path param = param_key(path, "file_id");
+
+    return err_invalid(err, "unsupported_value", param.text,
+                       "Unsupported value: '%s': there are no uploaded files on this server. "
+                       "Send the content itself, or a URL.",
+                       param.text);
+}
+
+/* An address, or the picture itself. */
+static enum err_code check_image_url(const json_t *object, const char *path, struct err *err)
+{
+    struct param_path param = param_key(path, "image_url");
+    const char *url = NULL;
+    enum err_code rc = param_string(object, path, "image_url", PARAM_OPTIONAL, 0, &url, err);
+
+    if (rc || !url || strncmp(url, "https://", 8) == 0 || strncmp(url, "http://", 7) == 0)
+        return rc;
+    if (strncmp(url, "data:image/", 11) == 0 && strstr(url, ";base64,"))
+        return ERR_OK;
+    return err_invalid(
+        err, "invalid_value", param.text,
+        "Invalid '%s'. Expected a valid URL, or a base64-encoded data URL with an "
+        "image MIME type (e.g. "
+        "'data:image/png;base64,aW1nIGJ5dGVzIGhlcmU=').",
+        param.text);
+}
+
+static enum err_code check_image(const json_t *image, const char *path, struct err *err)
+{
+    static const char *const details[] = {"low", "high", "auto", "original", NULL};
+    const char *word = NULL;
+    enum err_code rc = check_image_url(image, path, err);
+
+    if (!rc)
+        rc = param_enum(image, path, "detail", PARAM_OPTIONAL, details, &word, err);
+    if (!rc)
+        rc = param_string(image, path, "file_id", PARAM_OPTIONAL, ID_LIMIT, &word, err);
+    if (rc || !json_absent(json_object_get(image, "image_url")))
+        return rc;
+    if (!json_absent(json_object_get(image, "file_id")))
+        return no_files(path, err);
+    return param_missing(err, param_key(path, "image_url").text);
+}
+
+static enum err_code check_file(const json_t *file, const char *path, struct err *err)
+{
+    static const char *const texts[] = {"file_id", "file_data", "file_url", "filename"};
+    static const char *const details[] = {"auto", "low", "high", NULL};
+    const char *text = NULL;
+    enum err_code rc = param_enum(file, path, "detail", PARAM_OPTIONAL, details, &text, err);
+
+    for (size_t i = 0; !rc && i < COUNT_OF(texts); i++)
+        rc = param_string(file, path, texts[i], PARAM_OPTIONAL, 0, &text, err);
+    if (rc || !json_absent(json_object_get(file, "file_data")) ||
+        !json_absent(json_object_get(file, "file_url")))
+        return rc;
+    if (!json_absent(json_object_get(file, "file_id")))
+        return no_files(path, err);
+    return param_missing(err, param_key(path, "file_id").text);
+}
+
+/* A part of a kind that the server would lose is refused rather than lost. */
+static enum err_code check_part(const json_t *part, const char *path, struct err *err)
+{
+    const char *type = NULL;
+    const char *key;
+    enum err_code rc;
+
+    if (!json_is_object(part))
+        return param_wrong_type(err, path, "an object", part);
+    rc = param_enum(part, path, "type", PARAM_REQUIRED, part_types, &type, err);
+    if (rc)
+        return rc;
+    if (strcmp(type, "input_image") == 0)
+        return check_image(part, path, err);
+    if (strcmp(type, "input_file") == 0)
+        return check_file(part, path, err);
+    key = strcmp(type, "refusal") == 0 ? "refusal" : "text";
+    if (json_absent(json_object_get(part, key)))
+        return param_missing(err, param_key(path, key).text);
+    return param_string(part, path, key, PARAM_OPTIONAL, INPUT_TEXT_LIMIT, &type, err);
+}
+
+enum err_code input_content_check(const json_t *content, const char *path, struct err *err)
+{
+    size_t i;
+    json_t *part;
+
+    if (json_is_string(content))
+        return param_length(json_string_value(content), path, INPUT_TEXT_LIMIT, err);
+    if (!json_is_array(content))
+        return param_wrong_type(err, path, "one of a string or an array of objects", content);
+    json_array_foreach (content, i, part) {
+        struct param_path at = param_index(path, i);
+        enum err_code rc = check_part(part, at.text, err);
+
+        if (rc)
+            return rc;
+    }
+    return ERR_OK;
+}
+
+/* ---- Fields ---- */
+
+static enum err_code check_fields(const json_t *object, const char *path,
+                                  const struct input_field *fields, struct err *err);
+
+static enum err_code check_strings(const json_t *list, const char *path, struct err *err)
+{
+    size_t i;
+    json_t *word;
+
+    json_array_foreach (list, i, word) {
+        if (!json_is_string(word))
+            return param_wrong_type(err, param_index(path, i).text, "a string", word);
+    }
+    return ERR_OK;
+}
+
+static enum err_code check_objects(const json_t *list, const char *path,
+                                   const struct input_field *fields, struct err *err)
+{
+    size_t i;
+    json_t *object;
+
+    json_array_foreach (list, i, object) {
+        struct param_path at = param_index(path, i);
+        enum err_code rc;
+
+        if (!json_is_object(object))
+            return param_wrong_type(err, at.text, "an object", object);
+        rc = check_fields(object, at.text, fields, err);
+        if (rc)
+            return rc;
+    }
+    return ERR_OK;
+}
+
+static enum err_code check_list(const json_t *object, const char *path,
+                                const struct input_field *field, struct err *err)
+{
+    struct param_path at = param_key(path, field->key);
+    json_t *list = NULL;
+    enum err_code rc =
+        param_array(object, path, field->key, field->need, field->limit, &list, err);
+
+    if (rc)
+        return rc;
+    return field->kind == KIND_STRINGS ? check_strings(list, at.text, err)
+                                       : check_objects(list, at.text, field->inner, err);
+}
+
+static enum err_code check_object(const json_t *object, const char *path,
+                                  const struct input_field *field, struct err *err)
+{
+    json_t *inner = NULL;
+    enum err_code rc = param_object(object, path, field->key, field->need, &inner, err);
+
+    if (rc || !inner || !field->inner)
+        return rc;
+    return check_fields(inner, param_key(path, field->key).text, field->inner, err);
+}
+
+static enum err_code check_field(const json_t *object, const char *path,
+                                 const struct input_field *field, struct err *err)
+{
+    struct param_path at = param_key(path, field->key);
+    const json_t *value = json_object_get(object, field->key);
+    const char *text = NULL;
+    json_int_t number;
+    bool flag;
+
+    if (field->need == PARAM_REQUIRED && json_absent(value))
+        return param_missing(err, at.text);
+    switch (field->kind) {
+    case KIND_STRING:
+        return param_string(object, path, field->key, field->need, field->limit, &text, err);
+    case KIND_INT:
+        return param_int(object, path, field->key, INT64_MIN, INT64_MAX, &number, err);
+    case KIND_BOOL: return param_bool(object, path, field->key, &flag, err);
+    case KIND_WORD:
+        return param_enum(object, path, field->key, field->need, field->words, &text, err);
+    case KIND_OBJECT: return check_object(object, path, field, err);
+    case KIND_LIST:
+    case KIND_STRINGS: return check_list(object, path, field, err);
+    case KIND_CONTENT: return input_content_check(value, at.text, err);
+    case KIND_TOOLS: return response_tools_check(object, path, field->key, err);
+    case KIND_ANY: return ERR_OK;
+    }
+    return ERR_OK;
+}
+
+static enum err_code check_fields(const json_t *object, const char *path,
+                                  const struct input_field *fields, struct err *err)
+{
+    for (; fields->key; fields++) {
+        enum err_code rc = check_field(object, path, fields, err);
+
+        if (rc)
+            return rc;
+    }
+    return ERR_OK;
+}
+
+/* ---- What a table of fields cannot say ---- */
+
+/* Every operation but deleting has a diff. */
+static enum err_code check_operation(const json_t *item, const char *path, struct err *err)
+{
+    const json_t *operation = json_object_get(item, "operation");
+    struct param_path at = param_key(path, "operation.diff");
+
+    if (strcmp(json_get_string(operation, "type", ""), "delete_file") == 0 ||
+        !json_absent(json_object_get(operation, "diff")))
+        return ERR_OK;
+    return param_missing(err, at.text);
+}
+
+static enum err_code check_actions(const json_t *item, const char *path, struct err *err)
+{
+    if (!json_absent(json_object_get(item, "action")) ||
+        !json_absent(json_object_get(item, "actions")))
+        return ERR_OK;
+    return param_missing(err, param_key(path, "action").text);
+}
+
+static enum err_code check_screenshot(const json_t *item, const char *path, struct err *err)
+{
+    struct param_path at = param_key(path, "output");
+
+    return check_image(json_object_get(item, "output"), at.text, err);
+}
+
+static enum err_code check_outcomes(const json_t *item, const char *path, struct err *err)
+{
+    struct param_path at = param_key(path, "output");
+    size_t i;
+    json_t *captured;
+
+    json_array_foreach (json_object_get(item, "output"), i, captured) {
+        const json_t *outcome = json_object_get(captured, "outcome");
+        struct param_path param = param_key(param_index(at.text, i).text, "outcome.exit_code");
+
+        if (strcmp(json_get_string(outcome, "type", ""), "exit") == 0 &&
+            json_absent(json_object_get(outcome, "exit_code")))
+            return param_missing(err, param.text);
+    }
+    return ERR_OK;
+}
+
+static enum err_code check_listed_tool(const json_t *tool, const char *path, struct err *err)
+{
+    struct param_path name = param_key(path, "name");
+    struct param_path schema = param_key(path, "input_schema");
+
+    if (!mcp_name_is_fit(json_get_string(tool, "name", "")))
+        return err_invalid(err, "invalid_value", name.text,
+                           "Invalid '%s': expected 1 to %zu visible ASCII characters.",
+                           name.text, MCP_NAME_LIMIT);
+    if (mcp_schema_is_fit(json_object_get(tool, "input_schema")))
+        return ERR_OK;
+    return err_invalid(err, "invalid_value", schema.text,
+                       "Invalid '%s': expected a JSON Schema, an object of at most %zu bytes "
+                       "with no more than %d levels.",
+                       schema.text, MCP_SCHEMA_LIMIT, MCP_SCHEMA_DEPTH);
+}
+
+/* Nothing may come in this way that a server could not list. */
+static enum err_code check_listed(const json_t *item, const char *path, struct err *err)
+{
+    struct param_path at = param_key(path, "tools");
+    const json_t *tools = json_object_get(item, "tools");
+    AUTO_FREE char *text = json_text(tools);
+    size_t i;
+    json_t *tool;
+
+    json_array_foreach (tools, i, tool) {
+        enum err_code rc = check_listed_tool(tool, param_index(at.text, i).text, err);
+
+        if (rc)
+            return rc;
+    }
+    if (strlen(text) <= MCP_LIST_LIMIT)
+        return ERR_OK;
+    return err_invalid(err, "invalid_value", at.text,
+                       "Invalid '%s': expected at most %zu bytes of JSON.", at.text,
+                       MCP_LIST_LIMIT);
+}
+
+enum err_code input_item_check(const json_t *item, const struct input_type *type,
+                               const char *path, struct err *err)
+{
+    static const struct {
+        const char *type;
+        enum err_code (*check)(const json_t *item, const char *path, struct err *err);
+    } more[] = {
+        {"apply_patch_call", check_operation},      {"computer_call", check_actions},
+        {"computer_call_output", check_screenshot}, {"mcp_list_tools", check_listed},
+        {"shell_call_output", check_outcomes},
+    };
+    enum err_code rc = check_fields(item, path, type->fields, err);
+
+    for (size_t i = 0; !rc && i < COUNT_OF(more); i++) {
+        if (strcmp(type->type, more[i].type) == 0)
+            rc = more[i].check(item, path, err);
+    }
+    return rc;
+}
+
+/* ---- The shape in which it is kept ---- */
+
+static void drop_nulls(json_t *object)
+{
+    const char *key;
+    void *next;
+    json_t *value;
+
+    json_object_foreach_safe(object, next, key, value)
+    {
+        if (json_is_null(value))
+            json_object_del(object, key);
+    }
+}
+
+static void complete(json_t *object, const struct input_field *fields)
+{
+    drop_nulls(object);
+    for (; fields->key; fields++) {
+        json_t *value = json_object_get(object, fields->key);
+        size_t i;
+        json_t *inner;
+
+        if (!value && fields->fallback)
+            json_set_own(object, fields->key, fields->fallback);
+        if (!value || !fields->inner || !fields->inner->key)
+            continue;
+        if (json_is_object(value))
+            complete(value, fields->inner);
+        json_array_foreach (value, i, inner)
+            complete(inner, fields->inner);
+    }
+}
+
+void input_item_complete(json_t *item, const struct input_type *type)
+{
+    complete(item, type->fields);
+}

@@ -1,0 +1,492 @@
+#include "server/params/responses/response_approvals.h"
+
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/domain/withheld.h"
+#include "core/run/approval/grant.h"
+#include "core/run/approval/run_approvals.h"
+#include "core/run/catalog/tool_set.h"
+#include "core/run/catalog/tool_settings.h"
+#include "core/store/tables/approvals/approvals.h"
+#include "server/params/responses/item_references.h"
+
+void response_approvals_clear(struct response_approvals *approvals)
+{
+    approval_rows_free(approvals->rows, approvals->count);
+    json_decref(approvals->given);
+    json_decref(approvals->earlier);
+    free(approvals->answers);
+    grant_rows_free(approvals->grants.rows, approvals->grants.count);
+    *approvals = (struct response_approvals){0};
+}
+
+/* ---- What the input says ---- */
+
+static bool is_input(const struct run_load *load, const struct item_row *item)
+{
+    return item->input && strcmp(item->run_id, load->run.id) == 0;
+}
+
+static bool is_answer(const struct item_row *item)
+{
+    return strcmp(item->type, "mcp_approval_response") == 0;
+}
+
+/* The ids of questions whose calls are there: they were answered long ago, and a client that sends
+ * the whole story again sends the answers, too. */
+static json_t *ids_of_calls(const struct run_load *load)
+{
+    json_t *ids = json_object();
+
+    for (size_t i = 0; i < load->item_count; i++) {
+        json_auto_t *body = NULL;
+        const char *id;
+
+        if (strcmp(load->items[i].type, "mcp_call") != 0 ||
+            !strstr(load->items[i].body, "\"approval_request_id\":\""))
+            continue;
+        body = json_parse_own(load->items[i].body);
+        id = json_get_string(body, "approval_request_id", NULL);
+        if (id)
+            json_set(ids, id, json_true());
+    }
+    return ids;
+}
+
+/* Where in the request it stands, for complaints about what it wants remembered. */
+static void note_place(const struct run_load *load, size_t i, json_t *body)
+{
+    size_t first = load->item_count - (size_t)load->next_position;
+    AUTO_FREE char *place = mem_printf("input[%zu].runnel", i - first);
+
+    json_set_string(body, "place", place);
+}
+
+static enum err_code read_given(const struct run_load *load, json_t *given, struct err *err)
+{
+    json_auto_t *old = NULL;
+
+    for (size_t i = 0; i < load->item_count; i++) {
+        const struct item_row *item = &load->items[i];
+        json_auto_t *body = NULL;
+        const char *id;
+
+        if (!is_input(load, item) || !is_answer(item))
+            continue;
+        if (!old)
+            old = ids_of_calls(load);
+        body = json_parse_own(item->body);
+        id = json_get_string(body, "approval_request_id", "");
+        note_place(load, i, body);
+        if (json_object_get(old, id))
+            continue;
+        if (json_object_get(given, id))
+            return err_set_api(err, ERR_INVALID, NULL, "input",
+                               "Approval request '%.64s' is answered twice.", id);
+        json_object_set(given, id, body);
+    }
+    return ERR_OK;
+}
+
+/* The last item that a response has made, and not been given; NULL for none. */
+static const struct item_row *last_made(const struct run_load *load)
+{
+    for (size_t i = load->item_count; i-- > 0;) {
+        if (!load->items[i].input && *load->items[i].run_id)
+            return &load->items[i];
+    }
+    return NULL;
+}
+
+/* Responses that only kept their input may have come after the one that asks. */
+static void read_earlier(const struct run_load *load, json_t *earlier)
+{
+    const struct item_row *last = last_made(load);
+    const struct item_row *end = load->items + load->item_count;
+
+    for (const struct item_row *item = last ? last + 1 : end; item < end; item++) {
+        json_auto_t *body = NULL;
+
+        if (is_input(load, item) || !*item->run_id || !is_answer(item))
+            continue;
+        body = json_parse_own(item->body);
+        json_object_set(earlier, json_get_string(body, "approval_request_id", ""), body);
+    }
+}
+
+/* ---- What is open ---- */
+
+static bool may_be_open(const struct run_load *load)
+{
+    for (size_t i = 0; i < load->item_count; i++) {
+        if (!load->items[i].input && strcmp(load->items[i].type, "mcp_approval_request") == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Of the response before, whatever became of its questions: it may have to be told. What one further
+ * back has asked is open only as long as nobody has taken it up. */
+static void drop_used(struct response_approvals *approvals)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < approvals->count; i++) {
+        if (*approvals->rows[i].used_by)
+            approval_row_clear(&approvals->rows[i]);
+        else
+            approvals->rows[kept++] = approvals->rows[i];
+    }
+    approvals->count = kept;
+}
+
+static enum err_code load_of_chain(struct store *store, const struct run_load *load,
+                                   struct response_approvals *approvals, struct err *err)
+{
+    const struct run_row *run = &load->run;
+    const struct item_row *last = last_made(load);
+    bool parents = !last || strcmp(last->run_id, run->parent_id) == 0;
+    enum err_code rc =
+        store_approvals_of_run(store, run->project, parents ? run->parent_id : last->run_id,
+                               &approvals->rows, &approvals->count, err);
+
+    if (!rc && !parents)
+        drop_used(approvals);
+    return rc;
+}
+
+static enum err_code load_open(struct store *store, const struct run_load *load,
+                               struct response_approvals *approvals, struct err *err)
+{
+    const struct run_row *run = &load->run;
+    const struct item_row *last = last_made(load);
+
+    if (!may_be_open(load))
+        return ERR_OK;
+    if (*run->thread_id)
+        return store_approvals_of_thread(store, run->project, run->thread_id,
+                                         last ? last->run_id : "", &approvals->rows,
+                                         &approvals->count, err);
+    return *run->parent_id ? load_of_chain(store, load, approvals, err) : ERR_OK;
+}
+
+/* ---- What the client sends again ---- */
+
+/* The ids of questions that stand in the input, or are named there. */
+static json_t *ids_asked(const json_t *input)
+{
+    json_t *ids = json_object();
+    size_t i;
+    json_t *item;
+
+    json_array_foreach (input, i, item) {
+        const char *type = json_get_string(item, "type", "");
+
+        if (strcmp(type, "mcp_approval_request") == 0 || item_is_reference(item))
+            json_set(ids, json_get_string(item, "id", ""), json_true());
+    }
+    return ids;
+}
+
+static bool is_known(const struct response_approvals *approvals, const char *id)
+{
+    for (size_t i = 0; i < approvals->count; i++) {
+        if (strcmp(approvals->rows[i].id, id) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void add_rows(struct response_approvals *approvals, struct approval_row *rows,
+                     size_t count)
+{
+    if (count) {
+        approvals->rows =
+            mem_resize(approvals->rows, approvals->count + count, sizeof(*approvals->rows));
+        memcpy(approvals->rows + approvals->count, rows, count * sizeof(*rows));
+        approvals->count += count;
+    }
+    free(rows);
+}
+
+/* What was withheld is told where it lies, in the response that asks: a copy of it is not. */
+static enum err_code check_told_there(const struct approval_row *rows, size_t count,
+                                      struct err *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (rows[i].kind == APPROVAL_OF_RESULT)
+            return err_set_api(
+                err, ERR_INVALID, NULL, "input",
+                "Approval request '%.64s' is about a result. Answer it in a response that goes "
+                "on from '%.64s' by 'previous_response_id' or 'conversation'.",
+                rows[i].id, rows[i].run_id);
+    }
+    return ERR_OK;
+}
+
+static enum err_code load_asked(struct store *store, const struct run_load *load,
+                                const json_t *input, struct response_approvals *approvals,
+                                struct err *err)
+{
+    json_auto_t *asked = ids_asked(input);
+    AUTO_FREE const char **ids =
+        mem_new_array(const char *, json_object_size(approvals->given) + 1);
+    struct approval_row *rows = NULL;
+    size_t id_count = 0, count = 0;
+    const char *id;
+    json_t *answer;
+    enum err_code rc;
+
+    json_object_foreach (approvals->given, id, answer) {
+        if (json_object_get(asked, id) && !is_known(approvals, id))
+            ids[id_count++] = id;
+    }
+    if (!id_count)
+        return ERR_OK;
+    rc = store_approvals_left(store, load->run.project, ids, id_count, &rows, &count, err);
+    if (!rc)
+        rc = check_told_there(rows, count, err);
+    if (rc)
+        approval_rows_free(rows, count);
+    else
+        add_rows(approvals, rows, count);
+    return rc;
+}
+
+/* ---- Together ---- */
+
+static const json_t *answer_to(const struct response_approvals *approvals, size_t i)
+{
+    const json_t *given = json_object_get(approvals->given, approvals->rows[i].id);
+
+    return given ? given : json_object_get(approvals->earlier, approvals->rows[i].id);
+}
+
+/* By what the other answers allow, when its policy would not ask all the same. */
+static bool is_covered(const struct response_approvals *approvals, size_t i)
+{
+    const struct approval_row *row = &approvals->rows[i];
+
+    return row->status == APPROVAL_PENDING && row->kind == APPROVAL_OF_PERMISSION &&
+           !*row->used_by && strcmp(row->policy, execution_policy_name(EXECUTION_AUTO)) == 0 &&
+           grants_cover(approvals->grants.rows, approvals->grants.count, row->memory,
+                        row->definition);
+}
+
+static enum err_code answer_one(struct response_approvals *approvals, size_t i, struct err *err)
+{
+    const struct approval_row *row = &approvals->rows[i];
+    const json_t *given = answer_to(approvals, i);
+    struct approval_answer *answer = &approvals->answers[i];
+
+    /* Whoever takes it up while it is seen unused takes it from nobody. */
+    *answer = (struct approval_answer){
+        .id = row->id, .seen_used = *row->used_by, .lost = *row->used_by};
+    if (given) {
+        answer->approve = json_get_bool(given, "approve", false);
+        answer->reason = json_get_string(given, "reason", NULL);
+    } else if (row->status !=
+               APPROVAL_PENDING) { /* whoever has it now: store_approvals_take() */
+        answer->approve = row->status == APPROVAL_APPROVED;
+        answer->reason = row->reason;
+    } else if (is_covered(approvals, i)) {
+        answer->approve = true;
+    } else {
+        return err_set_api(err, ERR_INVALID, NULL, "input",
+                           "No approval response found for approval request %.64s.", row->id);
+    }
+    return ERR_OK;
+}
+
+static enum err_code check_all_known(const struct response_approvals *approvals,
+                                     struct err *err)
+{
+    const char *id;
+    json_t *body;
+
+    json_object_foreach (approvals->given, id, body) {
+        if (!is_known(approvals, id))
+            return err_set_api(err, ERR_INVALID, NULL, "input",
+                               "No approval request found for approval response with "
+                               "approval_request_id %.64s.",
+                               id);
+    }
+    return ERR_OK;
+}
+
+/* One that was decided before has its grant, unless this says more. */
+static enum err_code remember(const struct run_load *load, struct response_approvals *approvals,
+                              size_t i, struct err *err)
+{
+    const struct approval_row *row = &approvals->rows[i];
+    const struct approval_answer *answer = &approvals->answers[i];
+    const json_t *given = answer_to(approvals, i);
+    const json_t *said = json_object_get(given, "runnel");
+
+    if (row->status != APPROVAL_PENDING && json_absent(said))
+        return ERR_OK;
+    return grants_make(said, json_get_string(given, "place", "input"),
+                       &(struct grant_answer){.approval_id = row->id,
+                                              .memory = row->memory,
+                                              .definition = row->definition,
+                                              .approve = answer->approve,
+                                              .reason = answer->reason,
+                                              .run = load->run.id,
+                                              .forgets = !(load->run.flags & RUN_STORED)},
+                       &approvals->grants.rows, &approvals->grants.count, err);
+}
+
+/* Those that something was said about come first: they may answer the others. */
+static enum err_code answer_all(const struct run_load *load,
+                                struct response_approvals *approvals, struct err *err)
+{
+    enum err_code rc = ERR_OK;
+
+    approvals->answers = mem_new_array(struct approval_answer, approvals->count + 1);
+    for (size_t i = 0; !rc && i < approvals->count; i++) {
+        if (!answer_to(approvals, i))
+            continue;
+        rc = answer_one(approvals, i, err);
+        if (!rc)
+            rc = remember(load, approvals, i, err);
+    }
+    for (size_t i = 0; !rc && i < approvals->count; i++) {
+        if (!answer_to(approvals, i))
+            rc = answer_one(approvals, i, err);
+    }
+    return rc;
+}
+
+/* ---- Whether the calls can be made ---- */
+
+static enum err_code check_offered(const struct run_load *load,
+                                   const struct response_approvals *approvals, struct err *err)
+{
+    json_auto_t *config = json_parse_own(load->run.config);
+    struct tool_set tools = {0};
+    enum err_code rc = tool_set_init(&tools, json_object_get(config, "tools"),
+                                     json_object_get(config, "runnel"),
+                                     json_object_get(config, TOOL_SETTINGS_KEY), err);
+
+    for (size_t i = 0; !rc && i < approvals->count; i++) {
+        const struct approval_row *row = &approvals->rows[i];
+
+        if (row->kind != APPROVAL_OF_RESULT && approvals->answers[i].approve &&
+            !tool_set_has_server(&tools, row->server_label) &&
+            !tool_set_find_labelled(&tools, row->server_label, row->tool))
+            rc = err_invalid(
+                err, "invalid_value", "tools",
+                "The tool '%.64s' of '%.64s', whose call was approved, is not offered "
+                "by this request.",
+                row->tool, row->server_label);
+    }
+    tool_set_clear(&tools);
+    return rc;
+}
+
+/* ---- For the run ---- */
+
+static json_t *decision(const struct approval_row *row, const struct approval_answer *answer)
+{
+    json_t *made =
+        json_build("{s:s, s:s, s:s, s:s, s:s, s:b, s:b}", "id", row->id, "call_id",
+                   row->call_id, "name", row->tool, "label", row->server_label, "arguments",
+                   row->arguments, "approve", answer->approve, "lost", answer->lost);
+
+    json_set_string(made, "kind", approval_kind_name(row->kind));
+    json_set_string(made, "definition", row->definition);
+    if (row->extra)
+        json_set(made, "extra", json_parse_own(row->extra));
+    json_set_string(made, "reason",
+                    row->status == APPROVAL_PENDING ? answer->reason : row->reason);
+    return made;
+}
+
+static const char *reason_of(const struct approval_row *row,
+                             const struct approval_answer *answer)
+{
+    const char *reason = row->status == APPROVAL_PENDING ? answer->reason : row->reason;
+
+    return reason && *reason ? reason : WITHHELD_REFUSED;
+}
+
+/* The item was read before it was decided. */
+static void tell_result(struct item_row *item, const struct approval_row *row,
+                        const struct approval_answer *answer)
+{
+    json_auto_t *body = json_parse_own(item->body);
+
+    if (!withheld_is(body))
+        return;
+    if (answer->approve) {
+        withheld_deliver(body);
+    } else {
+        withheld_refuse(body, reason_of(row, answer));
+        item->status = ITEM_INCOMPLETE;
+    }
+    free(item->body);
+    item->body = json_text(body);
+    item->cost = (struct item_cost){0};
+}
+
+static void tell_results(struct run_load *load, const struct approval_row *row,
+                         const struct approval_answer *answer)
+{
+    for (size_t i = 0; i < load->item_count; i++) {
+        struct item_row *item = &load->items[i];
+
+        if (!item->input && strcmp(item->run_id, row->run_id) == 0 &&
+            strcmp(item->call_id, row->call_id) == 0)
+            tell_result(item, row, answer);
+    }
+}
+
+void response_approvals_note(const struct response_approvals *approvals, struct run_load *load)
+{
+    json_auto_t *config = NULL;
+    json_t *list;
+
+    if (!approvals->count)
+        return;
+    config = json_parse_own(load->run.config);
+    list = json_array();
+    for (size_t i = 0; i < approvals->count; i++) {
+        if (approvals->rows[i].kind == APPROVAL_OF_RESULT)
+            tell_results(load, &approvals->rows[i], &approvals->answers[i]);
+        else
+            json_array_append_new(list, decision(&approvals->rows[i], &approvals->answers[i]));
+    }
+    json_set(config, RUN_APPROVALS_KEY, list);
+    free(load->run.config);
+    load->run.config = json_text(config);
+}
+
+enum err_code response_approvals_look(struct store *store, const struct run_load *load,
+                                      const json_t *input,
+                                      struct response_approvals *ret_approvals, struct err *err)
+{
+    enum err_code rc;
+
+    *ret_approvals =
+        (struct response_approvals){.given = json_object(), .earlier = json_object()};
+    rc = read_given(load, ret_approvals->given, err);
+    if (!rc)
+        rc = load_open(store, load, ret_approvals, err);
+    if (!rc)
+        rc = load_asked(store, load, input, ret_approvals, err);
+    if (!rc)
+        rc = check_all_known(ret_approvals, err);
+    if (!rc)
+        read_earlier(load, ret_approvals->earlier);
+    return rc;
+}
+
+enum err_code response_approvals_settle(const struct run_load *load,
+                                        struct response_approvals *approvals, struct err *err)
+{
+    enum err_code rc = answer_all(load, approvals, err);
+
+    return rc || !approvals->count ? rc : check_offered(load, approvals, err);
+}

@@ -1,0 +1,484 @@
+#include "server/params/responses/response_input.h"
+
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/ids.h"
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/domain/item.h"
+#include "server/params/params.h"
+#include "server/params/remember_params.h"
+#include "server/params/responses/input_items.h"
+
+/* A string is short for one text part. New reference. */
+static json_t *full_content(json_t *content, const char *role)
+{
+    bool output = strcmp(role, "assistant") == 0;
+    json_t *part;
+
+    if (!json_is_string(content))
+        return json_incref(content);
+    part = json_build("{s:s, s:O}", "type", output ? "output_text" : "input_text", "text",
+                      content);
+    if (output) {
+        json_set(part, "annotations", json_array());
+        json_set(part, "logprobs", json_array());
+    }
+    return json_build("[o]", part);
+}
+
+/* ---- Items ---- */
+
+/* Input has ids of its own: a client may send an item of an earlier response again, and that one
+ * is kept as well. */
+static void init_row(struct item_row *row, const char *type, const char *run_id)
+{
+    memset(row, 0, sizeof(*row));
+    id_make(row->id, item_id_prefix(type));
+    (void)snprintf(row->type, sizeof(row->type), "%s", type);
+    (void)snprintf(row->run_id, sizeof(row->run_id), "%s", run_id);
+    row->input = true;
+    row->turn = -1;
+    row->status = ITEM_COMPLETED;
+    row->created_at = row->completed_at = clock_wall_us();
+}
+
+/* A search that the server made has no call id, and needs no output. */
+static bool may_lack_call_id(const struct input_type *type)
+{
+    return strncmp(type->type, "tool_search_", 12) == 0;
+}
+
+static enum err_code decode_call_id(const json_t *item, const struct input_type *type,
+                                    const char *path, struct item_row *row, struct err *err)
+{
+    const char *call_id = NULL;
+    enum err_code rc;
+
+    if (type->call == NO_CALL ||
+        (may_lack_call_id(type) && json_absent(json_object_get(item, "call_id"))))
+        return ERR_OK;
+    /* local_shell_call_output names its call by `id`. */
+    if (!json_object_get(item, "call_id") && strcmp(type->type, "local_shell_call_output") == 0)
+        call_id = json_get_string(item, "id", NULL);
+    if (!call_id) {
+        rc = param_string(item, path, "call_id", PARAM_REQUIRED, ID_LIMIT, &call_id, err);
+        if (rc)
+            return rc;
+    }
+    (void)snprintf(row->call_id, sizeof(row->call_id), "%s", call_id);
+    return ERR_OK;
+}
+
+/* What has ended badly stays so; whatever else was going on when the client saw it is over. */
+static enum item_status replayed_status(const json_t *item)
+{
+    const char *status = json_get_string(item, "status", "completed");
+
+    if (strcmp(status, "incomplete") == 0)
+        return ITEM_INCOMPLETE;
+    return strcmp(status, "failed") == 0 ? ITEM_FAILED : ITEM_COMPLETED;
+}
+
+/* An item that says no type is a message when it has a role. */
+static const char *type_name(const json_t *item)
+{
+    const char *name = json_get_string(item, "type", NULL);
+
+    return !name && json_object_get(item, "role") ? "message" : name;
+}
+
+static enum err_code find_type(const json_t *item, const char *path,
+                               const struct input_type **ret_type, struct err *err)
+{
+    struct param_path at = param_key(path, "type");
+    const json_t *type = json_object_get(item, "type");
+    const char *name;
+
+    if (!json_is_object(item))
+        return param_wrong_type(err, path, "an object", item);
+    if (!json_absent(type) && !json_is_string(type))
+        return param_wrong_type(err, at.text, "a string", type);
+    name = type_name(item);
+    if (!name)
+        return param_missing(err, at.text);
+    *ret_type = input_type_find(name);
+    return *ret_type ? ERR_OK : input_type_unknown(err, at.text, name);
+}
+
+/* Of MCP servers, which are not called by such definitions. */
+static void drop_secrets(json_t *tools)
+{
+    size_t i;
+    json_t *tool;
+
+    json_array_foreach (tools, i, tool) {
+        if (strcmp(json_get_string(tool, "type", ""), "mcp") != 0)
+            continue;
+        json_object_del(tool, "authorization");
+        json_object_del(tool, "headers");
+    }
+}
+
+/* The body of the item: what it says, without what stands in columns, and without notes that only
+ * we may take. */
+static json_t *kept_body(const json_t *item, const struct input_type *type)
+{
+    json_t *body = json_deep_copy(item);
+
+    json_object_del(body, "id");
+    json_object_del(body, "type");
+    json_object_del(body, "status");
+    item_hide_notes(body);
+    drop_secrets(json_object_get(body, "tools"));
+    input_item_complete(body, type);
+    return body;
+}
+
+static enum err_code check_message(const json_t *item, const char *path, struct err *err)
+{
+    static const char *const roles[] = {"user", "assistant", "system", "developer", NULL};
+    struct param_path at = param_key(path, "content");
+    const char *role = NULL;
+    enum err_code rc = param_enum(item, path, "role", PARAM_REQUIRED, roles, &role, err);
+
+    return rc ? rc : input_content_check(json_object_get(item, "content"), at.text, err);
+}
+
+static enum err_code check_item(const json_t *item, const char *path,
+                                const struct input_type **ret_type, struct err *err)
+{
+    const struct input_type *type = NULL;
+    const char *id = NULL;
+    enum err_code rc = find_type(item, path, &type, err);
+
+    if (!rc)
+        rc = param_string(item, path, "id", PARAM_OPTIONAL, ID_LIMIT, &id, err);
+    if (!rc)
+        rc = input_item_check(item, type, path, err);
+    if (!rc && strcmp(type->type, "message") == 0)
+        rc = check_message(item, path, err);
+    if (!rc && strcmp(type->type, "mcp_approval_response") == 0)
+        rc = remember_params_check(item, path, err);
+    if (!rc)
+        *ret_type = type;
+    return rc;
+}
+
+static void set_message(struct item_row *row, json_t *body)
+{
+    const char *role = json_get_string(body, "role", "");
+
+    (void)snprintf(row->role, sizeof(row->role), "%s", role);
+    json_set(body, "content", full_content(json_object_get(body, "content"), role));
+}
+
+static enum err_code decode_item(const json_t *item, const char *path, const char *run_id,
+                                 struct item_row *ret_row, struct err *err)
+{
+    const struct input_type *type = NULL;
+    json_auto_t *body = NULL;
+    enum err_code rc = check_item(item, path, &type, err);
+
+    if (rc)
+        return rc;
+    init_row(ret_row, type->type, run_id);
+    ret_row->status = replayed_status(item);
+    rc = decode_call_id(item, type, path, ret_row, err);
+    if (rc)
+        return rc;
+    body = kept_body(item, type);
+    if (strcmp(type->type, "message") == 0)
+        set_message(ret_row, body);
+    ret_row->body = json_text(body);
+    return ERR_OK;
+}
+
+/* ---- References ---- */
+
+/* What decoding a list has come to. */
+struct reading {
+    const char *path; /* of the list */
+    const char *run_id;
+    const struct item_references *references;
+    json_t *named; /* ids that were referred to */
+    struct item_row *rows;
+    size_t count;
+};
+
+static enum err_code fail_reference(const struct reading *reading, const char *id,
+                                    struct err *err)
+{
+    return err_set_api(
+        err, ERR_NOT_FOUND, NULL, reading->path,
+        "Item with id '%s' not found. Items are not persisted when `store` is set "
+        "to false. Try again with `store` set to true, or remove this item from "
+        "your input.",
+        id);
+}
+
+static void copy_row(struct item_row *row, const struct item_row *original, const char *run_id)
+{
+    init_row(row, original->type, run_id);
+    memcpy(row->role, original->role, sizeof(row->role));
+    memcpy(row->call_id, original->call_id, sizeof(row->call_id));
+    row->status = original->status;
+    row->body = mem_strdup(original->body);
+}
+
+/* What is in the context already is not said twice. *ret_row stays empty then. */
+static enum err_code decode_reference(struct reading *reading, const json_t *item,
+                                      const char *path, struct item_row *ret_row,
+                                      struct err *err)
+{
+    const struct item_row *original;
+    const char *id = NULL;
+    enum err_code rc = param_string(item, path, "id", PARAM_REQUIRED, ID_LIMIT, &id, err);
+
+    if (rc)
+        return rc;
+    if (json_object_get(reading->named, id))
+        return err_set_api(err, ERR_INVALID, NULL, reading->path,
+                           "Duplicate item found with id %s. Remove duplicate items from your "
+                           "input and try again.",
+                           id);
+    json_object_set_new(reading->named, id, json_true());
+    if (item_references_in_context(reading->references, id))
+        return ERR_OK;
+    original = item_references_find(reading->references, id);
+    if (!original)
+        return fail_reference(reading, id, err);
+    copy_row(ret_row, original, reading->run_id);
+    return ERR_OK;
+}
+
+static enum err_code decode_one(struct reading *reading, const json_t *item, const char *path,
+                                struct err *err)
+{
+    struct item_row *row = &reading->rows[reading->count];
+    enum err_code rc = item_is_reference(item)
+                           ? decode_reference(reading, item, path, row, err)
+                           : decode_item(item, path, reading->run_id, row, err);
+
+    if (rc || !*row->id)
+        return rc;
+    row->position = (int64_t)reading->count;
+    row->model_index = (int)reading->count;
+    reading->count++;
+    return ERR_OK;
+}
+
+/* The rows of an array. The caller frees. */
+static enum err_code decode_list(const json_t *input, const char *at, const char *run_id,
+                                 const struct item_references *references,
+                                 struct item_row **ret_rows, size_t *ret_count, struct err *err)
+{
+    json_auto_t *named = json_object();
+    struct reading reading = {
+        .path = at, .run_id = run_id, .references = references, .named = named};
+    size_t i;
+    json_t *item;
+
+    reading.rows = mem_new_array(struct item_row, json_array_size(input));
+    json_array_foreach (input, i, item) {
+        struct param_path path = param_index(at, i);
+        enum err_code rc = decode_one(&reading, item, path.text, err);
+
+        if (rc) {
+            item_rows_free(reading.rows, reading.count);
+            return rc;
+        }
+    }
+    *ret_rows = reading.rows;
+    *ret_count = reading.count;
+    return ERR_OK;
+}
+
+static void text_input(const json_t *input, const char *run_id, struct item_row *row)
+{
+    json_auto_t *text = json_deep_copy(input);
+    json_auto_t *body =
+        json_build("{s:s, s:o}", "role", "user", "content", full_content(text, "user"));
+
+    init_row(row, "message", run_id);
+    (void)snprintf(row->role, sizeof(row->role), "user");
+    row->body = json_text(body);
+}
+
+static enum err_code check_length(const json_t *input, struct err *err)
+{
+    if (json_array_size(input) <= INPUT_ITEM_LIMIT)
+        return ERR_OK;
+    return err_invalid(err, "array_above_max_length", "input",
+                       "Invalid 'input': array too long. Expected an array with maximum length "
+                       "%zu, but got an array with length %zu instead.",
+                       INPUT_ITEM_LIMIT, json_array_size(input));
+}
+
+enum err_code response_input_check(const json_t *input, struct err *err)
+{
+    enum err_code rc;
+    size_t i;
+    json_t *item;
+
+    if (json_absent(input))
+        return ERR_OK;
+    if (json_is_string(input))
+        return param_length(json_string_value(input), "input", INPUT_TEXT_LIMIT, err);
+    if (!json_is_array(input))
+        return param_wrong_type(err, "input", "one of a string or an array of objects", input);
+    rc = check_length(input, err);
+    json_array_foreach (input, i, item) {
+        struct param_path path = param_index("input", i);
+        const struct input_type *type = NULL;
+
+        if (!rc && !item_is_reference(item))
+            rc = check_item(item, path.text, &type, err);
+    }
+    return rc;
+}
+
+enum err_code response_input_decode(const json_t *input, const char *run_id,
+                                    const struct item_references *references,
+                                    struct item_row **ret_items, size_t *ret_count,
+                                    struct err *err)
+{
+    enum err_code rc;
+
+    *ret_items = NULL;
+    *ret_count = 0;
+    if (json_is_array(input)) {
+        rc = check_length(input, err);
+        return rc ? rc
+                  : decode_list(input, "input", run_id, references, ret_items, ret_count, err);
+    }
+    rc = response_input_check(input, err);
+    if (rc || json_absent(input) || !*json_string_value(input))
+        return rc;
+    *ret_items = mem_new(struct item_row);
+    text_input(input, run_id, *ret_items);
+    *ret_count = 1;
+    return ERR_OK;
+}
+
+enum err_code response_items_decode(const json_t *object, const char *key, enum param_need need,
+                                    size_t limit, const struct item_references *references,
+                                    struct item_row **ret_items, size_t *ret_count,
+                                    struct err *err)
+{
+    json_t *items = NULL;
+    enum err_code rc = param_array(object, "", key, need, limit, &items, err);
+
+    if (rc)
+        return rc;
+    return decode_list(items, key, "", references, ret_items, ret_count, err);
+}
+
+/* ---- Calls and their outputs ---- */
+
+/* Calls that have no output yet are kept in an object: their types by their ids, with a mark in
+ * front of those that a run of a thread left open when it ended, or that an answer broke off in. These
+ * are nobody's any more: they may be answered, and need not be. */
+#define ORPHAN '-'
+
+static void open_call(json_t *calls, const struct item_row *row)
+{
+    bool orphan = id_has_prefix(row->run_id, "run_") || row->status == ITEM_INCOMPLETE;
+    AUTO_FREE char *value = mem_printf("%s%s", orphan ? "-" : "", row->type);
+
+    json_set_string(calls, row->call_id, value);
+}
+
+static bool is_open(const json_t *calls, const struct item_row *row, const char *type)
+{
+    const char *open = json_get_string(calls, row->call_id, NULL);
+
+    return open && strcmp(*open == ORPHAN ? open + 1 : open, type) == 0;
+}
+
+/* What came before was checked when it came; it may begin behind a call, or have lost one. */
+static void follow_past(json_t *calls, const struct item_row *row)
+{
+    const struct input_type *type = input_type_find(row->type);
+
+    if (!type || !*row->call_id)
+        return;
+    if (type->call == CLIENT_CALL)
+        open_call(calls, row);
+    else if (type->call == CALL_OUTPUT)
+        json_object_del(calls, row->call_id);
+}
+
+static enum err_code follow_input(json_t *calls, const struct item_row *row, struct err *err)
+{
+    const struct input_type *type = input_type_find(row->type);
+
+    if (!*row->call_id || type->call == NO_CALL)
+        return ERR_OK;
+    if (type->call == CALL_OUTPUT && !is_open(calls, row, type->answers))
+        return err_set_api(err, ERR_INVALID, NULL, "input",
+                           "No tool call found for %s output with call_id %s.", type->words,
+                           row->call_id);
+    follow_past(calls, row);
+    return ERR_OK;
+}
+
+static enum err_code none_is_open(json_t *calls, struct err *err)
+{
+    const char *id;
+    json_t *value;
+
+    json_object_foreach (calls, id, value) {
+        const char *open = json_string_value(value);
+
+        if (*open != ORPHAN)
+            return err_set_api(err, ERR_INVALID, NULL, "input",
+                               "No tool output found for %s %s.", input_type_find(open)->words,
+                               id);
+    }
+    return ERR_OK;
+}
+
+enum err_code response_calls_check(const struct item_row *chain, size_t chain_count,
+                                   const struct item_row *input, size_t input_count,
+                                   struct err *err)
+{
+    json_auto_t *calls = json_object();
+
+    for (size_t i = 0; i < chain_count; i++)
+        follow_past(calls, &chain[i]);
+    for (size_t i = 0; i < input_count; i++) {
+        enum err_code rc = follow_input(calls, &input[i], err);
+
+        if (rc)
+            return rc;
+    }
+    return none_is_open(calls, err);
+}
+
+/* The call ids of the local shell's calls, by the ids of their items. */
+static json_t *shell_calls(const struct item_row *chain, size_t count)
+{
+    json_t *calls = json_object();
+
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(chain[i].type, "local_shell_call") == 0)
+            json_set_string(calls, chain[i].id, chain[i].call_id);
+    }
+    return calls;
+}
+
+void response_calls_name(const struct item_row *chain, size_t chain_count,
+                         struct item_row *input, size_t input_count)
+{
+    json_auto_t *calls = shell_calls(chain, chain_count);
+
+    for (size_t i = 0; json_object_size(calls) && i < input_count; i++) {
+        struct item_row *row = &input[i];
+        const char *call_id = json_get_string(calls, row->call_id, "");
+
+        if (*call_id && strcmp(row->type, "local_shell_call_output") == 0)
+            (void)snprintf(row->call_id, sizeof(row->call_id), "%s", call_id);
+    }
+}

@@ -1,0 +1,54 @@
+#ifndef RUNNEL_SERVER_RESPONSE_INPUT_H
+#define RUNNEL_SERVER_RESPONSE_INPUT_H
+
+#include <jansson.h>
+#include <stddef.h>
+
+#include "core/base/err.h"
+#include "core/domain/rows.h"
+#include "server/params/params.h"
+#include "server/params/responses/item_references.h"
+
+/*
+ * response_input.h -- the `input` of a response into items, with OpenAI's complaints.
+ *
+ * Pure functions: any thread.
+ */
+
+#define INPUT_ITEM_LIMIT ITEM_REFERENCES_LIMIT
+
+/* Whether `input` is as it must be, as far as that can be said without looking at anything else. */
+enum err_code response_input_check(const json_t *input, struct err *err) MUST_CHECK;
+
+/* `input` is a string or an array of items. Fills in new rows: id (always a new one), type, role,
+ * call_id, body, run_id, position from 0; input set. What is referred to by id becomes a row as well,
+ * unless it is in the context already:
+ *   Item with id 'msg_X' not found. Items are not persisted when `store` is set to false. ...
+ *   Duplicate item found with id msg_X. Remove duplicate items from your input and try again.
+ * The caller frees with item_rows_free(). */
+enum err_code response_input_decode(const json_t *input, const char *run_id,
+                                    const struct item_references *references,
+                                    struct item_row **ret_items, size_t *ret_count,
+                                    struct err *err) MUST_CHECK;
+
+/* The same for items that are no run's: object[key], an array of at most `limit`. */
+enum err_code response_items_decode(const json_t *object, const char *key, enum param_need need,
+                                    size_t limit, const struct item_references *references,
+                                    struct item_row **ret_items, size_t *ret_count,
+                                    struct err *err) MUST_CHECK;
+
+/* Outputs of the local shell may name their call by the id of its item; afterwards all do by its
+ * call_id. */
+void response_calls_name(const struct item_row *chain, size_t chain_count,
+                         struct item_row *input, size_t input_count);
+
+/* Every call that the client executes has exactly one output, of the type that belongs to it, and
+ * every output that is new a call:
+ *   No tool output found for function call call_X.
+ *   No tool call found for custom tool call output with call_id call_X.
+ * Calls that a run of a thread left open when it ended are nobody's any more. */
+enum err_code response_calls_check(const struct item_row *chain, size_t chain_count,
+                                   const struct item_row *input, size_t input_count,
+                                   struct err *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,577 @@
+#include "server/params/responses/response_params.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/run/approval/run_approvals.h"
+#include "core/run/catalog/tool_secrets.h"
+#include "core/run/catalog/tool_settings.h"
+#include "core/run/context/compaction.h"
+#include "server/http/request.h"
+#include "server/params/params.h"
+#include "server/params/responses/prompt_template.h"
+#include "server/params/responses/response_tools.h"
+#include "server/params/runnel_params.h"
+#include "server/params/strict_schema.h"
+#include "server/params/tool_settings_params.h"
+
+#define MODEL_LIMIT           ((size_t)256)
+#define SHORT_KEY_LIMIT       ((size_t)64)
+#define CONTEXT_ENTRY_LIMIT   ((size_t)8)
+#define COMPACT_THRESHOLD_MIN 1000
+
+static const char *const known_keys[] = {
+    "background",
+    "context_management",
+    "conversation",
+    "include",
+    "input",
+    "instructions",
+    "max_output_tokens",
+    "max_tool_calls",
+    "metadata",
+    "model",
+    "moderation",
+    "parallel_tool_calls",
+    "previous_response_id",
+    "prompt",
+    "prompt_cache_key",
+    "prompt_cache_options",
+    "prompt_cache_retention",
+    "reasoning",
+    "runnel",
+    "safety_identifier",
+    "service_tier",
+    "store",
+    "stream",
+    "stream_options",
+    "temperature",
+    "text",
+    "tool_choice",
+    "tools",
+    "top_logprobs",
+    "top_p",
+    "truncation",
+    "user",
+    NULL,
+};
+
+static enum err_code check_tools(const json_t *body, struct err *err)
+{
+    return response_tools_check(body, "", "tools", err);
+}
+
+/* ---- Text ---- */
+
+static enum err_code check_format(const json_t *format, struct err *err)
+{
+    static const char *const types[] = {"text", "json_object", "json_schema", NULL};
+    json_t *schema = NULL;
+    const char *type = NULL, *name = NULL;
+    bool strict = false;
+    enum err_code rc;
+
+    rc = param_enum(format, "text.format", "type", PARAM_REQUIRED, types, &type, err);
+    if (rc || strcmp(type, "json_schema") != 0)
+        return rc;
+    rc = param_name(format, "text.format", "name", SHORT_KEY_LIMIT, &name, err);
+    if (!rc)
+        rc = param_string(format, "text.format", "description", PARAM_OPTIONAL, 0, &type, err);
+    if (!rc)
+        rc = param_object(format, "text.format", "schema", PARAM_REQUIRED, &schema, err);
+    if (!rc)
+        rc = param_bool(format, "text.format", "strict", &strict, err);
+    if (rc || !strict)
+        return rc;
+    return strict_schema_check(schema,
+                               &(struct schema_subject){.kind = "response_format",
+                                                        .name = name,
+                                                        .api_code = "invalid_json_schema",
+                                                        .param = "text.format.schema"},
+                               err);
+}
+
+static enum err_code check_text(const json_t *body, struct err *err)
+{
+    static const char *const verbosities[] = {"low", "medium", "high", NULL};
+    json_t *text = NULL, *format = NULL;
+    const char *verbosity = NULL;
+    enum err_code rc;
+
+    rc = param_object(body, "", "text", PARAM_OPTIONAL, &text, err);
+    if (rc || !text)
+        return rc;
+    rc = param_object(text, "text", "format", PARAM_OPTIONAL, &format, err);
+    if (!rc && format)
+        rc = check_format(format, err);
+    if (rc)
+        return rc;
+    return param_enum(text, "text", "verbosity", PARAM_OPTIONAL, verbosities, &verbosity, err);
+}
+
+/* ---- The rest, one line each ---- */
+
+static const char *const includes[] = {
+    "file_search_call.results",
+    "web_search_call.results",
+    "web_search_call.action.sources",
+    "message.input_image.image_url",
+    "computer_call_output.output.image_url",
+    "code_interpreter_call.outputs",
+    "reasoning.encrypted_content",
+    "message.output_text.logprobs",
+    NULL,
+};
+
+static enum err_code check_include(const json_t *body, struct err *err)
+{
+    json_t *include = NULL;
+    size_t i;
+    json_t *word;
+    enum err_code rc;
+
+    rc = param_array(body, "", "include", PARAM_OPTIONAL, COUNT_OF(includes), &include, err);
+    if (rc)
+        return rc;
+    json_array_foreach (include, i, word) {
+        struct param_path path = param_index("include", i);
+        json_auto_t *holder = NULL;
+        const char *value = NULL;
+
+        if (!json_is_string(word))
+            return param_wrong_type(err, path.text, "a string", word);
+        holder = json_build("{s:O}", path.text, word);
+        rc = param_enum(holder, "", path.text, PARAM_REQUIRED, includes, &value, err);
+        if (rc)
+            return rc;
+    }
+    return ERR_OK;
+}
+
+enum err_code response_include_check(const struct request *request, struct err *err)
+{
+    json_auto_t *list = json_array();
+    json_auto_t *body = json_build("{s:O}", "include", list);
+    const char *word;
+    size_t at = 0;
+
+    while ((word = request_query_next(request, "include", &at)))
+        json_array_append_new(list, json_string_nocheck(word));
+    return check_include(body, err);
+}
+
+static enum err_code check_reasoning(const json_t *body, struct err *err)
+{
+    static const char *const efforts[] = {"none", "minimal", "low", "medium",
+                                          "high", "xhigh",   "max", NULL};
+    static const char *const summaries[] = {"auto", "concise", "detailed", NULL};
+    static const char *const contexts[] = {"auto", "current_turn", "all_turns", NULL};
+    json_t *reasoning = NULL;
+    const char *word = NULL;
+    enum err_code rc;
+
+    rc = param_object(body, "", "reasoning", PARAM_OPTIONAL, &reasoning, err);
+    if (rc || !reasoning)
+        return rc;
+    rc = param_string(reasoning, "reasoning", "mode", PARAM_OPTIONAL, SHORT_KEY_LIMIT, &word,
+                      err);
+    if (!rc)
+        rc = param_enum(reasoning, "reasoning", "effort", PARAM_OPTIONAL, efforts, &word, err);
+    if (!rc)
+        rc = param_enum(reasoning, "reasoning", "summary", PARAM_OPTIONAL, summaries, &word,
+                        err);
+    if (!rc)
+        rc = param_enum(reasoning, "reasoning", "generate_summary", PARAM_OPTIONAL, summaries,
+                        &word, err);
+    if (!rc)
+        rc =
+            param_enum(reasoning, "reasoning", "context", PARAM_OPTIONAL, contexts, &word, err);
+    return rc;
+}
+
+static enum err_code check_stream_options(const json_t *body, struct err *err)
+{
+    json_t *options = NULL;
+    bool obfuscation = false;
+    enum err_code rc = param_object(body, "", "stream_options", PARAM_OPTIONAL, &options, err);
+
+    if (rc || !options)
+        return rc;
+    return param_bool(options, "stream_options", "include_obfuscation", &obfuscation, err);
+}
+
+static enum err_code check_cache_options(const json_t *body, struct err *err)
+{
+    static const char *const modes[] = {"implicit", "explicit", NULL};
+    static const char *const ttls[] = {"30m", NULL};
+    json_t *options = NULL;
+    const char *word = NULL;
+    enum err_code rc =
+        param_object(body, "", "prompt_cache_options", PARAM_OPTIONAL, &options, err);
+
+    if (!rc && options)
+        rc = param_enum(options, "prompt_cache_options", "mode", PARAM_OPTIONAL, modes, &word,
+                        err);
+    if (!rc && options)
+        rc = param_enum(options, "prompt_cache_options", "ttl", PARAM_OPTIONAL, ttls, &word,
+                        err);
+    return rc;
+}
+
+static enum err_code check_conversation(const json_t *body, struct err *err)
+{
+    json_t *conversation = json_object_get(body, "conversation");
+    char thread_id[ID_LIMIT + 1];
+    const char *id = NULL;
+    enum err_code rc;
+
+    if (json_absent(conversation))
+        return ERR_OK;
+    if (json_is_string(conversation))
+        return param_conversation_id(json_string_value(conversation), "conversation", thread_id,
+                                     err);
+    if (!json_is_object(conversation))
+        return param_wrong_type(err, "conversation", "one of a string or an object",
+                                conversation);
+    rc = param_string(conversation, "conversation", "id", PARAM_REQUIRED, ID_LIMIT, &id, err);
+    return rc ? rc : param_conversation_id(id, "conversation.id", thread_id, err);
+}
+
+static enum err_code check_context_management(const json_t *body, struct err *err)
+{
+    static const char key[] = "context_management";
+    static const char *const types[] = {"compaction", NULL};
+    json_t *entries = NULL;
+    size_t i;
+    json_t *entry;
+    enum err_code rc =
+        param_array(body, "", key, PARAM_OPTIONAL, CONTEXT_ENTRY_LIMIT, &entries, err);
+
+    if (!rc && entries && !json_array_size(entries))
+        return err_invalid(err, "empty_array", key,
+                           "Invalid 'context_management': empty array. Expected an array with "
+                           "minimum length 1, but got an empty array instead.");
+    json_array_foreach (entries, i, entry) {
+        struct param_path path = param_index(key, i);
+        const char *type = NULL;
+        json_int_t threshold = 0;
+
+        if (!rc && !json_is_object(entry))
+            rc = param_wrong_type(err, path.text, "an object", entry);
+        if (!rc)
+            rc = param_enum(entry, path.text, "type", PARAM_REQUIRED, types, &type, err);
+        if (!rc)
+            rc = param_int(entry, path.text, "compact_threshold", COMPACT_THRESHOLD_MIN,
+                           INT32_MAX, &threshold, err);
+    }
+    return rc;
+}
+
+enum field_kind {
+    FIELD_BOOL,
+    FIELD_INT,
+    FIELD_NUMBER,
+    FIELD_STRING, /* max: its length */
+    FIELD_WORD,
+    FIELD_OWN,
+};
+
+static const char *const truncations[] = {"auto", "disabled", NULL};
+static const char *const tiers[] = {"auto",     "default", "flex",      "scale",
+                                    "priority", "fast",    "ultrafast", NULL};
+static const char *const retentions[] = {"in_memory", "in-memory", "24h", NULL};
+
+static enum err_code check_metadata(const json_t *body, struct err *err)
+{
+    json_t *metadata = NULL;
+
+    return param_metadata(body, &metadata, err);
+}
+
+/* In the order in which OpenAI complains. */
+/* clang-format off */
+static const struct field {
+    const char *key;
+    enum field_kind kind;
+    double min, max;
+    const char *const *words;
+    enum err_code (*check)(const json_t *body, struct err *err);
+} fields[] = {
+    {"include",                FIELD_OWN,    0, 0, NULL, check_include},
+    {"tools",                  FIELD_OWN,    0, 0, NULL, check_tools},
+    {"tool_choice",            FIELD_OWN,    0, 0, NULL, response_tool_choice_check},
+    {"metadata",               FIELD_OWN,    0, 0, NULL, check_metadata},
+    {"text",                   FIELD_OWN,    0, 0, NULL, check_text},
+    {"temperature",            FIELD_NUMBER, 0, 2, NULL, NULL},
+    {"top_p",                  FIELD_NUMBER, 0, 1, NULL, NULL},
+    {"parallel_tool_calls",    FIELD_BOOL,   0, 0, NULL, NULL},
+    {"stream",                 FIELD_BOOL,   0, 0, NULL, NULL},
+    {"stream_options",         FIELD_OWN,    0, 0, NULL, check_stream_options},
+    {"background",             FIELD_BOOL,   0, 0, NULL, NULL},
+    {"max_output_tokens",      FIELD_INT,    16, 1e9, NULL, NULL},
+    {"max_tool_calls",         FIELD_INT,    1, 1e9, NULL, NULL},
+    {"reasoning",              FIELD_OWN,    0, 0, NULL, check_reasoning},
+    {"user",                   FIELD_STRING, 0, USER_LIMIT, NULL, NULL},
+    {"safety_identifier",      FIELD_STRING, 0, SAFETY_IDENTIFIER_LIMIT, NULL, NULL},
+    {"prompt_cache_options",   FIELD_OWN,    0, 0, NULL, check_cache_options},
+    {"prompt_cache_key",       FIELD_STRING, 0, SHORT_KEY_LIMIT, NULL, NULL},
+    {"prompt_cache_retention", FIELD_WORD,   0, 0, retentions, NULL},
+    {"truncation",             FIELD_WORD,   0, 0, truncations, NULL},
+    {"instructions",           FIELD_STRING, 0, 10485760, NULL, NULL},
+    {"store",                  FIELD_BOOL,   0, 0, NULL, NULL},
+    {"service_tier",           FIELD_WORD,   0, 0, tiers, NULL},
+    {"top_logprobs",           FIELD_INT,    0, 20, NULL, NULL},
+    {"context_management",     FIELD_OWN,    0, 0, NULL, check_context_management},
+    {"previous_response_id",   FIELD_STRING, 0, SHORT_KEY_LIMIT, NULL, NULL},
+    {"conversation",           FIELD_OWN,    0, 0, NULL, check_conversation},
+    {"prompt",                 FIELD_OWN,    0, 0, NULL, prompt_param_check},
+};
+/* clang-format on */
+
+static enum err_code check_field(const json_t *body, const struct field *field, struct err *err)
+{
+    const char *text = NULL;
+    json_int_t integer = 0;
+    double number = 0;
+    bool flag = false;
+
+    switch (field->kind) {
+    case FIELD_BOOL: return param_bool(body, "", field->key, &flag, err);
+    case FIELD_INT:
+        return param_int(body, "", field->key, (json_int_t)field->min, (json_int_t)field->max,
+                         &integer, err);
+    case FIELD_NUMBER:
+        return param_number(body, "", field->key, field->min, field->max, &number, err);
+    case FIELD_STRING:
+        return param_string(body, "", field->key, PARAM_OPTIONAL, (size_t)field->max, &text,
+                            err);
+    case FIELD_WORD:
+        return param_enum(body, "", field->key, PARAM_OPTIONAL, field->words, &text, err);
+    case FIELD_OWN: return field->check(body, err);
+    }
+    return ERR_OK;
+}
+
+static bool given(const json_t *body, const char *key)
+{
+    return !json_absent(json_object_get(body, key));
+}
+
+/* What later versions will do is refused, never silently left undone. */
+static enum err_code check_not_yet(const json_t *body, struct err *err)
+{
+    static const char *const keys[] = {"moderation"};
+
+    for (size_t i = 0; i < COUNT_OF(keys); i++) {
+        if (given(body, keys[i]))
+            return err_invalid(err, "unsupported_parameter", keys[i],
+                               "Unsupported parameter: '%s' is not available on this server.",
+                               keys[i]);
+    }
+    return ERR_OK;
+}
+
+static enum err_code check_together(const json_t *body, struct err *err)
+{
+    if (given(body, "conversation") && given(body, "previous_response_id"))
+        return err_invalid(
+            err, "mutually_exclusive_parameters", NULL,
+            "Mutually exclusive parameters: ''. Ensure you are only providing one "
+            "of: 'previous_response_id' or 'conversation'.");
+    if (json_get_bool(body, "background", false) && !json_get_bool(body, "store", true))
+        return err_invalid(err, "unsupported_parameter", "background",
+                           "Unsupported parameter: 'background' requires 'store' to be true.");
+    return check_not_yet(body, err);
+}
+
+/* Whether there is something before the input, which may be empty then. */
+static bool continues(const json_t *body)
+{
+    return given(body, "previous_response_id") || given(body, "conversation") ||
+           given(body, "prompt");
+}
+
+static enum err_code check_input_given(const json_t *body, struct err *err)
+{
+    const json_t *input = json_object_get(body, "input");
+    bool empty = json_absent(input) || (json_is_string(input) && !*json_string_value(input)) ||
+                 (json_is_array(input) && !json_array_size(input));
+
+    if (empty && !continues(body))
+        return err_invalid(err, "missing_required_parameter", NULL,
+                           "One of \"input\" or \"previous_response_id\" or 'prompt' or "
+                           "'conversation' must be provided.");
+    return ERR_OK;
+}
+
+static const char *const count_keys[] = {
+    "conversation",
+    "input",
+    "instructions",
+    "model",
+    "parallel_tool_calls",
+    "personality",
+    "previous_response_id",
+    "reasoning",
+    "runnel",
+    "text",
+    "tool_choice",
+    "tools",
+    "truncation",
+    NULL,
+};
+
+enum err_code response_fields_check(const json_t *body, const char *const *keys,
+                                    struct err *err)
+{
+    for (size_t i = 0; i < COUNT_OF(fields); i++) {
+        const char *const *key = keys;
+        enum err_code rc = ERR_OK;
+
+        while (*key && strcmp(*key, fields[i].key) != 0)
+            key++;
+        if (*key)
+            rc = check_field(body, &fields[i], err);
+        if (rc)
+            return rc;
+    }
+    return ERR_OK;
+}
+
+enum err_code response_count_params_check(const json_t *body, struct err *err)
+{
+    const char *text = NULL;
+    enum err_code rc = param_unknown(body, "", count_keys, err);
+
+    if (!rc)
+        rc = param_string(body, "", "model", PARAM_OPTIONAL, MODEL_LIMIT, &text, err);
+    if (!rc)
+        rc = response_fields_check(body, count_keys, err);
+    if (!rc)
+        rc = param_string(body, "", "personality", PARAM_OPTIONAL, SHORT_KEY_LIMIT, &text, err);
+    if (!rc)
+        rc = check_together(body, err);
+    if (!rc)
+        rc = runnel_params_check(body, err);
+    if (rc || given(body, "instructions") || given(body, "tools"))
+        return rc;
+    return check_input_given(body, err);
+}
+
+const char *const response_compact_param_keys[] = {
+    "input",
+    "instructions",
+    "model",
+    "previous_response_id",
+    "prompt_cache_key",
+    "prompt_cache_options",
+    "prompt_cache_retention",
+    "service_tier",
+    NULL,
+};
+
+enum err_code response_compact_params_check(const json_t *body, struct err *err)
+{
+    const char *model = NULL;
+    enum err_code rc = param_unknown(body, "", response_compact_param_keys, err);
+
+    if (!rc)
+        rc = param_string(body, "", "model", PARAM_REQUIRED, MODEL_LIMIT, &model, err);
+    if (!rc)
+        rc = response_fields_check(body, response_compact_param_keys, err);
+    return rc ? rc : check_input_given(body, err);
+}
+
+/* What Chat Completions calls otherwise. Whoever says it means it, so it is refused also where unknown
+ * parameters are ignored. */
+static enum err_code check_moved(const json_t *body, struct err *err)
+{
+    static const struct {
+        const char *from;
+        const char *to;
+    } moved[] = {
+        {"messages", "input"},
+        {"response_format", "text.format"},
+        {"max_tokens", "max_output_tokens"},
+        {"max_completion_tokens", "max_output_tokens"},
+        {"reasoning_effort", "reasoning.effort"},
+        {"verbosity", "text.verbosity"},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(moved); i++) {
+        if (given(body, moved[i].from))
+            return err_invalid(
+                err, "unsupported_parameter", moved[i].from,
+                "Unsupported parameter: '%s'. In the Responses API, this parameter "
+                "has moved to '%s'. Try again with the new parameter.",
+                moved[i].from, moved[i].to);
+    }
+    return ERR_OK;
+}
+
+enum err_code response_head_check(const json_t *body, struct err *err)
+{
+    const char *model = NULL;
+    enum err_code rc =
+        param_string(body, "", "model", given(body, "prompt") ? PARAM_OPTIONAL : PARAM_REQUIRED,
+                     MODEL_LIMIT, &model, err);
+
+    if (rc)
+        return rc;
+    rc = check_moved(body, err);
+    if (rc)
+        return rc;
+    if (!given(body, "input") && !continues(body))
+        return param_missing(err, "input");
+    return param_unknown(body, "", known_keys, err);
+}
+
+enum err_code response_params_check(const json_t *body, struct err *err)
+{
+    enum err_code rc = ERR_OK;
+
+    for (size_t i = 0; !rc && i < COUNT_OF(fields); i++)
+        rc = check_field(body, &fields[i], err);
+    if (!rc)
+        rc = check_together(body, err);
+    return rc ? rc : check_input_given(body, err);
+}
+
+void response_conversation(const json_t *body, char ret_thread[ID_SIZE])
+{
+    const json_t *conversation = json_object_get(body, "conversation");
+    const char *id = json_is_object(conversation) ? json_get_string(conversation, "id", NULL)
+                                                  : json_string_value(conversation);
+    char thread[ID_LIMIT + 1] = "";
+
+    if (id && param_conversation_id(id, "conversation", thread, NULL) == ERR_OK)
+        (void)snprintf(ret_thread, ID_SIZE, "%.*s", ID_SIZE - 1, thread);
+}
+
+/* ---- What the run remembers ---- */
+
+json_t *response_config(const json_t *body)
+{
+    static const char *const elsewhere[] = {
+        "input",    "stream",       "store",         "background",      "previous_response_id",
+        "metadata", "conversation", RUN_COMPACT_KEY, RUN_APPROVALS_KEY, TOOL_SETTINGS_KEY};
+    json_t *config = json_object();
+    json_auto_t *tools = json_array();
+    const char *key;
+    size_t i;
+    json_t *value;
+
+    json_object_foreach ((json_t *)(uintptr_t)body, key, value) {
+        if (!json_is_null(value))
+            json_object_set(config, key, value);
+    }
+    for (i = 0; i < COUNT_OF(elsewhere); i++)
+        json_object_del(config, elsewhere[i]);
+    json_array_foreach (json_object_get(body, "tools"), i, value)
+        json_array_append_new(tools, response_tool_complete(value));
+    json_set(config, "tools", tool_secrets_strip(tools));
+    json_set(config, "runnel", runnel_settings(body));
+    return config;
+}

@@ -1,0 +1,98 @@
+#include "server/params/tool_settings_params.h"
+
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/domain/permission.h"
+#include "core/run/catalog/tool_settings.h"
+#include "core/store/tables/tool_settings.h"
+#include "core/tool/registry.h"
+#include "server/params/group_params.h"
+#include "server/params/params.h"
+
+/* ---- As they come in ---- */
+
+static enum err_code check_permissions(const json_t *set, struct err *err)
+{
+    const char *key;
+    json_t *declared;
+
+    if (json_absent(set))
+        return ERR_OK;
+    json_object_foreach ((json_t *)(uintptr_t)set, key, declared) {
+        const struct param_path here = param_key("permissions", key);
+
+        if (!tool_registry_names(key))
+            return err_invalid(err, "invalid_value", here.text,
+                               "Invalid value: there is no tool '%.128s' on this server. "
+                               "Expected 'group/tool' or 'group'.",
+                               key);
+    }
+    return permissions_check(set, "permissions", err);
+}
+
+enum err_code tool_settings_check(const json_t *body, struct err *err)
+{
+    static const char *const known[] = {"tool_groups", "permissions", NULL};
+    enum err_code rc = param_unknown_ours(body, "", known, err);
+
+    if (!rc)
+        rc = group_params_check(body, "", err);
+    return rc ? rc : check_permissions(json_object_get(body, "permissions"), err);
+}
+
+enum err_code tool_settings_user_check(const json_t *body, struct err *err)
+{
+    const char *name;
+    enum err_code rc = param_string(body, "", "user", PARAM_OPTIONAL, USER_LIMIT, &name, err);
+
+    return rc ? rc
+              : param_string(body, "", "safety_identifier", PARAM_OPTIONAL,
+                             SAFETY_IDENTIFIER_LIMIT, &name, err);
+}
+
+/* ---- For a request ---- */
+
+/* NULL for those that there are not. */
+static json_t *parse_row(const struct tool_settings_row *row)
+{
+    json_t *settings;
+
+    if (!*row->id)
+        return NULL;
+    settings = json_object();
+    json_set_own(settings, "tool_groups", row->tool_groups);
+    json_set_own(settings, "permissions", row->permissions);
+    return settings;
+}
+
+enum err_code tool_settings_load(struct store *store, const char *project, const json_t *body,
+                                 json_t **ret_settings, struct err *err)
+{
+    CLEANUP(tool_settings_row_clear) struct tool_settings_row projects = {0};
+    CLEANUP(tool_settings_row_clear) struct tool_settings_row users = {0};
+    enum err_code rc = store_tool_settings_for(store, project, tool_settings_user(body),
+                                               &projects, &users, err);
+    json_auto_t *wide = NULL;
+    json_auto_t *narrow = NULL;
+    json_t *both;
+
+    if (rc)
+        return rc;
+    wide = parse_row(&projects);
+    narrow = parse_row(&users);
+    both = tool_settings_merge(wide, narrow);
+    if (both)
+        *ret_settings = both;
+    return ERR_OK;
+}
+
+enum err_code tool_settings_keep(struct store *store, const char *project, json_t *config,
+                                 struct err *err)
+{
+    json_auto_t *settings = NULL;
+    enum err_code rc = tool_settings_load(store, project, config, &settings, err);
+
+    if (settings)
+        json_object_set(config, TOOL_SETTINGS_KEY, settings);
+    return rc;
+}
