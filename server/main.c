@@ -8,7 +8,7 @@
 
 #include "core/base/compiler.h"
 #include "handlers/handlers.h"
-#include "server/commands.h"
+#include "server/cli/commands.h"
 #include "server/fakemodel/server.h"
 
 static const struct command {

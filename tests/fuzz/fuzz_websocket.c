@@ -12,8 +12,8 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "server/api/responses/socket/command.h"
 #include "server/http/websocket/codec.h"
-#include "server/ws_command.h"
 
 #define MESSAGE_LIMIT ((size_t)4096)
 

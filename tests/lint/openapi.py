@@ -30,8 +30,8 @@ def shape(path):
 
 
 def routes():
-    """{(method, shape): operation} of the table in server/routes.c."""
-    rows = ROUTE.findall(read("server/routes.c"))
+    """{(method, shape): operation} of the table in server/api/routes.c."""
+    rows = ROUTE.findall(read("server/api/routes.c"))
     return {(method.lower(), shape(path)): operation for method, path, _, operation in rows}
 
 
@@ -137,7 +137,7 @@ def self_test(text, table):
 def main():
     text, table = read("openapi.yaml"), routes()
     if len(table) < 10:
-        found = [f"only {len(table)} routes found in server/routes.c"]
+        found = [f"only {len(table)} routes found in server/api/routes.c"]
     elif "--self-test" in sys.argv:
         found = list(self_test(text, table))
     else:

@@ -1,0 +1,60 @@
+#ifndef RUNNEL_SERVER_API_H
+#define RUNNEL_SERVER_API_H
+
+#include "server/encode/encode.h"
+#include "server/http/request.h"
+
+/*
+ * api.h -- every endpoint by name; each api_*.c is one resource family. And what they share.
+ */
+
+endpoint_fn api_health, api_ready, api_metrics; /* api/health.c */
+endpoint_fn api_model_list, api_model_get;      /* api/models.c */
+endpoint_fn api_chat_completions;               /* api/chat.c */
+endpoint_fn api_assistant_list, api_assistant_create,
+    api_assistant_get; /* assistants/assistants.c */
+endpoint_fn api_assistant_modify, api_assistant_delete;
+endpoint_fn api_thread_create, api_thread_get, api_thread_modify; /* assistants/threads.c */
+endpoint_fn api_thread_delete;
+endpoint_fn api_message_list, api_message_create, api_message_get; /* assistants/messages.c */
+endpoint_fn api_message_modify, api_message_delete;
+endpoint_fn api_thread_run_create, api_run_list, api_run_create,
+    api_run_get; /* assistants/runs.c */
+endpoint_fn api_run_modify, api_run_cancel, api_run_submit, api_run_events;
+endpoint_fn api_step_list, api_step_get; /* assistants/steps.c */
+endpoint_fn api_response_create, api_response_get,
+    api_response_delete; /* responses/responses.c */
+endpoint_fn api_response_cancel, api_response_inputs;
+endpoint_fn api_response_chain, api_run_chain;             /* runnel/chain.c */
+endpoint_fn api_response_compact;                          /* responses/compact.c */
+endpoint_fn api_response_input_tokens;                     /* responses/input_tokens.c */
+endpoint_fn api_response_connect;                          /* socket/open.c */
+endpoint_fn api_conversation_create, api_conversation_get; /* responses/conversations.c */
+endpoint_fn api_conversation_modify, api_conversation_delete;
+endpoint_fn api_conversation_item_list, api_conversation_item_create;
+endpoint_fn api_conversation_item_get, api_conversation_item_delete;
+endpoint_fn api_tool_list;                                   /* runnel/tools.c */
+endpoint_fn api_skill_create, api_skill_list, api_skill_get; /* responses/skills.c */
+endpoint_fn api_skill_content, api_skill_delete;
+endpoint_fn api_tool_settings_get, api_tool_settings_modify; /* runnel/tool_settings.c */
+endpoint_fn api_tool_settings_delete, api_tool_settings_list;
+endpoint_fn api_prompt_create, api_prompt_list, api_prompt_get; /* runnel/prompts.c */
+endpoint_fn api_prompt_delete, api_prompt_version_create;
+endpoint_fn api_approval_list, api_approval_get, api_approval_decide;
+endpoint_fn api_grant_list, api_grant_get, api_grant_delete;
+endpoint_fn api_prompt_version_list, api_prompt_version_get;
+endpoint_fn api_variable_list, api_variable_create, api_variable_clear; /* runnel/variables.c */
+endpoint_fn api_variable_stats, api_variable_get, api_variable_modify, api_variable_delete;
+endpoint_fn api_thread_fork, api_thread_copy, api_thread_merge; /* runnel/thread_copies.c */
+
+/* Answers with a page of rows, which `encode(&row)` shows. A macro, because rows have types. */
+#define answer_rows(request, rows, count, more, encode)             \
+    do {                                                            \
+        json_t *data_ = json_array();                               \
+                                                                    \
+        for (size_t row_ = 0; row_ < (count); row_++)               \
+            json_array_append_new(data_, encode(&(rows)[row_]));    \
+        request_answer((request), 200, encode_list(data_, (more))); \
+    } while (0)
+
+#endif

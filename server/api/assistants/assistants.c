@@ -1,0 +1,118 @@
+#include "core/store/tables/assistants.h"
+#include "core/base/clock.h"
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "server/api/api.h"
+#include "server/encode/encode.h"
+#include "server/params/assistants/assistant_body.h"
+#include "server/params/assistants/run_params.h"
+#include "server/params/params.h"
+#include "server/server.h"
+
+/* Assistants: their parameters are checked and kept as they are, in one JSON body. */
+
+static enum err_code assistant_id(const struct request *request, const char **ret_id,
+                                  struct err *err)
+{
+    *ret_id = request_param(request, "assistant");
+    return param_id(*ret_id, "asst_", "assistant_id", err);
+}
+
+static enum err_code answer(struct request *request, struct assistant_row *row)
+{
+    request_answer(request, 200, encode_assistant(row));
+    assistant_row_clear(row);
+    return ERR_OK;
+}
+
+enum err_code api_assistant_create(struct request *request, struct err *err)
+{
+    const json_t *body = request_json(request);
+    struct assistant_row row = {.created_at = clock_wall_us()};
+    json_auto_t *picked = NULL;
+    const char *model;
+    enum err_code rc;
+
+    rc = param_string(body, "", "model", PARAM_REQUIRED, MODEL_NAME_LIMIT, &model, err);
+    if (!rc)
+        rc = assistant_check(body, err);
+    if (rc)
+        return rc;
+
+    picked = assistant_members(body);
+    id_make(row.id, "asst_");
+    row.body = json_text(picked);
+    rc = store_assistant_create(request_server(request)->store, request_project(request), &row,
+                                err);
+    if (rc) {
+        assistant_row_clear(&row);
+        return rc;
+    }
+    return answer(request, &row);
+}
+
+enum err_code api_assistant_get(struct request *request, struct err *err)
+{
+    struct assistant_row row;
+    const char *id;
+    enum err_code rc = assistant_id(request, &id, err);
+
+    if (!rc)
+        rc = store_assistant_get(request_server(request)->store, request_project(request), id,
+                                 &row, err);
+    return rc ? rc : answer(request, &row);
+}
+
+enum err_code api_assistant_modify(struct request *request, struct err *err)
+{
+    const json_t *body = request_json(request);
+    struct assistant_row row;
+    json_auto_t *picked = NULL;
+    AUTO_FREE char *changes = NULL;
+    const char *id;
+    enum err_code rc = assistant_id(request, &id, err);
+
+    if (!rc)
+        rc = assistant_check(body, err);
+    if (rc)
+        return rc;
+
+    picked = assistant_members(body);
+    changes = json_text(picked);
+    rc = store_assistant_modify(request_server(request)->store, request_project(request), id,
+                                changes, &row, err);
+    return rc ? rc : answer(request, &row);
+}
+
+enum err_code api_assistant_delete(struct request *request, struct err *err)
+{
+    const char *id;
+    enum err_code rc = assistant_id(request, &id, err);
+
+    if (!rc)
+        rc = store_assistant_delete(request_server(request)->store, request_project(request),
+                                    id, err);
+    if (rc)
+        return rc;
+    request_answer(request, 200, encode_deleted(id, "assistant.deleted"));
+    return ERR_OK;
+}
+
+enum err_code api_assistant_list(struct request *request, struct err *err)
+{
+    struct assistant_row *rows = NULL;
+    struct page page;
+    size_t count = 0;
+    bool more;
+    enum err_code rc = param_page(request, &page, err);
+
+    if (!rc)
+        rc = store_assistant_list(request_server(request)->store, request_project(request),
+                                  &page, &rows, &count, &more, err);
+    if (rc)
+        return rc;
+
+    answer_rows(request, rows, count, more, encode_assistant);
+    assistant_rows_free(rows, count);
+    return ERR_OK;
+}

@@ -1,0 +1,148 @@
+#include "server/params/assistants/messages.h"
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/store/tables/threads/threads.h"
+#include "server/api/api.h"
+#include "server/encode/encode.h"
+#include "server/params/params.h"
+#include "server/params/request_key.h"
+#include "server/server.h"
+
+/* The messages of a thread. */
+
+/* Which message of which thread the path names. */
+struct place {
+    struct store *store;
+    const char *project;
+    char thread[ID_LIMIT + 1];
+    const char *message; /* "" for paths that name none */
+};
+
+static enum err_code thread_place(const struct request *request, struct place *ret_place,
+                                  struct err *err)
+{
+    *ret_place = (struct place){.store = request_server(request)->store,
+                                .project = request_project(request),
+                                .message = ""};
+    return param_thread_id(request_param(request, "thread"), "thread_id", ret_place->thread,
+                           err);
+}
+
+static enum err_code message_place(const struct request *request, struct place *ret_place,
+                                   struct err *err)
+{
+    enum err_code rc = thread_place(request, ret_place, err);
+
+    if (rc)
+        return rc;
+    ret_place->message = request_param(request, "message");
+    return param_id(ret_place->message, "msg_", "message_id", err);
+}
+
+static enum err_code answer(struct request *request, struct item_row *row)
+{
+    request_answer(request, 200, encode_message(row));
+    item_row_clear(row);
+    return ERR_OK;
+}
+
+enum err_code api_message_create(struct request *request, struct err *err)
+{
+    struct idempotency idempotency;
+    struct place place;
+    struct item_row row;
+    enum err_code rc = thread_place(request, &place, err);
+
+    if (!rc)
+        rc = request_key(request, &idempotency, err);
+    if (!rc)
+        rc = message_decode(request_json(request), "", place.thread, &row, err);
+    if (rc)
+        return rc;
+
+    rc = store_message_create_once(place.store, place.project, &idempotency, &row, err);
+    if (rc) {
+        item_row_clear(&row);
+        return rc;
+    }
+    return answer(request, &row);
+}
+
+enum err_code api_message_get(struct request *request, struct err *err)
+{
+    struct place place;
+    struct item_row row;
+    enum err_code rc = message_place(request, &place, err);
+
+    if (!rc)
+        rc = store_message_get(place.store, place.project, place.thread, place.message, &row,
+                               err);
+    return rc ? rc : answer(request, &row);
+}
+
+enum err_code api_message_modify(struct request *request, struct err *err)
+{
+    static const char *const known[] = {"metadata", NULL};
+    const json_t *body = request_json(request);
+    AUTO_FREE char *metadata = NULL;
+    struct place place;
+    struct item_row row;
+    enum err_code rc = message_place(request, &place, err);
+
+    if (!rc)
+        rc = param_unknown(body, "", known, err);
+    if (!rc)
+        rc = param_metadata_change(body, &metadata, err);
+    if (!rc)
+        rc = store_message_modify(place.store, place.project, place.thread, place.message,
+                                  metadata, &row, err);
+    return rc ? rc : answer(request, &row);
+}
+
+enum err_code api_message_delete(struct request *request, struct err *err)
+{
+    struct place place;
+    enum err_code rc = message_place(request, &place, err);
+
+    if (!rc)
+        rc = store_message_delete(place.store, place.project, place.thread, place.message, err);
+    if (rc)
+        return rc;
+    request_answer(request, 200, encode_deleted(place.message, "thread.message.deleted"));
+    return ERR_OK;
+}
+
+/* run_id narrows the list; a run of another thread simply has no messages here. */
+static enum err_code run_filter(const struct request *request, const char **ret_run,
+                                struct err *err)
+{
+    const char *run = request_query(request, "run_id");
+
+    *ret_run = run && *run ? run : NULL;
+    return *ret_run ? param_id(run, "run_", "run_id", err) : ERR_OK;
+}
+
+enum err_code api_message_list(struct request *request, struct err *err)
+{
+    struct item_row *rows = NULL;
+    struct place place;
+    struct page page;
+    const char *run;
+    size_t count = 0;
+    bool more;
+    enum err_code rc = thread_place(request, &place, err);
+
+    if (!rc)
+        rc = param_page(request, &page, err);
+    if (!rc)
+        rc = run_filter(request, &run, err);
+    if (!rc)
+        rc = store_message_list(place.store, place.project, place.thread, run, &page, &rows,
+                                &count, &more, err);
+    if (rc)
+        return rc;
+
+    answer_rows(request, rows, count, more, encode_message);
+    item_rows_free(rows, count);
+    return ERR_OK;
+}

@@ -1,0 +1,153 @@
+/*
+ * api/health.c -- for those who look after the server: alive, ready, and in figures.
+ */
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/buf.h"
+#include "core/base/json.h"
+#include "core/model/tokens/tokenizer.h"
+#include "core/run/engine/engine.h"
+#include "core/store/cluster/wakeups.h"
+#include "core/store/store.h"
+#include "server/api/api.h"
+#include "server/http/http.h"
+#include "server/server.h"
+
+/* Never asks the store: a server whose database is away must not be restarted for it. */
+enum err_code api_health(struct request *request, struct err *err)
+{
+    (void)err;
+    request_answer(request, 200, json_build("{s:s}", "status", "ok"));
+    return ERR_OK;
+}
+
+static const char *why_not_ready(struct server *server, struct err *err)
+{
+    if (atomic_load(&server->draining))
+        return "draining";
+    if (!store_is_up(server->store))
+        return "the database is away";
+    if (store_schema_check(server->store, err))
+        return err->text;
+    if (!server->config->upstream_count)
+        return "no upstream is configured";
+    return NULL;
+}
+
+enum err_code api_ready(struct request *request, struct err *err)
+{
+    const char *why = why_not_ready(request_server(request), err);
+
+    if (why)
+        request_answer(request, 503,
+                       json_build("{s:s, s:s}", "status", "unavailable", "reason", why));
+    else
+        request_answer(request, 200, json_build("{s:s}", "status", "ready"));
+    return ERR_OK;
+}
+
+/* ---- Metrics ---- */
+
+static void head(struct buf *text, const char *name, const char *type, const char *help)
+{
+    buf_addf(text, "# HELP runnel_%s %s\n# TYPE runnel_%s %s\n", name, help, name, type);
+}
+
+static void figure(struct buf *text, const char *name, const char *type, const char *help,
+                   uint64_t value)
+{
+    head(text, name, type, help);
+    buf_addf(text, "runnel_%s %llu\n", name, (unsigned long long)value);
+}
+
+static void add_answers(struct buf *text, struct http *http)
+{
+    static const char *const classes[HTTP_CLASS_COUNT] = {"2xx", "3xx", "4xx", "5xx"};
+
+    head(text, "http_requests_total", "counter", "Requests answered, by operation and status.");
+    for (size_t row = 0; row <= route_count; row++) {
+        for (int class = 0; class < HTTP_CLASS_COUNT; class ++) {
+            uint64_t count = http_answers(http, row, (enum http_class) class);
+
+            if (count)
+                buf_addf(text,
+                         "runnel_http_requests_total{operation=\"%s\",code=\"%s\"} %llu\n",
+                         row < route_count ? routes[row].operation : "none", classes[class],
+                         (unsigned long long)count);
+        }
+    }
+}
+
+static void add_http(struct buf *text, struct http *http)
+{
+    struct http_stats stats;
+
+    http_stats(http, &stats);
+    add_answers(text, http);
+    figure(text, "http_connections", "gauge", "Open client connections.", stats.connections);
+    figure(text, "http_suspended", "gauge", "Open streams and requests that wait for a run.",
+           stats.suspended);
+    figure(text, "http_websockets", "gauge", "Open WebSockets.", stats.websockets);
+    figure(text, "http_body_bytes", "gauge", "Request bodies in memory.", stats.body_bytes);
+    figure(text, "http_refused_total", "counter",
+           "Requests refused for their form or for the number of connections.", stats.refused);
+    figure(text, "http_late_total", "counter", "Connections closed for being too slow.",
+           stats.late);
+    figure(text, "streams_cut_total", "counter", "Streams whose client did not keep up.",
+           stats.cut);
+}
+
+static void add_engine(struct buf *text, struct engine *engine)
+{
+    struct engine_stats stats;
+
+    engine_stats(engine, &stats);
+    figure(text, "runs_live", "gauge", "Runs in memory.", stats.live);
+    figure(text, "runs_bytes", "gauge", "Of the conversations they have loaded.", stats.bytes);
+    figure(text, "runs_started_total", "counter", "Runs taken up.", stats.started);
+    figure(text, "runs_ended_total", "counter", "Runs ended or handed on.", stats.ended);
+    figure(text, "runs_failed_total", "counter", "Of these, failed.", stats.failed);
+}
+
+static uint64_t resident_bytes(void)
+{
+    unsigned long long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+
+    if (!file)
+        return 0;
+    if (fscanf(file, "%*u %llu", &pages) != 1)
+        pages = 0;
+    (void)fclose(file);
+    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+enum err_code api_metrics(struct request *request, struct err *err)
+{
+    struct server *server = request_server(request);
+    struct buf text = {0};
+    size_t length;
+
+    (void)err;
+    head(&text, "build_info", "gauge", "The version.");
+    buf_add_text(&text, "runnel_build_info{version=\"" RUNNEL_VERSION "\"} 1\n");
+    if (server->http)
+        add_http(&text, server->http);
+    add_engine(&text, server->engine);
+    figure(&text, "tokenized_bytes_total", "counter",
+           "Text whose tokens were counted or estimated.", tokenizer_bytes());
+    figure(&text, "store_up", "gauge", "Whether the database is reachable.",
+           store_is_up(server->store));
+    figure(&text, "other_nodes", "gauge", "Whether other servers share the database.",
+           store_has_peers(server->store));
+    figure(&text, "draining", "gauge", "Whether the server is going down.",
+           atomic_load(&server->draining));
+    figure(&text, "resident_memory_bytes", "gauge", "Memory in use.", resident_bytes());
+    length = text.length;
+    request_answer_bytes(request, 200, "text/plain; version=0.0.4; charset=utf-8",
+                         buf_take(&text), length);
+    return ERR_OK;
+}

@@ -1,0 +1,262 @@
+/*
+ * Conversations and their items: threads, as the Responses API sees them.
+ */
+
+#include "core/store/tables/threads/conversations.h"
+#include "core/base/clock.h"
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/run/context/compaction.h"
+#include "core/store/tables/threads/threads.h"
+#include "server/api/api.h"
+#include "server/encode/encode.h"
+#include "server/params/params.h"
+#include "server/params/responses/response_input.h"
+#include "server/params/responses/response_params.h"
+#include "server/server.h"
+
+/* Items of one request. */
+#define CONVERSATION_ITEMS_LIMIT ((size_t)20)
+
+/* Which item of which conversation the path names. */
+struct place {
+    struct store *store;
+    const char *project;
+    char thread[ID_LIMIT + 1];
+    const char *item; /* "" for paths that name none */
+};
+
+static enum err_code conversation_place(const struct request *request, struct place *ret_place,
+                                        struct err *err)
+{
+    *ret_place = (struct place){.store = request_server(request)->store,
+                                .project = request_project(request),
+                                .item = ""};
+    return param_conversation_id(request_param(request, "conversation"), "conversation_id",
+                                 ret_place->thread, err);
+}
+
+/* Items have as many prefixes as there are types. */
+static enum err_code item_place(const struct request *request, struct place *ret_place,
+                                struct err *err)
+{
+    enum err_code rc = conversation_place(request, ret_place, err);
+
+    if (rc)
+        return rc;
+    ret_place->item = request_param(request, "item");
+    return param_id(ret_place->item, "", "item_id", err);
+}
+
+static enum err_code answer(struct request *request, struct thread_row *row)
+{
+    request_answer(request, 200, encode_conversation(row));
+    thread_row_clear(row);
+    return ERR_OK;
+}
+
+/* The items of the body; those that it only refers to are copied. */
+static enum err_code decode_items(struct request *request, enum param_need need,
+                                  struct item_row **ret_items, size_t *ret_count,
+                                  struct err *err)
+{
+    const json_t *body = request_json(request);
+    struct item_references references;
+    enum err_code rc =
+        item_references_load(request_server(request)->store, request_project(request),
+                             json_object_get(body, "items"), NULL, 0, &references, err);
+
+    if (!rc)
+        rc = response_items_decode(body, "items", need, CONVERSATION_ITEMS_LIMIT, &references,
+                                   ret_items, ret_count, err);
+    item_references_clear(&references);
+    if (rc)
+        return rc;
+    rc = compaction_open(&request_server(request)->seal, request_project(request), *ret_items,
+                         *ret_count, err);
+    if (rc)
+        item_rows_free(*ret_items, *ret_count);
+    return rc;
+}
+
+/* ---- Conversations ---- */
+
+static void init_row(struct thread_row *row, const json_t *metadata)
+{
+    *row = (struct thread_row){
+        .metadata = metadata ? json_text(metadata) : mem_strdup("{}"),
+        .tool_resources = mem_strdup("{}"),
+        .created_at = clock_wall_us(),
+    };
+    id_make(row->id, "thread_");
+}
+
+enum err_code api_conversation_create(struct request *request, struct err *err)
+{
+    static const char *const known[] = {"metadata", "items", NULL};
+    const json_t *body = request_json(request);
+    struct item_row *items = NULL;
+    struct thread_row row;
+    json_t *metadata = NULL;
+    size_t count = 0;
+    enum err_code rc = param_unknown(body, "", known, err);
+
+    if (!rc)
+        rc = param_metadata(body, &metadata, err);
+    if (!rc)
+        rc = decode_items(request, PARAM_OPTIONAL, &items, &count, err);
+    if (rc)
+        return rc;
+    init_row(&row, metadata);
+    rc = store_conversation_create(request_server(request)->store, request_project(request),
+                                   &row, items, count, err);
+    item_rows_free(items, count);
+    if (rc) {
+        thread_row_clear(&row);
+        return rc;
+    }
+    return answer(request, &row);
+}
+
+enum err_code api_conversation_get(struct request *request, struct err *err)
+{
+    struct place place;
+    struct thread_row row;
+    enum err_code rc = conversation_place(request, &place, err);
+
+    if (rc)
+        return rc;
+    rc = store_thread_get(place.store, place.project, place.thread, &row, err);
+    return rc ? conversation_error(rc, place.thread, err) : answer(request, &row);
+}
+
+enum err_code api_conversation_modify(struct request *request, struct err *err)
+{
+    static const char *const known[] = {"metadata", NULL};
+    const json_t *body = request_json(request);
+    AUTO_FREE char *metadata = NULL;
+    struct place place;
+    struct thread_row row;
+    enum err_code rc = conversation_place(request, &place, err);
+
+    if (!rc)
+        rc = param_unknown(body, "", known, err);
+    if (!rc)
+        rc = param_metadata_change(body, &metadata, err);
+    if (!rc && !metadata)
+        rc = param_missing(err, "metadata");
+    if (rc)
+        return rc;
+    rc = store_thread_modify(place.store, place.project, place.thread,
+                             &(struct thread_change){.metadata = metadata}, &row, err);
+    return rc ? conversation_error(rc, place.thread, err) : answer(request, &row);
+}
+
+enum err_code api_conversation_delete(struct request *request, struct err *err)
+{
+    struct place place;
+    char id[ID_SIZE];
+    enum err_code rc = conversation_place(request, &place, err);
+
+    if (rc)
+        return rc;
+    rc = store_thread_delete(place.store, place.project, place.thread, err);
+    if (rc)
+        return conversation_error(rc, place.thread, err);
+    encode_conversation_id(place.thread, id);
+    request_answer(request, 200, encode_deleted(id, "conversation.deleted"));
+    return ERR_OK;
+}
+
+/* ---- Items ---- */
+
+/* Takes the rows. */
+static enum err_code answer_list(struct request *request, struct item_row *items, size_t count,
+                                 bool more)
+{
+    answer_rows(request, items, count, more, encode_item);
+    item_rows_free(items, count);
+    return ERR_OK;
+}
+
+static enum err_code check_not_empty(size_t count, struct err *err)
+{
+    return count ? ERR_OK : param_empty_array(err, "items");
+}
+
+enum err_code api_conversation_item_create(struct request *request, struct err *err)
+{
+    static const char *const known[] = {"items", NULL};
+    const json_t *body = request_json(request);
+    struct item_row *items = NULL;
+    struct place place;
+    size_t count = 0;
+    enum err_code rc = conversation_place(request, &place, err);
+
+    if (!rc)
+        rc = param_unknown(body, "", known, err);
+    if (!rc)
+        rc = response_include_check(request, err);
+    if (!rc)
+        rc = decode_items(request, PARAM_REQUIRED, &items, &count, err);
+    if (rc)
+        return rc;
+    rc = check_not_empty(count, err);
+    if (!rc)
+        rc = store_conversation_append(place.store, place.project, place.thread, items, count,
+                                       err);
+    if (rc) {
+        item_rows_free(items, count);
+        return rc;
+    }
+    return answer_list(request, items, count, false);
+}
+
+enum err_code api_conversation_item_list(struct request *request, struct err *err)
+{
+    struct item_row *items = NULL;
+    struct place place;
+    struct page page;
+    size_t count = 0;
+    bool more = false;
+    enum err_code rc = conversation_place(request, &place, err);
+
+    if (!rc)
+        rc = param_page(request, &page, err);
+    if (!rc)
+        rc = response_include_check(request, err);
+    if (!rc)
+        rc = store_conversation_items(place.store, place.project, place.thread, &page, &items,
+                                      &count, &more, err);
+    return rc ? rc : answer_list(request, items, count, more);
+}
+
+enum err_code api_conversation_item_get(struct request *request, struct err *err)
+{
+    struct place place;
+    struct item_row item;
+    enum err_code rc = item_place(request, &place, err);
+
+    if (!rc)
+        rc = response_include_check(request, err);
+    if (!rc)
+        rc = store_conversation_item_get(place.store, place.project, place.thread, place.item,
+                                         &item, err);
+    if (rc)
+        return rc;
+    request_answer(request, 200, encode_item(&item));
+    item_row_clear(&item);
+    return ERR_OK;
+}
+
+enum err_code api_conversation_item_delete(struct request *request, struct err *err)
+{
+    struct place place;
+    struct thread_row row;
+    enum err_code rc = item_place(request, &place, err);
+
+    if (!rc)
+        rc = store_conversation_item_delete(place.store, place.project, place.thread,
+                                            place.item, &row, err);
+    return rc ? rc : answer(request, &row);
+}

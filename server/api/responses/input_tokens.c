@@ -1,0 +1,98 @@
+/*
+ * POST /v1/responses/input_tokens: what the model would be sent for these parameters, in tokens.
+ *
+ * The request is built as for a response and counted instead of sent, so that nothing is counted
+ * that would not be sent, and nothing forgotten.
+ */
+
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/model/tokens/tokenizer.h"
+#include "core/run/catalog/tool_set.h"
+#include "core/run/context/context.h"
+#include "core/run/context/context_fit.h"
+#include "server/api/api.h"
+#include "server/api/responses/response_create.h"
+#include "server/params/responses/response_params.h"
+#include "server/params/skill_params.h"
+#include "server/params/tool_settings_params.h"
+#include "server/server.h"
+
+/* Without a model it is that of whatever upstream takes any. */
+static enum err_code find_upstream(const struct config *config, const json_t *body,
+                                   const struct model_upstream **ret_upstream, struct err *err)
+{
+    const char *model = json_get_string(body, "model", "");
+
+    *ret_upstream = model_upstream_find(config->upstreams, config->upstream_count, model);
+    if (*ret_upstream || !*model)
+        return ERR_OK;
+    return err_invalid(err, "model_not_found", "model",
+                       "The requested model '%s' does not exist.", model);
+}
+
+static int64_t count(const struct model_upstream *upstream, const struct tool_set *tools,
+                     enum run_history history, struct run_load *load)
+{
+    json_auto_t *config = json_parse_own(load->run.config);
+    json_auto_t *asked = NULL;
+    AUTO_FREE const struct item_row **items =
+        mem_new_array(const struct item_row *, load->item_count + 1);
+    const struct context context = {.upstream = upstream,
+                                    .run_id = load->run.id,
+                                    .config = config,
+                                    .tools = tools,
+                                    .compact = context_is_compact(config, history)};
+    size_t shown = load->item_count;
+
+    long_messages_mark(load->items, load->item_count);
+    for (size_t i = 0; i < shown; i++)
+        items[i] = &load->items[i];
+    context_fit(&context, items, &shown);
+    asked = context_request(load->run.id, config, tools, items, shown,
+                            context.compact ? CONTEXT_COMPACT : 0, NULL);
+    return tokenizer_count_request(upstream ? upstream->tokenizer : NULL, asked);
+}
+
+enum err_code api_response_input_tokens(struct request *request, struct err *err)
+{
+    const json_t *body = request_json(request);
+    json_t *list = json_object_get(body, "tools");
+    json_auto_t *skilled = NULL;
+    json_auto_t *settings = NULL;
+    const struct model_upstream *upstream = NULL;
+    struct tool_set tools = {0};
+    struct run_load load = {0};
+    int64_t position = 0;
+    enum run_history history = (enum run_history)request_server(request)->config->history;
+    enum err_code rc = response_count_params_check(body, err);
+
+    if (!rc)
+        rc = find_upstream(request_server(request)->config, body, &upstream, err);
+    if (!rc)
+        rc = skill_params_resolve(request_server(request)->store, request_project(request),
+                                  body, &skilled, err);
+    if (!rc)
+        rc = tool_settings_load(request_server(request)->store, request_project(request), body,
+                                &settings, err);
+    if (skilled)
+        body = skilled;
+    if (!rc)
+        rc = tool_set_init(&tools, json_is_array(list) ? list : NULL,
+                           json_object_get(body, "runnel"), settings, err);
+    if (rc)
+        return rc;
+    rc = response_create_load(&(struct response_create){.server = request_server(request),
+                                                        .project = request_project(request),
+                                                        .body = body},
+                              &load, &position, err);
+    tool_set_load_items(&tools, load.items, load.item_count);
+    if (!rc)
+        request_answer(request, 200,
+                       json_build("{s:s, s:I}", "object", "response.input_tokens",
+                                  "input_tokens",
+                                  (json_int_t)count(upstream, &tools, history, &load)));
+    run_load_clear(&load);
+    tool_set_clear(&tools);
+    return rc;
+}

@@ -1,0 +1,507 @@
+#include "server/api/responses/response_create.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/ids.h"
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/base/utf8.h"
+#include "core/model/tokens/tokenizer.h"
+#include "core/run/catalog/tool_choice.h"
+#include "core/run/catalog/tool_secrets.h"
+#include "core/run/catalog/tool_settings.h"
+#include "core/run/context/compaction.h"
+#include "core/run/context/context.h"
+#include "core/run/context/context_fit.h"
+#include "core/store/tables/approvals/approvals.h"
+#include "core/store/tables/prompts.h"
+#include "core/store/tables/runs/runs.h"
+#include "core/store/tables/threads/conversations.h"
+#include "server/params/params.h"
+#include "server/params/responses/prompt_template.h"
+#include "server/params/responses/response_approvals.h"
+#include "server/params/responses/response_input.h"
+#include "server/params/responses/response_params.h"
+#include "server/params/runnel_params.h"
+#include "server/params/skill_params.h"
+#include "server/params/tool_settings_params.h"
+#include "server/params/variable_params.h"
+
+static unsigned flags_of(const json_t *body)
+{
+    unsigned flags = 0;
+
+    if (json_get_bool(body, "store", true))
+        flags |= RUN_STORED;
+    if (json_get_bool(body, "background", false))
+        flags |= RUN_BACKGROUND | RUN_RESUMABLE;
+    if (json_get_bool(body, "stream", false))
+        flags |= RUN_STREAMED;
+    return flags;
+}
+
+/* The loop of a run follows from its id, so whoever wants a certain one tries a few. */
+static void make_id(const struct response_create *create, char ret_id[ID_SIZE])
+{
+    do
+        id_make(ret_id, "resp_");
+    while (create->loop && engine_loop(create->server->engine, ret_id) != create->loop);
+}
+
+static void make_row(const struct response_create *create, struct run_row *run)
+{
+    const json_t *body = create->body;
+    const struct config *settings = create->server->config;
+    json_t *metadata = json_object_get(body, "metadata");
+    json_auto_t *config = response_config(body);
+    const char *parent = json_get_string(body, "previous_response_id", "");
+
+    if (create->compact)
+        json_set_string(config, RUN_COMPACT_KEY, create->compact);
+    if (create->settings)
+        json_set(config, TOOL_SETTINGS_KEY, json_deep_copy(create->settings));
+    memset(run, 0, sizeof(*run));
+    make_id(create, run->id);
+    response_conversation(body, run->thread_id);
+    (void)snprintf(run->project, sizeof(run->project), "%s", create->project);
+    (void)snprintf(run->parent_id, sizeof(run->parent_id), "%.*s",
+                   (int)utf8_fit(parent, sizeof(run->parent_id) - 1), parent);
+    run->face = FACE_RESPONSES;
+    run->flags = flags_of(body);
+    run->status = run->flags & RUN_BACKGROUND ? RUN_QUEUED : RUN_IN_PROGRESS;
+    run->config = json_text(config);
+    run->metadata = json_is_object(metadata) ? json_text(metadata) : mem_strdup("{}");
+    run->created_at = clock_wall_us();
+    run->expires_at = run->created_at + (int64_t)(settings->response_timeout * 1e6);
+}
+
+/* What the request says, in OpenAI's order of complaints: what it must have, what it may not have,
+ * its input, the other parameters. */
+static enum err_code check_request(const struct response_create *create, struct err *err)
+{
+    const json_t *body = create->body;
+    enum err_code rc = response_head_check(body, err);
+
+    if (!rc)
+        rc = response_input_check(json_object_get(body, "input"), err);
+    if (!rc)
+        rc = response_params_check(body, err);
+    return rc ? rc : runnel_params_check(body, err);
+}
+
+/* Whether there is what it asks for. Tools may have come with earlier items. */
+static enum err_code check_means(const struct response_create *create,
+                                 const struct run_load *load, struct err *err)
+{
+    const struct config *settings = create->server->config;
+    const char *model = json_get_string(create->body, "model", "");
+    json_t *list = json_object_get(create->body, "tools");
+    struct tool_set tools = {0};
+    enum err_code rc =
+        tool_set_init(&tools, json_is_array(list) ? list : NULL,
+                      json_object_get(create->body, "runnel"), create->settings, err);
+
+    if (rc)
+        return rc;
+    tool_set_load_items(&tools, load->items, load->item_count);
+    rc = tool_choice_check(&tools, json_object_get(create->body, "tool_choice"), err);
+    if (!rc)
+        rc = tool_set_check_permissions(
+            &tools, json_object_get(json_object_get(create->body, "runnel"), "permissions"),
+            err);
+    if (!rc)
+        rc = runnel_channel_check(create->server->engine, load->run.project,
+                                  json_object_get(create->body, "runnel"), err);
+    tool_set_clear(&tools);
+    if (rc)
+        return rc;
+    if (!model_upstream_find(settings->upstreams, settings->upstream_count, model))
+        return err_invalid(err, "model_not_found", "model",
+                           "The requested model '%s' does not exist.", model);
+    return ERR_OK;
+}
+
+static bool has_answers(const json_t *input)
+{
+    size_t i;
+    json_t *item;
+
+    json_array_foreach (input, i, item) {
+        if (strcmp(json_get_string(item, "type", ""), "mcp_approval_response") == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Whoever answers has heard the question, perhaps before the response that asks was stored. What ends
+ * after this look is in the context. */
+static enum err_code load_conversation(const struct response_create *create,
+                                       struct run_load *load, int64_t *ret_position,
+                                       struct err *err)
+{
+    struct server *server = create->server;
+    const struct load_span span = {.items = engine_context_limit(server->engine)};
+    enum err_code rc = ERR_OK;
+
+    if (has_answers(json_object_get(create->body, "input")))
+        rc =
+            store_conversation_idle(server->store, load->run.project, load->run.thread_id, err);
+    return rc ? rc
+              : store_conversation_context(server->store, load->run.project,
+                                           load->run.thread_id, &span, &load->items,
+                                           &load->item_count, ret_position, err);
+}
+
+/* What comes before the new input: a chain or a conversation that is continued. *ret_position is
+ * where the conversation ends. */
+static enum err_code load_past(const struct response_create *create, struct run_load *load,
+                               int64_t *ret_position, struct err *err)
+{
+    struct server *server = create->server;
+    size_t limit = engine_context_limit(server->engine);
+    char thread[ID_SIZE]; /* a chain leaves the conversation it branched from */
+
+    if (*load->run.thread_id)
+        return load_conversation(create, load, ret_position, err);
+    if (create->past && *load->run.parent_id) {
+        load->items = TAKE(*create->past);
+        load->item_count = create->past_count;
+        return ERR_OK;
+    }
+    if (*load->run.parent_id)
+        return store_chain_load(server->store, load->run.project, load->run.parent_id, limit,
+                                &load->items, &load->item_count, thread, err);
+    return ERR_OK;
+}
+
+static enum err_code load_input(const struct response_create *create,
+                                const struct run_load *load, struct item_row **ret_items,
+                                size_t *ret_count, struct err *err)
+{
+    const json_t *input = json_object_get(create->body, "input");
+    struct item_references references;
+    enum err_code rc = item_references_load(create->server->store, create->project, input,
+                                            load->items, load->item_count, &references, err);
+
+    if (!rc)
+        rc = response_input_decode(input, load->run.id, &references, ret_items, ret_count, err);
+    item_references_clear(&references);
+    if (rc)
+        return rc;
+    rc = compaction_open(&create->server->seal, create->project, *ret_items, *ret_count, err);
+    if (rc)
+        item_rows_free(*ret_items, *ret_count);
+    return rc;
+}
+
+/* The past and the new input behind it: what the model may see. */
+static enum err_code load_context(const struct response_create *create, struct run_load *load,
+                                  int64_t *ret_position, struct err *err)
+{
+    struct item_row *input = NULL;
+    size_t count = 0;
+    enum err_code rc = load_past(create, load, ret_position, err);
+
+    if (!rc)
+        rc = load_input(create, load, &input, &count, err);
+    if (rc)
+        return rc;
+    response_calls_name(load->items, load->item_count, input, count);
+    rc = response_calls_check(load->items, load->item_count, input, count, err);
+    if (rc) {
+        item_rows_free(input, count);
+        return rc;
+    }
+    load->items = mem_resize(load->items, load->item_count + count, sizeof(*load->items));
+    if (count)
+        memcpy(load->items + load->item_count, input, count * sizeof(*input));
+    free(input);
+    load->item_count += count;
+    load->next_position = (int64_t)count;
+    return ERR_OK;
+}
+
+/* A stored response in a conversation is in the store before anything else happens: its row is
+ * what locks the conversation. So is one that takes up answers: a crash leaves both or neither. One
+ * that is not stored only reads. */
+static bool is_made_here(const struct run_load *load,
+                         const struct response_approvals *approvals)
+{
+    return (*load->run.thread_id || approvals->count) && load->run.flags & RUN_STORED;
+}
+
+static enum err_code make_stored(const struct response_create *create, struct run_start *start,
+                                 const struct response_approvals *approvals, int64_t position,
+                                 struct err *err)
+{
+    struct run_load *load = &start->load;
+    size_t input_count = (size_t)load->next_position;
+    struct run_load made = {0};
+    enum err_code rc;
+
+    rc = store_run_create(
+        create->server->store,
+        &(struct run_creation){.run = &load->run,
+                               .messages = load->items + load->item_count - input_count,
+                               .message_count = input_count,
+                               .seen_position = position,
+                               .answers = approvals->answers,
+                               .answer_count = approvals->count,
+                               .grants = &approvals->grants,
+                               .variables = start->variables,
+                               .variable_count = start->variable_count},
+        &made, err);
+    variables_free(TAKE(start->variables), start->variable_count);
+    start->variable_count = 0;
+    load->fence = made.fence;
+    run_load_clear(&made);
+    return rc;
+}
+
+enum err_code response_create_load(const struct response_create *create,
+                                   struct run_load *ret_load, int64_t *ret_position,
+                                   struct err *err)
+{
+    make_row(create, &ret_load->run);
+    return load_context(create, ret_load, ret_position, err);
+}
+
+/* ---- What the body says in other words ---- */
+
+static bool is_trigger(const json_t *item)
+{
+    return strcmp(json_get_string(item, "type", ""), "compaction_trigger") == 0;
+}
+
+/* A trigger at the end of the input is no item but a wish: *ret_body is the request without it, and
+ * stays untouched when there is none. */
+static enum err_code take_trigger(const json_t *body, json_t **ret_body, struct err *err)
+{
+    const json_t *input = json_object_get(body, "input");
+    size_t last = json_array_size(input) - 1; /* of none: never reached */
+    json_t *rest;
+    size_t i;
+    json_t *item;
+
+    json_array_foreach (input, i, item) {
+        struct param_path path = param_index("input", i);
+
+        if (is_trigger(item) && i < last)
+            return err_invalid(
+                err, "invalid_value", path.text,
+                "Invalid '%s': a 'compaction_trigger' must be the last item of the "
+                "input.",
+                path.text);
+    }
+    if (!is_trigger(json_array_get(input, last)))
+        return ERR_OK;
+    rest = json_copy((json_t *)(uintptr_t)input);
+    json_array_remove(rest, last);
+    *ret_body = json_copy((json_t *)(uintptr_t)body);
+    json_set(*ret_body, "input", rest);
+    return ERR_OK;
+}
+
+/* The request with its prompt filled in; *ret_body stays NULL when it has none. */
+static enum err_code fill_in_prompt(const struct response_create *create, json_t **ret_body,
+                                    struct err *err)
+{
+    const json_t *prompt = json_object_get(create->body, "prompt");
+    const char *id = json_get_string(prompt, "id", NULL);
+    CLEANUP(prompt_row_clear) struct prompt_row row = {0};
+    json_auto_t *template = NULL;
+    int version = PROMPT_NEWEST;
+    enum err_code rc;
+
+    if (!id)
+        return ERR_OK;
+    rc = prompt_version_parse(id, json_get_string(prompt, "version", NULL), &version, err);
+    if (!rc)
+        rc = store_prompt_get(create->server->store, create->project, id, version, &row, err);
+    if (rc)
+        return rc;
+    template = json_parse_own(row.body);
+    return prompt_apply(template, row.version, create->body, ret_body, err);
+}
+
+/* ---- The size of the context ---- */
+
+static enum err_code too_long(struct err *err)
+{
+    return err_invalid(
+        err, "context_length_exceeded", "input",
+        "Your input exceeds the context window of this model. Please adjust your "
+        "input and try again.");
+}
+
+/* Only what was counted with the model's own tokenizer is refused; and only by a count of the
+ * request as it would be sent. */
+static enum err_code check_size(const struct context *context, const struct item_row **items,
+                                size_t count, struct err *err)
+{
+    const struct model_upstream *upstream = context->upstream;
+    json_auto_t *request = NULL;
+
+    context_fit(context, items, &count);
+    if (context_total(context, items, count) <= upstream->context_tokens)
+        return ERR_OK;
+    request = context_request(context->run_id, context->config, context->tools, items, count,
+                              context->compact ? CONTEXT_COMPACT : 0, NULL);
+    return tokenizer_count_request(upstream->tokenizer, request) > upstream->context_tokens
+               ? too_long(err)
+               : ERR_OK;
+}
+
+/* Counting takes a while, and here it may: on its loop the run finds everything counted. What may
+ * still be made shorter is not refused. */
+static enum err_code count_context(const struct response_create *create, struct run_load *load,
+                                   struct err *err)
+{
+    const struct config *settings = create->server->config;
+    json_auto_t *config = json_parse_own(load->run.config);
+    struct tool_set tools = {0};
+    const struct context context = {
+        .upstream = model_upstream_find(settings->upstreams, settings->upstream_count,
+                                        json_get_string(config, "model", "")),
+        .run_id = load->run.id,
+        .config = config,
+        .tools = &tools,
+        .compact = context_is_compact(config, (enum run_history)settings->history)};
+    AUTO_FREE const struct item_row **items = NULL;
+    bool shortened =
+        create->compact || !json_absent(json_object_get(config, "context_management"));
+    bool checked =
+        !shortened && context.upstream->tokenizer && context.upstream->context_tokens;
+    bool compacted = shortened && context.upstream->context_tokens;
+    enum err_code rc;
+
+    if (!checked && !compacted && !context_is_counted(context.upstream, config))
+        return ERR_OK;
+    items = mem_new_array(const struct item_row *, load->item_count + 1);
+    for (size_t i = 0; i < load->item_count; i++)
+        items[i] = &load->items[i];
+    rc = tool_set_init(&tools, json_object_get(config, "tools"),
+                       json_object_get(config, "runnel"),
+                       json_object_get(config, TOOL_SETTINGS_KEY), err);
+    if (!rc) {
+        tool_set_load_items(&tools, load->items, load->item_count);
+        long_messages_mark(load->items, load->item_count);
+        context_count(&context, CONTEXT_TOKENS, load->items, load->item_count);
+        if (compacted)
+            context_count_each(&context, load->items, load->item_count);
+    }
+    if (!rc && checked)
+        rc = check_size(&context, items, load->item_count, err);
+    tool_set_clear(&tools);
+    return rc;
+}
+
+/* ---- Preparing ---- */
+
+/* Answers are taken up where the response is made; by one that is not stored, before. */
+static enum err_code take_answers(const struct response_create *create, struct run_start *start,
+                                  struct response_approvals *approvals, int64_t position,
+                                  struct err *err)
+{
+    struct run_load *load = &start->load;
+    enum err_code rc;
+
+    if (is_made_here(load, approvals)) {
+        response_approvals_note(approvals, load);
+        return make_stored(create, start, approvals, position, err);
+    }
+    rc = store_approvals_take(create->server->store, load->run.project, load->run.id,
+                              approvals->answers, approvals->count, &approvals->grants, err);
+    if (!rc)
+        response_approvals_note(approvals, load);
+    return rc;
+}
+
+static enum err_code make(const struct response_create *create, struct run_start *start,
+                          int64_t position, struct err *err)
+{
+    struct run_load *load = &start->load;
+    CLEANUP(response_approvals_clear) struct response_approvals approvals = {0};
+    /* What would only be kept, nobody finds again who does not go on from there. */
+    const json_t *input = create->idle ? NULL : json_object_get(create->body, "input");
+    enum err_code rc =
+        response_approvals_look(create->server->store, load, input, &approvals, err);
+
+    if (rc)
+        return rc;
+    if (create->idle)
+        response_approvals_clear(&approvals);
+    rc = response_approvals_settle(load, &approvals, err);
+    if (rc || (!approvals.count && !is_made_here(load, &approvals)))
+        return rc;
+    return take_answers(create, start, &approvals, position, err);
+}
+
+static enum err_code prepare(const struct response_create *create, struct run_start *ret_start,
+                             struct err *err)
+{
+    struct run_start start = {.arrival = ARRIVAL_NEW};
+    int64_t position = 0;
+    enum err_code rc;
+
+    if (!json_get_string(create->body, "model", NULL))
+        return param_missing(err, "model");
+    rc = engine_admit(create->server->engine, err);
+    if (rc)
+        return rc;
+    rc = response_create_load(create, &start.load, &position, err);
+    if (!rc)
+        rc = check_means(create, &start.load, err);
+    if (!rc)
+        rc = count_context(create, &start.load, err);
+    variables_in_read(create->body, &start.variables, &start.variable_count);
+    if (!rc)
+        rc = engine_admit_variables(&start, err);
+    if (!rc)
+        rc = make(create, &start, position, err);
+    if (rc) {
+        run_start_clear(&start);
+        return rc;
+    }
+    start.context = runnel_context(create->body);
+    start.secrets = tool_secrets_of(json_object_get(create->body, "tools"));
+    *ret_start = start;
+    return ERR_OK;
+}
+
+enum err_code response_create_prepare(const struct response_create *create,
+                                      struct run_start *ret_start, struct err *err)
+{
+    struct response_create filled = *create;
+    json_auto_t *body = NULL;
+    json_auto_t *rest = NULL;
+    json_auto_t *skilled = NULL;
+    json_auto_t *settings = NULL;
+    enum err_code rc = take_trigger(create->body, &rest, err);
+
+    if (rest) {
+        filled.body = rest;
+        filled.compact = RUN_COMPACT_ITEM;
+    }
+    if (!rc)
+        rc = check_request(&filled, err);
+    if (!rc)
+        rc = fill_in_prompt(&filled, &body, err);
+    if (rc)
+        return rc;
+    if (body)
+        filled.body = body;
+    rc = skill_params_resolve(create->server->store, create->project, filled.body, &skilled,
+                              err);
+    if (!rc && !create->without_settings)
+        rc = tool_settings_load(create->server->store, create->project, filled.body, &settings,
+                                err);
+    if (rc)
+        return rc;
+    if (skilled)
+        filled.body = skilled;
+    filled.settings = settings;
+    return prepare(&filled, ret_start, err);
+}

@@ -1,0 +1,298 @@
+/*
+ * Responses: created in the foreground or the background, continued, looked at, deleted.
+ */
+
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/json.h"
+#include "core/run/engine/engine.h"
+#include "core/run/engine/follow.h"
+#include "core/run/engine/recover.h"
+#include "core/store/tables/runs/runs.h"
+#include "core/store/tables/threads/deleted.h"
+#include "server/api/api.h"
+#include "server/api/responses/response_create.h"
+#include "server/api/run_end.h"
+#include "server/encode/encode.h"
+#include "server/encode/faces.h"
+#include "server/keeper.h"
+#include "server/params/params.h"
+#include "server/params/responses/response_params.h"
+#include "server/server.h"
+
+/* ---- Creating ---- */
+
+/* A stream; or an answer, which comes with the end of the response or, in the background, as soon
+ * as it is stored: which it may be already. */
+static struct sink *listener(struct request *request, struct engine *engine,
+                             const struct run_load *load)
+{
+    const struct run_row *run = &load->run;
+    struct loop *loop = engine_loop(engine, run->id);
+
+    if (run->flags & RUN_STREAMED)
+        return request_stream(request, loop);
+    if (!load->fence || !(run->flags & RUN_BACKGROUND))
+        return request_wait(request, loop);
+    request_answer(request, 200, encode_response(run, json_array()));
+    return NULL;
+}
+
+enum err_code api_response_create(struct request *request, struct err *err)
+{
+    struct server *server = request_server(request);
+    struct response_create create = {
+        .server = server,
+        .project = request_project(request),
+        .body = request_json(request),
+        .without_settings = !request_has_tool_settings(request),
+    };
+    struct run_start start = {0};
+    enum err_code rc = response_create_prepare(&create, &start, err);
+
+    if (rc)
+        return rc;
+    start.sink = listener(request, server->engine, &start.load);
+    engine_run(server->engine, &start);
+    return ERR_OK;
+}
+
+/* ---- Looking ---- */
+
+/* When its log may go; it does not at that very moment, but nobody is to rely on that. */
+static bool log_is_over(const struct run_row *run, const struct config *config)
+{
+    int64_t ended = run->completed_at + run->failed_at + run->cancelled_at + run->incomplete_at;
+
+    return run_status_is_final(run->status) &&
+           clock_wall_us() - ended > (int64_t)(config->event_retention * 1e6);
+}
+
+static enum err_code check_streamable(const struct run_row *run, const struct config *config,
+                                      struct err *err)
+{
+    if (!(run->flags & RUN_BACKGROUND))
+        return err_set_api(err, ERR_INVALID, NULL, "stream",
+                           "This response cannot be streamed because it was not created with "
+                           "background=true.");
+    if (!(run->flags & RUN_STREAMED) || log_is_over(run, config))
+        return err_set_api(err, ERR_INVALID, NULL, "stream",
+                           "This response cannot be streamed because it was not created with "
+                           "stream=true or the stream TTL has expired.");
+    return ERR_OK;
+}
+
+/* Everything that was said after `starting_after`, and what is still to come. */
+static enum err_code follow(struct request *request, const struct run_row *run, struct err *err)
+{
+    struct engine *engine = request_server(request)->engine;
+    int64_t first = 0;
+    enum err_code rc = check_streamable(run, request_server(request)->config, err);
+
+    if (!rc)
+        rc = param_starting_after(request, &first, err);
+    if (rc)
+        return rc;
+    engine_follow(engine, &(struct follow){
+                              .face = FACE_RESPONSES,
+                              .project = run->project,
+                              .thread_id = "",
+                              .run_id = run->id,
+                              .first_seq = first,
+                              .sink = request_stream(request, engine_loop(engine, run->id)),
+                          });
+    return ERR_OK;
+}
+
+/* All output items of a response, page after page. Of a cancelled one nothing is shown: not here,
+ * and not in the answer to the cancelling. */
+static enum err_code load_output(struct request *request, const struct run_row *run,
+                                 json_t **ret_output, struct err *err)
+{
+    struct page page = {.limit = 100, .ascending = true};
+    json_auto_t *output = json_array();
+    bool more = run->status != RUN_CANCELLED;
+
+    while (more) {
+        struct item_row *items = NULL;
+        size_t count = 0;
+        enum err_code rc = store_run_items(request_server(request)->store, run->project,
+                                           run->id, false, &page, &items, &count, &more, err);
+
+        if (rc)
+            return rc;
+        for (size_t i = 0; i < count; i++)
+            json_array_append_new(output, encode_item(&items[i]));
+        if (count)
+            (void)snprintf(page.after, sizeof(page.after), "%s", items[count - 1].id);
+        item_rows_free(items, count);
+    }
+    *ret_output = json_incref(output);
+    return ERR_OK;
+}
+
+/* A foreground response is not there before it has ended. */
+static enum err_code find_response(struct request *request, struct run_row *ret_run,
+                                   struct err *err)
+{
+    const char *id = request_param(request, "response");
+    enum err_code rc = store_run_get(request_server(request)->store, request_project(request),
+                                     NULL, id, ret_run, err);
+
+    if (rc)
+        return rc;
+    if (!(ret_run->flags & RUN_BACKGROUND) && !run_status_is_final(ret_run->status))
+        return err_set(err, ERR_NOT_FOUND, "Response with id '%s' not found.", id);
+    return ERR_OK;
+}
+
+static enum err_code check_query(const struct request *request, bool *ret_stream,
+                                 struct err *err)
+{
+    bool obfuscation = false; /* there is none in either case */
+    int64_t first = 0;
+    enum err_code rc = response_include_check(request, err);
+
+    if (!rc)
+        rc = param_query_bool(request, "stream", ret_stream, err);
+    if (!rc)
+        rc = param_starting_after(request, &first, err);
+    return rc ? rc : param_query_bool(request, "include_obfuscation", &obfuscation, err);
+}
+
+enum err_code api_response_get(struct request *request, struct err *err)
+{
+    CLEANUP(run_row_clear) struct run_row run = {0};
+    bool stream = false;
+    json_t *output = NULL;
+    enum err_code rc = check_query(request, &stream, err);
+
+    if (!rc)
+        rc = find_response(request, &run, err);
+    if (!rc && stream)
+        return follow(request, &run, err);
+    if (!rc)
+        rc = load_output(request, &run, &output, err);
+    if (rc)
+        return rc;
+    if (!run_status_is_final(run.status))
+        request_set_header(request, "openai-poll-after-ms", "500");
+    request_answer(request, 200, encode_response(&run, output));
+    return ERR_OK;
+}
+
+enum err_code api_response_delete(struct request *request, struct err *err)
+{
+    CLEANUP(run_row_clear) struct run_row run = {0};
+    struct server *server = request_server(request);
+    enum err_code rc = find_response(request, &run, err);
+
+    if (!rc)
+        rc = store_response_delete(server->store, request_project(request), run.id,
+                                   keeper_grace_us(server->config), err);
+    if (rc)
+        return rc;
+    engine_cancel(server->engine, run.id);
+    request_answer(request, 200, encode_deleted(run.id, "response.deleted"));
+    return ERR_OK;
+}
+
+enum err_code api_response_inputs(struct request *request, struct err *err)
+{
+    CLEANUP(run_row_clear) struct run_row run = {0};
+    struct item_row *items = NULL;
+    struct page page;
+    size_t count = 0;
+    bool more = false;
+    enum err_code rc = param_page(request, &page, err);
+
+    if (!rc)
+        rc = response_include_check(request, err);
+    if (!rc)
+        rc = find_response(request, &run, err);
+    if (!rc)
+        rc = store_run_items(request_server(request)->store, request_project(request), run.id,
+                             true, &page, &items, &count, &more, err);
+    if (rc)
+        return rc;
+    answer_rows(request, items, count, more, encode_item);
+    item_rows_free(items, count);
+    return ERR_OK;
+}
+
+/* ---- Cancelling ---- */
+
+static bool may_be_cancelled(const struct run_row *run)
+{
+    return run->flags & RUN_BACKGROUND &&
+           (run->status == RUN_QUEUED || run->status == RUN_IN_PROGRESS);
+}
+
+/* Of one that is still being cancelled, too, when the server stops before that is done. */
+static enum err_code answer_cancelled(struct request *request, struct run_row *run)
+{
+    run->status = RUN_CANCELLED;
+    request_answer(request, 200, encode_response(run, json_array()));
+    return ERR_OK;
+}
+
+static enum err_code answer_uncancellable(struct request *request, struct run_row *run,
+                                          struct err *err)
+{
+    if (!(run->flags & RUN_BACKGROUND))
+        return err_set(err, ERR_CONFLICT, "Cannot cancel a synchronous response.");
+    if (run->status == RUN_CANCELLED || run->status == RUN_CANCELLING)
+        return answer_cancelled(request, run);
+    return err_set(err, ERR_CONFLICT, "Cannot cancel a %s response.",
+                   run_status_name(run->status));
+}
+
+/* It may have come to another end before the cancelling reached it: then that is what is answered. */
+static enum err_code answer_ended(struct request *request, void *arg, struct err *err)
+{
+    CLEANUP(run_row_clear) struct run_row run = {0};
+    enum err_code rc = find_response(request, &run, err);
+
+    (void)arg;
+    return rc ? rc : answer_uncancellable(request, &run, err);
+}
+
+/* Tells whoever has the run, or ends it here when nobody has. ERR_CONFLICT: it is being cancelled already,
+ * or has ended meanwhile. */
+static enum err_code cancel(struct server *server, const struct run_row *run, struct err *err)
+{
+    struct run_start start = {.arrival = ARRIVAL_CLAIMED};
+    enum cancel_outcome outcome;
+    enum err_code rc =
+        store_run_cancel(server->store, run->project, NULL, run->id,
+                         engine_context_limit(server->engine), &outcome, &start.load, err);
+
+    if (rc)
+        return rc;
+    if (outcome == CANCEL_OWNED_HERE)
+        engine_cancel(server->engine, run->id);
+    if (outcome == CANCEL_CLAIMED &&
+        recover_load(server->store, &responses_face, &start.load, NULL) == ERR_OK)
+        engine_run(server->engine, &start);
+    else
+        run_load_clear(&start.load);
+    return ERR_OK;
+}
+
+/* Answered when the response has ended, so that its client may go on from it at once. */
+enum err_code api_response_cancel(struct request *request, struct err *err)
+{
+    CLEANUP(run_row_clear) struct run_row run = {0};
+    enum err_code rc = find_response(request, &run, err);
+
+    if (rc)
+        return rc;
+    if (run.status != RUN_CANCELLING && !may_be_cancelled(&run))
+        return answer_uncancellable(request, &run, err);
+    rc = cancel(request_server(request), &run, err);
+    if (rc && rc != ERR_CONFLICT)
+        return rc;
+    run_end_await(request, &run, answer_ended);
+    return ERR_OK;
+}

@@ -1,0 +1,247 @@
+#include "server/api/responses/socket/session.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "server/http/envelope.h"
+#include "server/http/http_internal.h"
+#include "server/server.h"
+
+/* A text that came and was not looked at yet. */
+struct message {
+    struct message *next;
+    char *text;
+    size_t length;
+};
+
+/* One that a worker looks at. */
+struct reading {
+    struct work work;
+    struct loop_task done;
+    struct session *session;
+    struct message *message;
+    struct ws_command command;
+    struct err err;
+    enum err_code rc;
+};
+
+/* ---- Out ---- */
+
+void session_send(struct session *session, const char *lane, json_t *event)
+{
+    AUTO_FREE char *text = NULL;
+
+    if (*lane)
+        json_set_string(event, "stream_id", lane);
+    text = json_text(event);
+    json_decref(event);
+    websocket_text(session->socket, text, strlen(text));
+    websocket_flush(session->socket);
+}
+
+void session_error(struct session *session, const char *lane, const struct err *err)
+{
+    session_send(session, lane,
+                 json_build("{s:s, s:i, s:o}", "type", "error", "status",
+                            err->code == ERR_UPSTREAM ? 503 : err_http_status(err->code),
+                            "error", envelope_error(session->id, err)));
+}
+
+/* ---- Counting ---- */
+
+void session_count(struct session *session, size_t bytes)
+{
+    atomic_fetch_add(&session->http->body_bytes, bytes);
+}
+
+void session_uncount(struct session *session, size_t bytes)
+{
+    atomic_fetch_sub(&session->http->body_bytes, bytes);
+}
+
+static void message_free(struct session *session, struct message *message)
+{
+    session_uncount(session, message->length);
+    free(message->text);
+    free(message);
+}
+
+/* ---- Nothing more comes ---- */
+
+static bool is_idle(const struct session *session)
+{
+    return !session->lanes && !session->reading && !session->inbox;
+}
+
+static void say_too_old(struct session *session, const char *lane)
+{
+    struct err err;
+
+    err_set_api(
+        &err, ERR_INVALID, "websocket_connection_limit_reached", NULL,
+        "This WebSocket connection has reached its maximum age. Please open a new one.");
+    session_error(session, lane, &err);
+}
+
+void session_look(struct session *session)
+{
+    if (session->gone || !is_idle(session))
+        return;
+    if (session->draining)
+        websocket_close(session->socket, WS_CLOSE_GOING_AWAY, "The server is shutting down.");
+    else if (session->aged)
+        websocket_close(session->socket, WS_CLOSE_GOING_AWAY,
+                        "The connection has reached its maximum age.");
+}
+
+static void aged(void *owner)
+{
+    struct session *session = owner;
+
+    session->aged = true;
+    if (is_idle(session))
+        say_too_old(session, "");
+    session_look(session);
+}
+
+static void draining(void *owner)
+{
+    struct session *session = owner;
+
+    session->draining = true;
+    session_look(session);
+}
+
+/* ---- Commands ---- */
+
+static void obey(struct session *session, struct ws_command *command, struct message *message)
+{
+    if (command->kind == WS_STEER)
+        steer_take(session, command, message->length);
+    else if (session->aged)
+        say_too_old(session, command->lane);
+    else
+        turn_add(session, command, TAKE(message->text), message->length);
+    ws_command_clear(command);
+}
+
+/* On a worker: a message may be large. */
+static void read_message(struct work *work)
+{
+    struct reading *reading = CONTAINER_OF(work, struct reading, work);
+
+    reading->rc = ws_command_parse(reading->message->text, reading->message->length,
+                                   &reading->command, &reading->err);
+    loop_post(reading->session->loop, &reading->done);
+}
+
+static void read_next(struct session *session);
+
+static void was_read(struct loop_task *task)
+{
+    struct reading *reading = CONTAINER_OF(task, struct reading, done);
+    struct session *session = reading->session;
+
+    session->reading = NULL;
+    if (reading->rc)
+        session_error(session, reading->command.lane, &reading->err);
+    else if (session->gone)
+        ws_command_clear(&reading->command);
+    else
+        obey(session, &reading->command, reading->message);
+    message_free(session, reading->message);
+    free(reading);
+    read_next(session);
+    session_look(session);
+    websocket_release(session->socket);
+}
+
+/* While there is something to read here, nothing more is read from the client. */
+static void read_next(struct session *session)
+{
+    struct message *message = session->inbox;
+    struct reading *reading;
+
+    if (session->reading || session->gone)
+        return;
+    if (!message) {
+        websocket_resume(session->socket);
+        return;
+    }
+    session->inbox = message->next;
+    if (!session->inbox)
+        session->inbox_end = &session->inbox;
+    reading = mem_new(struct reading);
+    reading->work.run = read_message;
+    reading->done.run = was_read;
+    reading->session = session;
+    reading->message = message;
+    session->reading = reading;
+    websocket_hold(session->socket);
+    websocket_pause(session->socket);
+    workers_put(session->server->workers, &reading->work);
+}
+
+static void take_message(void *owner, char *text, size_t length)
+{
+    struct session *session = owner;
+    struct message *message = mem_new(struct message);
+
+    message->text = text;
+    message->length = length;
+    session_count(session, length);
+    *session->inbox_end = message;
+    session->inbox_end = &message->next;
+    read_next(session);
+}
+
+/* ---- The end ---- */
+
+static void gone(void *owner)
+{
+    struct session *session = owner;
+
+    session->gone = true;
+    while (session->inbox) {
+        struct message *message = session->inbox;
+
+        session->inbox = message->next;
+        message_free(session, message);
+    }
+    session->inbox_end = &session->inbox;
+    turns_lose(session);
+}
+
+static void destroy(void *owner)
+{
+    struct session *session = owner;
+
+    ws_memory_free(session->memory, steers_drop, session);
+    free(session->authorization);
+    free(session);
+}
+
+static const struct websocket_ops socket_ops = {
+    .message = take_message,
+    .gone = gone,
+    .aged = aged,
+    .draining = draining,
+    .destroy = destroy,
+};
+
+void session_open(struct request *request, const char *accept)
+{
+    struct session *session = mem_new(struct session);
+
+    session->http = request->http;
+    session->server = request_server(request);
+    session->loop = engine_any_loop(session->server->engine);
+    session->inbox_end = &session->inbox;
+    session->authorization = mem_strdup(request_authorization(request));
+    session->memory = ws_memory_new(&request->http->websocket_memory);
+    memcpy(session->id, request->id, sizeof(session->id));
+    memcpy(session->project, request->owner.project, sizeof(session->project));
+    session->socket = request_upgrade(request, session->loop, accept, &socket_ops, session);
+}

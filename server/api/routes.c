@@ -1,0 +1,126 @@
+#include "server/http/routes.h"
+
+#include "core/base/compiler.h"
+#include "server/api/api.h"
+
+/*
+ * The whole HTTP surface. tests/lint/openapi.py fails when this table and openapi.yaml disagree
+ * about a method, a path or an operation. `runnel routes` prints it.
+ */
+
+/* clang-format off */
+const struct route routes[] = {
+    {"GET",    "/healthz",                                            api_health,             "health",                 ROUTE_PUBLIC},
+    {"GET",    "/readyz",                                             api_ready,              "ready",                  ROUTE_PUBLIC},
+    {"GET",    "/metrics",                                            api_metrics,            "metrics",                ROUTE_PUBLIC},
+
+    {"GET",    "/v1/models",                                          api_model_list,         "listModels",             0},
+    {"GET",    "/v1/models/{model...}",                               api_model_get,          "retrieveModel",          0},
+    {"POST",   "/v1/chat/completions",                                api_chat_completions,   "createChatCompletion",   ROUTE_KEEP_BODY},
+
+    {"GET",    "/v1/assistants",                                      api_assistant_list,     "listAssistants",         0},
+    {"POST",   "/v1/assistants",                                      api_assistant_create,   "createAssistant",        0},
+    {"GET",    "/v1/assistants/{assistant}",                          api_assistant_get,      "getAssistant",           0},
+    {"POST",   "/v1/assistants/{assistant}",                          api_assistant_modify,   "modifyAssistant",        0},
+    {"DELETE", "/v1/assistants/{assistant}",                          api_assistant_delete,   "deleteAssistant",        0},
+
+    {"POST",   "/v1/threads",                                         api_thread_create,      "createThread",           ROUTE_BODY_OPTIONAL},
+    {"POST",   "/v1/threads/runs",                                    api_thread_run_create,  "createThreadAndRun",     0},
+    {"GET",    "/v1/threads/{thread}",                                api_thread_get,         "getThread",              0},
+    {"POST",   "/v1/threads/{thread}",                                api_thread_modify,      "modifyThread",           ROUTE_BODY_OPTIONAL},
+    {"DELETE", "/v1/threads/{thread}",                                api_thread_delete,      "deleteThread",           0},
+
+    {"GET",    "/v1/threads/{thread}/messages",                       api_message_list,       "listMessages",           0},
+    {"POST",   "/v1/threads/{thread}/messages",                       api_message_create,     "createMessage",          0},
+    {"GET",    "/v1/threads/{thread}/messages/{message}",             api_message_get,        "getMessage",             0},
+    {"POST",   "/v1/threads/{thread}/messages/{message}",             api_message_modify,     "modifyMessage",          ROUTE_BODY_OPTIONAL},
+    {"DELETE", "/v1/threads/{thread}/messages/{message}",             api_message_delete,     "deleteMessage",          0},
+
+    {"GET",    "/v1/threads/{thread}/runs",                           api_run_list,           "listRuns",               0},
+    {"POST",   "/v1/threads/{thread}/runs",                           api_run_create,         "createRun",              0},
+    {"GET",    "/v1/threads/{thread}/runs/{run}",                     api_run_get,            "getRun",                 0},
+    {"POST",   "/v1/threads/{thread}/runs/{run}",                     api_run_modify,         "modifyRun",              ROUTE_BODY_OPTIONAL},
+    {"POST",   "/v1/threads/{thread}/runs/{run}/cancel",              api_run_cancel,         "cancelRun",              ROUTE_BODY_OPTIONAL},
+    {"POST",   "/v1/threads/{thread}/runs/{run}/submit_tool_outputs", api_run_submit,         "submitToolOuputsToRun",  0},
+    {"GET",    "/v1/threads/{thread}/runs/{run}/events",              api_run_events,         "followRun",              0},
+    {"GET",    "/v1/threads/{thread}/runs/{run}/steps",               api_step_list,          "listRunSteps",           0},
+    {"GET",    "/v1/threads/{thread}/runs/{run}/steps/{step}",        api_step_get,           "getRunStep",             0},
+
+    {"POST",   "/v1/conversations",                                   api_conversation_create,      "createConversation",      ROUTE_BODY_OPTIONAL},
+    {"GET",    "/v1/conversations/{conversation}",                    api_conversation_get,         "getConversation",         0},
+    {"POST",   "/v1/conversations/{conversation}",                    api_conversation_modify,      "updateConversation",      0},
+    {"DELETE", "/v1/conversations/{conversation}",                    api_conversation_delete,      "deleteConversation",      0},
+    {"GET",    "/v1/conversations/{conversation}/items",              api_conversation_item_list,   "listConversationItems",   0},
+    {"POST",   "/v1/conversations/{conversation}/items",              api_conversation_item_create, "createConversationItems", 0},
+    {"GET",    "/v1/conversations/{conversation}/items/{item}",       api_conversation_item_get,    "getConversationItem",     0},
+    {"DELETE", "/v1/conversations/{conversation}/items/{item}",       api_conversation_item_delete, "deleteConversationItem",  0},
+
+    {"GET",    "/v1/responses",                                       api_response_connect,   "connectResponses",       0},
+    {"POST",   "/v1/responses",                                       api_response_create,    "createResponse",         0},
+    {"POST",   "/v1/responses/compact",                               api_response_compact,   "Compactconversation",    0},
+    {"POST",   "/v1/responses/input_tokens",                          api_response_input_tokens, "Getinputtokencounts", ROUTE_BODY_OPTIONAL},
+    {"GET",    "/v1/responses/{response}",                            api_response_get,       "getResponse",            0},
+    {"DELETE", "/v1/responses/{response}",                            api_response_delete,    "deleteResponse",         0},
+    {"POST",   "/v1/responses/{response}/cancel",                     api_response_cancel,    "cancelResponse",         ROUTE_BODY_OPTIONAL},
+    {"GET",    "/v1/responses/{response}/input_items",                api_response_inputs,    "listInputItems",         0},
+
+    {"GET",    "/v1/skills",                                          api_skill_list,         "listSkills",             0},
+    {"POST",   "/v1/skills",                                          api_skill_create,       "createSkill",            ROUTE_FORM},
+    {"GET",    "/v1/skills/{skill}",                                  api_skill_get,          "getSkill",               0},
+    {"DELETE", "/v1/skills/{skill}",                                  api_skill_delete,       "deleteSkill",            0},
+    {"GET",    "/v1/skills/{skill}/content",                          api_skill_content,      "getSkillContent",        0},
+
+    {"GET",    "/v1/runnel/tools",                                    api_tool_list,          "listTools",              0},
+    {"GET",    "/v1/runnel/tool_settings",                            api_tool_settings_get,    "getToolSettings",      0},
+    {"POST",   "/v1/runnel/tool_settings",                            api_tool_settings_modify, "modifyToolSettings",   0},
+    {"DELETE", "/v1/runnel/tool_settings",                            api_tool_settings_delete, "deleteToolSettings",   0},
+    {"GET",    "/v1/runnel/tool_settings/users",                      api_tool_settings_list,   "listToolSettings",     0},
+    {"GET",    "/v1/runnel/prompts",                                  api_prompt_list,        "listPrompts",            0},
+    {"POST",   "/v1/runnel/prompts",                                  api_prompt_create,      "createPrompt",           0},
+    {"GET",    "/v1/runnel/prompts/{prompt}",                         api_prompt_get,         "getPrompt",              0},
+    {"DELETE", "/v1/runnel/prompts/{prompt}",                         api_prompt_delete,      "deletePrompt",           0},
+    {"GET",    "/v1/runnel/prompts/{prompt}/versions",                api_prompt_version_list,   "listPromptVersions",  0},
+    {"POST",   "/v1/runnel/prompts/{prompt}/versions",                api_prompt_version_create, "createPromptVersion", 0},
+    {"GET",    "/v1/runnel/prompts/{prompt}/versions/{version}",      api_prompt_version_get,    "getPromptVersion",    0},
+
+    {"GET",    "/v1/runnel/responses/{response}/chain",               api_response_chain,     "getResponseChain",       0},
+    {"GET",    "/v1/runnel/threads/{thread}/runs/{run}/chain",        api_run_chain,          "getRunChain",            0},
+
+    {"GET",    "/v1/runnel/approvals",                                api_approval_list,      "listApprovals",          0},
+    {"GET",    "/v1/runnel/approvals/{approval}",                     api_approval_get,       "getApproval",            0},
+    {"POST",   "/v1/runnel/approvals/{approval}",                     api_approval_decide,    "decideApproval",         0},
+    {"GET",    "/v1/runnel/approval_grants",                          api_grant_list,         "listApprovalGrants",     0},
+    {"GET",    "/v1/runnel/approval_grants/{grant}",                  api_grant_get,          "getApprovalGrant",       0},
+    {"DELETE", "/v1/runnel/approval_grants/{grant}",                  api_grant_delete,       "deleteApprovalGrant",    0},
+
+    {"POST",   "/v1/runnel/threads/{thread}/fork",                    api_thread_fork,        "forkThread",             ROUTE_BODY_OPTIONAL},
+    {"POST",   "/v1/runnel/threads/{from}/copy_to/{to}",              api_thread_copy,        "copyThread",             ROUTE_BODY_OPTIONAL},
+    {"POST",   "/v1/runnel/threads/{from}/merge_to/{to}",             api_thread_merge,       "mergeThread",            ROUTE_BODY_OPTIONAL},
+
+    {"GET",    "/v1/runnel/threads/{thread}/variables",                            api_variable_list,       "listThreadVariables",           0},
+    {"POST",   "/v1/runnel/threads/{thread}/variables",                            api_variable_create,     "createThreadVariable",          0},
+    {"DELETE", "/v1/runnel/threads/{thread}/variables",                            api_variable_clear,      "clearThreadVariables",          0},
+    {"GET",    "/v1/runnel/threads/{thread}/variables/stats",                      api_variable_stats,      "getThreadVariableStats",        0},
+    {"GET",    "/v1/runnel/threads/{thread}/variables/{variable}",                 api_variable_get,        "getThreadVariable",             0},
+    {"POST",   "/v1/runnel/threads/{thread}/variables/{variable}",                 api_variable_modify,     "modifyThreadVariable",          0},
+    {"DELETE", "/v1/runnel/threads/{thread}/variables/{variable}",                 api_variable_delete,     "deleteThreadVariable",          0},
+
+    {"GET",    "/v1/runnel/conversations/{conversation}/variables",                api_variable_list,       "listConversationVariables",     0},
+    {"POST",   "/v1/runnel/conversations/{conversation}/variables",                api_variable_create,     "createConversationVariable",    0},
+    {"DELETE", "/v1/runnel/conversations/{conversation}/variables",                api_variable_clear,      "clearConversationVariables",    0},
+    {"GET",    "/v1/runnel/conversations/{conversation}/variables/stats",          api_variable_stats,      "getConversationVariableStats",  0},
+    {"GET",    "/v1/runnel/conversations/{conversation}/variables/{variable}",     api_variable_get,        "getConversationVariable",       0},
+    {"POST",   "/v1/runnel/conversations/{conversation}/variables/{variable}",     api_variable_modify,     "modifyConversationVariable",    0},
+    {"DELETE", "/v1/runnel/conversations/{conversation}/variables/{variable}",     api_variable_delete,     "deleteConversationVariable",    0},
+
+    {"GET",    "/v1/runnel/responses/{response}/variables",                        api_variable_list,       "listResponseVariables",         0},
+    {"POST",   "/v1/runnel/responses/{response}/variables",                        api_variable_create,     "createResponseVariable",        0},
+    {"DELETE", "/v1/runnel/responses/{response}/variables",                        api_variable_clear,      "clearResponseVariables",        0},
+    {"GET",    "/v1/runnel/responses/{response}/variables/stats",                  api_variable_stats,      "getResponseVariableStats",      0},
+    {"GET",    "/v1/runnel/responses/{response}/variables/{variable}",             api_variable_get,        "getResponseVariable",           0},
+    {"POST",   "/v1/runnel/responses/{response}/variables/{variable}",             api_variable_modify,     "modifyResponseVariable",        0},
+    {"DELETE", "/v1/runnel/responses/{response}/variables/{variable}",             api_variable_delete,     "deleteResponseVariable",        0},
+};
+/* clang-format on */
+
+const size_t route_count = COUNT_OF(routes);

@@ -1,0 +1,256 @@
+/*
+ * Questions whether a tool may run, an extension of ours: for those who answer in place of whoever
+ * made the response.
+ */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/ids.h"
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/base/sha256.h"
+#include "core/run/approval/approval_answer.h"
+#include "core/run/approval/grant.h"
+#include "core/run/engine/engine.h"
+#include "core/store/cluster/wakeups.h"
+#include "core/store/tables/approvals/approvals.h"
+#include "core/store/tables/runs/runs.h"
+#include "server/api/api.h"
+#include "server/encode/encode.h"
+#include "server/encode/encode_field.h"
+#include "server/params/params.h"
+#include "server/server.h"
+
+/* What a question of that kind shows beside the call. */
+static void set_details(json_t *object, const struct approval_row *row, const char *key,
+                        enum approval_kind kind)
+{
+    bool shown = row->kind == kind && row->details;
+
+    json_set(object, key, shown ? json_parse_own(row->details) : json_null());
+}
+
+static json_t *encode_approval(const struct approval_row *row)
+{
+    json_t *object = encode_new(row->id, "approval", row->created_at);
+
+    json_set_string(object, "status", approval_status_name(row->status));
+    json_set_string(object, "run_id", row->run_id);
+    json_set_string(object, "thread_id", *row->thread_id ? row->thread_id : NULL);
+    json_set_string(object, "call_id", row->call_id);
+    json_set_string(object, "server_label", row->server_label);
+    json_set_string(object, "name", row->tool);
+    json_set_string(object, "arguments", row->arguments);
+    json_set_string(object, "policy", row->policy);
+    json_set_string(object, "kind", approval_kind_name(row->kind));
+    set_details(object, row, "result", APPROVAL_OF_RESULT);
+    set_details(object, row, "permission", APPROVAL_OF_PERMISSION);
+    json_set_string(object, "definition", row->definition);
+    json_set_string(object, "reason", row->reason);
+    json_set_string(object, "used_by", *row->used_by ? row->used_by : NULL);
+    field_set_time(object, "decided_at", row->decided_at);
+    return object;
+}
+
+static enum err_code approval_id(const struct request *request, const char **ret_id,
+                                 struct err *err)
+{
+    *ret_id = request_param(request, "approval");
+    return param_id(*ret_id, "mcpr_", "approval_id", err);
+}
+
+static enum err_code answer(struct request *request, struct approval_row *row)
+{
+    request_answer(request, 200, encode_approval(row));
+    approval_row_clear(row);
+    return ERR_OK;
+}
+
+enum err_code api_approval_list(struct request *request, struct err *err)
+{
+    struct approval_row *rows = NULL;
+    struct page page;
+    size_t count = 0;
+    bool more = false;
+    enum err_code rc = param_page(request, &page, err);
+
+    if (!rc)
+        rc = store_approval_list(request_server(request)->store, request_project(request),
+                                 &page, &rows, &count, &more, err);
+    if (rc)
+        return rc;
+    answer_rows(request, rows, count, more, encode_approval);
+    approval_rows_free(rows, count);
+    return ERR_OK;
+}
+
+enum err_code api_approval_get(struct request *request, struct err *err)
+{
+    struct approval_row row;
+    const char *id;
+    enum err_code rc = approval_id(request, &id, err);
+
+    if (!rc)
+        rc = store_approval_get(request_server(request)->store, request_project(request), id,
+                                &row, err);
+    return rc ? rc : answer(request, &row);
+}
+
+static bool is_of_run(const struct approval_row *row)
+{
+    return id_has_prefix(row->run_id, "run_");
+}
+
+static enum err_code read_answer(const json_t *body, struct approval_answer *ret_answer,
+                                 struct err *err)
+{
+    static const char *const known[] = {"approve", "reason", "remember", "persistDecision",
+                                        NULL};
+    enum err_code rc = param_unknown_ours(body, "", known, err);
+
+    if (!rc && json_absent(json_object_get(body, "approve")))
+        return param_missing(err, "approve");
+    if (!rc)
+        rc = param_bool(body, "", "approve", &ret_answer->approve, err);
+    if (!rc)
+        rc = param_string(body, "", "reason", PARAM_OPTIONAL, APPROVAL_REASON_LIMIT,
+                          &ret_answer->reason, err);
+    return rc;
+}
+
+/* Whose answer is waited for by what asks. */
+static bool is_held(const struct approval_row *row)
+{
+    return strcmp(row->used_by, row->run_id) == 0;
+}
+
+/* Here, or on another node. What was said before has been told before: whoever missed it looks in time. */
+static void tell_waiting(struct server *server, const struct approval_row *row, bool is_new)
+{
+    if (!engine_look(server->engine, row->run_id) && is_new)
+        store_wake_others(server->store, WAKEUP_LOOK, row->run_id);
+}
+
+/* What of the answer is remembered. One that was decided before has its grant, unless this says
+ * more. */
+static enum err_code read_grants(const struct request *request, const struct approval_row *row,
+                                 const struct approval_answer *given,
+                                 struct approval_grants *ret_grants, struct err *err)
+{
+    const json_t *body = request_json(request);
+
+    if (!grant_is_said(body) && row->status != APPROVAL_PENDING)
+        return ERR_OK;
+    return grants_make(
+        body, "",
+        &(struct grant_answer){.approval_id = row->id,
+                               .memory = row->memory,
+                               .definition = row->definition,
+                               .approve = given->approve,
+                               .reason = given->reason,
+                               .run = is_of_run(row) || is_held(row) ? row->run_id : NULL},
+        &ret_grants->rows, &ret_grants->count, err);
+}
+
+/* ---- The question of a run of a thread ---- */
+
+/* As the client would say it by submit_tool_outputs. The caller frees. */
+static char *output_of(const json_t *body)
+{
+    static const char *const said[] = {"approve", "reason", "remember", "persistDecision"};
+    json_auto_t *output = json_object();
+
+    for (size_t i = 0; i < COUNT_OF(said); i++) {
+        if (!json_absent(json_object_get(body, said[i])))
+            json_object_set(output, said[i], json_object_get(body, said[i]));
+    }
+    return json_text(output);
+}
+
+/* Nobody listens here: those who follow the run hear of it. */
+static void go_on(struct server *server, struct run_start *start)
+{
+    start->load.run.flags &= ~(unsigned)RUN_STREAMED;
+    engine_run(server->engine, start);
+}
+
+static enum err_code decide_of_run(struct server *server, const char *project,
+                                   const struct approval_row *row, const json_t *body,
+                                   const struct approval_answer *given,
+                                   const struct approval_grants *grants, struct err *err)
+{
+    struct run_start start = {.arrival = ARRIVAL_SUBMITTED};
+    AUTO_FREE char *output = output_of(body);
+    const struct tool_answer answer = {.call_id = row->id,
+                                       .output = output,
+                                       .approve = given->approve,
+                                       .reason = given->reason};
+    unsigned char hash[32];
+    bool goes_on = false;
+    enum err_code rc = engine_admit(server->engine, err);
+
+    sha256_text(output, hash);
+    if (!rc)
+        rc = store_run_decide(server->store,
+                              &(struct submission){
+                                  .project = project,
+                                  .thread_id = row->thread_id,
+                                  .run_id = row->run_id,
+                                  .answers = &answer,
+                                  .count = 1,
+                                  .grants = grants,
+                                  .hash = hash,
+                                  .context_limit = engine_context_limit(server->engine),
+                              },
+                              &start.load, &goes_on, err);
+    if (rc)
+        return rc;
+    if (goes_on)
+        go_on(server, &start);
+    else
+        run_load_clear(&start.load);
+    return ERR_OK;
+}
+
+/* ---- Both ---- */
+
+static enum err_code decide(struct request *request, const struct approval_row *asked,
+                            const struct approval_answer *given, struct approval_row *ret_row,
+                            struct err *err)
+{
+    struct server *server = request_server(request);
+    const char *project = request_project(request);
+    struct approval_grants grants = {0};
+    enum err_code rc = read_grants(request, asked, given, &grants, err);
+
+    if (!rc && is_of_run(asked)) {
+        rc = decide_of_run(server, project, asked, request_json(request), given, &grants, err);
+        if (!rc)
+            rc = store_approval_get(server->store, project, given->id, ret_row, err);
+    } else if (!rc) {
+        rc = store_approval_decide(server->store, project, given, &grants, ret_row, err);
+        if (!rc && is_held(ret_row))
+            tell_waiting(server, ret_row, asked->status == APPROVAL_PENDING);
+    }
+    grant_rows_free(grants.rows, grants.count);
+    return rc;
+}
+
+enum err_code api_approval_decide(struct request *request, struct err *err)
+{
+    struct approval_answer given = {0};
+    struct approval_row asked, row;
+    enum err_code rc = approval_id(request, &given.id, err);
+
+    if (!rc)
+        rc = read_answer(request_json(request), &given, err);
+    if (!rc)
+        rc = store_approval_get(request_server(request)->store, request_project(request),
+                                given.id, &asked, err);
+    if (rc)
+        return rc;
+    rc = decide(request, &asked, &given, &row, err);
+    approval_row_clear(&asked);
+    return rc ? rc : answer(request, &row);
+}

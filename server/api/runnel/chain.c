@@ -1,0 +1,100 @@
+/*
+ * The chain of tool calls of a response or a run, complete: our extension.
+ */
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/mem.h"
+#include "core/store/tables/runs/runs.h"
+#include "server/api/api.h"
+#include "server/encode/encode_chain.h"
+#include "server/params/params.h"
+#include "server/server.h"
+
+/* Items that a page of the store has. */
+#define PAGE_SIZE 100
+
+struct made {
+    struct item_row *items;
+    size_t count;
+};
+
+static void made_clear(struct made *made)
+{
+    item_rows_free(TAKE(made->items), made->count);
+}
+
+static void add_page(struct made *made, struct item_row *items, size_t count)
+{
+    made->items = mem_resize(made->items, made->count + count + 1, sizeof(*items));
+    memcpy(made->items + made->count, items, count * sizeof(*items));
+    made->count += count;
+    free(items);
+}
+
+/* All that the run has made. */
+static enum err_code load(struct store *store, const struct run_row *run, struct made *made,
+                          struct err *err)
+{
+    struct page page = {.limit = PAGE_SIZE, .ascending = true};
+    bool more = true;
+
+    while (more) {
+        struct item_row *items = NULL;
+        size_t count = 0;
+        enum err_code rc = store_run_items(store, run->project, run->id, false, &page, &items,
+                                           &count, &more, err);
+
+        if (rc)
+            return rc;
+        add_page(made, items, count);
+        if (count)
+            (void)snprintf(page.after, sizeof(page.after), "%s",
+                           made->items[made->count - 1].id);
+    }
+    return ERR_OK;
+}
+
+/* A response that goes on in the foreground is its client's alone. */
+static bool is_untold(const struct run_row *run)
+{
+    return !(run->flags & RUN_RESUMABLE) && !run_status_is_final(run->status);
+}
+
+static enum err_code answer(struct request *request, const char *thread_id, const char *run_id,
+                            struct err *err)
+{
+    struct store *store = request_server(request)->store;
+    CLEANUP(run_row_clear) struct run_row run = {0};
+    CLEANUP(made_clear) struct made made = {0};
+    enum err_code rc =
+        store_run_get(store, request_project(request), thread_id, run_id, &run, err);
+
+    if (!rc && is_untold(&run))
+        rc = err_set(err, ERR_NOT_FOUND, "Response with id '%s' not found.", run_id);
+    if (!rc)
+        rc = load(store, &run, &made, err);
+    if (rc)
+        return rc;
+    request_answer(request, 200, encode_chain(&run, made.items, made.count));
+    return ERR_OK;
+}
+
+enum err_code api_response_chain(struct request *request, struct err *err)
+{
+    return answer(request, NULL, request_param(request, "response"), err);
+}
+
+enum err_code api_run_chain(struct request *request, struct err *err)
+{
+    char thread_id[ID_LIMIT + 1];
+    enum err_code rc =
+        param_thread_id(request_param(request, "thread"), "thread_id", thread_id, err);
+
+    if (!rc)
+        rc = param_id(request_param(request, "run"), "run", "run_id", err);
+    return rc ? rc : answer(request, thread_id, request_param(request, "run"), err);
+}

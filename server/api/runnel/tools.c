@@ -1,0 +1,183 @@
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/run/catalog/tool_set.h"
+#include "core/tool/registry.h"
+#include "core/tool/wish.h"
+#include "server/api/api.h"
+#include "server/encode/encode.h"
+#include "server/params/params.h"
+#include "server/params/tool_settings_params.h"
+#include "server/server.h"
+
+/*
+ * The tools that this server executes, for whoever wants to offer some: whether a request enables
+ * them is its own affair.
+ */
+
+/* Which tools are wanted. */
+struct wanted {
+    const struct request *request;
+    json_t *settings;  /* of the project and, when one is named, of a user; or NULL */
+    const char *group; /* NULL: any */
+    const char *level; /* of its permission; NULL: any */
+    bool any_tag;      /* one of the tags is enough */
+};
+
+static bool has_tag(const struct tool_handler *handler, const char *tag)
+{
+    for (size_t i = 0; handler->tags && handler->tags[i]; i++)
+        if (strcmp(handler->tags[i], tag) == 0)
+            return true;
+    return false;
+}
+
+/* Without tags in the query all tools fit; with some, none that has no tags. */
+static bool fits(const struct wanted *wanted, const struct tool_handler *handler)
+{
+    size_t at = 0;
+    size_t asked = 0;
+    size_t found = 0;
+    const char *tag;
+
+    while ((tag = request_query_next(wanted->request, "tag", &at))) {
+        asked++;
+        found += has_tag(handler, tag);
+    }
+    return !asked || (wanted->any_tag ? found > 0 : found == asked);
+}
+
+/* What the tool, the operator and the settings say; requests only tighten it. */
+static struct permission permission_of(const struct wanted *wanted,
+                                       const struct tool_handler *handler)
+{
+    const json_t *operators = request_server(wanted->request)->config->permissions;
+    const json_t *settings = json_object_get(wanted->settings, "permissions");
+    struct permission lax = {EXECUTION_AUTO, RESULT_NEVER};
+
+    return permission_stricter(
+        permission_override(tool_registry_permission(handler),
+                            permissions_find(operators, handler->group, handler->name)),
+        permission_override(lax, permissions_find(settings, handler->group, handler->name)));
+}
+
+static bool has_level(const struct wanted *wanted, const struct tool_handler *handler)
+{
+    struct permission permission = permission_of(wanted, handler);
+
+    return !wanted->level ||
+           strcmp(wanted->level, execution_policy_level(permission.execution)) == 0;
+}
+
+static bool is_group_on(const json_t *wishes, const char *group)
+{
+    return !wishes_disable(wishes, group) &&
+           (wishes_enable(wishes, group) || tool_registry_is_on(group));
+}
+
+/* A tool whose definition depends on the run is shown as it is for a run that says nothing. */
+static json_t *encode_tool(const struct wanted *wanted, const struct tool_handler *handler)
+{
+    struct permission permission = permission_of(wanted, handler);
+    const json_t *wishes = json_object_get(wanted->settings, "tool_groups");
+    AUTO_FREE char *id = mem_printf("%s/%s", handler->group, handler->name);
+    json_auto_t *entry = json_object();
+    json_auto_t *made =
+        handler->init ? handler->init(&(struct tool_context){.entry = entry}) : NULL;
+    json_auto_t *extras = tool_extras(handler);
+    json_t *object =
+        json_build("{s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:b, s:b, s:s, s:s, s:b}", "object",
+                   "runnel.tool", "id", id, "group", handler->group, "name", handler->name,
+                   "description", handler->description, "category", "builtin", "enabled",
+                   !wishes_disable_tool(wishes, handler->group, handler->name), "group_enabled",
+                   is_group_on(wishes, handler->group), "auto_execute",
+                   permission.execution == EXECUTION_AUTO, "execution_policy",
+                   execution_policy_name(permission.execution), "result_policy",
+                   result_policy_name(permission.result), "final",
+                   (int)((handler->flags & TOOL_FINAL) != 0));
+
+    json_set_own(object, "parameters", handler->parameters);
+    json_object_update(object, made);
+    json_object_update(object, extras);
+    return object;
+}
+
+static void add_group(const struct wanted *wanted, const char *group, json_t *data)
+{
+    const struct tool_handler *handler;
+
+    for (size_t n = 0; (handler = tool_registry_member(group, n)); n++)
+        if (fits(wanted, handler) && has_level(wanted, handler))
+            json_array_append_new(data, encode_tool(wanted, handler));
+}
+
+static enum err_code read_match(const struct request *request, bool *ret_any, struct err *err)
+{
+    static const char *const words[] = {"all", "any", NULL};
+    const char *match = request_query(request, "match");
+
+    if (!match || strcmp(match, "all") == 0)
+        return ERR_OK;
+    if (strcmp(match, "any") != 0)
+        return param_wrong_word(err, "match", match, words);
+    *ret_any = true;
+    return ERR_OK;
+}
+
+static enum err_code read_level(const struct request *request, const char **ret_level,
+                                struct err *err)
+{
+    static const char *const words[] = {"public", "moderate", "sensitive", NULL};
+    const char *level = request_query(request, "level");
+
+    for (size_t i = 0; level && words[i]; i++)
+        if (strcmp(level, words[i]) == 0)
+            *ret_level = words[i];
+    return level && !*ret_level ? param_wrong_word(err, "level", level, words) : ERR_OK;
+}
+
+static enum err_code load_settings(struct wanted *wanted, struct err *err)
+{
+    const struct request *request = wanted->request;
+    const char *user = request_query(request, "user");
+    json_auto_t *body = json_build("{s:s}", "user", user ? user : "");
+    enum err_code rc = param_length(user ? user : "", "user", USER_LIMIT, err);
+
+    return rc ? rc
+              : tool_settings_load(request_server(request)->store, request_project(request),
+                                   body, &wanted->settings, err);
+}
+
+enum err_code api_tool_list(struct request *request, struct err *err)
+{
+    static const char *const known[] = {"group", "level", "tag", "tag[]",
+                                        "match", "user",  NULL};
+    struct wanted wanted = {.request = request, .group = request_query(request, "group")};
+    const char *group;
+    json_t *data;
+    enum err_code rc = param_query_unknown(request, known, err);
+
+    if (!rc)
+        rc = read_match(request, &wanted.any_tag, err);
+    if (!rc)
+        rc = read_level(request, &wanted.level, err);
+    if (rc)
+        return rc;
+    if (wanted.group && !tool_registry_has_group(wanted.group))
+        return err_invalid(err, "invalid_value", "group",
+                           "Invalid value: there is no tool group '%.64s' on this server.",
+                           wanted.group);
+    rc = load_settings(&wanted, err);
+    if (rc)
+        return rc;
+    data = json_array();
+    for (size_t n = 0; (group = tool_registry_group_name(n)); n++)
+        if (!wanted.group || strcmp(group, wanted.group) == 0)
+            add_group(&wanted, group, data);
+    json_decref(wanted.settings);
+    request_answer(
+        request, 200,
+        json_build("{s:s, s:o, s:b}", "object", "list", "data", data, "has_more", 0));
+    return ERR_OK;
+}

@@ -1,0 +1,473 @@
+/*
+ * cli/import.c -- `runnel import FILE_OR_FOLDER [--project NAME]`
+ *
+ * Assistants one by one, threads each with its messages in one transaction: what was interrupted
+ * can be started again, and what is there already is left alone. What cannot be imported is said in
+ * the report and stops nothing but itself.
+ */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/store/tables/keys.h"
+#include "core/store/tables/threads/imports.h"
+#include "server/cli/commands.h"
+#include "server/cli/import_dump.h"
+#include "server/cli/import_read.h"
+#include "server/config/config.h"
+#include "server/database.h"
+
+#define SECTION_LINES 10000 /* of a report; the others are counted */
+#define BATCH_COUNT   ((size_t)500)
+#define BATCH_BYTES   ((size_t)4 * 1024 * 1024)
+
+/* ---- The report ---- */
+
+/* Lines for people. */
+struct section {
+    struct buf text;
+    size_t lines;
+};
+
+enum { CREATED, THERE, REFUSED, COUNTS };
+
+struct report {
+    size_t counts[DUMP_KINDS][COUNTS];
+    struct section refused;
+    struct section left_out[DUMP_KINDS];
+};
+
+static const char *const kind_names[DUMP_KINDS] = {"assistants", "threads", "messages"};
+
+static void section_add(struct section *section, const char *where, const char *text)
+{
+    if (section->lines++ < SECTION_LINES)
+        buf_addf(&section->text, "  %s: %s\n", where, text);
+}
+
+/* Each line of the notes, with the id that they are about. */
+static void section_add_notes(struct section *section, const char *id, const struct buf *notes)
+{
+    const char *text = notes->data;
+    const char *end;
+
+    for (; text && (end = strchr(text, '\n')); text = end + 1) {
+        AUTO_FREE char *line = mem_strndup(text, (size_t)(end - text));
+
+        section_add(section, id, line);
+    }
+}
+
+static void section_move(struct section *to, struct section *from)
+{
+    if (from->text.data && to->lines < SECTION_LINES)
+        buf_add(&to->text, from->text.data, from->text.length);
+    to->lines += from->lines;
+    buf_clear(&from->text);
+    *from = (struct section){0};
+}
+
+static void section_print(const struct section *section, const char *title)
+{
+    if (section->lines == 0)
+        return;
+    printf("\n%s\n%s", title, section->text.data);
+    if (section->lines > SECTION_LINES)
+        printf("  and %zu more\n", section->lines - SECTION_LINES);
+}
+
+static void add_refused(struct report *report, const char *file, size_t line, const char *text)
+{
+    AUTO_FREE char *where = line ? mem_printf("%s:%zu", file, line) : mem_printf("%s", file);
+
+    section_add(&report->refused, where, text);
+}
+
+static void report_print(const struct report *report)
+{
+    size_t created = 0;
+
+    printf("%-12s %12s %14s %10s\n", "", "created", "already there", "refused");
+    for (int kind = 0; kind < DUMP_KINDS; kind++) {
+        const size_t *counts = report->counts[kind];
+
+        printf("%-12s %12zu %14zu %10zu\n", kind_names[kind], counts[CREATED], counts[THERE],
+               counts[REFUSED]);
+        created += counts[CREATED];
+    }
+    section_print(&report->refused, "Refused:");
+    for (int kind = 0; kind < DUMP_KINDS; kind++) {
+        AUTO_FREE char *title = mem_printf("Not carried over of %s:", kind_names[kind]);
+
+        section_print(&report->left_out[kind], title);
+    }
+    if (created == 0)
+        puts("\nNothing was changed.");
+}
+
+static void report_clear(struct report *report)
+{
+    buf_clear(&report->refused.text);
+    for (int kind = 0; kind < DUMP_KINDS; kind++)
+        buf_clear(&report->left_out[kind].text);
+}
+
+/* ---- One import ---- */
+
+struct importing {
+    struct store *store;
+    char project[ID_SIZE];
+    struct dump *dump;
+    struct report report;
+};
+
+/* What the database thinks of an object, and not of the connection. */
+static bool is_refusal(enum err_code rc)
+{
+    return rc == ERR_INVALID || rc == ERR_TOO_LARGE || rc == ERR_NOT_FOUND ||
+           rc == ERR_CONFLICT;
+}
+
+static void refuse(struct importing *importing, const struct dump_entry *entry, size_t count,
+                   const char *text)
+{
+    importing->report.counts[entry->kind][REFUSED] += count;
+    add_refused(&importing->report, dump_file_name(importing->dump, entry), entry->line, text);
+}
+
+/* What is wrong with which object, and where in it; the caller frees. */
+static char *describe(const json_t *object, const struct err *refusal)
+{
+    const char *id = json_get_string(object, "id", NULL);
+    const char *param = strstr(refusal->text, refusal->param) ? "" : refusal->param;
+
+    return mem_printf("%.64s%s%s%s%s", id ? id : "", id ? ": " : "", param, *param ? ": " : "",
+                      refusal->text);
+}
+
+static void count_outcome(size_t counts[COUNTS], enum import_outcome outcome)
+{
+    counts[outcome == IMPORT_CREATED ? CREATED : THERE]++;
+}
+
+static enum err_code import_assistant(struct importing *importing,
+                                      const struct dump_entry *entry, struct err *err)
+{
+    struct assistant_row row = {0};
+    enum import_outcome outcome = IMPORT_THERE;
+    struct err refusal = {0};
+    json_auto_t *object = NULL;
+    AUTO_BUF notes = {0};
+    enum err_code rc = dump_load(importing->dump, entry, &object, &refusal);
+
+    if (!rc)
+        rc = import_read_assistant(object, &row, &notes, &refusal);
+    if (rc) {
+        AUTO_FREE char *text = describe(object, &refusal);
+
+        refuse(importing, entry, 1, text);
+        return ERR_OK;
+    }
+    rc = store_import_assistant(importing->store, importing->project, &row, &outcome, err);
+    if (!rc) {
+        count_outcome(importing->report.counts[DUMP_ASSISTANT], outcome);
+        if (outcome == IMPORT_CREATED)
+            section_add_notes(&importing->report.left_out[DUMP_ASSISTANT], row.id, &notes);
+    }
+    assistant_row_clear(&row);
+    return rc;
+}
+
+static enum err_code import_assistants(struct importing *importing, struct err *err)
+{
+    size_t count = 0;
+    const struct dump_entry *entries = dump_assistants(importing->dump, &count);
+    enum err_code rc = ERR_OK;
+
+    for (size_t i = 0; !rc && i < count; i++)
+        rc = import_assistant(importing, &entries[i], err);
+    return rc;
+}
+
+/* ---- A thread with its messages ---- */
+
+/* What counts only once it is committed; and the messages on their way to the store. */
+struct group {
+    struct importing *importing;
+    struct thread_import *import;
+    const struct dump_entry *first; /* of the messages; NULL without any */
+    struct thread_row row;          /* of the thread; no id: not in the dump, or refused */
+    struct buf thread_notes;
+    enum import_outcome outcome; /* of the thread */
+    size_t counts[COUNTS];       /* of its messages */
+    struct section refused;
+    struct section left_out;
+
+    struct item_row rows[BATCH_COUNT];
+    struct buf notes[BATCH_COUNT];
+    const struct dump_entry *entries[BATCH_COUNT];
+    size_t count;
+    size_t bytes;
+};
+
+static void refuse_message(struct group *group, const struct dump_entry *entry,
+                           const char *text)
+{
+    AUTO_FREE char *where =
+        mem_printf("%s:%zu", dump_file_name(group->importing->dump, entry), entry->line);
+
+    group->counts[REFUSED]++;
+    section_add(&group->refused, where, text);
+}
+
+static void settle_message(struct group *group, size_t i, enum import_outcome outcome)
+{
+    const char *id = group->rows[i].id;
+
+    if (outcome == IMPORT_ELSEWHERE) {
+        AUTO_FREE char *text = mem_printf("%s is there already, in another thread", id);
+
+        refuse_message(group, group->entries[i], text);
+    } else {
+        count_outcome(group->counts, outcome);
+    }
+    if (outcome == IMPORT_CREATED)
+        section_add_notes(&group->left_out, id, &group->notes[i]);
+}
+
+static void forget_messages(struct group *group)
+{
+    for (size_t i = 0; i < group->count; i++) {
+        item_row_clear(&group->rows[i]);
+        buf_clear(&group->notes[i]);
+    }
+    group->count = 0;
+    group->bytes = 0;
+}
+
+static enum err_code flush_messages(struct group *group, struct err *err)
+{
+    enum import_outcome outcomes[BATCH_COUNT];
+    enum err_code rc;
+
+    if (group->count == 0)
+        return ERR_OK;
+    rc = thread_import_messages(group->import, group->rows, group->count, outcomes, err);
+    for (size_t i = 0; !rc && i < group->count; i++)
+        settle_message(group, i, outcomes[i]);
+    forget_messages(group);
+    return rc;
+}
+
+static enum err_code add_message(struct group *group, const struct dump_entry *entry,
+                                 struct err *err)
+{
+    struct item_row *row = &group->rows[group->count];
+    struct buf *notes = &group->notes[group->count];
+    json_auto_t *object = NULL;
+    struct err refusal = {0};
+    enum err_code rc = dump_load(group->importing->dump, entry, &object, &refusal);
+
+    if (!rc)
+        rc = import_read_message(object, row, notes, &refusal);
+    if (rc) {
+        AUTO_FREE char *text = describe(object, &refusal);
+
+        item_row_clear(row);
+        buf_clear(notes);
+        refuse_message(group, entry, text);
+        return ERR_OK;
+    }
+    group->entries[group->count++] = entry;
+    group->bytes += strlen(row->body);
+    if (group->count < BATCH_COUNT && group->bytes < BATCH_BYTES)
+        return ERR_OK;
+    return flush_messages(group, err);
+}
+
+/* The thread itself, if it is in the dump. Once is enough. */
+static void read_thread(struct group *group, const struct dump_entry *entry)
+{
+    struct importing *importing = group->importing;
+    json_auto_t *object = NULL;
+    struct err refusal = {0};
+    enum err_code rc;
+
+    if (*group->row.id) {
+        importing->report.counts[DUMP_THREAD][THERE]++;
+        return;
+    }
+    rc = dump_load(importing->dump, entry, &object, &refusal);
+    if (!rc)
+        rc = import_read_thread(object, &group->row, &group->thread_notes, &refusal);
+    if (rc) {
+        AUTO_FREE char *text = describe(object, &refusal);
+
+        thread_row_clear(&group->row);
+        buf_reset(&group->thread_notes);
+        refuse(importing, entry, 1, text);
+    }
+}
+
+static enum err_code fill_group(struct group *group, const struct dump_thread *thread,
+                                struct err *err)
+{
+    const struct thread_row *row = *group->row.id ? &group->row : NULL;
+    enum err_code rc =
+        thread_import_begin(group->importing->store, group->importing->project, thread->id, row,
+                            &group->import, &group->outcome, err);
+
+    for (size_t i = 0; !rc && i < thread->count; i++)
+        if (thread->entries[i].kind == DUMP_MESSAGE)
+            rc = add_message(group, &thread->entries[i], err);
+    if (!rc)
+        rc = flush_messages(group, err);
+    return rc ? rc : thread_import_commit(group->import, err);
+}
+
+/* It is committed: now it counts. */
+static void count_group(struct group *group)
+{
+    struct report *report = &group->importing->report;
+
+    if (*group->row.id)
+        count_outcome(report->counts[DUMP_THREAD], group->outcome);
+    if (*group->row.id && group->outcome == IMPORT_CREATED)
+        section_add_notes(&report->left_out[DUMP_THREAD], group->row.id, &group->thread_notes);
+    for (int i = 0; i < COUNTS; i++)
+        report->counts[DUMP_MESSAGE][i] += group->counts[i];
+    section_move(&report->left_out[DUMP_MESSAGE], &group->left_out);
+    section_move(&report->refused, &group->refused);
+}
+
+/* All of it or nothing: nothing, and one line that says why. */
+static void refuse_group(struct group *group, const struct dump_thread *thread,
+                         const char *reason)
+{
+    size_t messages = 0;
+    AUTO_FREE char *text = NULL;
+
+    for (size_t i = 0; i < thread->count; i++)
+        messages += thread->entries[i].kind == DUMP_MESSAGE;
+    text = mem_printf("%.64s (messages: %zu): %s", thread->id, messages, reason);
+    group->importing->report.counts[DUMP_THREAD][REFUSED] += *group->row.id != '\0';
+    refuse(group->importing, &thread->entries[thread->count - 1], 0, text);
+    group->importing->report.counts[DUMP_MESSAGE][REFUSED] += messages;
+}
+
+static void clear_group(struct group *group)
+{
+    forget_messages(group);
+    thread_import_end(group->import);
+    thread_row_clear(&group->row);
+    buf_clear(&group->thread_notes);
+    buf_clear(&group->refused.text);
+    buf_clear(&group->left_out.text);
+    free(group);
+}
+
+static enum err_code import_thread(struct importing *importing,
+                                   const struct dump_thread *thread, struct err *err)
+{
+    struct group *group = mem_new(struct group);
+    enum err_code rc;
+
+    group->importing = importing;
+    for (size_t i = 0; i < thread->count; i++)
+        if (thread->entries[i].kind == DUMP_THREAD)
+            read_thread(group, &thread->entries[i]);
+    rc = fill_group(group, thread, err);
+    if (!rc)
+        count_group(group);
+    else if (is_refusal(rc))
+        refuse_group(group, thread, err->text);
+    clear_group(group);
+    return is_refusal(rc) ? ERR_OK : rc;
+}
+
+static enum err_code import_threads(struct importing *importing, struct err *err)
+{
+    struct dump_thread thread;
+    size_t cursor = 0;
+    enum err_code rc = ERR_OK;
+
+    while (!rc && dump_next_thread(importing->dump, &cursor, &thread))
+        rc = import_thread(importing, &thread, err);
+    return rc;
+}
+
+/* ---- The command ---- */
+
+static void complain(void *arg, const char *file, size_t line, const char *text)
+{
+    add_refused(arg, file, line, text);
+}
+
+static enum err_code import_into(struct importing *importing, const char *project,
+                                 struct err *err)
+{
+    enum err_code rc = store_project_ensure(importing->store, project, importing->project, err);
+
+    if (!rc)
+        rc = import_assistants(importing, err);
+    if (!rc)
+        rc = import_threads(importing, err);
+    report_print(&importing->report);
+    return rc;
+}
+
+static enum err_code with_store(const struct config *config, struct importing *importing,
+                                const char *project, struct err *err)
+{
+    struct database database = {0};
+    enum err_code rc = database_start(config, -1, &database, err);
+
+    if (!rc)
+        rc = database_open(&database, config, "import", -1, err);
+    if (!rc) {
+        importing->store = database.store;
+        rc = import_into(importing, project, err);
+        store_thread_end(database.store);
+    }
+    database_close(&database);
+    return rc;
+}
+
+static enum err_code import_path(const struct config *config, const char *path,
+                                 const char *project, struct err *err)
+{
+    struct importing importing = {0};
+    enum err_code rc = dump_open(path, complain, &importing.report, &importing.dump, err);
+
+    if (!rc)
+        rc = with_store(config, &importing, project, err);
+    dump_free(importing.dump);
+    report_clear(&importing.report);
+    return rc;
+}
+
+int cmd_import(int argc, char **argv)
+{
+    struct config *config = NULL;
+    const char *project;
+    struct err err;
+    enum err_code rc;
+
+    argc--;
+    argv++;
+    if (command_take_project(&argc, argv, &project, &err) ||
+        config_read_some(argc, argv, &argc, &config, &err))
+        return command_failed(EXIT_USAGE, &err);
+    if (argc != 1) {
+        config_free(config);
+        (void)err_set(&err, ERR_INVALID, "import FILE_OR_FOLDER [--project NAME]");
+        return command_failed(EXIT_USAGE, &err);
+    }
+    rc = import_path(config, argv[0], project, &err);
+    config_free(config);
+    return rc ? command_failed(EXIT_CANNOT, &err) : EXIT_DONE;
+}

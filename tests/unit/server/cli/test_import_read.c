@@ -1,0 +1,191 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka needs the four above. */
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "server/cli/import_read.h"
+#include "server/encode/encode.h"
+
+static json_t *parse(const char *text)
+{
+    json_t *value = NULL;
+
+    assert_int_equal(json_parse(text, strlen(text), &value, NULL), ERR_OK);
+    return value;
+}
+
+/* A message with the given members in front of what each must have. */
+static enum err_code read_message(const char *members, struct item_row *ret_row,
+                                  struct buf *notes, struct err *err)
+{
+    AUTO_FREE char *text = mem_printf(
+        "{\"id\":\"msg_1\",\"thread_id\":\"thread_1\",\"created_at\":5,%s}", members);
+    json_auto_t *object = parse(text);
+
+    return import_read_message(object, ret_row, notes, err);
+}
+
+/* Reads one and gives back what the API shows of it. */
+static json_t *shown(const char *members, struct buf *notes)
+{
+    struct item_row row;
+    struct err err = {0};
+    json_t *object;
+
+    if (read_message(members, &row, notes, &err))
+        fail_msg("%s: %s", members, err.text);
+    object = encode_message(&row);
+    item_row_clear(&row);
+    return object;
+}
+
+static void assert_same(const json_t *value, const char *expected)
+{
+    json_auto_t *wanted = parse(expected);
+
+    if (!json_equal(value, wanted)) {
+        AUTO_FREE char *text = json_text(value);
+
+        fail_msg("%s is not %s", text, expected);
+    }
+}
+
+static void every_part_that_is_known_is_shown_again(void **state)
+{
+    static const char content[] =
+        "[{\"type\":\"text\",\"text\":{\"value\":\"a [1]\",\"annotations\":[{\"type\":"
+        "\"file_citation\",\"text\":\"[1]\",\"start_index\":2,\"end_index\":5,"
+        "\"file_citation\":{\"file_id\":\"file-1\"}}]}},"
+        "{\"type\":\"image_url\",\"image_url\":{\"url\":\"https://e.org/"
+        "a\",\"detail\":\"low\"}},"
+        "{\"type\":\"image_file\",\"image_file\":{\"file_id\":\"file-2\",\"detail\":\"high\"}},"
+        "{\"type\":\"refusal\",\"refusal\":\"No.\"}]";
+    static const char *const roles[] = {"user", "assistant"};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(roles); i++) {
+        AUTO_FREE char *members =
+            mem_printf("\"role\":\"%s\",\"content\":%s", roles[i], content);
+        AUTO_BUF notes = {0};
+        json_auto_t *object = shown(members, &notes);
+
+        assert_same(json_object_get(object, "content"), content);
+        assert_string_equal(notes.data, "content[0] names file-1, which is not here\n"
+                                        "content[2] names file-2, which is not here\n");
+    }
+}
+
+static void parts_that_are_not_known_are_noted(void **state)
+{
+    static const char *const parts[] = {
+        "{\"type\":\"new\"}",
+        "{}",
+        "7",
+        "{\"type\":\"text\"}",
+        "{\"type\":\"image_url\"}",
+        "{\"type\":\"text\",\"text\":{}}",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(parts); i++) {
+        AUTO_FREE char *members = mem_printf("\"role\":\"user\",\"content\":[%s]", parts[i]);
+        AUTO_BUF notes = {0};
+        json_auto_t *object = shown(members, &notes);
+
+        assert_same(json_object_get(object, "content"), "[]");
+        assert_non_null(strstr(notes.data, "content[0] was left out"));
+    }
+}
+
+static void a_message_without_a_status_is_completed(void **state)
+{
+    AUTO_BUF notes = {0};
+    json_auto_t *object = shown("\"role\":\"user\",\"content\":[]", &notes);
+
+    (void)state;
+    assert_string_equal(json_get_string(object, "status", ""), "completed");
+    assert_int_equal(json_get_int(object, "completed_at", 0), 5);
+    assert_null(notes.data);
+}
+
+static void what_could_not_be_found_again_is_refused(void **state)
+{
+    static const char *const wrong[][2] = {
+        {"\"role\":\"user\",\"content\":[],\"id\":\"item_1\"", "id"},
+        {"\"role\":\"user\",\"content\":[],\"id\":\"msg_a/b\"", "id"},
+        {"\"role\":\"user\",\"content\":[],\"thread_id\":\"conv_1\"", "thread_id"},
+        {"\"role\":\"user\",\"content\":[],\"thread_id\":"
+         "\"thread_00000000000000000000000000000000000000000000\"",
+         "thread_id"},
+        {"\"role\":\"user\",\"content\":[],\"created_at\":null", "created_at"},
+        {"\"role\":\"user\",\"content\":[],\"created_at\":-5", "created_at"},
+        {"\"role\":\"user\",\"content\":[],\"created_at\":1e300", "created_at"},
+        {"\"role\":\"user\",\"content\":7", "content"},
+        {"\"role\":\"user\",\"content\":[],\"metadata\":{\"a\":{}}", "metadata.a"},
+        {"\"role\":\"tool\",\"content\":[]", "role"},
+        {"\"content\":[]", "role"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
+        struct item_row row = {0};
+        struct err err = {0};
+        AUTO_BUF notes = {0};
+
+        if (read_message(wrong[i][0], &row, &notes, &err) != ERR_INVALID ||
+            strcmp(err.param, wrong[i][1]) != 0)
+            fail_msg("%s: %s: %s", wrong[i][0], err.param, err.text);
+        item_row_clear(&row);
+    }
+}
+
+static void ids_and_times_of_an_assistant_are_kept(void **state)
+{
+    json_auto_t *object = parse("{\"id\":\"asst_1\",\"object\":\"assistant\",\"created_at\":7,"
+                                "\"model\":\"m\",\"voice\":\"low\",\"tools\":[]}");
+    struct assistant_row row;
+    AUTO_BUF notes = {0};
+
+    (void)state;
+    assert_int_equal(import_read_assistant(object, &row, &notes, NULL), ERR_OK);
+    assert_string_equal(row.id, "asst_1");
+    assert_int_equal(row.created_at, 7 * US_PER_SECOND);
+    assert_string_equal(row.body, "{\"model\":\"m\",\"tools\":[]}");
+    assert_string_equal(notes.data, "'voice' was left out: there is no such field\n");
+    assistant_row_clear(&row);
+}
+
+static void resources_that_cannot_be_kept_do_not_cost_the_thread(void **state)
+{
+    json_auto_t *object = parse("{\"id\":\"thread_1\",\"created_at\":7,\"tool_resources\":"
+                                "{\"code_interpreter\":{\"file_ids\":[\"nonsense\"]}}}");
+    struct thread_row row;
+    AUTO_BUF notes = {0};
+
+    (void)state;
+    assert_int_equal(import_read_thread(object, &row, &notes, NULL), ERR_OK);
+    assert_string_equal(row.tool_resources, "{}");
+    assert_non_null(strstr(notes.data, "'tool_resources' was left out"));
+    thread_row_clear(&row);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_part_that_is_known_is_shown_again),
+        cmocka_unit_test(parts_that_are_not_known_are_noted),
+        cmocka_unit_test(a_message_without_a_status_is_completed),
+        cmocka_unit_test(what_could_not_be_found_again_is_refused),
+        cmocka_unit_test(ids_and_times_of_an_assistant_are_kept),
+        cmocka_unit_test(resources_that_cannot_be_kept_do_not_cost_the_thread),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
