@@ -1,5 +1,5 @@
-#ifndef RUNNEL_CORE_RUN_ITEM_H
-#define RUNNEL_CORE_RUN_ITEM_H
+#ifndef RUNNEL_CORE_DOMAIN_ITEM_H
+#define RUNNEL_CORE_DOMAIN_ITEM_H
 
 #include <jansson.h>
 #include <stdbool.h>

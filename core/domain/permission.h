@@ -1,5 +1,5 @@
-#ifndef RUNNEL_CORE_TOOL_PERMISSION_H
-#define RUNNEL_CORE_TOOL_PERMISSION_H
+#ifndef RUNNEL_CORE_DOMAIN_PERMISSION_H
+#define RUNNEL_CORE_DOMAIN_PERMISSION_H
 
 #include <jansson.h>
 #include <stdbool.h>

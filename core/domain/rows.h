@@ -1,5 +1,5 @@
-#ifndef RUNNEL_CORE_STORE_ROWS_H
-#define RUNNEL_CORE_STORE_ROWS_H
+#ifndef RUNNEL_CORE_DOMAIN_ROWS_H
+#define RUNNEL_CORE_DOMAIN_ROWS_H
 
 #include <stdbool.h>
 #include <stddef.h>

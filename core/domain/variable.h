@@ -1,5 +1,5 @@
-#ifndef RUNNEL_CORE_TOOL_VARIABLE_H
-#define RUNNEL_CORE_TOOL_VARIABLE_H
+#ifndef RUNNEL_CORE_DOMAIN_VARIABLE_H
+#define RUNNEL_CORE_DOMAIN_VARIABLE_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
-#ifndef RUNNEL_CORE_RUN_WITHHELD_H
-#define RUNNEL_CORE_RUN_WITHHELD_H
+#ifndef RUNNEL_CORE_DOMAIN_WITHHELD_H
+#define RUNNEL_CORE_DOMAIN_WITHHELD_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
-#ifndef RUNNEL_CORE_TOOL_MESSAGE_CACHE_H
-#define RUNNEL_CORE_TOOL_MESSAGE_CACHE_H
+#ifndef RUNNEL_CORE_MEMORY_MESSAGE_CACHE_H
+#define RUNNEL_CORE_MEMORY_MESSAGE_CACHE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-#ifndef RUNNEL_CORE_TOOL_SKILL_H
-#define RUNNEL_CORE_TOOL_SKILL_H
+#ifndef RUNNEL_CORE_MEMORY_SKILL_H
+#define RUNNEL_CORE_MEMORY_SKILL_H
 
 #include <jansson.h>
 

@@ -1,5 +1,5 @@
-#ifndef RUNNEL_CORE_TOOL_VAR_REF_H
-#define RUNNEL_CORE_TOOL_VAR_REF_H
+#ifndef RUNNEL_CORE_MEMORY_VAR_REF_H
+#define RUNNEL_CORE_MEMORY_VAR_REF_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
-#ifndef RUNNEL_SERVER_API_H
-#define RUNNEL_SERVER_API_H
+#ifndef RUNNEL_SERVER_API_API_H
+#define RUNNEL_SERVER_API_API_H
 
 #include "server/encode/encode.h"
 #include "server/http/request.h"

@@ -1,5 +1,5 @@
-#ifndef RUNNEL_SERVER_AUTH_H
-#define RUNNEL_SERVER_AUTH_H
+#ifndef RUNNEL_SERVER_API_AUTH_H
+#define RUNNEL_SERVER_API_AUTH_H
 
 #include "server/http/http.h"
 

@@ -1,5 +1,5 @@
-#ifndef RUNNEL_SERVER_RUN_END_H
-#define RUNNEL_SERVER_RUN_END_H
+#ifndef RUNNEL_SERVER_API_RUN_END_H
+#define RUNNEL_SERVER_API_RUN_END_H
 
 #include "core/domain/rows.h"
 #include "server/http/request.h"

@@ -1,5 +1,5 @@
-#ifndef RUNNEL_SERVER_COMMANDS_H
-#define RUNNEL_SERVER_COMMANDS_H
+#ifndef RUNNEL_SERVER_CLI_COMMANDS_H
+#define RUNNEL_SERVER_CLI_COMMANDS_H
 
 #include "core/base/err.h"
 

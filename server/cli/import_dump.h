@@ -1,5 +1,5 @@
-#ifndef RUNNEL_SERVER_IMPORT_DUMP_H
-#define RUNNEL_SERVER_IMPORT_DUMP_H
+#ifndef RUNNEL_SERVER_CLI_IMPORT_DUMP_H
+#define RUNNEL_SERVER_CLI_IMPORT_DUMP_H
 
 #include <jansson.h>
 #include <stdbool.h>

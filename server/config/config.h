@@ -1,5 +1,5 @@
-#ifndef RUNNEL_SERVER_CONFIG_H
-#define RUNNEL_SERVER_CONFIG_H
+#ifndef RUNNEL_SERVER_CONFIG_CONFIG_H
+#define RUNNEL_SERVER_CONFIG_CONFIG_H
 
 #include <jansson.h>
 #include <stdbool.h>

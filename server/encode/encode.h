@@ -1,5 +1,5 @@
-#ifndef RUNNEL_SERVER_ENCODE_H
-#define RUNNEL_SERVER_ENCODE_H
+#ifndef RUNNEL_SERVER_ENCODE_ENCODE_H
+#define RUNNEL_SERVER_ENCODE_ENCODE_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
-#ifndef RUNNEL_SERVER_ENCODE_CHAIN_H
-#define RUNNEL_SERVER_ENCODE_CHAIN_H
+#ifndef RUNNEL_SERVER_ENCODE_ENCODE_CHAIN_H
+#define RUNNEL_SERVER_ENCODE_ENCODE_CHAIN_H
 
 #include <jansson.h>
 #include <stddef.h>

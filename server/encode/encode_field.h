@@ -1,5 +1,5 @@
-#ifndef RUNNEL_SERVER_ENCODE_FIELD_H
-#define RUNNEL_SERVER_ENCODE_FIELD_H
+#ifndef RUNNEL_SERVER_ENCODE_ENCODE_FIELD_H
+#define RUNNEL_SERVER_ENCODE_ENCODE_FIELD_H
 
 #include <jansson.h>
 #include <stddef.h>

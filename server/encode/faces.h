@@ -1,5 +1,5 @@
-#ifndef RUNNEL_SERVER_FACES_H
-#define RUNNEL_SERVER_FACES_H
+#ifndef RUNNEL_SERVER_ENCODE_FACES_H
+#define RUNNEL_SERVER_ENCODE_FACES_H
 
 #include "core/run/turn/face.h"
 

@@ -1,5 +1,5 @@
-#ifndef RUNNEL_SERVER_UPSTREAM_PROMPT_H
-#define RUNNEL_SERVER_UPSTREAM_PROMPT_H
+#ifndef RUNNEL_SERVER_FAKEMODEL_PROMPT_H
+#define RUNNEL_SERVER_FAKEMODEL_PROMPT_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
-#ifndef RUNNEL_SERVER_UPSTREAM_REPLY_H
-#define RUNNEL_SERVER_UPSTREAM_REPLY_H
+#ifndef RUNNEL_SERVER_FAKEMODEL_REPLY_H
+#define RUNNEL_SERVER_FAKEMODEL_REPLY_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
-#ifndef RUNNEL_SERVER_UPSTREAM_RULES_H
-#define RUNNEL_SERVER_UPSTREAM_RULES_H
+#ifndef RUNNEL_SERVER_FAKEMODEL_RULES_H
+#define RUNNEL_SERVER_FAKEMODEL_RULES_H
 
 #include "server/fakemodel/prompt.h"
 #include "server/fakemodel/script.h"

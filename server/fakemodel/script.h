@@ -1,5 +1,5 @@
-#ifndef RUNNEL_SERVER_UPSTREAM_SCRIPT_H
-#define RUNNEL_SERVER_UPSTREAM_SCRIPT_H
+#ifndef RUNNEL_SERVER_FAKEMODEL_SCRIPT_H
+#define RUNNEL_SERVER_FAKEMODEL_SCRIPT_H
 
 #include <jansson.h>
 #include <stdbool.h>

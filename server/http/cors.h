@@ -1,5 +1,5 @@
-#ifndef RUNNEL_SERVER_CORS_H
-#define RUNNEL_SERVER_CORS_H
+#ifndef RUNNEL_SERVER_HTTP_CORS_H
+#define RUNNEL_SERVER_HTTP_CORS_H
 
 #include <stdbool.h>
 

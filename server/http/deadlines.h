@@ -1,5 +1,5 @@
-#ifndef RUNNEL_SERVER_DEADLINES_H
-#define RUNNEL_SERVER_DEADLINES_H
+#ifndef RUNNEL_SERVER_HTTP_DEADLINES_H
+#define RUNNEL_SERVER_HTTP_DEADLINES_H
 
 #include <stddef.h>
 #include <stdint.h>

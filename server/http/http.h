@@ -1,5 +1,5 @@
-#ifndef RUNNEL_SERVER_HTTP_H
-#define RUNNEL_SERVER_HTTP_H
+#ifndef RUNNEL_SERVER_HTTP_HTTP_H
+#define RUNNEL_SERVER_HTTP_HTTP_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-#ifndef RUNNEL_SERVER_HTTP_INTERNAL_H
-#define RUNNEL_SERVER_HTTP_INTERNAL_H
+#ifndef RUNNEL_SERVER_HTTP_HTTP_INTERNAL_H
+#define RUNNEL_SERVER_HTTP_HTTP_INTERNAL_H
 
 #include <microhttpd.h>
 #include <netinet/in.h>

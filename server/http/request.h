@@ -1,5 +1,5 @@
-#ifndef RUNNEL_SERVER_REQUEST_H
-#define RUNNEL_SERVER_REQUEST_H
+#ifndef RUNNEL_SERVER_HTTP_REQUEST_H
+#define RUNNEL_SERVER_HTTP_REQUEST_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
-#ifndef RUNNEL_SERVER_ROUTER_H
-#define RUNNEL_SERVER_ROUTER_H
+#ifndef RUNNEL_SERVER_HTTP_ROUTER_H
+#define RUNNEL_SERVER_HTTP_ROUTER_H
 
 #include <stddef.h>
 

@@ -1,5 +1,5 @@
-#ifndef RUNNEL_SERVER_ROUTES_H
-#define RUNNEL_SERVER_ROUTES_H
+#ifndef RUNNEL_SERVER_HTTP_ROUTES_H
+#define RUNNEL_SERVER_HTTP_ROUTES_H
 
 #include <stddef.h>
 

@@ -1,5 +1,5 @@
-#ifndef RUNNEL_SERVER_MCP_TOOL_H
-#define RUNNEL_SERVER_MCP_TOOL_H
+#ifndef RUNNEL_SERVER_PARAMS_MCP_TOOL_H
+#define RUNNEL_SERVER_PARAMS_MCP_TOOL_H
 
 #include <jansson.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-#ifndef RUNNEL_SERVER_PARAMS_H
-#define RUNNEL_SERVER_PARAMS_H
+#ifndef RUNNEL_SERVER_PARAMS_PARAMS_H
+#define RUNNEL_SERVER_PARAMS_PARAMS_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
-#ifndef RUNNEL_SERVER_SKILL_FILE_H
-#define RUNNEL_SERVER_SKILL_FILE_H
+#ifndef RUNNEL_SERVER_PARAMS_SKILL_FILE_H
+#define RUNNEL_SERVER_PARAMS_SKILL_FILE_H
 
 #include "core/base/err.h"
 #include "core/store/tables/skills.h"

@@ -1,5 +1,5 @@
-#ifndef RUNNEL_CORE_MODEL_CHAT_CHUNK_H
-#define RUNNEL_CORE_MODEL_CHAT_CHUNK_H
+#ifndef RUNNEL_CORE_MODEL_CHAT_CHAT_CHUNK_H
+#define RUNNEL_CORE_MODEL_CHAT_CHAT_CHUNK_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-#ifndef RUNNEL_CORE_MODEL_CHAT_ERROR_H
-#define RUNNEL_CORE_MODEL_CHAT_ERROR_H
+#ifndef RUNNEL_CORE_MODEL_CHAT_CHAT_ERROR_H
+#define RUNNEL_CORE_MODEL_CHAT_CHAT_ERROR_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
-#ifndef RUNNEL_CORE_MODEL_CHAT_HALF_H
-#define RUNNEL_CORE_MODEL_CHAT_HALF_H
+#ifndef RUNNEL_CORE_MODEL_CHAT_CHAT_HALF_H
+#define RUNNEL_CORE_MODEL_CHAT_CHAT_HALF_H
 
 #include <stddef.h>
 #include <stdint.h>

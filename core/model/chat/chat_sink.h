@@ -1,5 +1,5 @@
-#ifndef RUNNEL_CORE_MODEL_CHAT_SINK_H
-#define RUNNEL_CORE_MODEL_CHAT_SINK_H
+#ifndef RUNNEL_CORE_MODEL_CHAT_CHAT_SINK_H
+#define RUNNEL_CORE_MODEL_CHAT_CHAT_SINK_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-#ifndef RUNNEL_CORE_MODEL_RANKS_H
-#define RUNNEL_CORE_MODEL_RANKS_H
+#ifndef RUNNEL_CORE_MODEL_TOKENS_RANKS_H
+#define RUNNEL_CORE_MODEL_TOKENS_RANKS_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
-#ifndef RUNNEL_CORE_RUN_GRANT_H
-#define RUNNEL_CORE_RUN_GRANT_H
+#ifndef RUNNEL_CORE_RUN_APPROVAL_GRANT_H
+#define RUNNEL_CORE_RUN_APPROVAL_GRANT_H
 
 #include <jansson.h>
 #include <stdbool.h>

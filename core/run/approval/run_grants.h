@@ -1,5 +1,5 @@
-#ifndef RUNNEL_CORE_RUN_RUN_GRANTS_H
-#define RUNNEL_CORE_RUN_RUN_GRANTS_H
+#ifndef RUNNEL_CORE_RUN_APPROVAL_RUN_GRANTS_H
+#define RUNNEL_CORE_RUN_APPROVAL_RUN_GRANTS_H
 
 #include <jansson.h>
 #include <stdbool.h>

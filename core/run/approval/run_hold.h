@@ -1,5 +1,5 @@
-#ifndef RUNNEL_CORE_RUN_RUN_HOLD_H
-#define RUNNEL_CORE_RUN_RUN_HOLD_H
+#ifndef RUNNEL_CORE_RUN_APPROVAL_RUN_HOLD_H
+#define RUNNEL_CORE_RUN_APPROVAL_RUN_HOLD_H
 
 #include "core/run/turn/run.h"
 

@@ -1,5 +1,5 @@
-#ifndef RUNNEL_CORE_RUN_RUN_CALLS_H
-#define RUNNEL_CORE_RUN_RUN_CALLS_H
+#ifndef RUNNEL_CORE_RUN_CALLS_RUN_CALLS_H
+#define RUNNEL_CORE_RUN_CALLS_RUN_CALLS_H
 
 #include "core/run/turn/run.h"
 

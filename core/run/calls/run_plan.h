@@ -1,5 +1,5 @@
-#ifndef RUNNEL_CORE_RUN_RUN_PLAN_H
-#define RUNNEL_CORE_RUN_RUN_PLAN_H
+#ifndef RUNNEL_CORE_RUN_CALLS_RUN_PLAN_H
+#define RUNNEL_CORE_RUN_CALLS_RUN_PLAN_H
 
 #include "core/run/turn/run.h"
 

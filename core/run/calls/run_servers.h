@@ -1,5 +1,5 @@
-#ifndef RUNNEL_CORE_RUN_RUN_SERVERS_H
-#define RUNNEL_CORE_RUN_RUN_SERVERS_H
+#ifndef RUNNEL_CORE_RUN_CALLS_RUN_SERVERS_H
+#define RUNNEL_CORE_RUN_CALLS_RUN_SERVERS_H
 
 #include "core/run/turn/run.h"
 

@@ -1,5 +1,5 @@
-#ifndef RUNNEL_CORE_RUN_TOOL_SET_H
-#define RUNNEL_CORE_RUN_TOOL_SET_H
+#ifndef RUNNEL_CORE_RUN_CATALOG_TOOL_SET_H
+#define RUNNEL_CORE_RUN_CATALOG_TOOL_SET_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
-#ifndef RUNNEL_CORE_RUN_BUDGET_H
-#define RUNNEL_CORE_RUN_BUDGET_H
+#ifndef RUNNEL_CORE_RUN_CONTEXT_BUDGET_H
+#define RUNNEL_CORE_RUN_CONTEXT_BUDGET_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
-#ifndef RUNNEL_CORE_RUN_CHAIN_H
-#define RUNNEL_CORE_RUN_CHAIN_H
+#ifndef RUNNEL_CORE_RUN_CONTEXT_CHAIN_H
+#define RUNNEL_CORE_RUN_CONTEXT_CHAIN_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
-#ifndef RUNNEL_CORE_RUN_COMPACTION_H
-#define RUNNEL_CORE_RUN_COMPACTION_H
+#ifndef RUNNEL_CORE_RUN_CONTEXT_COMPACTION_H
+#define RUNNEL_CORE_RUN_CONTEXT_COMPACTION_H
 
 #include <jansson.h>
 #include <stdbool.h>

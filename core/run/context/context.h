@@ -1,5 +1,5 @@
-#ifndef RUNNEL_CORE_RUN_CONTEXT_H
-#define RUNNEL_CORE_RUN_CONTEXT_H
+#ifndef RUNNEL_CORE_RUN_CONTEXT_CONTEXT_H
+#define RUNNEL_CORE_RUN_CONTEXT_CONTEXT_H
 
 #include <jansson.h>
 #include <stdbool.h>

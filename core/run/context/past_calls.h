@@ -1,5 +1,5 @@
-#ifndef RUNNEL_CORE_RUN_PAST_CALLS_H
-#define RUNNEL_CORE_RUN_PAST_CALLS_H
+#ifndef RUNNEL_CORE_RUN_CONTEXT_PAST_CALLS_H
+#define RUNNEL_CORE_RUN_CONTEXT_PAST_CALLS_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
-#ifndef RUNNEL_CORE_RUN_ENGINE_H
-#define RUNNEL_CORE_RUN_ENGINE_H
+#ifndef RUNNEL_CORE_RUN_ENGINE_ENGINE_H
+#define RUNNEL_CORE_RUN_ENGINE_ENGINE_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
-#ifndef RUNNEL_CORE_RUN_HELD_LEASES_H
-#define RUNNEL_CORE_RUN_HELD_LEASES_H
+#ifndef RUNNEL_CORE_RUN_ENGINE_HELD_LEASES_H
+#define RUNNEL_CORE_RUN_ENGINE_HELD_LEASES_H
 
 #include <stdbool.h>
 #include <stddef.h>

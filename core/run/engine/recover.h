@@ -1,5 +1,5 @@
-#ifndef RUNNEL_CORE_RUN_RECOVER_H
-#define RUNNEL_CORE_RUN_RECOVER_H
+#ifndef RUNNEL_CORE_RUN_ENGINE_RECOVER_H
+#define RUNNEL_CORE_RUN_ENGINE_RECOVER_H
 
 #include "core/base/err.h"
 #include "core/run/turn/face.h"

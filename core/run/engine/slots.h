@@ -1,5 +1,5 @@
-#ifndef RUNNEL_CORE_RUN_SLOTS_H
-#define RUNNEL_CORE_RUN_SLOTS_H
+#ifndef RUNNEL_CORE_RUN_ENGINE_SLOTS_H
+#define RUNNEL_CORE_RUN_ENGINE_SLOTS_H
 
 #include <stdbool.h>
 #include <stddef.h>

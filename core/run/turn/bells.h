@@ -1,5 +1,5 @@
-#ifndef RUNNEL_CORE_RUN_BELLS_H
-#define RUNNEL_CORE_RUN_BELLS_H
+#ifndef RUNNEL_CORE_RUN_TURN_BELLS_H
+#define RUNNEL_CORE_RUN_TURN_BELLS_H
 
 #include <stdatomic.h>
 

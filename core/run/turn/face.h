@@ -1,5 +1,5 @@
-#ifndef RUNNEL_CORE_RUN_FACE_H
-#define RUNNEL_CORE_RUN_FACE_H
+#ifndef RUNNEL_CORE_RUN_TURN_FACE_H
+#define RUNNEL_CORE_RUN_TURN_FACE_H
 
 #include <jansson.h>
 #include <stddef.h>

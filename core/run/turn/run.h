@@ -1,5 +1,5 @@
-#ifndef RUNNEL_CORE_RUN_RUN_H
-#define RUNNEL_CORE_RUN_RUN_H
+#ifndef RUNNEL_CORE_RUN_TURN_RUN_H
+#define RUNNEL_CORE_RUN_TURN_RUN_H
 
 #include <jansson.h>
 #include <stdatomic.h>

@@ -1,5 +1,5 @@
-#ifndef RUNNEL_CORE_RUN_UNWRITTEN_H
-#define RUNNEL_CORE_RUN_UNWRITTEN_H
+#ifndef RUNNEL_CORE_RUN_TURN_UNWRITTEN_H
+#define RUNNEL_CORE_RUN_TURN_UNWRITTEN_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
-#ifndef RUNNEL_CORE_STORE_LOG_READER_H
-#define RUNNEL_CORE_STORE_LOG_READER_H
+#ifndef RUNNEL_CORE_STORE_CLUSTER_LOG_READER_H
+#define RUNNEL_CORE_STORE_CLUSTER_LOG_READER_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
-#ifndef RUNNEL_CORE_STORE_CHILD_H
-#define RUNNEL_CORE_STORE_CHILD_H
+#ifndef RUNNEL_CORE_STORE_EMBEDDED_CHILD_H
+#define RUNNEL_CORE_STORE_EMBEDDED_CHILD_H
 
 #include <stdbool.h>
 #include <stddef.h>

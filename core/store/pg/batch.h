@@ -1,5 +1,5 @@
-#ifndef RUNNEL_CORE_STORE_BATCH_H
-#define RUNNEL_CORE_STORE_BATCH_H
+#ifndef RUNNEL_CORE_STORE_PG_BATCH_H
+#define RUNNEL_CORE_STORE_PG_BATCH_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-#ifndef RUNNEL_CORE_STORE_COMMIT_H
-#define RUNNEL_CORE_STORE_COMMIT_H
+#ifndef RUNNEL_CORE_STORE_PG_COMMIT_H
+#define RUNNEL_CORE_STORE_PG_COMMIT_H
 
 #include "core/store/pg/db.h"
 

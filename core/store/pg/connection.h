@@ -1,5 +1,5 @@
-#ifndef RUNNEL_CORE_STORE_CONNECTION_H
-#define RUNNEL_CORE_STORE_CONNECTION_H
+#ifndef RUNNEL_CORE_STORE_PG_CONNECTION_H
+#define RUNNEL_CORE_STORE_PG_CONNECTION_H
 
 #include <libpq-fe.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
-#ifndef RUNNEL_CORE_STORE_DB_H
-#define RUNNEL_CORE_STORE_DB_H
+#ifndef RUNNEL_CORE_STORE_PG_DB_H
+#define RUNNEL_CORE_STORE_PG_DB_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-#ifndef RUNNEL_CORE_STORE_PAGE_H
-#define RUNNEL_CORE_STORE_PAGE_H
+#ifndef RUNNEL_CORE_STORE_PG_PAGE_H
+#define RUNNEL_CORE_STORE_PG_PAGE_H
 
 #include <stdbool.h>
 #include <stddef.h>

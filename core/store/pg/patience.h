@@ -1,5 +1,5 @@
-#ifndef RUNNEL_CORE_STORE_PATIENCE_H
-#define RUNNEL_CORE_STORE_PATIENCE_H
+#ifndef RUNNEL_CORE_STORE_PG_PATIENCE_H
+#define RUNNEL_CORE_STORE_PG_PATIENCE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-#ifndef RUNNEL_CORE_STORE_STATE_H
-#define RUNNEL_CORE_STORE_STATE_H
+#ifndef RUNNEL_CORE_STORE_PG_STATE_H
+#define RUNNEL_CORE_STORE_PG_STATE_H
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,5 +1,5 @@
-#ifndef RUNNEL_CORE_STORE_COLUMNS_H
-#define RUNNEL_CORE_STORE_COLUMNS_H
+#ifndef RUNNEL_CORE_STORE_TABLES_COLUMNS_H
+#define RUNNEL_CORE_STORE_TABLES_COLUMNS_H
 
 #include "core/domain/rows.h"
 #include "core/store/pg/db.h"

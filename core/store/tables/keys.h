@@ -1,5 +1,5 @@
-#ifndef RUNNEL_CORE_STORE_KEYS_H
-#define RUNNEL_CORE_STORE_KEYS_H
+#ifndef RUNNEL_CORE_STORE_TABLES_KEYS_H
+#define RUNNEL_CORE_STORE_TABLES_KEYS_H
 
 #include <stdbool.h>
 #include <stddef.h>

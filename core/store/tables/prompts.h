@@ -1,5 +1,5 @@
-#ifndef RUNNEL_CORE_STORE_PROMPTS_H
-#define RUNNEL_CORE_STORE_PROMPTS_H
+#ifndef RUNNEL_CORE_STORE_TABLES_PROMPTS_H
+#define RUNNEL_CORE_STORE_TABLES_PROMPTS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-#ifndef RUNNEL_CORE_STORE_SKILLS_H
-#define RUNNEL_CORE_STORE_SKILLS_H
+#ifndef RUNNEL_CORE_STORE_TABLES_SKILLS_H
+#define RUNNEL_CORE_STORE_TABLES_SKILLS_H
 
 #include <jansson.h>
 #include <stdbool.h>

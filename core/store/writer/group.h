@@ -1,5 +1,5 @@
-#ifndef RUNNEL_CORE_STORE_GROUP_H
-#define RUNNEL_CORE_STORE_GROUP_H
+#ifndef RUNNEL_CORE_STORE_WRITER_GROUP_H
+#define RUNNEL_CORE_STORE_WRITER_GROUP_H
 
 #include <stdbool.h>
 #include <stddef.h>

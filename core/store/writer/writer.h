@@ -1,5 +1,5 @@
-#ifndef RUNNEL_CORE_STORE_WRITER_H
-#define RUNNEL_CORE_STORE_WRITER_H
+#ifndef RUNNEL_CORE_STORE_WRITER_WRITER_H
+#define RUNNEL_CORE_STORE_WRITER_WRITER_H
 
 #include <stdbool.h>
 #include <stddef.h>

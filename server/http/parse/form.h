@@ -1,5 +1,5 @@
-#ifndef RUNNEL_SERVER_FORM_H
-#define RUNNEL_SERVER_FORM_H
+#ifndef RUNNEL_SERVER_HTTP_PARSE_FORM_H
+#define RUNNEL_SERVER_HTTP_PARSE_FORM_H
 
 #include <stddef.h>
 

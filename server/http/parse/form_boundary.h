@@ -1,5 +1,5 @@
-#ifndef RUNNEL_SERVER_FORM_BOUNDARY_H
-#define RUNNEL_SERVER_FORM_BOUNDARY_H
+#ifndef RUNNEL_SERVER_HTTP_PARSE_FORM_BOUNDARY_H
+#define RUNNEL_SERVER_HTTP_PARSE_FORM_BOUNDARY_H
 
 /*
  * form_boundary.h -- what separates the parts of a form: the parameter `boundary` of its Content-Type.

@@ -1,5 +1,5 @@
-#ifndef RUNNEL_SERVER_FRAMING_H
-#define RUNNEL_SERVER_FRAMING_H
+#ifndef RUNNEL_SERVER_HTTP_PARSE_FRAMING_H
+#define RUNNEL_SERVER_HTTP_PARSE_FRAMING_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-#ifndef RUNNEL_SERVER_HYGIENE_H
-#define RUNNEL_SERVER_HYGIENE_H
+#ifndef RUNNEL_SERVER_HTTP_PARSE_HYGIENE_H
+#define RUNNEL_SERVER_HTTP_PARSE_HYGIENE_H
 
 #include <stdbool.h>
 #include <stddef.h>

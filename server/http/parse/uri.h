@@ -1,5 +1,5 @@
-#ifndef RUNNEL_SERVER_URI_H
-#define RUNNEL_SERVER_URI_H
+#ifndef RUNNEL_SERVER_HTTP_PARSE_URI_H
+#define RUNNEL_SERVER_HTTP_PARSE_URI_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-#ifndef RUNNEL_SERVER_SSE_H
-#define RUNNEL_SERVER_SSE_H
+#ifndef RUNNEL_SERVER_HTTP_STREAM_SSE_H
+#define RUNNEL_SERVER_HTTP_STREAM_SSE_H
 
 #include <stdbool.h>
 

@@ -1,5 +1,5 @@
-#ifndef RUNNEL_SERVER_SUSPENDED_H
-#define RUNNEL_SERVER_SUSPENDED_H
+#ifndef RUNNEL_SERVER_HTTP_STREAM_SUSPENDED_H
+#define RUNNEL_SERVER_HTTP_STREAM_SUSPENDED_H
 
 #include <stdbool.h>
 #include <stdint.h>

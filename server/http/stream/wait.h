@@ -1,5 +1,5 @@
-#ifndef RUNNEL_SERVER_WAIT_H
-#define RUNNEL_SERVER_WAIT_H
+#ifndef RUNNEL_SERVER_HTTP_STREAM_WAIT_H
+#define RUNNEL_SERVER_HTTP_STREAM_WAIT_H
 
 #include <jansson.h>
 #include <stdbool.h>

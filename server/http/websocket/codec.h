@@ -1,5 +1,5 @@
-#ifndef RUNNEL_SERVER_WS_CODEC_H
-#define RUNNEL_SERVER_WS_CODEC_H
+#ifndef RUNNEL_SERVER_HTTP_WEBSOCKET_CODEC_H
+#define RUNNEL_SERVER_HTTP_WEBSOCKET_CODEC_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-#ifndef RUNNEL_SERVER_WS_MEMORY_H
-#define RUNNEL_SERVER_WS_MEMORY_H
+#ifndef RUNNEL_SERVER_HTTP_WEBSOCKET_MEMORY_H
+#define RUNNEL_SERVER_HTTP_WEBSOCKET_MEMORY_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
-#ifndef RUNNEL_CORE_STORE_APPROVAL_SQL_H
-#define RUNNEL_CORE_STORE_APPROVAL_SQL_H
+#ifndef RUNNEL_CORE_STORE_TABLES_APPROVALS_APPROVAL_SQL_H
+#define RUNNEL_CORE_STORE_TABLES_APPROVALS_APPROVAL_SQL_H
 
 #include "core/store/pg/db.h"
 #include "core/store/tables/approvals/approvals.h"

@@ -1,5 +1,5 @@
-#ifndef RUNNEL_CORE_STORE_GRANT_SQL_H
-#define RUNNEL_CORE_STORE_GRANT_SQL_H
+#ifndef RUNNEL_CORE_STORE_TABLES_APPROVALS_GRANT_SQL_H
+#define RUNNEL_CORE_STORE_TABLES_APPROVALS_GRANT_SQL_H
 
 #include "core/store/pg/batch.h"
 #include "core/store/pg/db.h"

@@ -1,5 +1,5 @@
-#ifndef RUNNEL_CORE_STORE_LOAD_H
-#define RUNNEL_CORE_STORE_LOAD_H
+#ifndef RUNNEL_CORE_STORE_TABLES_RUNS_LOAD_H
+#define RUNNEL_CORE_STORE_TABLES_RUNS_LOAD_H
 
 #include "core/store/pg/db.h"
 #include "core/store/tables/runs/runs.h"

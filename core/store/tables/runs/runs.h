@@ -1,5 +1,5 @@
-#ifndef RUNNEL_CORE_STORE_RUNS_H
-#define RUNNEL_CORE_STORE_RUNS_H
+#ifndef RUNNEL_CORE_STORE_TABLES_RUNS_RUNS_H
+#define RUNNEL_CORE_STORE_TABLES_RUNS_RUNS_H
 
 #include <stddef.h>
 #include <stdint.h>

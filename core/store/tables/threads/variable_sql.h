@@ -1,5 +1,5 @@
-#ifndef RUNNEL_CORE_STORE_VARIABLE_SQL_H
-#define RUNNEL_CORE_STORE_VARIABLE_SQL_H
+#ifndef RUNNEL_CORE_STORE_TABLES_THREADS_VARIABLE_SQL_H
+#define RUNNEL_CORE_STORE_TABLES_THREADS_VARIABLE_SQL_H
 
 #include "core/domain/variable.h"
 #include "core/store/pg/batch.h"
