@@ -31,8 +31,8 @@
 
 enum call_status {
     CALL_STATUS_NONE,
-    CALL_PROPOSED,  /* the model asks for it; the server executes it unless somebody must approve */
-    CALL_ASKED,     /* set aside until its approval is answered */
+    CALL_PROPOSED, /* the model asks for it; the server executes it unless somebody must approve */
+    CALL_ASKED,    /* set aside until its approval is answered */
     CALL_APPROVED,  /* by a person, as it is */
     CALL_REFUSED,   /* by a person, or because nobody can be asked */
     CALL_LIMITED,   /* a limit of the chain stops it */

@@ -112,16 +112,16 @@ const char *run_no_approver(const struct run *run, enum approval_kind kind)
  * asks for now, or of another tool, nobody knows whether it may be started again. */
 static bool is_cleared(const struct run *run, const struct call *call)
 {
-    bool unsure = call->recall || call->changed || call_permission(call);
+    bool unsure = call->recall || call->approval.anew || call_permission(call);
 
     return call->begun && !run_no_approver(run, APPROVAL_OF_EXECUTION) &&
            !(unsure && call_may_repeat(call));
 }
 
 /* By what it is about to do, or by policy. */
-static bool is_for_somebody_to_say(const struct run *run, const struct call *call)
+static bool needs_approval(const struct run *run, const struct call *call)
 {
-    return call->changed || call_permission(call) ||
+    return call->approval.anew || call_permission(call) ||
            run_permission_of(run, call->use).execution != EXECUTION_AUTO;
 }
 
@@ -135,32 +135,31 @@ bool run_may_execute(const struct run *run, const struct call *call)
 {
     const struct recall *recall = call->recall;
 
-    if (call->asked || call->rejected)
-        return false;
-    if (call->approved)
+    if (call->status == CALL_APPROVED)
         return true;
+    if (call->status != CALL_PROPOSED)
+        return false;
     if (!is_planned(call))
         return false;
     if (recall && recall->decided)
         return recall->approve;
-    return is_cleared(run, call) || !is_for_somebody_to_say(run, call);
+    return is_cleared(run, call) || !needs_approval(run, call);
 }
 
 /* What cannot run anyhow is not worth a question: the model is told why. */
-static bool needs_answer(struct run *run, const struct call *call)
+static bool must_ask(struct run *run, const struct call *call)
 {
     json_auto_t *args = NULL;
     struct err err;
 
-    if (!call_is_ours(call) || *call->approval_id || !call->use ||
+    if (call->status != CALL_PROPOSED || *call->approval.id || !call->use ||
         tool_use_is_clients(call->use))
         return false;
     if (is_cleared(run, call))
         return false;
     if (call->plan && call->plan->error)
         return false;
-    return is_for_somebody_to_say(run, call) &&
-           run_prepare_call(run, call, &args, &err) == ERR_OK;
+    return needs_approval(run, call) && run_prepare_call(run, call, &args, &err) == ERR_OK;
 }
 
 /* ---- Asking ---- */
@@ -175,7 +174,7 @@ static enum approval_kind kind_of(const struct call *call)
 
 static const char *question_id(const struct call *call)
 {
-    return call->withheld ? call->withheld->approval_id : call->approval_id;
+    return call->withheld ? call->withheld->approval_id : call->approval.id;
 }
 
 static bool is_about(const json_t *details, const struct call *call)
@@ -222,7 +221,7 @@ static const char *asked_before(const struct run *run, const struct call *call)
     for (unsigned i = 0; i < run->call_count; i++) {
         const struct call *other = &run->calls[i];
 
-        if (other->client && strcmp(other->name, RUN_APPROVAL_FUNCTION) == 0 &&
+        if (call_is_clients(other) && strcmp(other->name, RUN_APPROVAL_FUNCTION) == 0 &&
             asks_about(other->arguments.data, call))
             return other->id;
     }
@@ -231,14 +230,14 @@ static const char *asked_before(const struct run *run, const struct call *call)
 
 static void refuse(struct call *call, const char *reason)
 {
-    call->rejected = true;
+    call_move(call, CALL_EV_REFUSE);
     free(call->reason);
     call->reason = mem_strdup(reason && *reason ? reason : RUN_APPROVAL_REFUSED);
 }
 
 void run_ask_about(const struct run *run, const struct call *call, char id[ID_LIMIT + 1])
 {
-    const char *asked = call->changed ? NULL : asked_before(run, call);
+    const char *asked = call->approval.anew ? NULL : asked_before(run, call);
 
     if (asked)
         (void)snprintf(id, ID_LIMIT + 1, "%s", asked);
@@ -254,8 +253,8 @@ static void ask(struct run *run, struct call *call)
         refuse(call, nobody);
         return;
     }
-    call->asked = true;
-    run_ask_about(run, call, call->approval_id);
+    call_move(call, CALL_EV_ASK);
+    run_ask_about(run, call, call->approval.id);
 }
 
 /* True when somebody has answered this before, which is remembered. */
@@ -325,7 +324,7 @@ static json_t *details_of(const struct run *run, const struct call *call)
         json_object_update(details, (json_t *)(uintptr_t)call_permission(call));
     tool_use_definition(call->use, definition);
     json_set_string(details, "definition", definition);
-    if (call->changed)
+    if (call->approval.anew)
         json_set_bool(details, "changed", true);
     add_choices(details, run, call);
     return details;
@@ -344,7 +343,7 @@ static void add_question(struct run *run, unsigned position)
     json_set_string(arguments, "arguments", arguments_of(asked));
     memcpy(id, question_id(asked), sizeof(id));
     question = run_add_call(run, id, RUN_APPROVAL_FUNCTION);
-    question->client = true;
+    call_move(question, CALL_EV_HAND_OVER);
     json_add_text(&question->arguments, arguments);
     run_note_call(run, question, CALL_WAITING, NULL);
 }
@@ -360,7 +359,7 @@ static bool has_call(const struct run *run, const char *id)
 
 static bool is_asked_about(const struct call *call)
 {
-    return call->asked || (call->withheld && *call->withheld->approval_id);
+    return call->status == CALL_ASKED || (call->withheld && *call->withheld->approval_id);
 }
 
 void run_add_questions(struct run *run, unsigned count)
@@ -378,9 +377,9 @@ void run_ask_approvals(struct run *run)
     for (unsigned i = 0; i < count; i++) {
         if (FAULT("run.unasked")) /* our mistake: run_may_execute() must see it */
             continue;
-        if (call_is_ours(&run->calls[i]) && was_decided(&run->calls[i]))
+        if (run->calls[i].status == CALL_PROPOSED && was_decided(&run->calls[i]))
             continue;
-        if (!needs_answer(run, &run->calls[i]))
+        if (!must_ask(run, &run->calls[i]))
             continue;
         ask(run, &run->calls[i]);
         run_note_call(run, &run->calls[i], CALL_WAITING, NULL); /* as it was resolved */
@@ -469,9 +468,10 @@ static void post_question(struct run *run, struct call *call)
         json_object_get(json_object_get(run->config, "runnel"), "approval");
     json_t *question;
 
-    if (call->posted || strcmp(json_get_string(approval, "channel", ""), "webhook") != 0)
+    if (call->approval.posted ||
+        strcmp(json_get_string(approval, "channel", ""), "webhook") != 0)
         return;
-    call->posted = true;
+    call->approval.posted = true;
     question = details_of(run, call);
     json_set_string(question, "id", question_id(call));
     json_set_string(question, "object", "approval");
@@ -568,24 +568,27 @@ static void decide(struct call *call, const json_t *decision)
 {
     if (json_get_bool(decision, "approve", false) &&
         is_another(call, json_get_string(decision, "definition", NULL))) {
-        call->changed = true;
+        call->approval.anew = true;
         return;
     }
-    (void)snprintf(call->approval_id, sizeof(call->approval_id), "%s",
+    (void)snprintf(call->approval.id, sizeof(call->approval.id), "%s",
                    json_get_string(decision, "id", ""));
     call->lost = json_get_bool(decision, "lost", false);
-    call->approved = json_get_bool(decision, "approve", false);
-    if (!call->approved)
+    if (json_get_bool(decision, "approve", false))
+        call_move(call, CALL_EV_APPROVE);
+    else
         refuse(call, reason_of(decision, json_get_string(decision, "reason", NULL)));
 }
 
-/* Whatever tool_choice says of what the model may call now: this was called before. */
+/* Whatever tool_choice says of what the model may call now: this was called before. A function of the
+ * client's that has its name is another tool. */
 static void use_tool(const struct run *run, struct call *call, const struct tool_use *use)
 {
-    call->use = use;
-    call->client = use && tool_use_is_clients(use);
+    call->use = use && tool_use_is_clients(use) ? NULL : use;
+    if (call_is_clients(call))
+        call_move(call, CALL_EV_TAKE_BACK);
     call->hidden = call->use && call->use->handler->flags & TOOL_HIDDEN;
-    call->final = run_is_final(run, use);
+    call->final = run_is_final(run, call->use);
 }
 
 bool run_take_decisions(struct run *run)
@@ -625,9 +628,10 @@ static void take_answer(struct call *call, const json_t *answer)
         run_take_result_answer(call, approve, reason);
         return;
     }
-    call->asked = call->changed = call->posted = false;
-    call->approved = approve;
-    if (!approve)
+    call->approval.anew = call->approval.posted = false;
+    if (approve)
+        call_move(call, CALL_EV_APPROVE);
+    else
         refuse(call, reason && *reason ? reason : other);
 }
 
@@ -636,7 +640,6 @@ void run_take_answers_held(struct run *run, const json_t *answers)
     for (unsigned i = 0; i < run->call_count; i++) {
         struct call *call = &run->calls[i];
 
-        call->settled = call->settled || (call_is_ours(call) && call->ended);
         if (is_asked_about(call))
             take_answer(call, json_object_get(answers, question_id(call)));
     }
@@ -677,10 +680,11 @@ static void restore_of_thread(struct call *call, const struct call_row *row)
     struct approval_reply reply = approval_reply_parse(row->output ? row->output : "");
     json_auto_t *asked = json_parse_own(row->arguments);
 
-    call->changed = reply.approve && asked_about_another(call, row->arguments);
-    call->approved = reply.approve && !call->changed;
-    if (!call->changed)
-        (void)snprintf(call->approval_id, sizeof(call->approval_id), "%s", row->call_id);
+    call->approval.anew = reply.approve && asked_about_another(call, row->arguments);
+    if (!call->approval.anew)
+        (void)snprintf(call->approval.id, sizeof(call->approval.id), "%s", row->call_id);
+    if (reply.approve && !call->approval.anew)
+        call_move(call, CALL_EV_APPROVE);
     if (!reply.approve)
         refuse(call, reason_of(asked, reply.reason));
     approval_reply_clear(&reply);
@@ -713,7 +717,7 @@ static void restore_answer(struct run *run, struct call *call, const struct call
 void run_restore_decision(struct run *run, struct call *call, const struct call_row *rows,
                           size_t count)
 {
-    if (call->client)
+    if (call_is_clients(call))
         return;
     if (!run_is_assistants(run)) {
         restore_of_response(run, call);

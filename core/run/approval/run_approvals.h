@@ -76,8 +76,7 @@ void run_store_questions(struct run *run, const char *owner);
 enum question_part { QUESTION_WHOLE, QUESTION_ID };
 json_t *run_open_questions(const struct run *run, enum question_part part);
 
-/* All of them were answered: {question id: {"approve", "reason"}}. The calls are ours again, those that
- * have ended are done with. */
+/* All of them were answered: {question id: {"approve", "reason"}}. */
 void run_take_answers_held(struct run *run, const json_t *answers);
 
 /* The calls that the response was made to go on with; true when there are any. */

@@ -70,7 +70,7 @@ static struct recall *new_recall(struct run *run, const struct call *call)
 /* Nothing is remembered for, or by, a response that is not stored. */
 static bool has_memory(const struct run *run, const struct call *call)
 {
-    return run->row.flags & RUN_STORED && call_is_ours(call) && call->use &&
+    return run->row.flags & RUN_STORED && call_is_due(call) && call->use &&
            !tool_use_is_clients(call->use);
 }
 
@@ -267,7 +267,7 @@ static void add_questions_of(const struct recall *recall, json_t *questions)
 /* What somebody has answered is not looked for: the answer counts, whatever was said beside it. */
 static bool is_looked_for(const struct call *call)
 {
-    return call->recall && call_is_ours(call) && !*call->approval_id;
+    return call->recall && call_is_due(call) && !*call->approval.id;
 }
 
 static json_t *questions_of(const struct run *run)
@@ -313,7 +313,7 @@ void run_recall_grants(struct run *run, void (*then)(struct run *run))
     for (unsigned i = 0; i < run->call_count; i++) {
         struct call *call = &run->calls[i];
 
-        if (!*call->approval_id)
+        if (!*call->approval.id)
             note_recall(run, call, call_permission(call));
         wanted = wanted || is_looked_for(call);
     }

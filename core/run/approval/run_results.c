@@ -31,12 +31,10 @@ bool run_is_final(const struct run *run, const struct tool_use *use)
 /* What we say in its place (no such tool, wrong arguments, a limit) is nobody's secret. */
 static bool must_be_approved(const struct run *run, const struct call *call)
 {
-    enum result_policy policy;
+    enum result_policy policy = run_permission_of(run, call->use).result;
 
-    if (!call->executed || call->unexecuted || call->rejected)
-        return false;
-    policy = run_permission_of(run, call->use).result;
-    return policy == RESULT_ALWAYS || (policy == RESULT_ON_ERROR && call->failed);
+    return policy == RESULT_ALWAYS ||
+           (policy == RESULT_ON_ERROR && call->status == CALL_FAILED);
 }
 
 void run_check_result(const struct run *run, struct call *call)
@@ -50,7 +48,6 @@ void run_check_result(const struct run *run, struct call *call)
         call->withheld = mem_new(struct withheld_result);
         return;
     }
-    call->result_rejected = true;
     free(call->reason);
     call->reason = mem_strdup(nobody);
 }
@@ -99,8 +96,8 @@ void run_note_withheld(const struct call *call, json_t *output)
         return;
     object = held(call);
     json_set_bool(object, "truncated", call->truncated);
-    if (call->status)
-        json_set_string(object, "status", tool_status_name(call->status));
+    if (call->outcome)
+        json_set_string(object, "status", tool_status_name(call->outcome));
     json_set(output, "withheld", object);
 }
 
@@ -118,7 +115,7 @@ void run_restore_withheld(struct call *call, const json_t *output)
         mem_strdup(json_get_string(output, "output", json_get_string(output, "error", "")));
     withheld->variable = json_deep_copy(json_object_get(object, "variable"));
     call->truncated = json_get_bool(object, "truncated", false);
-    call->status = tool_status_parse(json_get_string(object, "status", ""));
+    call->outcome = tool_status_parse(json_get_string(object, "status", ""));
     call->final = false;
 }
 
@@ -139,9 +136,9 @@ void run_ask_results(struct run *run)
 
 void run_describe_result(const struct call *call, json_t *details)
 {
-    json_set_string(
-        details, "status",
-        tool_status_name(call->failed && !call->status ? TOOL_ERROR : call->status));
+    bool failed = call->status == CALL_FAILED && !call->outcome;
+
+    json_set_string(details, "status", tool_status_name(failed ? TOOL_ERROR : call->outcome));
     json_set_string(details, "output", call->withheld->text);
     json_set_int(details, "length", (json_int_t)variable_length(call->withheld->text));
     json_set_bool(details, "truncated", call->truncated);
@@ -186,7 +183,8 @@ static void change_item(struct run *run, const struct call *call, bool approve)
 /* From here on it is a call like any other. */
 static void note_decided(struct run *run, struct call *call, const char *told)
 {
-    json_auto_t *output = json_build("{s:s}", call->failed ? "error" : "output", told);
+    json_auto_t *output =
+        json_build("{s:s}", call->status == CALL_FAILED ? "error" : "output", told);
     AUTO_FREE char *text = json_text(output);
 
     run_note_call(run, call, CALL_DONE, text);
@@ -204,7 +202,6 @@ void run_decide_result(struct run *run, struct call *call, bool approve)
         (void)run_put_variable(run, &variable);
     }
     note_decided(run, call, approve ? call->withheld->text : refusal);
-    call->result_rejected = !approve;
     withheld_result_free(TAKE(call->withheld));
 }
 
@@ -214,6 +211,5 @@ void run_take_result_answer(struct call *call, bool approve, const char *reason)
     call->reason = approve ? NULL : mem_strdup(reason && *reason ? reason : WITHHELD_REFUSED);
     if (call->item)
         change_row(&call->item->row, call, approve);
-    call->result_rejected = !approve;
     withheld_result_free(TAKE(call->withheld));
 }

@@ -28,7 +28,7 @@ void withheld_result_free(struct withheld_result *withheld);
 /* Its output is the answer itself. Not when a person may have to see it first. */
 bool run_is_final(const struct run *run, const struct tool_use *use);
 
-/* The tool has ended: its result is withheld, or refused at once when nobody can be asked. */
+/* The tool has executed the call: its result is withheld, or refused at once when nobody can be asked. */
 void run_check_result(const struct run *run, struct call *call);
 
 /* The variable of the result waits, too. */

@@ -68,33 +68,24 @@ struct call *run_add_call(struct run *run, const char *id, const char *name)
     (void)snprintf(call->id, sizeof(call->id), "%s", id);
     call->name = mem_strdup(name);
     call->use = use;
-    call->client = use && tool_use_is_clients(use);
+    call->phase = CHAIN_TOOL_EXECUTION;
+    call->status = use && tool_use_is_clients(use) ? CALL_OPEN : CALL_PROPOSED;
     call->hidden = use && use->handler->flags & TOOL_HIDDEN;
     call->final = run_is_final(run, use);
     return call;
-}
-
-bool call_is_ours(const struct call *call)
-{
-    return !call->client && !call->settled && !call->asked;
-}
-
-bool call_may_repeat(const struct call *call)
-{
-    return !call->use || call->use->handler->flags & TOOL_IDEMPOTENT;
 }
 
 /* A function's arguments are shown while the model writes them, and so is the input of a custom
  * tool; what other definition-only tools show is made from the whole. */
 static bool is_live(const struct call *call)
 {
-    return call->client && !call->use->handler->announce;
+    return call_is_clients(call) && !call->use->handler->announce;
 }
 
 /* What the model calls it is another's name: a namespace or a server stands before it. */
 static bool goes_by_own_name(const struct call *call)
 {
-    return call->client || (call->use && call->use->remote);
+    return call_is_clients(call) || (call->use && call->use->remote);
 }
 
 struct item *run_new_call_item(struct run *run, struct call *call, const char *type)
@@ -109,10 +100,10 @@ struct item *run_new_call_item(struct run *run, struct call *call, const char *t
         item_note(item, "function", call->name);
     if (call->use && call->use->label)
         item->label = mem_strdup(call->use->label);
-    if (call->client && call->use->space)
+    if (call_is_clients(call) && call->use->space)
         item->fields = json_build("{s:s}", "namespace", call->use->space);
-    if (!call->client && *call->approval_id)
-        item_set_field(item, "approval_request_id", json_string_nocheck(call->approval_id));
+    if (!call_is_clients(call) && *call->approval.id)
+        item_set_field(item, "approval_request_id", json_string_nocheck(call->approval.id));
     if (call->recall && *call->recall->grant_id) {
         if (!item->metadata)
             item->metadata = json_object();
@@ -160,7 +151,7 @@ void run_begin_call(struct run *run, const char *id, const char *name)
     run_close_item(run, ITEM_COMPLETED);
     if (is_live(call))
         run_open_item(run, run_new_call_item(run, call, "function_call"));
-    else if (call->client)
+    else if (call_is_clients(call))
         open_input(run, call);
 }
 
@@ -240,7 +231,7 @@ static void announce(struct run *run, struct call *call)
 
     run_close_item(run, ITEM_COMPLETED);
     if (call->use->handler->announce(call->use->own, arguments, &shown, NULL))
-        call->client = false;
+        call_move(call, CALL_EV_TAKE_BACK);
     else
         show_announced(run, call, &shown);
     json_decref(shown.fields);
@@ -278,7 +269,7 @@ void run_end_call(struct run *run, unsigned position)
             run_add_arguments(run, position, "{}", 2); /* none: clients parse them */
         run_tell_arguments_done(run, call->item);
         run_close_item(run, ITEM_COMPLETED);
-    } else if (call->client && !call->item) {
+    } else if (call_is_clients(call) && !call->item) {
         announce(run, call);
     }
 }
@@ -291,7 +282,7 @@ void run_note_call(struct run *run, const struct call *call, enum call_state sta
     struct call_row row = {
         .turn = run->call_turn,
         .position = (int)(call - run->calls),
-        .client = call->client,
+        .client = call_is_clients(call),
         .state = state,
         .arguments = call->arguments.data ? call->arguments.data : mem_strdup(""),
         .resolved = call->resolved ? call->resolved->text : NULL,

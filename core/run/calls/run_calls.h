@@ -18,12 +18,6 @@
 /* A call of the turn that is being made. Valid until the next one is added. */
 struct call *run_add_call(struct run *run, const char *id, const char *name);
 
-/* To be executed here, now. */
-bool call_is_ours(const struct call *call);
-
-/* One that may have run already may run again: that can do no harm. */
-bool call_may_repeat(const struct call *call);
-
 /* The item that shows a call; not told yet. */
 struct item *run_new_call_item(struct run *run, struct call *call, const char *type);
 void run_tell_arguments(struct run *run, struct item *item, const char *text, size_t length);

@@ -99,7 +99,6 @@ static void take_tool_text(struct run *run, struct call *call, const struct tool
         return;
     want_final_message(run, call);
     run_add_text(run, output->text, output->length);
-    call->said_text = true;
 }
 
 static void take_tool_stage(struct run *run, struct call *call,
@@ -158,9 +157,9 @@ static void take_tool_metadata(struct run *run, struct call *call,
     if (output->text)
         item_note(item, "title", output->text);
     note_metadata(item, output->fields);
-    if (!item->metadata || (call->told_ns && now - call->told_ns < METADATA_INTERVAL_NS))
+    if (!item->metadata || (call->noted_ns && now - call->noted_ns < METADATA_INTERVAL_NS))
         return;
-    call->told_ns = now;
+    call->noted_ns = now;
     run_tell(run, &(struct run_event){
                       .kind = RUN_EVENT_METADATA, .item = item, .fields = item->metadata});
 }
@@ -177,7 +176,7 @@ static struct cut_rule rule_of(const struct run *run, const struct call *call)
     if (json_parse(written, strlen(written), &args, NULL))
         args = NULL; /* then that is what the text is about */
     rule = cut_rule(json_object_get(run->config, "runnel"), args, limit);
-    if (call->failed && rule.limit < CUT_DEFAULT_LIMIT)
+    if (call_has_failed(call) && rule.limit < CUT_DEFAULT_LIMIT)
         rule.limit = CUT_DEFAULT_LIMIT; /* why is not to be had elsewhere */
     return rule;
 }
@@ -188,7 +187,7 @@ static char *shown_text(struct run *run, struct call *call, const char *text)
     const struct tool_handler *handler = call->use ? call->use->handler : NULL;
     struct cut_rule rule = rule_of(run, call);
     struct cut_shown shown;
-    AUTO_FREE char *cut = handler && handler->cut && !call->failed
+    AUTO_FREE char *cut = handler && handler->cut && !call_has_failed(call)
                               ? handler->cut(text, &rule, &shown)
                               : cut_text(text, &rule, &shown);
     char *hinted = NULL;
@@ -207,19 +206,19 @@ static char *kept_text(const char *text)
 /* The model is told why, instead of what it gave. */
 static bool is_rejected(const struct call *call)
 {
-    return call->rejected || call->result_rejected;
+    return call->status == CALL_REJECTED || call_result_is_rejected(call);
 }
 
 /* So says the tool: nothing came of it, and the model is told why. */
 static bool is_undone(const struct call *call)
 {
-    return call->status == TOOL_REJECTED || call->status == TOOL_CANCELLED;
+    return call->outcome == TOOL_REJECTED || call->outcome == TOOL_CANCELLED;
 }
 
 /* Not cut: the client reads it, not the model. */
 static bool is_answer(const struct call *call)
 {
-    return call->final && !call->hidden && !call->failed && !call->unexecuted;
+    return call->final && !call->hidden && call->status == CALL_SUCCEEDED;
 }
 
 /* What a call gave, as text. The caller frees. */
@@ -228,11 +227,11 @@ static char *output_text(const struct run *run, const struct call *call,
 {
     AUTO_FREE char *whole = NULL;
 
-    if (call->unexecuted)
+    if (call->status == CALL_SKIPPED)
         return chain_placeholder(run->chain.stop);
-    if (call->status == TOOL_REJECTED)
+    if (call->outcome == TOOL_REJECTED)
         return withheld_refusal(call->why);
-    if (call->status == TOOL_CANCELLED)
+    if (call->outcome == TOOL_CANCELLED)
         return chain_cancelled(call->why);
     if (output->rc && !output->result.count)
         return mem_strdup(output->error.text);
@@ -276,35 +275,37 @@ static void fill_hosted(struct item *item, const struct call *call,
 /* It is told when all calls have ended: what it said is the answer, or is not. */
 static bool ends_later(const struct call *call)
 {
-    return call->final && !call->hidden && !call->unexecuted;
+    return call->final && !call->hidden && call->status != CALL_SKIPPED;
 }
 
 /* What its item will say when all calls have ended, if that is after a crash. */
 static void note_final(const struct call *call, json_t *output)
 {
-    json_t *end =
-        json_build("{s:s, s:b, s:b, s:I, s:I}", "status", tool_status_name(call->status),
-                   "misread", call->misread, "truncated", call->truncated, "start",
-                   (json_int_t)call->started_at, "end", (json_int_t)call->ended_at);
+    json_t *end = json_build(
+        "{s:s, s:b, s:b, s:I, s:I}", "status", tool_status_name(call->outcome), "misread",
+        call->phase == CHAIN_PARSE_ARGUMENTS, "truncated", call->truncated, "start",
+        (json_int_t)call->started_at, "end", (json_int_t)call->ended_at);
 
     if (call->why)
         json_set_string(end, "why", call->why);
-    if (call->rejected)
+    if (call->status == CALL_REJECTED)
         json_set_string(end, "rejected", call->reason);
     if (call->recall && *call->recall->grant_id)
         json_set_string(end, "grant_id", call->recall->grant_id);
     json_set(output, "final", end);
 }
 
-/* A result in the store: {"output":...} or {"error":...}, and why it was not executed. */
-static void put_result(struct run *run, const struct call *call, const char *text)
+/* A result in the store: {"output":...} or {"error":...}, and why it was not executed. `was` is the
+ * status before its end. */
+static void put_result(struct run *run, const struct call *call, enum call_status was,
+                       const char *text)
 {
-    json_auto_t *output = json_build("{s:s}", call->failed ? "error" : "output", text);
+    json_auto_t *output = json_build("{s:s}", call_has_failed(call) ? "error" : "output", text);
     AUTO_FREE char *json = NULL;
 
-    if (call->unexecuted)
+    if (call->status == CALL_SKIPPED)
         json_set_string(output, "reason", chain_reason(run->chain.stop));
-    else if (!call->counted)
+    else if (was != CALL_ADMITTED && was != CALL_EXECUTING)
         json_set_bool(output, "refused", true);
     if (ends_later(call))
         note_final(call, output);
@@ -334,10 +335,8 @@ static void note_fault(struct item *item, json_t *fault)
 /* Where it went wrong, if it did: a tool that there is not has no such place. */
 static void note_phase(struct item *item, const struct call *call)
 {
-    enum chain_phase phase = call->misread ? CHAIN_PARSE_ARGUMENTS : CHAIN_TOOL_EXECUTION;
-
-    if (call->failed && call->use)
-        item_note(item, "error_phase", chain_phase_name(phase));
+    if (call->status == CALL_FAILED && call->use)
+        item_note(item, "error_phase", chain_phase_name(call->phase));
 }
 
 /* In a few words what was done, and what the tool notes. */
@@ -351,11 +350,11 @@ static void note_description(struct item *item, const struct tool_result *result
 
 static const char *status_name(const struct call *call)
 {
-    if (!call->failed)
+    if (call->status == CALL_SUCCEEDED)
         return tool_status_name(TOOL_SUCCESS);
     if (!call->use)
         return tool_status_name(TOOL_NOT_FOUND);
-    return tool_status_name(call->status ? call->status : TOOL_ERROR);
+    return tool_status_name(call->outcome ? call->outcome : TOOL_ERROR);
 }
 
 /* What the client is told of the result beside its text: in one word how it went, in a few what
@@ -378,9 +377,9 @@ static void note_result(struct item *item, const struct call *call,
 
 static enum item_status status_of(const struct call *call)
 {
-    if (call->unexecuted || is_undone(call))
+    if (call->status == CALL_SKIPPED || is_undone(call))
         return ITEM_INCOMPLETE;
-    return call->failed ? ITEM_FAILED : ITEM_COMPLETED;
+    return call_has_failed(call) ? ITEM_FAILED : ITEM_COMPLETED;
 }
 
 /* In which round it was executed, and from when to when; or why it was not. */
@@ -388,7 +387,7 @@ static void note_course(const struct run *run, struct item *item, const struct c
 {
     if (!item->metadata)
         item->metadata = json_object();
-    if (call->unexecuted) {
+    if (call->status == CALL_SKIPPED) {
         json_set_string(item->metadata, "reason", chain_reason(run->chain.stop));
         return;
     }
@@ -414,14 +413,15 @@ static void note_variables(const struct run *run, struct item *item, const struc
  * told. */
 static void close_rejected(struct run *run, struct call *call, const char *text)
 {
+    bool ran = call_result_is_rejected(call);
     struct item *item = call->item;
 
     item->output = mem_strdup(text);
     item_set_field(item, "output", json_null());
-    item_note(item, "status", call->rejected ? "execution_rejected" : "result_rejected");
+    item_note(item, "status", ran ? "result_rejected" : "execution_rejected");
     item_note(item, "reject_reason", call->reason);
     item_note(item, "output", text);
-    if (call->result_rejected)
+    if (ran)
         note_course(run, item, call);
     run_tell_stage(run, item, "failed", NULL);
     run_close_item(run, ITEM_INCOMPLETE);
@@ -431,11 +431,11 @@ static void close_rejected(struct run *run, struct call *call, const char *text)
 static void note_undone(const struct run *run, struct item *item, const struct call *call,
                         const char *text)
 {
-    bool rejected = call->status == TOOL_REJECTED;
+    bool rejected = call->outcome == TOOL_REJECTED;
 
     item->output = mem_strdup(text);
     item_set_field(item, "output", json_null());
-    item_note(item, "status", tool_status_name(call->status));
+    item_note(item, "status", tool_status_name(call->outcome));
     item_note(item, rejected ? "reject_reason" : "reason", call->why);
     item_note(item, "output", text);
     note_course(run, item, call);
@@ -455,6 +455,7 @@ static void note_group(struct item *item, const struct call *call)
 static void close_call(struct run *run, struct call *call, const struct tool_output *output,
                        const char *text)
 {
+    bool failed = call_has_failed(call);
     struct item *item = call->item;
 
     note_group(item, call);
@@ -471,11 +472,11 @@ static void close_call(struct run *run, struct call *call, const struct tool_out
     }
     item->output = mem_strdup(text);
     note_course(run, item, call);
-    if (call->unexecuted) {
+    if (call->status == CALL_SKIPPED) {
         run_close_item(run, status_of(call));
         return;
     }
-    if (call->failed)
+    if (failed)
         item->error = mem_strdup(text);
     else if (item->tool_type)
         fill_hosted(item, call, output);
@@ -490,7 +491,7 @@ static void close_call(struct run *run, struct call *call, const struct tool_out
         json_set_bool(item->metadata, RUN_LIST_CHANGED, true);
     if (call->withheld)
         withheld_mark(item->metadata);
-    run_tell_stage(run, item, call->failed ? "failed" : "completed", NULL);
+    run_tell_stage(run, item, failed ? "failed" : "completed", NULL);
     run_close_item(run, status_of(call));
 }
 
@@ -509,16 +510,27 @@ static void store_hidden_call(struct run *run, struct call *call, const char *te
     }
     item->output = mem_strdup(text);
     note_course(run, item, call);
-    if (call->failed)
+    if (call_has_failed(call))
         item->error = mem_strdup(text);
     if (call->withheld)
         withheld_mark(item->metadata);
     run_store_silently(run, item, status_of(call));
 }
 
+/* Its item follows when all calls have ended: run_show_final_calls(). */
+static void keep_final_call(struct run *run, struct call *call, const char *text)
+{
+    if (call_has_failed(call))
+        buf_clear(&call->said); /* the message has it; the call has why */
+    if (!call->said.length)
+        buf_add_text(&call->said, text);
+    run->final_order = mem_resize(run->final_order, run->final_count + 1, sizeof(unsigned));
+    run->final_order[run->final_count++] = (unsigned)(call - run->calls);
+}
+
 static void end_final_call(struct run *run, struct call *call, const char *text)
 {
-    if (!call->failed && !call->said_text && *text) {
+    if (call->status == CALL_SUCCEEDED && !call->message && *text) {
         want_final_message(run, call);
         run_add_text(run, text, strlen(text));
     }
@@ -526,12 +538,7 @@ static void end_final_call(struct run *run, struct call *call, const char *text)
         run_close_part(run);
         run_store_open_item(run); /* as far as it goes it is whole */
     }
-    if (call->failed)
-        buf_clear(&call->said); /* the message has it; the call has why */
-    if (!call->said.length)
-        buf_add_text(&call->said, text);
-    run->final_order = mem_resize(run->final_order, run->final_count + 1, sizeof(unsigned));
-    run->final_order[run->final_count++] = (unsigned)(call - run->calls);
+    keep_final_call(run, call, text);
 }
 
 /* What somebody had allowed once is not looked up again: the call has been made. */
@@ -547,17 +554,17 @@ void run_end_final_call_again(struct run *run, struct call *call, const json_t *
 {
     const json_t *end = json_object_get(stored, "final");
 
-    call->said_text = true;
-    call->status = tool_status_parse(json_get_string(end, "status", ""));
+    call->outcome = tool_status_parse(json_get_string(end, "status", ""));
     call->why = mem_strdup(json_get_string(end, "why", NULL));
-    call->misread = json_get_bool(end, "misread", false);
+    call->phase =
+        json_get_bool(end, "misread", false) ? CHAIN_PARSE_ARGUMENTS : CHAIN_TOOL_EXECUTION;
     call->truncated = json_get_bool(end, "truncated", false);
     call->started_at = json_get_int(end, "start", 0);
     call->ended_at = json_get_int(end, "end", 0);
     call->reason = mem_strdup(json_get_string(end, "rejected", NULL));
-    call->rejected = call->reason;
     restore_grant(call, json_get_string(end, "grant_id", ""));
-    end_final_call(run, call, json_get_string(stored, call->failed ? "error" : "output", ""));
+    keep_final_call(run, call,
+                    json_get_string(stored, call_has_failed(call) ? "error" : "output", ""));
 }
 
 /* A final tool's call that was not executed is shown like any other. */
@@ -571,7 +578,7 @@ static void show_and_close(struct run *run, struct call *call, const struct tool
 
 static void take_status(struct call *call, const struct tool_output *output)
 {
-    call->status = output->result.status;
+    call->outcome = output->result.status;
     if (is_undone(call))
         call->why = mem_strdup(output->error.text);
 }
@@ -584,15 +591,16 @@ static bool is_whole(const struct call *call)
 
 static void take_tool_end(struct run *run, struct call *call, const struct tool_output *output)
 {
+    enum call_status was = call->status;
     AUTO_FREE char *whole = NULL;
     AUTO_FREE char *text = NULL;
 
-    call->ended = true;
+    call_move(call, output->rc ? CALL_EV_FAIL : CALL_EV_SUCCEED);
     run->ended_calls++;
-    call->failed = output->rc != ERR_OK && !call->unexecuted;
     call->ended_at = clock_wall_us();
     take_status(call, output);
-    run_check_result(run, call);
+    if (was == CALL_EXECUTING)
+        run_check_result(run, call);
     whole = is_rejected(call) ? run_refusal_text(call) : output_text(run, call, output);
     text = is_whole(call) ? kept_text(whole) : shown_text(run, call, whole);
     if (call->withheld)
@@ -603,13 +611,13 @@ static void take_tool_end(struct run *run, struct call *call, const struct tool_
         end_final_call(run, call, text);
     else
         show_and_close(run, call, output, text);
-    put_result(run, call, ends_later(call) && call->said.length ? call->said.data : text);
+    put_result(run, call, was, ends_later(call) && call->said.length ? call->said.data : text);
 }
 
 static struct call *call_at(struct run *run, unsigned channel_position)
 {
     for (unsigned i = 0; i < run->call_count; i++) {
-        if (call_is_ours(&run->calls[i]) && run->calls[i].channel_position == channel_position)
+        if (call_is_due(&run->calls[i]) && run->calls[i].channel_position == channel_position)
             return &run->calls[i];
     }
     assert(false);

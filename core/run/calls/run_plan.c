@@ -35,8 +35,8 @@ static json_t *args_to_plan(struct run *run, const struct call *call)
     json_t *args = NULL;
     struct err err;
 
-    if (!call_is_ours(call) || call->plan || call->rejected || *call->approval_id ||
-        !call->use || call->use->remote || !call->use->handler->plan)
+    if (!call_is_due(call) || call->plan || call->status == CALL_REFUSED ||
+        *call->approval.id || !call->use || call->use->remote || !call->use->handler->plan)
         return NULL;
     if (call->begun && !call_may_repeat(call))
         return NULL;

@@ -88,7 +88,7 @@ static void leave_call(struct run *run, struct call *call)
 {
     struct err err;
 
-    call->unexecuted = true;
+    call_move(call, CALL_EV_LIMIT);
     err_set(&err, ERR_LIMIT, "%s", chain_reason(run->chain.stop));
     refuse_call(run, call, &err);
 }
@@ -125,7 +125,7 @@ static const char interrupted[] =
 /* Why a call that was asked about does not run. */
 static bool is_stopped(const struct call *call, struct err *err)
 {
-    if (call->rejected)
+    if (call->status == CALL_REFUSED)
         err_set(err, ERR_FORBIDDEN, "Execution not approved");
     else if (call->plan && call->plan->error)
         *err = *call->plan->error;
@@ -151,7 +151,7 @@ static void refuse_unasked(struct run *run, const struct call *call)
 /* To whoever does it. */
 static void execute(struct run *run, struct call *call, json_t *args)
 {
-    call->executed = true;
+    call_move(call, CALL_EV_EXECUTE);
     if (call->use->remote) {
         run_call_server(run, call, args);
         return;
@@ -174,12 +174,13 @@ static void execute(struct run *run, struct call *call, json_t *args)
             .skills = json_object_get(json_object_get(run->config, "runnel"), SKILLS_KEY),
             .variables = run_variable_access_of(run, call->use->handler),
             /* What was approved is what references had become. */
-            .resolved = call->resolved || *call->approval_id,
+            .resolved = call->resolved || *call->approval.id,
         });
 }
 
 static void start_call(struct run *run, struct call *call)
 {
+    bool allowed = run_may_execute(run, call);
     json_auto_t *args = NULL;
     struct err err;
 
@@ -192,13 +193,13 @@ static void start_call(struct run *run, struct call *call)
         leave_call(run, call);
         return;
     }
-    call->counted = true;
+    call_move(call, CALL_EV_ADMIT);
     if (run_prepare_call(run, call, &args, &err)) {
-        call->misread = call->use;
+        call->phase = CHAIN_PARSE_ARGUMENTS;
         refuse_call(run, call, &err);
         return;
     }
-    if (run_may_execute(run, call))
+    if (allowed)
         execute(run, call, args);
     else
         refuse_unasked(run, call);
@@ -215,7 +216,7 @@ static void start_calls(struct run *run)
     for (unsigned i = 0; i < run->call_count; i++) {
         struct call *call = &run->calls[i];
 
-        if (!call_is_ours(call) || call->channel_position != run->started_calls)
+        if (!call_is_due(call) || call->channel_position != run->started_calls)
             continue;
         run->started_calls++;
         start_call(run, call);
@@ -241,8 +242,7 @@ static void start_next_calls(struct run *run)
     for (unsigned i = 0; i < run->call_count; i++) {
         const struct call *call = &run->calls[i];
 
-        if (call_is_ours(call) && call->channel_position >= next &&
-            call->channel_position < end)
+        if (call_is_due(call) && call->channel_position >= next && call->channel_position < end)
             run_note_call(run, call, CALL_RUNNING, NULL);
     }
     run_after_commit(run, start_committed_calls);
@@ -255,7 +255,7 @@ static void open_channel(struct run *run)
     for (unsigned i = 0; i < run->call_count; i++) {
         struct call *call = &run->calls[i];
 
-        if (!call_is_ours(call))
+        if (!call_is_due(call))
             continue;
         hidden[run->server_calls] = call->hidden;
         call->channel_position = run->server_calls++;
@@ -268,7 +268,7 @@ static void open_channel(struct run *run)
 static bool waits_for_client(const struct run *run)
 {
     for (unsigned i = 0; i < run->call_count; i++) {
-        if (run->calls[i].client && !run->calls[i].settled)
+        if (run->calls[i].status == CALL_OPEN)
             return true;
     }
     return false;
@@ -342,7 +342,7 @@ void run_stop_tools(struct run *run)
 static bool answered_by_tools(const struct run *run)
 {
     for (unsigned i = 0; i < run->call_count; i++) {
-        if (!run->calls[i].final || run->calls[i].failed || run->calls[i].unexecuted)
+        if (!run->calls[i].final || run->calls[i].status != CALL_SUCCEEDED)
             return false;
     }
     return run->call_count > 0;
@@ -515,15 +515,26 @@ void run_take_answers(struct run *run, const struct call_row *rows, size_t count
 }
 
 /* One that a limit has stopped says so, and so does one that was refused; any other was executed. */
-static void take_reason(struct run *run, struct call *call, const json_t *stored)
+static void take_end(struct run *run, struct call *call, const json_t *stored)
 {
     enum chain_stop stop = chain_reason_parse(json_get_string(stored, "reason", NULL));
+    bool refused = json_get_bool(stored, "refused", false);
+    bool failed = refused || json_object_get(stored, "error");
 
-    call->unexecuted = stop != CHAIN_GOES_ON;
-    if (call->unexecuted)
+    if (stop != CHAIN_GOES_ON) {
         run->chain.stop = stop;
-    else if (!json_get_bool(stored, "refused", false))
+        call_move(call, CALL_EV_LIMIT);
+        call_move(call, CALL_EV_FAIL);
+        return;
+    }
+    if (json_get_string(json_object_get(stored, "final"), "rejected", NULL))
+        call_move(call, CALL_EV_REFUSE);
+    if (!refused) {
         chain_count_call(&run->chain);
+        call_move(call, CALL_EV_ADMIT);
+        call_move(call, CALL_EV_EXECUTE);
+    }
+    call_move(call, failed ? CALL_EV_FAIL : CALL_EV_SUCCEED);
 }
 
 /* A call of the client's that was answered is done with. */
@@ -537,19 +548,18 @@ static struct call *restore_call(struct run *run, const struct call_row *row)
         buf_add_text(&call->arguments, row->arguments);
     call->resolved = resolved_call_restore(row->resolved);
     call->extra = row->extra ? json_parse_own(row->extra) : NULL;
-    call->client = row->client;
     call->begun = row->state != CALL_WAITING;
-    if (row->client)
-        call->settled = row->state == CALL_DONE;
+    if (row->client != call_is_clients(call))
+        call_move(call, row->client ? CALL_EV_HAND_OVER : CALL_EV_TAKE_BACK);
+    if (row->client && row->state == CALL_DONE)
+        call_move(call, CALL_EV_ANSWER);
     if (row->client || row->state != CALL_DONE)
         return call;
 
-    call->ended = call->settled = true;
     stored = json_parse_own(row->output ? row->output : "{}");
-    call->failed = json_object_get(stored, "error");
-    take_reason(run, call, stored);
+    take_end(run, call, stored);
     run_restore_withheld(call, stored);
-    if (call->final && !call->unexecuted && !find_item(run, row))
+    if (call->final && call->status != CALL_SKIPPED && !find_item(run, row))
         run_end_final_call_again(run, call, stored);
     return call;
 }
@@ -559,7 +569,7 @@ static void resume_call(struct run *run, struct call *call)
     struct err err;
 
     run->started_calls++;
-    if (call->rejected || call_may_repeat(call)) {
+    if (call->status == CALL_REFUSED || call_may_repeat(call)) {
         start_call(run, call);
         return;
     }
@@ -567,7 +577,7 @@ static void resume_call(struct run *run, struct call *call)
         leave_call(run, call); /* it had not begun, because it may not */
         return;
     }
-    call->counted = true;
+    call_move(call, CALL_EV_ADMIT);
     err_set(&err, ERR_INTERNAL, "%s", interrupted);
     refuse_call(run, call, &err);
 }
@@ -577,7 +587,7 @@ static void resume_recalled(struct run *run)
     run_ask_approvals(run);
     open_channel(run);
     for (unsigned i = 0; i < run->call_count; i++) {
-        if (call_is_ours(&run->calls[i]) && run->calls[i].begun)
+        if (call_is_due(&run->calls[i]) && run->calls[i].begun)
             resume_call(run, &run->calls[i]);
     }
     if (!run->channel) {

@@ -268,9 +268,9 @@ static json_t *references_in(const struct call *call)
 {
     json_t *args = NULL;
 
-    if (*call->approval_id)
+    if (*call->approval.id)
         return NULL; /* what was approved is executed as it was shown */
-    if (!call_is_ours(call) || call->resolved || !call->use || tool_use_is_clients(call->use) ||
+    if (!call_is_due(call) || call->resolved || !call->use || tool_use_is_clients(call->use) ||
         !call->arguments.length || !var_ref_may_be_in(call->arguments.data))
         return NULL;
     if (json_parse(call->arguments.data, call->arguments.length, &args, NULL))
@@ -283,7 +283,7 @@ static json_t *references_in(const struct call *call)
 
 static bool reads_variables(const struct call *call)
 {
-    return call_is_ours(call) && call->use && call->use->handler->flags & TOOL_VARIABLES;
+    return call_is_due(call) && call->use && call->use->handler->flags & TOOL_VARIABLES;
 }
 
 static void submit(struct run *run, const struct call *call)
@@ -416,7 +416,7 @@ void run_stop_resolving(struct run *run)
 /* Groups are what is ours to tell of; what is hidden stays so, and an answer is a message. */
 static bool is_kept(const struct call *call)
 {
-    return call->use && call->use->label && call->item && !call->failed && !call->unexecuted &&
+    return call->use && call->use->label && call->item && call->status == CALL_SUCCEEDED &&
            !call->hidden && !call->final && !(call->use->handler->flags & TOOL_NOT_KEPT);
 }
 

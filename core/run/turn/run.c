@@ -330,7 +330,7 @@ static json_t *required_calls(const struct run *run)
     for (unsigned i = 0; i < run->call_count; i++) {
         const struct call *call = &run->calls[i];
 
-        if (!call->client || call->settled)
+        if (call->status != CALL_OPEN)
             continue;
         json_array_append_new(
             list, json_build("{s:s, s:s, s:{s:s, s:s}}", "id", call->id, "type", "function",

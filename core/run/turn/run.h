@@ -19,8 +19,8 @@
 #include "core/run/engine/engine.h"
 #include "core/run/engine/slots.h"
 #include "core/run/turn/bells.h"
+#include "core/run/turn/call.h"
 #include "core/run/turn/face.h"
-#include "core/run/turn/input_text.h"
 #include "core/run/turn/unwritten.h"
 #include "core/store/tables/runs/runs.h"
 #include "core/store/writer/writer.h"
@@ -44,54 +44,6 @@
 
 struct engine_loop;
 struct engine_waiter;
-
-/* One tool call of the turn. */
-struct call {
-    char id[ID_LIMIT + 1];      /* the model's call id */
-    const struct tool_use *use; /* NULL when no such tool was offered */
-    char *name;
-    char approval_id[ID_LIMIT + 1];   /* of the question about it, or "" */
-    char *reason;                     /* why it was rejected, or NULL */
-    enum tool_status status;          /* what the tool itself says of how it went */
-    char *why;                        /* and why, when it was rejected or cancelled; or NULL */
-    struct call_plan *plan;           /* run_plan.h; NULL: there is none */
-    struct recall *recall;            /* what is remembered of it: run_grants.h; or NULL */
-    struct withheld_result *withheld; /* run_results.h; NULL: the model is told its result */
-    struct buf arguments;
-    struct resolved_call *resolved; /* see run_variables.h; NULL: there are no references */
-    struct variable_names *kept;    /* where its result and arguments are; NULL: nowhere */
-    struct input_text input;        /* of a custom tool: how far the arguments were read */
-    struct item *item;              /* once it is shown */
-    json_t *extra;                  /* what goes back with it, see item.h; or NULL */
-    bool client;                    /* executed by the client */
-    bool hidden;
-    bool final;
-    bool ended;           /* its output is known */
-    bool counted;         /* among those that were executed, since this stay began */
-    bool unexecuted;      /* for a limit: its output says so */
-    bool truncated;       /* and too long for the model to be shown all of it */
-    bool settled;         /* known and shown before this stay: nothing is left to do */
-    bool begun;           /* was started before this stay */
-    bool asked;           /* set aside until a person has answered */
-    bool posted;          /* the webhook is told of that, or of its result: each once */
-    bool approved;        /* a person has said yes to it, as it is */
-    bool rejected;        /* a person has said no: it does not run */
-    bool changed;         /* the tool is not the one that was approved: it is asked anew */
-    bool lost;            /* it was approved before, and nobody knows whether it ran */
-    bool executed;        /* begun in this stay: what it gives is the tool's */
-    bool result_rejected; /* it ran, and the model is not told what it gave */
-    bool failed;
-    bool misread;              /* for its arguments */
-    bool list_changed;         /* its server says so */
-    json_t *fault;             /* why a remote server gave no result, as its item shows it */
-    bool said_text;            /* a final tool has streamed text */
-    uint64_t told_ns;          /* when its live metadata was told last; 0: never */
-    unsigned channel_position; /* of a server-side call */
-    int64_t started_at;        /* of ours; microseconds */
-    int64_t ended_at;
-    struct buf said;      /* text a tool emitted while it worked */
-    struct item *message; /* of a final call: the message that carries its text */
-};
 
 enum run_life {
     RUN_ALIVE,

@@ -6,9 +6,8 @@
 
 #include "core/domain/call_status.h"
 
-#define for_each_status(s) \
-    for (enum call_status s = CALL_PROPOSED; s < CALL_STATUS_COUNT; s++)
-#define for_each_event(e) for (enum call_event e = 0; e < CALL_EV_COUNT; e++)
+#define for_each_status(s) for (enum call_status s = CALL_PROPOSED; s < CALL_STATUS_COUNT; s++)
+#define for_each_event(e)  for (enum call_event e = 0; e < CALL_EV_COUNT; e++)
 
 /* Statuses that `from` leads to by any number of events, as bits. */
 static unsigned reachable(enum call_status from)
