@@ -180,7 +180,8 @@ static void execute(struct run *run, struct call *call, json_t *args)
 
 static void start_call(struct run *run, struct call *call)
 {
-    bool allowed = run_may_execute(run, call);
+    bool known = call->use && !tool_use_is_clients(call->use);
+    bool allowed = known && run_may_execute(run, call);
     json_auto_t *args = NULL;
     struct err err;
 
