@@ -7,13 +7,12 @@
 #include "core/base/mem.h"
 #include "core/mcp/mcp_named.h"
 #include "core/run/approval/run_approvals.h"
+#include "core/run/calls/offload.h"
 #include "core/run/calls/run_calls.h"
 #include "core/run/calls/run_plan.h"
 #include "core/run/calls/run_variables.h"
 #include "core/run/catalog/tool_settings.h"
 #include "core/store/tables/approvals/grants.h"
-
-#define CHANNEL_CAPACITY 2 /* outputs of the one that looks up */
 
 void recall_free(struct recall *recall)
 {
@@ -281,50 +280,6 @@ static json_t *questions_of(const struct run *run)
     return questions;
 }
 
-static void start_recalling(struct run *run)
-{
-    const bool hidden[1] = {false};
-    json_auto_t *args = NULL;
-
-    if (run->life != RUN_ALIVE)
-        return;
-    args = json_build("{s:o, s:s, s:s}", "questions", questions_of(run), "parent",
-                      *run->row.thread_id ? "" : run->row.parent_id, "assistant",
-                      run->row.assistant_id);
-    run->recalling = engine_channel(run, 1, hidden, CHANNEL_CAPACITY);
-    tool_executor_submit(engine_options(run->engine)->executor,
-                         &(struct tool_call_spec){
-                             .handler = &recaller,
-                             .channel = run->recalling,
-                             .call_id = "",
-                             .project = run->row.project,
-                             .run = run->row.id,
-                             .thread = run->row.thread_id,
-                             .user = user_of(run),
-                             .args = args,
-                             .variables = run_variable_access(run),
-                         });
-}
-
-void run_recall_grants(struct run *run, void (*then)(struct run *run))
-{
-    bool wanted = false;
-
-    for (unsigned i = 0; i < run->call_count; i++) {
-        struct call *call = &run->calls[i];
-
-        if (!*call->approval.id)
-            note_recall(run, call, call_permission(call));
-        wanted = wanted || is_looked_for(call);
-    }
-    if (!wanted) {
-        then(run);
-        return;
-    }
-    run->recalled = then;
-    run_after_write(run, start_recalling);
-}
-
 static bool allows(const json_t *grant)
 {
     return json_get_bool(grant, "approve", false);
@@ -388,39 +343,52 @@ static void take_grants_of(struct call *call, const json_t *grants, size_t *next
     recall->decided = *recall->grant_id && (!recall->approve || allows(itself));
 }
 
-static void take_grants(struct run *run, const json_t *grants)
+/* Without an answer of the store nothing is remembered, and the person is asked. */
+static void take_grants(struct run *run, unsigned job, const struct offload_result *result)
 {
+    const json_t *grants = json_object_get(result->fields, "grants");
     size_t next = 0;
 
-    for (unsigned i = 0; i < run->call_count; i++) {
+    (void)job;
+    for (unsigned i = 0; grants && i < run->call_count; i++) {
         if (is_looked_for(&run->calls[i]))
             take_grants_of(&run->calls[i], grants, &next);
     }
 }
 
-void run_collect_recalled(struct run *run)
+static void start_recalling(struct run *run)
 {
-    struct tool_output output;
+    json_auto_t *args = NULL;
 
-    while (run->recalling && tool_channel_take(run->recalling, &output)) {
-        if (output.kind == TOOL_OUTPUT_STAGE)
-            take_grants(run, json_object_get(output.fields, "grants"));
-        tool_output_clear(&output);
-    }
-    if (run->recalling && tool_channel_finished(run->recalling)) {
-        void (*then)(struct run *) = run->recalled;
-
-        engine_hang_up(run);
-        run_stop_recalling(run);
-        then(run);
-    }
+    if (run->life != RUN_ALIVE)
+        return;
+    args = json_build("{s:o, s:s, s:s}", "questions", questions_of(run), "parent",
+                      *run->row.thread_id ? "" : run->row.parent_id, "assistant",
+                      run->row.assistant_id);
+    run_offload(run, 1, take_grants, run_pass_stage);
+    run_offload_job(run, 0,
+                    (struct tool_call_spec){
+                        .handler = &recaller,
+                        .call_id = "",
+                        .user = user_of(run),
+                        .args = args,
+                        .variables = run_variable_access(run),
+                    });
 }
 
-void run_stop_recalling(struct run *run)
+enum stage_step run_recall_grants(struct run *run)
 {
-    run->recalled = NULL;
-    if (!run->recalling)
-        return;
-    tool_channel_close(run->recalling);
-    tool_channel_release(TAKE(run->recalling));
+    bool wanted = false;
+
+    for (unsigned i = 0; i < run->call_count; i++) {
+        struct call *call = &run->calls[i];
+
+        if (!*call->approval.id)
+            note_recall(run, call, call_permission(call));
+        wanted = wanted || is_looked_for(call);
+    }
+    if (!wanted)
+        return STAGE_PASSED;
+    run_after_write(run, start_recalling);
+    return STAGE_WAITS;
 }

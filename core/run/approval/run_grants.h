@@ -6,6 +6,7 @@
 
 #include "core/domain/permission.h"
 #include "core/domain/rows.h"
+#include "core/run/calls/stages.h"
 #include "core/run/turn/run.h"
 
 /*
@@ -35,12 +36,9 @@ void recall_free(struct recall *recall);
  * of a remote server's also where that is. An approval counts for no other. */
 void tool_use_definition(const struct tool_use *use, char ret_hash[PERMISSION_KEY_SIZE]);
 
-/* Looks up what is remembered of our calls of the turn; then: `then`, which may be at once. What a
- * plan asks for is no longer asked for (call_permission()) when every pattern of it was allowed. */
-void run_recall_grants(struct run *run, void (*then)(struct run *run));
-/* The workers' bell. */
-void run_collect_recalled(struct run *run);
-void run_stop_recalling(struct run *run);
+/* The stage that looks up what is remembered of calls that are due. What a plan asks for is no longer
+ * asked for (call_permission()) when every pattern of it was allowed. */
+enum stage_step run_recall_grants(struct run *run);
 
 /* By which matches an answer about the call may be remembered; NULL for none. New reference. */
 json_t *recall_matches(const struct recall *recall);

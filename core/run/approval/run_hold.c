@@ -6,10 +6,9 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/run/approval/run_approvals.h"
+#include "core/run/calls/offload.h"
 #include "core/run/calls/run_variables.h"
 #include "core/store/tables/approvals/approval_holds.h"
-
-#define CHANNEL_CAPACITY 2 /* outputs of the one that looks */
 
 /* When the store could not be asked whether it is over. */
 #define RETRY_NS NS_PER_SECOND
@@ -24,10 +23,7 @@ struct run_hold {
     bool leaving;       /* it is over, unless all have been answered by now */
     bool again;         /* something may have happened since the store was looked at */
     bool last;          /* what is being looked at decides */
-    struct tool_channel *looking; /* NULL: nobody does */
-    json_t *found;                /* {"answers", "goes_on"}; NULL: nothing yet */
-    void (*answered)(struct run *run);
-    void (*unanswered)(struct run *run);
+    json_t *found;      /* {"answers", "goes_on"}, as the store had it last; or NULL */
 };
 
 /* ---- How long ---- */
@@ -158,32 +154,54 @@ static json_t *question_ids(const struct run *run)
     return ids;
 }
 
+static void keep_found(struct run *run, unsigned job, const struct offload_result *result)
+{
+    (void)job;
+    json_decref(run->hold->found);
+    run->hold->found = json_incref((json_t *)(uintptr_t)result->fields);
+}
+
+/* Without an answer of the store nothing is known: it waits on, or asks again whether it is over. */
+static void take_found(struct run *run)
+{
+    struct run_hold *hold = run->hold;
+    json_auto_t *found = TAKE(hold->found);
+
+    if (json_get_bool(found, "goes_on", false)) {
+        run_take_answers_held(run, json_object_get(found, "answers"));
+        run_stop_hold(run);
+        run_walk_stages(run);
+    } else if (found && hold->last) {
+        run_stop_hold(run);
+        run_pass_stage(run);
+    } else if (hold->again) {
+        run_hold_look(run);
+    } else if (hold->last) {
+        loop_timer_start(run->loop, &hold->timer, clock_mono_ns() + RETRY_NS);
+    }
+}
+
 void run_hold_look(struct run *run)
 {
-    const bool hidden[1] = {false};
     struct run_hold *hold = run->hold;
     json_auto_t *args = NULL;
 
     if (!hold || run->life != RUN_ALIVE)
         return;
-    hold->again = !hold->begun || hold->looking;
+    hold->again = !hold->begun || run->offload;
     if (hold->again)
         return;
     hold->last = hold->leaving;
     args = json_build("{s:o, s:b}", "ids", question_ids(run), "leave", hold->last);
-    hold->looking = engine_channel(run, 1, hidden, CHANNEL_CAPACITY);
-    tool_executor_submit(engine_options(run->engine)->executor,
-                         &(struct tool_call_spec){
-                             .handler = &looker,
-                             .channel = hold->looking,
-                             .call_id = "",
-                             .project = run->row.project,
-                             .run = run->row.id,
-                             .thread = run->row.thread_id,
-                             .user = "",
-                             .args = args,
-                             .variables = run_variable_access(run),
-                         });
+    run_offload(run, 1, keep_found, take_found);
+    run_offload_job(run, 0,
+                    (struct tool_call_spec){
+                        .handler = &looker,
+                        .call_id = "",
+                        .user = "",
+                        .args = args,
+                        .variables = run_variable_access(run),
+                    });
 }
 
 void run_hold_leave(struct run *run)
@@ -192,58 +210,6 @@ void run_hold_leave(struct run *run)
         return;
     run->hold->leaving = true;
     run_hold_look(run);
-}
-
-static void stop_looking(struct run *run)
-{
-    struct run_hold *hold = run->hold;
-
-    if (!hold->looking)
-        return;
-    engine_hang_up(run);
-    tool_channel_close(hold->looking);
-    tool_channel_release(TAKE(hold->looking));
-}
-
-/* Without an answer of the store nothing is known: it waits on, or asks again whether it is over. */
-static void take_found(struct run *run)
-{
-    struct run_hold *hold = run->hold;
-    json_auto_t *found = TAKE(hold->found);
-    void (*then)(struct run *) = hold->unanswered;
-    bool over = found && hold->last;
-
-    if (json_get_bool(found, "goes_on", false)) {
-        run_take_answers_held(run, json_object_get(found, "answers"));
-        then = hold->answered;
-        over = true;
-    }
-    if (over) {
-        run_stop_hold(run);
-        then(run);
-    } else if (hold->again) {
-        run_hold_look(run);
-    } else if (hold->last) {
-        loop_timer_start(run->loop, &hold->timer, clock_mono_ns() + RETRY_NS);
-    }
-}
-
-void run_collect_hold(struct run *run)
-{
-    struct run_hold *hold = run->hold;
-    struct tool_output output;
-
-    while (hold && hold->looking && tool_channel_take(hold->looking, &output)) {
-        if (output.kind == TOOL_OUTPUT_STAGE) {
-            json_decref(hold->found);
-            hold->found = json_incref(output.fields);
-        }
-        tool_output_clear(&output);
-    }
-    if (!hold || !hold->looking || !tool_channel_finished(hold->looking))
-        return;
-    stop_looking(run);
-    take_found(run);
 }
 
 /* ---- From the questions to their answers ---- */
@@ -268,26 +234,23 @@ static void begin(struct run *run)
         run_hold_look(run);
 }
 
-bool run_hold(struct run *run, void (*answered)(struct run *run),
-              void (*unanswered)(struct run *run))
+enum stage_step run_hold_calls(struct run *run)
 {
     if (!may_hold(run) || !run_has_questions(run) || !engine_hold_add(run->engine, run))
-        return false;
+        return STAGE_PASSED;
     run->hold = mem_new(struct run_hold);
     run->hold->run = run;
     run->hold->timer.fire = tick;
-    run->hold->answered = answered;
-    run->hold->unanswered = unanswered;
     run_store_questions(run, run->row.id);
     run_after_write(run, begin);
-    return true;
+    return STAGE_WAITS;
 }
 
 void run_stop_hold(struct run *run)
 {
     if (!run->hold)
         return;
-    stop_looking(run);
+    run_stop_offload(run);
     loop_timer_stop(run->loop, &run->hold->timer);
     engine_hold_drop(run->engine, run);
     json_decref(run->hold->found);

@@ -1,6 +1,7 @@
 #ifndef RUNNEL_CORE_RUN_APPROVAL_RUN_HOLD_H
 #define RUNNEL_CORE_RUN_APPROVAL_RUN_HOLD_H
 
+#include "core/run/calls/stages.h"
 #include "core/run/turn/run.h"
 
 /*
@@ -25,17 +26,14 @@
 #define RUN_HOLD_SECONDS       300
 #define RUN_HOLD_SECONDS_LIMIT 3600
 
-/* True when the run has questions and waits for their answers: later one of both is called, unless it
- * ends before. `answered`: the calls know what was said. `unanswered`: the questions are to be shown. */
-bool run_hold(struct run *run, void (*answered)(struct run *run),
-              void (*unanswered)(struct run *run));
+/* The stage in which a response waits for its answers. Those who have them walk the stages again; without
+ * them, when the time is over, the questions are shown. */
+enum stage_step run_hold_calls(struct run *run);
 
 /* An answer was stored, perhaps. */
 void run_hold_look(struct run *run);
 /* It should not wait any longer. */
 void run_hold_leave(struct run *run);
-/* The workers' bell. */
-void run_collect_hold(struct run *run);
 void run_stop_hold(struct run *run);
 
 #endif

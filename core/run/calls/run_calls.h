@@ -1,16 +1,18 @@
 #ifndef RUNNEL_CORE_RUN_CALLS_RUN_CALLS_H
 #define RUNNEL_CORE_RUN_CALLS_RUN_CALLS_H
 
+#include "core/run/calls/stages.h"
 #include "core/run/turn/run.h"
 
 /*
  * run_calls.h -- what the files about a turn's calls share. Everything on the run's loop.
  *
- *   run_calls.c    calls as the model makes them, and what the client sees of its own
- *   run_tools.c    our calls: resolved, executed, resumed after a crash
- *   run_output.c   what they say, as items and text
- *   run_list.c     the tools of a group, listed
- *   run_approvals.h  those that a person is asked about
+ *   run_calls.c      calls as the model makes them, and what the client sees of its own
+ *   stages.c         the list of stages that calls pass through
+ *   execute.c        calls that are due, to their tools
+ *   run_output.c     what they say, as items and text
+ *   restore.c        calls of an earlier residency
+ *   run_list.c       the tools of a group, listed
  */
 
 /* ---- run_calls.c ---- */
@@ -27,7 +29,7 @@ void run_tell_arguments_done(struct run *run, struct item *item);
 void run_note_call(struct run *run, const struct call *call, enum call_state state,
                    const char *output);
 
-/* ---- run_tools.c ---- */
+/* ---- execute.c ---- */
 
 /* Whether a call of ours could run, and its arguments (a new reference). What is wrong with it is
  * told to the model. Schemas of remote servers are checked here, on the loop, where everybody waits
@@ -37,7 +39,14 @@ void run_note_call(struct run *run, const struct call *call, enum call_state sta
 enum err_code run_prepare_call(struct run *run, const struct call *call, json_t **ret_args,
                                struct err *err) MUST_CHECK;
 
-/* The turn's calls are known: those that are ours begin. */
+/* The stage of that name: what is due is executed. */
+enum stage_step run_execute_calls(struct run *run);
+/* Nobody waits for what is executed. */
+void run_stop_execution(struct run *run);
+
+/* ---- stages.c ---- */
+
+/* The turn's calls are known: they are stored, and pass the stages. */
 void run_start_calls(struct run *run);
 
 /* ---- run_output.c ---- */

@@ -1,15 +1,15 @@
 #include "core/run/calls/run_plan.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/memory/skill.h"
+#include "core/run/calls/offload.h"
 #include "core/run/calls/run_calls.h"
 #include "core/run/calls/run_variables.h"
 #include "core/run/catalog/tool_settings.h"
-
-#define CHANNEL_CAPACITY 2 /* outputs of one planner */
 
 void call_plan_free(struct call_plan *plan)
 {
@@ -43,21 +43,34 @@ static json_t *args_to_plan(struct run *run, const struct call *call)
     return run_prepare_call(run, call, &args, &err) ? NULL : args;
 }
 
+static void take_plan(struct run *run, unsigned job, const struct offload_result *result)
+{
+    struct call_plan *plan = NULL;
+
+    for (unsigned i = 0; i < run->call_count && !plan; i++) {
+        plan = run->calls[i].plan;
+        if (plan && (!plan->waiting || plan->job != job))
+            plan = NULL;
+    }
+    assert(plan);
+    plan->waiting = false;
+    plan->permission = json_incref((json_t *)(uintptr_t)result->fields);
+    if (!result->error)
+        return;
+    plan->error = mem_new(struct err);
+    *plan->error = *result->error;
+}
+
 static void submit(struct run *run, const struct call *call)
 {
     json_auto_t *args = TAKE(call->plan->args);
 
-    tool_executor_submit(
-        engine_options(run->engine)->executor,
-        &(struct tool_call_spec){
+    run_offload_job(
+        run, call->plan->job,
+        (struct tool_call_spec){
             .handler = call->use->handler,
             .planning = true,
-            .channel = run->planning,
-            .position = call->plan->position,
             .call_id = call->id,
-            .project = run->row.project,
-            .run = run->row.id,
-            .thread = run->row.thread_id,
             .user = tool_settings_user(run->config),
             .args = args,
             .config = call->use->entry,
@@ -68,18 +81,7 @@ static void submit(struct run *run, const struct call *call)
         });
 }
 
-static void start_planning(struct run *run, unsigned count)
-{
-    AUTO_FREE bool *hidden = mem_new_array(bool, count);
-
-    run->planning = engine_channel(run, count, hidden, CHANNEL_CAPACITY);
-    for (unsigned i = 0; i < run->call_count; i++) {
-        if (run->calls[i].plan && run->calls[i].plan->waiting)
-            submit(run, &run->calls[i]);
-    }
-}
-
-void run_plan_calls(struct run *run, void (*then)(struct run *run))
+enum stage_step run_plan_calls(struct run *run)
 {
     unsigned count = 0;
 
@@ -92,66 +94,14 @@ void run_plan_calls(struct run *run, void (*then)(struct run *run))
         call->plan = mem_new(struct call_plan);
         call->plan->args = args;
         call->plan->waiting = true;
-        call->plan->position = count++;
+        call->plan->job = count++;
     }
-    if (!count) {
-        then(run);
-        return;
-    }
-    run->planned = then;
-    start_planning(run, count);
-}
-
-static struct call_plan *plan_at(const struct run *run, unsigned position)
-{
+    if (!count)
+        return STAGE_PASSED;
+    run_offload(run, count, take_plan, run_pass_stage);
     for (unsigned i = 0; i < run->call_count; i++) {
-        struct call_plan *plan = run->calls[i].plan;
-
-        if (plan && plan->waiting && plan->position == position)
-            return plan;
+        if (run->calls[i].plan && run->calls[i].plan->waiting)
+            submit(run, &run->calls[i]);
     }
-    return NULL;
-}
-
-static void take_end(struct call_plan *plan, const struct tool_output *output)
-{
-    plan->waiting = false;
-    if (!output->rc)
-        return;
-    plan->error = mem_new(struct err);
-    *plan->error = output->error;
-    plan->error->code = output->rc;
-}
-
-void run_collect_plans(struct run *run)
-{
-    struct tool_output output;
-
-    while (run->planning && tool_channel_take(run->planning, &output)) {
-        struct call_plan *plan = plan_at(run, output.call);
-
-        if (plan && output.kind == TOOL_OUTPUT_STAGE) {
-            json_decref(plan->permission);
-            plan->permission = json_incref(output.fields);
-        } else if (plan && output.kind == TOOL_OUTPUT_END) {
-            take_end(plan, &output);
-        }
-        tool_output_clear(&output);
-    }
-    if (run->planning && tool_channel_finished(run->planning)) {
-        void (*then)(struct run *) = run->planned;
-
-        engine_hang_up(run);
-        run_stop_planning(run);
-        then(run);
-    }
-}
-
-void run_stop_planning(struct run *run)
-{
-    run->planned = NULL;
-    if (!run->planning)
-        return;
-    tool_channel_close(run->planning);
-    tool_channel_release(TAKE(run->planning));
+    return STAGE_WAITS;
 }

@@ -1,6 +1,7 @@
 #ifndef RUNNEL_CORE_RUN_CALLS_RUN_PLAN_H
 #define RUNNEL_CORE_RUN_CALLS_RUN_PLAN_H
 
+#include "core/run/calls/stages.h"
 #include "core/run/turn/run.h"
 
 /*
@@ -18,15 +19,12 @@ struct call_plan {
     struct err *error; /* why the call is not made: told to the model; or NULL */
     json_t *args;      /* as they were checked; until the worker has them */
     bool waiting;      /* for its worker */
-    unsigned position; /* in the channel, meanwhile */
+    unsigned job;      /* of the offload, meanwhile */
 };
 void call_plan_free(struct call_plan *plan);
 
-/* Has those of our calls planned that can be; then: `then`, which may be at once. */
-void run_plan_calls(struct run *run, void (*then)(struct run *run));
-/* The workers' bell. */
-void run_collect_plans(struct run *run);
-void run_stop_planning(struct run *run);
+/* The stage that has calls planned which are due and can be. */
+enum stage_step run_plan_calls(struct run *run);
 
 /* What a call asks for that nobody has allowed; NULL for nothing. */
 const json_t *call_permission(const struct call *call);

@@ -1,5 +1,6 @@
 #include "core/run/calls/run_variables.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,6 +10,7 @@
 #include "core/memory/var_ref.h"
 #include "core/memory/variable_memory.h"
 #include "core/run/approval/run_results.h"
+#include "core/run/calls/offload.h"
 #include "core/run/calls/run_calls.h"
 #include "core/run/context/long_messages.h"
 #include "core/store/tables/skills.h"
@@ -21,8 +23,6 @@
 #define AVAILABLE_BYTES 700
 
 #define ARGS_INDENT 2 /* of arguments that are kept */
-
-#define CHANNEL_CAPACITY 2 /* outputs of one resolver */
 
 /* ---- Where they are ---- */
 
@@ -240,17 +240,18 @@ static enum err_code find_variable(void *arg, const char *name, struct variable 
 static enum err_code resolve(struct tool_call *call, struct tool_result *ret_result,
                              struct err *err)
 {
-    json_t *args = NULL, *names = NULL;
+    json_t *args = NULL, *names = NULL, *fields;
     AUTO_FREE char *text = NULL;
     enum err_code rc;
 
+    (void)ret_result;
     rc = var_ref_resolve(tool_call_args(call), find_variable, call, &args, &names, err);
     if (rc)
         return rc;
     text = json_text(args);
-    tool_result_add_text(ret_result, text);
-    return tool_call_emit_stage(call, "resolved",
-                                json_build("{s:o, s:o}", "args", args, "names", names));
+    fields = json_build("{s:o, s:o}", "args", args, "names", names);
+    json_set_string(fields, "text", text);
+    return tool_call_emit_stage(call, "resolved", fields);
 }
 
 static const struct tool_handler resolver = {
@@ -286,25 +287,30 @@ static bool reads_variables(const struct call *call)
     return call_is_due(call) && call->use && call->use->handler->flags & TOOL_VARIABLES;
 }
 
-static void submit(struct run *run, const struct call *call)
+static void take_resolved(struct run *run, unsigned job, const struct offload_result *result)
 {
-    tool_executor_submit(engine_options(run->engine)->executor,
-                         &(struct tool_call_spec){
-                             .handler = &resolver,
-                             .channel = run->resolving,
-                             .position = call->resolved->position,
-                             .call_id = call->id,
-                             .project = run->row.project,
-                             .run = run->row.id,
-                             .thread = run->row.thread_id,
-                             .args = call->resolved->args,
-                             .variables = run_variable_access_of(run, &resolver),
-                         });
+    struct resolved_call *resolved = NULL;
+
+    for (unsigned i = 0; i < run->call_count && !resolved; i++) {
+        resolved = run->calls[i].resolved;
+        if (resolved && (!resolved->waiting || resolved->job != job))
+            resolved = NULL;
+    }
+    assert(resolved);
+    resolved->waiting = false;
+    json_decref(TAKE(resolved->args));
+    if (result->error) {
+        resolved->error = mem_new(struct err);
+        *resolved->error = *result->error;
+        return;
+    }
+    resolved->args = json_incref(json_object_get(result->fields, "args"));
+    resolved->names = json_incref(json_object_get(result->fields, "names"));
+    resolved->text = mem_strdup(json_get_string(result->fields, "text", NULL));
 }
 
 static void start_resolving(struct run *run)
 {
-    AUTO_FREE bool *hidden = mem_new_array(bool, run->call_count);
     unsigned count = 0;
 
     if (run->life != RUN_ALIVE)
@@ -313,20 +319,28 @@ static void start_resolving(struct run *run)
         struct resolved_call *resolved = run->calls[i].resolved;
 
         if (resolved && resolved->waiting)
-            resolved->position = count++;
+            resolved->job = count++;
     }
     if (!count) {
-        TAKE(run->resolved)(run);
+        run_pass_stage(run);
         return;
     }
-    run->resolving = engine_channel(run, count, hidden, CHANNEL_CAPACITY);
+    run_offload(run, count, take_resolved, run_pass_stage);
     for (unsigned i = 0; i < run->call_count; i++) {
-        if (run->calls[i].resolved && run->calls[i].resolved->waiting)
-            submit(run, &run->calls[i]);
+        const struct call *call = &run->calls[i];
+
+        if (call->resolved && call->resolved->waiting)
+            run_offload_job(run, call->resolved->job,
+                            (struct tool_call_spec){
+                                .handler = &resolver,
+                                .call_id = call->id,
+                                .args = call->resolved->args,
+                                .variables = run_variable_access_of(run, &resolver),
+                            });
     }
 }
 
-void run_resolve_calls(struct run *run, void (*then)(struct run *run))
+enum stage_step run_resolve_calls(struct run *run)
 {
     bool wanted = false;
 
@@ -341,74 +355,10 @@ void run_resolve_calls(struct run *run, void (*then)(struct run *run))
         call->resolved->args = args;
         call->resolved->waiting = true;
     }
-    if (!wanted) {
-        then(run);
-        return;
-    }
-    run->resolved = then;
+    if (!wanted)
+        return STAGE_PASSED;
     run_after_write(run, start_resolving);
-}
-
-static struct resolved_call *resolved_at(const struct run *run, unsigned position)
-{
-    for (unsigned i = 0; i < run->call_count; i++) {
-        struct resolved_call *resolved = run->calls[i].resolved;
-
-        if (resolved && resolved->waiting && resolved->position == position)
-            return resolved;
-    }
-    return NULL;
-}
-
-static void take_arguments(struct resolved_call *resolved, json_t *fields)
-{
-    json_decref(resolved->args);
-    resolved->args = json_incref(json_object_get(fields, "args"));
-    resolved->names = json_incref(json_object_get(fields, "names"));
-}
-
-static void take_end(struct resolved_call *resolved, const struct tool_output *output)
-{
-    resolved->waiting = false;
-    if (!output->rc) {
-        resolved->text = tool_result_text(&output->result);
-        return;
-    }
-    json_decref(TAKE(resolved->args));
-    resolved->error = mem_new(struct err);
-    *resolved->error = output->error;
-    resolved->error->code = output->rc;
-}
-
-void run_collect_resolved(struct run *run)
-{
-    struct tool_output output;
-
-    while (run->resolving && tool_channel_take(run->resolving, &output)) {
-        struct resolved_call *resolved = resolved_at(run, output.call);
-
-        if (resolved && output.kind == TOOL_OUTPUT_STAGE)
-            take_arguments(resolved, output.fields);
-        else if (resolved && output.kind == TOOL_OUTPUT_END)
-            take_end(resolved, &output);
-        tool_output_clear(&output);
-    }
-    if (run->resolving && tool_channel_finished(run->resolving)) {
-        void (*then)(struct run *) = run->resolved;
-
-        engine_hang_up(run);
-        run_stop_resolving(run);
-        then(run);
-    }
-}
-
-void run_stop_resolving(struct run *run)
-{
-    run->resolved = NULL;
-    if (!run->resolving)
-        return;
-    tool_channel_close(run->resolving);
-    tool_channel_release(TAKE(run->resolving));
+    return STAGE_WAITS;
 }
 
 /* ---- Results ---- */

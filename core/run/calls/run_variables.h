@@ -1,6 +1,7 @@
 #ifndef RUNNEL_CORE_RUN_CALLS_RUN_VARIABLES_H
 #define RUNNEL_CORE_RUN_CALLS_RUN_VARIABLES_H
 
+#include "core/run/calls/stages.h"
 #include "core/run/turn/run.h"
 
 /*
@@ -18,7 +19,7 @@ struct resolved_call {
     char *text;        /* the same as JSON */
     json_t *names;     /* of the variables that were used; or NULL */
     bool waiting;      /* for its worker */
-    unsigned position; /* in the channel, meanwhile */
+    unsigned job;      /* of the offload, meanwhile */
     struct err *error; /* why the call is not made: told to the model; or NULL */
 };
 void resolved_call_free(struct resolved_call *resolved);
@@ -39,12 +40,9 @@ struct variable_access run_variable_access(struct run *run);
 struct variable_access run_variable_access_of(struct run *run,
                                               const struct tool_handler *handler);
 
-/* Resolves the references in our calls of the turn, as far as that was not done, and sees to it that
- * calls which read variables find what was written before. Then: `then`, which may be at once. */
-void run_resolve_calls(struct run *run, void (*then)(struct run *run));
-/* The workers' bell. */
-void run_collect_resolved(struct run *run);
-void run_stop_resolving(struct run *run);
+/* The stage that resolves the references in calls that are due, as far as that was not done. Calls that
+ * read variables find what was written before. */
+enum stage_step run_resolve_calls(struct run *run);
 
 /* The result of a call goes to the model: it is kept in a variable, and its arguments are. `whole` is
  * what the tool gave, `text` what the model would be shown, `shown` how much that is. Returns what it

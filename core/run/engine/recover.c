@@ -1,7 +1,7 @@
 /*
  * After a crash: a run whose owner died comes to a new one with what was committed. What was
  * being said is closed exactly as far as anybody can have heard it, is not told to the model
- * again, and the turn is asked anew. Calls that had been asked for go on (run_tools.c).
+ * again, and the turn is asked anew. Calls that had been asked for go on (restore.c).
  */
 
 #include "core/run/engine/recover.h"

@@ -2,7 +2,7 @@
  * The life of a run in memory, from its arrival to its end, as one would tell it:
  *
  *   it arrives, is announced, and the model is asked (run_model.c);
- *   what the model asks for is done (run_tools.c), and the model asked again;
+ *   what the model asks for is done (stages.c), and the model asked again;
  *   it finishes, is truncated, fails, is cancelled, expires, or waits for its client;
  *   its last write is committed (run_write.c), its listeners are told, and it is forgotten.
  */

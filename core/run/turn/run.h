@@ -98,17 +98,12 @@ struct run {
     struct call *calls;
     unsigned call_count;
     struct tool_channel *channel;
-    struct tool_channel
-        *resolving; /* references of the calls; NULL when there is nothing to wait for */
-    void (*resolved)(struct run *run); /* what to do then */
-    struct tool_channel *recalling;    /* for what is remembered of them */
-    void (*recalled)(struct run *run); /* what to do then */
-    struct tool_channel *planning;     /* the same, for their plans */
-    void (*planned)(struct run *run);
-    unsigned server_calls;  /* of the turn, by channel position */
-    unsigned started_calls; /* of them */
-    unsigned ended_calls;   /* of those */
-    unsigned *final_order;  /* final calls, in the order in which they ended */
+    struct offload *offload; /* offload.h: what workers look up for the calls; or NULL */
+    unsigned stage;          /* the next one of the calls: stages.h */
+    unsigned server_calls;   /* of the turn, by channel position */
+    unsigned started_calls;  /* of them */
+    unsigned ended_calls;    /* of those */
+    unsigned *final_order;   /* final calls, in the order in which they ended */
     unsigned final_count;
     int call_turn;               /* the turn that asked for these calls */
     struct schema_budget checks; /* of arguments by schemas of strangers, in this turn */
@@ -264,15 +259,18 @@ void run_count_items(struct run *run);
 /* What the model is asked with. Borrows from the run. */
 struct context run_context(struct run *run);
 
-/* ---- run_tools.c: our calls ---- */
+/* ---- stages.c, execute.c, restore.c: the calls that the server executes ---- */
 
+/* The model has asked for the calls of its turn. */
 void run_dispatch_tools(struct run *run);
+/* The workers' wake-up. */
 void run_collect_output(struct run *run);
-void run_resume_calls(struct run *run, const struct call_row *rows, size_t count);
+/* Nothing of the calls happens any more. */
 void run_stop_tools(struct run *run);
+void run_resume_calls(struct run *run, const struct call_row *rows, size_t count);
 /* The client has answered: its outputs become items, the step is done. */
 void run_take_answers(struct run *run, const struct call_row *rows, size_t count);
-/* The tools are known: what the answers were about, or the model. */
+/* The tools are known: the calls that the answers were about go on, or the model is asked. */
 void run_go_on(struct run *run);
 
 /* ---- run_list.c ---- */

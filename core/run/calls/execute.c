@@ -1,0 +1,343 @@
+/*
+ * Calls that are due: prepared, committed as running, handed to their tools. Their output comes back
+ * through the channel in the order of the floor, and run_output.c shows it.
+ *
+ * What may have an effect is in the store before it has one. A call that an earlier residency had
+ * begun is executed again only if its tool says that this does no harm.
+ */
+
+#include "core/run/calls/run_calls.h"
+
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/json.h"
+#include "core/base/log.h"
+#include "core/base/mem.h"
+#include "core/memory/skill.h"
+#include "core/run/approval/run_approvals.h"
+#include "core/run/approval/run_hold.h"
+#include "core/run/calls/offload.h"
+#include "core/run/calls/run_plan.h"
+#include "core/run/calls/run_servers.h"
+#include "core/run/calls/run_variables.h"
+#include "core/run/catalog/tool_settings.h"
+#include "core/tool/arguments.h"
+#include "core/tool/files_view.h"
+#include "core/tool/registry.h"
+
+/* Outputs that one call may be ahead of its loop. */
+#define CHANNEL_CAPACITY 64
+
+static const char interrupted[] =
+    "The server restarted while this tool ran; it may or may not have taken effect.";
+
+/* ---- Preparing ---- */
+
+/* Why the client could not be asked. */
+static void explain_announcement(const struct call *call, struct err *err)
+{
+    const char *arguments = call->arguments.data ? call->arguments.data : "";
+    struct tool_announcement shown = {0};
+
+    err_set(err, ERR_INVALID, "The arguments cannot be used.");
+    (void)!call->use->handler->announce(call->use->own, arguments, &shown, err);
+    json_decref(shown.fields);
+    json_decref(shown.opening);
+}
+
+/* Why a call cannot even start: told to the model, which may do better. */
+enum err_code run_prepare_call(struct run *run, const struct call *call, json_t **ret_args,
+                               struct err *err)
+{
+    const char *text = call->arguments.length ? call->arguments.data : "{}";
+    struct schema_budget *budget = call->use && call->use->remote ? &run->checks : NULL;
+    json_auto_t *parameters = NULL;
+    enum err_code rc;
+
+    if (!call->use)
+        return err_set(err, ERR_NOT_FOUND, "Tool %s not found", call->name);
+    if (tool_use_is_clients(call->use)) {
+        explain_announcement(call, err);
+        return err->code;
+    }
+    parameters = tool_use_parameters(call->use);
+    if (call->resolved && call->resolved->error) {
+        *err = *call->resolved->error;
+        return err->code;
+    }
+    if (call->resolved) {
+        *ret_args = json_deep_copy(call->resolved->args);
+        rc = tool_arguments_complete(call->name, parameters, *ret_args, budget, err);
+    } else {
+        rc = tool_arguments_read(call->name, parameters, text, budget, ret_args, err);
+    }
+    if (rc && call->use->handler->explain)
+        call->use->handler->explain(err);
+    return rc;
+}
+
+/* ---- Calls that are not executed ---- */
+
+static void refuse_call(struct run *run, const struct call *call, const struct err *err)
+{
+    struct tool_output output = {.kind = TOOL_OUTPUT_END, .rc = err->code, .error = *err};
+    enum err_code rc = tool_channel_put(run->channel, call->channel_position, &output);
+
+    (void)rc; /* closed: then nobody wants to hear it */
+}
+
+/* A limit was reached: it is not executed, and its output says so. */
+static void leave_call(struct run *run, struct call *call)
+{
+    struct err err;
+
+    call_move(call, CALL_EV_LIMIT);
+    err_set(&err, ERR_LIMIT, "%s", chain_reason(run->chain.stop));
+    refuse_call(run, call, &err);
+}
+
+/* Why a call that was asked about does not run. */
+static bool is_stopped(const struct call *call, struct err *err)
+{
+    if (call->status == CALL_REFUSED)
+        err_set(err, ERR_FORBIDDEN, "Execution not approved");
+    else if (call->plan && call->plan->error)
+        *err = *call->plan->error;
+    else if (call->lost && !call_may_repeat(call))
+        err_set(err, ERR_INTERNAL, "%s", interrupted);
+    else
+        return false;
+    return true;
+}
+
+/* Whatever way it came, without the answer that it needs it ends here. */
+static void refuse_unasked(struct run *run, const struct call *call)
+{
+    struct err err;
+
+    log_error("run %s: call %s of %s has come to be executed without the answer that it needs",
+              run->row.id, call->id, call->use->name);
+    err_set(&err, ERR_INTERNAL,
+            "An error of the server: nobody was asked about this call. It was not executed.");
+    refuse_call(run, call, &err);
+}
+
+/* ---- To its tool ---- */
+
+/* Which files which tool type may see, of the request and of the attachments of messages. Made
+ * once, when the first tool runs. */
+static const json_t *files_view(struct run *run)
+{
+    if (run->files)
+        return run->files;
+    run->files = files_view_from_resources(json_object_get(run->config, "tool_resources"));
+    for (size_t i = 0; i < run->history_count; i++) {
+        const struct item_row *item = &run->history[i];
+
+        if (strcmp(item->type, "message") == 0 && item->body &&
+            strstr(item->body, "\"attachments\"")) {
+            json_auto_t *body = json_parse_own(item->body);
+
+            files_view_add_attachments(run->files, json_object_get(body, "attachments"));
+        }
+    }
+    return run->files;
+}
+
+/* Tools of a group stand under its label. */
+static const json_t *visible_files(struct run *run, const struct tool_use *use)
+{
+    return files_view_of(files_view(run), use->label ? use->label : use->type);
+}
+
+/* To whoever does it. */
+static void execute(struct run *run, struct call *call, json_t *args)
+{
+    call_move(call, CALL_EV_EXECUTE);
+    if (call->use->remote) {
+        run_call_server(run, call, args);
+        return;
+    }
+    tool_executor_submit(
+        engine_options(run->engine)->executor,
+        &(struct tool_call_spec){
+            .handler = call->use->handler,
+            .channel = run->channel,
+            .position = call->channel_position,
+            .call_id = call->id,
+            .project = run->row.project,
+            .run = run->row.id,
+            .thread = run->row.thread_id,
+            .user = tool_settings_user(run->config),
+            .args = args,
+            .config = call->use->entry,
+            .files = visible_files(run, call->use),
+            .context = run->context,
+            .skills = json_object_get(json_object_get(run->config, "runnel"), SKILLS_KEY),
+            .variables = run_variable_access_of(run, call->use->handler),
+            /* What was approved is what references had become. */
+            .resolved = call->resolved || *call->approval.id,
+        });
+}
+
+static void start_call(struct run *run, struct call *call)
+{
+    bool known = call->use && !tool_use_is_clients(call->use);
+    bool allowed = known && run_may_execute(run, call);
+    json_auto_t *args = NULL;
+    struct err err;
+
+    call->started_at = clock_wall_us();
+    if (is_stopped(call, &err)) {
+        refuse_call(run, call, &err);
+        return;
+    }
+    if (!(call->begun ? chain_admit_begun(&run->chain) : chain_admit(&run->chain))) {
+        leave_call(run, call);
+        return;
+    }
+    call_move(call, CALL_EV_ADMIT);
+    if (run_prepare_call(run, call, &args, &err)) {
+        call->phase = CHAIN_PARSE_ARGUMENTS;
+        refuse_call(run, call, &err);
+        return;
+    }
+    if (allowed)
+        execute(run, call, args);
+    else
+        refuse_unasked(run, call);
+}
+
+/* An earlier residency has begun it: it may have had its effect. */
+static void resume_call(struct run *run, struct call *call)
+{
+    struct err err;
+
+    run->started_calls++;
+    if (call->status == CALL_REFUSED || call_may_repeat(call)) {
+        start_call(run, call);
+        return;
+    }
+    if (!chain_admit_begun(&run->chain)) {
+        leave_call(run, call); /* it had not begun, because it may not */
+        return;
+    }
+    call_move(call, CALL_EV_ADMIT);
+    err_set(&err, ERR_INTERNAL, "%s", interrupted);
+    refuse_call(run, call, &err);
+}
+
+/* ---- All of them ---- */
+
+static bool is_parallel(const struct run *run)
+{
+    return json_get_bool(run->config, "parallel_tool_calls", true);
+}
+
+/* All at once, or one after another when the request says so. */
+static void start_calls(struct run *run)
+{
+    for (unsigned i = 0; i < run->call_count; i++) {
+        struct call *call = &run->calls[i];
+
+        if (!call_is_due(call) || call->channel_position != run->started_calls)
+            continue;
+        run->started_calls++;
+        start_call(run, call);
+        if (!is_parallel(run))
+            return;
+    }
+}
+
+static void start_committed_calls(struct run *run)
+{
+    if (run->life != RUN_ALIVE || !run->channel)
+        return;
+    start_calls(run);
+    run_collect_output(run);
+}
+
+/* What may have an effect is in the store before it has one. */
+static void start_next_calls(struct run *run)
+{
+    unsigned next = run->started_calls;
+    unsigned end = is_parallel(run) ? run->server_calls : next + 1;
+
+    for (unsigned i = 0; i < run->call_count; i++) {
+        const struct call *call = &run->calls[i];
+
+        if (call_is_due(call) && call->channel_position >= next && call->channel_position < end)
+            run_note_call(run, call, CALL_RUNNING, NULL);
+    }
+    run_after_commit(run, start_committed_calls);
+}
+
+static void open_channel(struct run *run)
+{
+    AUTO_FREE bool *hidden = mem_new_array(bool, run->call_count);
+
+    run->server_calls = run->started_calls = run->ended_calls = 0;
+    for (unsigned i = 0; i < run->call_count; i++) {
+        struct call *call = &run->calls[i];
+
+        if (!call_is_due(call))
+            continue;
+        hidden[run->server_calls] = call->hidden;
+        call->channel_position = run->server_calls++;
+    }
+    if (!run->server_calls)
+        return;
+    run->channel = engine_channel(run, run->server_calls, hidden, CHANNEL_CAPACITY);
+}
+
+enum stage_step run_execute_calls(struct run *run)
+{
+    open_channel(run);
+    if (!run->channel)
+        return STAGE_PASSED;
+    for (unsigned i = 0; i < run->call_count; i++) {
+        if (call_is_due(&run->calls[i]) && run->calls[i].begun)
+            resume_call(run, &run->calls[i]);
+    }
+    if (!run->started_calls)
+        start_next_calls(run);
+    run_collect_output(run);
+    return STAGE_WAITS;
+}
+
+void run_stop_execution(struct run *run)
+{
+    if (!run->channel)
+        return;
+    engine_hang_up(run);
+    run_stop_server_calls(run);
+    tool_channel_close(run->channel);
+    tool_channel_release(TAKE(run->channel));
+}
+
+/* ---- What comes back ---- */
+
+/* Without parallel calls the next one waits for this one's end. */
+static void start_what_waited(struct run *run)
+{
+    if (run->started_calls < run->server_calls && run->started_calls == run->ended_calls)
+        start_next_calls(run);
+}
+
+void run_collect_output(struct run *run)
+{
+    struct tool_output output;
+
+    run_collect_offload(run);
+    while (run->channel && tool_channel_take(run->channel, &output)) {
+        run_take_output(run, &output);
+        if (output.kind == TOOL_OUTPUT_END)
+            start_what_waited(run);
+        tool_output_clear(&output);
+    }
+    if (run->channel && tool_channel_finished(run->channel)) {
+        run_stop_execution(run);
+        run_pass_stage(run);
+    }
+}
