@@ -4,7 +4,7 @@
 
 /* clang-format off */
 
-/* What is not listed is RUN_STATUS_NONE: it cannot happen. A status without a row is final. */
+/* What is not listed is RUN_STATUS_NONE: it cannot happen. */
 static const enum run_status next_status[RUN_STATUS_COUNT][RUN_EV_COUNT] = {
     [RUN_QUEUED] = {
         [RUN_EV_START]    = RUN_IN_PROGRESS,
@@ -22,6 +22,7 @@ static const enum run_status next_status[RUN_STATUS_COUNT][RUN_EV_COUNT] = {
     },
     [RUN_REQUIRES_ACTION] = {
         [RUN_EV_SUBMIT]   = RUN_QUEUED,
+        [RUN_EV_TAKE_BACK] = RUN_IN_PROGRESS,
         [RUN_EV_FAIL]     = RUN_FAILED,
         [RUN_EV_CANCEL]   = RUN_CANCELLING,
         [RUN_EV_EXPIRE]   = RUN_EXPIRED,
@@ -34,6 +35,11 @@ static const enum run_status next_status[RUN_STATUS_COUNT][RUN_EV_COUNT] = {
         [RUN_EV_FAIL]     = RUN_FAILED,
         [RUN_EV_EXPIRE]   = RUN_EXPIRED,
     },
+    /* Only its owner, before it was stored. What others have seen never changes. */
+    [RUN_COMPLETED]  = {[RUN_EV_TAKE_BACK] = RUN_IN_PROGRESS},
+    [RUN_INCOMPLETE] = {[RUN_EV_TAKE_BACK] = RUN_IN_PROGRESS},
+    [RUN_FAILED]     = {[RUN_EV_TAKE_BACK] = RUN_IN_PROGRESS},
+    [RUN_EXPIRED]    = {[RUN_EV_TAKE_BACK] = RUN_IN_PROGRESS},
 };
 
 static const char *const names[RUN_STATUS_COUNT] = {

@@ -46,6 +46,7 @@ enum run_status_event {
     RUN_EV_CANCEL,  /* somebody wants it to stop */
     RUN_EV_STOPPED, /* it has */
     RUN_EV_EXPIRE,
+    RUN_EV_TAKE_BACK, /* its end or pause could not be stored, so nobody has seen it: it has not happened */
     RUN_EV_COUNT
 };
 

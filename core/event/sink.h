@@ -25,9 +25,8 @@ struct sink_ops {
     void (*events)(struct sink *sink, const char *frames, size_t length);
 
     /* The run has come to its end, or to a pause that its client must end (requires_action).
-     * `object` is the run as its face shows it (taken); `failed_early` is set when the run
-     * failed before anything was announced and the client should get `status` and an error
-     * body instead. NULL for sinks that only want events. */
+     * `object` is the run as its face shows it (taken), and `status` the HTTP status that goes with
+     * it. NULL for sinks that only want events. */
     void (*answer)(struct sink *sink, int status, json_t *object);
 
     /* The run has come to its end: what it had in mind, oldest first. What it went on from, its

@@ -385,7 +385,8 @@ bool run_take_back_end(struct run *run)
         return false;
     run->life = RUN_ALIVE;
     run->release = false;
-    run->row.status = RUN_IN_PROGRESS; /* no event leads back from an end: it was none */
+    run->row.status = run_status_next(run->row.status, RUN_EV_TAKE_BACK);
+    assert(run->row.status != RUN_STATUS_NONE);
     run->row.completed_at = run->row.failed_at = run->row.incomplete_at = 0;
     free(TAKE(run->row.required_action));
     free(TAKE(run->row.incomplete));

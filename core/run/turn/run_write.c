@@ -382,19 +382,29 @@ void run_pump(struct run *run)
 
 /* ---- When a write has come back ---- */
 
-/* Who asked for work in the background is answered when it cannot be lost any more: with the run
- * as it was stored, whatever has happened since. */
+/* The run as it was stored, whatever has happened since. */
+static json_t *stored_object(struct run *run, const struct run_write *write)
+{
+    enum run_status status = run->row.status;
+    size_t items = run->item_count;
+    json_t *object;
+
+    run->row.status = write->run->status;
+    run->item_count = 0;
+    object = run->face->object(run);
+    run->row.status = status;
+    run->item_count = items;
+    return object;
+}
+
+/* The client that wants work in the background has its answer when the run cannot be lost any more. */
 static void answer_stored(struct run *run, const struct run_write *write)
 {
-    struct run stored = *run;
-
-    stored.row.status = write->run->status;
-    stored.item_count = 0;
     while (run->sinks) {
         struct sink *sink = run->sinks;
 
         run->sinks = sink->next;
-        sink->ops->answer(sink, 200, run->face->object(&stored));
+        sink->ops->answer(sink, 200, stored_object(run, write));
         sink->ops->close(sink);
     }
 }
