@@ -35,6 +35,12 @@ void db_arg_text(struct db_args *args, const char *text)
     add_arg(args, text, 0, FORMAT_TEXT);
 }
 
+void db_arg_tenant(struct db_args *args, const struct tenant *tenant)
+{
+    assert(*tenant->project);
+    db_arg_text(args, tenant->project);
+}
+
 void db_arg_id(struct db_args *args, const char *id)
 {
     db_arg_text(args, id[0] ? id : NULL);
