@@ -17,7 +17,7 @@
  *
  *   a request     Authentication makes it from the key (server/api/auth.c). It is part of the request
  *                 and lives as long. A WebSocket session copies that of its handshake; the key is
- *                 checked again for each response.
+ *                 looked up again before each response, and may have been revoked.
  *   a run         Its loop makes it from the run's row (engine_arrivals.c), in every case alike: a run
  *                 outlives its request, and after a crash another node has nothing but the row. It is
  *                 part of struct run. Its limits are those of the node, its user is the one that the

@@ -54,7 +54,7 @@ struct db_args {
 
 void db_arg_tenant(struct db_args *args, const struct tenant *tenant); /* its project */
 void db_arg_text(struct db_args *args, const char *text);              /* NULL is SQL NULL */
-void db_arg_id(struct db_args *args, const char *id);     /* "" is SQL NULL */
+void db_arg_id(struct db_args *args, const char *id);                  /* "" is SQL NULL */
 void db_arg_int(struct db_args *args, int64_t number);
 void db_arg_time(struct db_args *args, int64_t microseconds); /* 0 is SQL NULL */
 void db_arg_bool(struct db_args *args, bool value);

@@ -35,12 +35,12 @@ static void make_prefix(const char *key, char ret_prefix[24])
     memcpy(ret_prefix + length, "...", sizeof("..."));
 }
 
-enum err_code store_key_find(struct store *store, const char *key, struct key_owner *ret_owner,
+enum err_code store_key_find(struct store *store, const char *key, struct tenant *ret_tenant,
                              struct err *err)
 {
     static const struct db_statement find = {
         "store_key_find",
-        "SELECT k.project_id,"
+        "SELECT k.project_id, k.id,"
         "  EXISTS (SELECT FROM tool_settings s WHERE s.project_id = k.project_id)"
         " FROM api_keys k WHERE k.hash = $1 AND k.revoked_at IS NULL"};
     AUTO_DB_ROWS *rows = NULL;
@@ -55,8 +55,9 @@ enum err_code store_key_find(struct store *store, const char *key, struct key_ow
         return err_set_api(err, ERR_UNAUTHORIZED, "invalid_api_key", NULL,
                            "Incorrect API key provided.");
 
-    db_id(rows, 0, 0, ret_owner->project, ID_SIZE);
-    ret_owner->has_tool_settings = db_bool(rows, 0, 1);
+    *ret_tenant = tenant_of_project(db_text(rows, 0, 0));
+    db_id(rows, 0, 1, ret_tenant->key, sizeof(ret_tenant->key));
+    ret_tenant->features = db_bool(rows, 0, 2) ? TENANT_TOOL_SETTINGS : 0;
     return ERR_OK;
 }
 

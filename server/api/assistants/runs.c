@@ -245,7 +245,7 @@ static enum err_code read_config(struct request *request, const struct thread_ro
     *ret_config =
         make_config(ret_assistant, new_thread ? new_thread->settings : settings, body);
     step_include_keep(*ret_config, include);
-    if (request_has_tool_settings(request))
+    if (request_tenant(request)->features & TENANT_TOOL_SETTINGS)
         rc = tool_settings_keep(server->store, request_project(request), *ret_config, err);
     return rc;
 }
@@ -262,7 +262,7 @@ static enum err_code check_config(struct request *request, const json_t *config,
     if (!rc)
         rc = check_model(config, request, err);
     if (!rc)
-        rc = runnel_channel_check(server->engine, request_project(request),
+        rc = runnel_channel_check(server->engine, request_tenant(request),
                                   json_object_get(config, "runnel"), err);
     return rc ? rc : engine_admit(server->engine, err);
 }

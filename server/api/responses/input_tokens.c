@@ -83,7 +83,7 @@ enum err_code api_response_input_tokens(struct request *request, struct err *err
     if (rc)
         return rc;
     rc = response_create_load(&(struct response_create){.server = request_server(request),
-                                                        .project = request_project(request),
+                                                        .tenant = request_tenant(request),
                                                         .body = body},
                               &load, &position, err);
     tool_set_load_items(&tools, load.items, load.item_count);

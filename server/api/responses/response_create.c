@@ -65,7 +65,7 @@ static void make_row(const struct response_create *create, struct run_row *run)
     memset(run, 0, sizeof(*run));
     make_id(create, run->id);
     response_conversation(body, run->thread_id);
-    (void)snprintf(run->project, sizeof(run->project), "%s", create->project);
+    (void)snprintf(run->project, sizeof(run->project), "%s", create->tenant->project);
     (void)snprintf(run->parent_id, sizeof(run->parent_id), "%.*s",
                    (int)utf8_fit(parent, sizeof(run->parent_id) - 1), parent);
     run->face = FACE_RESPONSES;
@@ -112,7 +112,7 @@ static enum err_code check_means(const struct response_create *create,
             &tools, json_object_get(json_object_get(create->body, "runnel"), "permissions"),
             err);
     if (!rc)
-        rc = runnel_channel_check(create->server->engine, load->run.project,
+        rc = runnel_channel_check(create->server->engine, create->tenant,
                                   json_object_get(create->body, "runnel"), err);
     tool_set_clear(&tools);
     if (rc)
@@ -182,15 +182,17 @@ static enum err_code load_input(const struct response_create *create,
 {
     const json_t *input = json_object_get(create->body, "input");
     struct item_references references;
-    enum err_code rc = item_references_load(create->server->store, create->project, input,
-                                            load->items, load->item_count, &references, err);
+    enum err_code rc =
+        item_references_load(create->server->store, create->tenant->project, input, load->items,
+                             load->item_count, &references, err);
 
     if (!rc)
         rc = response_input_decode(input, load->run.id, &references, ret_items, ret_count, err);
     item_references_clear(&references);
     if (rc)
         return rc;
-    rc = compaction_open(&create->server->seal, create->project, *ret_items, *ret_count, err);
+    rc = compaction_open(&create->server->seal, create->tenant->project, *ret_items, *ret_count,
+                         err);
     if (rc)
         item_rows_free(*ret_items, *ret_count);
     return rc;
@@ -319,7 +321,8 @@ static enum err_code fill_in_prompt(const struct response_create *create, json_t
         return ERR_OK;
     rc = prompt_version_parse(id, json_get_string(prompt, "version", NULL), &version, err);
     if (!rc)
-        rc = store_prompt_get(create->server->store, create->project, id, version, &row, err);
+        rc = store_prompt_get(create->server->store, create->tenant->project, id, version, &row,
+                              err);
     if (rc)
         return rc;
     template = json_parse_own(row.body);
@@ -493,11 +496,11 @@ enum err_code response_create_prepare(const struct response_create *create,
         return rc;
     if (body)
         filled.body = body;
-    rc = skill_params_resolve(create->server->store, create->project, filled.body, &skilled,
-                              err);
-    if (!rc && !create->without_settings)
-        rc = tool_settings_load(create->server->store, create->project, filled.body, &settings,
-                                err);
+    rc = skill_params_resolve(create->server->store, create->tenant->project, filled.body,
+                              &skilled, err);
+    if (!rc && create->tenant->features & TENANT_TOOL_SETTINGS)
+        rc = tool_settings_load(create->server->store, create->tenant->project, filled.body,
+                                &settings, err);
     if (rc)
         return rc;
     if (skilled)

@@ -44,9 +44,8 @@ enum err_code api_response_create(struct request *request, struct err *err)
     struct server *server = request_server(request);
     struct response_create create = {
         .server = server,
-        .project = request_project(request),
+        .tenant = request_tenant(request),
         .body = request_json(request),
-        .without_settings = !request_has_tool_settings(request),
     };
     struct run_start start = {0};
     enum err_code rc = response_create_prepare(&create, &start, err);
