@@ -7,7 +7,6 @@
 #include "core/memory/skill.h"
 #include "core/run/calls/run_calls.h"
 #include "core/run/calls/run_variables.h"
-#include "core/run/catalog/tool_settings.h"
 
 #define CHANNEL_CAPACITY 2 /* outputs of one planner */
 
@@ -55,10 +54,9 @@ static void submit(struct run *run, const struct call *call)
             .channel = run->planning,
             .position = call->plan->position,
             .call_id = call->id,
-            .project = run->row.project,
+            .tenant = &run->tenant,
             .run = run->row.id,
             .thread = run->row.thread_id,
-            .user = tool_settings_user(run->config),
             .args = args,
             .config = call->use->entry,
             .context = run->context,

@@ -85,7 +85,8 @@ enum err_code engine_admit(struct engine *engine, struct err *err) MUST_CHECK;
 /* Of a run that is not stored the variables that come along stay in memory, which has its limits:
  * ERR_LIMIT (429). The start is to be cleared then. */
 struct run_start;
-enum err_code engine_admit_variables(struct run_start *start, struct err *err) MUST_CHECK;
+enum err_code engine_admit_variables(const struct tenant *tenant, struct run_start *start,
+                                     struct err *err) MUST_CHECK;
 
 /* How a run comes to its loop. */
 enum run_arrival {

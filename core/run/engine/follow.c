@@ -346,7 +346,7 @@ void engine_follow(struct engine *engine, const struct follow *follow)
     follower->waiter.woken = woken;
     (void)snprintf(follower->waiter.run_id, sizeof(follower->waiter.run_id), "%s",
                    follow->run_id);
-    (void)snprintf(read->project, sizeof(read->project), "%s", follow->project);
+    (void)snprintf(read->project, sizeof(read->project), "%s", follow->tenant->project);
     (void)snprintf(read->thread_id, sizeof(read->thread_id), "%s", follow->thread_id);
     (void)snprintf(read->run_id, sizeof(read->run_id), "%s", follow->run_id);
     read->loop = follower->loop;

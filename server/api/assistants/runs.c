@@ -130,8 +130,8 @@ static enum err_code load_tools(struct request *request, const json_t *config,
 
     if (last && last <= more)
         return ERR_OK;
-    rc = store_conversation_context(server->store, request_project(request), thread_id, &span,
-                                    &items, &count, &position, err);
+    rc = store_conversation_context(server->store, request_tenant(request)->project, thread_id,
+                                    &span, &items, &count, &position, err);
     if (rc)
         return rc;
     tool_set_load_items(tools, items, count);
@@ -173,7 +173,7 @@ static void make_row(struct request *request, const struct assistant_row *assist
 
     memset(run, 0, sizeof(*run));
     id_make(run->id, "run_");
-    (void)snprintf(run->project, sizeof(run->project), "%s", request_project(request));
+    (void)snprintf(run->project, sizeof(run->project), "%s", request_tenant(request)->project);
     (void)snprintf(run->thread_id, sizeof(run->thread_id), "%s", thread_id);
     (void)snprintf(run->assistant_id, sizeof(run->assistant_id), "%s", assistant->id);
     run->face = FACE_ASSISTANTS;
@@ -217,7 +217,7 @@ static void answer_again(struct request *request, const struct run_load *load)
     }
     engine_follow(engine, &(struct follow){
                               .face = FACE_ASSISTANTS,
-                              .project = run->project,
+                              .tenant = request_tenant(request),
                               .thread_id = run->thread_id,
                               .run_id = run->id,
                               .first_seq = load->next_seq,
@@ -237,7 +237,7 @@ static enum err_code read_config(struct request *request, const struct thread_ro
     enum err_code rc = step_include_read(request, &include, err);
 
     if (!rc)
-        rc = store_assistant_for_run(server->store, request_project(request),
+        rc = store_assistant_for_run(server->store, request_tenant(request)->project,
                                      json_get_string(body, "assistant_id", ""), thread_id,
                                      ret_assistant, &settings, err);
     if (rc)
@@ -246,7 +246,7 @@ static enum err_code read_config(struct request *request, const struct thread_ro
         make_config(ret_assistant, new_thread ? new_thread->settings : settings, body);
     step_include_keep(*ret_config, include);
     if (request_tenant(request)->features & TENANT_TOOL_SETTINGS)
-        rc = tool_settings_keep(server->store, request_project(request), *ret_config, err);
+        rc = tool_settings_keep(server->store, request_tenant(request), *ret_config, err);
     return rc;
 }
 
@@ -257,7 +257,7 @@ static enum err_code check_config(struct request *request, const json_t *config,
 {
     struct server *server = request_server(request);
     enum err_code rc =
-        skill_params_resolve(server->store, request_project(request), config, ret_skilled, err);
+        skill_params_resolve(server->store, request_tenant(request), config, ret_skilled, err);
 
     if (!rc)
         rc = check_model(config, request, err);
@@ -468,8 +468,8 @@ enum err_code api_run_get(struct request *request, struct err *err)
 
     if (rc)
         return rc;
-    rc = store_run_get(request_server(request)->store, request_project(request), thread_id,
-                       request_param(request, "run"), &run, err);
+    rc = store_run_get(request_server(request)->store, request_tenant(request)->project,
+                       thread_id, request_param(request, "run"), &run, err);
     if (rc)
         return rc;
     answer_run(request, &run);
@@ -482,8 +482,8 @@ static enum err_code check_thread(struct request *request, const char *thread_id
 {
     CLEANUP(thread_row_clear) struct thread_row thread = {0};
 
-    return store_thread_get(request_server(request)->store, request_project(request), thread_id,
-                            &thread, err);
+    return store_thread_get(request_server(request)->store, request_tenant(request)->project,
+                            thread_id, &thread, err);
 }
 
 enum err_code api_run_list(struct request *request, struct err *err)
@@ -502,8 +502,8 @@ enum err_code api_run_list(struct request *request, struct err *err)
     rc = param_page(request, &page, err);
     if (rc)
         return rc;
-    rc = store_run_list(request_server(request)->store, request_project(request), thread_id,
-                        &page, &runs, &count, &more, err);
+    rc = store_run_list(request_server(request)->store, request_tenant(request)->project,
+                        thread_id, &page, &runs, &count, &more, err);
     if (rc)
         return rc;
     rc = count ? ERR_OK : check_thread(request, thread_id, err);
@@ -536,8 +536,8 @@ enum err_code api_run_modify(struct request *request, struct err *err)
         return rc;
     if (given)
         metadata = checked ? json_text(checked) : mem_strdup("{}");
-    rc = store_run_modify(request_server(request)->store, request_project(request), thread_id,
-                          request_param(request, "run"), metadata, &run, err);
+    rc = store_run_modify(request_server(request)->store, request_tenant(request)->project,
+                          thread_id, request_param(request, "run"), metadata, &run, err);
     if (rc)
         return rc;
     answer_run(request, &run);
@@ -557,13 +557,13 @@ enum err_code api_run_events(struct request *request, struct err *err)
     if (!rc)
         rc = param_starting_after(request, &first, err);
     if (!rc)
-        rc = store_run_get(request_server(request)->store, request_project(request), thread_id,
-                           request_param(request, "run"), &run, err);
+        rc = store_run_get(request_server(request)->store, request_tenant(request)->project,
+                           thread_id, request_param(request, "run"), &run, err);
     if (rc)
         return rc;
     engine_follow(engine, &(struct follow){
                               .face = FACE_ASSISTANTS,
-                              .project = run.project,
+                              .tenant = request_tenant(request),
                               .thread_id = run.thread_id,
                               .run_id = run.id,
                               .first_seq = first,
@@ -585,7 +585,7 @@ enum err_code api_run_cancel(struct request *request, struct err *err)
 
     if (rc)
         return rc;
-    rc = store_run_cancel(server->store, request_project(request), thread_id,
+    rc = store_run_cancel(server->store, request_tenant(request)->project, thread_id,
                           request_param(request, "run"), engine_context_limit(server->engine),
                           &outcome, &start.load, err);
     if (rc)
@@ -646,12 +646,12 @@ enum err_code api_run_submit(struct request *request, struct err *err)
     if (!rc)
         rc = engine_admit(server->engine, err);
     if (!rc)
-        rc = run_answers_settle(server->store, request_project(request),
+        rc = run_answers_settle(server->store, request_tenant(request),
                                 request_param(request, "run"), &answers, err);
     if (!rc)
         rc = store_run_submit(server->store,
                               &(struct submission){
-                                  .project = request_project(request),
+                                  .tenant = request_tenant(request),
                                   .thread_id = thread_id,
                                   .run_id = request_param(request, "run"),
                                   .answers = answers.list,

@@ -146,10 +146,10 @@ static enum err_code load_conversation(const struct response_create *create,
     enum err_code rc = ERR_OK;
 
     if (has_answers(json_object_get(create->body, "input")))
-        rc =
-            store_conversation_idle(server->store, load->run.project, load->run.thread_id, err);
+        rc = store_conversation_idle(server->store, create->tenant->project,
+                                     load->run.thread_id, err);
     return rc ? rc
-              : store_conversation_context(server->store, load->run.project,
+              : store_conversation_context(server->store, create->tenant->project,
                                            load->run.thread_id, &span, &load->items,
                                            &load->item_count, ret_position, err);
 }
@@ -171,8 +171,8 @@ static enum err_code load_past(const struct response_create *create, struct run_
         return ERR_OK;
     }
     if (*load->run.parent_id)
-        return store_chain_load(server->store, load->run.project, load->run.parent_id, limit,
-                                &load->items, &load->item_count, thread, err);
+        return store_chain_load(server->store, create->tenant->project, load->run.parent_id,
+                                limit, &load->items, &load->item_count, thread, err);
     return ERR_OK;
 }
 
@@ -182,17 +182,15 @@ static enum err_code load_input(const struct response_create *create,
 {
     const json_t *input = json_object_get(create->body, "input");
     struct item_references references;
-    enum err_code rc =
-        item_references_load(create->server->store, create->tenant->project, input, load->items,
-                             load->item_count, &references, err);
+    enum err_code rc = item_references_load(create->server->store, create->tenant, input,
+                                            load->items, load->item_count, &references, err);
 
     if (!rc)
         rc = response_input_decode(input, load->run.id, &references, ret_items, ret_count, err);
     item_references_clear(&references);
     if (rc)
         return rc;
-    rc = compaction_open(&create->server->seal, create->tenant->project, *ret_items, *ret_count,
-                         err);
+    rc = compaction_open(&create->server->seal, create->tenant, *ret_items, *ret_count, err);
     if (rc)
         item_rows_free(*ret_items, *ret_count);
     return rc;
@@ -415,7 +413,7 @@ static enum err_code take_answers(const struct response_create *create, struct r
         response_approvals_note(approvals, load);
         return make_stored(create, start, approvals, position, err);
     }
-    rc = store_approvals_take(create->server->store, load->run.project, load->run.id,
+    rc = store_approvals_take(create->server->store, create->tenant->project, load->run.id,
                               approvals->answers, approvals->count, &approvals->grants, err);
     if (!rc)
         response_approvals_note(approvals, load);
@@ -429,8 +427,8 @@ static enum err_code make(const struct response_create *create, struct run_start
     CLEANUP(response_approvals_clear) struct response_approvals approvals = {0};
     /* What would only be kept, nobody finds again who does not go on from there. */
     const json_t *input = create->idle ? NULL : json_object_get(create->body, "input");
-    enum err_code rc =
-        response_approvals_look(create->server->store, load, input, &approvals, err);
+    enum err_code rc = response_approvals_look(create->server->store, create->tenant, load,
+                                               input, &approvals, err);
 
     if (rc)
         return rc;
@@ -461,7 +459,7 @@ static enum err_code prepare(const struct response_create *create, struct run_st
         rc = count_context(create, &start.load, err);
     variables_in_read(create->body, &start.variables, &start.variable_count);
     if (!rc)
-        rc = engine_admit_variables(&start, err);
+        rc = engine_admit_variables(create->tenant, &start, err);
     if (!rc)
         rc = make(create, &start, position, err);
     if (rc) {
@@ -496,11 +494,11 @@ enum err_code response_create_prepare(const struct response_create *create,
         return rc;
     if (body)
         filled.body = body;
-    rc = skill_params_resolve(create->server->store, create->tenant->project, filled.body,
-                              &skilled, err);
+    rc =
+        skill_params_resolve(create->server->store, create->tenant, filled.body, &skilled, err);
     if (!rc && create->tenant->features & TENANT_TOOL_SETTINGS)
-        rc = tool_settings_load(create->server->store, create->tenant->project, filled.body,
-                                &settings, err);
+        rc = tool_settings_load(create->server->store, create->tenant, filled.body, &settings,
+                                err);
     if (rc)
         return rc;
     if (skilled)

@@ -29,8 +29,8 @@ enum err_code api_thread_fork(struct request *request, struct err *err)
     if (!rc)
         rc = check_body(request, err);
     if (!rc)
-        rc = store_thread_fork(request_server(request)->store, request_project(request), id,
-                               &row, err);
+        rc = store_thread_fork(request_server(request)->store, request_tenant(request)->project,
+                               id, &row, err);
     return rc ? rc : answer(request, &row);
 }
 
@@ -49,7 +49,8 @@ static enum err_code put_into(struct request *request, put_fn *put, struct err *
     if (!rc)
         rc = check_body(request, err);
     if (!rc)
-        rc = put(request_server(request)->store, request_project(request), from, to, &row, err);
+        rc = put(request_server(request)->store, request_tenant(request)->project, from, to,
+                 &row, err);
     return rc ? rc : answer(request, &row);
 }
 

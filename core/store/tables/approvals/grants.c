@@ -153,12 +153,12 @@ enum err_code store_grants_find(struct store *store, const struct grant_place *p
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
 
-    db_arg_text(&args, place->project);
+    db_arg_text(&args, place->tenant->project);
     db_arg_text(&args, place->run);
     db_arg_id(&args, place->thread);
     db_arg_id(&args, place->parent);
     db_arg_id(&args, place->assistant);
-    db_arg_id(&args, place->user);
+    db_arg_id(&args, place->tenant->user);
     add_questions(&args, questions, count);
     db_arg_int(&args, clock_wall_us());
     rc = db_once(store, &find_statement, &args, &rows, err);

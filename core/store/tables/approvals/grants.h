@@ -30,12 +30,11 @@ struct grant_question {
 
 /* Where. Borrowed; "" for none. */
 struct grant_place {
-    const char *project;
+    const struct tenant *tenant; /* and its user */
     const char *run;
     const char *thread;
     const char *parent; /* of a response outside conversations */
     const char *assistant;
-    const char *user;
 };
 
 /* For each question the grant that says most about it: exact before tool, then the

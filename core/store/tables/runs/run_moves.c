@@ -64,7 +64,7 @@ static enum err_code is_repeat(struct db *db, const struct submission *submissio
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
 
-    db_arg_text(&args, submission->project);
+    db_arg_text(&args, submission->tenant->project);
     db_arg_text(&args, submission->run_id);
     db_arg_bytes(&args, submission->hash, 32);
     rc = db_exec(db, &ask, &args, &rows, err);
@@ -162,7 +162,7 @@ static enum err_code check_loaded(struct db *db, const struct submission *submis
     enum err_code rc = ERR_OK;
 
     if (fits && count)
-        rc = approvals_repeat(db, submission->project, before, count, &fits, err);
+        rc = approvals_repeat(db, submission->tenant->project, before, count, &fits, err);
     return rc || fits ? rc : fail_unfit(submission, calls, call_count, err);
 }
 
@@ -174,7 +174,7 @@ static enum err_code check_answers(struct db *db, const struct submission *submi
     enum err_code rc;
     size_t count;
 
-    rc = load_calls(db, submission->project, submission->run_id, &calls, &count, err);
+    rc = load_calls(db, submission->tenant->project, submission->run_id, &calls, &count, err);
     if (rc)
         return rc;
     rc = check_loaded(db, submission, calls, count, err);
@@ -211,7 +211,7 @@ static enum err_code store_answers(struct db *db, const struct submission *submi
         ids[i] = submission->answers[i].call_id;
         outputs[i] = submission->answers[i].output;
     }
-    db_arg_text(&args, submission->project);
+    db_arg_text(&args, submission->tenant->project);
     db_arg_text(&args, submission->run_id);
     db_arg_texts(&args, ids, submission->count);
     db_arg_texts(&args, outputs, submission->count);
@@ -234,7 +234,7 @@ static enum err_code queue_again(struct db *db, const struct submission *submiss
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
 
-    db_arg_text(&args, submission->project);
+    db_arg_text(&args, submission->tenant->project);
     db_arg_text(&args, submission->run_id);
     db_arg_bytes(&args, submission->hash, 32);
     rc = db_exec(db, &move, &args, &rows, err);
@@ -297,8 +297,8 @@ static enum err_code decide_questions(struct db *db, const struct submission *su
     *ret_first = 0;
     if (!count)
         return ERR_OK;
-    return approvals_decide_of_run(db, submission->project, submission->run_id, answers, count,
-                                   submission->grants, ret_first, err);
+    return approvals_decide_of_run(db, submission->tenant->project, submission->run_id, answers,
+                                   count, submission->grants, ret_first, err);
 }
 
 static enum err_code submit_in(struct db *db, const struct submission *submission,
@@ -310,10 +310,10 @@ static enum err_code submit_in(struct db *db, const struct submission *submissio
     size_t first = 0;
     enum err_code rc;
 
-    rc = lock_and_find(db, submission->project, submission->thread_id, submission->run_id,
-                       &lease, load, err);
+    rc = lock_and_find(db, submission->tenant->project, submission->thread_id,
+                       submission->run_id, &lease, load, err);
     if (!rc)
-        rc = idempotency_claim(db, submission->project, submission->idempotency,
+        rc = idempotency_claim(db, submission->tenant->project, submission->idempotency,
                                submission->run_id, &claim, err);
     if (rc)
         return rc;
@@ -357,7 +357,7 @@ static enum err_code waits_for_others(struct db *db, const struct submission *su
     struct call_row *calls;
     size_t count;
     enum err_code rc =
-        load_calls(db, submission->project, submission->run_id, &calls, &count, err);
+        load_calls(db, submission->tenant->project, submission->run_id, &calls, &count, err);
 
     if (rc)
         return rc;
@@ -375,7 +375,7 @@ static enum err_code require_others(struct db *db, const struct submission *subm
     enum err_code rc = store_answers(db, submission, err);
 
     if (!rc)
-        rc = runs_require_rest(db, submission->project, &submission->run_id, 1, err);
+        rc = runs_require_rest(db, submission->tenant->project, &submission->run_id, 1, err);
     return rc ? rc : db_commit(db, err);
 }
 
@@ -385,7 +385,7 @@ static enum err_code decide_in(struct db *db, const struct submission *submissio
     bool others = false;
     struct lease_row lease;
     size_t first = 0;
-    enum err_code rc = lock_and_find(db, submission->project, submission->thread_id,
+    enum err_code rc = lock_and_find(db, submission->tenant->project, submission->thread_id,
                                      submission->run_id, &lease, load, err);
 
     *ret_goes_on = false;

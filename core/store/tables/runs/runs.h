@@ -115,7 +115,7 @@ struct tool_answer {
 };
 
 struct submission {
-    const char *project;
+    const struct tenant *tenant;
     const char *thread_id;
     const char *run_id;
     const struct tool_answer *answers;

@@ -48,7 +48,7 @@ enum err_code submit(const struct run_row *run, const char *const *ids, size_t c
     for (size_t i = 0; i < count; i++)
         answers[i] = (struct tool_answer){.call_id = ids[i], .output = "\"o\""};
     return store_run_submit(store,
-                            &(struct submission){.project = PROJECT,
+                            &(struct submission){.tenant = TENANT,
                                                  .thread_id = run->thread_id,
                                                  .run_id = run->id,
                                                  .answers = answers,

@@ -68,12 +68,12 @@ static void put(const char *scope, const char *scope_id, const char *match, cons
     put_of("a/b", scope, scope_id, match, key, approve, ret_id);
 }
 
-static const struct grant_place here = {.project = PROJECT,
+static const struct tenant ada = {.project = PROJECT, .user = "ada"};
+static const struct grant_place here = {.tenant = &ada,
                                         .run = "run_here",
                                         .thread = "thread_here",
                                         .parent = "",
-                                        .assistant = "asst_here",
-                                        .user = "ada"};
+                                        .assistant = "asst_here"};
 
 /* The grant that counts, or "". */
 static const char *find_at(const struct grant_place *place, struct grant_question question)
@@ -183,7 +183,7 @@ static void F46_other_projects_and_places_see_nothing(void **state)
     place.thread = "thread_there";
     assert_string_equal(find_at(&place, question), "");
     place = here;
-    place.project = "proj_other";
+    place.tenant = &(const struct tenant){.project = "proj_other", .user = "ada"};
     assert_string_equal(find_at(&place, question), "");
     assert_int_equal(store_grant_get(store, "proj_other", id, &row, NULL), ERR_NOT_FOUND);
     assert_int_equal(store_grant_delete(store, "proj_other", id, NULL), ERR_NOT_FOUND);
