@@ -237,7 +237,7 @@ static enum err_code read_config(struct request *request, const struct thread_ro
     enum err_code rc = step_include_read(request, &include, err);
 
     if (!rc)
-        rc = store_assistant_for_run(server->store, request_tenant(request)->project,
+        rc = store_assistant_for_run(server->store, request_tenant(request),
                                      json_get_string(body, "assistant_id", ""), thread_id,
                                      ret_assistant, &settings, err);
     if (rc)
