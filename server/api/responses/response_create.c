@@ -319,8 +319,7 @@ static enum err_code fill_in_prompt(const struct response_create *create, json_t
         return ERR_OK;
     rc = prompt_version_parse(id, json_get_string(prompt, "version", NULL), &version, err);
     if (!rc)
-        rc = store_prompt_get(create->server->store, create->tenant->project, id, version, &row,
-                              err);
+        rc = store_prompt_get(create->server->store, create->tenant, id, version, &row, err);
     if (rc)
         return rc;
     template = json_parse_own(row.body);
