@@ -148,7 +148,7 @@ enum err_code skill_params_resolve(struct store *store, const struct tenant *ten
         return ERR_OK;
     for (size_t i = 0; i < count; i++)
         wanted[i] = json_string_value(json_array_get(ids, i));
-    rc = store_skills_named(store, tenant->project, wanted, count, &rows, &found, err);
+    rc = store_skills_named(store, tenant, wanted, count, &rows, &found, err);
     if (!rc)
         rc = describe(runnel, rows, found, skills, err);
     skill_rows_free(rows, found);

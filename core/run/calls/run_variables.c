@@ -67,7 +67,7 @@ static enum err_code read_skill(const struct variable_access *access,
                                 const struct tenant *tenant, const char *id, char **ret_prompt,
                                 json_t **ret_files, struct err *err)
 {
-    return store_skill_prompt(access->store, tenant->project, id, ret_prompt, ret_files, err);
+    return store_skill_prompt(access->store, tenant, id, ret_prompt, ret_files, err);
 }
 
 static const struct variable_ops stored_ops = {
