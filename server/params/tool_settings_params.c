@@ -72,12 +72,13 @@ enum err_code tool_settings_load(struct store *store, const struct tenant *tenan
     CLEANUP(tool_settings_row_clear) struct tool_settings_row projects = {0};
     CLEANUP(tool_settings_row_clear) struct tool_settings_row users = {0};
     struct tenant asking = *tenant;
-    enum err_code rc = store_tool_settings_for(store, asking.project, tool_settings_user(body),
-                                               &projects, &users, err);
+    enum err_code rc;
     json_auto_t *wide = NULL;
     json_auto_t *narrow = NULL;
     json_t *both;
 
+    asking.user = tool_settings_user(body);
+    rc = store_tool_settings_for(store, &asking, &projects, &users, err);
     if (rc)
         return rc;
     wide = parse_row(&projects);
