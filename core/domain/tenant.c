@@ -12,3 +12,11 @@ struct tenant tenant_of_project(const char *project)
     memcpy(tenant.project, project, length + 1);
     return tenant;
 }
+
+struct tenant tenant_kept(const struct tenant *tenant)
+{
+    struct tenant kept = *tenant;
+
+    kept.user = "";
+    return kept;
+}

@@ -24,12 +24,15 @@
  *                 request named, its key and features are unknown: nothing that a run does may depend
  *                 on which key started it.
  *   a tool call   A copy of the run's, user included: a call may outlive its run.
- *   anything else The keeper, recovery, wake-ups and the writer keep the project's id with what it is
- *                 about, as a row has it, and make a tenant for the length of one call:
- *                 tenant_of_project(). So do import and the other subcommands.
+ *   anything else The keeper, recovery and wake-ups find the project's id beside the run's, in a row or in
+ *                 a list of such, and make a tenant for the length of one call:
+ *                 tenant_of_project(). So do import and the other subcommands. A write on its
+ *                 way to the database and a read of the event log keep a copy of the one that
+ *                 caused them.
  *
- * Everybody below borrows a `const struct tenant *` for the length of the call. To keep one, copy the
- * struct: project and key are part of it. Only `user` points elsewhere, to what the maker owns.
+ * Everybody below borrows a `const struct tenant *` for the length of the call. What needs one for
+ * longer takes a copy: project and key are part of the struct. Only `user` points elsewhere, to what the
+ * maker owns, and tenant_kept() leaves it out.
  */
 
 /* What does not go without saying. */
@@ -54,5 +57,8 @@ struct tenant {
 
 /* Of whom only the project is known: no user, no key, no limits, no features. */
 struct tenant tenant_of_project(const char *project);
+
+/* For what outlives the maker: all but the user, who is borrowed. */
+struct tenant tenant_kept(const struct tenant *tenant);
 
 #endif

@@ -64,11 +64,6 @@ const struct tenant *request_tenant(const struct request *request)
     return &request->tenant;
 }
 
-const char *request_project(const struct request *request)
-{
-    return request->tenant.project;
-}
-
 const char *request_id(const struct request *request)
 {
     return request->id;

@@ -39,7 +39,6 @@ struct server *request_server(const struct request *request);
 
 /* Whose key was used, as of the look-up of the key. Borrowed; without a user. */
 const struct tenant *request_tenant(const struct request *request);
-const char *request_project(const struct request *request);
 
 /* req_...; also the x-request-id header of the answer. */
 const char *request_id(const struct request *request);

@@ -129,9 +129,8 @@ static enum err_code look_up(struct tool_call *call, struct tool_result *ret_res
     for (size_t i = 0; i < count; i++)
         ids[i] = json_string_value(json_array_get(list, i));
     if (!rc)
-        rc = store_approvals_look(access.store, tool_call_tenant(call)->project,
-                                  tool_call_run(call), ids, count, look, &rows, &found,
-                                  &goes_on, err);
+        rc = store_approvals_look(access.store, tool_call_tenant(call), tool_call_run(call),
+                                  ids, count, look, &rows, &found, &goes_on, err);
     if (rc)
         return rc;
     answers = answers_of(rows, found);

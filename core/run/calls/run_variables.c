@@ -32,8 +32,8 @@ static enum err_code stored_get(const struct variable_access *access,
                                 enum variable_reading reading, struct variable *ret_variable,
                                 struct err *err)
 {
-    return store_variable_get(access->store, tenant->project, access->scope, name, reading,
-                              ret_variable, err);
+    return store_variable_get(access->store, tenant, access->scope, name, reading, ret_variable,
+                              err);
 }
 
 static enum err_code stored_list(const struct variable_access *access,
@@ -42,8 +42,8 @@ static enum err_code stored_list(const struct variable_access *access,
                                  struct variable **ret_variables, size_t *ret_count,
                                  int64_t *ret_total, struct err *err)
 {
-    return store_variable_list(access->store, tenant->project, access->scope, query,
-                               ret_variables, ret_count, ret_total, err);
+    return store_variable_list(access->store, tenant, access->scope, query, ret_variables,
+                               ret_count, ret_total, err);
 }
 
 static enum err_code stored_put(const struct variable_access *access,
@@ -51,16 +51,16 @@ static enum err_code stored_put(const struct variable_access *access,
                                 const struct variable_change *change, enum variable_put how,
                                 bool *ret_created, struct err *err)
 {
-    return store_variable_put(access->store, tenant->project, access->scope, change, how,
-                              ret_created, err);
+    return store_variable_put(access->store, tenant, access->scope, change, how, ret_created,
+                              err);
 }
 
 static enum err_code stored_remove(const struct variable_access *access,
                                    const struct tenant *tenant, const char *const *names,
                                    size_t count, json_t **ret_removed, struct err *err)
 {
-    return store_variables_remove(access->store, tenant->project, access->scope, names, count,
-                                  NULL, ret_removed, err);
+    return store_variables_remove(access->store, tenant, access->scope, names, count, NULL,
+                                  ret_removed, err);
 }
 
 static enum err_code read_skill(const struct variable_access *access,

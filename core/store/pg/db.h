@@ -100,8 +100,8 @@ enum err_code db_once(struct store *store, const struct db_statement *statement,
 
 /* The same for a statement about one thing of a project: the project is $1, what names the thing $2. */
 enum err_code db_once_by_id(struct store *store, const struct db_statement *statement,
-                            const char *project, const char *id, struct db_rows **ret_rows,
-                            struct err *err) MUST_CHECK;
+                            const struct tenant *tenant, const char *id,
+                            struct db_rows **ret_rows, struct err *err) MUST_CHECK;
 
 size_t db_count(const struct db_rows *rows);
 bool db_is_null(const struct db_rows *rows, size_t row, int column);

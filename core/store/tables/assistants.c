@@ -45,7 +45,7 @@ enum err_code store_assistant_get(struct store *store, const struct tenant *tena
         "store_assistant_get",
         "SELECT id, body, created_at FROM assistants WHERE project_id = $1 AND id = $2"};
     AUTO_DB_ROWS *rows = NULL;
-    enum err_code rc = db_once_by_id(store, &select, tenant->project, id, &rows, err);
+    enum err_code rc = db_once_by_id(store, &select, tenant, id, &rows, err);
 
     if (rc)
         return rc;
@@ -105,7 +105,7 @@ static enum err_code find_cursor(struct store *store, const struct tenant *tenan
 
     if (!*id)
         return ERR_OK;
-    rc = db_once_by_id(store, &select, tenant->project, id, &rows, err);
+    rc = db_once_by_id(store, &select, tenant, id, &rows, err);
     if (rc)
         return rc;
     if (db_count(rows) == 0)
@@ -264,7 +264,7 @@ enum err_code store_assistant_delete(struct store *store, const struct tenant *t
     static const struct db_statement delete = {
         "store_assistant_delete", "DELETE FROM assistants WHERE project_id = $1 AND id = $2"};
     AUTO_DB_ROWS *rows = NULL;
-    enum err_code rc = db_once_by_id(store, &delete, tenant->project, id, &rows, err);
+    enum err_code rc = db_once_by_id(store, &delete, tenant, id, &rows, err);
 
     if (rc)
         return rc;

@@ -140,7 +140,7 @@ enum err_code store_project_find(struct store *store, const char *name,
     return ERR_OK;
 }
 
-static enum err_code put_key(struct db *db, const char *project, const char *key,
+static enum err_code put_key(struct db *db, const struct tenant *tenant, const char *key,
                              struct err *err)
 {
     static const struct db_statement put = {
@@ -154,7 +154,7 @@ static enum err_code put_key(struct db *db, const char *project, const char *key
 
     id_make(id, "key_");
     make_prefix(key, prefix);
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_text(&args, id);
     add_hash(&args, key);
     db_arg_text(&args, prefix);
@@ -167,6 +167,7 @@ static enum err_code put_key_of(struct store *store, const char *project_name, c
 {
     AUTO_DB *db = NULL;
     char project[ID_SIZE];
+    struct tenant tenant;
     enum err_code rc;
 
     rc = db_begin(store, &db, err);
@@ -175,7 +176,8 @@ static enum err_code put_key_of(struct store *store, const char *project_name, c
     rc = ensure_project(db, project_name, project, err);
     if (rc)
         return rc;
-    rc = put_key(db, project, key, err);
+    tenant = tenant_of_project(project);
+    rc = put_key(db, &tenant, key, err);
     if (rc)
         return rc;
     rc = db_commit(db, err);

@@ -194,8 +194,7 @@ enum err_code store_prompt_list(struct store *store, const struct tenant *tenant
         "SELECT 1 FROM prompts WHERE project_id = $1 AND $2::text = '' AND id = $3"};
     AUTO_DB_ROWS *rows = NULL;
     struct page_scan scan;
-    enum err_code rc =
-        page_read(store, list, &cursor, tenant->project, NULL, page, &scan, &rows, err);
+    enum err_code rc = page_read(store, list, &cursor, tenant, NULL, page, &scan, &rows, err);
 
     if (!rc)
         page_unroll(&scan, rows, prompt_read, ret_rows, ret_count, ret_more);
@@ -227,7 +226,7 @@ enum err_code store_prompt_versions(struct store *store, const struct tenant *te
     if (rc)
         return rc;
     prompt_row_clear(&newest);
-    rc = page_read(store, list, &cursor, tenant->project, id, page, &scan, &rows, err);
+    rc = page_read(store, list, &cursor, tenant, id, page, &scan, &rows, err);
     if (!rc)
         page_unroll(&scan, rows, prompt_read, ret_rows, ret_count, ret_more);
     return rc;

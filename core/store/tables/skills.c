@@ -70,7 +70,7 @@ enum err_code store_skill_get(struct store *store, const struct tenant *tenant, 
         "store_skill_get", "SELECT " SKILL_COLUMNS ", content, prompt_at, files FROM skills"
                            " WHERE project_id = $1 AND id = $2"};
     AUTO_DB_ROWS *rows = NULL;
-    enum err_code rc = db_once_by_id(store, &select, tenant->project, id, &rows, err);
+    enum err_code rc = db_once_by_id(store, &select, tenant, id, &rows, err);
 
     if (rc)
         return rc;
@@ -101,8 +101,7 @@ enum err_code store_skill_list(struct store *store, const struct tenant *tenant,
         "SELECT 1 FROM skills WHERE project_id = $1 AND $2::text = '' AND id = $3"};
     AUTO_DB_ROWS *rows = NULL;
     struct page_scan scan;
-    enum err_code rc =
-        page_read(store, list, &cursor, tenant->project, NULL, page, &scan, &rows, err);
+    enum err_code rc = page_read(store, list, &cursor, tenant, NULL, page, &scan, &rows, err);
 
     if (!rc)
         page_unroll(&scan, rows, skill_read, ret_rows, ret_count, ret_more);
@@ -139,7 +138,7 @@ enum err_code store_skill_delete(struct store *store, const struct tenant *tenan
     static const struct db_statement delete = {
         "store_skill_delete", "DELETE FROM skills WHERE project_id = $1 AND id = $2"};
     AUTO_DB_ROWS *rows = NULL;
-    enum err_code rc = db_once_by_id(store, &delete, tenant->project, id, &rows, err);
+    enum err_code rc = db_once_by_id(store, &delete, tenant, id, &rows, err);
 
     if (rc)
         return rc;

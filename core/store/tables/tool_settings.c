@@ -54,7 +54,7 @@ enum err_code store_tool_settings_get(struct store *store, const struct tenant *
                                                "SELECT " SETTINGS_COLUMNS " FROM tool_settings"
                                                " WHERE project_id = $1 AND user_id = $2"};
     AUTO_DB_ROWS *rows = NULL;
-    enum err_code rc = db_once_by_id(store, &select, tenant->project, user, &rows, err);
+    enum err_code rc = db_once_by_id(store, &select, tenant, user, &rows, err);
 
     if (rc)
         return rc;
@@ -103,7 +103,7 @@ enum err_code store_tool_settings_delete(struct store *store, const struct tenan
         "store_tool_settings_delete",
         "DELETE FROM tool_settings WHERE project_id = $1 AND user_id = $2 RETURNING id"};
     AUTO_DB_ROWS *rows = NULL;
-    enum err_code rc = db_once_by_id(store, &delete, tenant->project, user, &rows, err);
+    enum err_code rc = db_once_by_id(store, &delete, tenant, user, &rows, err);
 
     if (rc)
         return rc;
@@ -132,8 +132,7 @@ enum err_code store_tool_settings_list(struct store *store, const struct tenant 
                                                "$1 AND user_id <> $2::text AND id = $3"};
     AUTO_DB_ROWS *rows = NULL;
     struct page_scan scan;
-    enum err_code rc =
-        page_read(store, list, &cursor, tenant->project, NULL, page, &scan, &rows, err);
+    enum err_code rc = page_read(store, list, &cursor, tenant, NULL, page, &scan, &rows, err);
 
     if (!rc)
         page_unroll(&scan, rows, settings_read, ret_rows, ret_count, ret_more);
@@ -148,7 +147,7 @@ enum err_code store_tool_settings_for(struct store *store, const struct tenant *
         "store_tool_settings_for", "SELECT " SETTINGS_COLUMNS " FROM tool_settings"
                                    " WHERE project_id = $1 AND user_id IN ('', $2)"};
     AUTO_DB_ROWS *rows = NULL;
-    enum err_code rc = db_once_by_id(store, &select, tenant->project, tenant->user, &rows, err);
+    enum err_code rc = db_once_by_id(store, &select, tenant, tenant->user, &rows, err);
 
     if (rc)
         return rc;

@@ -60,7 +60,7 @@ enum err_code api_message_create(struct request *request, struct err *err)
     if (rc)
         return rc;
 
-    rc = store_message_create_once(place.store, place.tenant->project, &idempotency, &row, err);
+    rc = store_message_create_once(place.store, place.tenant, &idempotency, &row, err);
     if (rc) {
         item_row_clear(&row);
         return rc;
@@ -75,8 +75,8 @@ enum err_code api_message_get(struct request *request, struct err *err)
     enum err_code rc = message_place(request, &place, err);
 
     if (!rc)
-        rc = store_message_get(place.store, place.tenant->project, place.thread, place.message,
-                               &row, err);
+        rc = store_message_get(place.store, place.tenant, place.thread, place.message, &row,
+                               err);
     return rc ? rc : answer(request, &row);
 }
 
@@ -94,8 +94,8 @@ enum err_code api_message_modify(struct request *request, struct err *err)
     if (!rc)
         rc = param_metadata_change(body, &metadata, err);
     if (!rc)
-        rc = store_message_modify(place.store, place.tenant->project, place.thread,
-                                  place.message, metadata, &row, err);
+        rc = store_message_modify(place.store, place.tenant, place.thread, place.message,
+                                  metadata, &row, err);
     return rc ? rc : answer(request, &row);
 }
 
@@ -105,8 +105,7 @@ enum err_code api_message_delete(struct request *request, struct err *err)
     enum err_code rc = message_place(request, &place, err);
 
     if (!rc)
-        rc = store_message_delete(place.store, place.tenant->project, place.thread,
-                                  place.message, err);
+        rc = store_message_delete(place.store, place.tenant, place.thread, place.message, err);
     if (rc)
         return rc;
     request_answer(request, 200, encode_deleted(place.message, "thread.message.deleted"));
@@ -138,8 +137,8 @@ enum err_code api_message_list(struct request *request, struct err *err)
     if (!rc)
         rc = run_filter(request, &run, err);
     if (!rc)
-        rc = store_message_list(place.store, place.tenant->project, place.thread, run, &page,
-                                &rows, &count, &more, err);
+        rc = store_message_list(place.store, place.tenant, place.thread, run, &page, &rows,
+                                &count, &more, err);
     if (rc)
         return rc;
 

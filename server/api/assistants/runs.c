@@ -130,8 +130,8 @@ static enum err_code load_tools(struct request *request, const json_t *config,
 
     if (last && last <= more)
         return ERR_OK;
-    rc = store_conversation_context(server->store, request_tenant(request)->project, thread_id,
-                                    &span, &items, &count, &position, err);
+    rc = store_conversation_context(server->store, request_tenant(request), thread_id, &span,
+                                    &items, &count, &position, err);
     if (rc)
         return rc;
     tool_set_load_items(tools, items, count);
@@ -296,6 +296,7 @@ static enum err_code create(struct request *request, const struct thread_row *ne
     variables_in_read(request_json(request), &variables, &variable_count);
     rc = store_run_create(server->store,
                           &(struct run_creation){
+                              .tenant = request_tenant(request),
                               .run = &run,
                               .variables = variables,
                               .variable_count = variable_count,
@@ -468,8 +469,8 @@ enum err_code api_run_get(struct request *request, struct err *err)
 
     if (rc)
         return rc;
-    rc = store_run_get(request_server(request)->store, request_tenant(request)->project,
-                       thread_id, request_param(request, "run"), &run, err);
+    rc = store_run_get(request_server(request)->store, request_tenant(request), thread_id,
+                       request_param(request, "run"), &run, err);
     if (rc)
         return rc;
     answer_run(request, &run);
@@ -482,8 +483,8 @@ static enum err_code check_thread(struct request *request, const char *thread_id
 {
     CLEANUP(thread_row_clear) struct thread_row thread = {0};
 
-    return store_thread_get(request_server(request)->store, request_tenant(request)->project,
-                            thread_id, &thread, err);
+    return store_thread_get(request_server(request)->store, request_tenant(request), thread_id,
+                            &thread, err);
 }
 
 enum err_code api_run_list(struct request *request, struct err *err)
@@ -502,8 +503,8 @@ enum err_code api_run_list(struct request *request, struct err *err)
     rc = param_page(request, &page, err);
     if (rc)
         return rc;
-    rc = store_run_list(request_server(request)->store, request_tenant(request)->project,
-                        thread_id, &page, &runs, &count, &more, err);
+    rc = store_run_list(request_server(request)->store, request_tenant(request), thread_id,
+                        &page, &runs, &count, &more, err);
     if (rc)
         return rc;
     rc = count ? ERR_OK : check_thread(request, thread_id, err);
@@ -536,8 +537,8 @@ enum err_code api_run_modify(struct request *request, struct err *err)
         return rc;
     if (given)
         metadata = checked ? json_text(checked) : mem_strdup("{}");
-    rc = store_run_modify(request_server(request)->store, request_tenant(request)->project,
-                          thread_id, request_param(request, "run"), metadata, &run, err);
+    rc = store_run_modify(request_server(request)->store, request_tenant(request), thread_id,
+                          request_param(request, "run"), metadata, &run, err);
     if (rc)
         return rc;
     answer_run(request, &run);
@@ -557,8 +558,8 @@ enum err_code api_run_events(struct request *request, struct err *err)
     if (!rc)
         rc = param_starting_after(request, &first, err);
     if (!rc)
-        rc = store_run_get(request_server(request)->store, request_tenant(request)->project,
-                           thread_id, request_param(request, "run"), &run, err);
+        rc = store_run_get(request_server(request)->store, request_tenant(request), thread_id,
+                           request_param(request, "run"), &run, err);
     if (rc)
         return rc;
     engine_follow(engine, &(struct follow){
@@ -585,7 +586,7 @@ enum err_code api_run_cancel(struct request *request, struct err *err)
 
     if (rc)
         return rc;
-    rc = store_run_cancel(server->store, request_tenant(request)->project, thread_id,
+    rc = store_run_cancel(server->store, request_tenant(request), thread_id,
                           request_param(request, "run"), engine_context_limit(server->engine),
                           &outcome, &start.load, err);
     if (rc)

@@ -40,9 +40,8 @@ enum err_code api_step_list(struct request *request, struct err *err)
         rc = step_include_read(request, &include, err);
     if (rc)
         return rc;
-    rc = store_step_list(request_server(request)->store, request_tenant(request)->project,
-                         thread_id, request_param(request, "run"), &page, &steps, &count, &more,
-                         err);
+    rc = store_step_list(request_server(request)->store, request_tenant(request), thread_id,
+                         request_param(request, "run"), &page, &steps, &count, &more, err);
     if (rc)
         return rc;
     data = json_array();
@@ -67,9 +66,9 @@ enum err_code api_step_get(struct request *request, struct err *err)
         rc = step_include_read(request, &include, err);
     if (rc)
         return rc;
-    rc = store_step_get(request_server(request)->store, request_tenant(request)->project,
-                        thread_id, request_param(request, "run"),
-                        request_param(request, "step"), &step, err);
+    rc = store_step_get(request_server(request)->store, request_tenant(request), thread_id,
+                        request_param(request, "run"), request_param(request, "step"), &step,
+                        err);
     if (rc)
         return rc;
     request_answer(request, 200, encode_step(&step, include));

@@ -107,8 +107,8 @@ enum err_code api_conversation_create(struct request *request, struct err *err)
     if (rc)
         return rc;
     init_row(&row, metadata);
-    rc = store_conversation_create(request_server(request)->store,
-                                   request_tenant(request)->project, &row, items, count, err);
+    rc = store_conversation_create(request_server(request)->store, request_tenant(request),
+                                   &row, items, count, err);
     item_rows_free(items, count);
     if (rc) {
         thread_row_clear(&row);
@@ -125,7 +125,7 @@ enum err_code api_conversation_get(struct request *request, struct err *err)
 
     if (rc)
         return rc;
-    rc = store_thread_get(place.store, place.tenant->project, place.thread, &row, err);
+    rc = store_thread_get(place.store, place.tenant, place.thread, &row, err);
     return rc ? conversation_error(rc, place.thread, err) : answer(request, &row);
 }
 
@@ -146,7 +146,7 @@ enum err_code api_conversation_modify(struct request *request, struct err *err)
         rc = param_missing(err, "metadata");
     if (rc)
         return rc;
-    rc = store_thread_modify(place.store, place.tenant->project, place.thread,
+    rc = store_thread_modify(place.store, place.tenant, place.thread,
                              &(struct thread_change){.metadata = metadata}, &row, err);
     return rc ? conversation_error(rc, place.thread, err) : answer(request, &row);
 }
@@ -159,7 +159,7 @@ enum err_code api_conversation_delete(struct request *request, struct err *err)
 
     if (rc)
         return rc;
-    rc = store_thread_delete(place.store, place.tenant->project, place.thread, err);
+    rc = store_thread_delete(place.store, place.tenant, place.thread, err);
     if (rc)
         return conversation_error(rc, place.thread, err);
     encode_conversation_id(place.thread, id);
@@ -202,8 +202,8 @@ enum err_code api_conversation_item_create(struct request *request, struct err *
         return rc;
     rc = check_not_empty(count, err);
     if (!rc)
-        rc = store_conversation_append(place.store, place.tenant->project, place.thread, items,
-                                       count, err);
+        rc = store_conversation_append(place.store, place.tenant, place.thread, items, count,
+                                       err);
     if (rc) {
         item_rows_free(items, count);
         return rc;
@@ -225,8 +225,8 @@ enum err_code api_conversation_item_list(struct request *request, struct err *er
     if (!rc)
         rc = response_include_check(request, err);
     if (!rc)
-        rc = store_conversation_items(place.store, place.tenant->project, place.thread, &page,
-                                      &items, &count, &more, err);
+        rc = store_conversation_items(place.store, place.tenant, place.thread, &page, &items,
+                                      &count, &more, err);
     return rc ? rc : answer_list(request, items, count, more);
 }
 
@@ -239,8 +239,8 @@ enum err_code api_conversation_item_get(struct request *request, struct err *err
     if (!rc)
         rc = response_include_check(request, err);
     if (!rc)
-        rc = store_conversation_item_get(place.store, place.tenant->project, place.thread,
-                                         place.item, &item, err);
+        rc = store_conversation_item_get(place.store, place.tenant, place.thread, place.item,
+                                         &item, err);
     if (rc)
         return rc;
     request_answer(request, 200, encode_item(&item));
@@ -255,7 +255,7 @@ enum err_code api_conversation_item_delete(struct request *request, struct err *
     enum err_code rc = item_place(request, &place, err);
 
     if (!rc)
-        rc = store_conversation_item_delete(place.store, place.tenant->project, place.thread,
-                                            place.item, &row, err);
+        rc = store_conversation_item_delete(place.store, place.tenant, place.thread, place.item,
+                                            &row, err);
     return rc ? rc : answer(request, &row);
 }

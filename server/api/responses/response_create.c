@@ -146,12 +146,11 @@ static enum err_code load_conversation(const struct response_create *create,
     enum err_code rc = ERR_OK;
 
     if (has_answers(json_object_get(create->body, "input")))
-        rc = store_conversation_idle(server->store, create->tenant->project,
-                                     load->run.thread_id, err);
+        rc = store_conversation_idle(server->store, create->tenant, load->run.thread_id, err);
     return rc ? rc
-              : store_conversation_context(server->store, create->tenant->project,
-                                           load->run.thread_id, &span, &load->items,
-                                           &load->item_count, ret_position, err);
+              : store_conversation_context(server->store, create->tenant, load->run.thread_id,
+                                           &span, &load->items, &load->item_count, ret_position,
+                                           err);
 }
 
 /* What comes before the new input: a chain or a conversation that is continued. *ret_position is
@@ -171,8 +170,8 @@ static enum err_code load_past(const struct response_create *create, struct run_
         return ERR_OK;
     }
     if (*load->run.parent_id)
-        return store_chain_load(server->store, create->tenant->project, load->run.parent_id,
-                                limit, &load->items, &load->item_count, thread, err);
+        return store_chain_load(server->store, create->tenant, load->run.parent_id, limit,
+                                &load->items, &load->item_count, thread, err);
     return ERR_OK;
 }
 
@@ -243,7 +242,8 @@ static enum err_code make_stored(const struct response_create *create, struct ru
 
     rc = store_run_create(
         create->server->store,
-        &(struct run_creation){.run = &load->run,
+        &(struct run_creation){.tenant = create->tenant,
+                               .run = &load->run,
                                .messages = load->items + load->item_count - input_count,
                                .message_count = input_count,
                                .seen_position = position,
@@ -412,7 +412,7 @@ static enum err_code take_answers(const struct response_create *create, struct r
         response_approvals_note(approvals, load);
         return make_stored(create, start, approvals, position, err);
     }
-    rc = store_approvals_take(create->server->store, create->tenant->project, load->run.id,
+    rc = store_approvals_take(create->server->store, create->tenant, load->run.id,
                               approvals->answers, approvals->count, &approvals->grants, err);
     if (!rc)
         response_approvals_note(approvals, load);

@@ -117,8 +117,8 @@ static enum err_code load_output(struct request *request, const struct run_row *
         struct item_row *items = NULL;
         size_t count = 0;
         enum err_code rc =
-            store_run_items(request_server(request)->store, request_tenant(request)->project,
-                            run->id, false, &page, &items, &count, &more, err);
+            store_run_items(request_server(request)->store, request_tenant(request), run->id,
+                            false, &page, &items, &count, &more, err);
 
         if (rc)
             return rc;
@@ -137,8 +137,8 @@ static enum err_code find_response(struct request *request, struct run_row *ret_
                                    struct err *err)
 {
     const char *id = request_param(request, "response");
-    enum err_code rc = store_run_get(request_server(request)->store,
-                                     request_tenant(request)->project, NULL, id, ret_run, err);
+    enum err_code rc = store_run_get(request_server(request)->store, request_tenant(request),
+                                     NULL, id, ret_run, err);
 
     if (rc)
         return rc;
@@ -189,7 +189,7 @@ enum err_code api_response_delete(struct request *request, struct err *err)
     enum err_code rc = find_response(request, &run, err);
 
     if (!rc)
-        rc = store_response_delete(server->store, request_tenant(request)->project, run.id,
+        rc = store_response_delete(server->store, request_tenant(request), run.id,
                                    keeper_grace_us(server->config), err);
     if (rc)
         return rc;
@@ -212,8 +212,8 @@ enum err_code api_response_inputs(struct request *request, struct err *err)
     if (!rc)
         rc = find_response(request, &run, err);
     if (!rc)
-        rc = store_run_items(request_server(request)->store, request_tenant(request)->project,
-                             run.id, true, &page, &items, &count, &more, err);
+        rc = store_run_items(request_server(request)->store, request_tenant(request), run.id,
+                             true, &page, &items, &count, &more, err);
     if (rc)
         return rc;
     answer_rows(request, items, count, more, encode_item);
@@ -266,7 +266,7 @@ static enum err_code cancel(struct server *server, const struct tenant *tenant,
     struct run_start start = {.arrival = ARRIVAL_CLAIMED};
     enum cancel_outcome outcome;
     enum err_code rc =
-        store_run_cancel(server->store, tenant->project, NULL, run->id,
+        store_run_cancel(server->store, tenant, NULL, run->id,
                          engine_context_limit(server->engine), &outcome, &start.load, err);
 
     if (rc)

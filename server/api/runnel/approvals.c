@@ -77,9 +77,8 @@ enum err_code api_approval_list(struct request *request, struct err *err)
     enum err_code rc = param_page(request, &page, err);
 
     if (!rc)
-        rc = store_approval_list(request_server(request)->store,
-                                 request_tenant(request)->project, &page, &rows, &count, &more,
-                                 err);
+        rc = store_approval_list(request_server(request)->store, request_tenant(request), &page,
+                                 &rows, &count, &more, err);
     if (rc)
         return rc;
     answer_rows(request, rows, count, more, encode_approval);
@@ -94,8 +93,8 @@ enum err_code api_approval_get(struct request *request, struct err *err)
     enum err_code rc = approval_id(request, &id, err);
 
     if (!rc)
-        rc = store_approval_get(request_server(request)->store,
-                                request_tenant(request)->project, id, &row, err);
+        rc = store_approval_get(request_server(request)->store, request_tenant(request), id,
+                                &row, err);
     return rc ? rc : answer(request, &row);
 }
 
@@ -229,10 +228,9 @@ static enum err_code decide(struct request *request, const struct approval_row *
     if (!rc && is_of_run(asked)) {
         rc = decide_of_run(server, tenant, asked, request_json(request), given, &grants, err);
         if (!rc)
-            rc = store_approval_get(server->store, tenant->project, given->id, ret_row, err);
+            rc = store_approval_get(server->store, tenant, given->id, ret_row, err);
     } else if (!rc) {
-        rc =
-            store_approval_decide(server->store, tenant->project, given, &grants, ret_row, err);
+        rc = store_approval_decide(server->store, tenant, given, &grants, ret_row, err);
         if (!rc && is_held(ret_row))
             tell_waiting(server, ret_row, asked->status == APPROVAL_PENDING);
     }
@@ -249,8 +247,8 @@ enum err_code api_approval_decide(struct request *request, struct err *err)
     if (!rc)
         rc = read_answer(request_json(request), &given, err);
     if (!rc)
-        rc = store_approval_get(request_server(request)->store,
-                                request_tenant(request)->project, given.id, &asked, err);
+        rc = store_approval_get(request_server(request)->store, request_tenant(request),
+                                given.id, &asked, err);
     if (rc)
         return rc;
     rc = decide(request, &asked, &given, &row, err);

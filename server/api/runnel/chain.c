@@ -45,8 +45,8 @@ static enum err_code load(struct store *store, const struct tenant *tenant,
     while (more) {
         struct item_row *items = NULL;
         size_t count = 0;
-        enum err_code rc = store_run_items(store, tenant->project, run->id, false, &page,
-                                           &items, &count, &more, err);
+        enum err_code rc =
+            store_run_items(store, tenant, run->id, false, &page, &items, &count, &more, err);
 
         if (rc)
             return rc;
@@ -71,7 +71,7 @@ static enum err_code answer(struct request *request, const char *thread_id, cons
     CLEANUP(run_row_clear) struct run_row run = {0};
     CLEANUP(made_clear) struct made made = {0};
     enum err_code rc =
-        store_run_get(store, request_tenant(request)->project, thread_id, run_id, &run, err);
+        store_run_get(store, request_tenant(request), thread_id, run_id, &run, err);
 
     if (!rc && is_untold(&run))
         rc = err_set(err, ERR_NOT_FOUND, "Response with id '%s' not found.", run_id);

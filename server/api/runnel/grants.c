@@ -76,8 +76,8 @@ enum err_code api_grant_list(struct request *request, struct err *err)
     if (!rc)
         rc = read_filter(request, &filter, thread, err);
     if (!rc)
-        rc = store_grant_list(request_server(request)->store, request_tenant(request)->project,
-                              &filter, &page, &rows, &count, &more, err);
+        rc = store_grant_list(request_server(request)->store, request_tenant(request), &filter,
+                              &page, &rows, &count, &more, err);
     if (rc)
         return rc;
     answer_rows(request, rows, count, more, encode_grant);
@@ -92,8 +92,8 @@ enum err_code api_grant_get(struct request *request, struct err *err)
     enum err_code rc = grant_id(request, &id, err);
 
     if (!rc)
-        rc = store_grant_get(request_server(request)->store, request_tenant(request)->project,
-                             id, &row, err);
+        rc = store_grant_get(request_server(request)->store, request_tenant(request), id, &row,
+                             err);
     if (rc)
         return rc;
     request_answer(request, 200, encode_grant(&row));
@@ -107,8 +107,8 @@ enum err_code api_grant_delete(struct request *request, struct err *err)
     enum err_code rc = grant_id(request, &id, err);
 
     if (!rc)
-        rc = store_grant_delete(request_server(request)->store,
-                                request_tenant(request)->project, id, err);
+        rc = store_grant_delete(request_server(request)->store, request_tenant(request), id,
+                                err);
     if (rc)
         return rc;
     request_answer(request, 200, encode_deleted(id, "approval_grant.deleted"));

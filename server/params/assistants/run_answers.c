@@ -166,7 +166,7 @@ enum err_code run_answers_settle(struct store *store, const struct tenant *tenan
     }
     if (!asked)
         return ERR_OK;
-    rc = store_approvals_named(store, tenant->project, run_id, ids, asked, &rows, &count, err);
+    rc = store_approvals_named(store, tenant, run_id, ids, asked, &rows, &count, err);
     if (rc)
         return rc;
     settle_all(answers, rows, count);

@@ -43,8 +43,8 @@ static enum err_code find_rows(struct store *store, const struct tenant *tenant,
 
     json_object_foreach (wanted, id, value)
         ids[count++] = id;
-    return store_items_find(store, tenant->project, ids, count, &references->rows,
-                            &references->count, err);
+    return store_items_find(store, tenant, ids, count, &references->rows, &references->count,
+                            err);
 }
 
 static bool has_reference(const json_t *input)

@@ -150,7 +150,7 @@ static enum err_code load_of_chain(struct store *store, const struct tenant *ten
     const struct item_row *last = last_made(load);
     bool parents = !last || strcmp(last->run_id, run->parent_id) == 0;
     enum err_code rc =
-        store_approvals_of_run(store, tenant->project, parents ? run->parent_id : last->run_id,
+        store_approvals_of_run(store, tenant, parents ? run->parent_id : last->run_id,
                                &approvals->rows, &approvals->count, err);
 
     if (!rc && !parents)
@@ -168,7 +168,7 @@ static enum err_code load_open(struct store *store, const struct tenant *tenant,
     if (!may_be_open(load))
         return ERR_OK;
     if (*run->thread_id)
-        return store_approvals_of_thread(store, tenant->project, run->thread_id,
+        return store_approvals_of_thread(store, tenant, run->thread_id,
                                          last ? last->run_id : "", &approvals->rows,
                                          &approvals->count, err);
     return *run->parent_id ? load_of_chain(store, tenant, load, approvals, err) : ERR_OK;
@@ -247,7 +247,7 @@ static enum err_code load_asked(struct store *store, const struct tenant *tenant
     }
     if (!id_count)
         return ERR_OK;
-    rc = store_approvals_left(store, tenant->project, ids, id_count, &rows, &count, err);
+    rc = store_approvals_left(store, tenant, ids, id_count, &rows, &count, err);
     if (!rc)
         rc = check_told_there(rows, count, err);
     if (rc)

@@ -77,7 +77,8 @@ static enum err_code hand_over(struct sink *sink)
 static enum err_code get_plain(struct request *request, struct err *err)
 {
     (void)err;
-    request_answer(request, 200, json_build("{s:s}", "hello", request_project(request)));
+    request_answer(request, 200,
+                   json_build("{s:s}", "hello", request_tenant(request)->project));
     return ERR_OK;
 }
 

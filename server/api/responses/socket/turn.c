@@ -321,8 +321,7 @@ static enum err_code check_parent(struct turn *turn, struct response_create *cre
 
     if (!turn->past || !turn->parent_stored)
         return ERR_OK;
-    rc = store_run_get(create->server->store, create->tenant->project, NULL, turn->parent, &run,
-                       err);
+    rc = store_run_get(create->server->store, create->tenant, NULL, turn->parent, &run, err);
     if (rc == ERR_NOT_FOUND)
         create->past = NULL; /* and then the store will say so in its own words */
     return rc == ERR_NOT_FOUND ? ERR_OK : rc;

@@ -21,7 +21,8 @@ const char *status_of(const char *run_id)
 enum err_code create(const char *thread_id, struct run_load *ret_load, struct err *err)
 {
     struct run_row run = sample_run(thread_id, RUN_QUEUED);
-    const struct run_creation creation = {.run = &run, .context_limit = CONTEXT};
+    const struct run_creation creation = {
+        .tenant = TENANT, .run = &run, .context_limit = CONTEXT};
     enum err_code rc = store_run_create(store, &creation, ret_load, err);
 
     run_row_clear(&run);

@@ -35,7 +35,7 @@ static enum err_code get_both(const struct pair *pair, const char *name,
     AUTO_VARIABLE stored = {0}, kept = {0};
     struct err one = {0}, other = {0};
     enum err_code rc =
-        store_variable_get(store, PROJECT, pair->scope, name, reading, &stored, &one);
+        store_variable_get(store, TENANT, pair->scope, name, reading, &stored, &one);
 
     assert_int_equal(variable_memory_get(&pair->memory, TENANT, name, reading, &kept, &other),
                      rc);
@@ -58,8 +58,7 @@ static void put_both(const struct pair *pair, const struct variable_change *chan
 {
     struct err one = {0}, other = {0};
     bool made = false, made_too = false;
-    enum err_code rc =
-        store_variable_put(store, PROJECT, pair->scope, change, how, &made, &one);
+    enum err_code rc = store_variable_put(store, TENANT, pair->scope, change, how, &made, &one);
 
     assert_int_equal(variable_memory_put(&pair->memory, TENANT, change, how, &made_too, &other),
                      rc);
@@ -73,8 +72,7 @@ static void remove_both(const struct pair *pair, const char *name)
     json_auto_t *one = NULL, *other = NULL;
 
     assert_int_equal(
-        store_variables_remove(store, PROJECT, pair->scope, &name, 1, NULL, &one, NULL),
-        ERR_OK);
+        store_variables_remove(store, TENANT, pair->scope, &name, 1, NULL, &one, NULL), ERR_OK);
     assert_int_equal(variable_memory_remove(&pair->memory, TENANT, &name, 1, &other, NULL),
                      ERR_OK);
     assert_true(json_equal(one, other));
@@ -87,7 +85,7 @@ static void list_both(const struct pair *pair, const struct variable_query *quer
     int64_t total = 0, total_too = 0;
 
     assert_int_equal(
-        store_variable_list(store, PROJECT, pair->scope, query, &one, &count, &total, NULL),
+        store_variable_list(store, TENANT, pair->scope, query, &one, &count, &total, NULL),
         ERR_OK);
     assert_int_equal(variable_memory_list(&pair->memory, TENANT, query, &other, &count_too,
                                           &total_too, NULL),
