@@ -301,10 +301,8 @@ static enum err_code start_engine(struct serving *serving, struct err *err)
         .notice_seconds = config->sse_ping_interval,
         .tool_timeout_seconds = config->tool_timeout,
         .byte_limit = config->max_run_bytes,
-        .slots = {.node = config->max_runs,
-                  .project = config->max_runs_per_project,
-                  .line = config->max_waiting_runs,
-                  .held = config->max_held_per_project},
+        .slots = {.node = config->max_runs, .line = config->max_waiting_runs},
+        .tenant_limits = config_tenant_limits(config),
     };
     enum err_code rc = config_webhooks_find(&config->webhooks, serving->server.store, err);
 

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "core/base/err.h"
+#include "core/domain/tenant.h"
 
 /*
  * variable.h -- what a conversation remembers by name: results and arguments of tools, notes of the
@@ -187,20 +188,20 @@ struct variable_access {
 /* What every place offers where variables are: the store (core/store/tables/threads/variables.h says what each does,
  * and it blocks for as long as the database takes) or memory (variable_memory.h). */
 struct variable_ops {
-    enum err_code (*get)(const struct variable_access *access, const char *project,
+    enum err_code (*get)(const struct variable_access *access, const struct tenant *tenant,
                          const char *name, enum variable_reading reading,
                          struct variable *ret_variable, struct err *err);
-    enum err_code (*list)(const struct variable_access *access, const char *project,
+    enum err_code (*list)(const struct variable_access *access, const struct tenant *tenant,
                           const struct variable_query *query, struct variable **ret_variables,
                           size_t *ret_count, int64_t *ret_total, struct err *err);
-    enum err_code (*put)(const struct variable_access *access, const char *project,
+    enum err_code (*put)(const struct variable_access *access, const struct tenant *tenant,
                          const struct variable_change *change, enum variable_put how,
                          bool *ret_created, struct err *err);
-    enum err_code (*remove)(const struct variable_access *access, const char *project,
+    enum err_code (*remove)(const struct variable_access *access, const struct tenant *tenant,
                             const char *const *names, size_t count, json_t **ret_removed,
                             struct err *err);
     /* Not a variable, but read like one. */
-    enum err_code (*skill)(const struct variable_access *access, const char *project,
+    enum err_code (*skill)(const struct variable_access *access, const struct tenant *tenant,
                            const char *id, char **ret_prompt, json_t **ret_files,
                            struct err *err);
 };

@@ -9,6 +9,7 @@
 #include "core/base/json.h"
 #include "core/base/lock.h"
 #include "core/base/mem.h"
+#include "core/domain/tenant.h"
 
 struct variable_memory {
     struct lock lock;
@@ -26,30 +27,29 @@ struct variable_share {
     struct variable_share *next; /* guarded by the budget's lock, as the holders */
     size_t holders;
     atomic_size_t used;
-    char project[]; /* its id */
+    char project[ID_SIZE]; /* its id */
 };
 
 static struct variable_share **share_at_locked(struct variable_budget *budget,
-                                               const char *project) REQUIRES(budget->lock)
+                                               const char id[ID_SIZE]) REQUIRES(budget->lock)
 {
-    struct variable_share **at = &budget->shares[hash_text(project) % VARIABLE_SHARE_BUCKETS];
+    struct variable_share **at = &budget->shares[hash_text(id) % VARIABLE_SHARE_BUCKETS];
 
-    while (*at && strcmp((*at)->project, project) != 0)
+    while (*at && strcmp((*at)->project, id) != 0)
         at = &(*at)->next;
     return at;
 }
 
-static struct variable_share *share_hold(struct variable_budget *budget, const char *project)
+static struct variable_share *share_hold(struct variable_budget *budget,
+                                         const struct tenant *tenant)
 {
     struct variable_share **at, *share;
 
     lock_acquire(&budget->lock);
-    at = share_at_locked(budget, project);
+    at = share_at_locked(budget, tenant->project);
     if (!*at) {
-        size_t size = strlen(project) + 1;
-
-        *at = mem_zeroed(1, sizeof(**at) + size);
-        memcpy((*at)->project, project, size);
+        *at = mem_new(struct variable_share);
+        memcpy((*at)->project, tenant->project, sizeof(tenant->project));
     }
     share = *at;
     share->holders++;
@@ -67,13 +67,14 @@ static void share_release(struct variable_budget *budget, struct variable_share 
     lock_release(&budget->lock);
 }
 
-struct variable_memory *variable_memory_new(struct variable_budget *budget, const char *project)
+struct variable_memory *variable_memory_new(struct variable_budget *budget,
+                                            const struct tenant *tenant)
 {
     struct variable_memory *memory = mem_new(struct variable_memory);
 
     lock_init(&memory->lock, LOCK_VARIABLES);
     memory->budget = budget;
-    memory->share = share_hold(budget, project);
+    memory->share = share_hold(budget, tenant);
     memory->holders = 1;
     return memory;
 }
@@ -314,14 +315,15 @@ static struct variable copy_of(const struct variable *variable)
     return copy;
 }
 
-enum err_code variable_memory_get(const struct variable_access *access, const char *project,
-                                  const char *name, enum variable_reading reading,
-                                  struct variable *ret_variable, struct err *err)
+enum err_code variable_memory_get(const struct variable_access *access,
+                                  const struct tenant *tenant, const char *name,
+                                  enum variable_reading reading, struct variable *ret_variable,
+                                  struct err *err)
 {
     struct variable_memory *memory = access->memory;
     struct variable *found;
 
-    (void)project;
+    (void)tenant;
     lock_acquire(&memory->lock);
     found = find_locked(memory, name);
     if (found) {
@@ -395,7 +397,8 @@ static size_t take_page(struct variable *list, size_t count, const struct variab
     return taken;
 }
 
-enum err_code variable_memory_list(const struct variable_access *access, const char *project,
+enum err_code variable_memory_list(const struct variable_access *access,
+                                   const struct tenant *tenant,
                                    const struct variable_query *query,
                                    struct variable **ret_variables, size_t *ret_count,
                                    int64_t *ret_total, struct err *err)
@@ -404,7 +407,7 @@ enum err_code variable_memory_list(const struct variable_access *access, const c
     struct variable *list;
     size_t count = 0;
 
-    (void)project;
+    (void)tenant;
     (void)err;
     lock_acquire(&memory->lock);
     list = mem_new_array(struct variable, memory->count + 1);
@@ -502,7 +505,8 @@ static void put_locked(struct variable_memory *memory, struct variable *variable
     evict_locked(memory, change->name);
 }
 
-enum err_code variable_memory_put(const struct variable_access *access, const char *project,
+enum err_code variable_memory_put(const struct variable_access *access,
+                                  const struct tenant *tenant,
                                   const struct variable_change *change, enum variable_put how,
                                   bool *ret_created, struct err *err)
 {
@@ -510,7 +514,7 @@ enum err_code variable_memory_put(const struct variable_access *access, const ch
     struct variable *variable;
     enum err_code rc;
 
-    (void)project;
+    (void)tenant;
     lock_acquire(&memory->lock);
     variable = find_locked(memory, change->name);
     rc = check_locked(memory, variable, change, how, err);
@@ -524,13 +528,13 @@ enum err_code variable_memory_put(const struct variable_access *access, const ch
     return rc;
 }
 
-enum err_code variable_memory_remove(const struct variable_access *access, const char *project,
-                                     const char *const *names, size_t count,
-                                     json_t **ret_removed, struct err *err)
+enum err_code variable_memory_remove(const struct variable_access *access,
+                                     const struct tenant *tenant, const char *const *names,
+                                     size_t count, json_t **ret_removed, struct err *err)
 {
     struct variable_memory *memory = access->memory;
 
-    (void)project;
+    (void)tenant;
     (void)err;
     *ret_removed = json_array();
     lock_acquire(&memory->lock);

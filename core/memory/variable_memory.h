@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "core/base/lock.h"
+#include "core/domain/tenant.h"
 #include "core/domain/variable.h"
 
 /*
@@ -44,7 +45,7 @@ struct variable_budget {
 
 /* Outlived by the budget. Freed with its last holder. */
 struct variable_memory *variable_memory_new(struct variable_budget *budget,
-                                            const char *project);
+                                            const struct tenant *tenant);
 /* NULL is nothing to hold. */
 struct variable_memory *variable_memory_hold(struct variable_memory *memory);
 void variable_memory_release(struct variable_memory *memory);
@@ -58,18 +59,22 @@ enum err_code variable_memory_fill(struct variable_memory *memory, struct variab
                                    size_t count, struct err *err) MUST_CHECK;
 
 /* See struct variable_ops. A put for which there is no room is ERR_LIMIT, and changes nothing. */
-enum err_code variable_memory_get(const struct variable_access *access, const char *project,
-                                  const char *name, enum variable_reading reading,
-                                  struct variable *ret_variable, struct err *err) MUST_CHECK;
-enum err_code variable_memory_list(const struct variable_access *access, const char *project,
+enum err_code variable_memory_get(const struct variable_access *access,
+                                  const struct tenant *tenant, const char *name,
+                                  enum variable_reading reading, struct variable *ret_variable,
+                                  struct err *err) MUST_CHECK;
+enum err_code variable_memory_list(const struct variable_access *access,
+                                   const struct tenant *tenant,
                                    const struct variable_query *query,
                                    struct variable **ret_variables, size_t *ret_count,
                                    int64_t *ret_total, struct err *err) MUST_CHECK;
-enum err_code variable_memory_put(const struct variable_access *access, const char *project,
+enum err_code variable_memory_put(const struct variable_access *access,
+                                  const struct tenant *tenant,
                                   const struct variable_change *change, enum variable_put how,
                                   bool *ret_created, struct err *err) MUST_CHECK;
-enum err_code variable_memory_remove(const struct variable_access *access, const char *project,
-                                     const char *const *names, size_t count,
-                                     json_t **ret_removed, struct err *err) MUST_CHECK;
+enum err_code variable_memory_remove(const struct variable_access *access,
+                                     const struct tenant *tenant, const char *const *names,
+                                     size_t count, json_t **ret_removed,
+                                     struct err *err) MUST_CHECK;
 
 #endif

@@ -31,10 +31,12 @@ struct tool_call *tool_call_new(const struct tool_call_spec *spec)
     call->position = spec->position;
     call->deadline_ns = UINT64_MAX;
     call->id = mem_strdup(spec->call_id ? spec->call_id : "");
-    call->project = mem_strdup(spec->project ? spec->project : "");
     call->run = mem_strdup(spec->run ? spec->run : "");
     call->thread = mem_strdup(spec->thread ? spec->thread : "");
-    call->user = mem_strdup(spec->user ? spec->user : "");
+    if (spec->tenant)
+        call->tenant = *spec->tenant;
+    call->user = mem_strdup(spec->tenant ? spec->tenant->user : "");
+    call->tenant.user = call->user;
     call->scope = mem_strdup(spec->variables.scope ? spec->variables.scope : "");
     call->variables = spec->variables;
     call->variables.scope = call->scope;
@@ -61,7 +63,6 @@ void tool_call_free(struct tool_call *call)
     json_decref(call->context);
     json_decref(call->skills);
     free(call->id);
-    free(call->project);
     free(call->run);
     free(call->thread);
     free(call->user);
@@ -82,9 +83,9 @@ const char *tool_call_id(const struct tool_call *call)
     return call->id;
 }
 
-const char *tool_call_project(const struct tool_call *call)
+const struct tenant *tool_call_tenant(const struct tool_call *call)
 {
-    return call->project;
+    return &call->tenant;
 }
 
 const char *tool_call_run(const struct tool_call *call)
@@ -95,11 +96,6 @@ const char *tool_call_run(const struct tool_call *call)
 const char *tool_call_thread(const struct tool_call *call)
 {
     return call->thread;
-}
-
-const char *tool_call_user(const struct tool_call *call)
-{
-    return call->user;
 }
 
 json_t *tool_call_config(const struct tool_call *call)
@@ -134,7 +130,7 @@ enum err_code tool_call_read_variable(const struct tool_call *call,
     if (variable_is_message(name) &&
         message_cache_get(access->messages, name, ret_variable, NULL) == ERR_OK)
         return ERR_OK;
-    return access->ops->get(access, call->project, name, VARIABLE_READ, ret_variable, err);
+    return access->ops->get(access, &call->tenant, name, VARIABLE_READ, ret_variable, err);
 }
 
 const json_t *tool_call_skills(const struct tool_call *call)
@@ -148,7 +144,7 @@ enum err_code tool_call_read_skill(const struct tool_call *call, const json_t *s
     json_auto_t *files = NULL;
     AUTO_FREE char *prompt = NULL;
     enum err_code rc =
-        call->variables.ops->skill(&call->variables, call->project,
+        call->variables.ops->skill(&call->variables, &call->tenant,
                                    json_get_string(skill, "id", ""), &prompt, &files, err);
 
     if (rc)

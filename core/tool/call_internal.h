@@ -18,7 +18,7 @@ struct tool_call {
     unsigned position;
     uint64_t deadline_ns; /* UINT64_MAX: none; set when a worker takes the call */
     char *id;
-    char *project;
+    struct tenant tenant; /* its user is `user` */
     char *run;
     char *thread;
     char *user;

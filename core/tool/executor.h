@@ -52,10 +52,9 @@ struct tool_call_spec {
     struct tool_channel *channel; /* held by the call until its end */
     unsigned position;            /* in the model's order, from 0 */
     const char *call_id;
-    const char *project;
+    const struct tenant *tenant; /* copied, its user too; NULL: an empty one */
     const char *run;
     const char *thread;
-    const char *user;
     const json_t *args;    /* object */
     const json_t *config;  /* object */
     const json_t *files;   /* array of strings */

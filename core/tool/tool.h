@@ -211,12 +211,13 @@ struct tool_handler {
 /* The arguments, an object. Borrowed, and only to be read. */
 json_t *tool_call_args(const struct tool_call *call);
 
-/* Who asked, and for what. Borrowed; never NULL, "" when there is none. */
+/* In whose name: that of the run. */
+const struct tenant *tool_call_tenant(const struct tool_call *call);
+
+/* For what. Borrowed; never NULL, "" when there is none. */
 const char *tool_call_id(const struct tool_call *call);
-const char *tool_call_project(const struct tool_call *call);
 const char *tool_call_run(const struct tool_call *call);
 const char *tool_call_thread(const struct tool_call *call);
-const char *tool_call_user(const struct tool_call *call);
 
 /* The tool's own entry in the request's `tools`, e.g. {"type":"image_generation","size":...}.
  * Borrowed; never NULL. */

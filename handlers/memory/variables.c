@@ -296,7 +296,7 @@ static enum err_code list_vars(struct tool_call *call, struct tool_result *ret_r
     listing.query.limit = listing.size;
     listing.query.skip = (listing.page - 1) * listing.size;
     if (!rc)
-        rc = access.ops->list(&access, tool_call_project(call), &listing.query,
+        rc = access.ops->list(&access, tool_call_tenant(call), &listing.query,
                               &listing.variables, &listing.count, &listing.total, err);
     if (rc)
         return rc;
@@ -376,7 +376,7 @@ static enum err_code write_var(struct tool_call *call, struct tool_result *ret_r
     if (!rc)
         rc = check_write(&change, err);
     if (!rc)
-        rc = access.ops->put(&access, tool_call_project(call), &change, VARIABLE_PUT, &created,
+        rc = access.ops->put(&access, tool_call_tenant(call), &change, VARIABLE_PUT, &created,
                              err);
     if (rc)
         return rc;
@@ -434,7 +434,7 @@ static enum err_code remove_vars(struct tool_call *call, struct tool_result *ret
     for (size_t i = 0; !rc && i < count; i++)
         list[i] = json_string_value(json_array_get(names, i));
     if (!rc)
-        rc = access.ops->remove(&access, tool_call_project(call), list, count, &removed, err);
+        rc = access.ops->remove(&access, tool_call_tenant(call), list, count, &removed, err);
     if (rc)
         return rc;
     said = removal_text(names, removed);

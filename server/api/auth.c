@@ -52,20 +52,24 @@ static enum err_code wrong_key(const char *key, struct err *err)
 }
 
 enum err_code auth_check(struct server *server, const char *authorization,
-                         struct key_owner *ret_owner, struct err *err)
+                         struct tenant *ret_tenant, struct err *err)
 {
     const char *key = auth_bearer(authorization);
     enum err_code rc;
 
     if (server->config->no_auth) {
-        memcpy(ret_owner->project, server->default_project, ID_SIZE);
-        ret_owner->has_tool_settings = true; /* nobody has looked */
+        *ret_tenant = tenant_of_project(server->default_project);
+        ret_tenant->limits = config_tenant_limits(server->config);
+        ret_tenant->features = TENANT_TOOL_SETTINGS; /* nobody has looked */
         return ERR_OK;
     }
     if (!key)
         return no_key(err);
     if (strlen(key) > KEY_LENGTH_LIMIT)
         return wrong_key(key, err);
-    rc = store_key_find(server->store, key, ret_owner, err);
-    return rc == ERR_UNAUTHORIZED ? wrong_key(key, err) : rc;
+    rc = store_key_find(server->store, key, ret_tenant, err);
+    if (rc)
+        return rc == ERR_UNAUTHORIZED ? wrong_key(key, err) : rc;
+    ret_tenant->limits = config_tenant_limits(server->config);
+    return ERR_OK;
 }

@@ -4,7 +4,7 @@
 #include "server/http/http.h"
 
 /*
- * auth.h -- from an Authorization header to a project.
+ * auth.h -- from an Authorization header to a tenant.
  *
  * One look-up for each request and nothing remembered, so a revoked key is refused from the next
  * request on. When the store cannot be asked, nobody gets in: 503.

@@ -59,7 +59,7 @@ void run_end_await(struct request *request, const struct run_row *run,
     awaiting->request->gone = client_gone;
     awaiting->request->gone_arg = awaiting;
     engine_follow(engine, &(struct follow){.face = FACE_RESPONSES,
-                                           .project = run->project,
+                                           .tenant = request_tenant(request),
                                            .thread_id = "",
                                            .run_id = run->id,
                                            .first_seq = BEHIND_ALL_FRAMES,

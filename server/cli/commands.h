@@ -25,7 +25,7 @@ int cmd_import(int argc, char **argv);   /* cli/import.c */
 
 /* Takes --project NAME out of the arguments, the only flag that is not a setting; without it the
  * default project is meant. */
-enum err_code command_take_project(int *argc, char **argv, const char **ret_project,
+enum err_code command_take_project(int *argc, char **argv, const char **ret_name,
                                    struct err *err) MUST_CHECK;
 
 /* Says why on stderr and returns the status. */

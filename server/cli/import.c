@@ -120,7 +120,7 @@ static void report_clear(struct report *report)
 
 struct importing {
     struct store *store;
-    char project[ID_SIZE];
+    struct tenant tenant;
     struct dump *dump;
     struct report report;
 };
@@ -172,7 +172,7 @@ static enum err_code import_assistant(struct importing *importing,
         refuse(importing, entry, 1, text);
         return ERR_OK;
     }
-    rc = store_import_assistant(importing->store, importing->project, &row, &outcome, err);
+    rc = store_import_assistant(importing->store, &importing->tenant, &row, &outcome, err);
     if (!rc) {
         count_outcome(importing->report.counts[DUMP_ASSISTANT], outcome);
         if (outcome == IMPORT_CREATED)
@@ -318,7 +318,7 @@ static enum err_code fill_group(struct group *group, const struct dump_thread *t
 {
     const struct thread_row *row = *group->row.id ? &group->row : NULL;
     enum err_code rc =
-        thread_import_begin(group->importing->store, group->importing->project, thread->id, row,
+        thread_import_begin(group->importing->store, &group->importing->tenant, thread->id, row,
                             &group->import, &group->outcome, err);
 
     for (size_t i = 0; !rc && i < thread->count; i++)
@@ -407,13 +407,16 @@ static void complain(void *arg, const char *file, size_t line, const char *text)
     add_refused(arg, file, line, text);
 }
 
-static enum err_code import_into(struct importing *importing, const char *project,
+static enum err_code import_into(struct importing *importing, const char *project_name,
                                  struct err *err)
 {
-    enum err_code rc = store_project_ensure(importing->store, project, importing->project, err);
+    char project[ID_SIZE];
+    enum err_code rc = store_project_ensure(importing->store, project_name, project, err);
 
-    if (!rc)
+    if (!rc) {
+        importing->tenant = tenant_of_project(project);
         rc = import_assistants(importing, err);
+    }
     if (!rc)
         rc = import_threads(importing, err);
     report_print(&importing->report);
@@ -421,7 +424,7 @@ static enum err_code import_into(struct importing *importing, const char *projec
 }
 
 static enum err_code with_store(const struct config *config, struct importing *importing,
-                                const char *project, struct err *err)
+                                const char *project_name, struct err *err)
 {
     struct database database = {0};
     enum err_code rc = database_start(config, -1, &database, err);
@@ -430,7 +433,7 @@ static enum err_code with_store(const struct config *config, struct importing *i
         rc = database_open(&database, config, "import", -1, err);
     if (!rc) {
         importing->store = database.store;
-        rc = import_into(importing, project, err);
+        rc = import_into(importing, project_name, err);
         store_thread_end(database.store);
     }
     database_close(&database);
@@ -438,13 +441,13 @@ static enum err_code with_store(const struct config *config, struct importing *i
 }
 
 static enum err_code import_path(const struct config *config, const char *path,
-                                 const char *project, struct err *err)
+                                 const char *project_name, struct err *err)
 {
     struct importing importing = {0};
     enum err_code rc = dump_open(path, complain, &importing.report, &importing.dump, err);
 
     if (!rc)
-        rc = with_store(config, &importing, project, err);
+        rc = with_store(config, &importing, project_name, err);
     dump_free(importing.dump);
     report_clear(&importing.report);
     return rc;
@@ -453,13 +456,13 @@ static enum err_code import_path(const struct config *config, const char *path,
 int cmd_import(int argc, char **argv)
 {
     struct config *config = NULL;
-    const char *project;
+    const char *project_name;
     struct err err;
     enum err_code rc;
 
     argc--;
     argv++;
-    if (command_take_project(&argc, argv, &project, &err) ||
+    if (command_take_project(&argc, argv, &project_name, &err) ||
         config_read_some(argc, argv, &argc, &config, &err))
         return command_failed(EXIT_USAGE, &err);
     if (argc != 1) {
@@ -467,7 +470,7 @@ int cmd_import(int argc, char **argv)
         (void)err_set(&err, ERR_INVALID, "import FILE_OR_FOLDER [--project NAME]");
         return command_failed(EXIT_USAGE, &err);
     }
-    rc = import_path(config, argv[0], project, &err);
+    rc = import_path(config, argv[0], project_name, &err);
     config_free(config);
     return rc ? command_failed(EXIT_CANNOT, &err) : EXIT_DONE;
 }

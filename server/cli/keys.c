@@ -19,14 +19,14 @@
 
 struct keys_call {
     struct store *store;
-    const char *project;
+    const char *project_name;
     const char *argument; /* the first word after the verb, or NULL */
 };
 
 static enum err_code create(const struct keys_call *call, struct err *err)
 {
     char key[KEY_SIZE];
-    enum err_code rc = store_key_create(call->store, call->project, key, err);
+    enum err_code rc = store_key_create(call->store, call->project_name, key, err);
 
     if (!rc)
         printf("%s\n", key);
@@ -74,24 +74,24 @@ static const struct verb *find_verb(int argc, char **argv)
     return NULL;
 }
 
-enum err_code command_take_project(int *argc, char **argv, const char **ret_project,
+enum err_code command_take_project(int *argc, char **argv, const char **ret_name,
                                    struct err *err)
 {
-    const char *project = DEFAULT_PROJECT;
+    const char *name = DEFAULT_PROJECT;
     int kept = 0;
 
     for (int i = 0; i < *argc; i++) {
         if (strncmp(argv[i], "--project=", 10) == 0)
-            project = argv[i] + 10;
+            name = argv[i] + 10;
         else if (strcmp(argv[i], "--project") == 0)
-            project = ++i < *argc ? argv[i] : "";
+            name = ++i < *argc ? argv[i] : "";
         else
             argv[kept++] = argv[i];
     }
     *argc = kept;
-    if (!*project)
+    if (!*name)
         return err_set(err, ERR_INVALID, "--project needs a value: the name of a project");
-    *ret_project = project;
+    *ret_name = name;
     return ERR_OK;
 }
 
@@ -122,7 +122,7 @@ int cmd_keys(int argc, char **argv)
 
     argc--;
     argv++;
-    if (command_take_project(&argc, argv, &call.project, &err) ||
+    if (command_take_project(&argc, argv, &call.project_name, &err) ||
         config_read_some(argc, argv, &argc, &config, &err))
         return command_failed(EXIT_USAGE, &err);
     verb = find_verb(argc, argv);

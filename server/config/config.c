@@ -481,6 +481,12 @@ static void build_upstreams(struct config *config)
         fill_upstream(config, &config->upstreams[i], json_array_get(list, i), &pattern);
 }
 
+struct tenant_limits config_tenant_limits(const struct config *config)
+{
+    return (struct tenant_limits){.runs = config->max_runs_per_project,
+                                  .held = config->max_held_per_project};
+}
+
 void config_add_upstream(struct config *config, const char *name, const char *url)
 {
     json_array_append_new(upstream_list(config),

@@ -8,6 +8,7 @@
 
 #include "core/base/err.h"
 #include "core/base/log.h"
+#include "core/domain/tenant.h"
 #include "core/model/model.h"
 #include "core/net/egress.h"
 #include "server/config/mcp.h"
@@ -103,6 +104,9 @@ void config_free(struct config *config);
  * argv; *ret_argc is their number. For subcommands with arguments of their own. */
 enum err_code config_read_some(int argc, char **argv, int *ret_argc, struct config **ret_config,
                                struct err *err) MUST_CHECK;
+
+/* What the settings let every project use. */
+struct tenant_limits config_tenant_limits(const struct config *config);
 
 /* Adds one upstream that serves every model: the demo model, when none was configured. */
 void config_add_upstream(struct config *config, const char *name, const char *url);

@@ -25,11 +25,11 @@
 struct http;
 struct server;
 
-struct key_owner;
+struct tenant;
 
-/* Finds what an Authorization header opens; NULL: there was no such header. */
+/* Makes the tenant that an Authorization header opens; NULL: there was no such header. */
 typedef enum err_code authenticate_fn(struct server *server, const char *authorization,
-                                      struct key_owner *ret_owner, struct err *err);
+                                      struct tenant *ret_tenant, struct err *err);
 
 struct http_options {
     const struct config *config;

@@ -113,7 +113,7 @@ struct request {
     enum request_phase phase;
     uint64_t begun_ns;
     char id[ID_SIZE];
-    struct key_owner owner;
+    struct tenant tenant;
     struct request_address *address; /* NULL once it is answered */
     const char *method;              /* libmicrohttpd's */
     const char *version;

@@ -59,14 +59,9 @@ struct server *request_server(const struct request *request)
     return request->http->options.server;
 }
 
-bool request_has_tool_settings(const struct request *request)
+const struct tenant *request_tenant(const struct request *request)
 {
-    return request->owner.has_tool_settings;
-}
-
-const char *request_project(const struct request *request)
-{
-    return request->owner.project;
+    return &request->tenant;
 }
 
 const char *request_id(const struct request *request)

@@ -30,17 +30,15 @@
 
 struct request;
 struct server;
+struct tenant;
 struct websocket_ops;
 
 typedef enum err_code endpoint_fn(struct request *request, struct err *err);
 
 struct server *request_server(const struct request *request);
 
-/* The project whose key was used. */
-const char *request_project(const struct request *request);
-
-/* Whether the project or one of its users has tool settings, as of the look-up of the key. */
-bool request_has_tool_settings(const struct request *request);
+/* Whose key was used, as of the look-up of the key. Borrowed; without a user. */
+const struct tenant *request_tenant(const struct request *request);
 
 /* req_...; also the x-request-id header of the answer. */
 const char *request_id(const struct request *request);

@@ -157,8 +157,8 @@ static bool authenticate(struct request *request)
 
     if (request->address->match.route->flags & ROUTE_PUBLIC)
         return true;
-    if (!options->authenticate(options->server, request_authorization(request), &request->owner,
-                               &err))
+    if (!options->authenticate(options->server, request_authorization(request),
+                               &request->tenant, &err))
         return true;
     if (err.code == ERR_UNAUTHORIZED)
         request_set_header(request, "WWW-Authenticate", "Bearer");

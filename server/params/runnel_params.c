@@ -216,13 +216,13 @@ enum err_code runnel_defaults_check(const json_t *object, const char *path, stru
     return check(object, path, ANYWHERE, err);
 }
 
-enum err_code runnel_channel_check(const struct engine *engine, const char *project,
+enum err_code runnel_channel_check(const struct engine *engine, const struct tenant *tenant,
                                    const json_t *runnel, struct err *err)
 {
     const json_t *approval = json_object_get(runnel, "approval");
 
     if (strcmp(json_get_string(approval, "channel", ""), "webhook") != 0 ||
-        engine_webhook(engine, project))
+        engine_webhook(engine, tenant))
         return ERR_OK;
     return err_invalid(err, "unsupported_value", "runnel.approval.channel",
                        "Unsupported value: 'webhook': this project has no webhook.");

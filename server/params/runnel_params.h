@@ -41,7 +41,7 @@ enum err_code runnel_defaults_check(const json_t *object, const char *path,
                                     struct err *err) MUST_CHECK;
 
 /* Whether the channel that it names is there for the project; `runnel` may be NULL. */
-enum err_code runnel_channel_check(const struct engine *engine, const char *project,
+enum err_code runnel_channel_check(const struct engine *engine, const struct tenant *tenant,
                                    const json_t *runnel, struct err *err) MUST_CHECK;
 
 /* runnel.context; NULL when there is none. New reference. */

@@ -6,6 +6,7 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/domain/tenant.h"
 #include "core/memory/skill.h"
 #include "core/store/tables/skills.h"
 #include "server/params/params.h"
@@ -131,8 +132,8 @@ static json_t *with_skills(const json_t *body, json_t *skills)
     return copy;
 }
 
-enum err_code skill_params_resolve(struct store *store, const char *project, const json_t *body,
-                                   json_t **ret_body, struct err *err)
+enum err_code skill_params_resolve(struct store *store, const struct tenant *tenant,
+                                   const json_t *body, json_t **ret_body, struct err *err)
 {
     const json_t *runnel = json_object_get(body, "runnel");
     const json_t *ids = json_object_get(runnel, SKILLS_KEY);
@@ -147,7 +148,7 @@ enum err_code skill_params_resolve(struct store *store, const char *project, con
         return ERR_OK;
     for (size_t i = 0; i < count; i++)
         wanted[i] = json_string_value(json_array_get(ids, i));
-    rc = store_skills_named(store, project, wanted, count, &rows, &found, err);
+    rc = store_skills_named(store, tenant, wanted, count, &rows, &found, err);
     if (!rc)
         rc = describe(runnel, rows, found, skills, err);
     skill_rows_free(rows, found);

@@ -4,6 +4,7 @@
 #include <jansson.h>
 
 #include "core/base/err.h"
+#include "core/domain/tenant.h"
 #include "core/store/store.h"
 
 /*
@@ -27,7 +28,8 @@ enum err_code skill_permissions_check(const json_t *runnel, const char *path,
  * *ret_body is a copy in which they stand as core/memory/skill.h says, without those that are denied; it
  * stays untouched when there are none. ERR_INVALID, param runnel.skills, for one that is not the
  * project's, and for two of one name. Blocks for as long as the database takes. */
-enum err_code skill_params_resolve(struct store *store, const char *project, const json_t *body,
-                                   json_t **ret_body, struct err *err) MUST_CHECK;
+enum err_code skill_params_resolve(struct store *store, const struct tenant *tenant,
+                                   const json_t *body, json_t **ret_body,
+                                   struct err *err) MUST_CHECK;
 
 #endif

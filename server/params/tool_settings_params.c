@@ -3,6 +3,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/domain/permission.h"
+#include "core/domain/tenant.h"
 #include "core/run/catalog/tool_settings.h"
 #include "core/store/tables/tool_settings.h"
 #include "core/tool/registry.h"
@@ -65,17 +66,19 @@ static json_t *parse_row(const struct tool_settings_row *row)
     return settings;
 }
 
-enum err_code tool_settings_load(struct store *store, const char *project, const json_t *body,
-                                 json_t **ret_settings, struct err *err)
+enum err_code tool_settings_load(struct store *store, const struct tenant *tenant,
+                                 const json_t *body, json_t **ret_settings, struct err *err)
 {
     CLEANUP(tool_settings_row_clear) struct tool_settings_row projects = {0};
     CLEANUP(tool_settings_row_clear) struct tool_settings_row users = {0};
-    enum err_code rc = store_tool_settings_for(store, project, tool_settings_user(body),
-                                               &projects, &users, err);
+    struct tenant asking = *tenant;
+    enum err_code rc;
     json_auto_t *wide = NULL;
     json_auto_t *narrow = NULL;
     json_t *both;
 
+    asking.user = tool_settings_user(body);
+    rc = store_tool_settings_for(store, &asking, &projects, &users, err);
     if (rc)
         return rc;
     wide = parse_row(&projects);
@@ -86,11 +89,11 @@ enum err_code tool_settings_load(struct store *store, const char *project, const
     return ERR_OK;
 }
 
-enum err_code tool_settings_keep(struct store *store, const char *project, json_t *config,
-                                 struct err *err)
+enum err_code tool_settings_keep(struct store *store, const struct tenant *tenant,
+                                 json_t *config, struct err *err)
 {
     json_auto_t *settings = NULL;
-    enum err_code rc = tool_settings_load(store, project, config, &settings, err);
+    enum err_code rc = tool_settings_load(store, tenant, config, &settings, err);
 
     if (settings)
         json_object_set(config, TOOL_SETTINGS_KEY, settings);

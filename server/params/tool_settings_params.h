@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "core/base/err.h"
+#include "core/domain/tenant.h"
 #include "core/store/store.h"
 
 /*
@@ -27,11 +28,12 @@ enum err_code tool_settings_user_check(const json_t *body, struct err *err) MUST
 
 /* What counts for whoever `body` is made for. *ret_settings stays untouched when there is nothing.
  * Blocks for as long as the database takes. */
-enum err_code tool_settings_load(struct store *store, const char *project, const json_t *body,
-                                 json_t **ret_settings, struct err *err) MUST_CHECK;
+enum err_code tool_settings_load(struct store *store, const struct tenant *tenant,
+                                 const json_t *body, json_t **ret_settings,
+                                 struct err *err) MUST_CHECK;
 
 /* The same as a member of `config`, the configuration of a run. */
-enum err_code tool_settings_keep(struct store *store, const char *project, json_t *config,
-                                 struct err *err) MUST_CHECK;
+enum err_code tool_settings_keep(struct store *store, const struct tenant *tenant,
+                                 json_t *config, struct err *err) MUST_CHECK;
 
 #endif

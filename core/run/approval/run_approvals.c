@@ -303,7 +303,7 @@ static void add_choices(json_t *details, const struct run *run, const struct cal
     scopes = json_build("[s, s]", "run", "thread");
     if (*run->row.assistant_id)
         json_array_append_new(scopes, json_string("assistant"));
-    if (*tool_settings_user(run->config))
+    if (*run->tenant.user)
         json_array_append_new(scopes, json_string("user"));
     json_set(details, "remember", matches);
     json_set(details, "scopes", scopes);

@@ -11,7 +11,6 @@
 #include "core/run/calls/run_calls.h"
 #include "core/run/calls/run_plan.h"
 #include "core/run/calls/run_variables.h"
-#include "core/run/catalog/tool_settings.h"
 #include "core/store/tables/approvals/grants.h"
 
 void recall_free(struct recall *recall)
@@ -107,11 +106,6 @@ static void note_recall(struct run *run, struct call *call, const json_t *permis
                        "patterns", json_object_get(permission, "patterns"));
 }
 
-static const char *user_of(const struct run *run)
-{
-    return tool_settings_user(run->config);
-}
-
 static void set_scope(json_t *scopes, const char *scope, const char *id)
 {
     if (*id)
@@ -146,7 +140,7 @@ char *run_grant_memory(const struct run *run, const struct call *call)
     scopes = json_object();
     set_scope(scopes, "thread", *run->row.thread_id ? run->row.thread_id : run->row.id);
     set_scope(scopes, "assistant", run->row.assistant_id);
-    set_scope(scopes, "user", user_of(run));
+    set_scope(scopes, "user", run->tenant.user);
     memory = json_build("{s:s, s:o}", "tool", recall->tool, "scopes", scopes);
     if (recall->permission) {
         json_object_update(memory, recall->permission);
@@ -202,12 +196,11 @@ static enum err_code look_up(struct tool_call *call, struct tool_result *ret_res
     const json_t *args = tool_call_args(call);
     const json_t *list = json_object_get(args, "questions");
     AUTO_FREE struct grant_question *questions = read_questions(list);
-    const struct grant_place place = {.project = tool_call_project(call),
+    const struct grant_place place = {.tenant = tool_call_tenant(call),
                                       .run = tool_call_run(call),
                                       .thread = tool_call_thread(call),
                                       .parent = json_get_string(args, "parent", ""),
-                                      .assistant = json_get_string(args, "assistant", ""),
-                                      .user = tool_call_user(call)};
+                                      .assistant = json_get_string(args, "assistant", "")};
     size_t count = json_array_size(list);
     struct variable_access access;
     struct grant_row *grants = NULL;
@@ -370,7 +363,6 @@ static void start_recalling(struct run *run)
                     (struct tool_call_spec){
                         .handler = &recaller,
                         .call_id = "",
-                        .user = user_of(run),
                         .args = args,
                         .variables = run_variable_access(run),
                     });

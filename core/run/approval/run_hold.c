@@ -125,7 +125,7 @@ static enum err_code look_up(struct tool_call *call, struct tool_result *ret_res
     for (size_t i = 0; i < count; i++)
         ids[i] = json_string_value(json_array_get(list, i));
     if (!rc)
-        rc = store_approvals_look(access.store, tool_call_project(call), tool_call_run(call),
+        rc = store_approvals_look(access.store, tool_call_tenant(call), tool_call_run(call),
                                   ids, count, look, &rows, &found, &goes_on, err);
     if (rc)
         return rc;
@@ -198,7 +198,6 @@ void run_hold_look(struct run *run)
                     (struct tool_call_spec){
                         .handler = &looker,
                         .call_id = "",
-                        .user = "",
                         .args = args,
                         .variables = run_variable_access(run),
                     });

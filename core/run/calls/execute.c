@@ -21,7 +21,6 @@
 #include "core/run/calls/run_plan.h"
 #include "core/run/calls/run_servers.h"
 #include "core/run/calls/run_variables.h"
-#include "core/run/catalog/tool_settings.h"
 #include "core/tool/arguments.h"
 #include "core/tool/files_view.h"
 #include "core/tool/registry.h"
@@ -166,10 +165,9 @@ static void execute(struct run *run, struct call *call, json_t *args)
             .channel = run->channel,
             .position = call->channel_position,
             .call_id = call->id,
-            .project = run->row.project,
+            .tenant = &run->tenant,
             .run = run->row.id,
             .thread = run->row.thread_id,
-            .user = tool_settings_user(run->config),
             .args = args,
             .config = call->use->entry,
             .files = visible_files(run, call->use),

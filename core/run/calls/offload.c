@@ -42,7 +42,7 @@ void run_offload_job(struct run *run, unsigned job, struct tool_call_spec spec)
 {
     spec.channel = run->offload->channel;
     spec.position = job;
-    spec.project = run->row.project;
+    spec.tenant = &run->tenant;
     spec.run = run->row.id;
     spec.thread = run->row.thread_id;
     tool_executor_submit(engine_options(run->engine)->executor, &spec);

@@ -9,7 +9,6 @@
 #include "core/run/calls/offload.h"
 #include "core/run/calls/run_calls.h"
 #include "core/run/calls/run_variables.h"
-#include "core/run/catalog/tool_settings.h"
 
 void call_plan_free(struct call_plan *plan)
 {
@@ -71,7 +70,6 @@ static void submit(struct run *run, const struct call *call)
             .handler = call->use->handler,
             .planning = true,
             .call_id = call->id,
-            .user = tool_settings_user(run->config),
             .args = args,
             .config = call->use->entry,
             .context = run->context,

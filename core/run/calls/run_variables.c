@@ -7,6 +7,7 @@
 #include "core/base/clock.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/domain/tenant.h"
 #include "core/memory/var_ref.h"
 #include "core/memory/variable_memory.h"
 #include "core/run/approval/run_results.h"
@@ -26,44 +27,47 @@
 
 /* ---- Where they are ---- */
 
-static enum err_code stored_get(const struct variable_access *access, const char *project,
-                                const char *name, enum variable_reading reading,
-                                struct variable *ret_variable, struct err *err)
+static enum err_code stored_get(const struct variable_access *access,
+                                const struct tenant *tenant, const char *name,
+                                enum variable_reading reading, struct variable *ret_variable,
+                                struct err *err)
 {
-    return store_variable_get(access->store, project, access->scope, name, reading,
-                              ret_variable, err);
+    return store_variable_get(access->store, tenant, access->scope, name, reading, ret_variable,
+                              err);
 }
 
-static enum err_code stored_list(const struct variable_access *access, const char *project,
+static enum err_code stored_list(const struct variable_access *access,
+                                 const struct tenant *tenant,
                                  const struct variable_query *query,
                                  struct variable **ret_variables, size_t *ret_count,
                                  int64_t *ret_total, struct err *err)
 {
-    return store_variable_list(access->store, project, access->scope, query, ret_variables,
+    return store_variable_list(access->store, tenant, access->scope, query, ret_variables,
                                ret_count, ret_total, err);
 }
 
-static enum err_code stored_put(const struct variable_access *access, const char *project,
+static enum err_code stored_put(const struct variable_access *access,
+                                const struct tenant *tenant,
                                 const struct variable_change *change, enum variable_put how,
                                 bool *ret_created, struct err *err)
 {
-    return store_variable_put(access->store, project, access->scope, change, how, ret_created,
+    return store_variable_put(access->store, tenant, access->scope, change, how, ret_created,
                               err);
 }
 
-static enum err_code stored_remove(const struct variable_access *access, const char *project,
-                                   const char *const *names, size_t count, json_t **ret_removed,
-                                   struct err *err)
+static enum err_code stored_remove(const struct variable_access *access,
+                                   const struct tenant *tenant, const char *const *names,
+                                   size_t count, json_t **ret_removed, struct err *err)
 {
-    return store_variables_remove(access->store, project, access->scope, names, count, NULL,
+    return store_variables_remove(access->store, tenant, access->scope, names, count, NULL,
                                   ret_removed, err);
 }
 
-static enum err_code read_skill(const struct variable_access *access, const char *project,
-                                const char *id, char **ret_prompt, json_t **ret_files,
-                                struct err *err)
+static enum err_code read_skill(const struct variable_access *access,
+                                const struct tenant *tenant, const char *id, char **ret_prompt,
+                                json_t **ret_files, struct err *err)
 {
-    return store_skill_prompt(access->store, project, id, ret_prompt, ret_files, err);
+    return store_skill_prompt(access->store, tenant, id, ret_prompt, ret_files, err);
 }
 
 static const struct variable_ops stored_ops = {
@@ -85,13 +89,14 @@ static const struct variable_ops memory_ops = {
 static struct variable_budget budget =
     VARIABLE_BUDGET(VARIABLE_MEMORY_LIMIT, VARIABLE_PROJECT_LIMIT);
 
-enum err_code engine_admit_variables(struct run_start *start, struct err *err)
+enum err_code engine_admit_variables(const struct tenant *tenant, struct run_start *start,
+                                     struct err *err)
 {
     const struct run_row *row = &start->load.run;
 
     if (row->flags & RUN_STORED || !start->variable_count)
         return ERR_OK;
-    start->memory = variable_memory_new(&budget, row->project);
+    start->memory = variable_memory_new(&budget, tenant);
     return variable_memory_fill(start->memory, start->variables, start->variable_count, err);
 }
 
@@ -100,7 +105,7 @@ void run_open_variables(struct run *run, struct run_start *start)
     if (start->memory)
         run->variables = TAKE(start->memory);
     else if (!(run->row.flags & RUN_STORED))
-        run->variables = variable_memory_new(&budget, run->row.project);
+        run->variables = variable_memory_new(&budget, &run->tenant);
     else
         for (size_t i = 0; i < start->variable_count; i++)
             (void)run_put_variable(run, &start->variables[i]);
@@ -202,7 +207,7 @@ static void add_available(const struct tool_call *call, const struct variable_ac
     int64_t total = 0;
     size_t count = 0;
 
-    if (access->ops->list(access, tool_call_project(call), &query, &variables, &count, &total,
+    if (access->ops->list(access, tool_call_tenant(call), &query, &variables, &count, &total,
                           NULL))
         return;
     for (size_t i = 0; i < count; i++)

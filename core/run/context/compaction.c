@@ -4,6 +4,7 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/domain/tenant.h"
 #include "core/model/tokens/tokenizer.h"
 #include "core/run/context/context.h"
 #include "core/run/context/context_fit.h"
@@ -159,10 +160,11 @@ json_t *compaction_content(const struct compaction *compaction, const char *summ
                       kept_messages(compaction, tail), "tail", tail_messages(compaction, tail));
 }
 
-json_t *compaction_body(const struct seal *seal, const char *project, const json_t *content)
+json_t *compaction_body(const struct seal *seal, const struct tenant *tenant,
+                        const json_t *content)
 {
     AUTO_FREE char *text = json_text(content);
-    AUTO_FREE char *sealed = seal_text(seal, project, text, strlen(text));
+    AUTO_FREE char *sealed = seal_text(seal, tenant->project, text, strlen(text));
 
     return json_build("{s:s}", "encrypted_content", sealed);
 }
@@ -178,7 +180,7 @@ static enum err_code refuse(const char *sealed, struct err *err)
         sealed);
 }
 
-static enum err_code open_one(const struct seal *seal, const char *project,
+static enum err_code open_one(const struct seal *seal, const struct tenant *tenant,
                               struct item_row *item, struct err *err)
 {
     json_auto_t *sent = json_parse_own(item->body);
@@ -187,7 +189,7 @@ static enum err_code open_one(const struct seal *seal, const char *project,
     json_auto_t *body = NULL;
     size_t length = 0;
 
-    if (seal_open(seal, project, sealed, &text, &length, NULL))
+    if (seal_open(seal, tenant->project, sealed, &text, &length, NULL))
         return refuse(sealed, err);
     body = json_build("{s:s, s:{s:o}}", "encrypted_content", sealed, "runnel", NOTE,
                       json_parse_own(text));
@@ -196,12 +198,12 @@ static enum err_code open_one(const struct seal *seal, const char *project,
     return ERR_OK;
 }
 
-enum err_code compaction_open(const struct seal *seal, const char *project,
+enum err_code compaction_open(const struct seal *seal, const struct tenant *tenant,
                               struct item_row *items, size_t count, struct err *err)
 {
     for (size_t i = 0; i < count; i++) {
         enum err_code rc =
-            is_compaction(&items[i]) ? open_one(seal, project, &items[i], err) : ERR_OK;
+            is_compaction(&items[i]) ? open_one(seal, tenant, &items[i], err) : ERR_OK;
 
         if (rc)
             return rc;

@@ -9,6 +9,7 @@
 #include "core/base/err.h"
 #include "core/base/seal.h"
 #include "core/domain/rows.h"
+#include "core/domain/tenant.h"
 #include "core/model/model.h"
 
 /*
@@ -62,7 +63,8 @@ void compaction_ask(json_t *request);
 json_t *compaction_content(const struct compaction *compaction, const char *summary);
 
 /* An item's body: encrypted_content. The note of its content goes under "runnel". New reference. */
-json_t *compaction_body(const struct seal *seal, const char *project, const json_t *content);
+json_t *compaction_body(const struct seal *seal, const struct tenant *tenant,
+                        const json_t *content);
 
 /* The messages that a compaction item's body stands for, appended to `messages`. */
 void compaction_tell(const json_t *body, json_t *messages);
@@ -72,7 +74,7 @@ bool compaction_is_whole(const struct item_row *item);
 
 /* Opens the compaction items among these, which a client has sent. ERR_INVALID when one was altered,
  * or is not of this project: "The encrypted content ... could not be verified. ..." */
-enum err_code compaction_open(const struct seal *seal, const char *project,
+enum err_code compaction_open(const struct seal *seal, const struct tenant *tenant,
                               struct item_row *items, size_t count, struct err *err) MUST_CHECK;
 
 #endif

@@ -122,10 +122,11 @@ size_t engine_context_limit(const struct engine *engine)
     return engine->options.context_limit;
 }
 
-const struct approval_webhook *engine_webhook(const struct engine *engine, const char *project)
+const struct approval_webhook *engine_webhook(const struct engine *engine,
+                                              const struct tenant *tenant)
 {
     for (size_t i = 0; i < engine->options.webhook_count; i++) {
-        if (strcmp(engine->options.webhooks[i].project, project) == 0)
+        if (strcmp(engine->options.webhooks[i].project, tenant->project) == 0)
             return &engine->options.webhooks[i];
     }
     return NULL;
@@ -133,7 +134,7 @@ const struct approval_webhook *engine_webhook(const struct engine *engine, const
 
 void engine_tell_webhook(struct run *run, const json_t *question)
 {
-    const struct approval_webhook *webhook = engine_webhook(run->engine, run->row.project);
+    const struct approval_webhook *webhook = engine_webhook(run->engine, &run->tenant);
 
     if (webhook)
         (void)approval_webhook_tell(&run->home->posts, webhook, question);
@@ -190,7 +191,7 @@ void engine_lease_add(struct engine *engine, const struct run *run)
 
     memcpy(lease.run_id, run->row.id, ID_SIZE);
     /* Its questions may be of its first write. */
-    held_leases_add(engine->leases, run->row.project, &lease, run->hold != NULL);
+    held_leases_add(engine->leases, &run->tenant, &lease, run->hold != NULL);
 }
 
 void engine_lease_drop(struct engine *engine, const struct run *run)
@@ -200,7 +201,7 @@ void engine_lease_drop(struct engine *engine, const struct run *run)
 
 bool engine_hold_add(struct engine *engine, const struct run *run)
 {
-    if (!slots_hold(engine->slots, run->row.project))
+    if (!slots_hold(engine->slots, &run->tenant))
         return false;
     held_leases_set_waiting(engine->leases, run->row.id, true);
     return true;
@@ -209,7 +210,7 @@ bool engine_hold_add(struct engine *engine, const struct run *run)
 void engine_hold_drop(struct engine *engine, const struct run *run)
 {
     held_leases_set_waiting(engine->leases, run->row.id, false);
-    slots_go_on(engine->slots, run->row.project);
+    slots_go_on(engine->slots, &run->tenant);
 }
 
 size_t engine_holding(struct engine *engine, struct engine_holder **ret_holders)

@@ -44,14 +44,15 @@ struct engine_options {
     struct before_send *before_send;        /* sees all requests to models; NULL for none */
     const struct model_upstream *upstreams; /* fixed at start */
     size_t upstream_count;
-    unsigned loops;                  /* 0: as many as there are cores */
-    double response_timeout_seconds; /* until a response that still runs has failed */
-    unsigned round_limit;            /* model turns in a row without the client; 10 when 0 */
-    unsigned call_limit;             /* calls of a run that are executed here; 0: none */
-    enum run_history history;        /* where the request says nothing */
-    size_t context_limit;            /* items a run may load; 2000 when 0 */
-    size_t byte_limit;               /* of the texts that all runs have loaded; 0: none */
-    struct slots_limits slots;       /* runs at work at once; beyond: in line */
+    unsigned loops;                     /* 0: as many as there are cores */
+    double response_timeout_seconds;    /* until a response that still runs has failed */
+    unsigned round_limit;               /* model turns in a row without the client; 10 when 0 */
+    unsigned call_limit;                /* calls of a run that are executed here; 0: none */
+    enum run_history history;           /* where the request says nothing */
+    size_t context_limit;               /* items a run may load; 2000 when 0 */
+    size_t byte_limit;                  /* of the texts that all runs have loaded; 0: none */
+    struct slots_limits slots;          /* runs at work at once; beyond: in line */
+    struct tenant_limits tenant_limits; /* what every project may use of them */
     const struct egress_rules
         *egress; /* where remote MCP servers may be; outlives the engine */
     const struct approval_webhook *webhooks; /* outlive the engine, as the rules */
@@ -73,8 +74,9 @@ struct loop *engine_any_loop(struct engine *engine);
 
 size_t engine_context_limit(const struct engine *engine);
 
-/* Whom the project's runs can tell that they ask; NULL for nobody. */
-const struct approval_webhook *engine_webhook(const struct engine *engine, const char *project);
+/* Whom the tenant's runs can tell that they ask; NULL for nobody. */
+const struct approval_webhook *engine_webhook(const struct engine *engine,
+                                              const struct tenant *tenant);
 
 /* May one more run come? ERR_LIMIT (429) when the line of those that wait is full or what they have
  * loaded is too much, ERR_STORE (503) when the server is ending. */
@@ -83,7 +85,8 @@ enum err_code engine_admit(struct engine *engine, struct err *err) MUST_CHECK;
 /* Of a run that is not stored the variables that come along stay in memory, which has its limits:
  * ERR_LIMIT (429). The start is to be cleared then. */
 struct run_start;
-enum err_code engine_admit_variables(struct run_start *start, struct err *err) MUST_CHECK;
+enum err_code engine_admit_variables(const struct tenant *tenant, struct run_start *start,
+                                     struct err *err) MUST_CHECK;
 
 /* How a run comes to its loop. */
 enum run_arrival {

@@ -82,6 +82,7 @@ static void add_run(struct engine_loop *home, struct run *run)
     run->next = *slot;
     *slot = run;
     run->engine = engine;
+    run->tenant.limits = engine->options.tenant_limits;
     run->loop = home->loop;
     run->face = run_is_assistants(run) ? engine->options.assistants : engine->options.responses;
     if (run->fence)
@@ -165,7 +166,7 @@ static void slot_found(struct slot_waiter *waiter)
 
 static bool find_slot(struct run *run)
 {
-    memcpy(run->slot.project, run->row.project, ID_SIZE);
+    run->slot.tenant = &run->tenant;
     run->slot.ready = slot_found;
     run->slot_ready.run = slot_came;
     run->has_slot = slots_take(run->engine->slots, &run->slot);
@@ -257,7 +258,7 @@ static void free_later(struct loop_task *task)
     struct engine *engine = run->engine;
 
     if (run->has_slot)
-        slots_give(engine->slots, run->row.project);
+        slots_give(engine->slots, &run->tenant);
     count_end(engine, run);
     drop_arrival(run);
     run_free(run);

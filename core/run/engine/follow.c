@@ -212,7 +212,7 @@ static void ask_owner(struct follower *follower)
     if (now < follower->ask_owner_ns)
         return;
     follower->ask_owner_ns = now + (follower->told ? FOLLOW_AGAIN_NS : WAIT_LAST_NS);
-    store_wake_followed(engine_options(follower->engine)->store, follower->read.project,
+    store_wake_followed(engine_options(follower->engine)->store, &follower->read.tenant,
                         follower->read.run_id);
 }
 
@@ -346,7 +346,7 @@ void engine_follow(struct engine *engine, const struct follow *follow)
     follower->waiter.woken = woken;
     (void)snprintf(follower->waiter.run_id, sizeof(follower->waiter.run_id), "%s",
                    follow->run_id);
-    (void)snprintf(read->project, sizeof(read->project), "%s", follow->project);
+    read->tenant = tenant_kept(follow->tenant);
     (void)snprintf(read->thread_id, sizeof(read->thread_id), "%s", follow->thread_id);
     (void)snprintf(read->run_id, sizeof(read->run_id), "%s", follow->run_id);
     read->loop = follower->loop;

@@ -29,8 +29,8 @@ enum follow_flags {
 
 struct follow {
     enum row_face face;
-    const char *project;
-    const char *thread_id; /* "" for a response */
+    const struct tenant *tenant; /* borrowed for the call */
+    const char *thread_id;       /* "" for a response */
     const char *run_id;
     int64_t first_seq; /* the first frame wanted */
     unsigned flags;    /* enum follow_flags */

@@ -59,14 +59,14 @@ static struct lease **slot_locked(struct held_leases *held, const char *run_id)
     return at;
 }
 
-void held_leases_add(struct held_leases *held, const char *project,
+void held_leases_add(struct held_leases *held, const struct tenant *tenant,
                      const struct engine_lease *lease, bool waits)
 {
     struct lease *made = mem_new(struct lease);
     struct lease **at;
 
     made->key = *lease;
-    memcpy(made->project, project, ID_SIZE);
+    memcpy(made->project, tenant->project, ID_SIZE);
     made->waits = waits;
     lock_acquire(&held->lock);
     at = slot_locked(held, lease->run_id);

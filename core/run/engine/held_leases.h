@@ -19,7 +19,7 @@ struct held_leases *held_leases_new(void);
 void held_leases_free(struct held_leases *held); /* NULL is fine */
 
 /* A run has one lease here at most. `waits`: it waits for answers already. */
-void held_leases_add(struct held_leases *held, const char *project,
+void held_leases_add(struct held_leases *held, const struct tenant *tenant,
                      const struct engine_lease *lease, bool waits);
 /* Nothing happens when it is not there; so with the next. */
 void held_leases_drop(struct held_leases *held, const char *run_id);

@@ -44,6 +44,7 @@ static bool hear(void *arg, const char *name, const char *data, size_t length)
 static enum err_code read_log(struct store *store, const struct run_row *run,
                               struct listener *listener, struct err *err)
 {
+    const struct tenant tenant = tenant_of_project(run->project);
     struct sse_parser parser = {.limit = SIZE_MAX};
     int64_t next = 0;
     enum err_code rc;
@@ -52,7 +53,7 @@ static enum err_code read_log(struct store *store, const struct run_row *run,
         AUTO_FREE char *frames = NULL;
         size_t length = 0;
 
-        rc = store_events_read(store, run->project, run->id, next, LOG_PIECE, &frames, &length,
+        rc = store_events_read(store, &tenant, run->id, next, LOG_PIECE, &frames, &length,
                                &next, err);
         if (rc || !length)
             break;

@@ -12,6 +12,7 @@
 /* What one project has at work, and who of it waits. */
 struct share {
     char project[ID_SIZE];
+    struct tenant_limits limits;
     size_t used;
     size_t held; /* of these */
     struct slot_waiter *first, *last;
@@ -60,7 +61,7 @@ void slots_free(struct slots *slots)
 /* ---- Shares ---- */
 
 /* Where the project's share is, or would be. */
-static struct share **share_slot_locked(struct slots *slots, const char *project)
+static struct share **share_slot_locked(struct slots *slots, const char project[ID_SIZE])
     REQUIRES(slots->lock)
 {
     struct share **at = &slots->shares[hash_text(project) % TABLE_SIZE];
@@ -71,15 +72,16 @@ static struct share **share_slot_locked(struct slots *slots, const char *project
 }
 
 /* The project's share; made when it has none. */
-static struct share *find_share_locked(struct slots *slots, const char *project)
+static struct share *find_share_locked(struct slots *slots, const struct tenant *tenant)
     REQUIRES(slots->lock)
 {
-    struct share **at = share_slot_locked(slots, project);
+    struct share **at = share_slot_locked(slots, tenant->project);
 
     if (!*at) {
         *at = mem_new(struct share);
-        memcpy((*at)->project, project, strlen(project) + 1);
+        memcpy((*at)->project, tenant->project, sizeof(tenant->project));
     }
+    (*at)->limits = tenant->limits;
     return *at;
 }
 
@@ -99,10 +101,9 @@ static bool node_is_full_locked(const struct slots *slots) REQUIRES(slots->lock)
     return slots->limits.node && slots->used >= slots->limits.node;
 }
 
-static bool is_full_locked(const struct slots *slots, const struct share *share)
-    REQUIRES(slots->lock)
+static bool is_full(const struct share *share)
 {
-    return slots->limits.project && share->used >= slots->limits.project;
+    return share->limits.runs && share->used >= share->limits.runs;
 }
 
 /* ---- The line of projects ---- */
@@ -126,7 +127,7 @@ static void quit_line_locked(struct slots *slots, struct share *share) REQUIRES(
 /* After anything that changes whether it belongs into the line. It keeps its place. */
 static void place_locked(struct slots *slots, struct share *share) REQUIRES(slots->lock)
 {
-    bool belongs = share->first && !is_full_locked(slots, share);
+    bool belongs = share->first && !is_full(share);
 
     if (belongs && !share->in_line)
         join_line_locked(slots, share);
@@ -179,8 +180,8 @@ bool slots_take(struct slots *slots, struct slot_waiter *waiter)
     bool taken;
 
     lock_acquire(&slots->lock);
-    share = find_share_locked(slots, waiter->project);
-    taken = !node_is_full_locked(slots) && !is_full_locked(slots, share);
+    share = find_share_locked(slots, waiter->tenant);
+    taken = !node_is_full_locked(slots) && !is_full(share);
     if (taken) {
         share->used++;
         slots->used++;
@@ -200,7 +201,7 @@ bool slots_leave(struct slots *slots, struct slot_waiter *waiter)
     lock_acquire(&slots->lock);
     was_waiting = waiter->waiting;
     if (was_waiting) {
-        share = find_share_locked(slots, waiter->project);
+        share = find_share_locked(slots, waiter->tenant);
         remove_waiter_locked(slots, share, waiter);
         place_locked(slots, share);
         drop_if_idle_locked(slots, share);
@@ -209,12 +210,12 @@ bool slots_leave(struct slots *slots, struct slot_waiter *waiter)
     return was_waiting;
 }
 
-void slots_give(struct slots *slots, const char *project)
+void slots_give(struct slots *slots, const struct tenant *tenant)
 {
     struct share *share;
 
     lock_acquire(&slots->lock);
-    share = find_share_locked(slots, project);
+    share = find_share_locked(slots, tenant);
     slots->used--;
     share->used--;
     place_locked(slots, share);
@@ -223,26 +224,26 @@ void slots_give(struct slots *slots, const char *project)
     lock_release(&slots->lock);
 }
 
-bool slots_hold(struct slots *slots, const char *project)
+bool slots_hold(struct slots *slots, const struct tenant *tenant)
 {
     struct share *share;
     bool may;
 
     lock_acquire(&slots->lock);
-    share = find_share_locked(slots, project);
-    may = !slots->limits.held || share->held < slots->limits.held;
+    share = find_share_locked(slots, tenant);
+    may = !share->limits.held || share->held < share->limits.held;
     share->held += may;
     drop_if_idle_locked(slots, share);
     lock_release(&slots->lock);
     return may;
 }
 
-void slots_go_on(struct slots *slots, const char *project)
+void slots_go_on(struct slots *slots, const struct tenant *tenant)
 {
     struct share *share;
 
     lock_acquire(&slots->lock);
-    share = find_share_locked(slots, project);
+    share = find_share_locked(slots, tenant);
     share->held--;
     drop_if_idle_locked(slots, share);
     lock_release(&slots->lock);

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "core/base/ids.h"
+#include "core/domain/tenant.h"
 
 /*
  * slots.h -- how many runs may be at work at once, on this node and of one project; and who is next.
@@ -14,7 +14,8 @@
  * Nothing is refused before too many wait. Whatever the number, coming, leaving and ending look at
  * one run and one project.
  *
- * A run that waits for people keeps its slot meanwhile; so only some of a project may.
+ * A run that waits for people keeps its slot meanwhile; so only some of a project may. How many of a
+ * project may do what says the tenant; of tenants of one project the last one counts.
  *
  * Any thread may call.
  */
@@ -23,17 +24,15 @@ struct slots;
 
 struct slots_limits { /* 0: no limit */
     size_t node;
-    size_t project;
     size_t line;
-    size_t held; /* of one project */
 };
 
 struct slots *slots_new(const struct slots_limits *limits);
 void slots_free(struct slots *slots);
 
-/* Somebody who wants a slot. Zero it, fill in project and ready. */
+/* Somebody who wants a slot. Zero it, fill in tenant and ready. */
 struct slot_waiter {
-    char project[ID_SIZE];
+    const struct tenant *tenant; /* lives as long as the waiter */
     /* A slot is there, and is the waiter's. Called on whichever thread gave it back, under the lock
      * of the slots: it may post a task and nothing else. */
     void (*ready)(struct slot_waiter *waiter);
@@ -48,12 +47,12 @@ bool slots_take(struct slots *slots, struct slot_waiter *waiter);
  * has been called. */
 bool slots_leave(struct slots *slots, struct slot_waiter *waiter);
 
-void slots_give(struct slots *slots, const char *project);
+void slots_give(struct slots *slots, const struct tenant *tenant);
 
 /* The project's run that has a slot waits for people. False when as many do as may. */
-bool slots_hold(struct slots *slots, const char *project);
+bool slots_hold(struct slots *slots, const struct tenant *tenant);
 /* It does not wait any more; before the slot is given back. */
-void slots_go_on(struct slots *slots, const char *project);
+void slots_go_on(struct slots *slots, const struct tenant *tenant);
 
 /* As many wait as may. */
 bool slots_line_full(struct slots *slots);

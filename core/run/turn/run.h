@@ -53,6 +53,7 @@ enum run_life {
 
 struct run {
     struct run_row row;
+    struct tenant tenant; /* made of the row and `config`; see core/domain/tenant.h */
     struct engine *engine;
     struct engine_loop *home;
     struct loop *loop;

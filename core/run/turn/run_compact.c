@@ -138,8 +138,7 @@ static void add_item(struct run *run)
     json_auto_t *content = new_content(run);
     struct item *item = run_new_item(run, "compaction");
 
-    item->fields =
-        compaction_body(engine_options(run->engine)->seal, run->row.project, content);
+    item->fields = compaction_body(engine_options(run->engine)->seal, &run->tenant, content);
     item->metadata = json_build("{s:O}", "compaction", content);
     run_open_item(run, item);
     run_close_item(run, ITEM_COMPLETED);

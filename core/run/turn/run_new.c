@@ -14,6 +14,7 @@
 #include "core/run/approval/run_approvals.h"
 #include "core/run/calls/run_servers.h"
 #include "core/run/calls/run_variables.h"
+#include "core/run/catalog/tool_settings.h"
 #include "core/run/context/past_calls.h"
 
 static void expiry_fired(struct loop_timer *timer)
@@ -137,6 +138,8 @@ struct run *run_new(struct engine_loop *home, struct run_start *start)
     take_steps(run, load);
     take_thread(run, start->new_thread);
     run->config = json_parse_own(run->row.config);
+    run->tenant = tenant_of_project(run->row.project);
+    run->tenant.user = tool_settings_user(run->config);
     chain_init(&run->chain, run->config, run->row.usage);
     take_rounds(run);
     budget_init(&run->budget, run->config, run->row.usage);

@@ -246,7 +246,7 @@ static void start_write(struct run *run)
     struct run_write *write = run_write_new();
 
     (void)FAULT("run.write"); /* a place to die: before anything is written */
-    memcpy(write->project, run->row.project, ID_SIZE);
+    write->tenant = tenant_kept(&run->tenant);
     memcpy(write->run_id, run->row.id, ID_SIZE);
     write->fence = run->fence;
     write->create = !run->exists;

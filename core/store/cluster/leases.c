@@ -226,7 +226,7 @@ static enum err_code claim_leases(struct db *db, enum claim_scope scope, size_t 
 }
 
 /* A lease without a run that is going on should not be: it goes. */
-static enum err_code drop_lease(struct db *db, const char *project, const char *run_id,
+static enum err_code drop_lease(struct db *db, const struct tenant *tenant, const char *run_id,
                                 struct err *err)
 {
     static const struct db_statement drop = {
@@ -234,7 +234,7 @@ static enum err_code drop_lease(struct db *db, const char *project, const char *
     AUTO_DB_ARGS args = {0};
 
     log_warn("run %s had a lease without going on", run_id);
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_text(&args, run_id);
     return db_exec(db, &drop, &args, NULL, err);
 }
@@ -247,23 +247,23 @@ static enum err_code claim_run(struct db *db, const struct db_rows *leases, size
         "UPDATE runs r SET attempts = r.attempts + $3 WHERE r.project_id = $1"
         " AND r.id = $2 AND r.status IN ('queued', 'in_progress', 'requires_action',"
         "  'cancelling') RETURNING " RUN_COLUMNS};
-    const char *project = db_text(leases, row, 0);
+    const struct tenant tenant = tenant_of_project(db_text(leases, row, 0));
     const char *run_id = db_text(leases, row, 1);
     AUTO_DB_ROWS *rows = NULL;
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
 
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, &tenant);
     db_arg_text(&args, run_id);
     db_arg_int(&args, db_bool(leases, row, 3));
     rc = db_exec(db, &take, &args, &rows, err);
     if (rc)
         return rc;
     if (db_count(rows) == 0)
-        return drop_lease(db, project, run_id, err);
+        return drop_lease(db, &tenant, run_id, err);
     run_read(rows, 0, &load->run);
     load->fence = db_int(leases, row, 2);
-    return lease_read_log(db, project, run_id, load, err);
+    return lease_read_log(db, &tenant, run_id, load, err);
 }
 
 /* Those without a run leave an empty place. */
@@ -282,13 +282,15 @@ static enum err_code claim_in(struct db *db, enum claim_scope scope, size_t limi
         return rc;
     for (size_t i = 0; !rc && i < db_count(leases); i++) {
         struct run_load *load = &loads[*ret_count];
+        struct tenant tenant;
 
         rc = claim_run(db, leases, i, load, err);
         if (load->run.id[0])
             ++*ret_count;
         if (rc || !load->run.id[0])
             continue;
-        rc = load_rest(db, &(struct load_span){.items = context_limit}, load, err);
+        tenant = tenant_of_project(load->run.project);
+        rc = load_rest(db, &tenant, &(struct load_span){.items = context_limit}, load, err);
     }
     return rc ? rc : db_commit(db, err);
 }

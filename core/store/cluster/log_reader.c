@@ -24,13 +24,13 @@ static void read_log(struct log_reader *reader, struct log_read *read)
     struct run_row run = {0};
 
     read->rc =
-        store_run_get(reader->store, read->project, *read->thread_id ? read->thread_id : NULL,
+        store_run_get(reader->store, &read->tenant, *read->thread_id ? read->thread_id : NULL,
                       read->run_id, &run, NULL);
     if (read->rc)
         return;
     read->status = run.status;
     run_row_clear(&run);
-    read->rc = store_events_read(reader->store, read->project, read->run_id, read->first_seq,
+    read->rc = store_events_read(reader->store, &read->tenant, read->run_id, read->first_seq,
                                  read->limit, &read->frames, &read->length, &read->next, NULL);
 }
 
@@ -38,7 +38,7 @@ static bool is_same(const struct log_read *a, const struct log_read *b)
 {
     return a->first_seq == b->first_seq && a->limit == b->limit &&
            strcmp(a->run_id, b->run_id) == 0 && strcmp(a->thread_id, b->thread_id) == 0 &&
-           strcmp(a->project, b->project) == 0;
+           strcmp(a->tenant.project, b->tenant.project) == 0;
 }
 
 /* The first that waits, and behind it all others that would be given the same. */

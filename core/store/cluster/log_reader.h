@@ -7,6 +7,7 @@
 #include "core/base/err.h"
 #include "core/domain/rows.h"
 #include "core/domain/run_status.h"
+#include "core/domain/tenant.h"
 #include "core/net/loop.h"
 #include "core/store/store.h"
 
@@ -20,7 +21,7 @@
 
 struct log_read {
     /* Filled in by the loop. */
-    char project[ID_SIZE];
+    struct tenant tenant;         /* the follower's: tenant_kept() */
     char thread_id[ID_LIMIT + 1]; /* of an Assistants run; "" for a response */
     char run_id[ID_LIMIT + 1];
     int64_t first_seq; /* the first frame wanted */

@@ -13,6 +13,7 @@
 #include "core/base/fault.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
+#include "core/domain/tenant.h"
 #include "core/store/pg/batch.h"
 #include "core/store/pg/state.h"
 #include "core/store/tables/runs/load.h"
@@ -212,7 +213,7 @@ void store_wake_all(struct store *store, enum wakeup_kind kind, const char *run_
     store_wake_others(store, kind, run_id);
 }
 
-void store_wake_followed(struct store *store, const char *project, const char *run_id)
+void store_wake_followed(struct store *store, const struct tenant *tenant, const char *run_id)
 {
     struct hint *hint;
 
@@ -220,7 +221,7 @@ void store_wake_followed(struct store *store, const char *project, const char *r
         return;
     hint = mem_new(struct hint);
     hint->wakeup.kind = WAKEUP_FOLLOW;
-    (void)snprintf(hint->project, sizeof(hint->project), "%s", project);
+    memcpy(hint->project, tenant->project, sizeof(hint->project));
     (void)snprintf(hint->wakeup.run_id, sizeof(hint->wakeup.run_id), "%s", run_id);
     put_hint(store->wakeups, hint);
 }

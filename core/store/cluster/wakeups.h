@@ -5,6 +5,7 @@
 
 #include "core/base/err.h"
 #include "core/base/ids.h"
+#include "core/domain/tenant.h"
 #include "core/store/store.h"
 
 /*
@@ -58,7 +59,7 @@ void store_wake_node(struct store *store, const char *owner, enum wakeup_kind ki
 
 /* The owner of a run, if it is another node, hears WAKEUP_FOLLOW. The owner need not be known: the
  * database is asked. */
-void store_wake_followed(struct store *store, const char *project, const char *run_id);
+void store_wake_followed(struct store *store, const struct tenant *tenant, const char *run_id);
 
 /* All other nodes, if there are any. */
 void store_wake_others(struct store *store, enum wakeup_kind kind, const char *run_id);

@@ -70,6 +70,12 @@ void batch_text(struct batch *batch, const char *text)
     add_element(batch, OID_TEXT, text, text ? strlen(text) : 0);
 }
 
+void batch_tenant(struct batch *batch, const struct tenant *tenant)
+{
+    assert(*tenant->project);
+    batch_text(batch, tenant->project);
+}
+
 void batch_id(struct batch *batch, const char *id)
 {
     batch_text(batch, id[0] ? id : NULL);

@@ -22,9 +22,10 @@ struct batch {
     struct buf column[DB_ARGS_LIMIT];
 };
 
-void batch_begin(struct batch *batch);                  /* the next row */
-void batch_text(struct batch *batch, const char *text); /* NULL is SQL NULL */
-void batch_id(struct batch *batch, const char *id);     /* "" is SQL NULL */
+void batch_begin(struct batch *batch);                               /* the next row */
+void batch_tenant(struct batch *batch, const struct tenant *tenant); /* its project */
+void batch_text(struct batch *batch, const char *text);              /* NULL is SQL NULL */
+void batch_id(struct batch *batch, const char *id);                  /* "" is SQL NULL */
 void batch_int(struct batch *batch, int64_t number);
 void batch_time(struct batch *batch, int64_t microseconds); /* 0 is SQL NULL */
 void batch_bool(struct batch *batch, bool value);

@@ -41,11 +41,11 @@ static const struct db_statement look_at = {
     " END"};
 
 static void queue_row(struct connection *connection, const struct db_statement *statement,
-                      const char *project, const char *id)
+                      const struct tenant *tenant, const char *id)
 {
     AUTO_DB_ARGS args = {0};
 
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_text(&args, id);
     connection_queue(connection, statement, &args);
 }
@@ -55,7 +55,7 @@ static void queue_look(struct connection *connection, const char *owner,
 {
     AUTO_DB_ARGS args = {0};
 
-    db_arg_text(&args, proof->project);
+    db_arg_tenant(&args, proof->tenant);
     db_arg_text(&args, proof->run_id);
     db_arg_text(&args, owner);
     db_arg_int(&args, proof->fence);
@@ -71,11 +71,11 @@ static enum err_code look(struct connection *connection, const char *owner,
     enum err_code rc;
 
     connection_queue(connection, &begin, NULL);
-    queue_row(connection, &lock_thread, proof->project, proof->thread_id);
-    queue_row(connection, &lock_lease, proof->project, proof->run_id);
+    queue_row(connection, &lock_thread, proof->tenant, proof->thread_id);
+    queue_row(connection, &lock_lease, proof->tenant, proof->run_id);
     /* Any other was there before. */
-    queue_row(connection, proof->fence == FENCE_MADE ? &make_lease : &lock_lease,
-              proof->project, proof->run_id);
+    queue_row(connection, proof->fence == FENCE_MADE ? &make_lease : &lock_lease, proof->tenant,
+              proof->run_id);
     queue_look(connection, owner, proof);
     connection_queue(connection, &rollback, NULL);
     rc = connection_run(connection, deadline_ns, results, NULL, err);

@@ -13,7 +13,7 @@
  */
 
 struct commit_proof {
-    const char *project;
+    const struct tenant *tenant;
     const char *thread_id; /* locked or made by the transaction; NULL or "" for none */
     const char *run_id;
     /* With which this node has taken the lease, 1 when it has made the run; 0: a wish to stop was noted. */

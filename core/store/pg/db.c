@@ -35,6 +35,12 @@ void db_arg_text(struct db_args *args, const char *text)
     add_arg(args, text, 0, FORMAT_TEXT);
 }
 
+void db_arg_tenant(struct db_args *args, const struct tenant *tenant)
+{
+    assert(*tenant->project);
+    db_arg_text(args, tenant->project);
+}
+
 void db_arg_id(struct db_args *args, const char *id)
 {
     db_arg_text(args, id[0] ? id : NULL);
@@ -404,12 +410,12 @@ enum err_code db_once(struct store *store, const struct db_statement *statement,
 }
 
 enum err_code db_once_by_id(struct store *store, const struct db_statement *statement,
-                            const char *project, const char *id, struct db_rows **ret_rows,
-                            struct err *err)
+                            const struct tenant *tenant, const char *id,
+                            struct db_rows **ret_rows, struct err *err)
 {
     AUTO_DB_ARGS args = {0};
 
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_text(&args, id);
     return db_once(store, statement, &args, ret_rows, err);
 }

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "core/base/err.h"
+#include "core/domain/tenant.h"
 #include "core/store/cluster/wakeups.h"
 
 /*
@@ -22,7 +23,7 @@
  *     rc = db_begin(store, &db, err);
  *     if (rc)
  *         return rc;
- *     db_arg_text(&args, project);
+ *     db_arg_tenant(&args, tenant);
  *     rc = db_exec(db, &thread_lock, &args, &rows, err);
  *     ...
  *     return db_commit(db, err);
@@ -51,8 +52,9 @@ struct db_args {
     char *owned[DB_ARGS_LIMIT];
 };
 
-void db_arg_text(struct db_args *args, const char *text); /* NULL is SQL NULL */
-void db_arg_id(struct db_args *args, const char *id);     /* "" is SQL NULL */
+void db_arg_tenant(struct db_args *args, const struct tenant *tenant); /* its project */
+void db_arg_text(struct db_args *args, const char *text);              /* NULL is SQL NULL */
+void db_arg_id(struct db_args *args, const char *id);                  /* "" is SQL NULL */
 void db_arg_int(struct db_args *args, int64_t number);
 void db_arg_time(struct db_args *args, int64_t microseconds); /* 0 is SQL NULL */
 void db_arg_bool(struct db_args *args, bool value);
@@ -98,8 +100,8 @@ enum err_code db_once(struct store *store, const struct db_statement *statement,
 
 /* The same for a statement about one thing of a project: the project is $1, what names the thing $2. */
 enum err_code db_once_by_id(struct store *store, const struct db_statement *statement,
-                            const char *project, const char *id, struct db_rows **ret_rows,
-                            struct err *err) MUST_CHECK;
+                            const struct tenant *tenant, const char *id,
+                            struct db_rows **ret_rows, struct err *err) MUST_CHECK;
 
 size_t db_count(const struct db_rows *rows);
 bool db_is_null(const struct db_rows *rows, size_t row, int column);

@@ -34,8 +34,8 @@ enum err_code page_cursor_unknown(const char *param, const char *id, struct err 
 }
 
 static enum err_code check_cursor(struct store *store, const struct db_statement *exists,
-                                  const char *project, const char *owner, const char *param,
-                                  const char *id, struct err *err)
+                                  const struct tenant *tenant, const char *owner,
+                                  const char *param, const char *id, struct err *err)
 {
     AUTO_DB_ROWS *rows = NULL;
     AUTO_DB_ARGS args = {0};
@@ -43,7 +43,7 @@ static enum err_code check_cursor(struct store *store, const struct db_statement
 
     if (!*id)
         return ERR_OK;
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_text(&args, owner);
     db_arg_text(&args, id);
     rc = db_once(store, exists, &args, &rows, err);
@@ -53,27 +53,26 @@ static enum err_code check_cursor(struct store *store, const struct db_statement
 }
 
 enum err_code page_cursors_check(struct store *store, const struct db_statement *exists,
-                                 const char *project, const char *owner,
+                                 const struct tenant *tenant, const char *owner,
                                  const struct page *page, struct err *err)
 {
-    enum err_code rc = check_cursor(store, exists, project, owner, "after", page->after, err);
+    enum err_code rc = check_cursor(store, exists, tenant, owner, "after", page->after, err);
 
-    return rc ? rc : check_cursor(store, exists, project, owner, "before", page->before, err);
+    return rc ? rc : check_cursor(store, exists, tenant, owner, "before", page->before, err);
 }
 
 enum err_code page_read(struct store *store, const struct db_statement lists[2],
-                        const struct db_statement *exists, const char *project,
+                        const struct db_statement *exists, const struct tenant *tenant,
                         const char *owner, const struct page *page, struct page_scan *ret_scan,
                         struct db_rows **ret_rows, struct err *err)
 {
     const struct page_scan scan = page_scan(page);
     AUTO_DB_ARGS args = {0};
-    enum err_code rc =
-        page_cursors_check(store, exists, project, owner ? owner : "", page, err);
+    enum err_code rc = page_cursors_check(store, exists, tenant, owner ? owner : "", page, err);
 
     if (rc)
         return rc;
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     if (owner)
         db_arg_text(&args, owner);
     db_arg_id(&args, scan.low);

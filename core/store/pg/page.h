@@ -6,6 +6,7 @@
 
 #include "core/base/mem.h"
 #include "core/domain/rows.h"
+#include "core/domain/tenant.h"
 #include "core/store/pg/db.h"
 
 /*
@@ -33,14 +34,14 @@ size_t page_row(const struct page_scan *scan, size_t count, size_t i);
 /* Both cursors of the page name something in the list: `exists` selects a row for project $1,
  * owner of the list $2 and id $3. ERR_INVALID otherwise. */
 enum err_code page_cursors_check(struct store *store, const struct db_statement *exists,
-                                 const char *project, const char *owner,
+                                 const struct tenant *tenant, const char *owner,
                                  const struct page *page, struct err *err) MUST_CHECK;
 
 /* A page of a list, by id: its cursors checked, the project as $1, the list's owner as $2, both ends as
  * $3 and $4, the limit as $5. Of a project's own list the owner is NULL, and not among these. `lists`
  * are the falling and the rising statement. */
 enum err_code page_read(struct store *store, const struct db_statement lists[2],
-                        const struct db_statement *exists, const char *project,
+                        const struct db_statement *exists, const struct tenant *tenant,
                         const char *owner, const struct page *page, struct page_scan *ret_scan,
                         struct db_rows **ret_rows, struct err *err) MUST_CHECK;
 

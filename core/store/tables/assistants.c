@@ -4,6 +4,7 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/domain/tenant.h"
 #include "core/store/pg/db.h"
 #include "core/store/pg/page.h"
 
@@ -21,7 +22,7 @@ static void assistant_read(const struct db_rows *rows, size_t row,
     db_id(rows, row, 0, ret_row->id, sizeof(ret_row->id));
 }
 
-enum err_code store_assistant_create(struct store *store, const char *project,
+enum err_code store_assistant_create(struct store *store, const struct tenant *tenant,
                                      const struct assistant_row *row, struct err *err)
 {
     static const struct db_statement insert = {
@@ -29,21 +30,22 @@ enum err_code store_assistant_create(struct store *store, const char *project,
         "INSERT INTO assistants (project_id, id, body, created_at) VALUES ($1, $2, $3, $4)"};
     AUTO_DB_ARGS args = {0};
 
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_text(&args, row->id);
     db_arg_text(&args, row->body);
     db_arg_int(&args, row->created_at);
     return db_once(store, &insert, &args, NULL, err);
 }
 
-enum err_code store_assistant_get(struct store *store, const char *project, const char *id,
-                                  struct assistant_row *ret_row, struct err *err)
+enum err_code store_assistant_get(struct store *store, const struct tenant *tenant,
+                                  const char *id, struct assistant_row *ret_row,
+                                  struct err *err)
 {
     static const struct db_statement select = {
         "store_assistant_get",
         "SELECT id, body, created_at FROM assistants WHERE project_id = $1 AND id = $2"};
     AUTO_DB_ROWS *rows = NULL;
-    enum err_code rc = db_once_by_id(store, &select, project, id, &rows, err);
+    enum err_code rc = db_once_by_id(store, &select, tenant, id, &rows, err);
 
     if (rc)
         return rc;
@@ -54,9 +56,10 @@ enum err_code store_assistant_get(struct store *store, const char *project, cons
     return ERR_OK;
 }
 
-enum err_code store_assistant_for_run(struct store *store, const char *project, const char *id,
-                                      const char *thread_id, struct assistant_row *ret_row,
-                                      char **ret_settings, struct err *err)
+enum err_code store_assistant_for_run(struct store *store, const struct tenant *tenant,
+                                      const char *id, const char *thread_id,
+                                      struct assistant_row *ret_row, char **ret_settings,
+                                      struct err *err)
 {
     static const struct db_statement select = {
         "store_assistant_for_run",
@@ -66,7 +69,7 @@ enum err_code store_assistant_for_run(struct store *store, const char *project, 
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
 
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_text(&args, id);
     db_arg_text(&args, thread_id);
     rc = db_once(store, &select, &args, &rows, err);
@@ -90,8 +93,9 @@ struct place {
 };
 
 /* *ret_place is left alone without a cursor. */
-static enum err_code find_cursor(struct store *store, const char *project, const char *id,
-                                 const char *param, struct place *ret_place, struct err *err)
+static enum err_code find_cursor(struct store *store, const struct tenant *tenant,
+                                 const char *id, const char *param, struct place *ret_place,
+                                 struct err *err)
 {
     static const struct db_statement select = {
         "store_assistant_list_cursor",
@@ -101,7 +105,7 @@ static enum err_code find_cursor(struct store *store, const char *project, const
 
     if (!*id)
         return ERR_OK;
-    rc = db_once_by_id(store, &select, project, id, &rows, err);
+    rc = db_once_by_id(store, &select, tenant, id, &rows, err);
     if (rc)
         return rc;
     if (db_count(rows) == 0)
@@ -110,7 +114,7 @@ static enum err_code find_cursor(struct store *store, const char *project, const
     return ERR_OK;
 }
 
-static enum err_code find_bounds(struct store *store, const char *project,
+static enum err_code find_bounds(struct store *store, const struct tenant *tenant,
                                  const struct page *page, struct place ret_bounds[2],
                                  struct err *err)
 {
@@ -119,13 +123,13 @@ static enum err_code find_bounds(struct store *store, const char *project,
 
     ret_bounds[0] = (struct place){-1, ""};
     ret_bounds[1] = (struct place){INT64_MAX, ""};
-    rc = find_cursor(store, project, page->after, "after", &ret_bounds[lower], err);
+    rc = find_cursor(store, tenant, page->after, "after", &ret_bounds[lower], err);
     if (!rc)
-        rc = find_cursor(store, project, page->before, "before", &ret_bounds[1 - lower], err);
+        rc = find_cursor(store, tenant, page->before, "before", &ret_bounds[1 - lower], err);
     return rc;
 }
 
-static enum err_code select_page(struct store *store, const char *project,
+static enum err_code select_page(struct store *store, const struct tenant *tenant,
                                  const struct page *page, struct db_rows **ret_rows,
                                  struct err *err)
 {
@@ -140,11 +144,11 @@ static enum err_code select_page(struct store *store, const char *project,
     struct page_scan scan = page_scan(page);
     struct place bounds[2];
     AUTO_DB_ARGS args = {0};
-    enum err_code rc = find_bounds(store, project, page, bounds, err);
+    enum err_code rc = find_bounds(store, tenant, page, bounds, err);
 
     if (rc)
         return rc;
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     for (size_t i = 0; i < COUNT_OF(bounds); i++) {
         db_arg_int(&args, bounds[i].created_at);
         db_arg_text(&args, bounds[i].id);
@@ -154,7 +158,7 @@ static enum err_code select_page(struct store *store, const char *project,
 }
 
 /* Only reads, so that the statements need no transaction around them. */
-enum err_code store_assistant_list(struct store *store, const char *project,
+enum err_code store_assistant_list(struct store *store, const struct tenant *tenant,
                                    const struct page *page, struct assistant_row **ret_rows,
                                    size_t *ret_count, bool *ret_more, struct err *err)
 {
@@ -162,7 +166,7 @@ enum err_code store_assistant_list(struct store *store, const char *project,
     AUTO_DB_ROWS *rows = NULL;
     enum err_code rc;
 
-    rc = select_page(store, project, page, &rows, err);
+    rc = select_page(store, tenant, page, &rows, err);
     if (rc)
         return rc;
 
@@ -179,7 +183,7 @@ void assistant_rows_free(struct assistant_row *rows, size_t count)
 
 /* ---- Changes ---- */
 
-static enum err_code lock_body(struct db *db, const char *project, const char *id,
+static enum err_code lock_body(struct db *db, const struct tenant *tenant, const char *id,
                                struct assistant_row *ret_row, struct err *err)
 {
     static const struct db_statement select = {
@@ -190,7 +194,7 @@ static enum err_code lock_body(struct db *db, const char *project, const char *i
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
 
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_text(&args, id);
     rc = db_exec(db, &select, &args, &rows, err);
     if (rc)
@@ -202,7 +206,7 @@ static enum err_code lock_body(struct db *db, const char *project, const char *i
     return ERR_OK;
 }
 
-static enum err_code write_body(struct db *db, const char *project,
+static enum err_code write_body(struct db *db, const struct tenant *tenant,
                                 const struct assistant_row *row, struct err *err)
 {
     static const struct db_statement update = {
@@ -210,7 +214,7 @@ static enum err_code write_body(struct db *db, const char *project,
         "UPDATE assistants SET body = $3 WHERE project_id = $1 AND id = $2"};
     AUTO_DB_ARGS args = {0};
 
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_text(&args, row->id);
     db_arg_text(&args, row->body);
     return db_exec(db, &update, &args, NULL, err);
@@ -226,9 +230,9 @@ static char *changed_body(const char *body, const char *changes)
     return json_text(object);
 }
 
-enum err_code store_assistant_modify(struct store *store, const char *project, const char *id,
-                                     const char *changes, struct assistant_row *ret_row,
-                                     struct err *err)
+enum err_code store_assistant_modify(struct store *store, const struct tenant *tenant,
+                                     const char *id, const char *changes,
+                                     struct assistant_row *ret_row, struct err *err)
 {
     struct assistant_row row = {0};
     AUTO_DB *db = NULL;
@@ -236,14 +240,14 @@ enum err_code store_assistant_modify(struct store *store, const char *project, c
     enum err_code rc = db_begin(store, &db, err);
 
     if (!rc)
-        rc = lock_body(db, project, id, &row, err);
+        rc = lock_body(db, tenant, id, &row, err);
     if (rc)
         return rc;
 
     body = changed_body(row.body, changes);
     free(row.body);
     row.body = body;
-    rc = write_body(db, project, &row, err);
+    rc = write_body(db, tenant, &row, err);
     if (!rc)
         rc = db_commit(db, err);
     if (rc) {
@@ -254,13 +258,13 @@ enum err_code store_assistant_modify(struct store *store, const char *project, c
     return ERR_OK;
 }
 
-enum err_code store_assistant_delete(struct store *store, const char *project, const char *id,
-                                     struct err *err)
+enum err_code store_assistant_delete(struct store *store, const struct tenant *tenant,
+                                     const char *id, struct err *err)
 {
     static const struct db_statement delete = {
         "store_assistant_delete", "DELETE FROM assistants WHERE project_id = $1 AND id = $2"};
     AUTO_DB_ROWS *rows = NULL;
-    enum err_code rc = db_once_by_id(store, &delete, project, id, &rows, err);
+    enum err_code rc = db_once_by_id(store, &delete, tenant, id, &rows, err);
 
     if (rc)
         return rc;

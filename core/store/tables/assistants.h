@@ -6,6 +6,7 @@
 
 #include "core/base/err.h"
 #include "core/domain/rows.h"
+#include "core/domain/tenant.h"
 #include "core/store/store.h"
 
 /*
@@ -15,28 +16,30 @@
  * list is ERR_INVALID, code invalid_value, param "after" or "before".
  */
 
-enum err_code store_assistant_create(struct store *store, const char *project,
+enum err_code store_assistant_create(struct store *store, const struct tenant *tenant,
                                      const struct assistant_row *row,
                                      struct err *err) MUST_CHECK;
 /* For a run in a thread: the settings of that come with it, NULL where it has none (or is not there:
  * making the run will tell). The caller frees them. */
-enum err_code store_assistant_for_run(struct store *store, const char *project, const char *id,
-                                      const char *thread_id, struct assistant_row *ret_row,
-                                      char **ret_settings, struct err *err) MUST_CHECK;
-enum err_code store_assistant_get(struct store *store, const char *project, const char *id,
-                                  struct assistant_row *ret_row, struct err *err) MUST_CHECK;
-enum err_code store_assistant_list(struct store *store, const char *project,
+enum err_code store_assistant_for_run(struct store *store, const struct tenant *tenant,
+                                      const char *id, const char *thread_id,
+                                      struct assistant_row *ret_row, char **ret_settings,
+                                      struct err *err) MUST_CHECK;
+enum err_code store_assistant_get(struct store *store, const struct tenant *tenant,
+                                  const char *id, struct assistant_row *ret_row,
+                                  struct err *err) MUST_CHECK;
+enum err_code store_assistant_list(struct store *store, const struct tenant *tenant,
                                    const struct page *page, struct assistant_row **ret_rows,
                                    size_t *ret_count, bool *ret_more,
                                    struct err *err) MUST_CHECK;
 void assistant_rows_free(struct assistant_row *rows, size_t count);
-enum err_code store_assistant_delete(struct store *store, const char *project, const char *id,
-                                     struct err *err) MUST_CHECK;
+enum err_code store_assistant_delete(struct store *store, const struct tenant *tenant,
+                                     const char *id, struct err *err) MUST_CHECK;
 
 /* Sets the members of `changes` (a JSON object) in the body, in one transaction, and returns the
  * row as it is then. */
-enum err_code store_assistant_modify(struct store *store, const char *project, const char *id,
-                                     const char *changes, struct assistant_row *ret_row,
-                                     struct err *err) MUST_CHECK;
+enum err_code store_assistant_modify(struct store *store, const struct tenant *tenant,
+                                     const char *id, const char *changes,
+                                     struct assistant_row *ret_row, struct err *err) MUST_CHECK;
 
 #endif

@@ -3,10 +3,11 @@
 #include <string.h>
 
 #include "core/base/clock.h"
+#include "core/domain/tenant.h"
 #include "core/store/pg/db.h"
 #include "core/store/tables/runs/load.h"
 
-static enum err_code take_key(struct db *db, const char *project,
+static enum err_code take_key(struct db *db, const struct tenant *tenant,
                               const struct idempotency *idempotency, const char *object_id,
                               bool *ret_taken, struct err *err)
 {
@@ -20,7 +21,7 @@ static enum err_code take_key(struct db *db, const char *project,
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
 
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_text(&args, idempotency->key);
     db_arg_bytes(&args, idempotency->hash, sizeof(idempotency->hash));
     db_arg_text(&args, object_id);
@@ -32,7 +33,7 @@ static enum err_code take_key(struct db *db, const char *project,
     return ERR_OK;
 }
 
-static enum err_code find_first(struct db *db, const char *project,
+static enum err_code find_first(struct db *db, const struct tenant *tenant,
                                 const struct idempotency *idempotency,
                                 struct idempotency_claim *ret_claim, struct err *err)
 {
@@ -43,7 +44,7 @@ static enum err_code find_first(struct db *db, const char *project,
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
 
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_text(&args, idempotency->key);
     db_arg_bytes(&args, idempotency->hash, sizeof(idempotency->hash));
     rc = db_exec(db, &find, &args, &rows, err);
@@ -62,7 +63,7 @@ static enum err_code find_first(struct db *db, const char *project,
     return ERR_OK;
 }
 
-enum err_code idempotency_claim(struct db *db, const char *project,
+enum err_code idempotency_claim(struct db *db, const struct tenant *tenant,
                                 const struct idempotency *idempotency, const char *object_id,
                                 struct idempotency_claim *ret_claim, struct err *err)
 {
@@ -72,10 +73,10 @@ enum err_code idempotency_claim(struct db *db, const char *project,
     *ret_claim = (struct idempotency_claim){0};
     if (!idempotency || !*idempotency->key)
         return ERR_OK;
-    rc = take_key(db, project, idempotency, object_id, &taken, err);
+    rc = take_key(db, tenant, idempotency, object_id, &taken, err);
     if (rc || taken)
         return rc;
-    return find_first(db, project, idempotency, ret_claim, err);
+    return find_first(db, tenant, idempotency, ret_claim, err);
 }
 
 enum err_code store_idempotency_forget(struct store *store, struct err *err)

@@ -6,6 +6,7 @@
 
 #include "core/base/err.h"
 #include "core/base/ids.h"
+#include "core/domain/tenant.h"
 #include "core/store/store.h"
 
 /*
@@ -40,7 +41,7 @@ struct idempotency_claim {
 /* Inside a transaction: takes the key for the object, unless it is taken. For a run that has a lease,
  * which must be locked, notes where its log ends. Waits for a transaction that has just taken it.
  * ERR_INVALID, code idempotency_key_reused, when another request has. `idempotency` may be NULL. */
-enum err_code idempotency_claim(struct db *db, const char *project,
+enum err_code idempotency_claim(struct db *db, const struct tenant *tenant,
                                 const struct idempotency *idempotency, const char *object_id,
                                 struct idempotency_claim *ret_claim,
                                 struct err *err) MUST_CHECK;

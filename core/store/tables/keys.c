@@ -35,12 +35,12 @@ static void make_prefix(const char *key, char ret_prefix[24])
     memcpy(ret_prefix + length, "...", sizeof("..."));
 }
 
-enum err_code store_key_find(struct store *store, const char *key, struct key_owner *ret_owner,
+enum err_code store_key_find(struct store *store, const char *key, struct tenant *ret_tenant,
                              struct err *err)
 {
     static const struct db_statement find = {
         "store_key_find",
-        "SELECT k.project_id,"
+        "SELECT k.project_id, k.id,"
         "  EXISTS (SELECT FROM tool_settings s WHERE s.project_id = k.project_id)"
         " FROM api_keys k WHERE k.hash = $1 AND k.revoked_at IS NULL"};
     AUTO_DB_ROWS *rows = NULL;
@@ -55,8 +55,9 @@ enum err_code store_key_find(struct store *store, const char *key, struct key_ow
         return err_set_api(err, ERR_UNAUTHORIZED, "invalid_api_key", NULL,
                            "Incorrect API key provided.");
 
-    db_id(rows, 0, 0, ret_owner->project, ID_SIZE);
-    ret_owner->has_tool_settings = db_bool(rows, 0, 1);
+    *ret_tenant = tenant_of_project(db_text(rows, 0, 0));
+    db_id(rows, 0, 1, ret_tenant->key, sizeof(ret_tenant->key));
+    ret_tenant->features = db_bool(rows, 0, 2) ? TENANT_TOOL_SETTINGS : 0;
     return ERR_OK;
 }
 
@@ -139,7 +140,7 @@ enum err_code store_project_find(struct store *store, const char *name,
     return ERR_OK;
 }
 
-static enum err_code put_key(struct db *db, const char *project, const char *key,
+static enum err_code put_key(struct db *db, const struct tenant *tenant, const char *key,
                              struct err *err)
 {
     static const struct db_statement put = {
@@ -153,7 +154,7 @@ static enum err_code put_key(struct db *db, const char *project, const char *key
 
     id_make(id, "key_");
     make_prefix(key, prefix);
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_text(&args, id);
     add_hash(&args, key);
     db_arg_text(&args, prefix);
@@ -166,6 +167,7 @@ static enum err_code put_key_of(struct store *store, const char *project_name, c
 {
     AUTO_DB *db = NULL;
     char project[ID_SIZE];
+    struct tenant tenant;
     enum err_code rc;
 
     rc = db_begin(store, &db, err);
@@ -174,7 +176,8 @@ static enum err_code put_key_of(struct store *store, const char *project_name, c
     rc = ensure_project(db, project_name, project, err);
     if (rc)
         return rc;
-    rc = put_key(db, project, key, err);
+    tenant = tenant_of_project(project);
+    rc = put_key(db, &tenant, key, err);
     if (rc)
         return rc;
     rc = db_commit(db, err);

@@ -6,6 +6,7 @@
 
 #include "core/base/err.h"
 #include "core/base/ids.h"
+#include "core/domain/tenant.h"
 #include "core/store/store.h"
 
 /*
@@ -25,15 +26,9 @@ struct key_row {
     int64_t created_at;
 };
 
-/* What a key opens. */
-struct key_owner {
-    char project[ID_SIZE];
-    bool
-        has_tool_settings; /* the project, or a user of it: core/store/tables/tool_settings.h */
-};
-
-/* ERR_UNAUTHORIZED for a key that is unknown or revoked. */
-enum err_code store_key_find(struct store *store, const char *key, struct key_owner *ret_owner,
+/* What a key opens: project, key and features; the limits are not the store's to know.
+ * ERR_UNAUTHORIZED for a key that is unknown or revoked. */
+enum err_code store_key_find(struct store *store, const char *key, struct tenant *ret_tenant,
                              struct err *err) MUST_CHECK;
 
 /* Makes a key for the project of that name, which is made if there is none. */

@@ -2,6 +2,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/mem.h"
+#include "core/domain/tenant.h"
 #include "core/store/pg/db.h"
 #include "core/store/pg/page.h"
 
@@ -44,7 +45,7 @@ void prompt_rows_free(struct prompt_row *rows, size_t count)
 
 /* ---- One ---- */
 
-enum err_code store_prompt_create(struct store *store, const char *project,
+enum err_code store_prompt_create(struct store *store, const struct tenant *tenant,
                                   const struct prompt_row *row, struct err *err)
 {
     static const struct db_statement insert = {
@@ -55,7 +56,7 @@ enum err_code store_prompt_create(struct store *store, const char *project,
         " SELECT p.project_id, p.id, 1, $4, p.created_at FROM p"};
     AUTO_DB_ARGS args = {0};
 
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_text(&args, row->id);
     db_arg_text(&args, row->name);
     db_arg_text(&args, row->body);
@@ -64,15 +65,15 @@ enum err_code store_prompt_create(struct store *store, const char *project,
 }
 
 /* Which of the two is not there: the version, or the template. */
-static enum err_code no_version(struct store *store, const char *project, const char *id,
-                                int version, struct err *err)
+static enum err_code no_version(struct store *store, const struct tenant *tenant,
+                                const char *id, int version, struct err *err)
 {
     struct prompt_row newest;
     enum err_code rc;
 
     if (version == PROMPT_NEWEST)
         return not_found(id, err);
-    rc = store_prompt_get(store, project, id, PROMPT_NEWEST, &newest, err);
+    rc = store_prompt_get(store, tenant, id, PROMPT_NEWEST, &newest, err);
     if (rc)
         return rc;
     prompt_row_clear(&newest);
@@ -80,7 +81,7 @@ static enum err_code no_version(struct store *store, const char *project, const 
                    version, id);
 }
 
-enum err_code store_prompt_get(struct store *store, const char *project, const char *id,
+enum err_code store_prompt_get(struct store *store, const struct tenant *tenant, const char *id,
                                int version, struct prompt_row *ret_row, struct err *err)
 {
     static const struct db_statement select = {
@@ -91,23 +92,23 @@ enum err_code store_prompt_get(struct store *store, const char *project, const c
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
 
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_text(&args, id);
     db_arg_int(&args, version);
     rc = db_once(store, &select, &args, &rows, err);
     if (rc)
         return rc;
     if (db_count(rows) == 0)
-        return no_version(store, project, id, version, err);
+        return no_version(store, tenant, id, version, err);
     prompt_read(rows, 0, ret_row);
     return ERR_OK;
 }
 
-static enum err_code not_added(struct store *store, const char *project, const char *id,
+static enum err_code not_added(struct store *store, const struct tenant *tenant, const char *id,
                                struct err *err)
 {
     struct prompt_row newest;
-    enum err_code rc = store_prompt_get(store, project, id, PROMPT_NEWEST, &newest, err);
+    enum err_code rc = store_prompt_get(store, tenant, id, PROMPT_NEWEST, &newest, err);
 
     if (rc)
         return rc;
@@ -116,7 +117,7 @@ static enum err_code not_added(struct store *store, const char *project, const c
                    PROMPT_VERSION_LIMIT);
 }
 
-enum err_code store_prompt_add(struct store *store, const char *project, const char *id,
+enum err_code store_prompt_add(struct store *store, const struct tenant *tenant, const char *id,
                                const char *body, struct prompt_row *ret_row, struct err *err)
 {
     static const struct db_statement insert = {
@@ -132,7 +133,7 @@ enum err_code store_prompt_add(struct store *store, const char *project, const c
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
 
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_text(&args, id);
     db_arg_text(&args, body);
     db_arg_int(&args, clock_wall_us());
@@ -141,14 +142,14 @@ enum err_code store_prompt_add(struct store *store, const char *project, const c
     if (rc)
         return rc;
     if (db_count(rows) == 0)
-        return not_added(store, project, id, err);
+        return not_added(store, tenant, id, err);
     prompt_read(rows, 0, ret_row);
     return ERR_OK;
 }
 
 /* The template first: whoever adds a version meanwhile has done so before, or finds none. */
-enum err_code store_prompt_delete(struct store *store, const char *project, const char *id,
-                                  struct err *err)
+enum err_code store_prompt_delete(struct store *store, const struct tenant *tenant,
+                                  const char *id, struct err *err)
 {
     static const struct db_statement delete = {
         "store_prompt_delete", "DELETE FROM prompts WHERE project_id = $1 AND id = $2"};
@@ -162,7 +163,7 @@ enum err_code store_prompt_delete(struct store *store, const char *project, cons
 
     if (rc)
         return rc;
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_text(&args, id);
     rc = db_exec(db, &delete, &args, &rows, err);
     if (rc)
@@ -180,7 +181,7 @@ enum err_code store_prompt_delete(struct store *store, const char *project, cons
     " AND v.version = p.version AND p.id > coalesce($2, '')" \
     " AND p.id < coalesce($3, '~') ORDER BY p.id " order " LIMIT $4"
 
-enum err_code store_prompt_list(struct store *store, const char *project,
+enum err_code store_prompt_list(struct store *store, const struct tenant *tenant,
                                 const struct page *page, struct prompt_row **ret_rows,
                                 size_t *ret_count, bool *ret_more, struct err *err)
 {
@@ -193,7 +194,7 @@ enum err_code store_prompt_list(struct store *store, const char *project,
         "SELECT 1 FROM prompts WHERE project_id = $1 AND $2::text = '' AND id = $3"};
     AUTO_DB_ROWS *rows = NULL;
     struct page_scan scan;
-    enum err_code rc = page_read(store, list, &cursor, project, NULL, page, &scan, &rows, err);
+    enum err_code rc = page_read(store, list, &cursor, tenant, NULL, page, &scan, &rows, err);
 
     if (!rc)
         page_unroll(&scan, rows, prompt_read, ret_rows, ret_count, ret_more);
@@ -205,9 +206,10 @@ enum err_code store_prompt_list(struct store *store, const char *project,
     " AND p.id = $2 AND v.version > coalesce($3::bigint, 0)" \
     " AND v.version < coalesce($4::bigint, 2147483648) ORDER BY v.version " order " LIMIT $5"
 
-enum err_code store_prompt_versions(struct store *store, const char *project, const char *id,
-                                    const struct page *page, struct prompt_row **ret_rows,
-                                    size_t *ret_count, bool *ret_more, struct err *err)
+enum err_code store_prompt_versions(struct store *store, const struct tenant *tenant,
+                                    const char *id, const struct page *page,
+                                    struct prompt_row **ret_rows, size_t *ret_count,
+                                    bool *ret_more, struct err *err)
 {
     static const struct db_statement list[] = {
         {"store_prompt_versions_desc", PROMPT_VERSIONS("DESC")},
@@ -219,12 +221,12 @@ enum err_code store_prompt_versions(struct store *store, const char *project, co
     AUTO_DB_ROWS *rows = NULL;
     struct prompt_row newest;
     struct page_scan scan;
-    enum err_code rc = store_prompt_get(store, project, id, PROMPT_NEWEST, &newest, err);
+    enum err_code rc = store_prompt_get(store, tenant, id, PROMPT_NEWEST, &newest, err);
 
     if (rc)
         return rc;
     prompt_row_clear(&newest);
-    rc = page_read(store, list, &cursor, project, id, page, &scan, &rows, err);
+    rc = page_read(store, list, &cursor, tenant, id, page, &scan, &rows, err);
     if (!rc)
         page_unroll(&scan, rows, prompt_read, ret_rows, ret_count, ret_more);
     return rc;

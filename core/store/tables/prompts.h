@@ -7,6 +7,7 @@
 
 #include "core/base/err.h"
 #include "core/domain/rows.h"
+#include "core/domain/tenant.h"
 #include "core/store/store.h"
 
 /*
@@ -33,32 +34,32 @@ void prompt_row_clear(struct prompt_row *row);
 void prompt_rows_free(struct prompt_row *rows, size_t count);
 
 /* Makes a template with its first version. */
-enum err_code store_prompt_create(struct store *store, const char *project,
+enum err_code store_prompt_create(struct store *store, const struct tenant *tenant,
                                   const struct prompt_row *row, struct err *err) MUST_CHECK;
 
 /* One version, or the newest. */
-enum err_code store_prompt_get(struct store *store, const char *project, const char *id,
+enum err_code store_prompt_get(struct store *store, const struct tenant *tenant, const char *id,
                                int version, struct prompt_row *ret_row,
                                struct err *err) MUST_CHECK;
 
 /* Puts a version behind the others. ERR_INVALID when there are as many as there may be. */
-enum err_code store_prompt_add(struct store *store, const char *project, const char *id,
+enum err_code store_prompt_add(struct store *store, const struct tenant *tenant, const char *id,
                                const char *body, struct prompt_row *ret_row,
                                struct err *err) MUST_CHECK;
 
 /* In the order in which they were made, each in its newest version. */
-enum err_code store_prompt_list(struct store *store, const char *project,
+enum err_code store_prompt_list(struct store *store, const struct tenant *tenant,
                                 const struct page *page, struct prompt_row **ret_rows,
                                 size_t *ret_count, bool *ret_more, struct err *err) MUST_CHECK;
 
 /* By number, which is what the page's cursors are. */
-enum err_code store_prompt_versions(struct store *store, const char *project, const char *id,
-                                    const struct page *page, struct prompt_row **ret_rows,
-                                    size_t *ret_count, bool *ret_more,
-                                    struct err *err) MUST_CHECK;
+enum err_code store_prompt_versions(struct store *store, const struct tenant *tenant,
+                                    const char *id, const struct page *page,
+                                    struct prompt_row **ret_rows, size_t *ret_count,
+                                    bool *ret_more, struct err *err) MUST_CHECK;
 
 /* With all versions. */
-enum err_code store_prompt_delete(struct store *store, const char *project, const char *id,
-                                  struct err *err) MUST_CHECK;
+enum err_code store_prompt_delete(struct store *store, const struct tenant *tenant,
+                                  const char *id, struct err *err) MUST_CHECK;
 
 #endif

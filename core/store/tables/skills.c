@@ -5,6 +5,7 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/domain/tenant.h"
 #include "core/store/pg/db.h"
 #include "core/store/pg/page.h"
 
@@ -41,7 +42,7 @@ void skill_rows_free(struct skill_row *rows, size_t count)
     free(rows);
 }
 
-enum err_code store_skill_create(struct store *store, const char *project,
+enum err_code store_skill_create(struct store *store, const struct tenant *tenant,
                                  const struct skill_row *row, struct err *err)
 {
     static const struct db_statement insert = {
@@ -51,7 +52,7 @@ enum err_code store_skill_create(struct store *store, const char *project,
     AUTO_FREE char *files = row->files ? json_text(row->files) : NULL;
     AUTO_DB_ARGS args = {0};
 
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_text(&args, row->id);
     db_arg_text(&args, row->name);
     db_arg_text(&args, row->description);
@@ -62,14 +63,14 @@ enum err_code store_skill_create(struct store *store, const char *project,
     return db_once(store, &insert, &args, NULL, err);
 }
 
-enum err_code store_skill_get(struct store *store, const char *project, const char *id,
+enum err_code store_skill_get(struct store *store, const struct tenant *tenant, const char *id,
                               struct skill_row *ret_row, struct err *err)
 {
     static const struct db_statement select = {
         "store_skill_get", "SELECT " SKILL_COLUMNS ", content, prompt_at, files FROM skills"
                            " WHERE project_id = $1 AND id = $2"};
     AUTO_DB_ROWS *rows = NULL;
-    enum err_code rc = db_once_by_id(store, &select, project, id, &rows, err);
+    enum err_code rc = db_once_by_id(store, &select, tenant, id, &rows, err);
 
     if (rc)
         return rc;
@@ -87,7 +88,7 @@ enum err_code store_skill_get(struct store *store, const char *project, const ch
     "SELECT " SKILL_COLUMNS " FROM skills WHERE project_id = $1" \
     " AND id > coalesce($2, '') AND id < coalesce($3, '~') ORDER BY id " order " LIMIT $4"
 
-enum err_code store_skill_list(struct store *store, const char *project,
+enum err_code store_skill_list(struct store *store, const struct tenant *tenant,
                                const struct page *page, struct skill_row **ret_rows,
                                size_t *ret_count, bool *ret_more, struct err *err)
 {
@@ -100,14 +101,14 @@ enum err_code store_skill_list(struct store *store, const char *project,
         "SELECT 1 FROM skills WHERE project_id = $1 AND $2::text = '' AND id = $3"};
     AUTO_DB_ROWS *rows = NULL;
     struct page_scan scan;
-    enum err_code rc = page_read(store, list, &cursor, project, NULL, page, &scan, &rows, err);
+    enum err_code rc = page_read(store, list, &cursor, tenant, NULL, page, &scan, &rows, err);
 
     if (!rc)
         page_unroll(&scan, rows, skill_read, ret_rows, ret_count, ret_more);
     return rc;
 }
 
-enum err_code store_skills_named(struct store *store, const char *project,
+enum err_code store_skills_named(struct store *store, const struct tenant *tenant,
                                  const char *const *ids, size_t count,
                                  struct skill_row **ret_rows, size_t *ret_count,
                                  struct err *err)
@@ -119,7 +120,7 @@ enum err_code store_skills_named(struct store *store, const char *project,
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
 
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_texts(&args, ids, count);
     rc = db_once(store, &select, &args, &rows, err);
     if (rc)
@@ -131,24 +132,25 @@ enum err_code store_skills_named(struct store *store, const char *project,
     return ERR_OK;
 }
 
-enum err_code store_skill_delete(struct store *store, const char *project, const char *id,
-                                 struct err *err)
+enum err_code store_skill_delete(struct store *store, const struct tenant *tenant,
+                                 const char *id, struct err *err)
 {
     static const struct db_statement delete = {
         "store_skill_delete", "DELETE FROM skills WHERE project_id = $1 AND id = $2"};
     AUTO_DB_ROWS *rows = NULL;
-    enum err_code rc = db_once_by_id(store, &delete, project, id, &rows, err);
+    enum err_code rc = db_once_by_id(store, &delete, tenant, id, &rows, err);
 
     if (rc)
         return rc;
     return db_changed(rows) ? ERR_OK : not_found(id, err);
 }
 
-enum err_code store_skill_prompt(struct store *store, const char *project, const char *id,
-                                 char **ret_prompt, json_t **ret_files, struct err *err)
+enum err_code store_skill_prompt(struct store *store, const struct tenant *tenant,
+                                 const char *id, char **ret_prompt, json_t **ret_files,
+                                 struct err *err)
 {
     CLEANUP(skill_row_clear) struct skill_row row = {0};
-    enum err_code rc = store_skill_get(store, project, id, &row, err);
+    enum err_code rc = store_skill_get(store, tenant, id, &row, err);
 
     if (rc)
         return rc;

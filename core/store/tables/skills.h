@@ -8,6 +8,7 @@
 
 #include "core/base/err.h"
 #include "core/domain/rows.h"
+#include "core/domain/tenant.h"
 #include "core/store/store.h"
 
 /*
@@ -29,29 +30,29 @@ struct skill_row {
 void skill_row_clear(struct skill_row *row);
 void skill_rows_free(struct skill_row *rows, size_t count);
 
-enum err_code store_skill_create(struct store *store, const char *project,
+enum err_code store_skill_create(struct store *store, const struct tenant *tenant,
                                  const struct skill_row *row, struct err *err) MUST_CHECK;
 
-enum err_code store_skill_get(struct store *store, const char *project, const char *id,
+enum err_code store_skill_get(struct store *store, const struct tenant *tenant, const char *id,
                               struct skill_row *ret_row, struct err *err) MUST_CHECK;
 
 /* In the order in which they were made. */
-enum err_code store_skill_list(struct store *store, const char *project,
+enum err_code store_skill_list(struct store *store, const struct tenant *tenant,
                                const struct page *page, struct skill_row **ret_rows,
                                size_t *ret_count, bool *ret_more, struct err *err) MUST_CHECK;
 
-enum err_code store_skill_delete(struct store *store, const char *project, const char *id,
-                                 struct err *err) MUST_CHECK;
+enum err_code store_skill_delete(struct store *store, const struct tenant *tenant,
+                                 const char *id, struct err *err) MUST_CHECK;
 
 /* Those of these ids that there are, in no order, without their texts. The caller frees *ret_rows. */
-enum err_code store_skills_named(struct store *store, const char *project,
+enum err_code store_skills_named(struct store *store, const struct tenant *tenant,
                                  const char *const *ids, size_t count,
                                  struct skill_row **ret_rows, size_t *ret_count,
                                  struct err *err) MUST_CHECK;
 
 /* Its instructions, without what stands before them, and its files, or NULL. The caller frees both. */
-enum err_code store_skill_prompt(struct store *store, const char *project, const char *id,
-                                 char **ret_prompt, json_t **ret_files,
+enum err_code store_skill_prompt(struct store *store, const struct tenant *tenant,
+                                 const char *id, char **ret_prompt, json_t **ret_files,
                                  struct err *err) MUST_CHECK;
 
 #endif

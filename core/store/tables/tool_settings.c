@@ -5,6 +5,7 @@
 #include "core/base/clock.h"
 #include "core/base/ids.h"
 #include "core/base/mem.h"
+#include "core/domain/tenant.h"
 #include "core/store/pg/db.h"
 #include "core/store/pg/page.h"
 
@@ -45,7 +46,7 @@ static enum err_code not_found(const char *user, struct err *err)
     return err_set(err, ERR_NOT_FOUND, "No tool settings found for user '%.64s'.", user);
 }
 
-enum err_code store_tool_settings_get(struct store *store, const char *project,
+enum err_code store_tool_settings_get(struct store *store, const struct tenant *tenant,
                                       const char *user, struct tool_settings_row *ret_row,
                                       struct err *err)
 {
@@ -53,7 +54,7 @@ enum err_code store_tool_settings_get(struct store *store, const char *project,
                                                "SELECT " SETTINGS_COLUMNS " FROM tool_settings"
                                                " WHERE project_id = $1 AND user_id = $2"};
     AUTO_DB_ROWS *rows = NULL;
-    enum err_code rc = db_once_by_id(store, &select, project, user, &rows, err);
+    enum err_code rc = db_once_by_id(store, &select, tenant, user, &rows, err);
 
     if (rc)
         return rc;
@@ -63,7 +64,7 @@ enum err_code store_tool_settings_get(struct store *store, const char *project,
     return ERR_OK;
 }
 
-enum err_code store_tool_settings_put(struct store *store, const char *project,
+enum err_code store_tool_settings_put(struct store *store, const struct tenant *tenant,
                                       const struct tool_settings_change *change,
                                       struct tool_settings_row *ret_row, struct err *err)
 {
@@ -82,7 +83,7 @@ enum err_code store_tool_settings_put(struct store *store, const char *project,
     enum err_code rc;
 
     id_make(id, "toolset_");
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_text(&args, change->user);
     db_arg_text(&args, id);
     db_arg_text(&args, change->tool_groups);
@@ -94,7 +95,7 @@ enum err_code store_tool_settings_put(struct store *store, const char *project,
     return rc;
 }
 
-enum err_code store_tool_settings_delete(struct store *store, const char *project,
+enum err_code store_tool_settings_delete(struct store *store, const struct tenant *tenant,
                                          const char *user, char ret_id[ID_SIZE],
                                          struct err *err)
 {
@@ -102,7 +103,7 @@ enum err_code store_tool_settings_delete(struct store *store, const char *projec
         "store_tool_settings_delete",
         "DELETE FROM tool_settings WHERE project_id = $1 AND user_id = $2 RETURNING id"};
     AUTO_DB_ROWS *rows = NULL;
-    enum err_code rc = db_once_by_id(store, &delete, project, user, &rows, err);
+    enum err_code rc = db_once_by_id(store, &delete, tenant, user, &rows, err);
 
     if (rc)
         return rc;
@@ -117,7 +118,7 @@ enum err_code store_tool_settings_delete(struct store *store, const char *projec
     " AND user_id <> '' AND id > coalesce($2, '') AND id < coalesce($3, '~')" \
     " ORDER BY id " order " LIMIT $4"
 
-enum err_code store_tool_settings_list(struct store *store, const char *project,
+enum err_code store_tool_settings_list(struct store *store, const struct tenant *tenant,
                                        const struct page *page,
                                        struct tool_settings_row **ret_rows, size_t *ret_count,
                                        bool *ret_more, struct err *err)
@@ -131,22 +132,22 @@ enum err_code store_tool_settings_list(struct store *store, const char *project,
                                                "$1 AND user_id <> $2::text AND id = $3"};
     AUTO_DB_ROWS *rows = NULL;
     struct page_scan scan;
-    enum err_code rc = page_read(store, list, &cursor, project, NULL, page, &scan, &rows, err);
+    enum err_code rc = page_read(store, list, &cursor, tenant, NULL, page, &scan, &rows, err);
 
     if (!rc)
         page_unroll(&scan, rows, settings_read, ret_rows, ret_count, ret_more);
     return rc;
 }
 
-enum err_code store_tool_settings_for(struct store *store, const char *project,
-                                      const char *user, struct tool_settings_row *ret_project,
+enum err_code store_tool_settings_for(struct store *store, const struct tenant *tenant,
+                                      struct tool_settings_row *ret_project,
                                       struct tool_settings_row *ret_user, struct err *err)
 {
     static const struct db_statement select = {
         "store_tool_settings_for", "SELECT " SETTINGS_COLUMNS " FROM tool_settings"
                                    " WHERE project_id = $1 AND user_id IN ('', $2)"};
     AUTO_DB_ROWS *rows = NULL;
-    enum err_code rc = db_once_by_id(store, &select, project, user, &rows, err);
+    enum err_code rc = db_once_by_id(store, &select, tenant, tenant->user, &rows, err);
 
     if (rc)
         return rc;

@@ -220,7 +220,7 @@ static bool asks_lease(const struct sending *sending, const struct run_write *wr
 static struct put_owner owner_of(const struct sending *sending, const struct run_write *write)
 {
     return (struct put_owner){
-        .project = write->project,
+        .tenant = &write->tenant,
         .run_id = write->run_id,
         .fence = asks_lease(sending, write) ? lease_fence(write) : 0,
     };
@@ -305,7 +305,7 @@ static void send_lock(struct sending *sending)
             continue;
         batch_begin(&batch);
         batch_int(&batch, (int64_t)i);
-        batch_text(&batch, write->project);
+        batch_tenant(&batch, &write->tenant);
         batch_text(&batch, write->run_id);
         batch_int(&batch, lease_fence(write));
         batch_int(&batch, last_seq(write));
@@ -326,7 +326,7 @@ static void send_updates(struct sending *sending)
             continue;
         batch_begin(&batch);
         batch_int(&batch, (int64_t)i);
-        batch_text(&batch, write->project);
+        batch_tenant(&batch, &write->tenant);
         batch_text(&batch, write->run_id);
         batch_int(&batch, lease_fence(write));
         batch_text(&batch, run_status_name(run->status));
@@ -427,7 +427,7 @@ static bool add_scopes(struct batch *scopes, const struct group *group)
         if (!write->variable_count)
             continue;
         batch_begin(scopes);
-        batch_text(scopes, write->project);
+        batch_tenant(scopes, &write->tenant);
         batch_text(scopes, write->variable_scope);
     }
     return scopes->rows > 0;
@@ -499,7 +499,7 @@ static void send_log(struct sending *sending)
 static void add_fenced(struct batch *batch, const struct run_write *write)
 {
     batch_begin(batch);
-    batch_text(batch, write->project);
+    batch_tenant(batch, &write->tenant);
     batch_text(batch, write->run_id);
     batch_int(batch, lease_fence(write));
 }
@@ -568,7 +568,7 @@ static void send_frames(struct sending *sending)
 
         batch_begin(&batch);
         batch_int(&batch, (int64_t)i);
-        batch_text(&batch, write->project);
+        batch_tenant(&batch, &write->tenant);
         batch_text(&batch, write->run_id);
         batch_int(&batch, write->fence);
         batch_int(&batch, write->log_first);

@@ -88,7 +88,7 @@ struct run_write *run_write_failure(const struct run_write *refused, const struc
         return NULL;
     write = run_write_new();
     write->run = mem_new(struct run_row);
-    memcpy(write->project, refused->project, sizeof(write->project));
+    write->tenant = refused->tenant;
     memcpy(write->run_id, refused->run_id, sizeof(write->run_id));
     write->fence = refused->fence;
     write->loop = refused->loop;
@@ -344,7 +344,7 @@ static void ask_status(struct connection *connection, const struct run_write *wr
                                         : run->incomplete_at;
     AUTO_DB_ARGS args = {0};
 
-    db_arg_text(&args, write->project);
+    db_arg_tenant(&args, &write->tenant);
     db_arg_text(&args, write->run_id);
     db_arg_text(&args, run_status_name(run->status));
     db_arg_int(&args, run->turn);
@@ -502,7 +502,7 @@ static void cover(struct store *store, const struct run_write *write)
 {
     struct err err;
 
-    if (store_approvals_cover_run(store, write->project, write->run_id, &err))
+    if (store_approvals_cover_run(store, &write->tenant, write->run_id, &err))
         log_warn("what run %s asks for may be allowed already: %s", write->run_id, err.text);
 }
 

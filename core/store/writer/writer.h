@@ -7,6 +7,7 @@
 
 #include "core/base/err.h"
 #include "core/domain/rows.h"
+#include "core/domain/tenant.h"
 #include "core/domain/variable.h"
 #include "core/net/loop.h"
 #include "core/store/store.h"
@@ -41,7 +42,7 @@
 
 struct run_write {
     /* Filled in by the loop. Everything pointed to is owned by the write until it comes back. */
-    char project[ID_SIZE];
+    struct tenant tenant; /* the run's: tenant_kept() */
     char run_id[ID_SIZE];
     int64_t fence; /* of the lease; 0 with `create` */
 

@@ -42,7 +42,7 @@ enum err_code api_assistant_create(struct request *request, struct err *err)
     picked = assistant_members(body);
     id_make(row.id, "asst_");
     row.body = json_text(picked);
-    rc = store_assistant_create(request_server(request)->store, request_project(request), &row,
+    rc = store_assistant_create(request_server(request)->store, request_tenant(request), &row,
                                 err);
     if (rc) {
         assistant_row_clear(&row);
@@ -58,7 +58,7 @@ enum err_code api_assistant_get(struct request *request, struct err *err)
     enum err_code rc = assistant_id(request, &id, err);
 
     if (!rc)
-        rc = store_assistant_get(request_server(request)->store, request_project(request), id,
+        rc = store_assistant_get(request_server(request)->store, request_tenant(request), id,
                                  &row, err);
     return rc ? rc : answer(request, &row);
 }
@@ -79,7 +79,7 @@ enum err_code api_assistant_modify(struct request *request, struct err *err)
 
     picked = assistant_members(body);
     changes = json_text(picked);
-    rc = store_assistant_modify(request_server(request)->store, request_project(request), id,
+    rc = store_assistant_modify(request_server(request)->store, request_tenant(request), id,
                                 changes, &row, err);
     return rc ? rc : answer(request, &row);
 }
@@ -90,8 +90,8 @@ enum err_code api_assistant_delete(struct request *request, struct err *err)
     enum err_code rc = assistant_id(request, &id, err);
 
     if (!rc)
-        rc = store_assistant_delete(request_server(request)->store, request_project(request),
-                                    id, err);
+        rc = store_assistant_delete(request_server(request)->store, request_tenant(request), id,
+                                    err);
     if (rc)
         return rc;
     request_answer(request, 200, encode_deleted(id, "assistant.deleted"));
@@ -107,7 +107,7 @@ enum err_code api_assistant_list(struct request *request, struct err *err)
     enum err_code rc = param_page(request, &page, err);
 
     if (!rc)
-        rc = store_assistant_list(request_server(request)->store, request_project(request),
+        rc = store_assistant_list(request_server(request)->store, request_tenant(request),
                                   &page, &rows, &count, &more, err);
     if (rc)
         return rc;

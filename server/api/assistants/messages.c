@@ -13,7 +13,7 @@
 /* Which message of which thread the path names. */
 struct place {
     struct store *store;
-    const char *project;
+    const struct tenant *tenant;
     char thread[ID_LIMIT + 1];
     const char *message; /* "" for paths that name none */
 };
@@ -22,7 +22,7 @@ static enum err_code thread_place(const struct request *request, struct place *r
                                   struct err *err)
 {
     *ret_place = (struct place){.store = request_server(request)->store,
-                                .project = request_project(request),
+                                .tenant = request_tenant(request),
                                 .message = ""};
     return param_thread_id(request_param(request, "thread"), "thread_id", ret_place->thread,
                            err);
@@ -60,7 +60,7 @@ enum err_code api_message_create(struct request *request, struct err *err)
     if (rc)
         return rc;
 
-    rc = store_message_create_once(place.store, place.project, &idempotency, &row, err);
+    rc = store_message_create_once(place.store, place.tenant, &idempotency, &row, err);
     if (rc) {
         item_row_clear(&row);
         return rc;
@@ -75,7 +75,7 @@ enum err_code api_message_get(struct request *request, struct err *err)
     enum err_code rc = message_place(request, &place, err);
 
     if (!rc)
-        rc = store_message_get(place.store, place.project, place.thread, place.message, &row,
+        rc = store_message_get(place.store, place.tenant, place.thread, place.message, &row,
                                err);
     return rc ? rc : answer(request, &row);
 }
@@ -94,7 +94,7 @@ enum err_code api_message_modify(struct request *request, struct err *err)
     if (!rc)
         rc = param_metadata_change(body, &metadata, err);
     if (!rc)
-        rc = store_message_modify(place.store, place.project, place.thread, place.message,
+        rc = store_message_modify(place.store, place.tenant, place.thread, place.message,
                                   metadata, &row, err);
     return rc ? rc : answer(request, &row);
 }
@@ -105,7 +105,7 @@ enum err_code api_message_delete(struct request *request, struct err *err)
     enum err_code rc = message_place(request, &place, err);
 
     if (!rc)
-        rc = store_message_delete(place.store, place.project, place.thread, place.message, err);
+        rc = store_message_delete(place.store, place.tenant, place.thread, place.message, err);
     if (rc)
         return rc;
     request_answer(request, 200, encode_deleted(place.message, "thread.message.deleted"));
@@ -137,7 +137,7 @@ enum err_code api_message_list(struct request *request, struct err *err)
     if (!rc)
         rc = run_filter(request, &run, err);
     if (!rc)
-        rc = store_message_list(place.store, place.project, place.thread, run, &page, &rows,
+        rc = store_message_list(place.store, place.tenant, place.thread, run, &page, &rows,
                                 &count, &more, err);
     if (rc)
         return rc;

@@ -130,7 +130,7 @@ static enum err_code load_tools(struct request *request, const json_t *config,
 
     if (last && last <= more)
         return ERR_OK;
-    rc = store_conversation_context(server->store, request_project(request), thread_id, &span,
+    rc = store_conversation_context(server->store, request_tenant(request), thread_id, &span,
                                     &items, &count, &position, err);
     if (rc)
         return rc;
@@ -173,7 +173,7 @@ static void make_row(struct request *request, const struct assistant_row *assist
 
     memset(run, 0, sizeof(*run));
     id_make(run->id, "run_");
-    (void)snprintf(run->project, sizeof(run->project), "%s", request_project(request));
+    (void)snprintf(run->project, sizeof(run->project), "%s", request_tenant(request)->project);
     (void)snprintf(run->thread_id, sizeof(run->thread_id), "%s", thread_id);
     (void)snprintf(run->assistant_id, sizeof(run->assistant_id), "%s", assistant->id);
     run->face = FACE_ASSISTANTS;
@@ -217,7 +217,7 @@ static void answer_again(struct request *request, const struct run_load *load)
     }
     engine_follow(engine, &(struct follow){
                               .face = FACE_ASSISTANTS,
-                              .project = run->project,
+                              .tenant = request_tenant(request),
                               .thread_id = run->thread_id,
                               .run_id = run->id,
                               .first_seq = load->next_seq,
@@ -237,7 +237,7 @@ static enum err_code read_config(struct request *request, const struct thread_ro
     enum err_code rc = step_include_read(request, &include, err);
 
     if (!rc)
-        rc = store_assistant_for_run(server->store, request_project(request),
+        rc = store_assistant_for_run(server->store, request_tenant(request),
                                      json_get_string(body, "assistant_id", ""), thread_id,
                                      ret_assistant, &settings, err);
     if (rc)
@@ -245,8 +245,8 @@ static enum err_code read_config(struct request *request, const struct thread_ro
     *ret_config =
         make_config(ret_assistant, new_thread ? new_thread->settings : settings, body);
     step_include_keep(*ret_config, include);
-    if (request_has_tool_settings(request))
-        rc = tool_settings_keep(server->store, request_project(request), *ret_config, err);
+    if (request_tenant(request)->features & TENANT_TOOL_SETTINGS)
+        rc = tool_settings_keep(server->store, request_tenant(request), *ret_config, err);
     return rc;
 }
 
@@ -257,12 +257,12 @@ static enum err_code check_config(struct request *request, const json_t *config,
 {
     struct server *server = request_server(request);
     enum err_code rc =
-        skill_params_resolve(server->store, request_project(request), config, ret_skilled, err);
+        skill_params_resolve(server->store, request_tenant(request), config, ret_skilled, err);
 
     if (!rc)
         rc = check_model(config, request, err);
     if (!rc)
-        rc = runnel_channel_check(server->engine, request_project(request),
+        rc = runnel_channel_check(server->engine, request_tenant(request),
                                   json_object_get(config, "runnel"), err);
     return rc ? rc : engine_admit(server->engine, err);
 }
@@ -296,6 +296,7 @@ static enum err_code create(struct request *request, const struct thread_row *ne
     variables_in_read(request_json(request), &variables, &variable_count);
     rc = store_run_create(server->store,
                           &(struct run_creation){
+                              .tenant = request_tenant(request),
                               .run = &run,
                               .variables = variables,
                               .variable_count = variable_count,
@@ -468,7 +469,7 @@ enum err_code api_run_get(struct request *request, struct err *err)
 
     if (rc)
         return rc;
-    rc = store_run_get(request_server(request)->store, request_project(request), thread_id,
+    rc = store_run_get(request_server(request)->store, request_tenant(request), thread_id,
                        request_param(request, "run"), &run, err);
     if (rc)
         return rc;
@@ -482,7 +483,7 @@ static enum err_code check_thread(struct request *request, const char *thread_id
 {
     CLEANUP(thread_row_clear) struct thread_row thread = {0};
 
-    return store_thread_get(request_server(request)->store, request_project(request), thread_id,
+    return store_thread_get(request_server(request)->store, request_tenant(request), thread_id,
                             &thread, err);
 }
 
@@ -502,7 +503,7 @@ enum err_code api_run_list(struct request *request, struct err *err)
     rc = param_page(request, &page, err);
     if (rc)
         return rc;
-    rc = store_run_list(request_server(request)->store, request_project(request), thread_id,
+    rc = store_run_list(request_server(request)->store, request_tenant(request), thread_id,
                         &page, &runs, &count, &more, err);
     if (rc)
         return rc;
@@ -536,7 +537,7 @@ enum err_code api_run_modify(struct request *request, struct err *err)
         return rc;
     if (given)
         metadata = checked ? json_text(checked) : mem_strdup("{}");
-    rc = store_run_modify(request_server(request)->store, request_project(request), thread_id,
+    rc = store_run_modify(request_server(request)->store, request_tenant(request), thread_id,
                           request_param(request, "run"), metadata, &run, err);
     if (rc)
         return rc;
@@ -557,13 +558,13 @@ enum err_code api_run_events(struct request *request, struct err *err)
     if (!rc)
         rc = param_starting_after(request, &first, err);
     if (!rc)
-        rc = store_run_get(request_server(request)->store, request_project(request), thread_id,
+        rc = store_run_get(request_server(request)->store, request_tenant(request), thread_id,
                            request_param(request, "run"), &run, err);
     if (rc)
         return rc;
     engine_follow(engine, &(struct follow){
                               .face = FACE_ASSISTANTS,
-                              .project = run.project,
+                              .tenant = request_tenant(request),
                               .thread_id = run.thread_id,
                               .run_id = run.id,
                               .first_seq = first,
@@ -585,7 +586,7 @@ enum err_code api_run_cancel(struct request *request, struct err *err)
 
     if (rc)
         return rc;
-    rc = store_run_cancel(server->store, request_project(request), thread_id,
+    rc = store_run_cancel(server->store, request_tenant(request), thread_id,
                           request_param(request, "run"), engine_context_limit(server->engine),
                           &outcome, &start.load, err);
     if (rc)
@@ -646,12 +647,12 @@ enum err_code api_run_submit(struct request *request, struct err *err)
     if (!rc)
         rc = engine_admit(server->engine, err);
     if (!rc)
-        rc = run_answers_settle(server->store, request_project(request),
+        rc = run_answers_settle(server->store, request_tenant(request),
                                 request_param(request, "run"), &answers, err);
     if (!rc)
         rc = store_run_submit(server->store,
                               &(struct submission){
-                                  .project = request_project(request),
+                                  .tenant = request_tenant(request),
                                   .thread_id = thread_id,
                                   .run_id = request_param(request, "run"),
                                   .answers = answers.list,

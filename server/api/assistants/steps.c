@@ -40,7 +40,7 @@ enum err_code api_step_list(struct request *request, struct err *err)
         rc = step_include_read(request, &include, err);
     if (rc)
         return rc;
-    rc = store_step_list(request_server(request)->store, request_project(request), thread_id,
+    rc = store_step_list(request_server(request)->store, request_tenant(request), thread_id,
                          request_param(request, "run"), &page, &steps, &count, &more, err);
     if (rc)
         return rc;
@@ -66,7 +66,7 @@ enum err_code api_step_get(struct request *request, struct err *err)
         rc = step_include_read(request, &include, err);
     if (rc)
         return rc;
-    rc = store_step_get(request_server(request)->store, request_project(request), thread_id,
+    rc = store_step_get(request_server(request)->store, request_tenant(request), thread_id,
                         request_param(request, "run"), request_param(request, "step"), &step,
                         err);
     if (rc)

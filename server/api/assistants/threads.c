@@ -37,7 +37,7 @@ enum err_code api_thread_create(struct request *request, struct err *err)
         rc = thread_decode(request_json(request), "", &row, &messages, &count, err);
     if (rc)
         return rc;
-    rc = store_thread_create_once(request_server(request)->store, request_project(request),
+    rc = store_thread_create_once(request_server(request)->store, request_tenant(request),
                                   &idempotency, &row, messages, count, err);
     item_rows_free(messages, count);
     if (rc) {
@@ -54,8 +54,8 @@ enum err_code api_thread_get(struct request *request, struct err *err)
     enum err_code rc = thread_id(request, id, err);
 
     if (!rc)
-        rc = store_thread_get(request_server(request)->store, request_project(request), id,
-                              &row, err);
+        rc = store_thread_get(request_server(request)->store, request_tenant(request), id, &row,
+                              err);
     return rc ? rc : answer(request, &row);
 }
 
@@ -104,7 +104,7 @@ enum err_code api_thread_modify(struct request *request, struct err *err)
     if (!rc)
         rc = settings_change(body, &settings, err);
     if (!rc)
-        rc = store_thread_modify(request_server(request)->store, request_project(request), id,
+        rc = store_thread_modify(request_server(request)->store, request_tenant(request), id,
                                  &(struct thread_change){.metadata = metadata,
                                                          .tool_resources = resources,
                                                          .settings = settings},
@@ -118,7 +118,7 @@ enum err_code api_thread_delete(struct request *request, struct err *err)
     enum err_code rc = thread_id(request, id, err);
 
     if (!rc)
-        rc = store_thread_delete(request_server(request)->store, request_project(request), id,
+        rc = store_thread_delete(request_server(request)->store, request_tenant(request), id,
                                  err);
     if (rc)
         return rc;

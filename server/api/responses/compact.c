@@ -34,7 +34,7 @@ enum err_code api_response_compact(struct request *request, struct err *err)
     json_auto_t *body = response_body(request_json(request));
     struct response_create create = {
         .server = request_server(request),
-        .project = request_project(request),
+        .tenant = request_tenant(request),
         .body = body,
         .compact = RUN_COMPACT_WINDOW,
         .idle = true,

@@ -21,7 +21,7 @@
 /* Which item of which conversation the path names. */
 struct place {
     struct store *store;
-    const char *project;
+    const struct tenant *tenant;
     char thread[ID_LIMIT + 1];
     const char *item; /* "" for paths that name none */
 };
@@ -29,9 +29,8 @@ struct place {
 static enum err_code conversation_place(const struct request *request, struct place *ret_place,
                                         struct err *err)
 {
-    *ret_place = (struct place){.store = request_server(request)->store,
-                                .project = request_project(request),
-                                .item = ""};
+    *ret_place = (struct place){
+        .store = request_server(request)->store, .tenant = request_tenant(request), .item = ""};
     return param_conversation_id(request_param(request, "conversation"), "conversation_id",
                                  ret_place->thread, err);
 }
@@ -63,7 +62,7 @@ static enum err_code decode_items(struct request *request, enum param_need need,
     const json_t *body = request_json(request);
     struct item_references references;
     enum err_code rc =
-        item_references_load(request_server(request)->store, request_project(request),
+        item_references_load(request_server(request)->store, request_tenant(request),
                              json_object_get(body, "items"), NULL, 0, &references, err);
 
     if (!rc)
@@ -72,7 +71,7 @@ static enum err_code decode_items(struct request *request, enum param_need need,
     item_references_clear(&references);
     if (rc)
         return rc;
-    rc = compaction_open(&request_server(request)->seal, request_project(request), *ret_items,
+    rc = compaction_open(&request_server(request)->seal, request_tenant(request), *ret_items,
                          *ret_count, err);
     if (rc)
         item_rows_free(*ret_items, *ret_count);
@@ -108,7 +107,7 @@ enum err_code api_conversation_create(struct request *request, struct err *err)
     if (rc)
         return rc;
     init_row(&row, metadata);
-    rc = store_conversation_create(request_server(request)->store, request_project(request),
+    rc = store_conversation_create(request_server(request)->store, request_tenant(request),
                                    &row, items, count, err);
     item_rows_free(items, count);
     if (rc) {
@@ -126,7 +125,7 @@ enum err_code api_conversation_get(struct request *request, struct err *err)
 
     if (rc)
         return rc;
-    rc = store_thread_get(place.store, place.project, place.thread, &row, err);
+    rc = store_thread_get(place.store, place.tenant, place.thread, &row, err);
     return rc ? conversation_error(rc, place.thread, err) : answer(request, &row);
 }
 
@@ -147,7 +146,7 @@ enum err_code api_conversation_modify(struct request *request, struct err *err)
         rc = param_missing(err, "metadata");
     if (rc)
         return rc;
-    rc = store_thread_modify(place.store, place.project, place.thread,
+    rc = store_thread_modify(place.store, place.tenant, place.thread,
                              &(struct thread_change){.metadata = metadata}, &row, err);
     return rc ? conversation_error(rc, place.thread, err) : answer(request, &row);
 }
@@ -160,7 +159,7 @@ enum err_code api_conversation_delete(struct request *request, struct err *err)
 
     if (rc)
         return rc;
-    rc = store_thread_delete(place.store, place.project, place.thread, err);
+    rc = store_thread_delete(place.store, place.tenant, place.thread, err);
     if (rc)
         return conversation_error(rc, place.thread, err);
     encode_conversation_id(place.thread, id);
@@ -203,7 +202,7 @@ enum err_code api_conversation_item_create(struct request *request, struct err *
         return rc;
     rc = check_not_empty(count, err);
     if (!rc)
-        rc = store_conversation_append(place.store, place.project, place.thread, items, count,
+        rc = store_conversation_append(place.store, place.tenant, place.thread, items, count,
                                        err);
     if (rc) {
         item_rows_free(items, count);
@@ -226,7 +225,7 @@ enum err_code api_conversation_item_list(struct request *request, struct err *er
     if (!rc)
         rc = response_include_check(request, err);
     if (!rc)
-        rc = store_conversation_items(place.store, place.project, place.thread, &page, &items,
+        rc = store_conversation_items(place.store, place.tenant, place.thread, &page, &items,
                                       &count, &more, err);
     return rc ? rc : answer_list(request, items, count, more);
 }
@@ -240,7 +239,7 @@ enum err_code api_conversation_item_get(struct request *request, struct err *err
     if (!rc)
         rc = response_include_check(request, err);
     if (!rc)
-        rc = store_conversation_item_get(place.store, place.project, place.thread, place.item,
+        rc = store_conversation_item_get(place.store, place.tenant, place.thread, place.item,
                                          &item, err);
     if (rc)
         return rc;
@@ -256,7 +255,7 @@ enum err_code api_conversation_item_delete(struct request *request, struct err *
     enum err_code rc = item_place(request, &place, err);
 
     if (!rc)
-        rc = store_conversation_item_delete(place.store, place.project, place.thread,
-                                            place.item, &row, err);
+        rc = store_conversation_item_delete(place.store, place.tenant, place.thread, place.item,
+                                            &row, err);
     return rc ? rc : answer(request, &row);
 }

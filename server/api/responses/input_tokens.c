@@ -70,10 +70,10 @@ enum err_code api_response_input_tokens(struct request *request, struct err *err
     if (!rc)
         rc = find_upstream(request_server(request)->config, body, &upstream, err);
     if (!rc)
-        rc = skill_params_resolve(request_server(request)->store, request_project(request),
-                                  body, &skilled, err);
+        rc = skill_params_resolve(request_server(request)->store, request_tenant(request), body,
+                                  &skilled, err);
     if (!rc)
-        rc = tool_settings_load(request_server(request)->store, request_project(request), body,
+        rc = tool_settings_load(request_server(request)->store, request_tenant(request), body,
                                 &settings, err);
     if (skilled)
         body = skilled;
@@ -83,7 +83,7 @@ enum err_code api_response_input_tokens(struct request *request, struct err *err
     if (rc)
         return rc;
     rc = response_create_load(&(struct response_create){.server = request_server(request),
-                                                        .project = request_project(request),
+                                                        .tenant = request_tenant(request),
                                                         .body = body},
                               &load, &position, err);
     tool_set_load_items(&tools, load.items, load.item_count);

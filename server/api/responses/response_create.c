@@ -65,7 +65,7 @@ static void make_row(const struct response_create *create, struct run_row *run)
     memset(run, 0, sizeof(*run));
     make_id(create, run->id);
     response_conversation(body, run->thread_id);
-    (void)snprintf(run->project, sizeof(run->project), "%s", create->project);
+    (void)snprintf(run->project, sizeof(run->project), "%s", create->tenant->project);
     (void)snprintf(run->parent_id, sizeof(run->parent_id), "%.*s",
                    (int)utf8_fit(parent, sizeof(run->parent_id) - 1), parent);
     run->face = FACE_RESPONSES;
@@ -112,7 +112,7 @@ static enum err_code check_means(const struct response_create *create,
             &tools, json_object_get(json_object_get(create->body, "runnel"), "permissions"),
             err);
     if (!rc)
-        rc = runnel_channel_check(create->server->engine, load->run.project,
+        rc = runnel_channel_check(create->server->engine, create->tenant,
                                   json_object_get(create->body, "runnel"), err);
     tool_set_clear(&tools);
     if (rc)
@@ -146,12 +146,11 @@ static enum err_code load_conversation(const struct response_create *create,
     enum err_code rc = ERR_OK;
 
     if (has_answers(json_object_get(create->body, "input")))
-        rc =
-            store_conversation_idle(server->store, load->run.project, load->run.thread_id, err);
+        rc = store_conversation_idle(server->store, create->tenant, load->run.thread_id, err);
     return rc ? rc
-              : store_conversation_context(server->store, load->run.project,
-                                           load->run.thread_id, &span, &load->items,
-                                           &load->item_count, ret_position, err);
+              : store_conversation_context(server->store, create->tenant, load->run.thread_id,
+                                           &span, &load->items, &load->item_count, ret_position,
+                                           err);
 }
 
 /* What comes before the new input: a chain or a conversation that is continued. *ret_position is
@@ -171,7 +170,7 @@ static enum err_code load_past(const struct response_create *create, struct run_
         return ERR_OK;
     }
     if (*load->run.parent_id)
-        return store_chain_load(server->store, load->run.project, load->run.parent_id, limit,
+        return store_chain_load(server->store, create->tenant, load->run.parent_id, limit,
                                 &load->items, &load->item_count, thread, err);
     return ERR_OK;
 }
@@ -182,7 +181,7 @@ static enum err_code load_input(const struct response_create *create,
 {
     const json_t *input = json_object_get(create->body, "input");
     struct item_references references;
-    enum err_code rc = item_references_load(create->server->store, create->project, input,
+    enum err_code rc = item_references_load(create->server->store, create->tenant, input,
                                             load->items, load->item_count, &references, err);
 
     if (!rc)
@@ -190,7 +189,7 @@ static enum err_code load_input(const struct response_create *create,
     item_references_clear(&references);
     if (rc)
         return rc;
-    rc = compaction_open(&create->server->seal, create->project, *ret_items, *ret_count, err);
+    rc = compaction_open(&create->server->seal, create->tenant, *ret_items, *ret_count, err);
     if (rc)
         item_rows_free(*ret_items, *ret_count);
     return rc;
@@ -243,7 +242,8 @@ static enum err_code make_stored(const struct response_create *create, struct ru
 
     rc = store_run_create(
         create->server->store,
-        &(struct run_creation){.run = &load->run,
+        &(struct run_creation){.tenant = create->tenant,
+                               .run = &load->run,
                                .messages = load->items + load->item_count - input_count,
                                .message_count = input_count,
                                .seen_position = position,
@@ -319,7 +319,7 @@ static enum err_code fill_in_prompt(const struct response_create *create, json_t
         return ERR_OK;
     rc = prompt_version_parse(id, json_get_string(prompt, "version", NULL), &version, err);
     if (!rc)
-        rc = store_prompt_get(create->server->store, create->project, id, version, &row, err);
+        rc = store_prompt_get(create->server->store, create->tenant, id, version, &row, err);
     if (rc)
         return rc;
     template = json_parse_own(row.body);
@@ -412,7 +412,7 @@ static enum err_code take_answers(const struct response_create *create, struct r
         response_approvals_note(approvals, load);
         return make_stored(create, start, approvals, position, err);
     }
-    rc = store_approvals_take(create->server->store, load->run.project, load->run.id,
+    rc = store_approvals_take(create->server->store, create->tenant, load->run.id,
                               approvals->answers, approvals->count, &approvals->grants, err);
     if (!rc)
         response_approvals_note(approvals, load);
@@ -426,8 +426,8 @@ static enum err_code make(const struct response_create *create, struct run_start
     CLEANUP(response_approvals_clear) struct response_approvals approvals = {0};
     /* What would only be kept, nobody finds again who does not go on from there. */
     const json_t *input = create->idle ? NULL : json_object_get(create->body, "input");
-    enum err_code rc =
-        response_approvals_look(create->server->store, load, input, &approvals, err);
+    enum err_code rc = response_approvals_look(create->server->store, create->tenant, load,
+                                               input, &approvals, err);
 
     if (rc)
         return rc;
@@ -458,7 +458,7 @@ static enum err_code prepare(const struct response_create *create, struct run_st
         rc = count_context(create, &start.load, err);
     variables_in_read(create->body, &start.variables, &start.variable_count);
     if (!rc)
-        rc = engine_admit_variables(&start, err);
+        rc = engine_admit_variables(create->tenant, &start, err);
     if (!rc)
         rc = make(create, &start, position, err);
     if (rc) {
@@ -493,10 +493,10 @@ enum err_code response_create_prepare(const struct response_create *create,
         return rc;
     if (body)
         filled.body = body;
-    rc = skill_params_resolve(create->server->store, create->project, filled.body, &skilled,
-                              err);
-    if (!rc && !create->without_settings)
-        rc = tool_settings_load(create->server->store, create->project, filled.body, &settings,
+    rc =
+        skill_params_resolve(create->server->store, create->tenant, filled.body, &skilled, err);
+    if (!rc && create->tenant->features & TENANT_TOOL_SETTINGS)
+        rc = tool_settings_load(create->server->store, create->tenant, filled.body, &settings,
                                 err);
     if (rc)
         return rc;

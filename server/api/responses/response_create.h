@@ -18,11 +18,10 @@
 
 struct response_create {
     struct server *server;
-    const char *project;
+    const struct tenant *tenant;
     const json_t *body; /* only read */
 
     /* For who knows more than the body says: */
-    bool without_settings;  /* the project has no tool settings: they are not looked for */
     const char *compact;    /* RUN_COMPACT_WINDOW: only that is wanted; NULL as the body says */
     bool idle;              /* nothing is executed: answers to questions are only kept */
     struct loop *loop;      /* the loop that the run must live on; NULL for any */

@@ -44,9 +44,8 @@ enum err_code api_response_create(struct request *request, struct err *err)
     struct server *server = request_server(request);
     struct response_create create = {
         .server = server,
-        .project = request_project(request),
+        .tenant = request_tenant(request),
         .body = request_json(request),
-        .without_settings = !request_has_tool_settings(request),
     };
     struct run_start start = {0};
     enum err_code rc = response_create_prepare(&create, &start, err);
@@ -96,7 +95,7 @@ static enum err_code follow(struct request *request, const struct run_row *run, 
         return rc;
     engine_follow(engine, &(struct follow){
                               .face = FACE_RESPONSES,
-                              .project = run->project,
+                              .tenant = request_tenant(request),
                               .thread_id = "",
                               .run_id = run->id,
                               .first_seq = first,
@@ -117,8 +116,9 @@ static enum err_code load_output(struct request *request, const struct run_row *
     while (more) {
         struct item_row *items = NULL;
         size_t count = 0;
-        enum err_code rc = store_run_items(request_server(request)->store, run->project,
-                                           run->id, false, &page, &items, &count, &more, err);
+        enum err_code rc =
+            store_run_items(request_server(request)->store, request_tenant(request), run->id,
+                            false, &page, &items, &count, &more, err);
 
         if (rc)
             return rc;
@@ -137,7 +137,7 @@ static enum err_code find_response(struct request *request, struct run_row *ret_
                                    struct err *err)
 {
     const char *id = request_param(request, "response");
-    enum err_code rc = store_run_get(request_server(request)->store, request_project(request),
+    enum err_code rc = store_run_get(request_server(request)->store, request_tenant(request),
                                      NULL, id, ret_run, err);
 
     if (rc)
@@ -189,7 +189,7 @@ enum err_code api_response_delete(struct request *request, struct err *err)
     enum err_code rc = find_response(request, &run, err);
 
     if (!rc)
-        rc = store_response_delete(server->store, request_project(request), run.id,
+        rc = store_response_delete(server->store, request_tenant(request), run.id,
                                    keeper_grace_us(server->config), err);
     if (rc)
         return rc;
@@ -212,7 +212,7 @@ enum err_code api_response_inputs(struct request *request, struct err *err)
     if (!rc)
         rc = find_response(request, &run, err);
     if (!rc)
-        rc = store_run_items(request_server(request)->store, request_project(request), run.id,
+        rc = store_run_items(request_server(request)->store, request_tenant(request), run.id,
                              true, &page, &items, &count, &more, err);
     if (rc)
         return rc;
@@ -260,12 +260,13 @@ static enum err_code answer_ended(struct request *request, void *arg, struct err
 
 /* Tells whoever has the run, or ends it here when nobody has. ERR_CONFLICT: it is being cancelled already,
  * or has ended meanwhile. */
-static enum err_code cancel(struct server *server, const struct run_row *run, struct err *err)
+static enum err_code cancel(struct server *server, const struct tenant *tenant,
+                            const struct run_row *run, struct err *err)
 {
     struct run_start start = {.arrival = ARRIVAL_CLAIMED};
     enum cancel_outcome outcome;
     enum err_code rc =
-        store_run_cancel(server->store, run->project, NULL, run->id,
+        store_run_cancel(server->store, tenant, NULL, run->id,
                          engine_context_limit(server->engine), &outcome, &start.load, err);
 
     if (rc)
@@ -290,7 +291,7 @@ enum err_code api_response_cancel(struct request *request, struct err *err)
         return rc;
     if (run.status != RUN_CANCELLING && !may_be_cancelled(&run))
         return answer_uncancellable(request, &run, err);
-    rc = cancel(request_server(request), &run, err);
+    rc = cancel(request_server(request), request_tenant(request), &run, err);
     if (rc && rc != ERR_CONFLICT)
         return rc;
     run_end_await(request, &run, answer_ended);

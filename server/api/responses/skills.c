@@ -60,8 +60,7 @@ enum err_code api_skill_create(struct request *request, struct err *err)
     if (rc)
         return rc;
     id_make(row.id, "skill_");
-    rc =
-        store_skill_create(request_server(request)->store, request_project(request), &row, err);
+    rc = store_skill_create(request_server(request)->store, request_tenant(request), &row, err);
     if (!rc)
         request_answer(request, 200, encode_skill(&row));
     return rc;
@@ -76,7 +75,7 @@ enum err_code api_skill_list(struct request *request, struct err *err)
     enum err_code rc = param_page(request, &page, err);
 
     if (!rc)
-        rc = store_skill_list(request_server(request)->store, request_project(request), &page,
+        rc = store_skill_list(request_server(request)->store, request_tenant(request), &page,
                               &rows, &count, &more, err);
     if (rc)
         return rc;
@@ -91,7 +90,7 @@ static enum err_code load(struct request *request, struct skill_row *ret_row, st
     enum err_code rc = skill_id(request, &id, err);
 
     return rc ? rc
-              : store_skill_get(request_server(request)->store, request_project(request), id,
+              : store_skill_get(request_server(request)->store, request_tenant(request), id,
                                 ret_row, err);
 }
 
@@ -125,7 +124,7 @@ enum err_code api_skill_delete(struct request *request, struct err *err)
     enum err_code rc = skill_id(request, &id, err);
 
     if (!rc)
-        rc = store_skill_delete(request_server(request)->store, request_project(request), id,
+        rc = store_skill_delete(request_server(request)->store, request_tenant(request), id,
                                 err);
     if (!rc)
         request_answer(request, 200, encode_deleted(id, "skill.deleted"));

@@ -10,6 +10,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/base/sha256.h"
+#include "core/domain/tenant.h"
 #include "core/run/approval/approval_answer.h"
 #include "core/run/approval/grant.h"
 #include "core/run/engine/engine.h"
@@ -76,8 +77,8 @@ enum err_code api_approval_list(struct request *request, struct err *err)
     enum err_code rc = param_page(request, &page, err);
 
     if (!rc)
-        rc = store_approval_list(request_server(request)->store, request_project(request),
-                                 &page, &rows, &count, &more, err);
+        rc = store_approval_list(request_server(request)->store, request_tenant(request), &page,
+                                 &rows, &count, &more, err);
     if (rc)
         return rc;
     answer_rows(request, rows, count, more, encode_approval);
@@ -92,7 +93,7 @@ enum err_code api_approval_get(struct request *request, struct err *err)
     enum err_code rc = approval_id(request, &id, err);
 
     if (!rc)
-        rc = store_approval_get(request_server(request)->store, request_project(request), id,
+        rc = store_approval_get(request_server(request)->store, request_tenant(request), id,
                                 &row, err);
     return rc ? rc : answer(request, &row);
 }
@@ -175,7 +176,7 @@ static void go_on(struct server *server, struct run_start *start)
     engine_run(server->engine, start);
 }
 
-static enum err_code decide_of_run(struct server *server, const char *project,
+static enum err_code decide_of_run(struct server *server, const struct tenant *tenant,
                                    const struct approval_row *row, const json_t *body,
                                    const struct approval_answer *given,
                                    const struct approval_grants *grants, struct err *err)
@@ -194,7 +195,7 @@ static enum err_code decide_of_run(struct server *server, const char *project,
     if (!rc)
         rc = store_run_decide(server->store,
                               &(struct submission){
-                                  .project = project,
+                                  .tenant = tenant,
                                   .thread_id = row->thread_id,
                                   .run_id = row->run_id,
                                   .answers = &answer,
@@ -220,16 +221,16 @@ static enum err_code decide(struct request *request, const struct approval_row *
                             struct err *err)
 {
     struct server *server = request_server(request);
-    const char *project = request_project(request);
+    const struct tenant *tenant = request_tenant(request);
     struct approval_grants grants = {0};
     enum err_code rc = read_grants(request, asked, given, &grants, err);
 
     if (!rc && is_of_run(asked)) {
-        rc = decide_of_run(server, project, asked, request_json(request), given, &grants, err);
+        rc = decide_of_run(server, tenant, asked, request_json(request), given, &grants, err);
         if (!rc)
-            rc = store_approval_get(server->store, project, given->id, ret_row, err);
+            rc = store_approval_get(server->store, tenant, given->id, ret_row, err);
     } else if (!rc) {
-        rc = store_approval_decide(server->store, project, given, &grants, ret_row, err);
+        rc = store_approval_decide(server->store, tenant, given, &grants, ret_row, err);
         if (!rc && is_held(ret_row))
             tell_waiting(server, ret_row, asked->status == APPROVAL_PENDING);
     }
@@ -246,7 +247,7 @@ enum err_code api_approval_decide(struct request *request, struct err *err)
     if (!rc)
         rc = read_answer(request_json(request), &given, err);
     if (!rc)
-        rc = store_approval_get(request_server(request)->store, request_project(request),
+        rc = store_approval_get(request_server(request)->store, request_tenant(request),
                                 given.id, &asked, err);
     if (rc)
         return rc;

@@ -36,8 +36,8 @@ static void add_page(struct made *made, struct item_row *items, size_t count)
 }
 
 /* All that the run has made. */
-static enum err_code load(struct store *store, const struct run_row *run, struct made *made,
-                          struct err *err)
+static enum err_code load(struct store *store, const struct tenant *tenant,
+                          const struct run_row *run, struct made *made, struct err *err)
 {
     struct page page = {.limit = PAGE_SIZE, .ascending = true};
     bool more = true;
@@ -45,8 +45,8 @@ static enum err_code load(struct store *store, const struct run_row *run, struct
     while (more) {
         struct item_row *items = NULL;
         size_t count = 0;
-        enum err_code rc = store_run_items(store, run->project, run->id, false, &page, &items,
-                                           &count, &more, err);
+        enum err_code rc =
+            store_run_items(store, tenant, run->id, false, &page, &items, &count, &more, err);
 
         if (rc)
             return rc;
@@ -71,12 +71,12 @@ static enum err_code answer(struct request *request, const char *thread_id, cons
     CLEANUP(run_row_clear) struct run_row run = {0};
     CLEANUP(made_clear) struct made made = {0};
     enum err_code rc =
-        store_run_get(store, request_project(request), thread_id, run_id, &run, err);
+        store_run_get(store, request_tenant(request), thread_id, run_id, &run, err);
 
     if (!rc && is_untold(&run))
         rc = err_set(err, ERR_NOT_FOUND, "Response with id '%s' not found.", run_id);
     if (!rc)
-        rc = load(store, &run, &made, err);
+        rc = load(store, request_tenant(request), &run, &made, err);
     if (rc)
         return rc;
     request_answer(request, 200, encode_chain(&run, made.items, made.count));

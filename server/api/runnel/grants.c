@@ -76,7 +76,7 @@ enum err_code api_grant_list(struct request *request, struct err *err)
     if (!rc)
         rc = read_filter(request, &filter, thread, err);
     if (!rc)
-        rc = store_grant_list(request_server(request)->store, request_project(request), &filter,
+        rc = store_grant_list(request_server(request)->store, request_tenant(request), &filter,
                               &page, &rows, &count, &more, err);
     if (rc)
         return rc;
@@ -92,7 +92,7 @@ enum err_code api_grant_get(struct request *request, struct err *err)
     enum err_code rc = grant_id(request, &id, err);
 
     if (!rc)
-        rc = store_grant_get(request_server(request)->store, request_project(request), id, &row,
+        rc = store_grant_get(request_server(request)->store, request_tenant(request), id, &row,
                              err);
     if (rc)
         return rc;
@@ -107,7 +107,7 @@ enum err_code api_grant_delete(struct request *request, struct err *err)
     enum err_code rc = grant_id(request, &id, err);
 
     if (!rc)
-        rc = store_grant_delete(request_server(request)->store, request_project(request), id,
+        rc = store_grant_delete(request_server(request)->store, request_tenant(request), id,
                                 err);
     if (rc)
         return rc;

@@ -125,7 +125,7 @@ enum err_code api_prompt_create(struct request *request, struct err *err)
     row.name = mem_strdup(name);
     id_make(row.id, "pmpt_");
     if (!rc)
-        rc = store_prompt_create(request_server(request)->store, request_project(request), &row,
+        rc = store_prompt_create(request_server(request)->store, request_tenant(request), &row,
                                  err);
     if (rc) {
         prompt_row_clear(&row);
@@ -143,7 +143,7 @@ enum err_code api_prompt_list(struct request *request, struct err *err)
     enum err_code rc = param_page(request, &page, err);
 
     if (!rc)
-        rc = store_prompt_list(request_server(request)->store, request_project(request), &page,
+        rc = store_prompt_list(request_server(request)->store, request_tenant(request), &page,
                                &rows, &count, &more, err);
     return rc ? rc : answer_list(request, rows, count, more, encode_prompt);
 }
@@ -155,7 +155,7 @@ enum err_code api_prompt_get(struct request *request, struct err *err)
     enum err_code rc = prompt_id(request, &id, err);
 
     if (!rc)
-        rc = store_prompt_get(request_server(request)->store, request_project(request), id,
+        rc = store_prompt_get(request_server(request)->store, request_tenant(request), id,
                               PROMPT_NEWEST, &row, err);
     return rc ? rc : answer(request, &row, encode_prompt);
 }
@@ -166,7 +166,7 @@ enum err_code api_prompt_delete(struct request *request, struct err *err)
     enum err_code rc = prompt_id(request, &id, err);
 
     if (!rc)
-        rc = store_prompt_delete(request_server(request)->store, request_project(request), id,
+        rc = store_prompt_delete(request_server(request)->store, request_tenant(request), id,
                                  err);
     if (rc)
         return rc;
@@ -185,8 +185,8 @@ enum err_code api_prompt_version_create(struct request *request, struct err *err
     if (!rc)
         rc = read_template(request, more, &body, err);
     if (!rc)
-        rc = store_prompt_add(request_server(request)->store, request_project(request), id,
-                              body, &row, err);
+        rc = store_prompt_add(request_server(request)->store, request_tenant(request), id, body,
+                              &row, err);
     return rc ? rc : answer(request, &row, encode_version);
 }
 
@@ -202,7 +202,7 @@ enum err_code api_prompt_version_list(struct request *request, struct err *err)
     if (!rc)
         rc = param_page(request, &page, err);
     if (!rc)
-        rc = store_prompt_versions(request_server(request)->store, request_project(request), id,
+        rc = store_prompt_versions(request_server(request)->store, request_tenant(request), id,
                                    &page, &rows, &count, &more, err);
     return rc ? rc : answer_list(request, rows, count, more, encode_version);
 }
@@ -217,7 +217,7 @@ enum err_code api_prompt_version_get(struct request *request, struct err *err)
     if (!rc)
         rc = prompt_version_parse(id, request_param(request, "version"), &version, err);
     if (!rc)
-        rc = store_prompt_get(request_server(request)->store, request_project(request), id,
+        rc = store_prompt_get(request_server(request)->store, request_tenant(request), id,
                               version, &row, err);
     return rc ? rc : answer(request, &row, encode_version);
 }

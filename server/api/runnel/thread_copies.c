@@ -29,12 +29,12 @@ enum err_code api_thread_fork(struct request *request, struct err *err)
     if (!rc)
         rc = check_body(request, err);
     if (!rc)
-        rc = store_thread_fork(request_server(request)->store, request_project(request), id,
+        rc = store_thread_fork(request_server(request)->store, request_tenant(request), id,
                                &row, err);
     return rc ? rc : answer(request, &row);
 }
 
-typedef enum err_code put_fn(struct store *store, const char *project, const char *from,
+typedef enum err_code put_fn(struct store *store, const struct tenant *tenant, const char *from,
                              const char *to, struct thread_row *ret_row, struct err *err);
 
 static enum err_code put_into(struct request *request, put_fn *put, struct err *err)
@@ -49,7 +49,7 @@ static enum err_code put_into(struct request *request, put_fn *put, struct err *
     if (!rc)
         rc = check_body(request, err);
     if (!rc)
-        rc = put(request_server(request)->store, request_project(request), from, to, &row, err);
+        rc = put(request_server(request)->store, request_tenant(request), from, to, &row, err);
     return rc ? rc : answer(request, &row);
 }
 

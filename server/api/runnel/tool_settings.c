@@ -50,7 +50,7 @@ enum err_code api_tool_settings_get(struct request *request, struct err *err)
     enum err_code rc = read_user(request, &user, err);
 
     if (!rc)
-        rc = store_tool_settings_get(request_server(request)->store, request_project(request),
+        rc = store_tool_settings_get(request_server(request)->store, request_tenant(request),
                                      user, &row, err);
     if (!rc)
         request_answer(request, 200, encode_settings(&row));
@@ -79,7 +79,7 @@ enum err_code api_tool_settings_modify(struct request *request, struct err *err)
     if (!rc)
         rc = tool_settings_check(body, err);
     if (!rc)
-        rc = store_tool_settings_put(request_server(request)->store, request_project(request),
+        rc = store_tool_settings_put(request_server(request)->store, request_tenant(request),
                                      &(struct tool_settings_change){.user = user,
                                                                     .tool_groups = groups,
                                                                     .permissions = permissions},
@@ -96,8 +96,8 @@ enum err_code api_tool_settings_delete(struct request *request, struct err *err)
     enum err_code rc = read_user(request, &user, err);
 
     if (!rc)
-        rc = store_tool_settings_delete(request_server(request)->store,
-                                        request_project(request), user, id, err);
+        rc = store_tool_settings_delete(request_server(request)->store, request_tenant(request),
+                                        user, id, err);
     if (!rc)
         request_answer(request, 200, encode_deleted(id, "runnel.tool_settings.deleted"));
     return rc;
@@ -112,7 +112,7 @@ enum err_code api_tool_settings_list(struct request *request, struct err *err)
     enum err_code rc = param_page(request, &page, err);
 
     if (!rc)
-        rc = store_tool_settings_list(request_server(request)->store, request_project(request),
+        rc = store_tool_settings_list(request_server(request)->store, request_tenant(request),
                                       &page, &rows, &count, &more, err);
     if (rc)
         return rc;

@@ -145,7 +145,7 @@ static enum err_code load_settings(struct wanted *wanted, struct err *err)
     enum err_code rc = param_length(user ? user : "", "user", USER_LIMIT, err);
 
     return rc ? rc
-              : tool_settings_load(request_server(request)->store, request_project(request),
+              : tool_settings_load(request_server(request)->store, request_tenant(request),
                                    body, &wanted->settings, err);
 }
 

@@ -22,7 +22,7 @@
 
 struct place {
     struct store *store;
-    const char *project;
+    const struct tenant *tenant;
     char scope[ID_LIMIT + 1];
     const char *name; /* "" for paths that name none */
 };
@@ -30,7 +30,7 @@ struct place {
 static enum err_code thread_scope(struct place *place, struct err *err)
 {
     struct thread_row row;
-    enum err_code rc = store_thread_get(place->store, place->project, place->scope, &row, err);
+    enum err_code rc = store_thread_get(place->store, place->tenant, place->scope, &row, err);
 
     if (!rc)
         thread_row_clear(&row);
@@ -41,7 +41,7 @@ static enum err_code thread_scope(struct place *place, struct err *err)
 static enum err_code response_scope(struct place *place, const char *id, struct err *err)
 {
     struct run_row run;
-    enum err_code rc = store_run_get(place->store, place->project, NULL, id, &run, err);
+    enum err_code rc = store_run_get(place->store, place->tenant, NULL, id, &run, err);
 
     if (rc)
         return rc;
@@ -62,7 +62,7 @@ static enum err_code locate(const struct request *request, struct place *ret_pla
     enum err_code rc;
 
     *ret_place = (struct place){.store = request_server(request)->store,
-                                .project = request_project(request),
+                                .tenant = request_tenant(request),
                                 .name = request_param(request, "variable")};
     if (!*thread && !*conversation)
         return response_scope(ret_place, request_param(request, "response"), err);
@@ -158,7 +158,7 @@ static enum err_code answer_one(struct request *request, const struct place *pla
     AUTO_VARIABLE variable = {0};
     AUTO_FREE char *part = NULL;
     json_t *object;
-    enum err_code rc = store_variable_get(place->store, place->project, place->scope, name,
+    enum err_code rc = store_variable_get(place->store, place->tenant, place->scope, name,
                                           VARIABLE_LOOK, &variable, err);
 
     if (rc)
@@ -206,7 +206,7 @@ enum err_code api_variable_list(struct request *request, struct err *err)
     if (!rc)
         rc = read_query(request, &query, err);
     if (!rc)
-        rc = store_variable_list(place.store, place.project, place.scope, &query, &variables,
+        rc = store_variable_list(place.store, place.tenant, place.scope, &query, &variables,
                                  &count, &total, err);
     if (rc)
         return rc;
@@ -237,7 +237,7 @@ enum err_code api_variable_create(struct request *request, struct err *err)
     if (!rc && (!change.value || !*change.value))
         rc = param_missing(err, "value");
     if (!rc)
-        rc = store_variable_put(place.store, place.project, place.scope, &change,
+        rc = store_variable_put(place.store, place.tenant, place.scope, &change,
                                 VARIABLE_CREATE, &created, err);
     return rc ? rc : answer_one(request, &place, change.name, 0, SIZE_MAX, err);
 }
@@ -257,7 +257,7 @@ enum err_code api_variable_modify(struct request *request, struct err *err)
         rc = read_change(body, &change, &keep, err);
     change.name = place.name;
     if (!rc)
-        rc = store_variable_put(place.store, place.project, place.scope, &change,
+        rc = store_variable_put(place.store, place.tenant, place.scope, &change,
                                 VARIABLE_UPDATE, &created, err);
     return rc ? rc : answer_one(request, &place, place.name, 0, SIZE_MAX, err);
 }
@@ -280,7 +280,7 @@ enum err_code api_variable_get(struct request *request, struct err *err)
 static enum err_code explain_kept(const struct place *place, struct err *err)
 {
     AUTO_VARIABLE variable = {0};
-    enum err_code rc = store_variable_get(place->store, place->project, place->scope,
+    enum err_code rc = store_variable_get(place->store, place->tenant, place->scope,
                                           place->name, VARIABLE_LOOK, &variable, err);
 
     return rc ? rc
@@ -295,7 +295,7 @@ enum err_code api_variable_delete(struct request *request, struct err *err)
     enum err_code rc = find_place(request, no_query, &place, err);
 
     if (!rc)
-        rc = store_variables_remove(place.store, place.project, place.scope, &place.name, 1,
+        rc = store_variables_remove(place.store, place.tenant, place.scope, &place.name, 1,
                                     NULL, &removed, err);
     if (!rc && json_array_size(removed) == 0)
         rc = explain_kept(&place, err);
@@ -316,7 +316,7 @@ enum err_code api_variable_clear(struct request *request, struct err *err)
     if (!rc)
         rc = query_type(request, &type, err);
     if (!rc)
-        rc = store_variables_remove(place.store, place.project, place.scope, NULL, 0, type,
+        rc = store_variables_remove(place.store, place.tenant, place.scope, NULL, 0, type,
                                     &removed, err);
     if (rc)
         return rc;
@@ -335,7 +335,7 @@ enum err_code api_variable_stats(struct request *request, struct err *err)
     enum err_code rc = find_place(request, no_query, &place, err);
 
     if (!rc)
-        rc = store_variable_stats(place.store, place.project, place.scope, &stats, err);
+        rc = store_variable_stats(place.store, place.tenant, place.scope, &stats, err);
     if (rc)
         return rc;
     by_type = json_object();

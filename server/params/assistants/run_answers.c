@@ -7,6 +7,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/base/sha256.h"
+#include "core/domain/tenant.h"
 #include "core/run/approval/grant.h"
 #include "server/params/params.h"
 
@@ -150,8 +151,9 @@ static void settle_all(struct run_answers *answers, const struct approval_row *r
     }
 }
 
-enum err_code run_answers_settle(struct store *store, const char *project, const char *run_id,
-                                 struct run_answers *answers, struct err *err)
+enum err_code run_answers_settle(struct store *store, const struct tenant *tenant,
+                                 const char *run_id, struct run_answers *answers,
+                                 struct err *err)
 {
     AUTO_FREE const char **ids = mem_new_array(const char *, answers->count + 1);
     struct approval_row *rows = NULL;
@@ -164,7 +166,7 @@ enum err_code run_answers_settle(struct store *store, const char *project, const
     }
     if (!asked)
         return ERR_OK;
-    rc = store_approvals_named(store, project, run_id, ids, asked, &rows, &count, err);
+    rc = store_approvals_named(store, tenant, run_id, ids, asked, &rows, &count, err);
     if (rc)
         return rc;
     settle_all(answers, rows, count);

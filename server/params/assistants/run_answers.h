@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "core/base/err.h"
+#include "core/domain/tenant.h"
 #include "core/run/approval/approval_answer.h"
 #include "core/store/tables/approvals/approvals.h"
 #include "core/store/tables/runs/runs.h"
@@ -34,8 +35,9 @@ enum err_code run_answers_read(const json_t *body, struct run_answers *answers,
                                struct err *err) MUST_CHECK;
 
 /* What is wanted of an answer that cannot be remembered makes it a refusal. */
-enum err_code run_answers_settle(struct store *store, const char *project, const char *run_id,
-                                 struct run_answers *answers, struct err *err) MUST_CHECK;
+enum err_code run_answers_settle(struct store *store, const struct tenant *tenant,
+                                 const char *run_id, struct run_answers *answers,
+                                 struct err *err) MUST_CHECK;
 
 void run_answers_clear(struct run_answers *answers);
 

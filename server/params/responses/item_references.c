@@ -4,6 +4,7 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/domain/tenant.h"
 #include "core/store/tables/threads/item_find.h"
 
 bool item_is_reference(const json_t *item)
@@ -32,7 +33,7 @@ static json_t *wanted_ids(const json_t *input, const struct item_references *ref
     return wanted;
 }
 
-static enum err_code find_rows(struct store *store, const char *project, json_t *wanted,
+static enum err_code find_rows(struct store *store, const struct tenant *tenant, json_t *wanted,
                                struct item_references *references, struct err *err)
 {
     AUTO_FREE const char **ids = mem_new_array(const char *, json_object_size(wanted));
@@ -42,7 +43,7 @@ static enum err_code find_rows(struct store *store, const char *project, json_t 
 
     json_object_foreach (wanted, id, value)
         ids[count++] = id;
-    return store_items_find(store, project, ids, count, &references->rows, &references->count,
+    return store_items_find(store, tenant, ids, count, &references->rows, &references->count,
                             err);
 }
 
@@ -58,7 +59,7 @@ static bool has_reference(const json_t *input)
     return false;
 }
 
-enum err_code item_references_load(struct store *store, const char *project,
+enum err_code item_references_load(struct store *store, const struct tenant *tenant,
                                    const json_t *input, const struct item_row *context,
                                    size_t context_count, struct item_references *ret_references,
                                    struct err *err)
@@ -76,7 +77,7 @@ enum err_code item_references_load(struct store *store, const char *project,
         json_object_set_new(references.context, context[i].id, json_true());
     wanted = wanted_ids(input, &references);
     if (json_object_size(wanted))
-        rc = find_rows(store, project, wanted, &references, err);
+        rc = find_rows(store, tenant, wanted, &references, err);
     for (size_t i = 0; i < references.count; i++)
         json_set_int(references.places, references.rows[i].id, (json_int_t)i);
     *ret_references = references;

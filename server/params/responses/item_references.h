@@ -7,6 +7,7 @@
 
 #include "core/base/err.h"
 #include "core/domain/rows.h"
+#include "core/domain/tenant.h"
 #include "core/store/store.h"
 
 /*
@@ -33,7 +34,7 @@ bool item_is_reference(const json_t *item);
 /* Looks up whatever `input`, an array or something else, refers to. `context` are the items that the
  * request continues. Asks the store only when it must; what is not found is not complained about
  * here. item_references_clear() releases, also after an error. */
-enum err_code item_references_load(struct store *store, const char *project,
+enum err_code item_references_load(struct store *store, const struct tenant *tenant,
                                    const json_t *input, const struct item_row *context,
                                    size_t context_count, struct item_references *ret_references,
                                    struct err *err) MUST_CHECK;

@@ -142,14 +142,15 @@ static void drop_used(struct response_approvals *approvals)
     approvals->count = kept;
 }
 
-static enum err_code load_of_chain(struct store *store, const struct run_load *load,
+static enum err_code load_of_chain(struct store *store, const struct tenant *tenant,
+                                   const struct run_load *load,
                                    struct response_approvals *approvals, struct err *err)
 {
     const struct run_row *run = &load->run;
     const struct item_row *last = last_made(load);
     bool parents = !last || strcmp(last->run_id, run->parent_id) == 0;
     enum err_code rc =
-        store_approvals_of_run(store, run->project, parents ? run->parent_id : last->run_id,
+        store_approvals_of_run(store, tenant, parents ? run->parent_id : last->run_id,
                                &approvals->rows, &approvals->count, err);
 
     if (!rc && !parents)
@@ -157,7 +158,8 @@ static enum err_code load_of_chain(struct store *store, const struct run_load *l
     return rc;
 }
 
-static enum err_code load_open(struct store *store, const struct run_load *load,
+static enum err_code load_open(struct store *store, const struct tenant *tenant,
+                               const struct run_load *load,
                                struct response_approvals *approvals, struct err *err)
 {
     const struct run_row *run = &load->run;
@@ -166,10 +168,10 @@ static enum err_code load_open(struct store *store, const struct run_load *load,
     if (!may_be_open(load))
         return ERR_OK;
     if (*run->thread_id)
-        return store_approvals_of_thread(store, run->project, run->thread_id,
+        return store_approvals_of_thread(store, tenant, run->thread_id,
                                          last ? last->run_id : "", &approvals->rows,
                                          &approvals->count, err);
-    return *run->parent_id ? load_of_chain(store, load, approvals, err) : ERR_OK;
+    return *run->parent_id ? load_of_chain(store, tenant, load, approvals, err) : ERR_OK;
 }
 
 /* ---- What the client sends again ---- */
@@ -226,7 +228,7 @@ static enum err_code check_told_there(const struct approval_row *rows, size_t co
     return ERR_OK;
 }
 
-static enum err_code load_asked(struct store *store, const struct run_load *load,
+static enum err_code load_asked(struct store *store, const struct tenant *tenant,
                                 const json_t *input, struct response_approvals *approvals,
                                 struct err *err)
 {
@@ -245,7 +247,7 @@ static enum err_code load_asked(struct store *store, const struct run_load *load
     }
     if (!id_count)
         return ERR_OK;
-    rc = store_approvals_left(store, load->run.project, ids, id_count, &rows, &count, err);
+    rc = store_approvals_left(store, tenant, ids, id_count, &rows, &count, err);
     if (!rc)
         rc = check_told_there(rows, count, err);
     if (rc)
@@ -463,8 +465,8 @@ void response_approvals_note(const struct response_approvals *approvals, struct 
     load->run.config = json_text(config);
 }
 
-enum err_code response_approvals_look(struct store *store, const struct run_load *load,
-                                      const json_t *input,
+enum err_code response_approvals_look(struct store *store, const struct tenant *tenant,
+                                      const struct run_load *load, const json_t *input,
                                       struct response_approvals *ret_approvals, struct err *err)
 {
     enum err_code rc;
@@ -473,9 +475,9 @@ enum err_code response_approvals_look(struct store *store, const struct run_load
         (struct response_approvals){.given = json_object(), .earlier = json_object()};
     rc = read_given(load, ret_approvals->given, err);
     if (!rc)
-        rc = load_open(store, load, ret_approvals, err);
+        rc = load_open(store, tenant, load, ret_approvals, err);
     if (!rc)
-        rc = load_asked(store, load, input, ret_approvals, err);
+        rc = load_asked(store, tenant, input, ret_approvals, err);
     if (!rc)
         rc = check_all_known(ret_approvals, err);
     if (!rc)

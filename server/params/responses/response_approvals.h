@@ -40,8 +40,8 @@ struct response_approvals {
 /* `load` is what the response would be: its row, and behind the past its own input items. `input` is what
  * these were read from. ERR_INVALID when an answer is there twice or answers nothing. The caller clears,
  * after a failure too. */
-enum err_code response_approvals_look(struct store *store, const struct run_load *load,
-                                      const json_t *input,
+enum err_code response_approvals_look(struct store *store, const struct tenant *tenant,
+                                      const struct run_load *load, const json_t *input,
                                       struct response_approvals *ret_approvals,
                                       struct err *err) MUST_CHECK;
 void response_approvals_clear(struct response_approvals *approvals);

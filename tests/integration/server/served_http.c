@@ -77,7 +77,8 @@ static enum err_code hand_over(struct sink *sink)
 static enum err_code get_plain(struct request *request, struct err *err)
 {
     (void)err;
-    request_answer(request, 200, json_build("{s:s}", "hello", request_project(request)));
+    request_answer(request, 200,
+                   json_build("{s:s}", "hello", request_tenant(request)->project));
     return ERR_OK;
 }
 
@@ -175,7 +176,7 @@ static const struct route table[] = {
 /* clang-format on */
 
 static enum err_code check_key(struct server *server, const char *authorization,
-                               struct key_owner *ret_owner, struct err *err)
+                               struct tenant *ret_tenant, struct err *err)
 {
     (void)server;
     if (!authorization)
@@ -184,7 +185,7 @@ static enum err_code check_key(struct server *server, const char *authorization,
         return err_set(err, ERR_STORE, "connection refused");
     if (strcmp(authorization, "Bearer good") != 0)
         return err_set_api(err, ERR_UNAUTHORIZED, "invalid_api_key", NULL, "wrong key");
-    (void)snprintf(ret_owner->project, ID_SIZE, "proj_1");
+    *ret_tenant = tenant_of_project("proj_1");
     return ERR_OK;
 }
 

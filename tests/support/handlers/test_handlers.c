@@ -237,12 +237,12 @@ static enum err_code run_code(struct tool_call *call, struct tool_result *ret_re
 static enum err_code run_echo_context(struct tool_call *call, struct tool_result *ret_result,
                                       struct err *err)
 {
-    json_auto_t *all = json_build("{s:s, s:s, s:s, s:s, s:s, s:O, s:O, s:O, s:O}", "call_id",
-                                  tool_call_id(call), "project", tool_call_project(call), "run",
-                                  tool_call_run(call), "thread", tool_call_thread(call), "user",
-                                  tool_call_user(call), "args", tool_call_args(call), "config",
-                                  tool_call_config(call), "files", tool_call_files(call),
-                                  "context", tool_call_context(call));
+    json_auto_t *all = json_build(
+        "{s:s, s:s, s:s, s:s, s:s, s:O, s:O, s:O, s:O}", "call_id", tool_call_id(call),
+        "project", tool_call_tenant(call)->project, "run", tool_call_run(call), "thread",
+        tool_call_thread(call), "user", tool_call_tenant(call)->user, "args",
+        tool_call_args(call), "config", tool_call_config(call), "files", tool_call_files(call),
+        "context", tool_call_context(call));
     AUTO_FREE char *text = json_text(all);
 
     (void)err;

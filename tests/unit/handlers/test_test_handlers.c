@@ -173,14 +173,14 @@ static void test_code_streams_its_code(void **state)
 
 static void test_echo_context_shows_what_came_along(void **state)
 {
+    const struct tenant tenant = {.project = "proj_1", .user = "ann"};
     json_auto_t *files = json_build("[s]", "file-1");
     json_auto_t *context = json_build("{s:s}", "trace", "t1");
     AUTO_OUTCOME outcome = tool_run_spec(&test_echo_context_handler, "{\"a\":1}",
                                          &(struct tool_call_spec){.call_id = "call_9",
-                                                                  .project = "proj_1",
+                                                                  .tenant = &tenant,
                                                                   .run = "run_1",
                                                                   .thread = "thread_1",
-                                                                  .user = "ann",
                                                                   .files = files,
                                                                   .context = context});
 

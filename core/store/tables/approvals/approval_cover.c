@@ -6,6 +6,7 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
+#include "core/domain/tenant.h"
 #include "core/store/tables/approvals/grant_sql.h"
 
 /* What a client would have submitted. */
@@ -98,7 +99,7 @@ static void allow(struct allowed *allowed, const char *grant, const char *defini
 
 /* ---- What is covered ---- */
 
-static enum err_code find_questions(struct db *db, const char *project,
+static enum err_code find_questions(struct db *db, const struct tenant *tenant,
                                     const struct allowed *allowed, const char *run_id,
                                     struct db_rows **ret_rows, struct err *err)
 {
@@ -110,7 +111,7 @@ static enum err_code find_questions(struct db *db, const char *project,
         " ORDER BY w.run_id <> $5, w.run_id LIMIT $6"};
     AUTO_DB_ARGS args = {0};
 
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_texts(&args, allowed->grants, allowed->count);
     db_arg_int(&args, clock_wall_us());
     db_arg_texts(&args, allowed->definitions, allowed->count);
@@ -129,8 +130,9 @@ static void add_column(struct db_args *args, const struct db_rows *rows, int col
 }
 
 /* A statement of its own: what is read of a run afterwards is true as long as its lease is ours. */
-static enum err_code lock_runs(struct db *db, const char *project, const struct db_rows *found,
-                               const char *run_id, struct db_rows **ret_rows, struct err *err)
+static enum err_code lock_runs(struct db *db, const struct tenant *tenant,
+                               const struct db_rows *found, const char *run_id,
+                               struct db_rows **ret_rows, struct err *err)
 {
     static const struct db_statement lock = {
         "cover_lock_runs",
@@ -139,7 +141,7 @@ static enum err_code lock_runs(struct db *db, const char *project, const struct 
         " ORDER BY l.run_id <> $3, l.run_id LIMIT $4 FOR UPDATE SKIP LOCKED"};
     AUTO_DB_ARGS args = {0};
 
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     add_column(&args, found, 1);
     db_arg_text(&args, run_id);
     db_arg_int(&args, COVER_RUN_LIMIT);
@@ -147,9 +149,9 @@ static enum err_code lock_runs(struct db *db, const char *project, const struct 
 }
 
 /* As an answer decides them, if they still wait; a run of a thread takes its own up. */
-static enum err_code decide(struct db *db, const char *project, const struct db_rows *found,
-                            const struct db_rows *runs, struct db_rows **ret_rows,
-                            struct err *err)
+static enum err_code decide(struct db *db, const struct tenant *tenant,
+                            const struct db_rows *found, const struct db_rows *runs,
+                            struct db_rows **ret_rows, struct err *err)
 {
     static const struct db_statement cover = {
         "approvals_cover",
@@ -163,7 +165,7 @@ static enum err_code decide(struct db *db, const char *project, const struct db_
         "false)"};
     AUTO_DB_ARGS args = {0};
 
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     add_column(&args, found, 0);
     db_arg_int(&args, clock_wall_us());
     add_column(&args, runs, 0);
@@ -211,7 +213,7 @@ static size_t split_own(struct covered *covered, const char *run_id)
     return own;
 }
 
-static enum err_code answer_calls(struct db *db, const char *project,
+static enum err_code answer_calls(struct db *db, const struct tenant *tenant,
                                   const struct covered *covered, struct err *err)
 {
     static const struct db_statement answer = {
@@ -222,7 +224,7 @@ static enum err_code answer_calls(struct db *db, const char *project,
         " AND c.client AND c.state = 'waiting'"};
     AUTO_DB_ARGS args = {0};
 
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_texts(&args, covered->call_runs, covered->call_count);
     db_arg_texts(&args, covered->call_ids, covered->call_count);
     db_arg_text(&args, APPROVAL);
@@ -230,8 +232,8 @@ static enum err_code answer_calls(struct db *db, const char *project,
 }
 
 /* Nobody has submitted anything: there is nothing to repeat. */
-static enum err_code go_on(struct db *db, const char *project, const struct covered *covered,
-                           struct err *err)
+static enum err_code go_on(struct db *db, const struct tenant *tenant,
+                           const struct covered *covered, struct err *err)
 {
     static const struct db_statement move = {
         "cover_go_on",
@@ -247,7 +249,7 @@ static enum err_code go_on(struct db *db, const char *project, const struct cove
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
 
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_texts(&args, covered->others, covered->other_count);
     rc = db_exec(db, &move, &args, &rows, err);
     if (!rc && db_count(rows))
@@ -255,8 +257,8 @@ static enum err_code go_on(struct db *db, const char *project, const struct cove
     return rc;
 }
 
-enum err_code runs_require_rest(struct db *db, const char *project, const char *const *run_ids,
-                                size_t count, struct err *err)
+enum err_code runs_require_rest(struct db *db, const struct tenant *tenant,
+                                const char *const *run_ids, size_t count, struct err *err)
 {
     static const struct db_statement put = {
         "runs_require_rest",
@@ -272,45 +274,47 @@ enum err_code runs_require_rest(struct db *db, const char *project, const char *
         "'requires_action'"};
     AUTO_DB_ARGS args = {0};
 
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_texts(&args, run_ids, count);
     return db_exec(db, &put, &args, NULL, err);
 }
 
-static enum err_code move_runs(struct db *db, const char *project, struct covered *covered,
-                               const char *run_id, size_t *ret_own, struct err *err)
+static enum err_code move_runs(struct db *db, const struct tenant *tenant,
+                               struct covered *covered, const char *run_id, size_t *ret_own,
+                               struct err *err)
 {
     enum err_code rc = ERR_OK;
 
     *ret_own = split_own(covered, run_id);
     if (covered->call_count)
-        rc = answer_calls(db, project, covered, err);
+        rc = answer_calls(db, tenant, covered, err);
     if (rc || !covered->other_count)
         return rc;
-    rc = go_on(db, project, covered, err);
-    return rc ? rc : runs_require_rest(db, project, covered->others, covered->other_count, err);
+    rc = go_on(db, tenant, covered, err);
+    return rc ? rc : runs_require_rest(db, tenant, covered->others, covered->other_count, err);
 }
 
 /* ---- All ---- */
 
-static enum err_code cover(struct db *db, const char *project, const struct allowed *allowed,
-                           const char *run_id, size_t *ret_own, struct err *err)
+static enum err_code cover(struct db *db, const struct tenant *tenant,
+                           const struct allowed *allowed, const char *run_id, size_t *ret_own,
+                           struct err *err)
 {
     CLEANUP(covered_clear) struct covered covered = {0};
     AUTO_DB_ROWS *found = NULL;
     AUTO_DB_ROWS *runs = NULL;
     AUTO_DB_ROWS *rows = NULL;
-    enum err_code rc = find_questions(db, project, allowed, run_id, &found, err);
+    enum err_code rc = find_questions(db, tenant, allowed, run_id, &found, err);
 
     if (rc || db_count(found) == 0)
         return rc;
-    rc = lock_runs(db, project, found, run_id, &runs, err);
+    rc = lock_runs(db, tenant, found, run_id, &runs, err);
     if (!rc)
-        rc = decide(db, project, found, runs, &rows, err);
+        rc = decide(db, tenant, found, runs, &rows, err);
     if (rc)
         return rc;
     sort_covered(db, rows, &covered);
-    return move_runs(db, project, &covered, run_id, ret_own, err);
+    return move_runs(db, tenant, &covered, run_id, ret_own, err);
 }
 
 /* Only what is said of patterns answers other questions. */
@@ -326,7 +330,7 @@ static void read_allowed(const struct approval_grants *grants, struct allowed *a
 }
 
 /* In a transaction of its own; nobody moves a run himself. */
-static enum err_code cover_alone(struct store *store, const char *project,
+static enum err_code cover_alone(struct store *store, const struct tenant *tenant,
                                  const struct allowed *allowed, struct err *err)
 {
     AUTO_DB *db = NULL;
@@ -334,14 +338,14 @@ static enum err_code cover_alone(struct store *store, const char *project,
     enum err_code rc = db_begin(store, &db, err);
 
     if (!rc)
-        rc = cover(db, project, allowed, "", &none, err);
+        rc = cover(db, tenant, allowed, "", &none, err);
     return rc ? rc : db_commit(db, err);
 }
 
 /* ---- Once more, when others can see it ---- */
 
 struct second_look {
-    const char *project;
+    const struct tenant *tenant;
     const struct approval_grants *grants;
 };
 
@@ -352,20 +356,20 @@ static void take_second_look(struct store *store, void *arg)
     struct err err;
 
     read_allowed(look->grants, &allowed);
-    if (cover_alone(store, look->project, &allowed, &err))
+    if (cover_alone(store, look->tenant, &allowed, &err))
         log_warn("questions may be left that were answered just now: %s", err.text);
 }
 
-static void plan_second_look(struct db *db, const char *project,
+static void plan_second_look(struct db *db, const struct tenant *tenant,
                              const struct approval_grants *grants)
 {
     struct second_look *look = mem_new(struct second_look);
 
-    *look = (struct second_look){.project = project, .grants = grants};
+    *look = (struct second_look){.tenant = tenant, .grants = grants};
     db_after_commit(db, take_second_look, look);
 }
 
-enum err_code approvals_cover(struct db *db, const char *project,
+enum err_code approvals_cover(struct db *db, const struct tenant *tenant,
                               const struct approval_grants *grants, const char *run_id,
                               size_t *ret_own, struct err *err)
 {
@@ -375,15 +379,15 @@ enum err_code approvals_cover(struct db *db, const char *project,
     read_allowed(grants, &allowed);
     if (!allowed.count)
         return ERR_OK;
-    plan_second_look(db, project, grants);
-    return cover(db, project, &allowed, run_id, ret_own, err);
+    plan_second_look(db, tenant, grants);
+    return cover(db, tenant, &allowed, run_id, ret_own, err);
 }
 
 /* ---- Questions that come later ---- */
 
 /* What may cover the questions of this run; seldom anything. */
-static enum err_code find_grants(struct store *store, const char *project, const char *run_id,
-                                 struct db_rows **ret_rows, struct err *err)
+static enum err_code find_grants(struct store *store, const struct tenant *tenant,
+                                 const char *run_id, struct db_rows **ret_rows, struct err *err)
 {
     static const struct db_statement find = {
         "cover_grants", "SELECT DISTINCT g.id, g.definition FROM " QUESTIONS
@@ -391,23 +395,23 @@ static enum err_code find_grants(struct store *store, const char *project, const
                         " AND w.run_id = $2 AND g.approve AND " IS_FOR_QUESTION};
     AUTO_DB_ARGS args = {0};
 
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_text(&args, run_id);
     db_arg_int(&args, clock_wall_us());
     return db_once(store, &find, &args, ret_rows, err);
 }
 
-enum err_code store_approvals_cover_run(struct store *store, const char *project,
+enum err_code store_approvals_cover_run(struct store *store, const struct tenant *tenant,
                                         const char *run_id, struct err *err)
 {
     CLEANUP(allowed_clear) struct allowed allowed = {0};
     AUTO_DB_ROWS *rows = NULL;
-    enum err_code rc = find_grants(store, project, run_id, &rows, err);
+    enum err_code rc = find_grants(store, tenant, run_id, &rows, err);
 
     if (rc || db_count(rows) == 0)
         return rc;
     allowed_init(&allowed, db_count(rows));
     for (size_t i = 0; i < db_count(rows); i++)
         allow(&allowed, db_text(rows, i, 0), db_text(rows, i, 1));
-    return cover_alone(store, project, &allowed, err);
+    return cover_alone(store, tenant, &allowed, err);
 }

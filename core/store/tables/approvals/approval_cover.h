@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 
+#include "core/domain/tenant.h"
 #include "core/store/pg/db.h"
 #include "core/store/tables/approvals/approvals.h"
 
@@ -31,12 +32,13 @@
 /* The grants are in the store, and stay where they are until db_end(): after the commit there is another
  * look, of which a failure is logged only. `run_id` is a run whose lease the caller has locked and which
  * he moves himself, or ""; *ret_own is how many of its questions were answered. */
-enum err_code approvals_cover(struct db *db, const char *project,
+enum err_code approvals_cover(struct db *db, const struct tenant *tenant,
                               const struct approval_grants *grants, const char *run_id,
                               size_t *ret_own, struct err *err) MUST_CHECK;
 
 /* The runs as they are shown require those calls only that are still open. Their leases are locked. */
-enum err_code runs_require_rest(struct db *db, const char *project, const char *const *run_ids,
-                                size_t count, struct err *err) MUST_CHECK;
+enum err_code runs_require_rest(struct db *db, const struct tenant *tenant,
+                                const char *const *run_ids, size_t count,
+                                struct err *err) MUST_CHECK;
 
 #endif

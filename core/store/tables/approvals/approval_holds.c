@@ -2,10 +2,11 @@
 
 #include <string.h>
 
+#include "core/domain/tenant.h"
 #include "core/store/pg/db.h"
 #include "core/store/tables/columns.h"
 
-static enum err_code lock(struct db *db, const char *project, const char *const *ids,
+static enum err_code lock(struct db *db, const struct tenant *tenant, const char *const *ids,
                           size_t count, struct approval_row **ret_rows, size_t *ret_count,
                           struct err *err)
 {
@@ -17,7 +18,7 @@ static enum err_code lock(struct db *db, const char *project, const char *const 
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
 
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_texts(&args, ids, count);
     rc = db_exec(db, &select, &args, &rows, err);
     if (!rc)
@@ -25,7 +26,7 @@ static enum err_code lock(struct db *db, const char *project, const char *const 
     return rc;
 }
 
-static enum err_code leave(struct db *db, const char *project, const char *run_id,
+static enum err_code leave(struct db *db, const struct tenant *tenant, const char *run_id,
                            const char *const *ids, size_t count, struct err *err)
 {
     static const struct db_statement update = {
@@ -33,7 +34,7 @@ static enum err_code leave(struct db *db, const char *project, const char *run_i
                            " AND a.id = ANY ($2::text[]) AND a.used_by = $3"};
     AUTO_DB_ARGS args = {0};
 
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_texts(&args, ids, count);
     db_arg_text(&args, run_id);
     return db_exec(db, &update, &args, NULL, err);
@@ -52,10 +53,10 @@ static bool goes_on(const struct approval_row *rows, size_t count, const char *r
     return true;
 }
 
-enum err_code store_approvals_look(struct store *store, const char *project, const char *run_id,
-                                   const char *const *ids, size_t count, enum hold_look look,
-                                   struct approval_row **ret_rows, size_t *ret_count,
-                                   bool *ret_goes_on, struct err *err)
+enum err_code store_approvals_look(struct store *store, const struct tenant *tenant,
+                                   const char *run_id, const char *const *ids, size_t count,
+                                   enum hold_look look, struct approval_row **ret_rows,
+                                   size_t *ret_count, bool *ret_goes_on, struct err *err)
 {
     struct approval_row *rows = NULL;
     size_t found = 0;
@@ -63,12 +64,12 @@ enum err_code store_approvals_look(struct store *store, const char *project, con
     enum err_code rc = db_begin(store, &db, err);
 
     if (!rc)
-        rc = lock(db, project, ids, count, &rows, &found, err);
+        rc = lock(db, tenant, ids, count, &rows, &found, err);
     if (rc)
         return rc;
     *ret_goes_on = found == count && goes_on(rows, found, run_id);
     if (look == HOLD_LEAVE && !*ret_goes_on)
-        rc = leave(db, project, run_id, ids, count, err);
+        rc = leave(db, tenant, run_id, ids, count, err);
     if (!rc)
         rc = db_commit(db, err);
     if (rc) {

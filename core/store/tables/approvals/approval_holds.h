@@ -6,6 +6,7 @@
 
 #include "core/base/err.h"
 #include "core/domain/rows.h"
+#include "core/domain/tenant.h"
 #include "core/store/store.h"
 
 /*
@@ -23,10 +24,11 @@ enum hold_look {
 
 /* The questions with these ids, which the run has asked; and whether the run may go on: all of them are
  * answered, and still its own. */
-enum err_code store_approvals_look(struct store *store, const char *project, const char *run_id,
-                                   const char *const *ids, size_t count, enum hold_look look,
-                                   struct approval_row **ret_rows, size_t *ret_count,
-                                   bool *ret_goes_on, struct err *err) MUST_CHECK;
+enum err_code store_approvals_look(struct store *store, const struct tenant *tenant,
+                                   const char *run_id, const char *const *ids, size_t count,
+                                   enum hold_look look, struct approval_row **ret_rows,
+                                   size_t *ret_count, bool *ret_goes_on,
+                                   struct err *err) MUST_CHECK;
 
 /* Which of these runs, of which one waits, have an answer that came by way of another node. */
 enum err_code store_approvals_answered(struct store *store, const char *const *projects,

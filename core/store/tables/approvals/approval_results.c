@@ -5,6 +5,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/domain/approval_status.h"
+#include "core/domain/tenant.h"
 #include "core/domain/withheld.h"
 #include "core/store/tables/threads/variable_sql.h"
 
@@ -29,7 +30,7 @@ static bool is_approved(const struct answered *answered)
 
 /* ---- The item ---- */
 
-static enum err_code change_item(struct db *db, const char *project,
+static enum err_code change_item(struct db *db, const struct tenant *tenant,
                                  const struct answered *answered, struct err *err)
 {
     static const struct db_statement change = {
@@ -49,7 +50,7 @@ static enum err_code change_item(struct db *db, const char *project,
     else
         withheld_refuse(body, reason && *reason ? reason : WITHHELD_REFUSED);
     changed = json_text(body);
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_text(&args, json_get_string(answered->held, "item", ""));
     db_arg_text(&args, changed);
     db_arg_bool(&args, is_approved(answered));
@@ -59,10 +60,10 @@ static enum err_code change_item(struct db *db, const char *project,
 /* ---- The variable ---- */
 
 /* As the run that called the tool would have written it. */
-static enum err_code make_variable(struct db *db, const char *project,
+static enum err_code make_variable(struct db *db, const struct tenant *tenant,
                                    const struct answered *answered, struct err *err)
 {
-    const struct put_owner owner = {.project = project, .run_id = text(answered, RUN)};
+    const struct put_owner owner = {.tenant = tenant, .run_id = text(answered, RUN)};
     const char *scope = text(answered, SCOPE);
     AUTO_VARIABLE variable = {0};
 
@@ -72,21 +73,21 @@ static enum err_code make_variable(struct db *db, const char *project,
 
 /* ---- Both ---- */
 
-static enum err_code apply(struct db *db, const char *project, struct answered *answered,
-                           struct err *err)
+static enum err_code apply(struct db *db, const struct tenant *tenant,
+                           struct answered *answered, struct err *err)
 {
     json_auto_t *held = json_parse_own(text(answered, HELD));
     enum err_code rc;
 
     answered->held = held;
-    rc = change_item(db, project, answered, err);
+    rc = change_item(db, tenant, answered, err);
     if (rc || !is_approved(answered) || !json_object_get(held, "variable"))
         return rc;
-    return make_variable(db, project, answered, err);
+    return make_variable(db, tenant, answered, err);
 }
 
-static enum err_code forget_held(struct db *db, const char *project, const char *const *ids,
-                                 size_t count, struct err *err)
+static enum err_code forget_held(struct db *db, const struct tenant *tenant,
+                                 const char *const *ids, size_t count, struct err *err)
 {
     static const struct db_statement forget = {
         "approvals_forget_held", "UPDATE approvals SET held = NULL"
@@ -94,13 +95,13 @@ static enum err_code forget_held(struct db *db, const char *project, const char 
                                  " AND held IS NOT NULL"};
     AUTO_DB_ARGS args = {0};
 
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_texts(&args, ids, count);
     return db_exec(db, &forget, &args, NULL, err);
 }
 
-enum err_code approval_results_apply(struct db *db, const char *project, const char *const *ids,
-                                     size_t count, struct err *err)
+enum err_code approval_results_apply(struct db *db, const struct tenant *tenant,
+                                     const char *const *ids, size_t count, struct err *err)
 {
     static const struct db_statement select = {
         "approvals_held",
@@ -114,12 +115,12 @@ enum err_code approval_results_apply(struct db *db, const char *project, const c
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
 
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_texts(&args, ids, count);
     rc = db_exec(db, &select, &args, &rows, err);
     if (rc || db_count(rows) == 0)
         return rc;
     for (size_t row = 0; !rc && row < db_count(rows); row++)
-        rc = apply(db, project, &(struct answered){.rows = rows, .row = row}, err);
-    return rc ? rc : forget_held(db, project, ids, count, err);
+        rc = apply(db, tenant, &(struct answered){.rows = rows, .row = row}, err);
+    return rc ? rc : forget_held(db, tenant, ids, count, err);
 }

@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include "core/base/err.h"
+#include "core/domain/tenant.h"
 #include "core/store/pg/db.h"
 
 /*
@@ -15,7 +16,8 @@
  */
 
 /* Of the questions with these ids, which are locked and have been answered: does what is still to do. */
-enum err_code approval_results_apply(struct db *db, const char *project, const char *const *ids,
-                                     size_t count, struct err *err) MUST_CHECK;
+enum err_code approval_results_apply(struct db *db, const struct tenant *tenant,
+                                     const char *const *ids, size_t count,
+                                     struct err *err) MUST_CHECK;
 
 #endif

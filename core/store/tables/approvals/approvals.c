@@ -4,6 +4,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/mem.h"
+#include "core/domain/tenant.h"
 #include "core/store/pg/batch.h"
 #include "core/store/pg/db.h"
 #include "core/store/pg/page.h"
@@ -32,7 +33,7 @@ static enum err_code read_all(struct store *store, const struct db_statement *st
     return rc;
 }
 
-enum err_code store_approvals_of_run(struct store *store, const char *project,
+enum err_code store_approvals_of_run(struct store *store, const struct tenant *tenant,
                                      const char *run_id, struct approval_row **ret_rows,
                                      size_t *ret_count, struct err *err)
 {
@@ -43,12 +44,12 @@ enum err_code store_approvals_of_run(struct store *store, const char *project,
                                   " ORDER BY a.id"};
     AUTO_DB_ARGS args = {0};
 
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_text(&args, run_id);
     return read_all(store, &select, &args, ret_rows, ret_count, err);
 }
 
-enum err_code store_approvals_named(struct store *store, const char *project,
+enum err_code store_approvals_named(struct store *store, const struct tenant *tenant,
                                     const char *run_id, const char *const *ids, size_t id_count,
                                     struct approval_row **ret_rows, size_t *ret_count,
                                     struct err *err)
@@ -59,13 +60,13 @@ enum err_code store_approvals_named(struct store *store, const char *project,
                                                " AND a.id = ANY ($3::text[])"};
     AUTO_DB_ARGS args = {0};
 
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_text(&args, run_id);
     db_arg_texts(&args, ids, id_count);
     return read_all(store, &select, &args, ret_rows, ret_count, err);
 }
 
-enum err_code store_approvals_left(struct store *store, const char *project,
+enum err_code store_approvals_left(struct store *store, const struct tenant *tenant,
                                    const char *const *ids, size_t id_count,
                                    struct approval_row **ret_rows, size_t *ret_count,
                                    struct err *err)
@@ -78,14 +79,14 @@ enum err_code store_approvals_left(struct store *store, const char *project,
                                 " ORDER BY a.id"};
     AUTO_DB_ARGS args = {0};
 
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_texts(&args, ids, id_count);
     return read_all(store, &select, &args, ret_rows, ret_count, err);
 }
 
 /* A run of the same thread waits for submit_tool_outputs, and for nobody else. What a response left that
  * then ended badly was never shown to anybody who could go on with it. */
-enum err_code store_approvals_of_thread(struct store *store, const char *project,
+enum err_code store_approvals_of_thread(struct store *store, const struct tenant *tenant,
                                         const char *thread_id, const char *last_run,
                                         struct approval_row **ret_rows, size_t *ret_count,
                                         struct err *err)
@@ -102,7 +103,7 @@ enum err_code store_approvals_of_thread(struct store *store, const char *project
         " ORDER BY id"};
     AUTO_DB_ARGS args = {0};
 
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_text(&args, thread_id);
     db_arg_text(&args, last_run);
     return read_all(store, &select, &args, ret_rows, ret_count, err);
@@ -133,8 +134,9 @@ static enum err_code check_decision(const char *id, enum approval_status status,
 
 /* A response that has ended badly may be followed by another with the same answer; one that is not
  * there was never stored, or is about to be. */
-static enum err_code lock_answered(struct db *db, const char *project, const char *const *ids,
-                                   size_t count, struct db_rows **ret_rows, struct err *err)
+static enum err_code lock_answered(struct db *db, const struct tenant *tenant,
+                                   const char *const *ids, size_t count,
+                                   struct db_rows **ret_rows, struct err *err)
 {
     static const struct db_statement lock = {
         "approvals_lock",
@@ -147,7 +149,7 @@ static enum err_code lock_answered(struct db *db, const char *project, const cha
         " ORDER BY a.id FOR UPDATE OF a"};
     AUTO_DB_ARGS args = {0};
 
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_texts(&args, ids, count);
     return db_exec(db, &lock, &args, ret_rows, err);
 }
@@ -204,9 +206,9 @@ static enum err_code check_locked(const struct db_rows *rows, struct approval_an
     return ERR_OK;
 }
 
-static enum err_code put_answers(struct db *db, const char *project, const char *used_by,
-                                 const struct approval_answer *answers, size_t count,
-                                 struct err *err)
+static enum err_code put_answers(struct db *db, const struct tenant *tenant,
+                                 const char *used_by, const struct approval_answer *answers,
+                                 size_t count, struct err *err)
 {
     static const struct db_statement put = {
         "approvals_decide",
@@ -230,21 +232,21 @@ static enum err_code put_answers(struct db *db, const char *project, const char 
                                approval_status_next(APPROVAL_PENDING, event_of(&answers[i]))));
         batch_text(&batch, answers[i].reason);
     }
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     batch_finish(&batch, &args);
     db_arg_id(&args, used_by);
     db_arg_int(&args, clock_wall_us());
     rc = db_exec(db, &put, &args, NULL, err);
-    return rc ? rc : approval_results_apply(db, project, ids, count, err);
+    return rc ? rc : approval_results_apply(db, tenant, ids, count, err);
 }
 
 /* `run_id`: of the caller, as approvals_cover(). */
-static enum err_code put_grants(struct db *db, const char *project,
+static enum err_code put_grants(struct db *db, const struct tenant *tenant,
                                 const struct approval_grants *grants, const char *run_id,
                                 size_t *ret_own, struct err *err)
 {
     enum err_code rc;
-    const struct put_owner owner = {.project = project, .run_id = ""};
+    const struct put_owner owner = {.tenant = tenant, .run_id = ""};
     AUTO_BATCH batch = {0};
     AUTO_DB_ARGS args = {0};
 
@@ -255,12 +257,13 @@ static enum err_code put_grants(struct db *db, const char *project,
         grant_add(&batch, &owner, &grants->rows[i]);
     batch_finish(&batch, &args);
     rc = db_exec(db, &grants_put, &args, NULL, err);
-    return rc ? rc : approvals_cover(db, project, grants, run_id, ret_own, err);
+    return rc ? rc : approvals_cover(db, tenant, grants, run_id, ret_own, err);
 }
 
-enum err_code approvals_take(struct db *db, const char *project, const char *response_id,
-                             struct approval_answer *answers, size_t count,
-                             const struct approval_grants *grants, struct err *err)
+enum err_code approvals_take(struct db *db, const struct tenant *tenant,
+                             const char *response_id, struct approval_answer *answers,
+                             size_t count, const struct approval_grants *grants,
+                             struct err *err)
 {
     AUTO_FREE const char **ids = mem_new_array(const char *, count + 1);
     AUTO_DB_ROWS *rows = NULL;
@@ -271,15 +274,15 @@ enum err_code approvals_take(struct db *db, const char *project, const char *res
         return ERR_OK;
     for (size_t i = 0; i < count; i++)
         ids[i] = answers[i].id;
-    rc = lock_answered(db, project, ids, count, &rows, err);
+    rc = lock_answered(db, tenant, ids, count, &rows, err);
     if (!rc)
         rc = check_locked(rows, answers, count, err);
     if (!rc)
-        rc = put_answers(db, project, response_id, answers, count, err);
-    return rc ? rc : put_grants(db, project, grants, "", &none, err);
+        rc = put_answers(db, tenant, response_id, answers, count, err);
+    return rc ? rc : put_grants(db, tenant, grants, "", &none, err);
 }
 
-enum err_code store_approvals_take(struct store *store, const char *project,
+enum err_code store_approvals_take(struct store *store, const struct tenant *tenant,
                                    const char *response_id, struct approval_answer *answers,
                                    size_t count, const struct approval_grants *grants,
                                    struct err *err)
@@ -288,20 +291,20 @@ enum err_code store_approvals_take(struct store *store, const char *project,
     enum err_code rc = db_begin(store, &db, err);
 
     if (!rc)
-        rc = approvals_take(db, project, response_id, answers, count, grants, err);
+        rc = approvals_take(db, tenant, response_id, answers, count, grants, err);
     return rc ? rc : db_commit(db, err);
 }
 
 /* ---- One, and lists ---- */
 
-enum err_code store_approval_get(struct store *store, const char *project, const char *id,
-                                 struct approval_row *ret_row, struct err *err)
+enum err_code store_approval_get(struct store *store, const struct tenant *tenant,
+                                 const char *id, struct approval_row *ret_row, struct err *err)
 {
     static const struct db_statement select = {"store_approval_get",
                                                "SELECT " APPROVAL_COLUMNS " FROM approvals a"
                                                " WHERE a.project_id = $1 AND a.id = $2"};
     AUTO_DB_ROWS *rows = NULL;
-    enum err_code rc = db_once_by_id(store, &select, project, id, &rows, err);
+    enum err_code rc = db_once_by_id(store, &select, tenant, id, &rows, err);
 
     if (rc)
         return rc;
@@ -316,7 +319,7 @@ enum err_code store_approval_get(struct store *store, const char *project, const
     " WHERE a.project_id = $1 AND a.id > coalesce($2, '')" \
     " AND a.id < coalesce($3, '~') ORDER BY a.id " order " LIMIT $4"
 
-enum err_code store_approval_list(struct store *store, const char *project,
+enum err_code store_approval_list(struct store *store, const struct tenant *tenant,
                                   const struct page *page, struct approval_row **ret_rows,
                                   size_t *ret_count, bool *ret_more, struct err *err)
 {
@@ -329,7 +332,7 @@ enum err_code store_approval_list(struct store *store, const char *project,
         "SELECT 1 FROM approvals WHERE project_id = $1 AND $2::text = '' AND id = $3"};
     AUTO_DB_ROWS *rows = NULL;
     struct page_scan scan;
-    enum err_code rc = page_read(store, list, &cursor, project, NULL, page, &scan, &rows, err);
+    enum err_code rc = page_read(store, list, &cursor, tenant, NULL, page, &scan, &rows, err);
 
     if (!rc)
         page_unroll(&scan, rows, approval_read, ret_rows, ret_count, ret_more);
@@ -338,12 +341,12 @@ enum err_code store_approval_list(struct store *store, const char *project,
 
 /* ---- Deciding ---- */
 
-static enum err_code lock_one(struct db *db, const char *project,
+static enum err_code lock_one(struct db *db, const struct tenant *tenant,
                               const struct approval_answer *answer,
                               enum approval_status *ret_status, struct err *err)
 {
     AUTO_DB_ROWS *rows = NULL;
-    enum err_code rc = lock_answered(db, project, &answer->id, 1, &rows, err);
+    enum err_code rc = lock_answered(db, tenant, &answer->id, 1, &rows, err);
 
     if (rc)
         return rc;
@@ -353,7 +356,7 @@ static enum err_code lock_one(struct db *db, const char *project,
     return check_decision(answer->id, *ret_status, answer, err);
 }
 
-static enum err_code decide(struct store *store, const char *project,
+static enum err_code decide(struct store *store, const struct tenant *tenant,
                             const struct approval_answer *answer,
                             const struct approval_grants *grants, struct err *err)
 {
@@ -363,22 +366,22 @@ static enum err_code decide(struct store *store, const char *project,
     enum err_code rc = db_begin(store, &db, err);
 
     if (!rc)
-        rc = lock_one(db, project, answer, &status, err);
+        rc = lock_one(db, tenant, answer, &status, err);
     if (!rc)
-        rc = put_answers(db, project, "", answer, 1, err);
+        rc = put_answers(db, tenant, "", answer, 1, err);
     if (!rc)
-        rc = put_grants(db, project, grants, "", &none, err);
+        rc = put_grants(db, tenant, grants, "", &none, err);
     return rc ? rc : db_commit(db, err);
 }
 
-enum err_code store_approval_decide(struct store *store, const char *project,
+enum err_code store_approval_decide(struct store *store, const struct tenant *tenant,
                                     const struct approval_answer *answer,
                                     const struct approval_grants *grants,
                                     struct approval_row *ret_row, struct err *err)
 {
-    enum err_code rc = decide(store, project, answer, grants, err);
+    enum err_code rc = decide(store, tenant, answer, grants, err);
 
-    return rc ? rc : store_approval_get(store, project, answer->id, ret_row, err);
+    return rc ? rc : store_approval_get(store, tenant, answer->id, ret_row, err);
 }
 
 /* A server of a version that submitted outputs without deciding has left the question open: what it was
@@ -418,10 +421,10 @@ static enum err_code find_first(const struct db_rows *rows, const char *run_id,
     return ERR_OK;
 }
 
-enum err_code approvals_decide_of_run(struct db *db, const char *project, const char *run_id,
-                                      const struct approval_answer *answers, size_t count,
-                                      const struct approval_grants *grants, size_t *ret_first,
-                                      struct err *err)
+enum err_code approvals_decide_of_run(struct db *db, const struct tenant *tenant,
+                                      const char *run_id, const struct approval_answer *answers,
+                                      size_t count, const struct approval_grants *grants,
+                                      size_t *ret_first, struct err *err)
 {
     AUTO_FREE const char **ids = mem_new_array(const char *, count + 1);
     AUTO_FREE struct approval_answer *first = mem_new_array(struct approval_answer, count + 1);
@@ -431,13 +434,13 @@ enum err_code approvals_decide_of_run(struct db *db, const char *project, const 
 
     for (size_t i = 0; i < count; i++)
         ids[i] = answers[i].id;
-    rc = lock_answered(db, project, ids, count, &rows, err);
+    rc = lock_answered(db, tenant, ids, count, &rows, err);
     if (!rc)
         rc = find_first(rows, run_id, answers, count, grants, first, ret_first, err);
     if (!rc)
-        rc = put_answers(db, project, run_id, first, *ret_first, err);
+        rc = put_answers(db, tenant, run_id, first, *ret_first, err);
     if (!rc)
-        rc = put_grants(db, project, grants, run_id, &own, err);
+        rc = put_grants(db, tenant, grants, run_id, &own, err);
     if (!rc)
         *ret_first += own;
     return rc;
@@ -462,7 +465,7 @@ static enum err_code check_repeat(const struct db_rows *rows,
     return ERR_OK;
 }
 
-enum err_code approvals_repeat(struct db *db, const char *project,
+enum err_code approvals_repeat(struct db *db, const struct tenant *tenant,
                                const struct approval_answer *answers, size_t count,
                                bool *ret_decided, struct err *err)
 {
@@ -472,6 +475,6 @@ enum err_code approvals_repeat(struct db *db, const char *project,
 
     for (size_t i = 0; i < count; i++)
         ids[i] = answers[i].id;
-    rc = lock_answered(db, project, ids, count, &rows, err);
+    rc = lock_answered(db, tenant, ids, count, &rows, err);
     return rc ? rc : check_repeat(rows, answers, count, ret_decided, err);
 }

@@ -6,6 +6,7 @@
 
 #include "core/base/err.h"
 #include "core/domain/rows.h"
+#include "core/domain/tenant.h"
 #include "core/store/store.h"
 
 /*
@@ -17,25 +18,25 @@
  */
 
 /* Those of a response, whatever was answered; without those that it has waited for itself. */
-enum err_code store_approvals_of_run(struct store *store, const char *project,
+enum err_code store_approvals_of_run(struct store *store, const struct tenant *tenant,
                                      const char *run_id, struct approval_row **ret_rows,
                                      size_t *ret_count, struct err *err) MUST_CHECK;
 
 /* Those of a run that have one of these ids. */
-enum err_code store_approvals_named(struct store *store, const char *project,
+enum err_code store_approvals_named(struct store *store, const struct tenant *tenant,
                                     const char *run_id, const char *const *ids, size_t id_count,
                                     struct approval_row **ret_rows, size_t *ret_count,
                                     struct err *err) MUST_CHECK;
 
 /* Those with one of these ids that responses have left behind, whatever was answered. */
-enum err_code store_approvals_left(struct store *store, const char *project,
+enum err_code store_approvals_left(struct store *store, const struct tenant *tenant,
                                    const char *const *ids, size_t id_count,
                                    struct approval_row **ret_rows, size_t *ret_count,
                                    struct err *err) MUST_CHECK;
 
 /* Those that responses of a conversation have left behind and no other has taken up; and of `last_run`,
  * the last that made something there, those which one has taken up that then ended badly. */
-enum err_code store_approvals_of_thread(struct store *store, const char *project,
+enum err_code store_approvals_of_thread(struct store *store, const struct tenant *tenant,
                                         const char *thread_id, const char *last_run,
                                         struct approval_row **ret_rows, size_t *ret_count,
                                         struct err *err) MUST_CHECK;
@@ -60,27 +61,28 @@ struct approval_grants {
 
 /* Of the questions of this run, which is stored, those for a permission that was given meanwhile are
  * approved: by an answer that was remembered when the run had looked for such already. */
-enum err_code store_approvals_cover_run(struct store *store, const char *project,
+enum err_code store_approvals_cover_run(struct store *store, const struct tenant *tenant,
                                         const char *run_id, struct err *err) MUST_CHECK;
 
 /* Gives the answers and has the response take them up, in one transaction. ERR_TAKEN also when
  * another response has done that. A response that is stored takes them up where it is made: see
  * store_run_create(). */
-enum err_code store_approvals_take(struct store *store, const char *project,
+enum err_code store_approvals_take(struct store *store, const struct tenant *tenant,
                                    const char *response_id, struct approval_answer *answers,
                                    size_t count, const struct approval_grants *grants,
                                    struct err *err) MUST_CHECK;
 
-enum err_code store_approval_get(struct store *store, const char *project, const char *id,
-                                 struct approval_row *ret_row, struct err *err) MUST_CHECK;
-enum err_code store_approval_list(struct store *store, const char *project,
+enum err_code store_approval_get(struct store *store, const struct tenant *tenant,
+                                 const char *id, struct approval_row *ret_row,
+                                 struct err *err) MUST_CHECK;
+enum err_code store_approval_list(struct store *store, const struct tenant *tenant,
                                   const struct page *page, struct approval_row **ret_rows,
                                   size_t *ret_count, bool *ret_more,
                                   struct err *err) MUST_CHECK;
 
 /* Answers the question of a response without taking up: the next one does that. Those of a run of a
  * thread are answered by store_run_decide(). */
-enum err_code store_approval_decide(struct store *store, const char *project,
+enum err_code store_approval_decide(struct store *store, const struct tenant *tenant,
                                     const struct approval_answer *answer,
                                     const struct approval_grants *grants,
                                     struct approval_row *ret_row, struct err *err) MUST_CHECK;

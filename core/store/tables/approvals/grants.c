@@ -5,6 +5,7 @@
 #include "core/base/clock.h"
 #include "core/base/ids.h"
 #include "core/base/mem.h"
+#include "core/domain/tenant.h"
 #include "core/store/pg/page.h"
 #include "core/store/tables/approvals/grant_sql.h"
 
@@ -40,7 +41,7 @@ void grant_add(struct batch *batch, const struct put_owner *owner,
                const struct grant_row *grant)
 {
     batch_begin(batch);
-    batch_text(batch, owner->project);
+    batch_tenant(batch, owner->tenant);
     batch_text(batch, owner->run_id);
     batch_int(batch, owner->fence);
     batch_text(batch, grant->id);
@@ -153,12 +154,12 @@ enum err_code store_grants_find(struct store *store, const struct grant_place *p
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
 
-    db_arg_text(&args, place->project);
+    db_arg_tenant(&args, place->tenant);
     db_arg_text(&args, place->run);
     db_arg_id(&args, place->thread);
     db_arg_id(&args, place->parent);
     db_arg_id(&args, place->assistant);
-    db_arg_id(&args, place->user);
+    db_arg_id(&args, place->tenant->user);
     add_questions(&args, questions, count);
     db_arg_int(&args, clock_wall_us());
     rc = db_once(store, &find_statement, &args, &rows, err);
@@ -185,7 +186,7 @@ static enum err_code not_found(const char *id, struct err *err)
     " AND (g.expires_at IS NULL OR g.expires_at > $8::bigint)"                          \
     " ORDER BY g.id " order " LIMIT $4"
 
-static enum err_code read_list(struct store *store, const char *project,
+static enum err_code read_list(struct store *store, const struct tenant *tenant,
                                const struct grant_filter *filter, const struct page_scan *scan,
                                struct db_rows **ret_rows, struct err *err)
 {
@@ -195,7 +196,7 @@ static enum err_code read_list(struct store *store, const char *project,
     };
     AUTO_DB_ARGS args = {0};
 
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_id(&args, scan->low);
     db_arg_id(&args, scan->high);
     db_arg_int(&args, scan->limit);
@@ -206,7 +207,7 @@ static enum err_code read_list(struct store *store, const char *project,
     return db_once(store, &list[scan->ascending], &args, ret_rows, err);
 }
 
-enum err_code store_grant_list(struct store *store, const char *project,
+enum err_code store_grant_list(struct store *store, const struct tenant *tenant,
                                const struct grant_filter *filter, const struct page *page,
                                struct grant_row **ret_rows, size_t *ret_count, bool *ret_more,
                                struct err *err)
@@ -216,11 +217,11 @@ enum err_code store_grant_list(struct store *store, const char *project,
         "SELECT 1 FROM approval_grants WHERE project_id = $1 AND $2::text = '' AND id = $3"};
     struct page_scan scan = page_scan(page);
     AUTO_DB_ROWS *rows = NULL;
-    enum err_code rc = page_cursors_check(store, &cursor, project, "", page, err);
+    enum err_code rc = page_cursors_check(store, &cursor, tenant, "", page, err);
     size_t count;
 
     if (!rc)
-        rc = read_list(store, project, filter, &scan, &rows, err);
+        rc = read_list(store, tenant, filter, &scan, &rows, err);
     if (rc)
         return rc;
     count = page_count(&scan, rows, ret_more);
@@ -231,14 +232,14 @@ enum err_code store_grant_list(struct store *store, const char *project,
     return ERR_OK;
 }
 
-enum err_code store_grant_get(struct store *store, const char *project, const char *id,
+enum err_code store_grant_get(struct store *store, const struct tenant *tenant, const char *id,
                               struct grant_row *ret_row, struct err *err)
 {
     static const struct db_statement get = {"store_grant_get",
                                             "SELECT " GRANT_COLUMNS " FROM approval_grants g"
                                             " WHERE g.project_id = $1 AND g.id = $2"};
     AUTO_DB_ROWS *rows = NULL;
-    enum err_code rc = db_once_by_id(store, &get, project, id, &rows, err);
+    enum err_code rc = db_once_by_id(store, &get, tenant, id, &rows, err);
 
     if (rc)
         return rc;
@@ -248,14 +249,14 @@ enum err_code store_grant_get(struct store *store, const char *project, const ch
     return ERR_OK;
 }
 
-enum err_code store_grant_delete(struct store *store, const char *project, const char *id,
-                                 struct err *err)
+enum err_code store_grant_delete(struct store *store, const struct tenant *tenant,
+                                 const char *id, struct err *err)
 {
     static const struct db_statement delete = {
         "store_grant_delete",
         "DELETE FROM approval_grants WHERE project_id = $1 AND id = $2 RETURNING id"};
     AUTO_DB_ROWS *rows = NULL;
-    enum err_code rc = db_once_by_id(store, &delete, project, id, &rows, err);
+    enum err_code rc = db_once_by_id(store, &delete, tenant, id, &rows, err);
 
     if (!rc && db_count(rows) == 0)
         rc = not_found(id, err);

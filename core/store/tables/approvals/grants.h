@@ -6,6 +6,7 @@
 
 #include "core/base/err.h"
 #include "core/domain/rows.h"
+#include "core/domain/tenant.h"
 #include "core/store/store.h"
 
 /*
@@ -30,12 +31,11 @@ struct grant_question {
 
 /* Where. Borrowed; "" for none. */
 struct grant_place {
-    const char *project;
+    const struct tenant *tenant; /* and its user */
     const char *run;
     const char *thread;
     const char *parent; /* of a response outside conversations */
     const char *assistant;
-    const char *user;
 };
 
 /* For each question the grant that says most about it: exact before tool, then the
@@ -50,15 +50,15 @@ struct grant_filter {
     const char *scope_id;
     const char *tool;
 };
-enum err_code store_grant_list(struct store *store, const char *project,
+enum err_code store_grant_list(struct store *store, const struct tenant *tenant,
                                const struct grant_filter *filter, const struct page *page,
                                struct grant_row **ret_rows, size_t *ret_count, bool *ret_more,
                                struct err *err) MUST_CHECK;
 
 /* ERR_NOT_FOUND: "Approval grant with id 'X' not found." */
-enum err_code store_grant_get(struct store *store, const char *project, const char *id,
+enum err_code store_grant_get(struct store *store, const struct tenant *tenant, const char *id,
                               struct grant_row *ret_row, struct err *err) MUST_CHECK;
-enum err_code store_grant_delete(struct store *store, const char *project, const char *id,
-                                 struct err *err) MUST_CHECK;
+enum err_code store_grant_delete(struct store *store, const struct tenant *tenant,
+                                 const char *id, struct err *err) MUST_CHECK;
 
 #endif

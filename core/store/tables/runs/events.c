@@ -6,6 +6,7 @@
 #include "core/base/buf.h"
 #include "core/base/clock.h"
 #include "core/base/mem.h"
+#include "core/domain/tenant.h"
 #include "core/store/pg/db.h"
 #include "core/store/tables/runs/runs.h"
 
@@ -56,9 +57,10 @@ static void add_chunk(const struct db_rows *rows, size_t row, int64_t first_seq,
     buf_add(frames, bytes + skipped, length - skipped);
 }
 
-enum err_code store_events_read(struct store *store, const char *project, const char *run_id,
-                                int64_t first_seq, size_t limit, char **ret_frames,
-                                size_t *ret_length, int64_t *ret_next, struct err *err)
+enum err_code store_events_read(struct store *store, const struct tenant *tenant,
+                                const char *run_id, int64_t first_seq, size_t limit,
+                                char **ret_frames, size_t *ret_length, int64_t *ret_next,
+                                struct err *err)
 {
     AUTO_DB_ROWS *rows = NULL;
     AUTO_DB_ARGS args = {0};
@@ -66,7 +68,7 @@ enum err_code store_events_read(struct store *store, const char *project, const 
     int64_t next = first_seq;
     enum err_code rc;
 
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_text(&args, run_id);
     db_arg_int(&args, first_seq);
     db_arg_int(&args, (int64_t)limit);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/mem.h"
+#include "core/domain/tenant.h"
 #include "core/store/pg/state.h"
 #include "core/store/tables/columns.h"
 #include "core/store/tables/threads/thread_guard.h"
@@ -24,7 +25,7 @@ char *node_of(const char *node_id)
 
 /* ---- Leases ---- */
 
-enum err_code lease_lock(struct db *db, const char *project, const char *run_id,
+enum err_code lease_lock(struct db *db, const struct tenant *tenant, const char *run_id,
                          struct lease_row *ret_lease, struct err *err)
 {
     static const struct db_statement lock = {
@@ -36,7 +37,7 @@ enum err_code lease_lock(struct db *db, const char *project, const char *run_id,
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
 
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_text(&args, run_id);
     db_arg_text(&args, node);
     db_arg_text(&args, db->store->node_id);
@@ -52,7 +53,7 @@ enum err_code lease_lock(struct db *db, const char *project, const char *run_id,
     return ERR_OK;
 }
 
-enum err_code lease_read_log(struct db *db, const char *project, const char *run_id,
+enum err_code lease_read_log(struct db *db, const struct tenant *tenant, const char *run_id,
                              struct run_load *load, struct err *err)
 {
     static const struct db_statement read = {
@@ -62,7 +63,7 @@ enum err_code lease_read_log(struct db *db, const char *project, const char *run
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
 
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_text(&args, run_id);
     rc = db_exec(db, &read, &args, &rows, err);
     if (rc)
@@ -74,7 +75,7 @@ enum err_code lease_read_log(struct db *db, const char *project, const char *run
     return ERR_OK;
 }
 
-enum err_code lease_take(struct db *db, const char *project, const char *run_id,
+enum err_code lease_take(struct db *db, const struct tenant *tenant, const char *run_id,
                          struct run_load *load, struct err *err)
 {
     static const struct db_statement take = {
@@ -86,7 +87,7 @@ enum err_code lease_take(struct db *db, const char *project, const char *run_id,
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
 
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_text(&args, run_id);
     db_arg_text(&args, db->store->node_id);
     db_arg_int(&args, db->store->lease_us);
@@ -97,7 +98,7 @@ enum err_code lease_take(struct db *db, const char *project, const char *run_id,
         return err_set(err, ERR_INTERNAL, "run %s has no lease", run_id);
 
     load->fence = db_int(rows, 0, 0);
-    return lease_read_log(db, project, run_id, load, err);
+    return lease_read_log(db, tenant, run_id, load, err);
 }
 
 /* ---- The run ---- */
@@ -122,37 +123,38 @@ static enum err_code read_found(const struct db_rows *rows, const char *thread_i
     return ERR_OK;
 }
 
-enum err_code run_find(struct db *db, const char *project, const char *thread_id,
+enum err_code run_find(struct db *db, const struct tenant *tenant, const char *thread_id,
                        const char *run_id, struct run_row *ret_run, struct err *err)
 {
     AUTO_DB_ROWS *rows = NULL;
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
 
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_text(&args, run_id);
     db_arg_text(&args, thread_id);
     rc = db_exec(db, &find_statement, &args, &rows, err);
     if (!rc && db_count(rows) == 0 && thread_id)
-        rc = thread_guard_known(db, project, thread_id, err);
+        rc = thread_guard_known(db, tenant, thread_id, err);
     if (rc)
         return rc;
     return read_found(rows, thread_id, run_id, ret_run, err);
 }
 
-enum err_code store_run_get(struct store *store, const char *project, const char *thread_id,
-                            const char *run_id, struct run_row *ret_run, struct err *err)
+enum err_code store_run_get(struct store *store, const struct tenant *tenant,
+                            const char *thread_id, const char *run_id, struct run_row *ret_run,
+                            struct err *err)
 {
     AUTO_DB_ROWS *rows = NULL;
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
 
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_text(&args, run_id);
     db_arg_text(&args, thread_id);
     rc = db_once(store, &find_statement, &args, &rows, err);
     if (!rc && db_count(rows) == 0 && thread_id)
-        rc = thread_guard_known_once(store, project, thread_id, err);
+        rc = thread_guard_known_once(store, tenant, thread_id, err);
     if (rc)
         return rc;
     return read_found(rows, thread_id, run_id, ret_run, err);
@@ -186,12 +188,12 @@ static enum err_code fetch_items(struct db *db, const struct db_statement *state
 }
 
 static enum err_code load_items(struct db *db, const struct db_statement *statement,
-                                const char *project, const char *id, size_t limit,
+                                const struct tenant *tenant, const char *id, size_t limit,
                                 struct item_row **ret_items, size_t *ret_count, struct err *err)
 {
     AUTO_DB_ARGS args = {0};
 
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_text(&args, id);
     db_arg_int(&args, (int64_t)limit);
     return fetch_items(db, statement, &args, ret_items, ret_count, err);
@@ -204,9 +206,9 @@ static enum err_code load_items(struct db *db, const struct db_statement *statem
     "  AND m.left_position IS NULL AND m.type = 'message' ORDER BY m.position DESC" \
     "  OFFSET $4::bigint - 1 LIMIT 1)"
 
-enum err_code load_thread_items(struct db *db, const char *project, const char *thread_id,
-                                const struct load_span *span, struct item_row **ret_items,
-                                size_t *ret_count, struct err *err)
+enum err_code load_thread_items(struct db *db, const struct tenant *tenant,
+                                const char *thread_id, const struct load_span *span,
+                                struct item_row **ret_items, size_t *ret_count, struct err *err)
 {
     static const struct db_statement load = {
         "load_thread_items",
@@ -216,7 +218,7 @@ enum err_code load_thread_items(struct db *db, const char *project, const char *
         " ORDER BY i.position DESC, i.id DESC LIMIT $3"};
     AUTO_DB_ARGS args = {0};
 
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_text(&args, thread_id);
     db_arg_int(&args, (int64_t)span->items);
     db_arg_int(&args, (int64_t)span->messages);
@@ -224,7 +226,8 @@ enum err_code load_thread_items(struct db *db, const char *project, const char *
 }
 
 /* What a response in a conversation has of its own, which is not the conversation's yet. */
-static enum err_code load_own_items(struct db *db, const struct run_row *run, size_t limit,
+static enum err_code load_own_items(struct db *db, const struct tenant *tenant,
+                                    const struct run_row *run, size_t limit,
                                     struct item_row **ret_items, size_t *ret_count,
                                     struct err *err)
 {
@@ -233,22 +236,23 @@ static enum err_code load_own_items(struct db *db, const struct run_row *run, si
                           " AND i.run_id = $2 AND i.thread_id IS NULL"
                           " ORDER BY i.position DESC, i.id DESC LIMIT $3"};
 
-    return load_items(db, &load, run->project, run->id, limit, ret_items, ret_count, err);
+    return load_items(db, &load, tenant, run->id, limit, ret_items, ret_count, err);
 }
 
 /* The conversation, and behind it what the response has of its own. */
-static enum err_code load_conversation_items(struct db *db, const struct run_row *run,
+static enum err_code load_conversation_items(struct db *db, const struct tenant *tenant,
+                                             const struct run_row *run,
                                              const struct load_span *span,
                                              struct run_load *load, struct err *err)
 {
     struct load_span before = *span;
     struct item_row *own = NULL;
     size_t own_count = 0;
-    enum err_code rc = load_own_items(db, run, span->items, &own, &own_count, err);
+    enum err_code rc = load_own_items(db, tenant, run, span->items, &own, &own_count, err);
 
     before.items -= own_count;
     if (!rc)
-        rc = load_thread_items(db, run->project, run->thread_id, &before, &load->items,
+        rc = load_thread_items(db, tenant, run->thread_id, &before, &load->items,
                                &load->item_count, err);
     if (rc) {
         item_rows_free(own, own_count);
@@ -278,7 +282,7 @@ static enum err_code load_conversation_items(struct db *db, const struct run_row
  * small would read all of it later. What a cancelled response has made is shown to nobody, and not
  * heard either. A response has an item at least, so no chain needs to be
  * followed further than the number of items wanted. */
-enum err_code load_chain_items(struct db *db, const char *project, const char *run_id,
+enum err_code load_chain_items(struct db *db, const struct tenant *tenant, const char *run_id,
                                size_t limit, struct item_row **ret_items, size_t *ret_count,
                                struct err *err)
 {
@@ -299,10 +303,11 @@ enum err_code load_chain_items(struct db *db, const char *project, const char *r
         "  UNION ALL " BEFORE_IT " OFFSET 0) i"
         " ORDER BY c.depth, i.position DESC, i.id DESC LIMIT $3"};
 
-    return load_items(db, &load, project, run_id, limit, ret_items, ret_count, err);
+    return load_items(db, &load, tenant, run_id, limit, ret_items, ret_count, err);
 }
 
-static enum err_code load_steps(struct db *db, struct run_load *load, struct err *err)
+static enum err_code load_steps(struct db *db, const struct tenant *tenant,
+                                struct run_load *load, struct err *err)
 {
     static const struct db_statement statement = {
         "load_steps", "SELECT " STEP_COLUMNS " FROM run_steps s WHERE s.project_id = $1"
@@ -311,7 +316,7 @@ static enum err_code load_steps(struct db *db, struct run_load *load, struct err
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
 
-    db_arg_text(&args, load->run.project);
+    db_arg_tenant(&args, tenant);
     db_arg_text(&args, load->run.id);
     rc = db_exec(db, &statement, &args, &rows, err);
     if (rc)
@@ -320,7 +325,7 @@ static enum err_code load_steps(struct db *db, struct run_load *load, struct err
     return ERR_OK;
 }
 
-enum err_code load_calls(struct db *db, const char *project, const char *run_id,
+enum err_code load_calls(struct db *db, const struct tenant *tenant, const char *run_id,
                          struct call_row **ret_calls, size_t *ret_count, struct err *err)
 {
     static const struct db_statement load = {
@@ -332,7 +337,7 @@ enum err_code load_calls(struct db *db, const char *project, const char *run_id,
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
 
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_text(&args, run_id);
     rc = db_exec(db, &load, &args, &rows, err);
     if (rc)
@@ -355,25 +360,25 @@ static int64_t position_after(const struct run_load *load)
     return last->position + 1;
 }
 
-enum err_code load_rest(struct db *db, const struct load_span *span, struct run_load *load,
-                        struct err *err)
+enum err_code load_rest(struct db *db, const struct tenant *tenant,
+                        const struct load_span *span, struct run_load *load, struct err *err)
 {
     const struct run_row *run = &load->run;
     enum err_code rc;
 
     if (run->thread_id[0] && run->face == FACE_RESPONSES)
-        rc = load_conversation_items(db, run, span, load, err);
+        rc = load_conversation_items(db, tenant, run, span, load, err);
     else if (run->thread_id[0])
-        rc = load_thread_items(db, run->project, run->thread_id, span, &load->items,
+        rc = load_thread_items(db, tenant, run->thread_id, span, &load->items,
                                &load->item_count, err);
     else
-        rc = load_chain_items(db, run->project, run->id, span->items, &load->items,
-                              &load->item_count, err);
+        rc = load_chain_items(db, tenant, run->id, span->items, &load->items, &load->item_count,
+                              err);
     if (rc)
         return rc;
     load->next_position = position_after(load);
-    rc = load_steps(db, load, err);
+    rc = load_steps(db, tenant, load, err);
     if (rc)
         return rc;
-    return load_calls(db, run->project, run->id, &load->calls, &load->call_count, err);
+    return load_calls(db, tenant, run->id, &load->calls, &load->call_count, err);
 }

@@ -1,6 +1,7 @@
 #ifndef RUNNEL_CORE_STORE_TABLES_RUNS_LOAD_H
 #define RUNNEL_CORE_STORE_TABLES_RUNS_LOAD_H
 
+#include "core/domain/tenant.h"
 #include "core/store/pg/db.h"
 #include "core/store/tables/runs/runs.h"
 #include "core/store/tables/threads/conversations.h"
@@ -19,7 +20,7 @@ struct lease_row {
 /* This node's part of "node_x/boot_y". The caller frees. */
 char *node_of(const char *node_id);
 
-enum err_code lease_lock(struct db *db, const char *project, const char *run_id,
+enum err_code lease_lock(struct db *db, const struct tenant *tenant, const char *run_id,
                          struct lease_row *ret_lease, struct err *err) MUST_CHECK;
 
 /* The number of the last event that the run of `run_leases l` has in the log. Where frames alone are
@@ -32,12 +33,12 @@ enum err_code lease_lock(struct db *db, const char *project, const char *run_id,
 
 /* Sets load->next_seq and log_open. Only in a statement after the one that locked the lease is
  * seen what its last owner had written by then. */
-enum err_code lease_read_log(struct db *db, const char *project, const char *run_id,
+enum err_code lease_read_log(struct db *db, const struct tenant *tenant, const char *run_id,
                              struct run_load *load, struct err *err) MUST_CHECK;
 
 /* Makes this node the owner, with a new fence; load->fence and the numbers after it are set. The
  * lease is locked. */
-enum err_code lease_take(struct db *db, const char *project, const char *run_id,
+enum err_code lease_take(struct db *db, const struct tenant *tenant, const char *run_id,
                          struct run_load *load, struct err *err) MUST_CHECK;
 
 /* Whether a row of `runs r` is what a path names: with $3, the thread, a run of Assistants; without,
@@ -47,32 +48,35 @@ enum err_code lease_take(struct db *db, const char *project, const char *run_id,
     " ELSE r.face = 'assistants' AND r.thread_id = $3 END"
 
 /* Reads one run. ERR_NOT_FOUND as store_run_get(). */
-enum err_code run_find(struct db *db, const char *project, const char *thread_id,
+enum err_code run_find(struct db *db, const struct tenant *tenant, const char *thread_id,
                        const char *run_id, struct run_row *ret_run, struct err *err) MUST_CHECK;
 enum err_code fail_no_run(const char *thread_id, const char *run_id, struct err *err);
 
-enum err_code thread_insert(struct db *db, const char *project, const struct thread_row *thread,
-                            struct err *err) MUST_CHECK;
+enum err_code thread_insert(struct db *db, const struct tenant *tenant,
+                            const struct thread_row *thread, struct err *err) MUST_CHECK;
 
 /* Until the transaction ends nobody else appends to the thread or starts a run in it. The next item
  * will lie at *ret_position. ERR_NOT_FOUND and ERR_CONFLICT as store_run_create(). */
-enum err_code thread_lock_idle(struct db *db, const char *project, const char *thread_id,
-                               int64_t *ret_position, struct err *err) MUST_CHECK;
+enum err_code thread_lock_idle(struct db *db, const struct tenant *tenant,
+                               const char *thread_id, int64_t *ret_position,
+                               struct err *err) MUST_CHECK;
 
 /* Items, steps and calls of load->run, whose row is there already. */
-enum err_code load_rest(struct db *db, const struct load_span *span, struct run_load *load,
+enum err_code load_rest(struct db *db, const struct tenant *tenant,
+                        const struct load_span *span, struct run_load *load,
                         struct err *err) MUST_CHECK;
 
 /* The newest items of a thread, or of a chain of responses; oldest first. */
-enum err_code load_thread_items(struct db *db, const char *project, const char *thread_id,
-                                const struct load_span *span, struct item_row **ret_items,
-                                size_t *ret_count, struct err *err) MUST_CHECK;
-enum err_code load_chain_items(struct db *db, const char *project, const char *run_id,
+enum err_code load_thread_items(struct db *db, const struct tenant *tenant,
+                                const char *thread_id, const struct load_span *span,
+                                struct item_row **ret_items, size_t *ret_count,
+                                struct err *err) MUST_CHECK;
+enum err_code load_chain_items(struct db *db, const struct tenant *tenant, const char *run_id,
                                size_t limit, struct item_row **ret_items, size_t *ret_count,
                                struct err *err) MUST_CHECK;
 
 /* The calls of a run's last turn. */
-enum err_code load_calls(struct db *db, const char *project, const char *run_id,
+enum err_code load_calls(struct db *db, const struct tenant *tenant, const char *run_id,
                          struct call_row **ret_calls, size_t *ret_count,
                          struct err *err) MUST_CHECK;
 

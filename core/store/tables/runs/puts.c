@@ -206,7 +206,7 @@ void lease_add(struct batch *batch, const struct run_row *run, int64_t last_seq)
 static void add_owner(struct batch *batch, const struct put_owner *owner)
 {
     batch_begin(batch);
-    batch_text(batch, owner->project);
+    batch_tenant(batch, owner->tenant);
     batch_text(batch, owner->run_id);
     batch_int(batch, owner->fence);
 }

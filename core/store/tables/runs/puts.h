@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "core/domain/rows.h"
+#include "core/domain/tenant.h"
 #include "core/store/pg/batch.h"
 
 /*
@@ -23,7 +24,7 @@
 
 /* For whom a row is written. */
 struct put_owner {
-    const char *project;
+    const struct tenant *tenant;
     const char *run_id;
     int64_t fence;
 };

@@ -4,6 +4,7 @@
 #include "core/base/clock.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/domain/tenant.h"
 #include "core/store/cluster/wakeups.h"
 #include "core/store/pg/commit.h"
 #include "core/store/pg/state.h"
@@ -21,33 +22,35 @@
  */
 
 /* Locks the lease and reads the run. */
-static enum err_code lock_and_find(struct db *db, const char *project, const char *thread_id,
-                                   const char *run_id, struct lease_row *ret_lease,
-                                   struct run_load *load, struct err *err)
+static enum err_code lock_and_find(struct db *db, const struct tenant *tenant,
+                                   const char *thread_id, const char *run_id,
+                                   struct lease_row *ret_lease, struct run_load *load,
+                                   struct err *err)
 {
-    enum err_code rc = lease_lock(db, project, run_id, ret_lease, err);
+    enum err_code rc = lease_lock(db, tenant, run_id, ret_lease, err);
 
     if (rc)
         return rc;
-    return run_find(db, project, thread_id, run_id, &load->run, err);
+    return run_find(db, tenant, thread_id, run_id, &load->run, err);
 }
 
 /* Gives the run to this node, and loads what its loop needs. */
-static enum err_code take_and_load(struct db *db, size_t context_limit, struct run_load *load,
-                                   struct err *err)
+static enum err_code take_and_load(struct db *db, const struct tenant *tenant,
+                                   size_t context_limit, struct run_load *load, struct err *err)
 {
-    enum err_code rc = lease_take(db, load->run.project, load->run.id, load, err);
+    enum err_code rc = lease_take(db, tenant, load->run.id, load, err);
 
     if (rc)
         return rc;
-    return load_rest(db, &(struct load_span){.items = context_limit}, load, err);
+    return load_rest(db, tenant, &(struct load_span){.items = context_limit}, load, err);
 }
 
 /* Without a fence what was done is to note a wish to stop. */
-static enum err_code commit_move(struct db *db, const struct run_load *load, struct err *err)
+static enum err_code commit_move(struct db *db, const struct tenant *tenant,
+                                 const struct run_load *load, struct err *err)
 {
     const struct commit_proof proof = {
-        .project = load->run.project, .run_id = load->run.id, .fence = load->fence};
+        .tenant = tenant, .run_id = load->run.id, .fence = load->fence};
 
     return commit_proven(db, &proof, err);
 }
@@ -64,7 +67,7 @@ static enum err_code is_repeat(struct db *db, const struct submission *submissio
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
 
-    db_arg_text(&args, submission->project);
+    db_arg_tenant(&args, submission->tenant);
     db_arg_text(&args, submission->run_id);
     db_arg_bytes(&args, submission->hash, 32);
     rc = db_exec(db, &ask, &args, &rows, err);
@@ -162,7 +165,7 @@ static enum err_code check_loaded(struct db *db, const struct submission *submis
     enum err_code rc = ERR_OK;
 
     if (fits && count)
-        rc = approvals_repeat(db, submission->project, before, count, &fits, err);
+        rc = approvals_repeat(db, submission->tenant, before, count, &fits, err);
     return rc || fits ? rc : fail_unfit(submission, calls, call_count, err);
 }
 
@@ -174,7 +177,7 @@ static enum err_code check_answers(struct db *db, const struct submission *submi
     enum err_code rc;
     size_t count;
 
-    rc = load_calls(db, submission->project, submission->run_id, &calls, &count, err);
+    rc = load_calls(db, submission->tenant, submission->run_id, &calls, &count, err);
     if (rc)
         return rc;
     rc = check_loaded(db, submission, calls, count, err);
@@ -211,7 +214,7 @@ static enum err_code store_answers(struct db *db, const struct submission *submi
         ids[i] = submission->answers[i].call_id;
         outputs[i] = submission->answers[i].output;
     }
-    db_arg_text(&args, submission->project);
+    db_arg_tenant(&args, submission->tenant);
     db_arg_text(&args, submission->run_id);
     db_arg_texts(&args, ids, submission->count);
     db_arg_texts(&args, outputs, submission->count);
@@ -234,7 +237,7 @@ static enum err_code queue_again(struct db *db, const struct submission *submiss
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
 
-    db_arg_text(&args, submission->project);
+    db_arg_tenant(&args, submission->tenant);
     db_arg_text(&args, submission->run_id);
     db_arg_bytes(&args, submission->hash, 32);
     rc = db_exec(db, &move, &args, &rows, err);
@@ -256,10 +259,10 @@ static enum err_code accept(struct db *db, const struct submission *submission,
     rc = queue_again(db, submission, &load->run, err);
     if (rc)
         return rc;
-    rc = take_and_load(db, submission->context_limit, load, err);
+    rc = take_and_load(db, submission->tenant, submission->context_limit, load, err);
     if (rc)
         return rc;
-    rc = commit_move(db, load, err);
+    rc = commit_move(db, submission->tenant, load, err);
     if (!rc)
         store_wake_others(db->store, WAKEUP_MOVED, load->run.id);
     return rc;
@@ -297,7 +300,7 @@ static enum err_code decide_questions(struct db *db, const struct submission *su
     *ret_first = 0;
     if (!count)
         return ERR_OK;
-    return approvals_decide_of_run(db, submission->project, submission->run_id, answers, count,
+    return approvals_decide_of_run(db, submission->tenant, submission->run_id, answers, count,
                                    submission->grants, ret_first, err);
 }
 
@@ -310,10 +313,10 @@ static enum err_code submit_in(struct db *db, const struct submission *submissio
     size_t first = 0;
     enum err_code rc;
 
-    rc = lock_and_find(db, submission->project, submission->thread_id, submission->run_id,
+    rc = lock_and_find(db, submission->tenant, submission->thread_id, submission->run_id,
                        &lease, load, err);
     if (!rc)
-        rc = idempotency_claim(db, submission->project, submission->idempotency,
+        rc = idempotency_claim(db, submission->tenant, submission->idempotency,
                                submission->run_id, &claim, err);
     if (rc)
         return rc;
@@ -357,7 +360,7 @@ static enum err_code waits_for_others(struct db *db, const struct submission *su
     struct call_row *calls;
     size_t count;
     enum err_code rc =
-        load_calls(db, submission->project, submission->run_id, &calls, &count, err);
+        load_calls(db, submission->tenant, submission->run_id, &calls, &count, err);
 
     if (rc)
         return rc;
@@ -375,7 +378,7 @@ static enum err_code require_others(struct db *db, const struct submission *subm
     enum err_code rc = store_answers(db, submission, err);
 
     if (!rc)
-        rc = runs_require_rest(db, submission->project, &submission->run_id, 1, err);
+        rc = runs_require_rest(db, submission->tenant, &submission->run_id, 1, err);
     return rc ? rc : db_commit(db, err);
 }
 
@@ -385,7 +388,7 @@ static enum err_code decide_in(struct db *db, const struct submission *submissio
     bool others = false;
     struct lease_row lease;
     size_t first = 0;
-    enum err_code rc = lock_and_find(db, submission->project, submission->thread_id,
+    enum err_code rc = lock_and_find(db, submission->tenant, submission->thread_id,
                                      submission->run_id, &lease, load, err);
 
     *ret_goes_on = false;
@@ -430,7 +433,8 @@ static enum err_code check_cancellable(const struct run_row *run, struct err *er
                    run_status_name(run->status));
 }
 
-static enum err_code note_cancelling(struct db *db, struct run_row *run, struct err *err)
+static enum err_code note_cancelling(struct db *db, const struct tenant *tenant,
+                                     struct run_row *run, struct err *err)
 {
     static const struct db_statement note = {
         "cancel_note", "WITH told AS (UPDATE run_leases SET stopping = true"
@@ -442,7 +446,7 @@ static enum err_code note_cancelling(struct db *db, struct run_row *run, struct 
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
 
-    db_arg_text(&args, run->project);
+    db_arg_tenant(&args, tenant);
     db_arg_text(&args, run->id);
     rc = db_exec(db, &note, &args, &rows, err);
     if (rc)
@@ -461,8 +465,8 @@ static enum cancel_outcome outcome_for(const struct store *store, const struct l
     return CANCEL_CLAIMED;
 }
 
-static enum err_code cancel_in(struct db *db, const char *project, const char *thread_id,
-                               const char *run_id, size_t context_limit,
+static enum err_code cancel_in(struct db *db, const struct tenant *tenant,
+                               const char *thread_id, const char *run_id, size_t context_limit,
                                enum cancel_outcome *ret_outcome, struct run_load *load,
                                struct err *err)
 {
@@ -470,23 +474,23 @@ static enum err_code cancel_in(struct db *db, const char *project, const char *t
     struct lease_row lease;
     enum err_code rc;
 
-    rc = lock_and_find(db, project, thread_id, run_id, &lease, load, err);
+    rc = lock_and_find(db, tenant, thread_id, run_id, &lease, load, err);
     if (rc)
         return rc;
     rc = check_cancellable(&load->run, err);
     if (rc)
         return rc;
-    rc = note_cancelling(db, &load->run, err);
+    rc = note_cancelling(db, tenant, &load->run, err);
     if (rc)
         return rc;
     outcome = outcome_for(db->store, &lease);
     if (outcome == CANCEL_CLAIMED) {
-        rc = take_and_load(db, context_limit, load, err);
+        rc = take_and_load(db, tenant, context_limit, load, err);
         if (rc)
             return rc;
     }
     *ret_outcome = outcome;
-    rc = commit_move(db, load, err);
+    rc = commit_move(db, tenant, load, err);
     if (!rc && outcome == CANCEL_OWNED_AWAY)
         store_wake_node(db->store, lease.owner, WAKEUP_CANCEL, run_id);
     if (!rc && outcome == CANCEL_CLAIMED)
@@ -494,8 +498,8 @@ static enum err_code cancel_in(struct db *db, const char *project, const char *t
     return rc;
 }
 
-enum err_code store_run_cancel(struct store *store, const char *project, const char *thread_id,
-                               const char *run_id, size_t context_limit,
+enum err_code store_run_cancel(struct store *store, const struct tenant *tenant,
+                               const char *thread_id, const char *run_id, size_t context_limit,
                                enum cancel_outcome *ret_outcome, struct run_load *ret_load,
                                struct err *err)
 {
@@ -506,7 +510,7 @@ enum err_code store_run_cancel(struct store *store, const char *project, const c
     rc = db_begin(store, &db, err);
     if (rc)
         return rc;
-    rc = cancel_in(db, project, thread_id, run_id, context_limit, ret_outcome, &load, err);
+    rc = cancel_in(db, tenant, thread_id, run_id, context_limit, ret_outcome, &load, err);
     if (rc)
         run_load_clear(&load);
     else

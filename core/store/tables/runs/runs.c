@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/mem.h"
+#include "core/domain/tenant.h"
 #include "core/store/pg/commit.h"
 #include "core/store/pg/page.h"
 #include "core/store/pg/state.h"
@@ -18,15 +19,15 @@
 
 /* ---- Making a run ---- */
 
-enum err_code thread_insert(struct db *db, const char *project, const struct thread_row *thread,
-                            struct err *err)
+enum err_code thread_insert(struct db *db, const struct tenant *tenant,
+                            const struct thread_row *thread, struct err *err)
 {
     static const struct db_statement insert = {
         "run_insert_thread", "INSERT INTO threads (project_id, id, metadata, tool_resources,"
                              " created_at, settings) VALUES ($1, $2, $3, $4, $5, $6)"};
     AUTO_DB_ARGS args = {0};
 
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_text(&args, thread->id);
     db_arg_text(&args, thread->metadata);
     db_arg_text(&args, thread->tool_resources);
@@ -35,8 +36,8 @@ enum err_code thread_insert(struct db *db, const char *project, const struct thr
     return db_exec(db, &insert, &args, NULL, err);
 }
 
-static enum err_code lock_thread(struct db *db, const char *project, const char *thread_id,
-                                 struct err *err)
+static enum err_code lock_thread(struct db *db, const struct tenant *tenant,
+                                 const char *thread_id, struct err *err)
 {
     static const struct db_statement lock = {
         "run_lock_thread",
@@ -45,7 +46,7 @@ static enum err_code lock_thread(struct db *db, const char *project, const char 
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
 
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_text(&args, thread_id);
     rc = db_exec(db, &lock, &args, &rows, err);
     if (rc)
@@ -56,8 +57,8 @@ static enum err_code lock_thread(struct db *db, const char *project, const char 
 }
 
 /* A statement of its own: one that waited for the lock sees what was true before it waited. */
-static enum err_code check_idle(struct db *db, const char *project, const char *thread_id,
-                                int64_t *ret_position, struct err *err)
+static enum err_code check_idle(struct db *db, const struct tenant *tenant,
+                                const char *thread_id, int64_t *ret_position, struct err *err)
 {
     static const struct db_statement check = {
         "run_check_idle",
@@ -69,7 +70,7 @@ static enum err_code check_idle(struct db *db, const char *project, const char *
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
 
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_text(&args, thread_id);
     rc = db_exec(db, &check, &args, &rows, err);
     if (rc)
@@ -81,14 +82,14 @@ static enum err_code check_idle(struct db *db, const char *project, const char *
     return ERR_OK;
 }
 
-enum err_code thread_lock_idle(struct db *db, const char *project, const char *thread_id,
-                               int64_t *ret_position, struct err *err)
+enum err_code thread_lock_idle(struct db *db, const struct tenant *tenant,
+                               const char *thread_id, int64_t *ret_position, struct err *err)
 {
-    enum err_code rc = lock_thread(db, project, thread_id, err);
+    enum err_code rc = lock_thread(db, tenant, thread_id, err);
 
     if (rc)
         return rc;
-    return check_idle(db, project, thread_id, ret_position, err);
+    return check_idle(db, tenant, thread_id, ret_position, err);
 }
 
 static enum err_code prepare_thread(struct db *db, const struct run_creation *creation,
@@ -99,13 +100,13 @@ static enum err_code prepare_thread(struct db *db, const struct run_creation *cr
 
     if (creation->thread) {
         *ret_position = 0;
-        return thread_insert(db, run->project, creation->thread, err);
+        return thread_insert(db, creation->tenant, creation->thread, err);
     }
     if (!*run->thread_id) {
         *ret_position = 0;
         return ERR_OK;
     }
-    rc = thread_lock_idle(db, run->project, run->thread_id, ret_position, err);
+    rc = thread_lock_idle(db, creation->tenant, run->thread_id, ret_position, err);
     if (rc || run->face == FACE_ASSISTANTS)
         return rc;
     if (*ret_position != creation->seen_position)
@@ -119,7 +120,7 @@ static enum err_code insert_messages(struct db *db, const struct run_creation *c
                                      int64_t position, struct err *err)
 {
     const struct run_row *run = creation->run;
-    const struct put_owner owner = {.project = run->project, .run_id = run->id};
+    const struct put_owner owner = {.tenant = creation->tenant, .run_id = run->id};
     AUTO_BATCH batch = {0};
     AUTO_DB_ARGS args = {0};
 
@@ -160,16 +161,16 @@ static enum err_code insert_variables(struct db *db, const struct run_creation *
                                       struct err *err)
 {
     const struct run_row *run = creation->run;
-    const struct put_owner owner = {.project = run->project, .run_id = run->id};
+    const struct put_owner owner = {.tenant = creation->tenant, .run_id = run->id};
 
     return variables_add(db, &owner, *run->thread_id ? run->thread_id : run->id,
                          creation->variables, creation->variable_count, err);
 }
 
-static enum err_code commit_creation(struct db *db, const struct run_load *load,
-                                     struct err *err)
+static enum err_code commit_creation(struct db *db, const struct run_creation *creation,
+                                     const struct run_load *load, struct err *err)
 {
-    const struct commit_proof proof = {.project = load->run.project,
+    const struct commit_proof proof = {.tenant = creation->tenant,
                                        .thread_id = load->run.thread_id,
                                        .run_id = load->run.id,
                                        .fence = load->fence};
@@ -196,7 +197,7 @@ static void keep_last_messages(struct run_load *load, int wanted)
 }
 
 /* The run that the request made when it came first, wherever its thread is. */
-static enum err_code find_made(struct db *db, const char *project, const char *run_id,
+static enum err_code find_made(struct db *db, const struct tenant *tenant, const char *run_id,
                                struct run_row *ret_run, struct err *err)
 {
     static const struct db_statement find = {
@@ -206,7 +207,7 @@ static enum err_code find_made(struct db *db, const char *project, const char *r
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
 
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_text(&args, run_id);
     rc = db_exec(db, &find, &args, &rows, err);
     if (rc)
@@ -227,12 +228,13 @@ static enum err_code create_in(struct db *db, const struct run_creation *creatio
     int64_t position = 0;
     enum err_code rc;
 
-    rc = idempotency_claim(db, creation->run->project, creation->idempotency, creation->run->id,
+    assert(strcmp(creation->tenant->project, creation->run->project) == 0);
+    rc = idempotency_claim(db, creation->tenant, creation->idempotency, creation->run->id,
                            &claim, err);
     if (rc)
         return rc;
     if (claim.repeated)
-        return find_made(db, creation->run->project, claim.object_id, &load->run, err);
+        return find_made(db, creation->tenant, claim.object_id, &load->run, err);
     rc = prepare_thread(db, creation, &position, err);
     if (rc && creation->run->face == FACE_RESPONSES)
         return conversation_error(rc, creation->run->thread_id, err);
@@ -244,7 +246,7 @@ static enum err_code create_in(struct db *db, const struct run_creation *creatio
     rc = insert_run(db, creation->run, err);
     if (rc)
         return rc;
-    rc = approvals_take(db, creation->run->project, creation->run->id, creation->answers,
+    rc = approvals_take(db, creation->tenant, creation->run->id, creation->answers,
                         creation->answer_count, creation->grants, err);
     if (rc)
         return rc;
@@ -253,8 +255,10 @@ static enum err_code create_in(struct db *db, const struct run_creation *creatio
         return rc;
     run_row_copy(&load->run, creation->run);
     load->fence = 1;
-    rc = creation->run->face == FACE_ASSISTANTS ? load_rest(db, &span, load, err) : ERR_OK;
-    return rc ? rc : commit_creation(db, load, err);
+    rc = creation->run->face == FACE_ASSISTANTS
+             ? load_rest(db, creation->tenant, &span, load, err)
+             : ERR_OK;
+    return rc ? rc : commit_creation(db, creation, load, err);
 }
 
 static enum err_code try_create(struct store *store, const struct run_creation *creation,
@@ -308,7 +312,7 @@ static enum err_code fail_no_previous(const char *response_id, struct err *err)
                        "Previous response with id '%s' not found.", response_id);
 }
 
-enum err_code store_chain_load(struct store *store, const char *project,
+enum err_code store_chain_load(struct store *store, const struct tenant *tenant,
                                const char *response_id, size_t context_limit,
                                struct item_row **ret_items, size_t *ret_count,
                                char ret_thread[ID_SIZE], struct err *err)
@@ -321,7 +325,7 @@ enum err_code store_chain_load(struct store *store, const char *project,
     rc = db_begin(store, &db, err);
     if (rc)
         return rc;
-    rc = run_find(db, project, NULL, response_id, &run, err);
+    rc = run_find(db, tenant, NULL, response_id, &run, err);
     if (rc == ERR_NOT_FOUND)
         return fail_no_previous(response_id, err);
     if (rc)
@@ -332,7 +336,7 @@ enum err_code store_chain_load(struct store *store, const char *project,
     if (!final)
         return fail_no_previous(response_id, err);
     /* Nothing was changed: db_end() may as well roll back. */
-    return load_chain_items(db, project, response_id, context_limit, ret_items, ret_count, err);
+    return load_chain_items(db, tenant, response_id, context_limit, ret_items, ret_count, err);
 }
 
 /* ---- Looking ---- */
@@ -351,9 +355,10 @@ enum err_code store_chain_load(struct store *store, const char *project,
     "  9223372036854775807)"                                                                  \
     " ORDER BY i.position " order ", i.id " order " LIMIT $6"
 
-enum err_code store_run_items(struct store *store, const char *project, const char *run_id,
-                              bool input, const struct page *page, struct item_row **ret_items,
-                              size_t *ret_count, bool *ret_more, struct err *err)
+enum err_code store_run_items(struct store *store, const struct tenant *tenant,
+                              const char *run_id, bool input, const struct page *page,
+                              struct item_row **ret_items, size_t *ret_count, bool *ret_more,
+                              struct err *err)
 {
     static const struct db_statement list[] = {
         {"store_run_items_desc", RUN_ITEMS("DESC")},
@@ -367,10 +372,10 @@ enum err_code store_run_items(struct store *store, const char *project, const ch
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
 
-    rc = page_cursors_check(store, &cursor, project, run_id, page, err);
+    rc = page_cursors_check(store, &cursor, tenant, run_id, page, err);
     if (rc)
         return rc;
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_text(&args, run_id);
     db_arg_bool(&args, input);
     db_arg_id(&args, scan.low);
@@ -389,9 +394,10 @@ enum err_code store_run_items(struct store *store, const char *project, const ch
     " AND r.id > coalesce($3, '') AND r.id < coalesce($4, '~')"               \
     " ORDER BY r.id " order " LIMIT $5"
 
-enum err_code store_run_list(struct store *store, const char *project, const char *thread_id,
-                             const struct page *page, struct run_row **ret_runs,
-                             size_t *ret_count, bool *ret_more, struct err *err)
+enum err_code store_run_list(struct store *store, const struct tenant *tenant,
+                             const char *thread_id, const struct page *page,
+                             struct run_row **ret_runs, size_t *ret_count, bool *ret_more,
+                             struct err *err)
 {
     static const struct db_statement list[] = {
         {"store_run_list_desc", RUN_LIST("DESC")},
@@ -403,7 +409,7 @@ enum err_code store_run_list(struct store *store, const char *project, const cha
     AUTO_DB_ROWS *rows = NULL;
     struct page_scan scan;
     enum err_code rc =
-        page_read(store, list, &cursor, project, thread_id, page, &scan, &rows, err);
+        page_read(store, list, &cursor, tenant, thread_id, page, &scan, &rows, err);
 
     if (!rc)
         page_unroll(&scan, rows, run_read, ret_runs, ret_count, ret_more);
@@ -412,8 +418,8 @@ enum err_code store_run_list(struct store *store, const char *project, const cha
 
 /* ---- Changing ---- */
 
-enum err_code store_run_modify(struct store *store, const char *project, const char *thread_id,
-                               const char *run_id, const char *metadata,
+enum err_code store_run_modify(struct store *store, const struct tenant *tenant,
+                               const char *thread_id, const char *run_id, const char *metadata,
                                struct run_row *ret_run, struct err *err)
 {
     static const struct db_statement modify = {
@@ -424,13 +430,13 @@ enum err_code store_run_modify(struct store *store, const char *project, const c
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
 
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_text(&args, run_id);
     db_arg_text(&args, thread_id);
     db_arg_text(&args, metadata);
     rc = db_once(store, &modify, &args, &rows, err);
     if (!rc && db_count(rows) == 0)
-        rc = thread_guard_known_once(store, project, thread_id, err);
+        rc = thread_guard_known_once(store, tenant, thread_id, err);
     if (rc)
         return rc;
     if (db_count(rows) == 0)

@@ -6,6 +6,7 @@
 
 #include "core/base/err.h"
 #include "core/domain/rows.h"
+#include "core/domain/tenant.h"
 #include "core/store/store.h"
 #include "core/store/tables/idempotency.h"
 
@@ -53,6 +54,7 @@ struct approval_grants;
  * positions from 0, until the write that ends it (see core/store/writer/writer.h). So is a response outside
  * of conversations that takes up answers: they are taken if, and only if, it is there. */
 struct run_creation {
+    const struct tenant *tenant;     /* whose project the run's row names */
     const struct run_row *run;       /* status queued, or in_progress; thread_id set */
     const struct thread_row *thread; /* a thread to make with it, or NULL */
     struct item_row *messages;       /* additional messages; position is filled in here */
@@ -81,29 +83,31 @@ enum err_code store_run_create(struct store *store, const struct run_creation *c
  * ERR_INVALID, code previous_response_not_found, param previous_response_id:
  * "Previous response with id 'X' not found." also when it is not a stored response, not in this
  * project, or not final. `ret_thread` is its conversation, or "". */
-enum err_code store_chain_load(struct store *store, const char *project,
+enum err_code store_chain_load(struct store *store, const struct tenant *tenant,
                                const char *response_id, size_t context_limit,
                                struct item_row **ret_items, size_t *ret_count,
                                char ret_thread[ID_SIZE], struct err *err) MUST_CHECK;
 
 /* One run. For Assistants `thread_id` must match (ERR_NOT_FOUND "No thread found with id 'X'." or
  * "No run found with id 'X'."); NULL for responses ("Response with id 'X' not found."). */
-enum err_code store_run_get(struct store *store, const char *project, const char *thread_id,
-                            const char *run_id, struct run_row *ret_run,
+enum err_code store_run_get(struct store *store, const struct tenant *tenant,
+                            const char *thread_id, const char *run_id, struct run_row *ret_run,
                             struct err *err) MUST_CHECK;
 
 /* The items that a run was given or has made, by `input`, in order. Hidden ones are left out. */
-enum err_code store_run_items(struct store *store, const char *project, const char *run_id,
-                              bool input, const struct page *page, struct item_row **ret_items,
-                              size_t *ret_count, bool *ret_more, struct err *err) MUST_CHECK;
+enum err_code store_run_items(struct store *store, const struct tenant *tenant,
+                              const char *run_id, bool input, const struct page *page,
+                              struct item_row **ret_items, size_t *ret_count, bool *ret_more,
+                              struct err *err) MUST_CHECK;
 
-enum err_code store_run_list(struct store *store, const char *project, const char *thread_id,
-                             const struct page *page, struct run_row **ret_runs,
-                             size_t *ret_count, bool *ret_more, struct err *err) MUST_CHECK;
+enum err_code store_run_list(struct store *store, const struct tenant *tenant,
+                             const char *thread_id, const struct page *page,
+                             struct run_row **ret_runs, size_t *ret_count, bool *ret_more,
+                             struct err *err) MUST_CHECK;
 
 /* Replaces the metadata (NULL: keeps it) and returns the row. */
-enum err_code store_run_modify(struct store *store, const char *project, const char *thread_id,
-                               const char *run_id, const char *metadata,
+enum err_code store_run_modify(struct store *store, const struct tenant *tenant,
+                               const char *thread_id, const char *run_id, const char *metadata,
                                struct run_row *ret_run, struct err *err) MUST_CHECK;
 
 /* One answer of the client to a call in requires_action. Borrowed. */
@@ -115,7 +119,7 @@ struct tool_answer {
 };
 
 struct submission {
-    const char *project;
+    const struct tenant *tenant;
     const char *thread_id;
     const char *run_id;
     const struct tool_answer *answers;
@@ -157,8 +161,8 @@ enum cancel_outcome {
 /* Moves a run to cancelling and notes the wish. ERR_CONFLICT "Cannot cancel run with status 'X'."
  * for statuses other than queued, in_progress and requires_action. ret_load->run is always
  * filled in, with status cancelling; the rest only for CANCEL_CLAIMED. */
-enum err_code store_run_cancel(struct store *store, const char *project, const char *thread_id,
-                               const char *run_id, size_t context_limit,
+enum err_code store_run_cancel(struct store *store, const struct tenant *tenant,
+                               const char *thread_id, const char *run_id, size_t context_limit,
                                enum cancel_outcome *ret_outcome, struct run_load *ret_load,
                                struct err *err) MUST_CHECK;
 
@@ -171,12 +175,12 @@ struct step_load {
 void step_loads_free(struct step_load *loads, size_t count);
 
 /* ERR_NOT_FOUND as store_run_get(), or "No run step found with id 'X'." */
-enum err_code store_step_list(struct store *store, const char *project, const char *thread_id,
-                              const char *run_id, const struct page *page,
-                              struct step_load **ret_steps, size_t *ret_count, bool *ret_more,
-                              struct err *err) MUST_CHECK;
-enum err_code store_step_get(struct store *store, const char *project, const char *thread_id,
-                             const char *run_id, const char *step_id,
+enum err_code store_step_list(struct store *store, const struct tenant *tenant,
+                              const char *thread_id, const char *run_id,
+                              const struct page *page, struct step_load **ret_steps,
+                              size_t *ret_count, bool *ret_more, struct err *err) MUST_CHECK;
+enum err_code store_step_get(struct store *store, const struct tenant *tenant,
+                             const char *thread_id, const char *run_id, const char *step_id,
                              struct step_load *ret_step, struct err *err) MUST_CHECK;
 
 /* ---- Leases: the keeper ---- */
@@ -227,9 +231,9 @@ enum err_code store_runs_fail_foreground(struct store *store, enum claim_scope s
 /* Frames numbered >= first_seq, concatenated, at most about `limit` bytes; *ret_next is the number
  * that comes after them. A frame ends in an empty line and has no other. Empty when there is
  * nothing yet. The caller frees. */
-enum err_code store_events_read(struct store *store, const char *project, const char *run_id,
-                                int64_t first_seq, size_t limit, char **ret_frames,
-                                size_t *ret_length, int64_t *ret_next,
+enum err_code store_events_read(struct store *store, const struct tenant *tenant,
+                                const char *run_id, int64_t first_seq, size_t limit,
+                                char **ret_frames, size_t *ret_length, int64_t *ret_next,
                                 struct err *err) MUST_CHECK;
 
 /* Makes the partitions of today and tomorrow, drops those past retention. */

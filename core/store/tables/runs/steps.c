@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "core/base/mem.h"
+#include "core/domain/tenant.h"
 #include "core/store/pg/page.h"
 #include "core/store/tables/columns.h"
 #include "core/store/tables/runs/load.h"
@@ -22,7 +23,7 @@ void step_loads_free(struct step_load *loads, size_t count)
 
 /* ---- Their items ---- */
 
-static enum err_code read_items(struct db *db, const char *project, const char *run_id,
+static enum err_code read_items(struct db *db, const struct tenant *tenant, const char *run_id,
                                 const struct step_load *loads, size_t count,
                                 struct db_rows **ret_rows, struct err *err)
 {
@@ -36,7 +37,7 @@ static enum err_code read_items(struct db *db, const char *project, const char *
 
     for (size_t i = 0; i < count; i++)
         ids[i] = loads[i].step.id;
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_text(&args, run_id);
     db_arg_texts(&args, ids, count);
     rc = db_exec(db, &read, &args, ret_rows, err);
@@ -61,11 +62,11 @@ static void hand_out(const struct db_rows *rows, struct step_load *load)
         item_read(rows, first + i, &load->items[i]);
 }
 
-static enum err_code add_items(struct db *db, const char *project, const char *run_id,
+static enum err_code add_items(struct db *db, const struct tenant *tenant, const char *run_id,
                                struct step_load *loads, size_t count, struct err *err)
 {
     AUTO_DB_ROWS *rows = NULL;
-    enum err_code rc = read_items(db, project, run_id, loads, count, &rows, err);
+    enum err_code rc = read_items(db, tenant, run_id, loads, count, &rows, err);
 
     for (size_t i = 0; !rc && i < count; i++)
         hand_out(rows, &loads[i]);
@@ -74,11 +75,11 @@ static enum err_code add_items(struct db *db, const char *project, const char *r
 
 /* ---- Looking ---- */
 
-static enum err_code check_run(struct db *db, const char *project, const char *thread_id,
-                               const char *run_id, struct err *err)
+static enum err_code check_run(struct db *db, const struct tenant *tenant,
+                               const char *thread_id, const char *run_id, struct err *err)
 {
     struct run_row run;
-    enum err_code rc = run_find(db, project, thread_id, run_id, &run, err);
+    enum err_code rc = run_find(db, tenant, thread_id, run_id, &run, err);
 
     if (!rc)
         run_row_clear(&run);
@@ -96,7 +97,7 @@ static void read_load(const struct db_rows *rows, size_t row, struct step_load *
     step_read(rows, row, &ret_load->step);
 }
 
-static enum err_code read_steps(struct db *db, const char *project, const char *run_id,
+static enum err_code read_steps(struct db *db, const struct tenant *tenant, const char *run_id,
                                 const struct page *page, struct step_load **ret_loads,
                                 size_t *ret_count, bool *ret_more, struct err *err)
 {
@@ -109,7 +110,7 @@ static enum err_code read_steps(struct db *db, const char *project, const char *
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
 
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_text(&args, run_id);
     db_arg_id(&args, scan.low);
     db_arg_id(&args, scan.high);
@@ -121,10 +122,10 @@ static enum err_code read_steps(struct db *db, const char *project, const char *
     return ERR_OK;
 }
 
-enum err_code store_step_list(struct store *store, const char *project, const char *thread_id,
-                              const char *run_id, const struct page *page,
-                              struct step_load **ret_steps, size_t *ret_count, bool *ret_more,
-                              struct err *err)
+enum err_code store_step_list(struct store *store, const struct tenant *tenant,
+                              const char *thread_id, const char *run_id,
+                              const struct page *page, struct step_load **ret_steps,
+                              size_t *ret_count, bool *ret_more, struct err *err)
 {
     static const struct db_statement cursor = {
         "store_step_list_cursor",
@@ -134,19 +135,19 @@ enum err_code store_step_list(struct store *store, const char *project, const ch
     enum err_code rc;
     size_t count;
 
-    rc = page_cursors_check(store, &cursor, project, run_id, page, err);
+    rc = page_cursors_check(store, &cursor, tenant, run_id, page, err);
     if (rc)
         return rc;
     rc = db_begin(store, &db, err);
     if (rc)
         return rc;
-    rc = check_run(db, project, thread_id, run_id, err);
+    rc = check_run(db, tenant, thread_id, run_id, err);
     if (rc)
         return rc;
-    rc = read_steps(db, project, run_id, page, &loads, &count, ret_more, err);
+    rc = read_steps(db, tenant, run_id, page, &loads, &count, ret_more, err);
     if (rc)
         return rc;
-    rc = add_items(db, project, run_id, loads, count, err);
+    rc = add_items(db, tenant, run_id, loads, count, err);
     if (rc) {
         step_loads_free(loads, count);
         return rc;
@@ -156,7 +157,7 @@ enum err_code store_step_list(struct store *store, const char *project, const ch
     return ERR_OK;
 }
 
-static enum err_code read_step(struct db *db, const char *project, const char *run_id,
+static enum err_code read_step(struct db *db, const struct tenant *tenant, const char *run_id,
                                const char *step_id, struct step_row *ret_step, struct err *err)
 {
     static const struct db_statement get = {
@@ -166,7 +167,7 @@ static enum err_code read_step(struct db *db, const char *project, const char *r
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
 
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_text(&args, run_id);
     db_arg_text(&args, step_id);
     rc = db_exec(db, &get, &args, &rows, err);
@@ -178,8 +179,8 @@ static enum err_code read_step(struct db *db, const char *project, const char *r
     return ERR_OK;
 }
 
-enum err_code store_step_get(struct store *store, const char *project, const char *thread_id,
-                             const char *run_id, const char *step_id,
+enum err_code store_step_get(struct store *store, const struct tenant *tenant,
+                             const char *thread_id, const char *run_id, const char *step_id,
                              struct step_load *ret_step, struct err *err)
 {
     struct step_load load = {0};
@@ -189,13 +190,13 @@ enum err_code store_step_get(struct store *store, const char *project, const cha
     rc = db_begin(store, &db, err);
     if (rc)
         return rc;
-    rc = check_run(db, project, thread_id, run_id, err);
+    rc = check_run(db, tenant, thread_id, run_id, err);
     if (rc)
         return rc;
-    rc = read_step(db, project, run_id, step_id, &load.step, err);
+    rc = read_step(db, tenant, run_id, step_id, &load.step, err);
     if (rc)
         return rc;
-    rc = add_items(db, project, run_id, &load, 1, err);
+    rc = add_items(db, tenant, run_id, &load, 1, err);
     if (rc) {
         step_row_clear(&load.step);
         return rc;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/mem.h"
+#include "core/domain/tenant.h"
 #include "core/store/pg/page.h"
 #include "core/store/tables/columns.h"
 #include "core/store/tables/runs/load.h"
@@ -41,30 +42,30 @@ static enum err_code no_item(const char *thread_id, const char *id, struct err *
                    id, name_of(thread_id));
 }
 
-static enum err_code check_exists(struct store *store, const char *project,
+static enum err_code check_exists(struct store *store, const struct tenant *tenant,
                                   const char *thread_id, struct err *err)
 {
     struct thread_row row = {0};
-    enum err_code rc = store_thread_get(store, project, thread_id, &row, err);
+    enum err_code rc = store_thread_get(store, tenant, thread_id, &row, err);
 
     thread_row_clear(&row);
     return conversation_error(rc, thread_id, err);
 }
 
-static enum err_code lock_idle(struct db *db, const char *project, const char *thread_id,
-                               int64_t *ret_position, struct err *err)
+static enum err_code lock_idle(struct db *db, const struct tenant *tenant,
+                               const char *thread_id, int64_t *ret_position, struct err *err)
 {
-    return conversation_error(thread_lock_idle(db, project, thread_id, ret_position, err),
+    return conversation_error(thread_lock_idle(db, tenant, thread_id, ret_position, err),
                               thread_id, err);
 }
 
 /* ---- Adding ---- */
 
-static enum err_code insert_items(struct db *db, const char *project, const char *thread_id,
-                                  int64_t position, struct item_row *items, size_t count,
-                                  struct err *err)
+static enum err_code insert_items(struct db *db, const struct tenant *tenant,
+                                  const char *thread_id, int64_t position,
+                                  struct item_row *items, size_t count, struct err *err)
 {
-    const struct put_owner owner = {.project = project, .run_id = ""};
+    const struct put_owner owner = {.tenant = tenant, .run_id = ""};
     AUTO_BATCH batch = {0};
     AUTO_DB_ARGS args = {0};
 
@@ -79,7 +80,7 @@ static enum err_code insert_items(struct db *db, const char *project, const char
     return db_exec(db, &items_insert, &args, NULL, err);
 }
 
-enum err_code store_conversation_create(struct store *store, const char *project,
+enum err_code store_conversation_create(struct store *store, const struct tenant *tenant,
                                         const struct thread_row *row, struct item_row *items,
                                         size_t count, struct err *err)
 {
@@ -87,15 +88,16 @@ enum err_code store_conversation_create(struct store *store, const char *project
     enum err_code rc = db_begin(store, &db, err);
 
     if (!rc)
-        rc = thread_insert(db, project, row, err);
+        rc = thread_insert(db, tenant, row, err);
     if (!rc)
-        rc = insert_items(db, project, row->id, 0, items, count, err);
+        rc = insert_items(db, tenant, row->id, 0, items, count, err);
     return rc ? rc : db_commit(db, err);
 }
 
 /* Counts only when it may be full: positions are never fewer than items. */
-static enum err_code check_room(struct db *db, const char *project, const char *thread_id,
-                                int64_t position, size_t more, struct err *err)
+static enum err_code check_room(struct db *db, const struct tenant *tenant,
+                                const char *thread_id, int64_t position, size_t more,
+                                struct err *err)
 {
     static const struct db_statement count = {
         "conversation_item_count",
@@ -107,7 +109,7 @@ static enum err_code check_room(struct db *db, const char *project, const char *
 
     if (position + (int64_t)more <= CONVERSATION_ITEM_LIMIT)
         return ERR_OK;
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_text(&args, thread_id);
     rc = db_exec(db, &count, &args, &rows, err);
     if (rc || db_int(rows, 0, 0) + (int64_t)more <= CONVERSATION_ITEM_LIMIT)
@@ -116,7 +118,7 @@ static enum err_code check_room(struct db *db, const char *project, const char *
                    name_of(thread_id), CONVERSATION_ITEM_LIMIT);
 }
 
-enum err_code store_conversation_append(struct store *store, const char *project,
+enum err_code store_conversation_append(struct store *store, const struct tenant *tenant,
                                         const char *thread_id, struct item_row *items,
                                         size_t count, struct err *err)
 {
@@ -125,11 +127,11 @@ enum err_code store_conversation_append(struct store *store, const char *project
     enum err_code rc = db_begin(store, &db, err);
 
     if (!rc)
-        rc = lock_idle(db, project, thread_id, &position, err);
+        rc = lock_idle(db, tenant, thread_id, &position, err);
     if (!rc)
-        rc = check_room(db, project, thread_id, position, count, err);
+        rc = check_room(db, tenant, thread_id, position, count, err);
     if (!rc)
-        rc = insert_items(db, project, thread_id, position, items, count, err);
+        rc = insert_items(db, tenant, thread_id, position, items, count, err);
     return rc ? rc : db_commit(db, err);
 }
 
@@ -145,7 +147,7 @@ enum err_code store_conversation_append(struct store *store, const char *project
                                                          " ORDER BY i.position " order  \
                                                          " LIMIT $5"
 
-static enum err_code select_page(struct store *store, const char *project,
+static enum err_code select_page(struct store *store, const struct tenant *tenant,
                                  const char *thread_id, const struct page_scan *scan,
                                  struct db_rows **ret_rows, struct err *err)
 {
@@ -155,7 +157,7 @@ static enum err_code select_page(struct store *store, const char *project,
     };
     AUTO_DB_ARGS args = {0};
 
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_text(&args, thread_id);
     db_arg_id(&args, scan->low);
     db_arg_id(&args, scan->high);
@@ -164,7 +166,7 @@ static enum err_code select_page(struct store *store, const char *project,
 }
 
 /* No such conversation is said before no such item in it. */
-static enum err_code check_cursors(struct store *store, const char *project,
+static enum err_code check_cursors(struct store *store, const struct tenant *tenant,
                                    const char *thread_id, const struct page *page,
                                    struct err *err)
 {
@@ -172,17 +174,17 @@ static enum err_code check_cursors(struct store *store, const char *project,
         "conversation_item_cursor",
         "SELECT 1 FROM items WHERE project_id = $1 AND thread_id = $2 AND id = $3"
         " AND left_position IS NULL"};
-    enum err_code rc = page_cursors_check(store, &cursor, project, thread_id, page, err);
+    enum err_code rc = page_cursors_check(store, &cursor, tenant, thread_id, page, err);
 
     if (rc == ERR_INVALID) {
-        enum err_code missing = check_exists(store, project, thread_id, err);
+        enum err_code missing = check_exists(store, tenant, thread_id, err);
 
         return missing ? missing : rc;
     }
     return rc;
 }
 
-enum err_code store_conversation_items(struct store *store, const char *project,
+enum err_code store_conversation_items(struct store *store, const struct tenant *tenant,
                                        const char *thread_id, const struct page *page,
                                        struct item_row **ret_items, size_t *ret_count,
                                        bool *ret_more, struct err *err)
@@ -191,11 +193,11 @@ enum err_code store_conversation_items(struct store *store, const char *project,
     AUTO_DB_ROWS *rows = NULL;
     enum err_code rc;
 
-    rc = check_cursors(store, project, thread_id, page, err);
+    rc = check_cursors(store, tenant, thread_id, page, err);
     if (!rc)
-        rc = select_page(store, project, thread_id, &scan, &rows, err);
+        rc = select_page(store, tenant, thread_id, &scan, &rows, err);
     if (!rc && db_count(rows) == 0)
-        rc = check_exists(store, project, thread_id, err);
+        rc = check_exists(store, tenant, thread_id, err);
     if (rc)
         return rc;
 
@@ -203,7 +205,7 @@ enum err_code store_conversation_items(struct store *store, const char *project,
     return ERR_OK;
 }
 
-enum err_code store_conversation_item_get(struct store *store, const char *project,
+enum err_code store_conversation_item_get(struct store *store, const struct tenant *tenant,
                                           const char *thread_id, const char *id,
                                           struct item_row *ret_item, struct err *err)
 {
@@ -215,12 +217,12 @@ enum err_code store_conversation_item_get(struct store *store, const char *proje
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
 
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_text(&args, thread_id);
     db_arg_text(&args, id);
     rc = db_once(store, &select, &args, &rows, err);
     if (!rc && db_count(rows) == 0)
-        rc = check_exists(store, project, thread_id, err);
+        rc = check_exists(store, tenant, thread_id, err);
     if (rc)
         return rc;
     if (db_count(rows) == 0)
@@ -231,7 +233,7 @@ enum err_code store_conversation_item_get(struct store *store, const char *proje
 }
 
 /* Also behind what was taken out. */
-static enum err_code find_end(struct db *db, const char *project, const char *thread_id,
+static enum err_code find_end(struct db *db, const struct tenant *tenant, const char *thread_id,
                               int64_t *ret_position, struct err *err)
 {
     static const struct db_statement find = {
@@ -242,7 +244,7 @@ static enum err_code find_end(struct db *db, const char *project, const char *th
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
 
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_text(&args, thread_id);
     rc = db_exec(db, &find, &args, &rows, err);
     if (!rc && db_count(rows) == 0)
@@ -252,7 +254,7 @@ static enum err_code find_end(struct db *db, const char *project, const char *th
     return rc;
 }
 
-enum err_code store_conversation_idle(struct store *store, const char *project,
+enum err_code store_conversation_idle(struct store *store, const struct tenant *tenant,
                                       const char *thread_id, struct err *err)
 {
     static const struct db_statement find = {
@@ -260,7 +262,7 @@ enum err_code store_conversation_idle(struct store *store, const char *project,
         "SELECT FROM runs WHERE project_id = $1 AND thread_id = $2"
         " AND status IN ('queued', 'in_progress', 'requires_action', 'cancelling')"};
     AUTO_DB_ROWS *rows = NULL;
-    enum err_code rc = db_once_by_id(store, &find, project, thread_id, &rows, err);
+    enum err_code rc = db_once_by_id(store, &find, tenant, thread_id, &rows, err);
 
     if (!rc && db_count(rows))
         return conversation_error(ERR_CONFLICT, thread_id, err);
@@ -269,7 +271,7 @@ enum err_code store_conversation_idle(struct store *store, const char *project,
 
 /* The end is looked for first: what comes in between is found, and refused, when the response is
  * made. */
-enum err_code store_conversation_context(struct store *store, const char *project,
+enum err_code store_conversation_context(struct store *store, const struct tenant *tenant,
                                          const char *thread_id, const struct load_span *span,
                                          struct item_row **ret_items, size_t *ret_count,
                                          int64_t *ret_position, struct err *err)
@@ -278,16 +280,16 @@ enum err_code store_conversation_context(struct store *store, const char *projec
     enum err_code rc = db_begin(store, &db, err);
 
     if (!rc)
-        rc = find_end(db, project, thread_id, ret_position, err);
+        rc = find_end(db, tenant, thread_id, ret_position, err);
     if (!rc)
-        rc = load_thread_items(db, project, thread_id, span, ret_items, ret_count, err);
+        rc = load_thread_items(db, tenant, thread_id, span, ret_items, ret_count, err);
     return rc;
 }
 
 /* ---- Deleting ---- */
 
-static enum err_code delete_item(struct db *db, const char *project, const char *thread_id,
-                                 const char *id, struct err *err)
+static enum err_code delete_item(struct db *db, const struct tenant *tenant,
+                                 const char *thread_id, const char *id, struct err *err)
 {
     static const struct db_statement delete = {
         "store_conversation_item_delete",
@@ -296,7 +298,7 @@ static enum err_code delete_item(struct db *db, const char *project, const char 
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
 
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_text(&args, thread_id);
     db_arg_text(&args, id);
     rc = db_exec(db, &delete, &args, &rows, err);
@@ -305,7 +307,7 @@ static enum err_code delete_item(struct db *db, const char *project, const char 
     return db_int(rows, 0, 0) ? ERR_OK : no_item(thread_id, id, err);
 }
 
-enum err_code store_conversation_item_delete(struct store *store, const char *project,
+enum err_code store_conversation_item_delete(struct store *store, const struct tenant *tenant,
                                              const char *thread_id, const char *id,
                                              struct thread_row *ret_row, struct err *err)
 {
@@ -314,14 +316,14 @@ enum err_code store_conversation_item_delete(struct store *store, const char *pr
     enum err_code rc = db_begin(store, &db, err);
 
     if (!rc)
-        rc = lock_idle(db, project, thread_id, &position, err);
+        rc = lock_idle(db, tenant, thread_id, &position, err);
     if (!rc)
-        rc = delete_item(db, project, thread_id, id, err);
+        rc = delete_item(db, tenant, thread_id, id, err);
     if (!rc)
         rc = db_commit(db, err);
     if (rc)
         return rc;
     db_end(TAKE(db));
-    return conversation_error(store_thread_get(store, project, thread_id, ret_row, err),
+    return conversation_error(store_thread_get(store, tenant, thread_id, ret_row, err),
                               thread_id, err);
 }

@@ -7,6 +7,7 @@
 
 #include "core/base/err.h"
 #include "core/domain/rows.h"
+#include "core/domain/tenant.h"
 #include "core/store/store.h"
 
 /*
@@ -27,35 +28,35 @@ enum err_code conversation_error(enum err_code rc, const char *thread_id, struct
 
 /* Makes a conversation with its first items. Their thread_id and positions are filled in, here as
  * in store_conversation_append(). */
-enum err_code store_conversation_create(struct store *store, const char *project,
+enum err_code store_conversation_create(struct store *store, const struct tenant *tenant,
                                         const struct thread_row *row, struct item_row *items,
                                         size_t count, struct err *err) MUST_CHECK;
 
 /* All of them or none. */
-enum err_code store_conversation_append(struct store *store, const char *project,
+enum err_code store_conversation_append(struct store *store, const struct tenant *tenant,
                                         const char *thread_id, struct item_row *items,
                                         size_t count, struct err *err) MUST_CHECK;
 
 /* A page of its items, ordered by position. */
-enum err_code store_conversation_items(struct store *store, const char *project,
+enum err_code store_conversation_items(struct store *store, const struct tenant *tenant,
                                        const char *thread_id, const struct page *page,
                                        struct item_row **ret_items, size_t *ret_count,
                                        bool *ret_more, struct err *err) MUST_CHECK;
 
-enum err_code store_conversation_item_get(struct store *store, const char *project,
+enum err_code store_conversation_item_get(struct store *store, const struct tenant *tenant,
                                           const char *thread_id, const char *id,
                                           struct item_row *ret_item,
                                           struct err *err) MUST_CHECK;
 
 /* Returns the conversation that it was deleted from. */
-enum err_code store_conversation_item_delete(struct store *store, const char *project,
+enum err_code store_conversation_item_delete(struct store *store, const struct tenant *tenant,
                                              const char *thread_id, const char *id,
                                              struct thread_row *ret_row,
                                              struct err *err) MUST_CHECK;
 
 /* ERR_CONFLICT, conversation_locked, while a response is being made there: what it asks is not in the
  * context yet. */
-enum err_code store_conversation_idle(struct store *store, const char *project,
+enum err_code store_conversation_idle(struct store *store, const struct tenant *tenant,
                                       const char *thread_id, struct err *err) MUST_CHECK;
 
 /* How much of a conversation: its newest items. */
@@ -66,7 +67,7 @@ struct load_span {
 
 /* What a response or run that begins now may see: the newest items, hidden ones too, oldest first.
  * *ret_position is where the next one will lie. */
-enum err_code store_conversation_context(struct store *store, const char *project,
+enum err_code store_conversation_context(struct store *store, const struct tenant *tenant,
                                          const char *thread_id, const struct load_span *span,
                                          struct item_row **ret_items, size_t *ret_count,
                                          int64_t *ret_position, struct err *err) MUST_CHECK;

@@ -4,6 +4,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/ids.h"
+#include "core/domain/tenant.h"
 #include "core/store/pg/db.h"
 #include "core/store/tables/approvals/grant_sql.h"
 #include "core/store/tables/runs/load.h"
@@ -14,7 +15,7 @@
 /* ---- Deleting ---- */
 
 /* What nobody can ask for any more goes at once; the items stay. */
-static enum err_code mark_run(struct db *db, const char *project, const char *run_id,
+static enum err_code mark_run(struct db *db, const struct tenant *tenant, const char *run_id,
                               int64_t grace_us, bool *ret_marked, struct err *err)
 {
     static const struct db_statement mark = {
@@ -38,7 +39,7 @@ static enum err_code mark_run(struct db *db, const char *project, const char *ru
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
 
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_text(&args, run_id);
     db_arg_int(&args, clock_wall_us());
     db_arg_int(&args, grace_us);
@@ -50,8 +51,8 @@ static enum err_code mark_run(struct db *db, const char *project, const char *ru
 
 /* What has not ended was continued by nobody: all of it goes, but for what lies in a conversation
  * already, which is the conversation's, too. */
-static enum err_code delete_active(struct db *db, const char *project, const char *run_id,
-                                   struct err *err)
+static enum err_code delete_active(struct db *db, const struct tenant *tenant,
+                                   const char *run_id, struct err *err)
 {
     static const struct db_statement delete = {
         "response_delete_active",
@@ -75,18 +76,18 @@ static enum err_code delete_active(struct db *db, const char *project, const cha
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
 
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_text(&args, run_id);
     rc = db_exec(db, &delete, &args, &rows, err);
     if (rc)
         return rc;
     if (db_count(rows) == 0)
         return fail_no_run(NULL, run_id, err);
-    return variables_forget(db, project, run_id, err);
+    return variables_forget(db, tenant, run_id, err);
 }
 
 /* Under the lease's lock a response that has not ended does not end meanwhile. */
-enum err_code store_response_delete(struct store *store, const char *project,
+enum err_code store_response_delete(struct store *store, const struct tenant *tenant,
                                     const char *run_id, int64_t grace_us, struct err *err)
 {
     struct lease_row lease;
@@ -95,11 +96,11 @@ enum err_code store_response_delete(struct store *store, const char *project,
     enum err_code rc = db_begin(store, &db, err);
 
     if (!rc)
-        rc = lease_lock(db, project, run_id, &lease, err);
+        rc = lease_lock(db, tenant, run_id, &lease, err);
     if (!rc)
-        rc = mark_run(db, project, run_id, grace_us, &marked, err);
+        rc = mark_run(db, tenant, run_id, grace_us, &marked, err);
     if (!rc && !marked)
-        rc = delete_active(db, project, run_id, err);
+        rc = delete_active(db, tenant, run_id, err);
     return rc ? rc : db_commit(db, err);
 }
 
@@ -107,7 +108,7 @@ enum err_code store_response_delete(struct store *store, const char *project,
 
 /* A response that is due. */
 struct due {
-    char project[ID_SIZE];
+    struct tenant tenant;
     char run_id[ID_SIZE];
     char thread_id[ID_SIZE];
 };
@@ -127,18 +128,18 @@ static enum err_code find_due(struct store *store, size_t limit, struct db_rows 
 
 static void read_due(const struct db_rows *rows, size_t row, struct due *ret_due)
 {
-    db_id(rows, row, 0, ret_due->project, sizeof(ret_due->project));
+    ret_due->tenant = tenant_of_project(db_text(rows, row, 0));
     db_id(rows, row, 1, ret_due->run_id, sizeof(ret_due->run_id));
     db_id(rows, row, 2, ret_due->thread_id, sizeof(ret_due->thread_id));
 }
 
 static enum err_code exec_about(struct db *db, const struct db_statement *statement,
-                                const char *project, const char *id, struct db_rows **ret_rows,
-                                struct err *err)
+                                const struct tenant *tenant, const char *id,
+                                struct db_rows **ret_rows, struct err *err)
 {
     AUTO_DB_ARGS args = {0};
 
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_text(&args, id);
     return db_exec(db, statement, &args, ret_rows, err);
 }
@@ -158,9 +159,9 @@ static enum err_code lock_due(struct db *db, const struct due *due, bool *ret_du
     enum err_code rc = ERR_OK;
 
     if (*due->thread_id)
-        rc = exec_about(db, &lock_thread, due->project, due->thread_id, NULL, err);
+        rc = exec_about(db, &lock_thread, &due->tenant, due->thread_id, NULL, err);
     if (!rc)
-        rc = exec_about(db, &lock_run, due->project, due->run_id, &rows, err);
+        rc = exec_about(db, &lock_run, &due->tenant, due->run_id, &rows, err);
     if (!rc)
         *ret_due = db_count(rows) && db_bool(rows, 0, 0);
     return rc;
@@ -177,7 +178,7 @@ static enum err_code keep_if_needed(struct db *db, const struct due *due, bool *
         " AND EXISTS (SELECT FROM runs c WHERE c.project_id = $1 AND c.parent_run_id = $2)"
         " RETURNING id"};
     AUTO_DB_ROWS *rows = NULL;
-    enum err_code rc = exec_about(db, &keep, due->project, due->run_id, &rows, err);
+    enum err_code rc = exec_about(db, &keep, &due->tenant, due->run_id, &rows, err);
 
     if (!rc)
         *ret_kept = db_count(rows) > 0;
@@ -198,9 +199,9 @@ static enum err_code remove_run(struct db *db, const struct due *due, int64_t gr
         " UPDATE runs SET purge_at = deleted_at + $3::bigint WHERE project_id = $1"
         "  AND id = (SELECT parent_run_id FROM gone) AND deleted_at IS NOT NULL"};
     AUTO_DB_ARGS args = {0};
-    enum err_code rc = variables_lock_scope(db, due->project, due->run_id, err);
+    enum err_code rc = variables_lock_scope(db, &due->tenant, due->run_id, err);
 
-    db_arg_text(&args, due->project);
+    db_arg_tenant(&args, &due->tenant);
     db_arg_text(&args, due->run_id);
     db_arg_int(&args, grace_us);
     return rc ? rc : db_exec(db, &remove, &args, NULL, err);
@@ -215,7 +216,7 @@ static enum err_code remove_left_items(struct db *db, const struct due *due, str
 
     if (!*due->thread_id)
         return ERR_OK;
-    return exec_about(db, &remove, due->project, due->thread_id, NULL, err);
+    return exec_about(db, &remove, &due->tenant, due->thread_id, NULL, err);
 }
 
 static enum err_code purge_run(struct store *store, const struct due *due, int64_t grace_us,

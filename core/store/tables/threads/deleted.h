@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "core/base/err.h"
+#include "core/domain/tenant.h"
 #include "core/store/store.h"
 
 /*
@@ -29,7 +30,7 @@
 /* Forgets a response with its calls and its log. ERR_NOT_FOUND "Response with id 'X' not found." One
  * that is going on is cancelled by its owner when its next write finds no row. Whoever is continuing
  * it has `grace_us` to store what he makes of it. */
-enum err_code store_response_delete(struct store *store, const char *project,
+enum err_code store_response_delete(struct store *store, const struct tenant *tenant,
                                     const char *run_id, int64_t grace_us,
                                     struct err *err) MUST_CHECK;
 

@@ -6,18 +6,19 @@
 #include <string.h>
 
 #include "core/base/mem.h"
+#include "core/domain/tenant.h"
 #include "core/store/pg/batch.h"
 #include "core/store/pg/db.h"
 #include "core/store/tables/threads/thread_guard.h"
 
 struct thread_import {
     struct db *db;
-    char project[ID_SIZE];
+    struct tenant tenant;
     char thread_id[ID_SIZE];
     int64_t position; /* of the next message */
 };
 
-enum err_code store_import_assistant(struct store *store, const char *project,
+enum err_code store_import_assistant(struct store *store, const struct tenant *tenant,
                                      const struct assistant_row *row,
                                      enum import_outcome *ret_outcome, struct err *err)
 {
@@ -28,7 +29,7 @@ enum err_code store_import_assistant(struct store *store, const char *project,
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
 
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_text(&args, row->id);
     db_arg_text(&args, row->body);
     db_arg_int(&args, row->created_at);
@@ -51,7 +52,7 @@ static enum err_code insert_thread(const struct thread_import *import,
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
 
-    db_arg_text(&args, import->project);
+    db_arg_tenant(&args, &import->tenant);
     db_arg_text(&args, import->thread_id);
     db_arg_text(&args, row->metadata);
     db_arg_text(&args, row->tool_resources);
@@ -71,7 +72,7 @@ static enum err_code find_end(struct thread_import *import, struct err *err)
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
 
-    db_arg_text(&args, import->project);
+    db_arg_tenant(&args, &import->tenant);
     db_arg_text(&args, import->thread_id);
     rc = db_exec(import->db, &find, &args, &rows, err);
     if (!rc)
@@ -88,21 +89,21 @@ static enum err_code begin(struct thread_import *import, const struct thread_row
     if (row)
         rc = insert_thread(import, row, ret_outcome, err);
     if (!rc)
-        rc = thread_guard_lock(import->db, import->project, import->thread_id, err);
+        rc = thread_guard_lock(import->db, &import->tenant, import->thread_id, err);
     if (!rc)
         rc = find_end(import, err);
     return rc;
 }
 
-enum err_code thread_import_begin(struct store *store, const char *project, const char *id,
-                                  const struct thread_row *row,
+enum err_code thread_import_begin(struct store *store, const struct tenant *tenant,
+                                  const char *id, const struct thread_row *row,
                                   struct thread_import **ret_import,
                                   enum import_outcome *ret_outcome, struct err *err)
 {
     AUTO_THREAD_IMPORT *import = mem_new(struct thread_import);
     enum err_code rc;
 
-    (void)snprintf(import->project, sizeof(import->project), "%s", project);
+    import->tenant = tenant_kept(tenant);
     (void)snprintf(import->thread_id, sizeof(import->thread_id), "%s", id);
     rc = db_begin(store, &import->db, err);
     if (!rc)
@@ -164,7 +165,7 @@ static enum err_code insert_messages(struct thread_import *import,
     for (size_t i = 0; i < count; i++)
         add_message(import, &batch, &messages[i]);
     batch_finish(&batch, &args);
-    db_arg_text(&args, import->project);
+    db_arg_tenant(&args, &import->tenant);
     db_arg_text(&args, import->thread_id);
     return db_exec(import->db, &insert, &args, ret_rows, err);
 }
@@ -193,7 +194,7 @@ static enum err_code find_elsewhere(const struct thread_import *import,
 
     for (size_t i = 0; i < count; i++)
         ids[i] = messages[i].id;
-    db_arg_text(&args, import->project);
+    db_arg_tenant(&args, &import->tenant);
     db_arg_text(&args, import->thread_id);
     db_arg_texts(&args, ids, count);
     rc = db_exec(import->db, &find, &args, &rows, err);
@@ -234,9 +235,9 @@ enum err_code thread_import_messages(struct thread_import *import,
         rc = find_elsewhere(import, messages, count, outcomes, err);
     if (rc || db_count(created) == 0)
         return rc;
-    rc = thread_guard_idle(import->db, import->project, import->thread_id, err);
+    rc = thread_guard_idle(import->db, &import->tenant, import->thread_id, err);
     if (!rc)
-        rc = thread_guard_room(import->db, import->project, import->thread_id, import->position,
+        rc = thread_guard_room(import->db, &import->tenant, import->thread_id, import->position,
                                err);
     return rc;
 }

@@ -6,6 +6,7 @@
 
 #include "core/base/err.h"
 #include "core/domain/rows.h"
+#include "core/domain/tenant.h"
 #include "core/store/store.h"
 
 /*
@@ -24,7 +25,7 @@ enum import_outcome {
     IMPORT_ELSEWHERE, /* there, but in another thread */
 };
 
-enum err_code store_import_assistant(struct store *store, const char *project,
+enum err_code store_import_assistant(struct store *store, const struct tenant *tenant,
                                      const struct assistant_row *row,
                                      enum import_outcome *ret_outcome,
                                      struct err *err) MUST_CHECK;
@@ -33,8 +34,8 @@ struct thread_import;
 
 /* `row` may be NULL when it is not known what the thread looks like: then it must be there, or
  * ERR_NOT_FOUND. On failure there is nothing to end. */
-enum err_code thread_import_begin(struct store *store, const char *project, const char *id,
-                                  const struct thread_row *row,
+enum err_code thread_import_begin(struct store *store, const struct tenant *tenant,
+                                  const char *id, const struct thread_row *row,
                                   struct thread_import **ret_import,
                                   enum import_outcome *ret_outcome, struct err *err) MUST_CHECK;
 

@@ -1,5 +1,6 @@
 #include "core/store/tables/threads/item_find.h"
 
+#include "core/domain/tenant.h"
 #include "core/store/pg/db.h"
 #include "core/store/tables/columns.h"
 
@@ -10,7 +11,7 @@
 
 /* A short request may name what is long, again and again: what would be copied is measured before it
  * is read. */
-static enum err_code check_size(struct store *store, const char *project,
+static enum err_code check_size(struct store *store, const struct tenant *tenant,
                                 const char *const *ids, size_t count, struct err *err)
 {
     static const struct db_statement measure = {
@@ -19,7 +20,7 @@ static enum err_code check_size(struct store *store, const char *project,
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
 
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_texts(&args, ids, count);
     rc = db_once(store, &measure, &args, &rows, err);
     if (rc || db_int(rows, 0, 0) <= ITEM_FIND_BYTES)
@@ -31,9 +32,9 @@ static enum err_code check_size(struct store *store, const char *project,
 }
 
 /* OFFSET 0 keeps each a look-up by key, whatever the table's size was when this was planned. */
-enum err_code store_items_find(struct store *store, const char *project, const char *const *ids,
-                               size_t count, struct item_row **ret_items, size_t *ret_count,
-                               struct err *err)
+enum err_code store_items_find(struct store *store, const struct tenant *tenant,
+                               const char *const *ids, size_t count,
+                               struct item_row **ret_items, size_t *ret_count, struct err *err)
 {
     static const struct db_statement find = {
         "store_items_find",
@@ -45,11 +46,11 @@ enum err_code store_items_find(struct store *store, const char *project, const c
         "   AND r.status IN ('completed', 'incomplete', 'failed'))"};
     AUTO_DB_ROWS *rows = NULL;
     AUTO_DB_ARGS args = {0};
-    enum err_code rc = check_size(store, project, ids, count, err);
+    enum err_code rc = check_size(store, tenant, ids, count, err);
 
     if (rc)
         return rc;
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_texts(&args, ids, count);
     rc = db_once(store, &find, &args, &rows, err);
     if (!rc)

@@ -5,6 +5,7 @@
 
 #include "core/base/err.h"
 #include "core/domain/rows.h"
+#include "core/domain/tenant.h"
 #include "core/store/store.h"
 
 /*
@@ -17,8 +18,9 @@
 /* Those of the ids that a client may see: in a conversation or thread that is there, or of a stored
  * response that has ended and was not deleted. In no order; an id that is not found is left out. The
  * caller frees with item_rows_free(). ERR_INVALID when they are more than ITEM_FIND_BYTES. */
-enum err_code store_items_find(struct store *store, const char *project, const char *const *ids,
-                               size_t count, struct item_row **ret_items, size_t *ret_count,
+enum err_code store_items_find(struct store *store, const struct tenant *tenant,
+                               const char *const *ids, size_t count,
+                               struct item_row **ret_items, size_t *ret_count,
                                struct err *err) MUST_CHECK;
 
 #endif

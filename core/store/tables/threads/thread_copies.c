@@ -5,6 +5,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/mem.h"
+#include "core/domain/tenant.h"
 #include "core/store/pg/batch.h"
 #include "core/store/pg/db.h"
 #include "core/store/tables/threads/deleted.h"
@@ -30,7 +31,7 @@ struct turns {
 
 struct copying {
     struct db *db;
-    const char *project;
+    const struct tenant *tenant;
     const char *from;
     const char *to;
     bool replaces;            /* what `to` has had before */
@@ -57,7 +58,7 @@ enum { COL_ID, COL_ORIGIN, COL_TYPE, COL_RUN, COL_INPUT, COL_TURN, COL_POSITION,
 static void arg_originals(struct db_args *args, const struct copying *copying, int64_t above,
                           int64_t up_to)
 {
-    db_arg_text(args, copying->project);
+    db_arg_tenant(args, copying->tenant);
     db_arg_text(args, copying->from);
     db_arg_int(args, above);
     db_arg_int(args, up_to);
@@ -88,7 +89,7 @@ static enum err_code read_known(struct copying *copying, struct err *err)
                       " ORDER BY 1"};
     AUTO_DB_ARGS args = {0};
 
-    db_arg_text(&args, copying->project);
+    db_arg_tenant(&args, copying->tenant);
     db_arg_text(&args, copying->to);
     return db_exec(copying->db, &select, &args, &copying->known, err);
 }
@@ -251,7 +252,7 @@ static enum err_code look_at_source(struct copying *copying, struct err *err)
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
 
-    db_arg_text(&args, copying->project);
+    db_arg_tenant(&args, copying->tenant);
     db_arg_text(&args, copying->from);
     rc = db_exec(copying->db, &look, &args, &rows, err);
     if (rc)
@@ -273,7 +274,7 @@ static enum err_code look_at_target(struct copying *copying, struct err *err)
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
 
-    db_arg_text(&args, copying->project);
+    db_arg_tenant(&args, copying->tenant);
     db_arg_text(&args, copying->to);
     rc = db_exec(copying->db, &look, &args, &rows, err);
     if (rc)
@@ -293,7 +294,7 @@ static enum err_code empty_target(struct copying *copying, struct err *err)
                                               THREAD_TAKE_OUT("i.left_position IS NULL")};
     AUTO_DB_ARGS args = {0};
 
-    db_arg_text(&args, copying->project);
+    db_arg_tenant(&args, copying->tenant);
     db_arg_text(&args, copying->to);
     db_allow_time(copying->db);
     return db_exec(copying->db, &empty, &args, NULL, err);
@@ -311,12 +312,12 @@ static enum err_code copy_items(struct copying *copying, struct err *err)
     while (!rc && !done)
         rc = copy_page(copying, &done, err);
     if (!rc)
-        rc = thread_guard_room(copying->db, copying->project, copying->to, copying->position,
+        rc = thread_guard_room(copying->db, copying->tenant, copying->to, copying->position,
                                err);
     if (!rc && copying->replaces)
-        rc = variables_copy(copying->db, copying->project, copying->to, copying->from, err);
+        rc = variables_copy(copying->db, copying->tenant, copying->to, copying->from, err);
     else if (!rc)
-        rc = variables_merge(copying->db, copying->project, copying->to, copying->from, err);
+        rc = variables_merge(copying->db, copying->tenant, copying->to, copying->from, err);
     return rc;
 }
 
@@ -327,11 +328,11 @@ static enum err_code lock_both(const struct copying *copying, struct err *err)
     enum err_code rc = ERR_OK;
 
     if (strcmp(copying->from, copying->to) < 0)
-        rc = thread_guard_share(db, copying->project, copying->from, err);
+        rc = thread_guard_share(db, copying->tenant, copying->from, err);
     if (!rc)
-        rc = thread_guard_lock(db, copying->project, copying->to, err);
+        rc = thread_guard_lock(db, copying->tenant, copying->to, err);
     if (!rc && strcmp(copying->from, copying->to) > 0)
-        rc = thread_guard_share(db, copying->project, copying->from, err);
+        rc = thread_guard_share(db, copying->tenant, copying->from, err);
     return rc;
 }
 
@@ -358,7 +359,7 @@ static enum err_code insert_fork(const struct copying *copying, struct db_rows *
                        " RETURNING id, metadata, tool_resources, created_at, settings"};
     AUTO_DB_ARGS args = {0};
 
-    db_arg_text(&args, copying->project);
+    db_arg_tenant(&args, copying->tenant);
     db_arg_text(&args, copying->from);
     db_arg_text(&args, copying->to);
     db_arg_int(&args, clock_wall_us());
@@ -373,16 +374,16 @@ static enum err_code read_target(const struct copying *copying, struct db_rows *
                        " WHERE project_id = $1 AND id = $2"};
     AUTO_DB_ARGS args = {0};
 
-    db_arg_text(&args, copying->project);
+    db_arg_tenant(&args, copying->tenant);
     db_arg_text(&args, copying->to);
     return db_exec(copying->db, &select, &args, ret_rows, err);
 }
 
-enum err_code store_thread_fork(struct store *store, const char *project, const char *from,
-                                struct thread_row *ret_row, struct err *err)
+enum err_code store_thread_fork(struct store *store, const struct tenant *tenant,
+                                const char *from, struct thread_row *ret_row, struct err *err)
 {
     char id[ID_SIZE];
-    struct copying copying = {.project = project, .from = from, .to = id};
+    struct copying copying = {.tenant = tenant, .from = from, .to = id};
     AUTO_DB_ROWS *rows = NULL;
     AUTO_DB *db = NULL;
     enum err_code rc = db_begin(store, &db, err);
@@ -390,7 +391,7 @@ enum err_code store_thread_fork(struct store *store, const char *project, const 
     id_make(id, "thread_");
     copying.db = db;
     if (!rc)
-        rc = thread_guard_share(db, project, from, err);
+        rc = thread_guard_share(db, tenant, from, err);
     if (!rc)
         rc = insert_fork(&copying, &rows, err);
     if (!rc)
@@ -407,7 +408,7 @@ static enum err_code copy_into(struct copying *copying, struct err *err)
     enum err_code rc = lock_both(copying, err);
 
     if (!rc)
-        rc = thread_guard_idle(copying->db, copying->project, copying->to, err);
+        rc = thread_guard_idle(copying->db, copying->tenant, copying->to, err);
     if (!rc && !copying->replaces)
         rc = read_known(copying, err);
     return rc ? rc : copy_items(copying, err);
@@ -437,18 +438,20 @@ static enum err_code put_into(struct store *store, struct copying *copying,
     return rc;
 }
 
-enum err_code store_thread_copy(struct store *store, const char *project, const char *from,
-                                const char *to, struct thread_row *ret_row, struct err *err)
+enum err_code store_thread_copy(struct store *store, const struct tenant *tenant,
+                                const char *from, const char *to, struct thread_row *ret_row,
+                                struct err *err)
 {
-    struct copying copying = {.project = project, .from = from, .to = to, .replaces = true};
+    struct copying copying = {.tenant = tenant, .from = from, .to = to, .replaces = true};
 
     return put_into(store, &copying, ret_row, err);
 }
 
-enum err_code store_thread_merge(struct store *store, const char *project, const char *from,
-                                 const char *to, struct thread_row *ret_row, struct err *err)
+enum err_code store_thread_merge(struct store *store, const struct tenant *tenant,
+                                 const char *from, const char *to, struct thread_row *ret_row,
+                                 struct err *err)
 {
-    struct copying copying = {.project = project, .from = from, .to = to};
+    struct copying copying = {.tenant = tenant, .from = from, .to = to};
 
     return put_into(store, &copying, ret_row, err);
 }

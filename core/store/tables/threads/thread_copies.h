@@ -3,6 +3,7 @@
 
 #include "core/base/err.h"
 #include "core/domain/rows.h"
+#include "core/domain/tenant.h"
 #include "core/store/store.h"
 
 /*
@@ -25,19 +26,20 @@
  */
 
 /* A new thread with the same contents, metadata and tool resources. */
-enum err_code store_thread_fork(struct store *store, const char *project, const char *from,
-                                struct thread_row *ret_row, struct err *err) MUST_CHECK;
+enum err_code store_thread_fork(struct store *store, const struct tenant *tenant,
+                                const char *from, struct thread_row *ret_row,
+                                struct err *err) MUST_CHECK;
 
 /* Puts copies of all of it in place of what `to` has; its metadata and tool resources stay, and so do
  * its runs and what they have made. */
-enum err_code store_thread_copy(struct store *store, const char *project, const char *from,
-                                const char *to, struct thread_row *ret_row,
+enum err_code store_thread_copy(struct store *store, const struct tenant *tenant,
+                                const char *from, const char *to, struct thread_row *ret_row,
                                 struct err *err) MUST_CHECK;
 
 /* Puts copies behind what `to` has, of what it does not have: neither the item itself, nor a copy of it, nor what it is
  * a copy of. A second time changes nothing. */
-enum err_code store_thread_merge(struct store *store, const char *project, const char *from,
-                                 const char *to, struct thread_row *ret_row,
+enum err_code store_thread_merge(struct store *store, const struct tenant *tenant,
+                                 const char *from, const char *to, struct thread_row *ret_row,
                                  struct err *err) MUST_CHECK;
 
 #endif

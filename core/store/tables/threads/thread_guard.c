@@ -1,5 +1,6 @@
 #include "core/store/tables/threads/thread_guard.h"
 
+#include "core/domain/tenant.h"
 #include "core/store/tables/threads/threads.h"
 
 enum err_code thread_guard_unknown(const char *id, struct err *err)
@@ -9,22 +10,22 @@ enum err_code thread_guard_unknown(const char *id, struct err *err)
 
 /* What a statement about thread $2 of project $1 says. */
 static enum err_code ask(struct db *db, const struct db_statement *statement,
-                         const char *project, const char *id, struct db_rows **ret_rows,
+                         const struct tenant *tenant, const char *id, struct db_rows **ret_rows,
                          struct err *err)
 {
     AUTO_DB_ARGS args = {0};
 
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_text(&args, id);
     return db_exec(db, statement, &args, ret_rows, err);
 }
 
 /* The statement finds the thread, or there is none. */
 static enum err_code find_row(struct db *db, const struct db_statement *statement,
-                              const char *project, const char *id, struct err *err)
+                              const struct tenant *tenant, const char *id, struct err *err)
 {
     AUTO_DB_ROWS *rows = NULL;
-    enum err_code rc = ask(db, statement, project, id, &rows, err);
+    enum err_code rc = ask(db, statement, tenant, id, &rows, err);
 
     if (rc)
         return rc;
@@ -34,47 +35,47 @@ static enum err_code find_row(struct db *db, const struct db_statement *statemen
 static const struct db_statement exists = {
     "thread_exists", "SELECT 1 FROM threads WHERE project_id = $1 AND id = $2"};
 
-enum err_code thread_guard_known(struct db *db, const char *project, const char *id,
+enum err_code thread_guard_known(struct db *db, const struct tenant *tenant, const char *id,
                                  struct err *err)
 {
-    return find_row(db, &exists, project, id, err);
+    return find_row(db, &exists, tenant, id, err);
 }
 
-enum err_code thread_guard_known_once(struct store *store, const char *project, const char *id,
-                                      struct err *err)
+enum err_code thread_guard_known_once(struct store *store, const struct tenant *tenant,
+                                      const char *id, struct err *err)
 {
     AUTO_DB_ROWS *rows = NULL;
-    enum err_code rc = db_once_by_id(store, &exists, project, id, &rows, err);
+    enum err_code rc = db_once_by_id(store, &exists, tenant, id, &rows, err);
 
     if (rc)
         return rc;
     return db_count(rows) ? ERR_OK : thread_guard_unknown(id, err);
 }
 
-enum err_code thread_guard_lock(struct db *db, const char *project, const char *id,
+enum err_code thread_guard_lock(struct db *db, const struct tenant *tenant, const char *id,
                                 struct err *err)
 {
     static const struct db_statement lock = {
         "thread_lock", "SELECT 1 FROM threads WHERE project_id = $1 AND id = $2 FOR UPDATE"};
 
-    return find_row(db, &lock, project, id, err);
+    return find_row(db, &lock, tenant, id, err);
 }
 
-enum err_code thread_guard_share(struct db *db, const char *project, const char *id,
+enum err_code thread_guard_share(struct db *db, const struct tenant *tenant, const char *id,
                                  struct err *err)
 {
     static const struct db_statement share = {
         "thread_share", "SELECT 1 FROM threads WHERE project_id = $1 AND id = $2 FOR SHARE"};
 
-    return find_row(db, &share, project, id, err);
+    return find_row(db, &share, tenant, id, err);
 }
 
-enum err_code thread_guard_idle(struct db *db, const char *project, const char *id,
+enum err_code thread_guard_idle(struct db *db, const struct tenant *tenant, const char *id,
                                 struct err *err)
 {
     static const struct db_statement select = {"thread_active_run", THREAD_ACTIVE_RUN};
     AUTO_DB_ROWS *rows = NULL;
-    enum err_code rc = ask(db, &select, project, id, &rows, err);
+    enum err_code rc = ask(db, &select, tenant, id, &rows, err);
 
     if (rc || db_count(rows) == 0)
         return rc;
@@ -82,8 +83,8 @@ enum err_code thread_guard_idle(struct db *db, const char *project, const char *
                    db_text(rows, 0, 0));
 }
 
-enum err_code thread_guard_room(struct db *db, const char *project, const char *id, int64_t end,
-                                struct err *err)
+enum err_code thread_guard_room(struct db *db, const struct tenant *tenant, const char *id,
+                                int64_t end, struct err *err)
 {
     static const struct db_statement count = {
         "thread_message_count", "SELECT count(*) FROM items i WHERE i.project_id = $1"
@@ -93,7 +94,7 @@ enum err_code thread_guard_room(struct db *db, const char *project, const char *
 
     if (end <= THREAD_MESSAGE_LIMIT)
         return ERR_OK;
-    rc = ask(db, &count, project, id, &rows, err);
+    rc = ask(db, &count, tenant, id, &rows, err);
     if (rc || db_int(rows, 0, 0) <= THREAD_MESSAGE_LIMIT)
         return rc;
     return err_set(err, ERR_CONFLICT, "Thread %s has %d messages, which is the maximum.", id,

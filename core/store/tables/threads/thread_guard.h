@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "core/base/err.h"
+#include "core/domain/tenant.h"
 #include "core/store/pg/db.h"
 
 /*
@@ -28,26 +29,26 @@
 enum err_code thread_guard_unknown(const char *id, struct err *err);
 
 /* ERR_NOT_FOUND when there is no such thread; inside a transaction, or as one of its own. */
-enum err_code thread_guard_known(struct db *db, const char *project, const char *id,
+enum err_code thread_guard_known(struct db *db, const struct tenant *tenant, const char *id,
                                  struct err *err) MUST_CHECK;
-enum err_code thread_guard_known_once(struct store *store, const char *project, const char *id,
-                                      struct err *err) MUST_CHECK;
+enum err_code thread_guard_known_once(struct store *store, const struct tenant *tenant,
+                                      const char *id, struct err *err) MUST_CHECK;
 
 /* Nobody else appends to the thread, or starts a run in it, until the transaction ends. */
-enum err_code thread_guard_lock(struct db *db, const char *project, const char *id,
+enum err_code thread_guard_lock(struct db *db, const struct tenant *tenant, const char *id,
                                 struct err *err) MUST_CHECK;
 
 /* As thread_guard_lock(), but for reading it: others may read it, too. */
-enum err_code thread_guard_share(struct db *db, const char *project, const char *id,
+enum err_code thread_guard_share(struct db *db, const struct tenant *tenant, const char *id,
                                  struct err *err) MUST_CHECK;
 
 /* ERR_CONFLICT with the run that is active, if there is one. */
-enum err_code thread_guard_idle(struct db *db, const char *project, const char *id,
+enum err_code thread_guard_idle(struct db *db, const struct tenant *tenant, const char *id,
                                 struct err *err) MUST_CHECK;
 
 /* ERR_CONFLICT when it holds too many messages now that `end` is behind its last position. Counts
  * only when that is possible: positions are never fewer than messages. */
-enum err_code thread_guard_room(struct db *db, const char *project, const char *id, int64_t end,
-                                struct err *err) MUST_CHECK;
+enum err_code thread_guard_room(struct db *db, const struct tenant *tenant, const char *id,
+                                int64_t end, struct err *err) MUST_CHECK;
 
 #endif

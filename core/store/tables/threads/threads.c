@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/mem.h"
+#include "core/domain/tenant.h"
 #include "core/store/pg/db.h"
 #include "core/store/pg/page.h"
 #include "core/store/tables/approvals/grant_sql.h"
@@ -72,12 +73,12 @@ static const struct db_statement insert_thread = {
     "WITH t AS (INSERT INTO threads (project_id, id, metadata, tool_resources, created_at,"
     " settings) VALUES ($1, $2, $11, $12, $13, $14)) " INSERT_MESSAGES("0")};
 
-static void arg_thread(struct db_args *args, const char *project, const struct thread_row *row,
-                       struct item_row *messages, size_t count)
+static void arg_thread(struct db_args *args, const struct tenant *tenant,
+                       const struct thread_row *row, struct item_row *messages, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         messages[i].position = (int64_t)i;
-    db_arg_text(args, project);
+    db_arg_tenant(args, tenant);
     db_arg_text(args, row->id);
     arg_messages(args, messages, count);
     db_arg_text(args, row->metadata);
@@ -87,33 +88,33 @@ static void arg_thread(struct db_args *args, const char *project, const struct t
 }
 
 /* One statement, and so one transaction and one round trip. */
-enum err_code store_thread_create(struct store *store, const char *project,
+enum err_code store_thread_create(struct store *store, const struct tenant *tenant,
                                   const struct thread_row *row, struct item_row *messages,
                                   size_t count, struct err *err)
 {
     AUTO_DB_ARGS args = {0};
 
-    arg_thread(&args, project, row, messages, count);
+    arg_thread(&args, tenant, row, messages, count);
     return db_once(store, &insert_thread, &args, NULL, err);
 }
 
-static enum err_code claim_and_insert(struct db *db, const char *project,
+static enum err_code claim_and_insert(struct db *db, const struct tenant *tenant,
                                       const struct idempotency *idempotency,
                                       const struct thread_row *row, struct item_row *messages,
                                       size_t count, struct idempotency_claim *ret_claim,
                                       struct err *err)
 {
     AUTO_DB_ARGS args = {0};
-    enum err_code rc = idempotency_claim(db, project, idempotency, row->id, ret_claim, err);
+    enum err_code rc = idempotency_claim(db, tenant, idempotency, row->id, ret_claim, err);
 
     if (rc || ret_claim->repeated)
         return rc;
-    arg_thread(&args, project, row, messages, count);
+    arg_thread(&args, tenant, row, messages, count);
     rc = db_exec(db, &insert_thread, &args, NULL, err);
     return rc ? rc : db_commit(db, err);
 }
 
-enum err_code store_thread_create_once(struct store *store, const char *project,
+enum err_code store_thread_create_once(struct store *store, const struct tenant *tenant,
                                        const struct idempotency *idempotency,
                                        struct thread_row *row, struct item_row *messages,
                                        size_t count, struct err *err)
@@ -124,15 +125,15 @@ enum err_code store_thread_create_once(struct store *store, const char *project,
     enum err_code rc;
 
     if (!*idempotency->key)
-        return store_thread_create(store, project, row, messages, count, err);
+        return store_thread_create(store, tenant, row, messages, count, err);
     rc = db_begin(store, &db, err);
     if (rc)
         return rc;
-    rc = claim_and_insert(db, project, idempotency, row, messages, count, &claim, err);
+    rc = claim_and_insert(db, tenant, idempotency, row, messages, count, &claim, err);
     db_end(db);
     if (rc || !claim.repeated)
         return rc;
-    rc = store_thread_get(store, project, claim.object_id, &made, err);
+    rc = store_thread_get(store, tenant, claim.object_id, &made, err);
     if (rc)
         return rc;
     thread_row_clear(row);
@@ -140,7 +141,7 @@ enum err_code store_thread_create_once(struct store *store, const char *project,
     return ERR_OK;
 }
 
-enum err_code store_thread_get(struct store *store, const char *project, const char *id,
+enum err_code store_thread_get(struct store *store, const struct tenant *tenant, const char *id,
                                struct thread_row *ret_row, struct err *err)
 {
     static const struct db_statement select = {
@@ -148,7 +149,7 @@ enum err_code store_thread_get(struct store *store, const char *project, const c
         "SELECT id, metadata, tool_resources, created_at, settings FROM threads"
         " WHERE project_id = $1 AND id = $2"};
     AUTO_DB_ROWS *rows = NULL;
-    enum err_code rc = db_once_by_id(store, &select, project, id, &rows, err);
+    enum err_code rc = db_once_by_id(store, &select, tenant, id, &rows, err);
 
     if (rc)
         return rc;
@@ -159,8 +160,8 @@ enum err_code store_thread_get(struct store *store, const char *project, const c
     return ERR_OK;
 }
 
-enum err_code store_thread_modify(struct store *store, const char *project, const char *id,
-                                  const struct thread_change *change,
+enum err_code store_thread_modify(struct store *store, const struct tenant *tenant,
+                                  const char *id, const struct thread_change *change,
                                   struct thread_row *ret_row, struct err *err)
 {
     static const struct db_statement update = {
@@ -173,7 +174,7 @@ enum err_code store_thread_modify(struct store *store, const char *project, cons
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
 
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_text(&args, id);
     db_arg_text(&args, change->metadata);
     db_arg_text(&args, change->tool_resources);
@@ -191,8 +192,8 @@ enum err_code store_thread_modify(struct store *store, const char *project, cons
 /* In the order of locks: the thread, leases, runs, then what hangs on them. A run that is going on
  * is given up by its owner, whose next write finds no row. Responses that have ended outlive their
  * conversation, and all that they have read of it is kept for them. */
-enum err_code store_thread_delete(struct store *store, const char *project, const char *id,
-                                  struct err *err)
+enum err_code store_thread_delete(struct store *store, const struct tenant *tenant,
+                                  const char *id, struct err *err)
 {
 #define ITS_RUNS                                                  \
     "project_id = $1 AND thread_id = $2 AND (face = 'assistants'" \
@@ -224,21 +225,21 @@ enum err_code store_thread_delete(struct store *store, const char *project, cons
         AUTO_DB_ROWS *rows = NULL;
         AUTO_DB_ARGS args = {0};
 
-        db_arg_text(&args, project);
+        db_arg_tenant(&args, tenant);
         db_arg_text(&args, id);
         rc = db_exec(db, &statements[i], &args, &rows, err);
         if (!rc && i == 0 && db_changed(rows) == 0)
             rc = thread_guard_unknown(id, err);
     }
     if (!rc)
-        rc = variables_forget(db, project, id, err);
+        rc = variables_forget(db, tenant, id, err);
     return rc ? rc : db_commit(db, err);
 }
 
 /* ---- Appending ---- */
 
 /* Inserts nothing while a run is active. */
-static enum err_code insert_message(struct db *db, const char *project,
+static enum err_code insert_message(struct db *db, const struct tenant *tenant,
                                     struct item_row *message, bool *ret_inserted,
                                     struct err *err)
 {
@@ -253,7 +254,7 @@ static enum err_code insert_message(struct db *db, const char *project,
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
 
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_text(&args, message->thread_id);
     arg_messages(&args, message, 1);
     rc = db_exec(db, &insert, &args, &rows, err);
@@ -267,34 +268,34 @@ static enum err_code insert_message(struct db *db, const char *project,
 
 /* The lock lets no run begin, but one may end between being in the way and being asked for its
  * name: then there is room. */
-static enum err_code append_message(struct db *db, const char *project,
+static enum err_code append_message(struct db *db, const struct tenant *tenant,
                                     struct item_row *message, struct err *err)
 {
     bool inserted = false;
-    enum err_code rc = insert_message(db, project, message, &inserted, err);
+    enum err_code rc = insert_message(db, tenant, message, &inserted, err);
 
     while (!rc && !inserted) {
-        rc = thread_guard_idle(db, project, message->thread_id, err);
+        rc = thread_guard_idle(db, tenant, message->thread_id, err);
         if (!rc)
-            rc = insert_message(db, project, message, &inserted, err);
+            rc = insert_message(db, tenant, message, &inserted, err);
     }
     return rc;
 }
 
-static enum err_code create_message(struct db *db, const char *project,
+static enum err_code create_message(struct db *db, const struct tenant *tenant,
                                     struct item_row *message, struct err *err)
 {
-    enum err_code rc = thread_guard_lock(db, project, message->thread_id, err);
+    enum err_code rc = thread_guard_lock(db, tenant, message->thread_id, err);
 
     if (!rc)
-        rc = append_message(db, project, message, err);
+        rc = append_message(db, tenant, message, err);
     if (!rc)
-        rc = thread_guard_room(db, project, message->thread_id, message->position + 1, err);
+        rc = thread_guard_room(db, tenant, message->thread_id, message->position + 1, err);
     return rc ? rc : db_commit(db, err);
 }
 
 /* What the request made when it came first. */
-static enum err_code find_made(struct db *db, const char *project, const char *id,
+static enum err_code find_made(struct db *db, const struct tenant *tenant, const char *id,
                                struct item_row *message, struct err *err)
 {
     static const struct db_statement find = {
@@ -305,7 +306,7 @@ static enum err_code find_made(struct db *db, const char *project, const char *i
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
 
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_text(&args, message->thread_id);
     db_arg_text(&args, id);
     rc = db_exec(db, &find, &args, &rows, err);
@@ -318,7 +319,7 @@ static enum err_code find_made(struct db *db, const char *project, const char *i
     return ERR_OK;
 }
 
-enum err_code store_message_create_once(struct store *store, const char *project,
+enum err_code store_message_create_once(struct store *store, const struct tenant *tenant,
                                         const struct idempotency *idempotency,
                                         struct item_row *message, struct err *err)
 {
@@ -327,24 +328,25 @@ enum err_code store_message_create_once(struct store *store, const char *project
     enum err_code rc = db_begin(store, &db, err);
 
     if (!rc)
-        rc = idempotency_claim(db, project, idempotency, message->id, &claim, err);
+        rc = idempotency_claim(db, tenant, idempotency, message->id, &claim, err);
     if (rc)
         return rc;
     if (claim.repeated)
-        return find_made(db, project, claim.object_id, message, err);
-    return create_message(db, project, message, err);
+        return find_made(db, tenant, claim.object_id, message, err);
+    return create_message(db, tenant, message, err);
 }
 
-enum err_code store_message_create(struct store *store, const char *project,
+enum err_code store_message_create(struct store *store, const struct tenant *tenant,
                                    struct item_row *message, struct err *err)
 {
-    return store_message_create_once(store, project, NULL, message, err);
+    return store_message_create_once(store, tenant, NULL, message, err);
 }
 
 /* ---- Looking ---- */
 
-enum err_code store_message_get(struct store *store, const char *project, const char *thread_id,
-                                const char *id, struct item_row *ret_row, struct err *err)
+enum err_code store_message_get(struct store *store, const struct tenant *tenant,
+                                const char *thread_id, const char *id, struct item_row *ret_row,
+                                struct err *err)
 {
     static const struct db_statement select = {
         "store_message_get", "SELECT " ITEM_COLUMNS " FROM items i WHERE i.project_id = $1"
@@ -353,12 +355,12 @@ enum err_code store_message_get(struct store *store, const char *project, const 
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
 
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_text(&args, thread_id);
     db_arg_text(&args, id);
     rc = db_once(store, &select, &args, &rows, err);
     if (!rc && db_count(rows) == 0)
-        rc = thread_guard_known_once(store, project, thread_id, err);
+        rc = thread_guard_known_once(store, tenant, thread_id, err);
     if (rc)
         return rc;
     if (db_count(rows) == 0)
@@ -369,7 +371,7 @@ enum err_code store_message_get(struct store *store, const char *project, const 
 }
 
 /* The position of a cursor; *ret_position is left alone when there is no cursor. */
-static enum err_code cursor_position(struct store *store, const char *project,
+static enum err_code cursor_position(struct store *store, const struct tenant *tenant,
                                      const char *thread_id, const char *param, const char *id,
                                      int64_t *ret_position, struct err *err)
 {
@@ -378,8 +380,8 @@ static enum err_code cursor_position(struct store *store, const char *project,
 
     if (!*id)
         return ERR_OK;
-    rc = store_message_get(store, project, thread_id, id, &row, err);
-    if (rc == ERR_NOT_FOUND && !thread_guard_known_once(store, project, thread_id, err))
+    rc = store_message_get(store, tenant, thread_id, id, &row, err);
+    if (rc == ERR_NOT_FOUND && !thread_guard_known_once(store, tenant, thread_id, err))
         return page_cursor_unknown(param, id, err);
     if (!rc)
         *ret_position = row.position;
@@ -387,7 +389,7 @@ static enum err_code cursor_position(struct store *store, const char *project,
     return rc;
 }
 
-static enum err_code page_bounds(struct store *store, const char *project,
+static enum err_code page_bounds(struct store *store, const struct tenant *tenant,
                                  const char *thread_id, const struct page *page,
                                  int64_t ret_bounds[2], struct err *err)
 {
@@ -396,15 +398,15 @@ static enum err_code page_bounds(struct store *store, const char *project,
 
     ret_bounds[0] = -1;
     ret_bounds[1] = INT64_MAX;
-    rc = cursor_position(store, project, thread_id, "after", page->after, &ret_bounds[lower],
+    rc = cursor_position(store, tenant, thread_id, "after", page->after, &ret_bounds[lower],
                          err);
     if (!rc)
-        rc = cursor_position(store, project, thread_id, "before", page->before,
+        rc = cursor_position(store, tenant, thread_id, "before", page->before,
                              &ret_bounds[1 - lower], err);
     return rc;
 }
 
-static enum err_code select_page(struct store *store, const char *project,
+static enum err_code select_page(struct store *store, const struct tenant *tenant,
                                  const char *thread_id, const char *run_id,
                                  const struct page *page, struct db_rows **ret_rows,
                                  struct err *err)
@@ -420,11 +422,11 @@ static enum err_code select_page(struct store *store, const char *project,
     struct page_scan scan = page_scan(page);
     AUTO_DB_ARGS args = {0};
     int64_t bounds[2];
-    enum err_code rc = page_bounds(store, project, thread_id, page, bounds, err);
+    enum err_code rc = page_bounds(store, tenant, thread_id, page, bounds, err);
 
     if (rc)
         return rc;
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_text(&args, thread_id);
     db_arg_int(&args, bounds[0]);
     db_arg_int(&args, bounds[1]);
@@ -434,7 +436,7 @@ static enum err_code select_page(struct store *store, const char *project,
 }
 
 /* Only reads, so that the statements need no transaction around them. */
-enum err_code store_message_list(struct store *store, const char *project,
+enum err_code store_message_list(struct store *store, const struct tenant *tenant,
                                  const char *thread_id, const char *run_id,
                                  const struct page *page, struct item_row **ret_rows,
                                  size_t *ret_count, bool *ret_more, struct err *err)
@@ -443,9 +445,9 @@ enum err_code store_message_list(struct store *store, const char *project,
     AUTO_DB_ROWS *rows = NULL;
     enum err_code rc;
 
-    rc = select_page(store, project, thread_id, run_id, page, &rows, err);
+    rc = select_page(store, tenant, thread_id, run_id, page, &rows, err);
     if (!rc && db_count(rows) == 0)
-        rc = thread_guard_known_once(store, project, thread_id, err);
+        rc = thread_guard_known_once(store, tenant, thread_id, err);
     if (rc)
         return rc;
 
@@ -455,7 +457,7 @@ enum err_code store_message_list(struct store *store, const char *project,
 
 /* ---- Changing ---- */
 
-enum err_code store_message_modify(struct store *store, const char *project,
+enum err_code store_message_modify(struct store *store, const struct tenant *tenant,
                                    const char *thread_id, const char *id, const char *metadata,
                                    struct item_row *ret_row, struct err *err)
 {
@@ -467,13 +469,13 @@ enum err_code store_message_modify(struct store *store, const char *project,
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
 
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_text(&args, thread_id);
     db_arg_text(&args, id);
     db_arg_text(&args, metadata);
     rc = db_once(store, &update, &args, &rows, err);
     if (!rc && db_count(rows) == 0)
-        rc = thread_guard_known_once(store, project, thread_id, err);
+        rc = thread_guard_known_once(store, tenant, thread_id, err);
     if (rc)
         return rc;
     if (db_count(rows) == 0)
@@ -482,7 +484,7 @@ enum err_code store_message_modify(struct store *store, const char *project,
     return ERR_OK;
 }
 
-enum err_code store_message_delete(struct store *store, const char *project,
+enum err_code store_message_delete(struct store *store, const struct tenant *tenant,
                                    const char *thread_id, const char *id, struct err *err)
 {
     static const struct db_statement delete = {"store_message_delete",
@@ -493,13 +495,13 @@ enum err_code store_message_delete(struct store *store, const char *project,
     enum err_code rc = db_begin(store, &db, err);
 
     if (!rc)
-        rc = thread_guard_lock(db, project, thread_id, err);
+        rc = thread_guard_lock(db, tenant, thread_id, err);
     if (!rc)
-        rc = thread_guard_idle(db, project, thread_id, err);
+        rc = thread_guard_idle(db, tenant, thread_id, err);
     if (rc)
         return rc;
 
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_text(&args, thread_id);
     db_arg_text(&args, id);
     rc = db_exec(db, &delete, &args, &rows, err);

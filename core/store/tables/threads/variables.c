@@ -7,6 +7,7 @@
 #include "core/base/ids.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/domain/tenant.h"
 #include "core/store/tables/runs/load.h"
 #include "core/store/tables/threads/thread_guard.h"
 #include "core/store/tables/threads/variable_sql.h"
@@ -143,7 +144,7 @@ void variable_add(struct batch *batch, const struct put_owner *owner, const char
     AUTO_FREE char *tags = variable->tags ? json_text(variable->tags) : NULL;
 
     batch_begin(batch);
-    batch_text(batch, owner->project);
+    batch_tenant(batch, owner->tenant);
     batch_text(batch, owner->run_id);
     batch_int(batch, owner->fence);
     batch_text(batch, scope);
@@ -179,17 +180,18 @@ static void variable_read(const struct db_rows *rows, size_t row, int column,
         ret_variable->tags = json_parse_own(db_text(rows, row, column + 6));
 }
 
-static void arg_scope(struct db_args *args, const char *project, const char *scope)
+static void arg_scope(struct db_args *args, const struct tenant *tenant, const char *scope)
 {
-    db_arg_text(args, project);
+    db_arg_tenant(args, tenant);
     db_arg_text(args, scope);
 }
 
 /* ---- Reading ---- */
 
-enum err_code store_variable_get(struct store *store, const char *project, const char *scope,
-                                 const char *name, enum variable_reading reading,
-                                 struct variable *ret_variable, struct err *err)
+enum err_code store_variable_get(struct store *store, const struct tenant *tenant,
+                                 const char *scope, const char *name,
+                                 enum variable_reading reading, struct variable *ret_variable,
+                                 struct err *err)
 {
     static const struct db_statement get = {
         "store_variable_get",
@@ -201,7 +203,7 @@ enum err_code store_variable_get(struct store *store, const char *project, const
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
 
-    arg_scope(&args, project, scope);
+    arg_scope(&args, tenant, scope);
     db_arg_text(&args, name);
     db_arg_bool(&args, reading == VARIABLE_READ);
     db_arg_int(&args, clock_wall_us());
@@ -231,8 +233,8 @@ static const struct db_statement list_statements[] = {
     {"store_variable_list_down", LIST("<", "DESC")},
 };
 
-enum err_code store_variable_list(struct store *store, const char *project, const char *scope,
-                                  const struct variable_query *query,
+enum err_code store_variable_list(struct store *store, const struct tenant *tenant,
+                                  const char *scope, const struct variable_query *query,
                                   struct variable **ret_variables, size_t *ret_count,
                                   int64_t *ret_total, struct err *err)
 {
@@ -241,7 +243,7 @@ enum err_code store_variable_list(struct store *store, const char *project, cons
     size_t count;
     enum err_code rc;
 
-    arg_scope(&args, project, scope);
+    arg_scope(&args, tenant, scope);
     db_arg_text(&args, query->type);
     db_arg_text(&args, query->search);
     db_arg_text(&args, query->tag);
@@ -261,8 +263,9 @@ enum err_code store_variable_list(struct store *store, const char *project, cons
     return ERR_OK;
 }
 
-enum err_code store_variable_stats(struct store *store, const char *project, const char *scope,
-                                   struct variable_stats *ret_stats, struct err *err)
+enum err_code store_variable_stats(struct store *store, const struct tenant *tenant,
+                                   const char *scope, struct variable_stats *ret_stats,
+                                   struct err *err)
 {
     static const struct db_statement stats = {
         "store_variable_stats",
@@ -272,7 +275,7 @@ enum err_code store_variable_stats(struct store *store, const char *project, con
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
 
-    arg_scope(&args, project, scope);
+    arg_scope(&args, tenant, scope);
     rc = db_once(store, &stats, &args, &rows, err);
     if (rc)
         return rc;
@@ -296,7 +299,7 @@ enum err_code store_variable_stats(struct store *store, const char *project, con
  * scope's own lock, as everywhere. One at a time: past those who share a lock and keep coming, he would
  * never get his.
  */
-static enum err_code lock_owner(struct db *db, const char *project, const char *scope,
+static enum err_code lock_owner(struct db *db, const struct tenant *tenant, const char *scope,
                                 struct err *err)
 {
     static const struct db_statement lock_thread = {
@@ -310,7 +313,7 @@ static enum err_code lock_owner(struct db *db, const char *project, const char *
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
 
-    arg_scope(&args, project, scope);
+    arg_scope(&args, tenant, scope);
     rc = db_exec(db, is_thread ? &lock_thread : &lock_run, &args, &rows, err);
     if (rc || db_count(rows))
         return rc;
@@ -318,9 +321,10 @@ static enum err_code lock_owner(struct db *db, const char *project, const char *
 }
 
 /* What is done before a scope is changed, and after. */
-enum err_code variables_lock_scope(struct db *db, const char *project, const char *scope,
-                                   struct err *err)
+enum err_code variables_lock_scope(struct db *db, const struct tenant *tenant,
+                                   const char *scope, struct err *err)
 {
+    const char *project = tenant->project;
     AUTO_DB_ARGS args = {0};
 
     db_arg_texts(&args, &project, 1);
@@ -328,9 +332,10 @@ enum err_code variables_lock_scope(struct db *db, const char *project, const cha
     return db_exec(db, &variables_lock, &args, NULL, err);
 }
 
-enum err_code variables_evict_scope(struct db *db, const char *project, const char *scope,
-                                    struct err *err)
+enum err_code variables_evict_scope(struct db *db, const struct tenant *tenant,
+                                    const char *scope, struct err *err)
 {
+    const char *project = tenant->project;
     AUTO_DB_ARGS args = {0};
 
     db_arg_texts(&args, &project, 1);
@@ -352,10 +357,10 @@ enum err_code variables_add(struct db *db, const struct put_owner *owner, const 
     for (size_t i = 0; i < count; i++)
         variable_add(&batch, owner, scope, &variables[i]);
     batch_finish(&batch, &args);
-    rc = variables_lock_scope(db, owner->project, scope, err);
+    rc = variables_lock_scope(db, owner->tenant, scope, err);
     if (!rc)
         rc = db_exec(db, &variables_put, &args, NULL, err);
-    return rc ? rc : variables_evict_scope(db, owner->project, scope, err);
+    return rc ? rc : variables_evict_scope(db, owner->tenant, scope, err);
 }
 
 static void arg_keep(struct db_args *args, const bool *keep)
@@ -366,7 +371,7 @@ static void arg_keep(struct db_args *args, const bool *keep)
         db_arg_text(args, NULL);
 }
 
-static enum err_code upsert(struct db *db, const char *project, const char *scope,
+static enum err_code upsert(struct db *db, const struct tenant *tenant, const char *scope,
                             const struct variable_change *change, enum variable_put how,
                             struct db_rows **ret_rows, struct err *err)
 {
@@ -386,7 +391,7 @@ static enum err_code upsert(struct db *db, const char *project, const char *scop
     AUTO_FREE char *tags = change->tags ? json_text(change->tags) : NULL;
     AUTO_DB_ARGS args = {0};
 
-    arg_scope(&args, project, scope);
+    arg_scope(&args, tenant, scope);
     db_arg_text(&args, change->name);
     db_arg_text(&args, change->run_id);
     db_arg_text(&args, variable_type_name(change->type));
@@ -400,7 +405,7 @@ static enum err_code upsert(struct db *db, const char *project, const char *scop
     return db_exec(db, &put, &args, ret_rows, err);
 }
 
-static enum err_code check_kept(struct db *db, const char *project, const char *scope,
+static enum err_code check_kept(struct db *db, const struct tenant *tenant, const char *scope,
                                 struct err *err)
 {
     static const struct db_statement count = {
@@ -409,33 +414,33 @@ static enum err_code check_kept(struct db *db, const char *project, const char *
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
 
-    arg_scope(&args, project, scope);
+    arg_scope(&args, tenant, scope);
     rc = db_exec(db, &count, &args, &rows, err);
     if (!rc && db_int(rows, 0, 0) > VARIABLE_KEEP_LIMIT)
         return variable_keeps_too_many(err);
     return rc;
 }
 
-enum err_code store_variable_put(struct store *store, const char *project, const char *scope,
-                                 const struct variable_change *change, enum variable_put how,
-                                 bool *ret_created, struct err *err)
+enum err_code store_variable_put(struct store *store, const struct tenant *tenant,
+                                 const char *scope, const struct variable_change *change,
+                                 enum variable_put how, bool *ret_created, struct err *err)
 {
     AUTO_DB_ROWS *rows = NULL;
     AUTO_DB *db = NULL;
     enum err_code rc = db_begin(store, &db, err);
 
     if (!rc)
-        rc = lock_owner(db, project, scope, err);
+        rc = lock_owner(db, tenant, scope, err);
     if (!rc)
-        rc = variables_lock_scope(db, project, scope, err);
+        rc = variables_lock_scope(db, tenant, scope, err);
     if (!rc)
-        rc = upsert(db, project, scope, change, how, &rows, err);
+        rc = upsert(db, tenant, scope, change, how, &rows, err);
     if (!rc && db_count(rows) == 0)
         rc = variable_not_put(change, how, err);
     if (!rc && change->keep && *change->keep)
-        rc = check_kept(db, project, scope, err);
+        rc = check_kept(db, tenant, scope, err);
     if (!rc)
-        rc = variables_evict_scope(db, project, scope, err);
+        rc = variables_evict_scope(db, tenant, scope, err);
     if (!rc)
         rc = db_commit(db, err);
     if (!rc)
@@ -452,7 +457,7 @@ static const struct db_statement remove_statement = {
     FORGET_OR_HIDE("$5::bigint") " SELECT g.name FROM gone g ORDER BY g.name"};
 /* clang-format on */
 
-enum err_code store_variables_remove(struct store *store, const char *project,
+enum err_code store_variables_remove(struct store *store, const struct tenant *tenant,
                                      const char *scope, const char *const *names, size_t count,
                                      const char *type, json_t **ret_removed, struct err *err)
 {
@@ -461,7 +466,7 @@ enum err_code store_variables_remove(struct store *store, const char *project,
     AUTO_DB *db = NULL;
     enum err_code rc = db_begin(store, &db, err);
 
-    arg_scope(&args, project, scope);
+    arg_scope(&args, tenant, scope);
     if (names)
         db_arg_texts(&args, names, count);
     else
@@ -469,9 +474,9 @@ enum err_code store_variables_remove(struct store *store, const char *project,
     db_arg_text(&args, type);
     db_arg_int(&args, clock_wall_us());
     if (!rc)
-        rc = lock_owner(db, project, scope, err);
+        rc = lock_owner(db, tenant, scope, err);
     if (!rc)
-        rc = variables_lock_scope(db, project, scope, err);
+        rc = variables_lock_scope(db, tenant, scope, err);
     if (!rc)
         rc = db_exec(db, &remove_statement, &args, &rows, err);
     if (!rc)
@@ -487,8 +492,8 @@ enum err_code store_variables_remove(struct store *store, const char *project,
 /* ---- All of a scope ---- */
 
 /* Those whose names are free, in order of use kept as long as there is room for what is kept. */
-static enum err_code merge(struct db *db, const char *project, const char *to, const char *from,
-                           struct err *err)
+static enum err_code merge(struct db *db, const struct tenant *tenant, const char *to,
+                           const char *from, struct err *err)
 {
     static const struct db_statement copy = {
         "variables_merge",
@@ -503,38 +508,38 @@ static enum err_code merge(struct db *db, const char *project, const char *to, c
                "   AND t.scope_id = $2 AND t.name = f.name)"};
     AUTO_DB_ARGS args = {0};
 
-    arg_scope(&args, project, to);
+    arg_scope(&args, tenant, to);
     db_arg_text(&args, from);
     db_arg_int(&args, VARIABLE_KEEP_LIMIT);
     return db_exec(db, &copy, &args, NULL, err);
 }
 
-enum err_code variables_merge(struct db *db, const char *project, const char *to,
+enum err_code variables_merge(struct db *db, const struct tenant *tenant, const char *to,
                               const char *from, struct err *err)
 {
-    enum err_code rc = variables_lock_scope(db, project, to, err);
+    enum err_code rc = variables_lock_scope(db, tenant, to, err);
 
     if (!rc)
-        rc = merge(db, project, to, from, err);
-    return rc ? rc : variables_evict_scope(db, project, to, err);
+        rc = merge(db, tenant, to, from, err);
+    return rc ? rc : variables_evict_scope(db, tenant, to, err);
 }
 
-enum err_code variables_forget(struct db *db, const char *project, const char *scope,
+enum err_code variables_forget(struct db *db, const struct tenant *tenant, const char *scope,
                                struct err *err)
 {
     static const struct db_statement forget = {
         "variables_forget", "DELETE FROM variables WHERE project_id = $1 AND scope_id = $2"};
     AUTO_DB_ARGS args = {0};
-    enum err_code rc = variables_lock_scope(db, project, scope, err);
+    enum err_code rc = variables_lock_scope(db, tenant, scope, err);
 
-    arg_scope(&args, project, scope);
+    arg_scope(&args, tenant, scope);
     return rc ? rc : db_exec(db, &forget, &args, NULL, err);
 }
 
-enum err_code variables_copy(struct db *db, const char *project, const char *to,
+enum err_code variables_copy(struct db *db, const struct tenant *tenant, const char *to,
                              const char *from, struct err *err)
 {
-    enum err_code rc = variables_forget(db, project, to, err);
+    enum err_code rc = variables_forget(db, tenant, to, err);
 
-    return rc ? rc : variables_merge(db, project, to, from, err);
+    return rc ? rc : variables_merge(db, tenant, to, from, err);
 }

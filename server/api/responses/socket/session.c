@@ -242,6 +242,6 @@ void session_open(struct request *request, const char *accept)
     session->authorization = mem_strdup(request_authorization(request));
     session->memory = ws_memory_new(&request->http->websocket_memory);
     memcpy(session->id, request->id, sizeof(session->id));
-    memcpy(session->project, request->owner.project, sizeof(session->project));
+    session->tenant = tenant_kept(request_tenant(request));
     session->socket = request_upgrade(request, session->loop, accept, &socket_ops, session);
 }

@@ -108,9 +108,9 @@ struct session {
     struct http *http;
     struct server *server;
     struct loop *loop;
-    char id[ID_SIZE]; /* of the request that opened it: for the log */
-    char project[ID_SIZE];
-    char *authorization; /* looked at again for each response: keys are revoked */
+    char id[ID_SIZE];     /* of the request that opened it: for the log */
+    struct tenant tenant; /* of the handshake */
+    char *authorization;  /* looked at again for each response: keys are revoked */
     struct ws_memory *memory;
 
     struct message *inbox, **inbox_end;

@@ -300,7 +300,7 @@ static char *settings_of(const json_t *body)
 }
 
 /* The key may have been revoked since the connection was opened. */
-static enum err_code check_key(const struct turn *turn, struct key_owner *ret_owner,
+static enum err_code check_key(const struct turn *turn, struct tenant *ret_tenant,
                                struct err *err)
 {
     const struct http_options *options = &turn->session->http->options;
@@ -308,7 +308,8 @@ static enum err_code check_key(const struct turn *turn, struct key_owner *ret_ow
     if (atomic_load(&turn->session->http->draining))
         return err_set(err, ERR_UPSTREAM,
                        "The server is shutting down. Please retry your request.");
-    return options->authenticate(options->server, turn->session->authorization, ret_owner, err);
+    return options->authenticate(options->server, turn->session->authorization, ret_tenant,
+                                 err);
 }
 
 /* What is remembered of a stored response does not outlive it. */
@@ -320,24 +321,23 @@ static enum err_code check_parent(struct turn *turn, struct response_create *cre
 
     if (!turn->past || !turn->parent_stored)
         return ERR_OK;
-    rc = store_run_get(create->server->store, create->project, NULL, turn->parent, &run, err);
+    rc = store_run_get(create->server->store, create->tenant, NULL, turn->parent, &run, err);
     if (rc == ERR_NOT_FOUND)
         create->past = NULL; /* and then the store will say so in its own words */
     return rc == ERR_NOT_FOUND ? ERR_OK : rc;
 }
 
-static enum err_code make_run(struct turn *turn, const struct key_owner *owner, struct err *err)
+static enum err_code make_run(struct turn *turn, const struct tenant *tenant, struct err *err)
 {
     struct server *server = turn->session->server;
     struct item_row *past = NULL;
     struct response_create create = {
         .server = server,
-        .project = turn->session->project,
+        .tenant = tenant,
         .body = turn->body,
         .idle = !turn->generate,
         .loop = turn->session->loop,
         .past = turn->past ? &past : NULL,
-        .without_settings = !owner->has_tool_settings,
     };
     enum err_code rc = check_parent(turn, &create, err);
 
@@ -353,9 +353,10 @@ static enum err_code make_run(struct turn *turn, const struct key_owner *owner, 
 
 static enum err_code make(struct turn *turn, struct err *err)
 {
-    struct key_owner owner = {0};
-    enum err_code rc = check_key(turn, &owner, err);
+    struct tenant tenant = turn->session->tenant, now = {0};
+    enum err_code rc = check_key(turn, &now, err);
 
+    tenant.features = now.features;
     if (!rc)
         rc = find_body(turn, err);
     if (rc)
@@ -366,7 +367,7 @@ static enum err_code make(struct turn *turn, struct err *err)
     if (turn->steers_in.count)
         json_set(turn->body, "input",
                  steers_input(&turn->steers_in, json_object_get(turn->body, "input")));
-    return make_run(turn, &owner, err);
+    return make_run(turn, &tenant, err);
 }
 
 static void make_on_worker(struct work *work)

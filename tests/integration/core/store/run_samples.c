@@ -21,7 +21,8 @@ const char *status_of(const char *run_id)
 enum err_code create(const char *thread_id, struct run_load *ret_load, struct err *err)
 {
     struct run_row run = sample_run(thread_id, RUN_QUEUED);
-    const struct run_creation creation = {.run = &run, .context_limit = CONTEXT};
+    const struct run_creation creation = {
+        .tenant = TENANT, .run = &run, .context_limit = CONTEXT};
     enum err_code rc = store_run_create(store, &creation, ret_load, err);
 
     run_row_clear(&run);
@@ -48,7 +49,7 @@ enum err_code submit(const struct run_row *run, const char *const *ids, size_t c
     for (size_t i = 0; i < count; i++)
         answers[i] = (struct tool_answer){.call_id = ids[i], .output = "\"o\""};
     return store_run_submit(store,
-                            &(struct submission){.project = PROJECT,
+                            &(struct submission){.tenant = TENANT,
                                                  .thread_id = run->thread_id,
                                                  .run_id = run->id,
                                                  .answers = answers,

@@ -73,7 +73,8 @@ void sample_thread(char ret_id[ID_SIZE])
 struct run_load sample_created(struct store *store, const char *thread_id)
 {
     struct run_row run = sample_run(thread_id, RUN_QUEUED);
-    const struct run_creation creation = {.run = &run, .context_limit = CONTEXT};
+    const struct run_creation creation = {
+        .tenant = TENANT, .run = &run, .context_limit = CONTEXT};
     struct run_load load;
     struct err err;
 
@@ -112,7 +113,7 @@ struct run_write *sample_write(const struct run_row *run, int64_t fence)
 {
     struct run_write *write = run_write_new();
 
-    memcpy(write->project, run->project, ID_SIZE);
+    write->tenant = tenant_of_project(run->project);
     memcpy(write->run_id, run->id, ID_SIZE);
     write->fence = fence;
     write->run = mem_new(struct run_row);

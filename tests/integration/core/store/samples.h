@@ -5,12 +5,14 @@
 
 #include "core/store/tables/runs/runs.h"
 #include "core/store/writer/writer.h"
+#include "tests/support/tenants.h"
 
 /*
  * samples.h -- rows to store, and writes that are waited for.
  */
 
 #define PROJECT "proj_samples"
+#define TENANT  TENANT_OF(PROJECT)
 #define CONTEXT 100
 
 /* A run of a thread that is there, or of none ("": a response). The caller clears it. */

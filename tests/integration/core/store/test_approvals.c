@@ -63,7 +63,7 @@ static enum err_code take(const char *id, bool approve, const char *by, bool *re
 {
     struct approval_answer answer = {
         .id = id, .approve = approve, .reason = "because", .seen_used = true};
-    enum err_code rc = store_approvals_take(store, PROJECT, by, &answer, 1, NULL, NULL);
+    enum err_code rc = store_approvals_take(store, TENANT, by, &answer, 1, NULL, NULL);
 
     *ret_lost = answer.lost;
     return rc;
@@ -78,15 +78,17 @@ static void F46_a_question_is_stored_with_its_run(void **state)
 
     (void)state;
     asked(run, id);
-    assert_int_equal(store_approvals_of_run(store, PROJECT, run, &rows, &count, NULL), ERR_OK);
+    assert_int_equal(store_approvals_of_run(store, TENANT, run, &rows, &count, NULL), ERR_OK);
     assert_int_equal(count, 1);
     assert_string_equal(rows[0].id, id);
     assert_string_equal(rows[0].arguments, "{\"to\":\"a\"}");
     assert_int_equal(rows[0].status, APPROVAL_PENDING);
     approval_rows_free(rows, count);
-    assert_int_equal(store_approval_get(store, "proj_other", id, &row, NULL), ERR_NOT_FOUND);
-    assert_int_equal(store_approvals_of_run(store, "proj_other", run, &rows, &count, NULL),
-                     ERR_OK);
+    assert_int_equal(store_approval_get(store, TENANT_OF("proj_other"), id, &row, NULL),
+                     ERR_NOT_FOUND);
+    assert_int_equal(
+        store_approvals_of_run(store, TENANT_OF("proj_other"), run, &rows, &count, NULL),
+        ERR_OK);
     assert_int_equal(count, 0);
     approval_rows_free(rows, count);
 }
@@ -131,7 +133,7 @@ static void F46_of_two_at_once_one_takes_it_up(void **state)
     asked(run, id);
     late.id = id;
     assert_int_equal(take(id, true, "resp_first", &lost), ERR_OK);
-    assert_int_equal(store_approvals_take(store, PROJECT, "resp_second", &late, 1, NULL, NULL),
+    assert_int_equal(store_approvals_take(store, TENANT, "resp_second", &late, 1, NULL, NULL),
                      ERR_TAKEN);
 }
 
@@ -145,11 +147,13 @@ static enum err_code make_taking(const char *thread, const char *id, int64_t see
 
     run.face = FACE_RESPONSES;
     memcpy(ret_run, run.id, ID_SIZE);
-    rc = store_run_create(
-        store,
-        &(struct run_creation){
-            .run = &run, .seen_position = seen, .answers = &answer, .answer_count = 1},
-        &load, NULL);
+    rc = store_run_create(store,
+                          &(struct run_creation){.tenant = TENANT,
+                                                 .run = &run,
+                                                 .seen_position = seen,
+                                                 .answers = &answer,
+                                                 .answer_count = 1},
+                          &load, NULL);
     run_load_clear(&load);
     run_row_clear(&run);
     return rc;
@@ -164,18 +168,18 @@ static void F110_an_answer_is_taken_up_with_the_response_that_is_made(void **sta
     asked(run, id);
     sample_thread(thread);
     assert_int_equal(make_taking(thread, id, 7, made), ERR_CONFLICT);
-    assert_int_equal(store_approval_get(store, PROJECT, id, &row, NULL), ERR_OK);
+    assert_int_equal(store_approval_get(store, TENANT, id, &row, NULL), ERR_OK);
     assert_int_equal(row.status, APPROVAL_PENDING);
     assert_string_equal(row.used_by, "");
     approval_row_clear(&row);
     assert_int_equal(make_taking(thread, id, 0, made), ERR_OK);
-    assert_int_equal(store_approval_get(store, PROJECT, id, &row, NULL), ERR_OK);
+    assert_int_equal(store_approval_get(store, TENANT, id, &row, NULL), ERR_OK);
     assert_int_equal(row.status, APPROVAL_APPROVED);
     assert_string_equal(row.used_by, made);
     approval_row_clear(&row);
     sample_thread(thread);
     assert_int_equal(make_taking(thread, id, 0, made), ERR_TAKEN);
-    assert_int_equal(store_run_get(store, PROJECT, NULL, made, &(struct run_row){0}, NULL),
+    assert_int_equal(store_run_get(store, TENANT, NULL, made, &(struct run_row){0}, NULL),
                      ERR_NOT_FOUND);
 }
 
@@ -190,7 +194,8 @@ static void expect_missing(const char *thread, const struct approval_answer *ans
     assert_int_equal(
         store_run_create(
             store,
-            &(struct run_creation){.run = &run,
+            &(struct run_creation){.tenant = TENANT,
+                                   .run = &run,
                                    .answers = (struct approval_answer *)(uintptr_t)answers,
                                    .answer_count = count},
             &load, &err),
@@ -212,7 +217,7 @@ static void what_is_missing_is_named(void **state)
     answers[1] = (struct approval_answer){.id = "mcpr_gone", .approve = true};
     expect_missing(thread, answers, 2, "Approval request with id 'mcpr_gone' not found.");
     expect_missing("thread_gone", answers, 1, "Conversation with id 'conv_gone' not found.");
-    assert_int_equal(store_approval_get(store, PROJECT, id, &row, NULL), ERR_OK);
+    assert_int_equal(store_approval_get(store, TENANT, id, &row, NULL), ERR_OK);
     assert_int_equal(row.status, APPROVAL_PENDING);
     approval_row_clear(&row);
 }
@@ -230,9 +235,9 @@ static void one_answer_that_does_not_fit_stores_none(void **state)
     assert_int_equal(take(second, false, "resp_gone", &lost), ERR_OK);
     answers[0] = (struct approval_answer){.id = first, .approve = true};
     answers[1] = (struct approval_answer){.id = second, .approve = true};
-    assert_int_equal(store_approvals_take(store, PROJECT, "resp_next", answers, 2, NULL, NULL),
+    assert_int_equal(store_approvals_take(store, TENANT, "resp_next", answers, 2, NULL, NULL),
                      ERR_TAKEN);
-    assert_int_equal(store_approval_get(store, PROJECT, first, &row, NULL), ERR_OK);
+    assert_int_equal(store_approval_get(store, TENANT, first, &row, NULL), ERR_OK);
     assert_int_equal(row.status, APPROVAL_PENDING);
     assert_string_equal(row.used_by, "");
     approval_row_clear(&row);
@@ -248,13 +253,13 @@ static void F46_deciding_is_not_taking_up(void **state)
     (void)state;
     asked(run, id);
     answer.id = id;
-    assert_int_equal(store_approval_decide(store, PROJECT, &answer, NULL, &row, NULL), ERR_OK);
+    assert_int_equal(store_approval_decide(store, TENANT, &answer, NULL, &row, NULL), ERR_OK);
     assert_int_equal(row.status, APPROVAL_APPROVED);
     assert_string_equal(row.reason, "fine");
     assert_string_equal(row.used_by, "");
     approval_row_clear(&row);
     answer.approve = false;
-    assert_int_equal(store_approval_decide(store, PROJECT, &answer, NULL, &row, NULL),
+    assert_int_equal(store_approval_decide(store, TENANT, &answer, NULL, &row, NULL),
                      ERR_TAKEN);
     assert_int_equal(take(id, true, "resp_next", &lost), ERR_OK);
     assert_false(lost);
@@ -280,11 +285,11 @@ static bool look(const char *run, const char *id, enum hold_look how, bool *ret_
     bool goes_on;
 
     assert_int_equal(
-        store_approvals_look(store, PROJECT, run, &id, 1, how, &rows, &count, &goes_on, NULL),
+        store_approvals_look(store, TENANT, run, &id, 1, how, &rows, &count, &goes_on, NULL),
         ERR_OK);
     assert_int_equal(count, 1);
     approval_rows_free(rows, count);
-    assert_int_equal(store_approvals_of_run(store, PROJECT, run, &rows, &count, NULL), ERR_OK);
+    assert_int_equal(store_approvals_of_run(store, TENANT, run, &rows, &count, NULL), ERR_OK);
     *ret_taken = count == 0;
     approval_rows_free(rows, count);
     return goes_on;
@@ -305,7 +310,7 @@ static void decide_yes(const char *id)
     struct approval_answer answer = {.id = id, .approve = true};
     struct approval_row row;
 
-    assert_int_equal(store_approval_decide(store, PROJECT, &answer, NULL, &row, NULL), ERR_OK);
+    assert_int_equal(store_approval_decide(store, TENANT, &answer, NULL, &row, NULL), ERR_OK);
     approval_row_clear(&row);
 }
 
@@ -353,14 +358,14 @@ static void F44_F110_what_a_failed_response_has_left_expires(void **state)
     (void)state;
     held(run, id);
     assert_false(look(run, id, HOLD_LEAVE, &taken));
-    assert_int_equal(store_approval_get(store, PROJECT, id, &row, NULL), ERR_OK);
+    assert_int_equal(store_approval_get(store, TENANT, id, &row, NULL), ERR_OK);
     assert_int_equal(row.status, APPROVAL_PENDING);
     approval_row_clear(&row);
     pg_fixture_ask("UPDATE runs SET status = 'failed' WHERE id = '%s' RETURNING id", run);
-    assert_int_equal(store_approval_get(store, PROJECT, id, &row, NULL), ERR_OK);
+    assert_int_equal(store_approval_get(store, TENANT, id, &row, NULL), ERR_OK);
     assert_int_equal(row.status, APPROVAL_EXPIRED);
     approval_row_clear(&row);
-    assert_int_equal(store_approval_decide(store, PROJECT, &answer, NULL, &row, NULL),
+    assert_int_equal(store_approval_decide(store, TENANT, &answer, NULL, &row, NULL),
                      ERR_TAKEN);
 }
 

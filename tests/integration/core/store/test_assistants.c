@@ -12,17 +12,18 @@
 #include "core/base/mem.h"
 #include "core/store/tables/assistants.h"
 #include "tests/integration/core/store/opened_store.h"
+#include "tests/support/tenants.h"
 
-#define MINE   "proj_mine"
-#define THEIRS "proj_theirs"
+#define MINE   TENANT_OF("proj_mine")
+#define THEIRS TENANT_OF("proj_theirs")
 
-static void make(const char *project, char ret_id[ID_SIZE], const char *body)
+static void make(const struct tenant *tenant, char ret_id[ID_SIZE], const char *body)
 {
     struct assistant_row row = {.created_at = clock_wall_us()};
 
     id_make(row.id, "asst_");
     row.body = mem_strdup(body);
-    assert_int_equal(store_assistant_create(store, project, &row, NULL), ERR_OK);
+    assert_int_equal(store_assistant_create(store, tenant, &row, NULL), ERR_OK);
     memcpy(ret_id, row.id, ID_SIZE);
     assistant_row_clear(&row);
 }
@@ -103,10 +104,10 @@ static void what_was_deleted_is_gone(void **state)
 
 static char listed[ROWS][ID_SIZE]; /* oldest first */
 
-static void make_rows(const char *project)
+static void make_rows(const struct tenant *tenant)
 {
     for (size_t i = 0; i < ROWS; i++)
-        make(project, listed[i], "{}");
+        make(tenant, listed[i], "{}");
 }
 
 /* Which of the made rows comes i-th in the order of the list. */
@@ -116,14 +117,14 @@ static const char *nth(bool ascending, size_t i)
 }
 
 /* Reads a page and checks that it holds the rows from..from+count-1 of the list. */
-static void expect_page(const char *project, const struct page *page, size_t from, size_t count,
-                        bool more)
+static void expect_page(const struct tenant *tenant, const struct page *page, size_t from,
+                        size_t count, bool more)
 {
     struct assistant_row *rows = NULL;
     size_t got = 0;
     bool got_more = !more;
 
-    assert_int_equal(store_assistant_list(store, project, page, &rows, &got, &got_more, NULL),
+    assert_int_equal(store_assistant_list(store, tenant, page, &rows, &got, &got_more, NULL),
                      ERR_OK);
     assert_int_equal(got, count);
     for (size_t i = 0; i < count; i++)
@@ -135,50 +136,50 @@ static void expect_page(const char *project, const struct page *page, size_t fro
 static void pages_that_follow_each_other_miss_nothing(void **state)
 {
     (void)state;
-    make_rows("proj_after");
+    make_rows(TENANT_OF("proj_after"));
     for (int ascending = 0; ascending < 2; ascending++) {
         struct page page = {.limit = 20, .ascending = ascending};
 
         for (size_t from = 0; from < ROWS; from += 20) {
             size_t count = ROWS - from < 20 ? ROWS - from : 20;
 
-            expect_page("proj_after", &page, from, count, from + count < ROWS);
+            expect_page(TENANT_OF("proj_after"), &page, from, count, from + count < ROWS);
             memcpy(page.after, nth(ascending, from + count - 1), ID_SIZE);
         }
-        expect_page("proj_after", &page, ROWS, 0, false);
+        expect_page(TENANT_OF("proj_after"), &page, ROWS, 0, false);
     }
 }
 
 static void pages_before_lie_directly_before(void **state)
 {
     (void)state;
-    make_rows("proj_before");
+    make_rows(TENANT_OF("proj_before"));
     for (int ascending = 0; ascending < 2; ascending++) {
         struct page page = {.limit = 100, .ascending = ascending};
 
         memcpy(page.before, nth(ascending, 230), ID_SIZE);
-        expect_page("proj_before", &page, 130, 100, true);
+        expect_page(TENANT_OF("proj_before"), &page, 130, 100, true);
         memcpy(page.before, nth(ascending, 100), ID_SIZE);
-        expect_page("proj_before", &page, 0, 100, false);
+        expect_page(TENANT_OF("proj_before"), &page, 0, 100, false);
         memcpy(page.before, nth(ascending, 7), ID_SIZE);
-        expect_page("proj_before", &page, 0, 7, false);
+        expect_page(TENANT_OF("proj_before"), &page, 0, 7, false);
         memcpy(page.before, nth(ascending, 0), ID_SIZE);
-        expect_page("proj_before", &page, 0, 0, false);
+        expect_page(TENANT_OF("proj_before"), &page, 0, 0, false);
     }
 }
 
 static void a_page_may_lie_between_two_rows(void **state)
 {
     (void)state;
-    make_rows("proj_between");
+    make_rows(TENANT_OF("proj_between"));
     for (int ascending = 0; ascending < 2; ascending++) {
         struct page page = {.limit = 10, .ascending = ascending};
 
         memcpy(page.after, nth(ascending, 49), ID_SIZE);
         memcpy(page.before, nth(ascending, 65), ID_SIZE);
-        expect_page("proj_between", &page, 50, 10, true);
+        expect_page(TENANT_OF("proj_between"), &page, 50, 10, true);
         memcpy(page.before, nth(ascending, 60), ID_SIZE);
-        expect_page("proj_between", &page, 50, 10, false);
+        expect_page(TENANT_OF("proj_between"), &page, 50, 10, false);
     }
 }
 
@@ -187,13 +188,13 @@ static void an_exactly_full_page_has_no_more(void **state)
     struct page page = {.limit = 100, .ascending = true};
 
     (void)state;
-    make_rows("proj_full");
+    make_rows(TENANT_OF("proj_full"));
     memcpy(page.after, nth(true, 149), ID_SIZE);
-    expect_page("proj_full", &page, 150, 100, false);
+    expect_page(TENANT_OF("proj_full"), &page, 150, 100, false);
     page.after[0] = '\0';
     page.limit = 0;
-    expect_page("proj_full", &page, 0, 0, true);
-    expect_page("proj_nobody", &page, 0, 0, false);
+    expect_page(TENANT_OF("proj_full"), &page, 0, 0, true);
+    expect_page(TENANT_OF("proj_nobody"), &page, 0, 0, false);
 }
 
 static void a_cursor_that_is_not_in_the_list_is_refused(void **state)

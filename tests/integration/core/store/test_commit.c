@@ -42,7 +42,7 @@ static void a_commit_that_went_unanswered_is_looked_up(void **state)
     assert_int_equal(accepted.fence, 2);
     assert_false(repeated);
     fault_arm("store.commit_unanswered", 1);
-    assert_int_equal(store_run_cancel(store, PROJECT, thread, load.run.id, CONTEXT, &outcome,
+    assert_int_equal(store_run_cancel(store, TENANT, thread, load.run.id, CONTEXT, &outcome,
                                       &cancelled, NULL),
                      ERR_OK);
     assert_true(fault_fired());
@@ -143,7 +143,7 @@ static bool live(const char *thread)
     rc = submit(&load.run, ids, 2, hash_one, &accepted, &repeated, NULL);
     if (rc)
         goto out;
-    rc = store_run_cancel(store, PROJECT, thread, load.run.id, CONTEXT, &outcome, &cancelled,
+    rc = store_run_cancel(store, TENANT, thread, load.run.id, CONTEXT, &outcome, &cancelled,
                           NULL);
     well = rc == ERR_OK;
 out:

@@ -32,7 +32,7 @@ static void append(const char *thread, const char *body)
 {
     struct item_row item = loose_item(body);
 
-    assert_int_equal(store_conversation_append(store, PROJECT, thread, &item, 1, NULL), ERR_OK);
+    assert_int_equal(store_conversation_append(store, TENANT, thread, &item, 1, NULL), ERR_OK);
     item_row_clear(&item);
 }
 
@@ -62,11 +62,13 @@ static enum err_code begin(const struct run_row *run, int64_t seen, struct err *
 
     question.input = true;
     question.thread_id[0] = '\0';
-    rc = store_run_create(
-        store,
-        &(struct run_creation){
-            .run = run, .messages = &question, .message_count = 1, .seen_position = seen},
-        &made, err);
+    rc = store_run_create(store,
+                          &(struct run_creation){.tenant = TENANT,
+                                                 .run = run,
+                                                 .messages = &question,
+                                                 .message_count = 1,
+                                                 .seen_position = seen},
+                          &made, err);
     if (!rc)
         assert_int_equal(made.fence, 1);
     run_load_clear(&made);
@@ -181,17 +183,17 @@ static void a_response_that_goes_on_locks_its_conversation(void **state)
 
     assert_int_equal(begin(&second, 1, NULL), ERR_CONFLICT);
     assert_int_equal(
-        store_run_create(store, &(struct run_creation){.run = &assistants}, &load, NULL),
+        store_run_create(store, &(struct run_creation){.tenant = TENANT, .run = &assistants},
+                         &load, NULL),
         ERR_CONFLICT);
-    assert_int_equal(store_conversation_append(store, PROJECT, thread, &item, 1, &err),
+    assert_int_equal(store_conversation_append(store, TENANT, thread, &item, 1, &err),
                      ERR_CONFLICT);
     assert_string_equal(err.api_code, "conversation_locked");
-    assert_int_equal(
-        store_conversation_item_delete(store, PROJECT, thread, item.id, &row, &err),
-        ERR_CONFLICT);
+    assert_int_equal(store_conversation_item_delete(store, TENANT, thread, item.id, &row, &err),
+                     ERR_CONFLICT);
     assert_string_equal(err.api_code, "conversation_locked");
     memcpy(item.thread_id, thread, ID_SIZE);
-    assert_int_equal(store_message_create(store, PROJECT, &item, NULL), ERR_CONFLICT);
+    assert_int_equal(store_message_create(store, TENANT, &item, NULL), ERR_CONFLICT);
 
     assert_int_equal(end(&run, RUN_COMPLETED), ERR_OK);
     assert_int_equal(begin(&second, 3, NULL), ERR_OK);
@@ -303,7 +305,7 @@ static void a_response_that_has_ended_outlives_its_conversation(void **state)
     assert_int_equal(begin(&run, 1, NULL), ERR_OK);
     assert_int_equal(end(&run, RUN_COMPLETED), ERR_OK);
     assert_int_equal(begin(&going, 3, NULL), ERR_OK);
-    assert_int_equal(store_thread_delete(store, PROJECT, thread, NULL), ERR_OK);
+    assert_int_equal(store_thread_delete(store, TENANT, thread, NULL), ERR_OK);
 
     assert_string_equal(seen_in(thread), "");
     assert_string_equal(pg_fixture_ask("SELECT string_agg(body, ' ' ORDER BY position)"
@@ -340,7 +342,7 @@ static void a_chain_begins_with_what_lay_before_it(void **state)
     append(thread, "after");
 
     assert_int_equal(
-        store_chain_load(store, PROJECT, run.id, CONTEXT, &items, &count, left, NULL), ERR_OK);
+        store_chain_load(store, TENANT, run.id, CONTEXT, &items, &count, left, NULL), ERR_OK);
     assert_int_equal(count, 3);
     assert_string_equal(items[0].body, "before");
     assert_string_equal(items[1].body, "question");
@@ -365,10 +367,10 @@ static void a_conversation_can_be_full(void **state)
         " SELECT '%s', '%s_' || n, '%s', n, true, false, -1, 0, 'completed',"
         " 'message', 1 FROM generate_series(1, %d) n",
         PROJECT, thread, thread, CONVERSATION_ITEM_LIMIT - 1);
-    assert_int_equal(store_conversation_append(store, PROJECT, thread, items, 2, &err),
+    assert_int_equal(store_conversation_append(store, TENANT, thread, items, 2, &err),
                      ERR_CONFLICT);
     assert_non_null(strstr(err.text, "100000 items"));
-    assert_int_equal(store_conversation_append(store, PROJECT, thread, items, 1, &err), ERR_OK);
+    assert_int_equal(store_conversation_append(store, TENANT, thread, items, 1, &err), ERR_OK);
     item_row_clear(&items[0]);
     item_row_clear(&items[1]);
 }

@@ -48,7 +48,8 @@ static void respond_in(const char *thread, int64_t seen, const char *body, char 
     item.thread_id[0] = '\0';
     item.input = true;
     assert_int_equal(store_run_create(store,
-                                      &(struct run_creation){.run = &run,
+                                      &(struct run_creation){.tenant = TENANT,
+                                                             .run = &run,
                                                              .messages = &item,
                                                              .message_count = 1,
                                                              .seen_position = seen},
@@ -71,7 +72,7 @@ static void append(const char *thread, const char *body, char ret_id[ID_LIMIT + 
 
     item.input = true;
     (void)snprintf(item.role, sizeof(item.role), "user");
-    assert_int_equal(store_conversation_append(store, PROJECT, thread, &item, 1, NULL), ERR_OK);
+    assert_int_equal(store_conversation_append(store, TENANT, thread, &item, 1, NULL), ERR_OK);
     memcpy(ret_id, item.id, ID_LIMIT + 1);
     item_row_clear(&item);
 }
@@ -94,8 +95,8 @@ static void expect_heard(const char *id, const char *expected)
     char thread[ID_SIZE];
     size_t count = 0;
 
-    assert_int_equal(
-        store_chain_load(store, PROJECT, id, CONTEXT, &items, &count, thread, NULL), ERR_OK);
+    assert_int_equal(store_chain_load(store, TENANT, id, CONTEXT, &items, &count, thread, NULL),
+                     ERR_OK);
     expect_items(items, count, expected);
 }
 
@@ -106,7 +107,7 @@ static void expect_seen(const char *thread, const char *expected)
     int64_t position;
     size_t count = 0;
 
-    assert_int_equal(store_conversation_context(store, PROJECT, thread,
+    assert_int_equal(store_conversation_context(store, TENANT, thread,
                                                 &(struct load_span){.items = CONTEXT}, &items,
                                                 &count, &position, NULL),
                      ERR_OK);
@@ -115,7 +116,7 @@ static void expect_seen(const char *thread, const char *expected)
 
 static void delete (const char *id)
 {
-    assert_int_equal(store_response_delete(store, PROJECT, id, NO_GRACE, NULL), ERR_OK);
+    assert_int_equal(store_response_delete(store, TENANT, id, NO_GRACE, NULL), ERR_OK);
 }
 
 /* Removes what may go. */
@@ -163,13 +164,13 @@ static void what_was_deleted_is_not_found(void **state)
     (void)state;
     respond(NULL, "a", a);
     respond(a, "b", b);
-    assert_int_equal(store_response_delete(store, "proj_other", a, NO_GRACE, NULL),
+    assert_int_equal(store_response_delete(store, TENANT_OF("proj_other"), a, NO_GRACE, NULL),
                      ERR_NOT_FOUND);
     expect_heard(a, "a");
     delete (a);
-    assert_int_equal(store_response_delete(store, PROJECT, a, NO_GRACE, NULL), ERR_NOT_FOUND);
-    assert_int_equal(store_run_get(store, PROJECT, NULL, a, &run, NULL), ERR_NOT_FOUND);
-    assert_int_equal(store_chain_load(store, PROJECT, a, CONTEXT, &items, &count, thread, &err),
+    assert_int_equal(store_response_delete(store, TENANT, a, NO_GRACE, NULL), ERR_NOT_FOUND);
+    assert_int_equal(store_run_get(store, TENANT, NULL, a, &run, NULL), ERR_NOT_FOUND);
+    assert_int_equal(store_chain_load(store, TENANT, a, CONTEXT, &items, &count, thread, &err),
                      ERR_INVALID);
     assert_string_equal(err.api_code, "previous_response_not_found");
     assert_int_equal(pg_fixture_count("SELECT count(*) FROM runs WHERE id = '%s'"
@@ -223,7 +224,7 @@ static void who_is_continuing_it_has_time_to_store_that(void **state)
 
     (void)state;
     respond(NULL, "a", a);
-    assert_int_equal(store_response_delete(store, PROJECT, a, HOUR, NULL), ERR_OK);
+    assert_int_equal(store_response_delete(store, TENANT, a, HOUR, NULL), ERR_OK);
     assert_int_equal(store_responses_purge(store, 10, HOUR, &count, NULL), ERR_OK);
     assert_int_equal(count, 0);
     respond(a, "b", b);
@@ -249,12 +250,12 @@ static void what_is_taken_out_was_heard_before(void **state)
     append(thread, "before", before);
     respond_in(thread, 1, "first", first);
     append(thread, "last", last);
-    assert_int_equal(store_conversation_item_delete(store, PROJECT, thread, before, &row, NULL),
+    assert_int_equal(store_conversation_item_delete(store, TENANT, thread, before, &row, NULL),
                      ERR_OK);
     thread_row_clear(&row);
-    assert_int_equal(store_message_delete(store, PROJECT, thread, last, NULL), ERR_OK);
-    assert_int_equal(store_message_delete(store, PROJECT, thread, last, NULL), ERR_NOT_FOUND);
-    assert_int_equal(store_conversation_item_get(store, PROJECT, thread, before, &item, NULL),
+    assert_int_equal(store_message_delete(store, TENANT, thread, last, NULL), ERR_OK);
+    assert_int_equal(store_message_delete(store, TENANT, thread, last, NULL), ERR_NOT_FOUND);
+    assert_int_equal(store_conversation_item_get(store, TENANT, thread, before, &item, NULL),
                      ERR_NOT_FOUND);
 
     expect_seen(thread, "first");
@@ -272,7 +273,7 @@ static void what_nobody_has_heard_goes_at_once(void **state)
     (void)state;
     sample_thread(thread);
     append(thread, "x", id);
-    assert_int_equal(store_conversation_item_delete(store, PROJECT, thread, id, &row, NULL),
+    assert_int_equal(store_conversation_item_delete(store, TENANT, thread, id, &row, NULL),
                      ERR_OK);
     thread_row_clear(&row);
     assert_int_equal(
@@ -291,8 +292,8 @@ static void a_conversation_that_is_deleted_was_heard_before(void **state)
     append(thread, "between", id);
     respond_in(thread, 3, "second", second);
     respond(first, "child", child);
-    assert_int_equal(store_thread_delete(store, PROJECT, thread, NULL), ERR_OK);
-    assert_int_equal(store_conversation_item_delete(store, PROJECT, thread, id, NULL, NULL),
+    assert_int_equal(store_thread_delete(store, TENANT, thread, NULL), ERR_OK);
+    assert_int_equal(store_conversation_item_delete(store, TENANT, thread, id, NULL, NULL),
                      ERR_NOT_FOUND);
     expect_heard(first, "before first");
     expect_heard(second, "before first between second");

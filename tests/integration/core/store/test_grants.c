@@ -55,7 +55,7 @@ static void put_of(const char *tool, const char *scope, const char *scope_id, co
     write->approval_count = 1;
     *write->approvals = asked;
     assert_int_equal(sample_put(store, write), ERR_OK);
-    assert_int_equal(store_approval_decide(store, PROJECT, &answer, &grants, &decided, NULL),
+    assert_int_equal(store_approval_decide(store, TENANT, &answer, &grants, &decided, NULL),
                      ERR_OK);
     approval_row_clear(&decided);
     grant_row_clear(&grant);
@@ -68,12 +68,12 @@ static void put(const char *scope, const char *scope_id, const char *match, cons
     put_of("a/b", scope, scope_id, match, key, approve, ret_id);
 }
 
-static const struct grant_place here = {.project = PROJECT,
+static const struct tenant ada = {.project = PROJECT, .user = "ada"};
+static const struct grant_place here = {.tenant = &ada,
                                         .run = "run_here",
                                         .thread = "thread_here",
                                         .parent = "",
-                                        .assistant = "asst_here",
-                                        .user = "ada"};
+                                        .assistant = "asst_here"};
 
 /* The grant that counts, or "". */
 static const char *find_at(const struct grant_place *place, struct grant_question question)
@@ -116,7 +116,7 @@ static void F35_the_narrowest_word_counts(void **state)
     put("assistant", "asst_here", "exact", "k3", false, near);
     assert_string_equal(find("a/b", "k3", "now"), near);
     assert_string_equal(find("a/b", "k4", "now"), tool);
-    assert_int_equal(store_grant_delete(store, PROJECT, tool, NULL), ERR_OK);
+    assert_int_equal(store_grant_delete(store, TENANT, tool, NULL), ERR_OK);
     assert_string_equal(find("a/b", "k4", "now"), "");
 }
 
@@ -129,7 +129,7 @@ static void F35_the_same_answer_again_takes_its_place(void **state)
     put("thread", "thread_here", "exact", "k5", true, first);
     put("thread", "thread_here", "exact", "k5", false, second);
     assert_string_equal(find("a/b", "k5", "now"), second);
-    assert_int_equal(store_grant_get(store, PROJECT, first, &row, NULL), ERR_NOT_FOUND);
+    assert_int_equal(store_grant_get(store, TENANT, first, &row, NULL), ERR_NOT_FOUND);
 }
 
 static void F47_a_pattern_ends_in_a_star_or_is_the_text(void **state)
@@ -183,10 +183,12 @@ static void F46_other_projects_and_places_see_nothing(void **state)
     place.thread = "thread_there";
     assert_string_equal(find_at(&place, question), "");
     place = here;
-    place.project = "proj_other";
+    place.tenant = &(const struct tenant){.project = "proj_other", .user = "ada"};
     assert_string_equal(find_at(&place, question), "");
-    assert_int_equal(store_grant_get(store, "proj_other", id, &row, NULL), ERR_NOT_FOUND);
-    assert_int_equal(store_grant_delete(store, "proj_other", id, NULL), ERR_NOT_FOUND);
+    assert_int_equal(store_grant_get(store, TENANT_OF("proj_other"), id, &row, NULL),
+                     ERR_NOT_FOUND);
+    assert_int_equal(store_grant_delete(store, TENANT_OF("proj_other"), id, NULL),
+                     ERR_NOT_FOUND);
     question.said = true; /* nobody has asked for it to be remembered */
     assert_string_equal(find_at(&here, question), "");
 }

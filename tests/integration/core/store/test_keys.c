@@ -142,7 +142,7 @@ static void statements_are_prepared_once_and_not_behind_a_pooler(void **state)
 static void a_key_opens_its_project(void **state)
 {
     char first[KEY_SIZE], second[KEY_SIZE];
-    struct key_owner project, again;
+    struct tenant tenant, again;
 
     (void)state;
     assert_int_equal(store_key_create(store, "shop", first, NULL), ERR_OK);
@@ -151,12 +151,12 @@ static void a_key_opens_its_project(void **state)
     assert_int_equal(strlen(first), strlen("sk-runnel-") + 32);
     assert_true(id_has_prefix(first, "sk-runnel-"));
 
-    assert_int_equal(store_key_find(store, first, &project, NULL), ERR_OK);
+    assert_int_equal(store_key_find(store, first, &tenant, NULL), ERR_OK);
     assert_int_equal(store_key_find(store, second, &again, NULL), ERR_OK);
-    assert_string_equal(project.project, again.project);
+    assert_string_equal(tenant.project, again.project);
     assert_int_equal(store_key_create(store, "other shop", second, NULL), ERR_OK);
     assert_int_equal(store_key_find(store, second, &again, NULL), ERR_OK);
-    assert_string_not_equal(project.project, again.project);
+    assert_string_not_equal(tenant.project, again.project);
 }
 
 static void only_the_hash_is_kept(void **state)
@@ -175,24 +175,24 @@ static void only_the_hash_is_kept(void **state)
 
 static void unknown_keys_are_unauthorized(void **state)
 {
-    struct key_owner project;
+    struct tenant tenant;
     struct err err;
 
     (void)state;
-    assert_int_equal(store_key_find(store, "sk-nonsense", &project, &err), ERR_UNAUTHORIZED);
+    assert_int_equal(store_key_find(store, "sk-nonsense", &tenant, &err), ERR_UNAUTHORIZED);
     assert_string_equal(err.api_code, "invalid_api_key");
-    assert_int_equal(store_key_find(store, "", &project, &err), ERR_UNAUTHORIZED);
+    assert_int_equal(store_key_find(store, "", &tenant, &err), ERR_UNAUTHORIZED);
 }
 
 static void a_revoked_key_is_refused_at_once(void **state)
 {
     char key[KEY_SIZE];
-    struct key_owner project;
+    struct tenant tenant;
 
     (void)state;
     assert_int_equal(store_key_create(store, "gone", key, NULL), ERR_OK);
     assert_int_equal(store_key_revoke(store, key, NULL), ERR_OK);
-    assert_int_equal(store_key_find(store, key, &project, NULL), ERR_UNAUTHORIZED);
+    assert_int_equal(store_key_find(store, key, &tenant, NULL), ERR_UNAUTHORIZED);
     assert_int_equal(store_key_revoke(store, key, NULL), ERR_NOT_FOUND);
 }
 
@@ -209,7 +209,7 @@ static const struct key_row *find_project(const struct key_row *rows, size_t cou
 static void the_list_shows_prefixes_and_takes_ids(void **state)
 {
     char key[KEY_SIZE], expected[24];
-    struct key_owner project;
+    struct tenant tenant;
     const struct key_row *row;
     struct key_row *rows;
     size_t count;
@@ -224,7 +224,7 @@ static void the_list_shows_prefixes_and_takes_ids(void **state)
     assert_int_equal(store_key_revoke(store, row->id, NULL), ERR_OK);
     free(rows);
 
-    assert_int_equal(store_key_find(store, key, &project, NULL), ERR_UNAUTHORIZED);
+    assert_int_equal(store_key_find(store, key, &tenant, NULL), ERR_UNAUTHORIZED);
     assert_int_equal(store_key_list(store, &rows, &count, NULL), ERR_OK);
     assert_null(find_project(rows, count, "listed"));
     free(rows);
@@ -233,13 +233,14 @@ static void the_list_shows_prefixes_and_takes_ids(void **state)
 static void a_key_of_the_settings_opens_its_project(void **state)
 {
     char project[ID_SIZE], found[ID_SIZE];
-    struct key_owner owner;
+    struct tenant tenant;
 
     (void)state;
     assert_int_equal(store_key_ensure(store, "default", "any-string", project, NULL), ERR_OK);
-    assert_int_equal(store_key_find(store, "any-string", &owner, NULL), ERR_OK);
-    assert_string_equal(owner.project, project);
-    assert_false(owner.has_tool_settings);
+    assert_int_equal(store_key_find(store, "any-string", &tenant, NULL), ERR_OK);
+    assert_string_equal(tenant.project, project);
+    assert_int_equal(tenant.features, 0);
+    assert_true(id_has_prefix(tenant.key, "key_"));
     assert_int_equal(store_key_ensure(store, "default", "any-string", found, NULL), ERR_OK);
     assert_string_equal(found, project);
     assert_int_equal(
@@ -248,7 +249,7 @@ static void a_key_of_the_settings_opens_its_project(void **state)
     /* Revoked, but still in the settings: it opens again. */
     assert_int_equal(store_key_revoke(store, "any-string", NULL), ERR_OK);
     assert_int_equal(store_key_ensure(store, "default", "any-string", found, NULL), ERR_OK);
-    assert_int_equal(store_key_find(store, "any-string", &owner, NULL), ERR_OK);
+    assert_int_equal(store_key_find(store, "any-string", &tenant, NULL), ERR_OK);
 }
 
 static void a_short_key_is_not_given_away_by_its_prefix(void **state)

@@ -37,7 +37,7 @@ static void heartbeats_keep_what_is_ours(void **state)
         fences[i] = loads[i].fence;
     }
     fences[1] = 9;
-    assert_int_equal(store_run_cancel(store, PROJECT, threads[2], ids[2], CONTEXT, &outcome,
+    assert_int_equal(store_run_cancel(store, TENANT, threads[2], ids[2], CONTEXT, &outcome,
                                       &cancelled, NULL),
                      ERR_OK);
     pg_fixture_ask("UPDATE run_leases SET lease_until = now()");
@@ -372,7 +372,7 @@ static void cancelling_says_who_has_the_run(void **state)
     sample_ask_client(store, &waiting);
 
     assert_int_equal(
-        store_run_cancel(store, PROJECT, here, owned.run.id, CONTEXT, &outcome, &load, NULL),
+        store_run_cancel(store, TENANT, here, owned.run.id, CONTEXT, &outcome, &load, NULL),
         ERR_OK);
     assert_int_equal(outcome, CANCEL_OWNED_HERE);
     assert_int_equal(load.run.status, RUN_CANCELLING);
@@ -380,25 +380,25 @@ static void cancelling_says_who_has_the_run(void **state)
     run_load_clear(&load);
 
     assert_int_equal(
-        store_run_cancel(store, PROJECT, away, foreign.run.id, CONTEXT, &outcome, &load, NULL),
+        store_run_cancel(store, TENANT, away, foreign.run.id, CONTEXT, &outcome, &load, NULL),
         ERR_OK);
     assert_int_equal(outcome, CANCEL_OWNED_AWAY);
     run_load_clear(&load);
 
-    assert_int_equal(store_run_cancel(store, PROJECT, nobody, waiting.run.id, CONTEXT, &outcome,
-                                      &load, NULL),
-                     ERR_OK);
+    assert_int_equal(
+        store_run_cancel(store, TENANT, nobody, waiting.run.id, CONTEXT, &outcome, &load, NULL),
+        ERR_OK);
     assert_int_equal(outcome, CANCEL_CLAIMED);
     assert_int_equal(load.fence, 2);
     assert_int_equal(load.call_count, 2);
     assert_null(load.run.required_action);
 
-    assert_int_equal(store_run_cancel(store, PROJECT, nobody, waiting.run.id, CONTEXT, &outcome,
+    assert_int_equal(store_run_cancel(store, TENANT, nobody, waiting.run.id, CONTEXT, &outcome,
                                       &foreign, &err),
                      ERR_CONFLICT);
     assert_string_equal(err.text, "Cannot cancel run with status 'cancelling'.");
     end_run(&load);
-    assert_int_equal(store_run_cancel(store, PROJECT, nobody, waiting.run.id, CONTEXT, &outcome,
+    assert_int_equal(store_run_cancel(store, TENANT, nobody, waiting.run.id, CONTEXT, &outcome,
                                       &foreign, &err),
                      ERR_CONFLICT);
     assert_string_equal(err.text, "Cannot cancel run with status 'completed'.");

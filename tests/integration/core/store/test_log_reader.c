@@ -35,7 +35,7 @@ static void ask(struct log_read *read, const struct run_row *run, int64_t first_
 {
     *read = (struct log_read){
         .first_seq = first_seq, .limit = 1 << 16, .loop = loop, .done.run = came_back};
-    (void)snprintf(read->project, sizeof(read->project), "%s", run->project);
+    read->tenant = tenant_of_project(run->project);
     (void)snprintf(read->run_id, sizeof(read->run_id), "%s", run->id);
     log_reader_ask(reader, read);
 }

@@ -13,29 +13,30 @@
 #include "core/store/tables/prompts.h"
 #include "tests/integration/core/store/opened_store.h"
 #include "tests/support/pg_fixture.h"
+#include "tests/support/tenants.h"
 
-#define MINE   "proj_mine"
-#define THEIRS "proj_theirs"
+#define MINE   TENANT_OF("proj_mine")
+#define THEIRS TENANT_OF("proj_theirs")
 
-static void make(const char *project, const char *name, char ret_id[ID_SIZE])
+static void make(const struct tenant *tenant, const char *name, char ret_id[ID_SIZE])
 {
     struct prompt_row row = {.name = mem_strdup(name),
                              .body = mem_strdup("{\"instructions\":\"1\"}"),
                              .created_at = clock_wall_us()};
 
     id_make(row.id, "pmpt_");
-    assert_int_equal(store_prompt_create(store, project, &row, NULL), ERR_OK);
+    assert_int_equal(store_prompt_create(store, tenant, &row, NULL), ERR_OK);
     memcpy(ret_id, row.id, ID_SIZE);
     prompt_row_clear(&row);
 }
 
-static int add(const char *project, const char *id)
+static int add(const struct tenant *tenant, const char *id)
 {
     struct prompt_row row = {0};
     int version;
 
     assert_int_equal(
-        store_prompt_add(store, project, id, "{\"instructions\":\"new\"}", &row, NULL), ERR_OK);
+        store_prompt_add(store, tenant, id, "{\"instructions\":\"new\"}", &row, NULL), ERR_OK);
     version = row.version;
     prompt_row_clear(&row);
     return version;

@@ -94,7 +94,8 @@ static void a_thread_can_be_made_with_its_run(void **state)
     messages[0] = message(thread.id, "\"one\"");
     messages[1] = message(thread.id, "\"two\"");
     run = sample_run(thread.id, RUN_QUEUED);
-    creation = (struct run_creation){.run = &run,
+    creation = (struct run_creation){.tenant = TENANT,
+                                     .run = &run,
                                      .thread = &thread,
                                      .messages = messages,
                                      .message_count = 2,
@@ -111,7 +112,8 @@ static void a_thread_can_be_made_with_its_run(void **state)
     run = sample_run(thread.id, RUN_QUEUED);
     item_row_clear(&messages[0]);
     messages[0] = message(thread.id, "\"three\"");
-    creation = (struct run_creation){.run = &run,
+    creation = (struct run_creation){.tenant = TENANT,
+                                     .run = &run,
                                      .messages = messages,
                                      .message_count = 1,
                                      .last_messages = 2,
@@ -198,7 +200,7 @@ static void a_chain_is_read_oldest_first(void **state)
     put_response(first, "\"2\"", second);
     put_response(second, "\"3\"", third);
     assert_int_equal(
-        store_chain_load(store, PROJECT, third, CONTEXT, &items, &count, thread, NULL), ERR_OK);
+        store_chain_load(store, TENANT, third, CONTEXT, &items, &count, thread, NULL), ERR_OK);
     assert_int_equal(count, 6);
     assert_string_equal(thread, "");
     for (size_t i = 0; i < count; i++) {
@@ -210,7 +212,7 @@ static void a_chain_is_read_oldest_first(void **state)
     item_rows_free(items, count);
 
     /* A limit keeps the newest. */
-    assert_int_equal(store_chain_load(store, PROJECT, third, 3, &items, &count, thread, NULL),
+    assert_int_equal(store_chain_load(store, TENANT, third, 3, &items, &count, thread, NULL),
                      ERR_OK);
     assert_int_equal(count, 3);
     assert_string_equal(items[0].body, "\"2\"");
@@ -231,7 +233,7 @@ static void a_chain_begins_with_a_response_that_has_ended(void **state)
     write->create = true;
     assert_int_equal(sample_put(store, write), ERR_OK);
     assert_int_equal(
-        store_chain_load(store, PROJECT, run.id, CONTEXT, &items, &count, thread, &err),
+        store_chain_load(store, TENANT, run.id, CONTEXT, &items, &count, thread, &err),
         ERR_INVALID);
     snprintf(expected, sizeof(expected), "Previous response with id '%s' not found.", run.id);
     assert_string_equal(err.text, expected);
@@ -239,9 +241,9 @@ static void a_chain_begins_with_a_response_that_has_ended(void **state)
     assert_string_equal(err.api_code, "previous_response_not_found");
 
     put_response("", "\"1\"", ended);
-    assert_int_equal(
-        store_chain_load(store, "proj_other", ended, CONTEXT, &items, &count, thread, &err),
-        ERR_INVALID);
+    assert_int_equal(store_chain_load(store, TENANT_OF("proj_other"), ended, CONTEXT, &items,
+                                      &count, thread, &err),
+                     ERR_INVALID);
     run_row_clear(&run);
 }
 
@@ -258,18 +260,19 @@ static void a_run_is_found_in_its_thread_only(void **state)
     sample_thread(thread);
     sample_thread(elsewhere);
     load = sample_created(store, thread);
-    assert_int_equal(store_run_get(store, PROJECT, thread, load.run.id, &run, NULL), ERR_OK);
+    assert_int_equal(store_run_get(store, TENANT, thread, load.run.id, &run, NULL), ERR_OK);
     run_row_clear(&run);
-    assert_int_equal(store_run_get(store, PROJECT, "thread_x", load.run.id, &run, &err),
+    assert_int_equal(store_run_get(store, TENANT, "thread_x", load.run.id, &run, &err),
                      ERR_NOT_FOUND);
     assert_string_equal(err.text, "No thread found with id 'thread_x'.");
-    assert_int_equal(store_run_get(store, PROJECT, elsewhere, load.run.id, &run, &err),
+    assert_int_equal(store_run_get(store, TENANT, elsewhere, load.run.id, &run, &err),
                      ERR_NOT_FOUND);
     snprintf(expected, sizeof(expected), "No run found with id '%s'.", load.run.id);
     assert_string_equal(err.text, expected);
-    assert_int_equal(store_run_get(store, "proj_other", thread, load.run.id, &run, NULL),
-                     ERR_NOT_FOUND);
-    assert_int_equal(store_run_get(store, PROJECT, NULL, load.run.id, &run, &err),
+    assert_int_equal(
+        store_run_get(store, TENANT_OF("proj_other"), thread, load.run.id, &run, NULL),
+        ERR_NOT_FOUND);
+    assert_int_equal(store_run_get(store, TENANT, NULL, load.run.id, &run, &err),
                      ERR_NOT_FOUND);
     snprintf(expected, sizeof(expected), "Response with id '%s' not found.", load.run.id);
     assert_string_equal(err.text, expected);
@@ -293,7 +296,7 @@ static void runs_are_listed_in_pages_both_ways(void **state)
         end_run(&load);
     }
     /* Newest first, from the top and on from there. */
-    assert_int_equal(store_run_list(store, PROJECT, thread, &page, &runs, &count, &more, NULL),
+    assert_int_equal(store_run_list(store, TENANT, thread, &page, &runs, &count, &more, NULL),
                      ERR_OK);
     assert_int_equal(count, 2);
     assert_true(more);
@@ -307,7 +310,7 @@ static void runs_are_listed_in_pages_both_ways(void **state)
 
     /* What stands directly in front of the oldest. */
     memcpy(page.before, ids[0], ID_SIZE);
-    assert_int_equal(store_run_list(store, PROJECT, thread, &page, &runs, &count, &more, NULL),
+    assert_int_equal(store_run_list(store, TENANT, thread, &page, &runs, &count, &more, NULL),
                      ERR_OK);
     assert_int_equal(count, 2);
     assert_true(more);
@@ -319,7 +322,7 @@ static void runs_are_listed_in_pages_both_ways(void **state)
 
     page = (struct page){.limit = 10, .ascending = true};
     memcpy(page.after, ids[2], ID_SIZE);
-    assert_int_equal(store_run_list(store, PROJECT, thread, &page, &runs, &count, &more, NULL),
+    assert_int_equal(store_run_list(store, TENANT, thread, &page, &runs, &count, &more, NULL),
                      ERR_OK);
     assert_int_equal(count, 2);
     assert_false(more);
@@ -350,7 +353,7 @@ static void items_of_a_run_are_listed_without_hidden_ones(void **state)
     }
     assert_int_equal(sample_put(store, write), ERR_OK);
     assert_int_equal(
-        store_run_items(store, PROJECT, run.id, false, &page, &items, &count, &more, NULL),
+        store_run_items(store, TENANT, run.id, false, &page, &items, &count, &more, NULL),
         ERR_OK);
     assert_int_equal(count, 2);
     assert_true(more);
@@ -360,7 +363,7 @@ static void items_of_a_run_are_listed_without_hidden_ones(void **state)
 
     memcpy(page.after, ids[2], sizeof(ids[2]));
     assert_int_equal(
-        store_run_items(store, PROJECT, run.id, false, &page, &items, &count, &more, NULL),
+        store_run_items(store, TENANT, run.id, false, &page, &items, &count, &more, NULL),
         ERR_OK);
     assert_int_equal(count, 1);
     assert_false(more);
@@ -379,7 +382,7 @@ static void metadata_is_replaced_or_kept(void **state)
     sample_thread(thread);
     load = sample_created(store, thread);
     assert_int_equal(
-        store_run_modify(store, PROJECT, thread, load.run.id, "{\"a\":\"b\"}", &run, NULL),
+        store_run_modify(store, TENANT, thread, load.run.id, "{\"a\":\"b\"}", &run, NULL),
         ERR_OK);
     assert_string_equal(run.metadata, "{\"a\":\"b\"}");
     run_row_clear(&run);
@@ -408,9 +411,9 @@ static void a_response_that_is_deleted_while_it_goes_on_leaves_nothing(void **st
     sample_add_step(write, &step);
     sample_add_log(write, 0, "data: x\n\n");
     assert_int_equal(sample_put(store, write), ERR_OK);
-    assert_int_equal(store_response_delete(store, "proj_other", run.id, 0, NULL),
+    assert_int_equal(store_response_delete(store, TENANT_OF("proj_other"), run.id, 0, NULL),
                      ERR_NOT_FOUND);
-    assert_int_equal(store_response_delete(store, PROJECT, run.id, 0, NULL), ERR_OK);
+    assert_int_equal(store_response_delete(store, TENANT, run.id, 0, NULL), ERR_OK);
     assert_int_equal(
         pg_fixture_count("SELECT (SELECT count(*) FROM runs WHERE id = '%1$s')"
                          " + (SELECT count(*) FROM run_leases WHERE run_id = '%1$s')"
@@ -420,7 +423,7 @@ static void a_response_that_is_deleted_while_it_goes_on_leaves_nothing(void **st
                          " + (SELECT count(*) FROM run_events WHERE run_id = '%1$s')",
                          run.id),
         0);
-    assert_int_equal(store_response_delete(store, PROJECT, run.id, 0, &err), ERR_NOT_FOUND);
+    assert_int_equal(store_response_delete(store, TENANT, run.id, 0, &err), ERR_NOT_FOUND);
     run_row_clear(&run);
 }
 
@@ -595,9 +598,9 @@ static void steps_come_with_their_items(void **state)
         }
     }
     assert_int_equal(sample_put(store, write), ERR_OK);
-    assert_int_equal(store_step_list(store, PROJECT, thread, load.run.id, &page, &steps, &count,
-                                     &more, NULL),
-                     ERR_OK);
+    assert_int_equal(
+        store_step_list(store, TENANT, thread, load.run.id, &page, &steps, &count, &more, NULL),
+        ERR_OK);
     assert_int_equal(count, 2);
     assert_string_equal(steps[0].step.id, rows[0].id);
     assert_int_equal(steps[0].item_count, 2);
@@ -606,17 +609,17 @@ static void steps_come_with_their_items(void **state)
     step_loads_free(steps, count);
 
     assert_int_equal(
-        store_step_get(store, PROJECT, thread, load.run.id, rows[1].id, &step, NULL), ERR_OK);
+        store_step_get(store, TENANT, thread, load.run.id, rows[1].id, &step, NULL), ERR_OK);
     assert_int_equal(step.item_count, 2);
     assert_int_equal(step.step.status, STEP_IN_PROGRESS);
     step_row_clear(&step.step);
     item_rows_free(step.items, step.item_count);
 
-    assert_int_equal(store_step_get(store, PROJECT, thread, load.run.id, "step_x", &step, &err),
+    assert_int_equal(store_step_get(store, TENANT, thread, load.run.id, "step_x", &step, &err),
                      ERR_NOT_FOUND);
     assert_string_equal(err.text, "No run step found with id 'step_x'.");
     assert_int_equal(
-        store_step_get(store, PROJECT, "thread_x", load.run.id, rows[1].id, &step, &err),
+        store_step_get(store, TENANT, "thread_x", load.run.id, rows[1].id, &step, &err),
         ERR_NOT_FOUND);
     assert_string_equal(err.text, "No thread found with id 'thread_x'.");
     end_run(&load);
@@ -647,7 +650,7 @@ static void partitions_are_made_and_dropped(void **state)
                      3);
     assert_int_equal(pg_fixture_count("SELECT count(*) FROM run_events_default"), 0);
     assert_int_equal(
-        store_events_read(store, PROJECT, run.id, 0, 1 << 20, &frames, &length, &next, NULL),
+        store_events_read(store, TENANT, run.id, 0, 1 << 20, &frames, &length, &next, NULL),
         ERR_OK);
     assert_string_equal(frames, "data: x\n\n");
     free(frames);

@@ -19,9 +19,10 @@
 #include "core/store/tables/threads/threads.h"
 #include "tests/integration/core/store/opened_store.h"
 #include "tests/support/pg_fixture.h"
+#include "tests/support/tenants.h"
 
-#define MINE   "proj_mine"
-#define THEIRS "proj_theirs"
+#define MINE   TENANT_OF("proj_mine")
+#define THEIRS TENANT_OF("proj_theirs")
 
 /* ---- Making things ---- */
 
@@ -42,24 +43,24 @@ static struct item_row new_message(const char *thread_id, const char *role)
     return row;
 }
 
-static void make_thread(const char *project, char ret_id[ID_SIZE])
+static void make_thread(const struct tenant *tenant, char ret_id[ID_SIZE])
 {
     struct thread_row row = {.created_at = clock_wall_us()};
 
     row.metadata = mem_strdup("{\"a\":\"b\"}");
     row.tool_resources = mem_strdup("{}");
     id_make(row.id, "thread_");
-    assert_int_equal(store_thread_create(store, project, &row, NULL, 0, NULL), ERR_OK);
+    assert_int_equal(store_thread_create(store, tenant, &row, NULL, 0, NULL), ERR_OK);
     memcpy(ret_id, row.id, ID_SIZE);
     thread_row_clear(&row);
 }
 
-static int64_t append(const char *project, const char *thread_id, char ret_id[ID_SIZE])
+static int64_t append(const struct tenant *tenant, const char *thread_id, char ret_id[ID_SIZE])
 {
     struct item_row row = new_message(thread_id, "user");
     int64_t position;
 
-    assert_int_equal(store_message_create(store, project, &row, NULL), ERR_OK);
+    assert_int_equal(store_message_create(store, tenant, &row, NULL), ERR_OK);
     position = row.position;
     if (ret_id)
         memcpy(ret_id, row.id, ID_SIZE);
@@ -68,33 +69,33 @@ static int64_t append(const char *project, const char *thread_id, char ret_id[ID
 }
 
 /* Statements of the test's own, for what only a run loop writes. */
-static void run_sql(const char *sql, const char *project, const char *a, const char *b)
+static void run_sql(const char *sql, const struct tenant *tenant, const char *a, const char *b)
 {
     const struct db_statement statement = {NULL, sql};
     AUTO_DB_ARGS args = {0};
     struct err err = {0};
 
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_text(&args, a);
     db_arg_text(&args, b);
     if (db_once(store, &statement, &args, NULL, &err))
         fail_msg("%s: %s", sql, err.text);
 }
 
-static int64_t count_sql(const char *sql, const char *project, const char *a)
+static int64_t count_sql(const char *sql, const struct tenant *tenant, const char *a)
 {
     const struct db_statement statement = {NULL, sql};
     AUTO_DB_ROWS *rows = NULL;
     AUTO_DB_ARGS args = {0};
 
-    db_arg_text(&args, project);
+    db_arg_tenant(&args, tenant);
     db_arg_text(&args, a);
     assert_int_equal(db_once(store, &statement, &args, &rows, NULL), ERR_OK);
     return db_int(rows, 0, 0);
 }
 
 /* A run that is not final, leased to this node. */
-static void make_run(const char *project, const char *thread_id, char ret_id[ID_SIZE])
+static void make_run(const struct tenant *tenant, const char *thread_id, char ret_id[ID_SIZE])
 {
     struct run_row run = {.face = FACE_ASSISTANTS,
                           .flags = RUN_STORED | RUN_RESUMABLE,
@@ -105,22 +106,23 @@ static void make_run(const char *project, const char *thread_id, char ret_id[ID_
     struct run_load load = {0};
 
     id_make(run.id, "run_");
-    (void)snprintf(run.project, sizeof(run.project), "%s", project);
+    (void)snprintf(run.project, sizeof(run.project), "%s", tenant->project);
     (void)snprintf(run.thread_id, sizeof(run.thread_id), "%s", thread_id);
-    assert_int_equal(store_run_create(store,
-                                      &(struct run_creation){.run = &run, .context_limit = 10},
-                                      &load, NULL),
-                     ERR_OK);
+    assert_int_equal(
+        store_run_create(
+            store, &(struct run_creation){.tenant = tenant, .run = &run, .context_limit = 10},
+            &load, NULL),
+        ERR_OK);
     memcpy(ret_id, run.id, ID_SIZE);
     run_load_clear(&load);
     run_row_clear(&run);
 }
 
-static void end_run(const char *project, const char *thread_id, const char *run_id)
+static void end_run(const struct tenant *tenant, const char *thread_id, const char *run_id)
 {
     run_sql("UPDATE runs SET status = 'completed'"
             " WHERE project_id = $1 AND thread_id = $2 AND id = $3",
-            project, thread_id, run_id);
+            tenant, thread_id, run_id);
 }
 
 /* ---- Threads ---- */
@@ -242,7 +244,7 @@ static void expect_no_thread(enum err_code rc, const struct err *err, const char
     assert_string_equal(err->text, expected);
 }
 
-static void try_everything(const char *project, const char *thread, const char *message)
+static void try_everything(const struct tenant *tenant, const char *thread, const char *message)
 {
     struct item_row row = new_message(thread, "user");
     struct item_row got = {0};
@@ -254,25 +256,25 @@ static void try_everything(const char *project, const char *thread, const char *
     struct err err;
     enum err_code rc;
 
-    rc = store_thread_get(store, project, thread, &found, &err);
+    rc = store_thread_get(store, tenant, thread, &found, &err);
     expect_no_thread(rc, &err, thread);
-    rc = store_thread_modify(store, project, thread, &(struct thread_change){.metadata = "{}"},
+    rc = store_thread_modify(store, tenant, thread, &(struct thread_change){.metadata = "{}"},
                              &found, &err);
     expect_no_thread(rc, &err, thread);
-    rc = store_thread_delete(store, project, thread, &err);
+    rc = store_thread_delete(store, tenant, thread, &err);
     expect_no_thread(rc, &err, thread);
-    rc = store_message_create(store, project, &row, &err);
+    rc = store_message_create(store, tenant, &row, &err);
     expect_no_thread(rc, &err, thread);
-    rc = store_message_get(store, project, thread, message, &got, &err);
+    rc = store_message_get(store, tenant, thread, message, &got, &err);
     expect_no_thread(rc, &err, thread);
-    rc = store_message_modify(store, project, thread, message, "{}", &got, &err);
+    rc = store_message_modify(store, tenant, thread, message, "{}", &got, &err);
     expect_no_thread(rc, &err, thread);
-    rc = store_message_delete(store, project, thread, message, &err);
+    rc = store_message_delete(store, tenant, thread, message, &err);
     expect_no_thread(rc, &err, thread);
-    rc = store_message_list(store, project, thread, NULL, &page, &list, &count, &more, &err);
+    rc = store_message_list(store, tenant, thread, NULL, &page, &list, &count, &more, &err);
     expect_no_thread(rc, &err, thread);
     memcpy(page.after, message, strlen(message) + 1);
-    rc = store_message_list(store, project, thread, NULL, &page, &list, &count, &more, &err);
+    rc = store_message_list(store, tenant, thread, NULL, &page, &list, &count, &more, &err);
     expect_no_thread(rc, &err, thread);
     item_row_clear(&row);
 }
@@ -552,12 +554,12 @@ static void a_list_may_show_one_run_only(void **state)
 }
 
 /* The id of what was made under the key. */
-static enum err_code say_once(const char *project, const char *thread, unsigned char request,
-                              char ret_id[ID_SIZE], struct err *err)
+static enum err_code say_once(const struct tenant *tenant, const char *thread,
+                              unsigned char request, char ret_id[ID_SIZE], struct err *err)
 {
     const struct idempotency once = {.key = "key", .hash = {request}};
     struct item_row row = new_message(thread, "user");
-    enum err_code rc = store_message_create_once(store, project, &once, &row, err);
+    enum err_code rc = store_message_create_once(store, tenant, &once, &row, err);
 
     memcpy(ret_id, row.id, ID_SIZE);
     item_row_clear(&row);

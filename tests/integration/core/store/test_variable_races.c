@@ -46,7 +46,7 @@ static enum err_code change_some(const struct crowd *crowd, int round)
                    VARIABLE_PUT, NULL);
 
     if (!rc && crowd->number % 2)
-        rc = store_variables_remove(store, PROJECT, scope, round % 2 ? up : down, 6, NULL,
+        rc = store_variables_remove(store, TENANT, scope, round % 2 ? up : down, 6, NULL,
                                     &removed, NULL);
     return rc;
 }
@@ -159,7 +159,7 @@ static void expect_refused(const char *scope, const char *text)
     assert_int_equal(put_change(scope, &change, VARIABLE_PUT, &err), ERR_NOT_FOUND);
     assert_string_equal(err.text, text);
     assert_int_equal(
-        store_variables_remove(store, PROJECT, scope, names, 1, NULL, &removed, &err),
+        store_variables_remove(store, TENANT, scope, names, 1, NULL, &removed, &err),
         ERR_NOT_FOUND);
     assert_string_equal(err.text, text);
 }
@@ -172,7 +172,7 @@ static void F33_nothing_is_put_where_something_was_deleted(void **state)
     (void)state;
     sample_thread(thread);
     put(thread, "a", "1");
-    assert_int_equal(store_thread_delete(store, PROJECT, thread, NULL), ERR_OK);
+    assert_int_equal(store_thread_delete(store, TENANT, thread, NULL), ERR_OK);
     no_thread = mem_printf("No thread found with id '%s'.", thread);
     expect_refused(thread, no_thread);
     assert_int_equal(rows_of(thread), 0);
@@ -180,7 +180,7 @@ static void F33_nothing_is_put_where_something_was_deleted(void **state)
     respond("", "", root);
     put(root, "a", "1");
     respond(root, "", child);
-    assert_int_equal(store_response_delete(store, PROJECT, root, 0, NULL), ERR_OK);
+    assert_int_equal(store_response_delete(store, TENANT, root, 0, NULL), ERR_OK);
     no_response = mem_printf("Response with id '%s' not found.", root);
     expect_refused(root, no_response);
     expect_is(child, "a", "1"); /* what it had is there for who went on from it */
@@ -232,9 +232,9 @@ static void F33_a_deletion_leaves_none_behind(void **state)
             assert_int_equal(pthread_create(&putters[i], NULL, put_until_gone, scope), 0);
         put(scope, "b", "1"); /* and meanwhile they have begun, or will yet */
         if (round % 2)
-            assert_int_equal(store_thread_delete(store, PROJECT, scope, NULL), ERR_OK);
+            assert_int_equal(store_thread_delete(store, TENANT, scope, NULL), ERR_OK);
         else
-            assert_int_equal(store_response_delete(store, PROJECT, scope, 0, NULL), ERR_OK);
+            assert_int_equal(store_response_delete(store, TENANT, scope, 0, NULL), ERR_OK);
         for (int i = 0; i < 2; i++) {
             pthread_join(putters[i], &fine);
             assert_non_null(fine);

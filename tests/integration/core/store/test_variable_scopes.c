@@ -111,7 +111,7 @@ static void variables_end_with_what_they_belong_to(void **state)
     (void)state;
     sample_thread(thread);
     put(thread, "a", "1");
-    assert_int_equal(store_thread_delete(store, PROJECT, thread, NULL), ERR_OK);
+    assert_int_equal(store_thread_delete(store, TENANT, thread, NULL), ERR_OK);
     assert_int_equal(
         pg_fixture_count("SELECT count(*) FROM variables WHERE scope_id = '%s'", thread), 0);
 
@@ -119,10 +119,10 @@ static void variables_end_with_what_they_belong_to(void **state)
     respond(root, "", child);
     put(root, "a", "1");
     put(child, "b", "1");
-    assert_int_equal(store_response_delete(store, PROJECT, root, 0, NULL), ERR_OK);
+    assert_int_equal(store_response_delete(store, TENANT, root, 0, NULL), ERR_OK);
     assert_int_equal(store_responses_purge(store, 100, 0, &purged, NULL), ERR_OK);
     expect_is(child, "a", "1");
-    assert_int_equal(store_response_delete(store, PROJECT, child, 0, NULL), ERR_OK);
+    assert_int_equal(store_response_delete(store, TENANT, child, 0, NULL), ERR_OK);
     assert_int_equal(store_responses_purge(store, 100, 0, &purged, NULL), ERR_OK);
     assert_int_equal(store_responses_purge(store, 100, 0, &purged, NULL), ERR_OK);
     assert_int_equal(pg_fixture_count("SELECT count(*) FROM variables WHERE scope_id IN"
@@ -139,17 +139,17 @@ static void F32_copies_of_threads_have_copies(void **state)
     (void)state;
     sample_thread(thread);
     put(thread, "a", "1");
-    assert_int_equal(store_thread_fork(store, PROJECT, thread, &fork, NULL), ERR_OK);
+    assert_int_equal(store_thread_fork(store, TENANT, thread, &fork, NULL), ERR_OK);
     expect_is(fork.id, "a", "1");
     put(fork.id, "a", "fork's");
     put(fork.id, "own", "1");
     expect_is(thread, "a", "1");
     put(thread, "b", "1");
-    assert_int_equal(store_thread_merge(store, PROJECT, thread, fork.id, &row, NULL), ERR_OK);
+    assert_int_equal(store_thread_merge(store, TENANT, thread, fork.id, &row, NULL), ERR_OK);
     thread_row_clear(&row);
     expect_is(fork.id, "a", "fork's");
     expect_all(fork.id, 3, "a b own");
-    assert_int_equal(store_thread_copy(store, PROJECT, thread, fork.id, &row, NULL), ERR_OK);
+    assert_int_equal(store_thread_copy(store, TENANT, thread, fork.id, &row, NULL), ERR_OK);
     thread_row_clear(&row);
     expect_all(fork.id, 2, "a b");
     expect_is(fork.id, "a", "1");
@@ -168,7 +168,7 @@ static void F32_a_merge_keeps_no_more_than_may_be_kept(void **state)
     fill(to, VARIABLE_KEEP_LIMIT - 2);
     pg_fixture_ask("UPDATE variables SET name = 'w' || name WHERE scope_id = '%s'", from);
     pg_fixture_ask("UPDATE variables SET keep = true WHERE scope_id IN ('%s', '%s')", from, to);
-    assert_int_equal(store_thread_merge(store, PROJECT, from, to, &row, NULL), ERR_OK);
+    assert_int_equal(store_thread_merge(store, TENANT, from, to, &row, NULL), ERR_OK);
     thread_row_clear(&row);
     assert_int_equal(
         pg_fixture_count("SELECT count(*) FROM variables WHERE scope_id = '%s' AND keep", to),

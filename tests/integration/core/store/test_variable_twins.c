@@ -35,9 +35,9 @@ static enum err_code get_both(const struct pair *pair, const char *name,
     AUTO_VARIABLE stored = {0}, kept = {0};
     struct err one = {0}, other = {0};
     enum err_code rc =
-        store_variable_get(store, PROJECT, pair->scope, name, reading, &stored, &one);
+        store_variable_get(store, TENANT, pair->scope, name, reading, &stored, &one);
 
-    assert_int_equal(variable_memory_get(&pair->memory, PROJECT, name, reading, &kept, &other),
+    assert_int_equal(variable_memory_get(&pair->memory, TENANT, name, reading, &kept, &other),
                      rc);
     assert_string_equal(one.text, other.text);
     if (rc)
@@ -58,11 +58,10 @@ static void put_both(const struct pair *pair, const struct variable_change *chan
 {
     struct err one = {0}, other = {0};
     bool made = false, made_too = false;
-    enum err_code rc =
-        store_variable_put(store, PROJECT, pair->scope, change, how, &made, &one);
+    enum err_code rc = store_variable_put(store, TENANT, pair->scope, change, how, &made, &one);
 
-    assert_int_equal(
-        variable_memory_put(&pair->memory, PROJECT, change, how, &made_too, &other), rc);
+    assert_int_equal(variable_memory_put(&pair->memory, TENANT, change, how, &made_too, &other),
+                     rc);
     assert_string_equal(one.text, other.text);
     assert_string_equal(one.param, other.param);
     assert_int_equal(made, made_too);
@@ -73,9 +72,8 @@ static void remove_both(const struct pair *pair, const char *name)
     json_auto_t *one = NULL, *other = NULL;
 
     assert_int_equal(
-        store_variables_remove(store, PROJECT, pair->scope, &name, 1, NULL, &one, NULL),
-        ERR_OK);
-    assert_int_equal(variable_memory_remove(&pair->memory, PROJECT, &name, 1, &other, NULL),
+        store_variables_remove(store, TENANT, pair->scope, &name, 1, NULL, &one, NULL), ERR_OK);
+    assert_int_equal(variable_memory_remove(&pair->memory, TENANT, &name, 1, &other, NULL),
                      ERR_OK);
     assert_true(json_equal(one, other));
 }
@@ -87,9 +85,9 @@ static void list_both(const struct pair *pair, const struct variable_query *quer
     int64_t total = 0, total_too = 0;
 
     assert_int_equal(
-        store_variable_list(store, PROJECT, pair->scope, query, &one, &count, &total, NULL),
+        store_variable_list(store, TENANT, pair->scope, query, &one, &count, &total, NULL),
         ERR_OK);
-    assert_int_equal(variable_memory_list(&pair->memory, PROJECT, query, &other, &count_too,
+    assert_int_equal(variable_memory_list(&pair->memory, TENANT, query, &other, &count_too,
                                           &total_too, NULL),
                      ERR_OK);
     assert_int_equal(count, count_too);
@@ -132,7 +130,7 @@ static void F27_F30_F31_memory_does_what_the_store_does(void **state)
 {
     struct variable_budget budget =
         VARIABLE_BUDGET(VARIABLE_MEMORY_LIMIT, VARIABLE_MEMORY_LIMIT);
-    struct pair pair = {.memory = {.memory = variable_memory_new(&budget, PROJECT)}};
+    struct pair pair = {.memory = {.memory = variable_memory_new(&budget, TENANT)}};
     int there = 0;
 
     (void)state;
@@ -154,7 +152,7 @@ static void F31_memory_lets_go_of_what_the_store_does(void **state)
 {
     struct variable_budget budget =
         VARIABLE_BUDGET(VARIABLE_MEMORY_LIMIT, VARIABLE_MEMORY_LIMIT);
-    struct pair pair = {.memory = {.memory = variable_memory_new(&budget, PROJECT)}};
+    struct pair pair = {.memory = {.memory = variable_memory_new(&budget, TENANT)}};
     const bool keep = true;
 
     (void)state;

@@ -22,7 +22,7 @@ static void F30_fields_that_are_not_given_stay(void **state)
 
     (void)state;
     sample_thread(thread);
-    assert_int_equal(store_variable_put(store, PROJECT, thread,
+    assert_int_equal(store_variable_put(store, TENANT, thread,
                                         &(struct variable_change){.name = "a",
                                                                   .type = VARIABLE_LLM_ADD,
                                                                   .value = "v\xC3\xA4",
@@ -31,15 +31,15 @@ static void F30_fields_that_are_not_given_stay(void **state)
                                         VARIABLE_PUT, &created, NULL),
                      ERR_OK);
     assert_true(created);
-    assert_int_equal(store_variable_put(store, PROJECT, thread,
+    assert_int_equal(store_variable_put(store, TENANT, thread,
                                         &(struct variable_change){.name = "a",
                                                                   .type = VARIABLE_USER_ADD,
                                                                   .description = "other"},
                                         VARIABLE_PUT, &created, NULL),
                      ERR_OK);
     assert_false(created);
-    assert_int_equal(
-        store_variable_get(store, PROJECT, thread, "a", VARIABLE_READ, &seen, NULL), ERR_OK);
+    assert_int_equal(store_variable_get(store, TENANT, thread, "a", VARIABLE_READ, &seen, NULL),
+                     ERR_OK);
     assert_int_equal(seen.type, VARIABLE_LLM_ADD);
     assert_string_equal(seen.value, "v\xC3\xA4");
     assert_string_equal(seen.description, "other");
@@ -60,10 +60,10 @@ static void F31_reading_is_noted_and_looking_is_not(void **state)
     put(thread, "a", "1");
     expect_is(thread, "a", "1");
     assert_int_equal(
-        store_variable_get(store, PROJECT, thread, "a", VARIABLE_READ, &first, NULL), ERR_OK);
+        store_variable_get(store, TENANT, thread, "a", VARIABLE_READ, &first, NULL), ERR_OK);
     assert_int_equal(first.reads, 0);
     assert_int_equal(
-        store_variable_get(store, PROJECT, thread, "a", VARIABLE_LOOK, &second, NULL), ERR_OK);
+        store_variable_get(store, TENANT, thread, "a", VARIABLE_LOOK, &second, NULL), ERR_OK);
     assert_int_equal(second.reads, 1);
     assert_true(second.visited_at > first.visited_at);
     assert_int_equal(second.updated_at, first.updated_at);
@@ -137,7 +137,7 @@ static void F30_F33_removing(void **state)
                        .name = "kept", .type = VARIABLE_LLM_ADD, .value = "1", .keep = &keep},
                    VARIABLE_PUT, NULL),
         ERR_OK);
-    assert_int_equal(store_variable_stats(store, PROJECT, thread, &stats, NULL), ERR_OK);
+    assert_int_equal(store_variable_stats(store, TENANT, thread, &stats, NULL), ERR_OK);
     assert_int_equal(stats.count[VARIABLE_USER_ADD], 2);
     assert_int_equal(stats.count[VARIABLE_LLM_ADD], 1);
     assert_int_equal(stats.bytes, 4);
@@ -167,7 +167,7 @@ static void F31_the_longest_unused_goes(void **state)
     put(thread, "v3", "y");
     expect_is(thread, "v1", "x");
     assert_int_equal(
-        store_variable_get(store, PROJECT, thread, "v1", VARIABLE_READ, &read, NULL), ERR_OK);
+        store_variable_get(store, TENANT, thread, "v1", VARIABLE_READ, &read, NULL), ERR_OK);
     put(thread, "new", "1");
     expect_is(thread, "v4", NULL); /* v1 was read, v2 is kept, v3 was changed */
     expect_is(thread, "v1", "x");
@@ -228,7 +228,7 @@ static void F27_results_come_with_the_write_of_their_run(void **state)
     sample_add_log(write, 0, "event: a\ndata: {}\n\n");
     assert_int_equal(sample_put(store, write), ERR_OK);
     assert_int_equal(
-        store_variable_get(store, PROJECT, thread, "t_result", VARIABLE_READ, &seen, NULL),
+        store_variable_get(store, TENANT, thread, "t_result", VARIABLE_READ, &seen, NULL),
         ERR_OK);
     assert_int_equal(seen.type, VARIABLE_TOOL_CALL_RESULT);
     assert_string_equal(seen.value, "\xC3\xA4z");
@@ -293,8 +293,11 @@ static enum err_code create_with(const char *thread, const struct variable *vari
                                  size_t count, struct err *err)
 {
     struct run_row run = sample_run(thread, RUN_QUEUED);
-    const struct run_creation creation = {
-        .run = &run, .context_limit = 10, .variables = variables, .variable_count = count};
+    const struct run_creation creation = {.tenant = TENANT,
+                                          .run = &run,
+                                          .context_limit = 10,
+                                          .variables = variables,
+                                          .variable_count = count};
     struct run_load load = {0};
     enum err_code rc = store_run_create(store, &creation, &load, err);
 
@@ -331,8 +334,8 @@ static void F33_they_come_with_their_run(void **state)
         ERR_OK);
     assert_int_equal(create_with(thread, given, 2, NULL), ERR_OK);
     expect_all(thread, 2, "a b");
-    assert_int_equal(
-        store_variable_get(store, PROJECT, thread, "a", VARIABLE_LOOK, &seen, NULL), ERR_OK);
+    assert_int_equal(store_variable_get(store, TENANT, thread, "a", VARIABLE_LOOK, &seen, NULL),
+                     ERR_OK);
     assert_string_equal(seen.value, value);
     assert_string_equal(seen.description, description);
     assert_int_equal(json_array_size(seen.tags), 1);

@@ -304,7 +304,7 @@ static void the_owner_hears_of_a_cancel(void **state)
     (void)state;
     sample_thread(thread);
     owned = sample_created(first.store, thread);
-    assert_int_equal(store_run_cancel(second.store, PROJECT, thread, owned.run.id, CONTEXT,
+    assert_int_equal(store_run_cancel(second.store, TENANT, thread, owned.run.id, CONTEXT,
                                       &outcome, &load, NULL),
                      ERR_OK);
     assert_int_equal(outcome, CANCEL_OWNED_AWAY);
@@ -326,10 +326,10 @@ static void the_owner_hears_who_follows(void **state)
     away = sample_created(first.store, thread);
     sample_thread(thread);
     own = sample_created(second.store, thread);
-    store_wake_followed(second.store, PROJECT, own.run.id);
-    store_wake_followed(second.store, PROJECT, "run_unknown");
-    store_wake_followed(second.store, PROJECT, away.run.id);
-    store_wake_followed(second.store, PROJECT, away.run.id);
+    store_wake_followed(second.store, TENANT, own.run.id);
+    store_wake_followed(second.store, TENANT, "run_unknown");
+    store_wake_followed(second.store, TENANT, away.run.id);
+    store_wake_followed(second.store, TENANT, away.run.id);
     assert_true(hears(&first, WAKEUP_FOLLOW, away.run.id));
     assert_string_equal(first.taken.node, "node_second");
     store_wake_node(second.store, "node_first", WAKEUP_CANCEL, "run_last");
@@ -349,7 +349,7 @@ static void nobody_follows_who_is_alone(void **state)
     sample_thread(thread);
     away = sample_created(first.store, thread);
     store_note_peers(second.store, PEERS_NONE);
-    store_wake_followed(second.store, PROJECT, away.run.id);
+    store_wake_followed(second.store, TENANT, away.run.id);
     store_wake_node(second.store, "node_first", WAKEUP_CANCEL, "run_last");
     assert_true(hears(&first, WAKEUP_CANCEL, "run_last"));
     assert_int_equal(unheard_of(&first), 0);
@@ -367,7 +367,7 @@ static void all_hear_that_a_run_has_moved(void **state)
     sample_thread(thread);
     waiting = sample_created(first.store, thread);
     pg_fixture_ask("UPDATE run_leases SET owner = NULL WHERE run_id = '%s'", waiting.run.id);
-    assert_int_equal(store_run_cancel(second.store, PROJECT, thread, waiting.run.id, CONTEXT,
+    assert_int_equal(store_run_cancel(second.store, TENANT, thread, waiting.run.id, CONTEXT,
                                       &outcome, &claimed, NULL),
                      ERR_OK);
     assert_int_equal(outcome, CANCEL_CLAIMED);
@@ -513,7 +513,7 @@ static void what_could_not_be_told_is_dropped(void **state)
     store_wake_node(second.store, "node_first", WAKEUP_CANCEL, "run_lost");
     the_next_is_told();
     fault_arm("wakeups_follow", 1);
-    store_wake_followed(second.store, PROJECT, "run_unknown");
+    store_wake_followed(second.store, TENANT, "run_unknown");
     store_wake_node(second.store, "node_first", WAKEUP_CANCEL, "run_not_lost");
     assert_true(hears(&first, WAKEUP_CANCEL, "run_not_lost"));
     the_next_is_told();

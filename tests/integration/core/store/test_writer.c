@@ -65,7 +65,7 @@ static void a_finished_response_is_one_write_without_a_lease(void **state)
     (void)state;
     assert_int_equal(sample_put(store, finished_response(&run)), ERR_OK);
     assert_int_equal(leases_of(&run), 0);
-    assert_int_equal(store_run_get(store, PROJECT, NULL, run.id, &found, NULL), ERR_OK);
+    assert_int_equal(store_run_get(store, TENANT, NULL, run.id, &found, NULL), ERR_OK);
     assert_int_equal(found.status, RUN_COMPLETED);
     assert_int_equal(found.completed_at, run.completed_at);
     assert_int_equal(found.started_at, 0);
@@ -74,7 +74,7 @@ static void a_finished_response_is_one_write_without_a_lease(void **state)
     run_row_clear(&found);
 
     assert_int_equal(
-        store_run_items(store, PROJECT, run.id, true, &page, &items, &count, &more, NULL),
+        store_run_items(store, TENANT, run.id, true, &page, &items, &count, &more, NULL),
         ERR_OK);
     assert_int_equal(count, 1);
     assert_string_equal(items[0].body, "{\"content\":\"say \\\"hi\\\"\"}");
@@ -152,7 +152,7 @@ static void the_log_is_read_from_any_number_on(void **state)
     assert_int_equal(sample_put(store, write), ERR_OK);
 
     assert_int_equal(
-        store_events_read(store, PROJECT, run.id, 1, 1 << 20, &frames, &length, &next, NULL),
+        store_events_read(store, TENANT, run.id, 1, 1 << 20, &frames, &length, &next, NULL),
         ERR_OK);
     assert_string_equal(frames, "event: b\ndata: 1\n\nevent: c\ndata: 2\n\n");
     assert_int_equal(length, strlen(frames));
@@ -161,20 +161,20 @@ static void the_log_is_read_from_any_number_on(void **state)
 
     /* Nothing yet, and another project's eyes. */
     assert_int_equal(
-        store_events_read(store, PROJECT, run.id, 3, 1 << 20, &frames, &length, &next, NULL),
+        store_events_read(store, TENANT, run.id, 3, 1 << 20, &frames, &length, &next, NULL),
         ERR_OK);
     assert_int_equal(length, 0);
     assert_int_equal(next, 3);
     free(frames);
-    assert_int_equal(store_events_read(store, "proj_other", run.id, 0, 1 << 20, &frames,
-                                       &length, &next, NULL),
+    assert_int_equal(store_events_read(store, TENANT_OF("proj_other"), run.id, 0, 1 << 20,
+                                       &frames, &length, &next, NULL),
                      ERR_OK);
     assert_int_equal(length, 0);
     free(frames);
 
     /* A small limit gives at least the first chunk. */
     assert_int_equal(
-        store_events_read(store, PROJECT, run.id, 0, 1, &frames, &length, &next, NULL), ERR_OK);
+        store_events_read(store, TENANT, run.id, 0, 1, &frames, &length, &next, NULL), ERR_OK);
     assert_int_equal(next, 2);
     free(frames);
     run_row_clear(&run);
@@ -224,7 +224,7 @@ static void a_deleted_run_is_a_conflict(void **state)
     (void)state;
     write->create = true;
     assert_int_equal(sample_put(store, write), ERR_OK);
-    assert_int_equal(store_response_delete(store, PROJECT, run.id, 0, NULL), ERR_OK);
+    assert_int_equal(store_response_delete(store, TENANT, run.id, 0, NULL), ERR_OK);
     write = sample_write(&run, 1);
     sample_add_item(write, &item);
     assert_int_equal(sample_put(store, write), ERR_CONFLICT);
@@ -243,7 +243,7 @@ static void a_wish_to_stop_is_heard_and_not_overwritten(void **state)
     write->create = true;
     assert_int_equal(sample_put(store, write), ERR_OK);
     assert_int_equal(
-        store_run_cancel(store, PROJECT, NULL, run.id, CONTEXT, &outcome, &load, NULL), ERR_OK);
+        store_run_cancel(store, TENANT, NULL, run.id, CONTEXT, &outcome, &load, NULL), ERR_OK);
     assert_int_equal(outcome, CANCEL_OWNED_HERE);
     run_load_clear(&load);
 
@@ -307,7 +307,7 @@ static void that_a_run_waits_is_logged_only_if_it_does(void **state)
 
     (void)state;
     assert_int_equal(
-        store_run_cancel(store, PROJECT, NULL, cancelled.id, CONTEXT, &outcome, &load, NULL),
+        store_run_cancel(store, TENANT, NULL, cancelled.id, CONTEXT, &outcome, &load, NULL),
         ERR_OK);
     run_load_clear(&load);
     sample_hand_over(store, writes, 2);

@@ -21,7 +21,7 @@ enum err_code put_change(const char *scope, const struct variable_change *change
 {
     bool created;
 
-    return store_variable_put(store, PROJECT, scope, change, how, &created, err);
+    return store_variable_put(store, TENANT, scope, change, how, &created, err);
 }
 
 void put(const char *scope, const char *name, const char *value)
@@ -46,7 +46,7 @@ void expect_is(const char *scope, const char *name, const char *value)
     AUTO_VARIABLE variable = {0};
     struct err err;
     enum err_code rc =
-        store_variable_get(store, PROJECT, scope, name, VARIABLE_LOOK, &variable, &err);
+        store_variable_get(store, TENANT, scope, name, VARIABLE_LOOK, &variable, &err);
 
     if (!value) {
         AUTO_FREE char *text = mem_printf("Variable '%s' not found.", name);
@@ -71,7 +71,7 @@ void expect_names(const char *scope, const struct variable_query *query, int64_t
 
     if (!asked.limit)
         asked.limit = 2000;
-    assert_int_equal(store_variable_list(store, PROJECT, scope, &asked, &variables, &count,
+    assert_int_equal(store_variable_list(store, TENANT, scope, &asked, &variables, &count,
                                          &seen_total, NULL),
                      ERR_OK);
     buf_add_text(&joined, "");
@@ -94,7 +94,7 @@ size_t take_away(const char *scope, const char *const *names, size_t count, cons
     json_auto_t *removed = NULL;
 
     assert_int_equal(
-        store_variables_remove(store, PROJECT, scope, names, count, type, &removed, NULL),
+        store_variables_remove(store, TENANT, scope, names, count, type, &removed, NULL),
         ERR_OK);
     return json_array_size(removed);
 }

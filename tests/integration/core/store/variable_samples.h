@@ -8,7 +8,7 @@
  * variable_samples.h -- variables in the opened store, put and looked at in a line.
  */
 
-#define THEIRS "proj_theirs"
+#define THEIRS TENANT_OF("proj_theirs")
 
 enum err_code put_change(const char *scope, const struct variable_change *change,
                          enum variable_put how, struct err *err);

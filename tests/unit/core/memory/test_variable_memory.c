@@ -13,6 +13,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/memory/variable_memory.h"
+#include "tests/support/tenants.h"
 
 static struct variable_budget budget =
     VARIABLE_BUDGET(VARIABLE_MEMORY_LIMIT, VARIABLE_MEMORY_LIMIT);
@@ -22,7 +23,7 @@ static int open_memory(void **state)
 {
     (void)state;
     budget.limit = budget.project_limit = VARIABLE_MEMORY_LIMIT;
-    access = (struct variable_access){.memory = variable_memory_new(&budget, "p1")};
+    access = (struct variable_access){.memory = variable_memory_new(&budget, TENANT_OF("p1"))};
     return 0;
 }
 
@@ -42,7 +43,7 @@ static enum err_code change(const struct variable_change *change, enum variable_
 {
     bool created;
 
-    return variable_memory_put(&access, "", change, how, &created, err);
+    return variable_memory_put(&access, TENANT_OF("p1"), change, how, &created, err);
 }
 
 static void put(const char *name, const char *value)
@@ -83,7 +84,8 @@ static void expect_is(const char *name, const char *value)
 {
     AUTO_VARIABLE variable = {0};
     struct err err;
-    enum err_code rc = variable_memory_get(&access, "", name, VARIABLE_LOOK, &variable, &err);
+    enum err_code rc =
+        variable_memory_get(&access, TENANT_OF("p1"), name, VARIABLE_LOOK, &variable, &err);
 
     if (!value) {
         AUTO_FREE char *text = mem_printf("Variable '%s' not found.", name);
@@ -106,8 +108,9 @@ static void expect_names(const struct variable_query *query, int64_t total, cons
 
     if (!asked.limit)
         asked.limit = 2000;
-    assert_int_equal(variable_memory_list(&access, "", &asked, &variables, &count, &seen, NULL),
-                     ERR_OK);
+    assert_int_equal(
+        variable_memory_list(&access, TENANT_OF("p1"), &asked, &variables, &count, &seen, NULL),
+        ERR_OK);
     buf_add_text(&joined, "");
     for (size_t i = 0; i < count; i++) {
         assert_null(variables[i].value);
@@ -140,7 +143,7 @@ static void test_F30_fields_that_are_not_given_stay(void **state)
     bool created = false;
 
     (void)state;
-    assert_int_equal(variable_memory_put(&access, "",
+    assert_int_equal(variable_memory_put(&access, TENANT_OF("p1"),
                                          &(struct variable_change){.name = "a",
                                                                    .type = VARIABLE_LLM_ADD,
                                                                    .value = "v\xC3\xA4",
@@ -150,14 +153,15 @@ static void test_F30_fields_that_are_not_given_stay(void **state)
                                          VARIABLE_PUT, &created, NULL),
                      ERR_OK);
     assert_true(created);
-    assert_int_equal(variable_memory_put(&access, "",
+    assert_int_equal(variable_memory_put(&access, TENANT_OF("p1"),
                                          &(struct variable_change){.name = "a",
                                                                    .type = VARIABLE_USER_ADD,
                                                                    .description = "other"},
                                          VARIABLE_PUT, &created, NULL),
                      ERR_OK);
     assert_false(created);
-    assert_int_equal(variable_memory_get(&access, "", "a", VARIABLE_READ, &seen, NULL), ERR_OK);
+    assert_int_equal(
+        variable_memory_get(&access, TENANT_OF("p1"), "a", VARIABLE_READ, &seen, NULL), ERR_OK);
     assert_int_equal(seen.type, VARIABLE_LLM_ADD);
     assert_true(seen.plain);
     assert_string_equal(seen.value, "v\xC3\xA4");
@@ -195,8 +199,9 @@ static void test_F27_a_result_takes_the_place_of_what_had_its_name(void **state)
     (void)state;
     put("t_result", "mine");
     add_result("t_result", "its");
-    assert_int_equal(variable_memory_get(&access, "", "t_result", VARIABLE_LOOK, &seen, NULL),
-                     ERR_OK);
+    assert_int_equal(
+        variable_memory_get(&access, TENANT_OF("p1"), "t_result", VARIABLE_LOOK, &seen, NULL),
+        ERR_OK);
     assert_string_equal(seen.value, "its");
     assert_int_equal(seen.type, VARIABLE_TOOL_CALL_RESULT);
     assert_int_equal(seen.bytes, 3);
@@ -240,7 +245,8 @@ static void test_F30_removing(void **state)
     put("b", "1");
     put("kept", "1");
     keep("kept");
-    assert_int_equal(variable_memory_remove(&access, "", names, 3, &removed, NULL), ERR_OK);
+    assert_int_equal(variable_memory_remove(&access, TENANT_OF("p1"), names, 3, &removed, NULL),
+                     ERR_OK);
     assert_int_equal(json_array_size(removed), 1);
     assert_string_equal(json_string_value(json_array_get(removed, 0)), "a");
     expect_names(&(struct variable_query){0}, 2, "b kept");
@@ -257,8 +263,9 @@ static void test_F31_the_longest_unused_goes(void **state)
     keep("v2");
     put("v3", "y"); /* changing one of a full scope drops none */
     expect_is("v1", "x");
-    assert_int_equal(variable_memory_get(&access, "", "v1", VARIABLE_READ, &read, NULL),
-                     ERR_OK);
+    assert_int_equal(
+        variable_memory_get(&access, TENANT_OF("p1"), "v1", VARIABLE_READ, &read, NULL),
+        ERR_OK);
     put("new", "1");
     expect_is("v4", NULL); /* v1 was read, v2 is kept, v3 was changed */
     expect_is("v1", "x");
@@ -322,7 +329,7 @@ static void test_F31_who_goes_beyond_the_budget_evicts_his_own(void **state)
 {
     AUTO_FREE char *much = mebibyte();
     struct variable_memory *mine = access.memory;
-    struct variable_memory *theirs = variable_memory_new(&budget, "p2");
+    struct variable_memory *theirs = variable_memory_new(&budget, TENANT_OF("p2"));
 
     (void)state;
     budget.limit = 3 * VARIABLE_VALUE_LIMIT;
@@ -358,7 +365,7 @@ static void test_F31_what_there_is_no_room_for_is_refused(void **state)
 {
     AUTO_FREE char *much = mebibyte();
     struct variable_memory *mine = access.memory;
-    struct variable_memory *theirs = variable_memory_new(&budget, "p2");
+    struct variable_memory *theirs = variable_memory_new(&budget, TENANT_OF("p2"));
     size_t used;
 
     (void)state;
@@ -391,8 +398,8 @@ static void test_F31_a_project_has_its_share(void **state)
 {
     AUTO_FREE char *much = mebibyte();
     struct variable_memory *mine = access.memory;
-    struct variable_memory *again = variable_memory_new(&budget, "p1");
-    struct variable_memory *theirs = variable_memory_new(&budget, "p2");
+    struct variable_memory *again = variable_memory_new(&budget, TENANT_OF("p1"));
+    struct variable_memory *theirs = variable_memory_new(&budget, TENANT_OF("p2"));
 
     (void)state;
     budget.limit = 5 * VARIABLE_VALUE_LIMIT;
@@ -413,7 +420,7 @@ static void test_F31_a_project_has_its_share(void **state)
 
 static void test_F33_all_that_is_given_or_nothing(void **state)
 {
-    struct variable_memory *other = variable_memory_new(&budget, "p1");
+    struct variable_memory *other = variable_memory_new(&budget, TENANT_OF("p1"));
     struct err err;
 
     (void)state;
@@ -451,7 +458,7 @@ static void *write_many(void *arg)
 
         (void)snprintf(name, sizeof(name), "%s%d", who, i);
         put(name, name);
-        if (!variable_memory_get(&access, "", name, VARIABLE_READ, &seen, NULL))
+        if (!variable_memory_get(&access, TENANT_OF("p1"), name, VARIABLE_READ, &seen, NULL))
             assert_string_equal(seen.value, name);
     }
     variable_memory_release(access.memory);
@@ -474,8 +481,9 @@ static void test_workers_use_it_at_the_same_time(void **state)
     }
     for (int i = 0; i < WRITERS; i++)
         pthread_join(threads[i], NULL);
-    assert_int_equal(variable_memory_list(&access, "", &(struct variable_query){.limit = 1},
-                                          &variables, &count, &total, NULL),
+    assert_int_equal(variable_memory_list(&access, TENANT_OF("p1"),
+                                          &(struct variable_query){.limit = 1}, &variables,
+                                          &count, &total, NULL),
                      ERR_OK);
     variables_free(variables, count);
     assert_int_equal(total, VARIABLE_COUNT_LIMIT);

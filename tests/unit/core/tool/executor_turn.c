@@ -145,9 +145,9 @@ static enum err_code run_echo(struct tool_call *call, struct tool_result *ret_re
     AUTO_FREE char *files = json_text(tool_call_files(call));
     AUTO_FREE char *context = json_text(tool_call_context(call));
     AUTO_FREE char *all =
-        mem_printf("%s %s %s %s %s %s %s %s %s", tool_call_id(call), tool_call_project(call),
-                   tool_call_run(call), tool_call_thread(call), tool_call_user(call), args,
-                   config, files, context);
+        mem_printf("%s %s %s %s %s %s %s %s %s", tool_call_id(call),
+                   tool_call_tenant(call)->project, tool_call_run(call), tool_call_thread(call),
+                   tool_call_tenant(call)->user, args, config, files, context);
 
     (void)err;
     tool_result_add_text(ret_result, all);

@@ -35,6 +35,7 @@ static void executor_passes_on_who_asked_and_for_what(void **state)
     json_auto_t *config = json_build("{s:s}", "type", "echo");
     json_auto_t *files = json_build("[s]", "file-1");
     json_auto_t *context = json_build("{s:s}", "trace", "t");
+    const struct tenant tenant = {.project = "proj", .user = "user"};
     struct turn turn;
 
     (void)state;
@@ -42,10 +43,9 @@ static void executor_passes_on_who_asked_and_for_what(void **state)
     tool_executor_submit(executor, &(struct tool_call_spec){.handler = &handler_echo,
                                                             .channel = turn.channel,
                                                             .call_id = "call",
-                                                            .project = "proj",
+                                                            .tenant = &tenant,
                                                             .run = "run",
                                                             .thread = "thread",
-                                                            .user = "user",
                                                             .args = args,
                                                             .config = config,
                                                             .files = files,

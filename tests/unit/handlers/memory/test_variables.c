@@ -2,6 +2,7 @@
 
 #include "core/memory/message_cache.h"
 #include "core/memory/variable_memory.h"
+#include "tests/support/tenants.h"
 
 /* The four tools, over variables in memory. */
 
@@ -18,8 +19,8 @@ static struct variable_access access;
 static int open_memory(void **state)
 {
     (void)state;
-    access =
-        (struct variable_access){.ops = &ops, .memory = variable_memory_new(&budget, "p1")};
+    access = (struct variable_access){.ops = &ops,
+                                      .memory = variable_memory_new(&budget, TENANT_OF("p1"))};
     return 0;
 }
 
@@ -35,7 +36,7 @@ static void put(const char *name, const char *value, const char *description)
 {
     bool created;
 
-    assert_int_equal(variable_memory_put(&access, "",
+    assert_int_equal(variable_memory_put(&access, TENANT_OF("p1"),
                                          &(struct variable_change){.name = name,
                                                                    .type = VARIABLE_USER_ADD,
                                                                    .value = value,

@@ -15,6 +15,7 @@
 #include "core/run/context/compaction.h"
 #include "core/run/context/context.h"
 #include "core/run/context/context_fit.h"
+#include "tests/support/tenants.h"
 #include "tests/unit/core/run/context/history.h"
 
 /* ---- Items: a letter names each ---- */
@@ -430,12 +431,12 @@ static void an_open_exchange_stays_behind(void **state)
 }
 
 /* A compaction item of these items, as a client would send it back. */
-static void send_back(enum compaction_kind kind, const char *project)
+static void send_back(enum compaction_kind kind, const struct tenant *tenant)
 {
     const struct compaction compaction = {
         .kind = kind, .keep_tokens = 100, .run_id = "now", .items = items, .count = count};
     json_auto_t *content = compaction_content(&compaction, "All of it.");
-    json_auto_t *body = compaction_body(&seal, project, content);
+    json_auto_t *body = compaction_body(&seal, tenant, content);
     AUTO_FREE char *text = json_text(body);
 
     add("compaction", "", "", "later", text);
@@ -448,9 +449,9 @@ static void what_comes_back_takes_the_place_of_what_was_before(void **state)
     (void)state;
     say("user", "before", "one");
     say("assistant", "before", "yes");
-    send_back(COMPACTION_WHOLE, "p");
+    send_back(COMPACTION_WHOLE, TENANT_OF("p"));
     assert_false(compaction_is_whole(items[2]));
-    assert_int_equal(compaction_open(&seal, "p", rows, count, &err), ERR_OK);
+    assert_int_equal(compaction_open(&seal, TENANT_OF("p"), rows, count, &err), ERR_OK);
     assert_true(compaction_is_whole(items[2]));
     say("user", "later", "two");
     assert_int_equal(context_window(items, count), 2);
@@ -471,8 +472,8 @@ static void a_part_hides_nothing(void **state)
 
     (void)state;
     say("user", "before", "one");
-    send_back(COMPACTION_PART, "p");
-    assert_int_equal(compaction_open(&seal, "p", rows, count, &err), ERR_OK);
+    send_back(COMPACTION_PART, TENANT_OF("p"));
+    assert_int_equal(compaction_open(&seal, TENANT_OF("p"), rows, count, &err), ERR_OK);
     assert_int_equal(context_window(items, count), 0);
 }
 
@@ -481,8 +482,8 @@ static void another_projects_item_is_refused(void **state)
     struct err err;
 
     (void)state;
-    send_back(COMPACTION_WHOLE, "p");
-    assert_int_equal(compaction_open(&seal, "q", rows, count, &err), ERR_INVALID);
+    send_back(COMPACTION_WHOLE, TENANT_OF("p"));
+    assert_int_equal(compaction_open(&seal, TENANT_OF("q"), rows, count, &err), ERR_INVALID);
     assert_string_equal(err.api_code, "invalid_encrypted_content");
     assert_non_null(strstr(err.text, "could not be decrypted or parsed"));
 }

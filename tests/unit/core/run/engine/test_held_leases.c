@@ -16,10 +16,10 @@
 static void add(struct held_leases *held, unsigned n, bool waits)
 {
     struct engine_lease lease = {.fence = n + 1};
-    char project[ID_SIZE] = "proj_a";
+    const struct tenant tenant = tenant_of_project("proj_a");
 
     (void)snprintf(lease.run_id, sizeof(lease.run_id), "run_%u", n);
-    held_leases_add(held, project, &lease, waits);
+    held_leases_add(held, &tenant, &lease, waits);
 }
 
 static void drop(struct held_leases *held, unsigned n)

@@ -13,8 +13,20 @@
 
 #define WAITERS 6
 
+/* Each project's. */
+static struct tenant_limits limits;
+
+static struct tenant tenant_of(const char *project)
+{
+    struct tenant tenant = tenant_of_project(project);
+
+    tenant.limits = limits;
+    return tenant;
+}
+
 struct somebody {
     struct slot_waiter waiter;
+    struct tenant tenant;
     unsigned served; /* as the n-th */
 };
 
@@ -30,9 +42,31 @@ static bool take(struct slots *slots, unsigned who, const char *project)
 {
     struct slot_waiter *waiter = &people[who].waiter;
 
-    (void)snprintf(waiter->project, sizeof(waiter->project), "%s", project);
+    people[who].tenant = tenant_of(project);
+    waiter->tenant = &people[who].tenant;
     waiter->ready = note;
     return slots_take(slots, waiter);
+}
+
+static void give(struct slots *slots, const char *project)
+{
+    const struct tenant tenant = tenant_of(project);
+
+    slots_give(slots, &tenant);
+}
+
+static bool hold(struct slots *slots, const char *project)
+{
+    const struct tenant tenant = tenant_of(project);
+
+    return slots_hold(slots, &tenant);
+}
+
+static void go_on(struct slots *slots, const char *project)
+{
+    const struct tenant tenant = tenant_of(project);
+
+    slots_go_on(slots, &tenant);
 }
 
 static int begin(void **state)
@@ -40,6 +74,7 @@ static int begin(void **state)
     (void)state;
     memset(people, 0, sizeof(people));
     served = 0;
+    limits = (struct tenant_limits){0};
     return 0;
 }
 
@@ -51,29 +86,30 @@ static void slots_serve_the_line_in_order(void **state)
     assert_true(take(slots, 0, "a"));
     assert_false(take(slots, 1, "a"));
     assert_false(take(slots, 2, "b"));
-    slots_give(slots, "a");
+    give(slots, "a");
     assert_int_equal(people[1].served, 1);
     assert_int_equal(people[2].served, 0);
-    slots_give(slots, "a");
+    give(slots, "a");
     assert_int_equal(people[2].served, 2);
-    slots_give(slots, "b");
+    give(slots, "b");
     assert_true(take(slots, 3, "c"));
     slots_free(slots);
 }
 
 static void slots_of_a_full_project_hold_up_nobody_else(void **state)
 {
-    struct slots *slots = slots_new(&(struct slots_limits){.node = 2, .project = 1});
+    struct slots *slots = slots_new(&(struct slots_limits){.node = 2});
 
     (void)state;
+    limits.runs = 1;
     assert_true(take(slots, 0, "a"));
     assert_false(take(slots, 1, "a"));
     assert_true(take(slots, 2, "b"));
     assert_false(take(slots, 3, "c"));
-    slots_give(slots, "b");
+    give(slots, "b");
     assert_int_equal(people[1].served, 0);
     assert_int_equal(people[3].served, 1);
-    slots_give(slots, "a");
+    give(slots, "a");
     assert_int_equal(people[1].served, 2);
     slots_free(slots);
 }
@@ -88,7 +124,7 @@ static void slots_go_from_project_to_project(void **state)
         assert_false(take(slots, i, "a"));
     assert_false(take(slots, 4, "b"));
     for (unsigned i = 0; i < 4; i++)
-        slots_give(slots, i == 2 ? "b" : "a");
+        give(slots, i == 2 ? "b" : "a");
     assert_int_equal(people[1].served, 1);
     assert_int_equal(people[4].served, 2);
     assert_int_equal(people[2].served, 3);
@@ -98,9 +134,10 @@ static void slots_go_from_project_to_project(void **state)
 
 static void slots_leave_a_project_that_nobody_waits_for(void **state)
 {
-    struct slots *slots = slots_new(&(struct slots_limits){.node = 2, .project = 1});
+    struct slots *slots = slots_new(&(struct slots_limits){.node = 2});
 
     (void)state;
+    limits.runs = 1;
     assert_true(take(slots, 0, "a"));
     assert_true(take(slots, 1, "b"));
     for (unsigned i = 2; i < 5; i++)
@@ -109,11 +146,11 @@ static void slots_leave_a_project_that_nobody_waits_for(void **state)
         slots_leave(slots, &people[3].waiter)); /* from the middle, the end, the front */
     assert_true(slots_leave(slots, &people[4].waiter));
     assert_true(slots_leave(slots, &people[2].waiter));
-    slots_give(slots, "a");
-    slots_give(slots, "b");
+    give(slots, "a");
+    give(slots, "b");
     assert_int_equal(served, 0);
     assert_true(take(slots, 5, "a"));
-    slots_give(slots, "a");
+    give(slots, "a");
     slots_free(slots);
 }
 
@@ -121,18 +158,21 @@ static void slots_leave_a_project_that_nobody_waits_for(void **state)
 static void slots_do_not_mind_a_long_line(void **state)
 {
     static struct somebody crowd[65536];
-    struct slots *slots = slots_new(&(struct slots_limits){.node = 2, .project = 1});
+    struct tenant tenant;
+    struct slots *slots = slots_new(&(struct slots_limits){.node = 2});
     uint64_t start = clock_thread_ns();
 
     (void)state;
+    limits.runs = 1;
+    tenant = tenant_of("a");
     for (size_t i = 0; i < COUNT_OF(crowd); i++) {
-        (void)snprintf(crowd[i].waiter.project, ID_SIZE, "a");
+        crowd[i].waiter.tenant = &tenant;
         crowd[i].waiter.ready = note;
         (void)slots_take(slots, &crowd[i].waiter);
     }
     for (size_t i = 0; i < COUNT_OF(crowd); i++) {
         assert_true(take(slots, 0, "b"));
-        slots_give(slots, "b");
+        give(slots, "b");
     }
     for (size_t i = COUNT_OF(crowd); i-- > 1;)
         assert_true(slots_leave(slots, &crowd[i].waiter));
@@ -150,9 +190,9 @@ static void slots_can_be_waited_for_in_vain(void **state)
     assert_false(take(slots, 2, "a"));
     assert_true(slots_leave(slots, &people[2].waiter));
     assert_false(take(slots, 3, "a"));
-    slots_give(slots, "a");
+    give(slots, "a");
     assert_false(slots_leave(slots, &people[1].waiter)); /* served meanwhile: it has one */
-    slots_give(slots, "a");
+    give(slots, "a");
     assert_int_equal(people[2].served, 0);
     assert_int_equal(people[3].served, 2);
     slots_free(slots);
@@ -186,19 +226,20 @@ static void slots_without_limits_are_always_there(void **state)
 
 static void F44_slots_of_a_project_are_held_by_some_only(void **state)
 {
-    struct slots *slots = slots_new(&(struct slots_limits){.held = 2});
+    struct slots *slots = slots_new(&(struct slots_limits){0});
 
     (void)state;
+    limits.held = 2;
     for (unsigned i = 0; i < 3; i++)
         assert_true(take(slots, i, "a"));
     assert_true(take(slots, 3, "b"));
-    assert_true(slots_hold(slots, "a"));
-    assert_true(slots_hold(slots, "a"));
-    assert_false(slots_hold(slots, "a"));
-    assert_true(slots_hold(slots, "b"));
-    slots_go_on(slots, "a");
-    assert_true(slots_hold(slots, "a"));
-    assert_false(slots_hold(slots, "a"));
+    assert_true(hold(slots, "a"));
+    assert_true(hold(slots, "a"));
+    assert_false(hold(slots, "a"));
+    assert_true(hold(slots, "b"));
+    go_on(slots, "a");
+    assert_true(hold(slots, "a"));
+    assert_false(hold(slots, "a"));
     slots_free(slots);
 }
 
