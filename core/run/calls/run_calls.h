@@ -25,7 +25,7 @@ bool call_is_ours(const struct call *call);
 bool call_may_repeat(const struct call *call);
 
 /* The item that shows a call; not told yet. */
-struct item *run_new_call_item(struct run *run, struct call *call, const char *type);
+struct item *run_new_call_item(struct run *run, struct call *call, enum item_type type);
 void run_tell_arguments(struct run *run, struct item *item, const char *text, size_t length);
 void run_tell_arguments_done(struct run *run, struct item *item);
 

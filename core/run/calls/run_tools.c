@@ -103,8 +103,7 @@ static const json_t *files_view(struct run *run)
     for (size_t i = 0; i < run->history_count; i++) {
         const struct item_row *item = &run->history[i];
 
-        if (strcmp(item->type, "message") == 0 && item->body &&
-            strstr(item->body, "\"attachments\"")) {
+        if (item->type == ITEM_MESSAGE && item->body && strstr(item->body, "\"attachments\"")) {
             json_auto_t *body = json_parse_own(item->body);
 
             files_view_add_attachments(run->files, json_object_get(body, "attachments"));
@@ -450,7 +449,7 @@ static bool was_answered(const struct run *run, const struct call_row *row)
 {
     for (size_t i = run->history_count; i-- > 0;) {
         if (is_of_call(run, &run->history[i], row) &&
-            strcmp(run->history[i].type, "function_call_output") == 0)
+            run->history[i].type == ITEM_FUNCTION_CALL_OUTPUT)
             return true;
     }
     return false;
@@ -496,7 +495,7 @@ void run_take_answers(struct run *run, const struct call_row *rows, size_t count
         if (!rows[i].client || rows[i].state != CALL_DONE || run_is_question(&rows[i]) ||
             was_answered(run, &rows[i]))
             continue;
-        item = run_new_item(run, "function_call_output");
+        item = run_new_item(run, ITEM_FUNCTION_CALL_OUTPUT);
         (void)snprintf(item->row.call_id, sizeof(item->row.call_id), "%s", rows[i].call_id);
         item->row.turn = rows[i].turn;
         item->fields = json_build("{s:s, s:s}", "call_id", rows[i].call_id, "output",

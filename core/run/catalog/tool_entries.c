@@ -701,8 +701,7 @@ static json_t *tools_of(const json_t *body)
 
 static bool brings_tools(const struct item_row *item)
 {
-    return strcmp(item->type, "tool_search_output") == 0 ||
-           strcmp(item->type, "additional_tools") == 0;
+    return item_type_brings_tools(item->type);
 }
 
 static size_t count_members(const json_t *tools)
