@@ -15,6 +15,7 @@ const struct tool_handler *const all_handlers[] = {
 
     &datetime_handler,
     &text_handler,
+    &json2interface_handler,
     &list_vars_handler,
     &read_var_handler,
     &write_var_handler,
@@ -56,11 +57,6 @@ const struct tool_handler *const all_handlers[] = {
     NULL,
 };
 
-const struct plain_tool *const all_plain_tools[] = {
-    &json2interface_tool,
-    NULL,
-};
-
 const struct tool_group *const all_groups[] = {
     &basic_group,
     &vars_group,
@@ -75,6 +71,5 @@ const struct tool_group *const all_groups[] = {
 void handlers_register(void)
 {
     tool_registry_set(all_handlers);
-    tool_registry_add_plain(all_plain_tools);
     tool_registry_set_groups(all_groups);
 }

@@ -2,7 +2,6 @@
 #define RUNNEL_HANDLERS_HANDLERS_H
 
 #include "core/tool/group.h"
-#include "core/tool/plain.h"
 #include "core/tool/tool.h"
 
 /*
@@ -18,7 +17,6 @@ void handlers_register(void);
 /* The lists; each ends with NULL. */
 
 extern const struct tool_handler *const all_handlers[];
-extern const struct plain_tool *const all_plain_tools[];
 extern const struct tool_group *const all_groups[];
 
 /* Definition-only: the client executes. */
@@ -37,7 +35,7 @@ extern const struct tool_group vars_group;
 extern const struct tool_group skills_group;
 extern const struct tool_handler datetime_handler;
 extern const struct tool_handler text_handler;
-extern const struct plain_tool json2interface_tool;
+extern const struct tool_handler json2interface_handler;
 extern const struct tool_handler list_vars_handler;
 extern const struct tool_handler read_var_handler;
 extern const struct tool_handler write_var_handler;

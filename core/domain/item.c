@@ -6,51 +6,6 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 
-/* clang-format off */
-static const struct {
-    const char *type;
-    const char *prefix;
-} id_prefixes[] = {
-    {"message",               "msg_"},
-    {"reasoning",             "rs_"},
-    {"function_call",         "fc_"},
-    {"function_call_output",  "fco_"},
-    {"custom_tool_call",      "ctc_"},
-    {"custom_tool_call_output", "ctco_"},
-    {"local_shell_call_output", "lsho_"},
-    {"local_shell_call",      "lsh_"},
-    {"shell_call",            "sh_"},
-    {"shell_call_output",     "sho_"},
-    {"apply_patch_call",      "apc_"},
-    {"apply_patch_call_output", "apco_"},
-    {"computer_call",         "cu_"},
-    {"computer_call_output",  "cuo_"},
-    {"tool_search_call",      "tsc_"},
-    {"tool_search_output",    "tso_"},
-    {"additional_tools",      "at_"},
-    {"program",               "cm_"},
-    {"program_output",        "cmo_"},
-    {"mcp_approval_request",  "mcpr_"},
-    {"mcp_approval_response", "mcpa_"},
-    {"mcp_list_tools",        "mcpl_"},
-    {"mcp_call",              "mcp_"},
-    {"image_generation_call", "ig_"},
-    {"file_search_call",      "fs_"},
-    {"web_search_call",       "ws_"},
-    {"code_interpreter_call", "ci_"},
-    {"compaction",            "cmp_"},
-};
-/* clang-format on */
-
-const char *item_id_prefix(const char *type)
-{
-    for (size_t i = 0; i < COUNT_OF(id_prefixes); i++) {
-        if (strcmp(type, id_prefixes[i].type) == 0)
-            return id_prefixes[i].prefix;
-    }
-    return "item_";
-}
-
 static void part_clear(struct part *part)
 {
     buf_clear(&part->text);
@@ -236,16 +191,16 @@ static json_t *notes_of(json_t *body)
 
 json_t *item_body(const struct item *item)
 {
-    const char *type = item->row.type;
+    enum item_type type = item->row.type;
     json_t *body;
 
-    if (strcmp(type, "message") == 0)
+    if (type == ITEM_MESSAGE)
         body = message_body(item);
-    else if (strcmp(type, "reasoning") == 0)
+    else if (type == ITEM_REASONING)
         body = reasoning_body(item);
-    else if (strcmp(type, "function_call") == 0)
+    else if (type == ITEM_FUNCTION_CALL)
         body = function_call_body(item);
-    else if (strcmp(type, "mcp_call") == 0)
+    else if (type == ITEM_MCP_CALL)
         body = mcp_call_body(item);
     else if (item->tool_type)
         body = hosted_call_body(item);
@@ -254,20 +209,13 @@ json_t *item_body(const struct item *item)
 
     if (item->fields)
         json_object_update(body, item->fields);
-    if (item->arguments.length && strcmp(type, "custom_tool_call") == 0)
+    if (item->arguments.length && type == ITEM_CUSTOM_TOOL_CALL)
         json_set(body, "input", text_value(&item->arguments)); /* as far as it was told */
     if (item->metadata)
         json_object_update(notes_of(body), item->metadata);
     if (item->extra)
         json_object_set(notes_of(body), "extra_content", item->extra);
     return body;
-}
-
-/* mcp_list_tools has no status. */
-static bool shows_status(const char *type)
-{
-    return strcmp(type, "mcp_list_tools") != 0 && strcmp(type, "reasoning") != 0 &&
-           strcmp(type, "compaction") != 0 && strcmp(type, "mcp_approval_request") != 0;
 }
 
 void item_hide_notes(json_t *object)
@@ -290,10 +238,11 @@ void item_hide_notes(json_t *object)
 
 json_t *item_object(const struct item *item)
 {
-    json_t *object = json_build("{s:s, s:s}", "id", item->row.id, "type", item->row.type);
+    json_t *object =
+        json_build("{s:s, s:s}", "id", item->row.id, "type", item_row_type_name(&item->row));
     json_t *body = item->row.body ? json_parse_own(item->row.body) : item_body(item);
 
-    if (shows_status(item->row.type))
+    if (item_type_statuses(item->row.type) != ITEM_STATUSES_NONE)
         json_set_string(object, "status", item_status_name(item->row.status));
     json_object_update(object, body);
     item_hide_notes(object);

@@ -105,7 +105,4 @@ void step_row_copy(struct step_row *ret_copy, const struct step_row *row);
 void approval_row_copy(struct approval_row *ret_copy, const struct approval_row *row);
 void call_row_copy(struct call_row *ret_copy, const struct call_row *row);
 
-/* Id prefix of an item type: "msg_", "fc_", "mcp_" ... */
-const char *item_id_prefix(const char *type);
-
 #endif

@@ -1,6 +1,7 @@
 #include "core/domain/rows.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -124,6 +125,19 @@ void run_row_copy(struct run_row *ret_copy, const struct run_row *row)
     ret_copy->usage = mem_strdup(row->usage);
     ret_copy->error = mem_strdup(row->error);
     ret_copy->incomplete = mem_strdup(row->incomplete);
+}
+
+void item_row_set_type(struct item_row *row, const char *name)
+{
+    row->type = item_type_parse(name);
+    *row->other_type = '\0';
+    if (!*item_type_name(row->type))
+        (void)snprintf(row->other_type, sizeof(row->other_type), "%s", name);
+}
+
+const char *item_row_type_name(const struct item_row *row)
+{
+    return *row->other_type ? row->other_type : item_type_name(row->type);
 }
 
 void item_row_clear(struct item_row *row)

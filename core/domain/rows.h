@@ -7,6 +7,7 @@
 
 #include "core/base/ids.h"
 #include "core/domain/approval_status.h"
+#include "core/domain/item_type.h"
 #include "core/domain/run_status.h"
 
 /*
@@ -100,7 +101,8 @@ struct item_row {
     int turn;         /* of the run; -1 for input */
     int model_index;  /* order in which the model wrote the items of that turn */
     enum item_status status;
-    char type[40];              /* "message", "function_call", "mcp_call" ... */
+    enum item_type type;
+    char other_type[40];        /* the name of a type that has no row in item_type.h, else "" */
     char role[12];              /* of messages: "user", "assistant", "system", "developer" */
     char call_id[ID_LIMIT + 1]; /* of calls and outputs, else "" */
     char *body;                 /* JSON object: all fields but id, type, status */
@@ -231,6 +233,9 @@ struct assistant_row {
 void run_row_clear(struct run_row *row);
 void run_row_copy(struct run_row *ret_copy, const struct run_row *row);
 void item_row_clear(struct item_row *row);
+/* The type of an item by its name on the wire, and back. Borrowed from the row, or for ever. */
+void item_row_set_type(struct item_row *row, const char *name);
+const char *item_row_type_name(const struct item_row *row);
 void step_row_clear(struct step_row *row);
 void call_row_clear(struct call_row *row);
 void approval_row_clear(struct approval_row *row);

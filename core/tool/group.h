@@ -35,6 +35,20 @@ struct skill_rule {
     bool pinned; /* always told whole; the others are listed, and read on demand */
 };
 
+/* What is said of one tool of a group, in a line of its own. */
+struct group_line {
+    const char *tool; /* NULL ends a list of them */
+    struct wording text;
+};
+
+/* What a run brings for the tools of a group, as a table of names and descriptions. */
+struct group_index {
+    struct wording title;
+    const char *head;     /* of the first column, in all languages */
+    const char *tool;     /* which tool reads one of them, by its argument `name` */
+    const char *variable; /* and as which variable it is read, up to the name */
+};
+
 struct tool_group {
     const char *name;
 
@@ -46,13 +60,23 @@ struct tool_group {
     bool auto_execute;
 
     struct wording
-        prompt; /* about its tools; blank: nothing is told of the group, nor its rules */
+        prompt; /* about its tools; blank, and without lines: nothing is said of the group, nor its rules */
 
-    /* Instead of `prompt`, where it depends on which of the group's tools are enabled (ends with
-     * NULL): the caller frees. A pure function: equal input, equal bytes. */
-    char *(*make_prompt)(const char *const *tools, enum tool_language language);
+    const struct group_line
+        *lines; /* behind it, those of the tools that are enabled; NULL: none */
 
-    const struct skill_rule *rules; /* ends with one that has no name; NULL: none */
+    const struct skill_rule *rules;  /* ends with one that has no name; NULL: none */
+    const struct group_index *index; /* of what stands under `enabled_by`; NULL: none */
+
+    /* The group whose tools read and write variables. With the reader the model can look up skill
+     * rules, so `about_variables` stands behind the basic rules wherever the reader is offered. NULL
+     * for all other groups. */
+    const char *reader;
+    struct wording about_variables;
+
+    /* Names of its tools that are offered along with any tool that the server executes; ends with
+     * NULL. NULL: none. */
+    const char *const *along;
 };
 
 const char *wording_in(const struct wording *wording, enum tool_language language);

@@ -35,7 +35,6 @@ static void put(const struct tool_handler *handler)
         log_warn("the tool %s%s%s is registered twice: the second one counts",
                  handler->group ? handler->group : "", handler->group ? "/" : "",
                  handler->name);
-        plain_handler_free(all[i]);
         all[i] = handler;
         return;
     }
@@ -45,19 +44,11 @@ static void put(const struct tool_handler *handler)
 
 void tool_registry_set(const struct tool_handler *const *handlers)
 {
-    for (size_t i = 0; i < count; i++)
-        plain_handler_free(all[i]);
     free(TAKE(all));
     free(TAKE(on));
     count = on_count = 0;
     for (; handlers && *handlers; handlers++)
         put(*handlers);
-}
-
-void tool_registry_add_plain(const struct plain_tool *const *tools)
-{
-    for (; *tools; tools++)
-        put(plain_handler_new(*tools));
 }
 
 static bool belongs_to(const struct tool_handler *handler, const char *group)
@@ -69,12 +60,9 @@ void tool_registry_remove(const char *group, const char *name)
 {
     size_t kept = 0;
 
-    for (size_t i = 0; i < count; i++) {
-        if (belongs_to(all[i], group) && (!name || strcmp(all[i]->name, name) == 0))
-            plain_handler_free(all[i]);
-        else
+    for (size_t i = 0; i < count; i++)
+        if (!belongs_to(all[i], group) || (name && strcmp(all[i]->name, name) != 0))
             all[kept++] = all[i];
-    }
     count = kept;
 }
 

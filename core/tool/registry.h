@@ -5,7 +5,6 @@
 #include <stddef.h>
 
 #include "core/tool/group.h"
-#include "core/tool/plain.h"
 #include "core/tool/tool.h"
 
 /*
@@ -20,9 +19,6 @@
 
 /* These instead of whatever was there; ends with NULL, NULL for none. */
 void tool_registry_set(const struct tool_handler *const *handlers);
-
-/* Behind them the tools that are plain functions: so they are found before a handler of their name. */
-void tool_registry_add_plain(const struct plain_tool *const *tools);
 
 /* A tool is there no more; without a name, all of its group. */
 void tool_registry_remove(const char *group, const char *name);

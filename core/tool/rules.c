@@ -6,7 +6,6 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/domain/variable.h"
-#include "core/memory/skill.h"
 #include "core/tool/registry.h"
 
 const char *wording_in(const struct wording *wording, enum tool_language language)
@@ -173,44 +172,27 @@ static const struct wording basics = {
     "- 或为从未发生的调用伪造日志。\n",
 };
 
-static const struct wording about_variables = {
-    "\n## Variables\n\n"
-    "What a tool gave you is kept as a variable; if you were shown only part of it, a notice "
-    "names the variable that holds the whole.\n\n"
-    "- `ReadVar` (arguments `name`, `start`, `length`) reads one.\n"
-    "- `$VAR_REF{{name}}` in an argument passes a value to a tool without your repeating it; "
-    "how, stands in `Rule/Agent/VarRef`.\n\n"
-    "## Rule documents\n\n"
-    "Rules for particular tasks are variables named `Rule/<group>/<rule>`. Before you act on "
-    "such a task, read its rule. Example: the task has several steps, so first call "
-    "`ReadVar({\"name\": \"Rule/Agent/TODO\"})`, then do as it says.\n",
-    "\n## 变量\n\n"
-    "工具的结果会保存为变量；如果只向你展示了一部分，提示中会给出保存完整内容的变量名。\n\n"
-    "- `ReadVar`（参数 `name`、`start`、`length`）用于读取变量。\n"
-    "- 在参数中写 `$VAR_REF{{name}}` 可以把变量的值传给工具而无需重复；详见 "
-    "`Rule/Agent/VarRef`。\n\n"
-    "## 规则文档\n\n"
-    "特定任务的规则保存在名为 `Rule/<组>/<规则>` 的变量中。执行此类任务前，应先阅读对应规则。"
-    "示例：任务包含多个步骤，则先调用 `ReadVar({\"name\": \"Rule/Agent/TODO\"})`，"
-    "再按其要求执行。\n",
-};
-
-/* What is said of variables is of use to a model that can read them only. */
-static bool reads_variables(const struct rules_group *groups, size_t count)
+/* The group that reads variables, if its reader is offered: without it, words about variables are of no
+ * use to the model. */
+static const struct tool_group *find_reader(const struct rules_group *groups, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
-        for (size_t n = 0; strcmp(groups[i].name, "vars") == 0 && groups[i].tools[n]; n++)
-            if (strcmp(groups[i].tools[n], "ReadVar") == 0)
-                return true;
-    return false;
+    for (size_t i = 0; i < count; i++) {
+        const struct tool_group *group = tool_registry_group(groups[i].name);
+
+        for (size_t n = 0; group && group->reader && groups[i].tools[n]; n++)
+            if (strcmp(groups[i].tools[n], group->reader) == 0)
+                return group;
+    }
+    return NULL;
 }
 
-static void add_fixed(struct buf *buf, bool variables, enum tool_language language)
+static void add_fixed(struct buf *buf, const struct tool_group *reader,
+                      enum tool_language language)
 {
     buf_add_text(buf, "<tool-rules>\n");
     buf_add_text(buf, wording_in(&basics, language));
-    if (variables)
-        buf_add_text(buf, wording_in(&about_variables, language));
+    if (reader)
+        buf_add_text(buf, wording_in(&reader->about_variables, language));
     buf_add_text(buf, "</tool-rules>");
 }
 
@@ -225,7 +207,6 @@ static const struct wording index_title = {
     "**On-Demand Documentation (Stored as Variables):**",
     "**按需文档（保存为变量）：**",
 };
-static const struct wording skills_title = {"**Skills:**", "**技能：**"};
 static const struct wording as_needed = {"As needed", "按需"};
 
 static const char blanks[] = " \t\r\n";
@@ -282,8 +263,8 @@ static void add_row(struct buf *buf, const struct tool_group *group,
              *when ? when : wording_in(&as_needed, language));
 }
 
-static void add_index(struct buf *buf, const struct tool_group *group,
-                      enum tool_language language)
+static void add_rule_index(struct buf *buf, const struct tool_group *group, const char *reader,
+                           enum tool_language language)
 {
     if (!has_rules(group, false))
         return;
@@ -292,7 +273,7 @@ static void add_index(struct buf *buf, const struct tool_group *group,
     for (size_t i = 0; i < count_rules(group); i++)
         if (!group->rules[i].pinned)
             add_row(buf, group, &group->rules[i], language);
-    buf_add_text(buf, "\n*Access via: ReadVar({\"name\": \"<VarName>\"})*\n");
+    buf_addf(buf, "\n*Access via: %s({\"name\": \"<VarName>\"})*\n", reader);
 }
 
 /* Strangers' words in a table: nothing ends the cell. */
@@ -302,39 +283,53 @@ static void add_cell(struct buf *buf, const char *text)
         buf_addf(buf, *text == '|' ? "\\%c" : "%c", *text);
 }
 
-static void add_skills(struct buf *buf, const json_t *skills, bool variables,
-                       enum tool_language language)
+static void add_index(struct buf *buf, const struct group_index *index, const json_t *entries,
+                      const char *reader, enum tool_language language)
 {
     size_t i;
-    json_t *skill;
+    json_t *entry;
 
-    if (!json_array_size(skills))
+    if (!index || !json_array_size(entries))
         return;
-    buf_addf(buf, "\n%s\n\n| Skill | Description |\n| --- | --- |\n",
-             wording_in(&skills_title, language));
-    json_array_foreach (skills, i, skill) {
-        buf_addf(buf, "| `%s` | ", json_get_string(skill, "name", ""));
-        add_cell(buf, json_get_string(skill, "description", ""));
+    buf_addf(buf, "\n%s\n\n| %s | Description |\n| --- | --- |\n",
+             wording_in(&index->title, language), index->head);
+    json_array_foreach (entries, i, entry) {
+        buf_addf(buf, "| `%s` | ", json_get_string(entry, "name", ""));
+        add_cell(buf, json_get_string(entry, "description", ""));
         buf_add_text(buf, " |\n");
     }
-    buf_add_text(buf, "\n*Access via: skill({\"name\": \"<Skill>\"})");
-    if (variables)
-        buf_add_text(buf, " / ReadVar({\"name\": \"" SKILL_VARIABLE_PREFIX "<Skill>\"})");
+    buf_addf(buf, "\n*Access via: %s({\"name\": \"<%s>\"})", index->tool, index->head);
+    if (reader)
+        buf_addf(buf, " / %s({\"name\": \"%s<%s>\"})", reader, index->variable, index->head);
     buf_add_text(buf, "*\n");
 }
 
-static char *prompt_of(const struct tool_group *group, const struct rules_group *enabled,
-                       enum tool_language language)
+static bool has_tool(const char *const *tools, const char *name)
 {
-    return group->make_prompt ? group->make_prompt(enabled->tools, language)
-                              : mem_strdup(wording_in(&group->prompt, language));
+    for (; *tools; tools++)
+        if (strcmp(*tools, name) == 0)
+            return true;
+    return false;
 }
 
-static void add_group(struct buf *buf, const struct rules_group *enabled, bool variables,
+/* Equal tools and language, equal bytes. The caller frees. */
+static char *prompt_of(const struct tool_group *group, const char *const *tools,
+                       enum tool_language language)
+{
+    AUTO_BUF text = {0};
+
+    buf_add_text(&text, wording_in(&group->prompt, language));
+    for (const struct group_line *line = group->lines; line && line->tool; line++)
+        if (has_tool(tools, line->tool))
+            buf_addf(&text, "- %s\n", wording_in(&line->text, language));
+    return buf_take(&text);
+}
+
+static void add_group(struct buf *buf, const struct rules_group *enabled, const char *reader,
                       enum tool_language language)
 {
     const struct tool_group *group = tool_registry_group(enabled->name);
-    AUTO_FREE char *prompt = group ? prompt_of(group, enabled, language) : NULL;
+    AUTO_FREE char *prompt = group ? prompt_of(group, enabled->tools, language) : NULL;
     const char *about = wording_in(&contains, language);
     size_t name = strcspn(about, "%");
 
@@ -349,23 +344,23 @@ static void add_group(struct buf *buf, const struct rules_group *enabled, bool v
     add_trimmed(buf, prompt);
     buf_add_char(buf, '\n');
     add_pinned(buf, group, language);
-    if (variables)
-        add_index(buf, group, language);
-    add_skills(buf, enabled->skills, variables, language);
+    if (reader)
+        add_rule_index(buf, group, reader, language);
+    add_index(buf, group->index, enabled->entries, reader, language);
     buf_add_text(buf, "</tool-group-rule>");
 }
 
 char *tool_rules_text(const struct rules_group *groups, size_t count,
                       enum tool_language language)
 {
-    bool variables = reads_variables(groups, count);
+    const struct tool_group *reader = find_reader(groups, count);
     AUTO_BUF buf = {0};
 
     if (!count)
         return mem_strdup("");
-    add_fixed(&buf, variables, language);
+    add_fixed(&buf, reader, language);
     for (size_t i = 0; i < count; i++)
-        add_group(&buf, &groups[i], variables, language);
+        add_group(&buf, &groups[i], reader ? reader->reader : NULL, language);
     return buf_take(&buf);
 }
 

@@ -15,7 +15,7 @@
  * and an upstream's prompt cache hits.
  *
  * What it says of variables, and the list of rules that are read on demand, is there only for a model
- * that is offered ReadVar.
+ * that is offered the reader of variables (group.h).
  *
  * Skill rules are variables by name, "Rule/<group>/<rule>", that nobody can write: they stand in
  * the descriptors of groups and here (scope "Agent"). They are there whether or not their group is
@@ -26,7 +26,7 @@
 struct rules_group {
     const char *name;
     const char *const *tools; /* the enabled ones, ends with NULL */
-    const json_t *skills;     /* that its tools read: skill.h; NULL: none */
+    const json_t *entries;    /* of its index: what stands under `enabled_by`; NULL: none */
 };
 
 /* "runnel.rules.language" of a request's `runnel` object, which may be NULL. */

@@ -18,14 +18,12 @@
 #define INTERFACE_LIMIT 500
 #define NAME_LIMIT      200
 
-static const struct plain_parameter parameters[] = {
-    {.name = "json", .type = "string", .description = "The JSON text.", .required = true},
-    {.name = "interfaceName",
-     .type = "string",
-     .description = "Name of the outermost interface.",
-     .fallback = "\"Root\""},
-    {0},
-};
+static const char parameters[] =
+    "{\"type\": \"object\", \"additionalProperties\": false, \"required\": [\"json\"],"
+    " \"properties\": {"
+    "  \"json\": {\"type\": \"string\", \"description\": \"The JSON text.\"},"
+    "  \"interfaceName\": {\"type\": \"string\","
+    "   \"description\": \"Name of the outermost interface.\", \"default\": \"Root\"}}}";
 
 struct interface {
     char *base; /* the name before it was made unique */
@@ -280,26 +278,32 @@ static enum err_code describe(struct maker *maker, struct buf *text, const json_
     return ERR_OK;
 }
 
-static char *json2interface(const json_t *args, struct err *err)
+static enum err_code json2interface(struct tool_call *call, struct tool_result *ret_result,
+                                    struct err *err)
 {
+    const json_t *args = tool_call_args(call);
     const char *json = json_get_string(args, "json", "");
     AUTO_FREE char *name = type_name(json_get_string(args, "interfaceName", "Root"));
     CLEANUP(maker_clear) struct maker maker = {.count = 0};
     json_auto_t *value = NULL;
     AUTO_BUF text = {0};
+    enum err_code rc = json_parse(json, strlen(json), &value, err);
 
-    if (json_parse(json, strlen(json), &value, err) ||
-        describe(&maker, &text, value, name, err))
-        return NULL;
-    return buf_take(&text);
+    if (!rc)
+        rc = describe(&maker, &text, value, name, err);
+    if (rc)
+        return rc;
+    tool_result_add_bytes(ret_result, text.data ? text.data : "", text.length);
+    return ERR_OK;
 }
 
-const struct plain_tool json2interface_tool = {
+const struct tool_handler json2interface_handler = {
     .name = "json2interface",
     .group = "basic",
     .description = "Describes the shape of a JSON text as TypeScript interfaces.",
     .parameters = parameters,
+    .flags = TOOL_IDEMPOTENT | TOOL_READ_ONLY,
     .run = json2interface,
-    .returns = "TypeScript interfaces",
+    .returns = {"string", "TypeScript interfaces"},
     .tags = (const char *const[]){"text", "json", NULL},
 };

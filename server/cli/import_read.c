@@ -483,7 +483,7 @@ enum err_code import_read_message(json_t *object, struct item_row *ret_row, stru
     const char *role = NULL;
     enum err_code rc;
 
-    *ret_row = (struct item_row){.type = "message", .input = true, .turn = -1};
+    *ret_row = (struct item_row){.type = ITEM_MESSAGE, .input = true, .turn = -1};
     rc = read_id(object, "id", "msg_", sizeof(ret_row->id), ret_row->id, err);
     if (!rc)
         rc = read_id(object, "thread_id", "thread_", sizeof(ret_row->thread_id),

@@ -372,13 +372,6 @@ static char *call_output(const json_t *call, const json_t *output)
     return text ? text : error_text(call_member(call, "error"));
 }
 
-static bool is_tool_call(const char *type)
-{
-    size_t length = strlen(type);
-
-    return length > 5 && strcmp(type + length - 5, "_call") == 0;
-}
-
 /* What a search has found. Its text, which Responses has as one, only if it was asked for. */
 static json_t *search_result(const json_t *found, unsigned include)
 {
@@ -424,10 +417,10 @@ json_t *encode_tool_call(const struct item_row *call, const struct item_row *out
 {
     json_auto_t *body = NULL;
 
-    if (!is_tool_call(call->type))
+    if (!item_type_is_call(call->type))
         return NULL;
     body = json_parse_own(call->body);
-    if (strcmp(call->type, "file_search_call") == 0)
+    if (call->type == ITEM_FILE_SEARCH_CALL)
         return search_call(call, body, include);
     return function_call(call, body, output);
 }
@@ -439,7 +432,7 @@ static const struct item_row *find_output(const struct step_load *load,
     for (size_t i = 0; i < load->item_count; i++) {
         const struct item_row *item = &load->items[i];
 
-        if (past_is_output(item->type) && strcmp(item->call_id, call->call_id) == 0)
+        if (item_type_is_output(item->type) && strcmp(item->call_id, call->call_id) == 0)
             return item;
     }
     return NULL;
@@ -452,7 +445,7 @@ static bool comes_again(const struct step_load *load, size_t index)
 
     for (size_t i = index + 1; i < load->item_count; i++)
         if (strcmp(load->items[i].call_id, call->call_id) == 0 &&
-            strcmp(load->items[i].type, call->type) == 0)
+            load->items[i].type == call->type)
             return true;
     return false;
 }
@@ -477,7 +470,7 @@ static json_t *message_details(const struct step_load *load)
     const char *message = "";
 
     for (size_t i = 0; i < load->item_count && !*message; i++)
-        if (!load->items[i].hidden && strcmp(load->items[i].type, "message") == 0)
+        if (!load->items[i].hidden && load->items[i].type == ITEM_MESSAGE)
             message = load->items[i].id;
     return json_build("{s:s, s:{s:s}}", "type", "message_creation", "message_creation",
                       "message_id", message);

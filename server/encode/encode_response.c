@@ -207,67 +207,20 @@ json_t *encode_compaction(const struct run_row *row, json_t *output)
 
 /* ---- Items ---- */
 
-enum item_statuses {
-    STATUS_USUAL,       /* in_progress, completed, incomplete */
-    STATUS_WITH_FAILED, /* these and failed */
-    STATUS_NONE,
-};
-
-/* clang-format off */
-static const struct {
-    const char *type;
-    enum item_statuses statuses;
-} item_types[] = {
-    {"mcp_call",              STATUS_WITH_FAILED},
-    {"web_search_call",       STATUS_WITH_FAILED},
-    {"file_search_call",      STATUS_WITH_FAILED},
-    {"code_interpreter_call", STATUS_WITH_FAILED},
-    {"image_generation_call", STATUS_WITH_FAILED},
-    {"apply_patch_call_output", STATUS_WITH_FAILED},
-    {"computer_call_output",  STATUS_WITH_FAILED},
-    {"additional_tools",      STATUS_NONE},
-    {"program",               STATUS_NONE},
-    {"reasoning",             STATUS_NONE},
-    {"compaction",            STATUS_NONE},
-    {"item_reference",        STATUS_NONE},
-    {"mcp_list_tools",        STATUS_NONE},
-    {"mcp_approval_request",  STATUS_NONE},
-    {"mcp_approval_response", STATUS_NONE},
-};
-/* clang-format on */
-
-static enum item_statuses item_statuses(const char *type)
+/* Calls that the server executes are known by their item's id alone. */
+static bool shows_call_id(enum item_type type)
 {
-    for (size_t i = 0; i < COUNT_OF(item_types); i++)
-        if (strcmp(item_types[i].type, type) == 0)
-            return item_types[i].statuses;
-    return STATUS_USUAL;
-}
-
-/* They are known by their item's id alone. */
-static bool is_hosted_call(const char *type)
-{
-    static const char *const types[] = {"mcp_call",
-                                        "file_search_call",
-                                        "web_search_call",
-                                        "code_interpreter_call",
-                                        "image_generation_call",
-                                        "mcp_approval_request"};
-
-    for (size_t i = 0; i < COUNT_OF(types); i++)
-        if (strcmp(types[i], type) == 0)
-            return true;
-    return false;
+    return item_type_is_client_call(type) || item_type_is_output(type);
 }
 
 static void set_item_status(json_t *object, const struct item_row *row)
 {
-    enum item_statuses statuses = item_statuses(row->type);
+    enum item_statuses statuses = item_type_statuses(row->type);
     enum item_status status = row->status;
 
-    if (statuses == STATUS_NONE)
+    if (statuses == ITEM_STATUSES_NONE)
         return;
-    if (status == ITEM_FAILED && statuses == STATUS_USUAL)
+    if (status == ITEM_FAILED && statuses == ITEM_STATUSES_USUAL)
         status = ITEM_INCOMPLETE;
     json_set_string(object, "status", item_status_name(status));
 }
@@ -304,16 +257,16 @@ static void set_item_message(json_t *object, const struct item_row *row, const j
 json_t *encode_item(const struct item_row *row)
 {
     json_auto_t *body = json_parse_own(row->body);
-    json_t *object = json_build("{s:s, s:s}", "id", row->id, "type", row->type);
+    json_t *object = json_build("{s:s, s:s}", "id", row->id, "type", item_row_type_name(row));
 
     set_item_status(object, row);
-    if (strcmp(row->type, "message") == 0) {
+    if (row->type == ITEM_MESSAGE) {
         set_item_message(object, row, body);
         return object;
     }
     json_object_update(object, body);
     item_hide_notes(object);
-    if (*row->call_id && !json_object_get(object, "call_id") && !is_hosted_call(row->type))
+    if (*row->call_id && !json_object_get(object, "call_id") && shows_call_id(row->type))
         json_set_string(object, "call_id", row->call_id);
     return object;
 }

@@ -87,7 +87,7 @@ static void call_delta(const struct item *item, json_t *call, struct frames *fra
 /* A search tells nothing until it has found something, which its step says. */
 static bool is_search(const struct item *item)
 {
-    return strcmp(item->row.type, "file_search_call") == 0;
+    return item->row.type == ITEM_FILE_SEARCH_CALL;
 }
 
 static void tell_call_opened(const struct item *item, struct frames *frames)
@@ -214,7 +214,7 @@ static void tell_annotation(const struct run_event *event, struct frames *frames
 
 static bool is_message(const struct item *item)
 {
-    return strcmp(item->row.type, "message") == 0;
+    return item->row.type == ITEM_MESSAGE;
 }
 
 static void tell_metadata(const struct run *run, const struct run_event *event,

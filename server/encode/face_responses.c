@@ -246,27 +246,27 @@ static void tell_part_closed(const struct run_event *event, struct frames *frame
 
 /* ---- Calls ---- */
 
+/* Of the calls that have events for their arguments as they come; of all others they have none. */
 /* clang-format off */
-static const struct {
-    const char *item_type;
-    const char *delta; /* arguments as they come; NULL: such a call has no event for them */
+static const struct argument_event {
+    const char *delta;
     const char *done;
     const char *done_key;
-} argument_events[] = {
-    {"function_call",    "response.function_call_arguments.delta", "response.function_call_arguments.done", "arguments"},
-    {"custom_tool_call", "response.custom_tool_call_input.delta",  "response.custom_tool_call_input.done",  "input"},
-    {"mcp_call",         "response.mcp_call_arguments.delta",      "response.mcp_call_arguments.done",      "arguments"},
+} argument_events[ITEM_TYPE_COUNT] = {
+    [ITEM_FUNCTION_CALL]    = {"response.function_call_arguments.delta", "response.function_call_arguments.done", "arguments"},
+    [ITEM_CUSTOM_TOOL_CALL] = {"response.custom_tool_call_input.delta",  "response.custom_tool_call_input.done",  "input"},
+    [ITEM_MCP_CALL]         = {"response.mcp_call_arguments.delta",      "response.mcp_call_arguments.done",      "arguments"},
 };
 /* clang-format on */
 
 static void tell_arguments(const struct run_event *event, struct frames *frames)
 {
-    for (size_t i = 0; i < COUNT_OF(argument_events); i++) {
-        if (strcmp(event->item->row.type, argument_events[i].item_type) == 0)
-            item_frame(
-                frames, argument_events[i].delta, event->item,
-                json_build("{s:o}", "delta", json_stringn_nocheck(event->text, event->length)));
-    }
+    const struct argument_event *names = &argument_events[event->item->row.type];
+
+    if (names->delta)
+        item_frame(
+            frames, names->delta, event->item,
+            json_build("{s:o}", "delta", json_stringn_nocheck(event->text, event->length)));
 }
 
 /* Events of a command name its place instead of the item. */
@@ -296,21 +296,18 @@ static void tell_commands(const struct item *item, struct frames *frames)
 static void tell_arguments_done(const struct run_event *event, struct frames *frames)
 {
     const struct item *item = event->item;
-    const char *arguments = item->arguments.data ? item->arguments.data : "";
+    const struct argument_event *names = &argument_events[item->row.type];
+    json_t *fields;
 
-    if (strcmp(item->row.type, "shell_call") == 0)
+    if (item->row.type == ITEM_SHELL_CALL)
         tell_commands(item, frames);
-    for (size_t i = 0; i < COUNT_OF(argument_events); i++) {
-        json_t *fields;
-
-        if (strcmp(item->row.type, argument_events[i].item_type) != 0)
-            continue;
-        fields = json_object();
-        json_set_string(fields, argument_events[i].done_key, arguments);
-        if (strcmp(item->row.type, "function_call") == 0)
-            json_set_string(fields, "name", item->name);
-        item_frame(frames, argument_events[i].done, item, fields);
-    }
+    if (!names->done)
+        return;
+    fields = json_object();
+    json_set_string(fields, names->done_key, item->arguments.data ? item->arguments.data : "");
+    if (item->row.type == ITEM_FUNCTION_CALL)
+        json_set_string(fields, "name", item->name);
+    item_frame(frames, names->done, item, fields);
 }
 
 /* The code is complete when it begins to run. */
@@ -324,14 +321,14 @@ static void tell_code_done(const struct item *item, struct frames *frames)
  * calls have no "failed" event; the item says it. */
 static void tell_stage(const struct run_event *event, struct frames *frames)
 {
-    bool mcp = strncmp(event->item->row.type, "mcp_", 4) == 0;
+    bool hosted = item_type_kind(event->item->row.type) == ITEM_KIND_HOSTED_CALL;
     bool failed = strcmp(event->name, "failed") == 0;
     char type[96];
 
     if (strcmp(event->name, "interpreting") == 0)
         tell_code_done(event->item, frames);
-    (void)snprintf(type, sizeof(type), "response.%s.%s", event->item->row.type,
-                   failed && !mcp ? "completed" : event->name);
+    (void)snprintf(type, sizeof(type), "response.%s.%s", item_row_type_name(&event->item->row),
+                   failed && hosted ? "completed" : event->name);
     item_frame(frames, type, event->item, json_incref(event->fields));
 }
 
@@ -340,10 +337,10 @@ static void tell_delta(const struct run_event *event, struct frames *frames)
 {
     char type[96];
 
-    if (strcmp(event->item->row.type, "code_interpreter_call") != 0 ||
-        strcmp(event->name, "code") != 0)
+    if (event->item->row.type != ITEM_CODE_INTERPRETER_CALL || strcmp(event->name, "code") != 0)
         return;
-    (void)snprintf(type, sizeof(type), "response.%s_code.delta", event->item->row.type);
+    (void)snprintf(type, sizeof(type), "response.%s_code.delta",
+                   item_row_type_name(&event->item->row));
     item_frame(frames, type, event->item,
                json_build("{s:o}", "delta", json_stringn_nocheck(event->text, event->length)));
 }
@@ -353,7 +350,8 @@ static void tell_metadata(const struct run_event *event, struct frames *frames)
 {
     char type[96];
 
-    (void)snprintf(type, sizeof(type), "response.%s.in_progress", event->item->row.type);
+    (void)snprintf(type, sizeof(type), "response.%s.in_progress",
+                   item_row_type_name(&event->item->row));
     item_frame(frames, type, event->item, json_build("{s:O}", "runnel", event->fields));
 }
 
@@ -423,7 +421,7 @@ static json_t *window_output(const struct run *run)
 
     for (size_t i = context_window(items, count); i < count; i++) {
         bool said_to_it = *items[i]->role && strcmp(items[i]->role, "assistant") != 0;
-        bool made = strcmp(items[i]->type, "compaction") == 0 && !items[i]->input &&
+        bool made = items[i]->type == ITEM_COMPACTION && !items[i]->input &&
                     strcmp(items[i]->run_id, run->row.id) == 0;
 
         if (said_to_it || made)

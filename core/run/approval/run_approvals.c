@@ -198,9 +198,8 @@ static const struct item_row *find_question(const struct run *run, const struct 
     for (size_t i = run->history_count; i-- > 0;) {
         const struct item_row *item = &run->history[i];
 
-        if (strcmp(item->type, "mcp_approval_request") == 0 &&
-            strcmp(item->run_id, run->row.id) == 0 && strcmp(item->call_id, call->id) == 0 &&
-            item_is_about(item, call))
+        if (item->type == ITEM_MCP_APPROVAL_REQUEST && strcmp(item->run_id, run->row.id) == 0 &&
+            strcmp(item->call_id, call->id) == 0 && item_is_about(item, call))
             return item;
     }
     return NULL;
@@ -242,7 +241,7 @@ void run_ask_about(const struct run *run, const struct call *call, char id[ID_LI
     if (asked)
         (void)snprintf(id, ID_LIMIT + 1, "%s", asked);
     else
-        id_make(id, item_id_prefix("mcp_approval_request"));
+        id_make(id, item_type_prefix(ITEM_MCP_APPROVAL_REQUEST));
 }
 
 static void ask(struct run *run, struct call *call)
@@ -453,7 +452,7 @@ static void show_question(struct run *run, const struct call *call)
 
     if (find_question(run, call))
         return;
-    item = run_new_item(run, "mcp_approval_request");
+    item = run_new_item(run, ITEM_MCP_APPROVAL_REQUEST);
     memcpy(item->row.id, question_id(call), sizeof(item->row.id));
     memcpy(item->row.call_id, call->id, sizeof(item->row.call_id));
     item->fields = question_fields(run, call);

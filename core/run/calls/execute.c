@@ -134,8 +134,7 @@ static const json_t *files_view(struct run *run)
     for (size_t i = 0; i < run->history_count; i++) {
         const struct item_row *item = &run->history[i];
 
-        if (strcmp(item->type, "message") == 0 && item->body &&
-            strstr(item->body, "\"attachments\"")) {
+        if (item->type == ITEM_MESSAGE && item->body && strstr(item->body, "\"attachments\"")) {
             json_auto_t *body = json_parse_own(item->body);
 
             files_view_add_attachments(run->files, json_object_get(body, "attachments"));

@@ -38,7 +38,7 @@ static bool was_answered(const struct run *run, const struct call_row *row)
 {
     for (size_t i = run->history_count; i-- > 0;) {
         if (is_of_call(run, &run->history[i], row) &&
-            strcmp(run->history[i].type, "function_call_output") == 0)
+            run->history[i].type == ITEM_FUNCTION_CALL_OUTPUT)
             return true;
     }
     return false;
@@ -136,7 +136,7 @@ void run_take_answers(struct run *run, const struct call_row *rows, size_t count
         if (!rows[i].client || rows[i].state != CALL_DONE || run_is_question(&rows[i]) ||
             was_answered(run, &rows[i]))
             continue;
-        item = run_new_item(run, "function_call_output");
+        item = run_new_item(run, ITEM_FUNCTION_CALL_OUTPUT);
         (void)snprintf(item->row.call_id, sizeof(item->row.call_id), "%s", rows[i].call_id);
         item->row.turn = rows[i].turn;
         item->fields = json_build("{s:s, s:s}", "call_id", rows[i].call_id, "output",

@@ -88,7 +88,7 @@ static bool goes_by_own_name(const struct call *call)
     return call_is_clients(call) || (call->use && call->use->remote);
 }
 
-struct item *run_new_call_item(struct run *run, struct call *call, const char *type)
+struct item *run_new_call_item(struct run *run, struct call *call, enum item_type type)
 {
     struct item *item = run_new_item(run, type);
 
@@ -124,7 +124,7 @@ static void set_fields(struct item *item, json_t *fields)
 
 static void open_announced(struct run *run, struct call *call, const char *type, json_t *fields)
 {
-    struct item *item = run_new_call_item(run, call, type);
+    struct item *item = run_new_call_item(run, call, item_type_parse(type));
 
     set_fields(item, fields);
     json_set_string(item->fields, "call_id", call->id);
@@ -150,7 +150,7 @@ void run_begin_call(struct run *run, const char *id, const char *name)
     run->call_turn = run->row.turn;
     run_close_item(run, ITEM_COMPLETED);
     if (is_live(call))
-        run_open_item(run, run_new_call_item(run, call, "function_call"));
+        run_open_item(run, run_new_call_item(run, call, ITEM_FUNCTION_CALL));
     else if (call_is_clients(call))
         open_input(run, call);
 }

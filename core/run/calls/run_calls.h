@@ -21,7 +21,7 @@
 struct call *run_add_call(struct run *run, const char *id, const char *name);
 
 /* The item that shows a call; not told yet. */
-struct item *run_new_call_item(struct run *run, struct call *call, const char *type);
+struct item *run_new_call_item(struct run *run, struct call *call, enum item_type type);
 void run_tell_arguments(struct run *run, struct item *item, const char *text, size_t length);
 void run_tell_arguments_done(struct run *run, struct item *item);
 

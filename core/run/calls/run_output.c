@@ -43,7 +43,7 @@ static const struct {
 static void shape_hosted(struct item *item, const struct call *call)
 {
     for (size_t i = 0; i < COUNT_OF(hosted_shapes); i++) {
-        if (strcmp(item->row.type, hosted_shapes[i].item_type) != 0)
+        if (strcmp(item_row_type_name(&item->row), hosted_shapes[i].item_type) != 0)
             continue;
         item->fields = json_parse_own(hosted_shapes[i].fields);
         item->tool_type = mem_strdup(call->use->type);
@@ -60,7 +60,7 @@ void run_tell_stage(struct run *run, struct item *item, const char *stage, json_
 static void show_call(struct run *run, struct call *call)
 {
     bool ours = call->use && !tool_use_is_clients(call->use);
-    const char *type = ours ? tool_use_item_type(call->use) : "mcp_call";
+    enum item_type type = ours ? item_type_parse(tool_use_item_type(call->use)) : ITEM_MCP_CALL;
     struct item *item;
 
     run_close_item(run, ITEM_COMPLETED);
@@ -78,11 +78,11 @@ static void want_final_message(struct run *run, struct call *call)
 {
     if (call->message && run->open == call->message && call->message->part_open)
         return;
-    if (!run->open || strcmp(run->open->row.type, "message") != 0) {
+    if (!run->open || run->open->row.type != ITEM_MESSAGE) {
         struct item *message;
 
         run_close_item(run, ITEM_COMPLETED);
-        message = run_new_item(run, "message");
+        message = run_new_item(run, ITEM_MESSAGE);
         message->row.turn =
             run->call_turn + 1; /* said after the calls, whatever the order shown */
         run_open_item(run, message);
@@ -247,7 +247,7 @@ static char *output_text(const struct run *run, const struct call *call,
 static void fill_hosted(struct item *item, const struct call *call,
                         const struct tool_output *output)
 {
-    if (strcmp(item->row.type, "image_generation_call") == 0) {
+    if (item->row.type == ITEM_IMAGE_GENERATION_CALL) {
         for (size_t i = 0; i < output->result.count; i++) {
             const struct tool_part *part = &output->result.parts[i];
 
@@ -255,8 +255,7 @@ static void fill_hosted(struct item *item, const struct call *call,
                 json_set_string(item->fields, "result", part->data);
         }
     }
-    if (strcmp(item->row.type, "file_search_call") == 0 ||
-        strcmp(item->row.type, "web_search_call") == 0) {
+    if (item->row.type == ITEM_FILE_SEARCH_CALL || item->row.type == ITEM_WEB_SEARCH_CALL) {
         json_auto_t *args = NULL;
         const char *text = call->arguments.length ? call->arguments.data : "{}";
         const char *query;
@@ -264,7 +263,7 @@ static void fill_hosted(struct item *item, const struct call *call,
         if (json_parse(text, strlen(text), &args, NULL))
             return;
         query = json_get_string(args, "query", "");
-        if (strcmp(item->row.type, "file_search_call") == 0)
+        if (item->row.type == ITEM_FILE_SEARCH_CALL)
             json_set(item->fields, "queries", json_build("[s]", query));
         else
             json_set(item->fields, "action",
@@ -497,7 +496,7 @@ static void close_call(struct run *run, struct call *call, const struct tool_out
 
 static void store_hidden_call(struct run *run, struct call *call, const char *text)
 {
-    struct item *item = run_new_call_item(run, call, "mcp_call");
+    struct item *item = run_new_call_item(run, call, ITEM_MCP_CALL);
 
     item->row.hidden = true;
     if (call->arguments.length)

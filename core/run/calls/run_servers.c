@@ -142,8 +142,7 @@ static bool is_change_of(const struct run_server *server, const struct item_row 
 {
     json_auto_t *body = NULL;
 
-    if (strcmp(item->type, "mcp_call") != 0 ||
-        !strstr(item->body, "\"" RUN_LIST_CHANGED "\":true"))
+    if (item->type != ITEM_MCP_CALL || !strstr(item->body, "\"" RUN_LIST_CHANGED "\":true"))
         return false;
     body = json_parse_own(item->body);
     return strcmp(json_get_string(body, "server_label", ""), server->server->label) == 0;
@@ -169,7 +168,7 @@ static void find_list(struct run_server *server)
 
         if (is_change_of(server, item))
             return;
-        if (strcmp(item->type, "mcp_list_tools") != 0 ||
+        if (item->type != ITEM_MCP_LIST_TOOLS ||
             (run_is_assistants(run) && strcmp(item->run_id, run->row.id) != 0))
             continue;
         body = json_parse_own(item->body);
@@ -204,7 +203,7 @@ void run_open_servers(struct run *run)
 /* What the others find in the conversation. */
 static struct item *new_list_item(struct run_server *server)
 {
-    struct item *item = run_new_item(server->run, "mcp_list_tools");
+    struct item *item = run_new_item(server->run, ITEM_MCP_LIST_TOOLS);
     AUTO_FREE char *mark = mark_of(server);
 
     item->fields = json_build("{s:s, s:[]}", "server_label", server->server->label, "tools");

@@ -556,27 +556,30 @@ static bool has_server_side(const struct tool_set *set)
     return set->server_count > 0;
 }
 
-/* What tools gave is kept in variables, so whoever has tools can read them, unless they are turned
- * off or there is no room. */
-void tool_entries_add_readers(struct tool_set *set)
+/* False: there is no room. */
+static bool add_along(struct tool_set *set, const struct tool_group *group, const char *name)
 {
-    static const char *const readers[] = {"ReadVar", "ListVars"};
+    const struct tool_handler *handler = tool_registry_find(group->name, name);
+    struct tool_use use = {
+        .name = name, .type = "mcp", .label = group->name, .handler = handler, .implied = true};
+
+    if (!handler || is_turned_off(set, handler) || tool_set_find(set, name))
+        return true;
+    return tool_set_add(set, &use, 0, NULL) == ERR_OK;
+}
+
+/* Results are kept in variables, so a model that has tools can read them, unless the readers are turned
+ * off or there is no room. */
+void tool_entries_add_along(struct tool_set *set)
+{
+    const struct tool_group *group;
 
     if (!has_server_side(set))
         return;
-    for (size_t i = 0; i < COUNT_OF(readers); i++) {
-        const struct tool_handler *handler = tool_registry_find("vars", readers[i]);
-        struct tool_use use = {.name = readers[i],
-                               .type = "mcp",
-                               .label = "vars",
-                               .handler = handler,
-                               .implied = true};
-
-        if (!handler || is_turned_off(set, handler) || tool_set_find(set, readers[i]))
-            continue;
-        if (tool_set_add(set, &use, 0, NULL))
-            return;
-    }
+    for (size_t n = 0; (group = tool_registry_described(n)); n++)
+        for (size_t i = 0; group->along && group->along[i]; i++)
+            if (!add_along(set, group, group->along[i]))
+                return;
 }
 
 /* ---- Permissions ---- */
@@ -698,8 +701,7 @@ static json_t *tools_of(const json_t *body)
 
 static bool brings_tools(const struct item_row *item)
 {
-    return strcmp(item->type, "tool_search_output") == 0 ||
-           strcmp(item->type, "additional_tools") == 0;
+    return item_type_brings_tools(item->type);
 }
 
 static size_t count_members(const json_t *tools)
@@ -743,5 +745,5 @@ void tool_set_load_items(struct tool_set *set, const struct item_row *items, siz
         json_array_foreach (tools, n, entry)
             replace_entry(set, entry);
     }
-    tool_entries_add_readers(set);
+    tool_entries_add_along(set);
 }

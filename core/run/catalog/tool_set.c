@@ -7,7 +7,6 @@
 #include "core/base/mem.h"
 #include "core/mcp/mcp_named.h"
 #include "core/mcp/mcp_tools.h"
-#include "core/memory/skill.h"
 #include "core/run/catalog/tool_choice.h"
 #include "core/run/catalog/tool_set_internal.h"
 #include "core/tool/registry.h"
@@ -99,9 +98,12 @@ static bool offers(const struct tool_set *set, const struct tool_handler *handle
     return false;
 }
 
-static const json_t *skills_of(const struct tool_set *set, const char *group)
+/* What the run brings for a group's tools. */
+static const json_t *entries_of(const struct tool_set *set, const char *name)
 {
-    return strcmp(group, SKILL_GROUP) == 0 ? json_object_get(set->runnel, SKILLS_KEY) : NULL;
+    const struct tool_group *group = tool_registry_group(name);
+
+    return group && group->enabled_by ? json_object_get(set->runnel, group->enabled_by) : NULL;
 }
 
 /* The names of a group's tools that are offered, ends with NULL; the caller frees the array. */
@@ -143,8 +145,8 @@ static char *make_group_rules(const struct tool_set *set, enum tool_language lan
             continue;
         }
         groups = mem_resize(groups, count + 1, sizeof(*groups));
-        groups[count++] =
-            (struct rules_group){.name = name, .tools = tools, .skills = skills_of(set, name)};
+        groups[count++] = (struct rules_group){
+            .name = name, .tools = tools, .entries = entries_of(set, name)};
     }
     text = tool_rules_text(groups, count, language);
     for (size_t i = 0; i < count; i++)
@@ -219,7 +221,7 @@ enum err_code tool_set_init(struct tool_set *set, json_t *tools, const json_t *r
         tool_set_clear(set);
         return rc;
     }
-    tool_entries_add_readers(set);
+    tool_entries_add_along(set);
     set->rules = make_rules(set, tools, tool_language_of(runnel));
     return ERR_OK;
 }

@@ -113,7 +113,7 @@ static size_t weight_of(const struct item_row *item)
 
 static bool is_message(const struct item_row *item)
 {
-    return strcmp(item->type, "message") == 0;
+    return item->type == ITEM_MESSAGE;
 }
 
 /* Building state: what there is to send, message by message or stretch by stretch. */

@@ -21,7 +21,7 @@ size_t *call_outputs_find(const struct item_row *const *items, size_t first, siz
         const json_t *place = json_object_get(next, call_output_id(items[i]));
 
         places[i - first] = place ? (size_t)json_integer_value(place) : end;
-        if (past_is_output(items[i]->type))
+        if (item_type_is_output(items[i]->type))
             json_object_set_new(next, items[i]->call_id, json_integer((json_int_t)i));
     }
     return places;

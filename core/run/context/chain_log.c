@@ -458,7 +458,7 @@ bool chain_past_read(struct chain_past *past, const struct item_row *item, const
     struct chain_call *call = &past->call;
     const char *own = past_own_output(item->type, body);
     const char *noted = json_get_string(json_object_get(body, "runnel"), "status", NULL);
-    bool client = past_is_client_call(item->type);
+    bool client = item_type_is_client_call(item->type);
 
     memset(past, 0, sizeof(*past));
     if (!past_is_call(item->type, body))
@@ -579,7 +579,7 @@ static void tell_answer(struct telling *telling, size_t first, size_t end)
     for (size_t i = first; i < end; i++) {
         const struct item_row *item = telling->items[i];
 
-        if (strcmp(item->type, "message") == 0 && telling->text)
+        if (item->type == ITEM_MESSAGE && telling->text)
             tell_message(telling, i);
         else if (past_is_call(item->type, body_at(telling, i)))
             calls[count++] =

@@ -39,7 +39,7 @@ void compaction_ask(json_t *request)
 
 static bool is_compaction(const struct item_row *item)
 {
-    return strcmp(item->type, "compaction") == 0;
+    return item->type == ITEM_COMPACTION;
 }
 
 static json_t *content_of(const json_t *body)
@@ -72,7 +72,7 @@ void compaction_tell(const json_t *body, json_t *messages)
 
 static bool is_message(const struct item_row *item)
 {
-    return strcmp(item->type, "message") == 0;
+    return item->type == ITEM_MESSAGE;
 }
 
 /* Said by somebody else than the model. */

@@ -13,14 +13,9 @@
 #include "core/run/context/long_messages.h"
 #include "core/run/context/past_calls.h"
 
-static bool type_is(const struct item_row *item, const char *type)
-{
-    return strcmp(item->type, type) == 0;
-}
-
 static bool is_output(const struct item_row *item)
 {
-    return past_is_output(item->type);
+    return item_type_is_output(item->type);
 }
 
 /* ---- Content: parts of the Responses vocabulary as the Chat API's ---- */
@@ -321,7 +316,7 @@ static size_t add_answer(struct story *story, size_t first)
     while (end < story->count && same_turn(head, story->items[end])) {
         const struct item_row *item = story->items[end];
         json_t *body = json_array_get(story->bodies, end);
-        bool is_text = type_is(item, "message") && strcmp(item->role, "assistant") == 0;
+        bool is_text = item->type == ITEM_MESSAGE && strcmp(item->role, "assistant") == 0;
 
         if (is_text && (calls || !json_is_null(json_object_get(message, "content"))))
             break; /* a second message: an answer of its own */
@@ -330,10 +325,10 @@ static size_t add_answer(struct story *story, size_t first)
                      heard(story, end, chat_content(json_object_get(body, "content"))));
         else if (is_call(item, body))
             calls = true;
-        else if (!type_is(item, "reasoning") && !type_is(item, "mcp_list_tools") &&
+        else if (item->type != ITEM_REASONING && item->type != ITEM_MCP_LIST_TOOLS &&
                  !(calls && !item->input && is_output(item)))
             break;
-        if (type_is(item, "reasoning") && story->flags & CONTEXT_REASONING)
+        if (item->type == ITEM_REASONING && story->flags & CONTEXT_REASONING)
             keep_reasoning(message, item, body);
         end++;
     }
@@ -360,13 +355,13 @@ static size_t add_item(struct story *story, size_t i)
     const struct item_row *item = story->items[i];
     json_t *body = json_array_get(story->bodies, i);
 
-    if (type_is(item, "message") && strcmp(item->role, "assistant") != 0) {
+    if (item->type == ITEM_MESSAGE && strcmp(item->role, "assistant") != 0) {
         add_told(story, i, json_object_get(body, "content"));
         return i + 1;
     }
     if (is_output(item))
         return i + 1;
-    if (type_is(item, "compaction")) {
+    if (item->type == ITEM_COMPACTION) {
         compaction_tell(body, story->messages);
         return i + 1;
     }
@@ -378,13 +373,13 @@ static size_t add_item(struct story *story, size_t i)
 /* Ends what came before it. */
 static bool is_divide(const struct item_row *item)
 {
-    return type_is(item, "compaction") ||
-           (type_is(item, "message") && strcmp(item->role, "assistant") != 0);
+    return item->type == ITEM_COMPACTION ||
+           (item->type == ITEM_MESSAGE && strcmp(item->role, "assistant") != 0);
 }
 
 static bool is_users(const struct item_row *item)
 {
-    return type_is(item, "message") && strcmp(item->role, "user") == 0;
+    return item->type == ITEM_MESSAGE && strcmp(item->role, "user") == 0;
 }
 
 /* What a client sends beside the user's words. */
@@ -462,14 +457,14 @@ static bool was_cut(const json_t *body)
  * have executed it. Who has answered it all the same means it. */
 static bool is_unfinished(const struct item_row *call)
 {
-    return call->status == ITEM_INCOMPLETE && past_is_client_call(call->type);
+    return call->status == ITEM_INCOMPLETE && item_type_is_client_call(call->type);
 }
 
 /* `later` was sent in one request with `message`, after it, and answers what came before both. */
 static bool answers_before(const struct item_row *later, const struct item_row *message)
 {
     return later->input && is_output(later) && message->input && is_divide(message) &&
-           type_is(message, "message") && strcmp(message->run_id, later->run_id) == 0;
+           message->type == ITEM_MESSAGE && strcmp(message->run_id, later->run_id) == 0;
 }
 
 /* `later` is of a turn whose answer was shown before it: what final tools said. */
@@ -603,7 +598,7 @@ size_t context_start(const struct item_row *const *items, size_t count, int last
     for (size_t i = count; last_messages && i-- > 0;) {
         bool made_here = !items[i]->input && strcmp(items[i]->run_id, run_id) == 0;
 
-        if (type_is(items[i], "message") && !made_here && ++seen == last_messages)
+        if (items[i]->type == ITEM_MESSAGE && !made_here && ++seen == last_messages)
             return i;
     }
     return 0;

@@ -303,8 +303,7 @@ size_t context_window(const struct item_row *const *items, size_t count)
 
 static bool is_made_by(const struct item_row *item, const char *run_id)
 {
-    return !item->input && strcmp(item->run_id, run_id) == 0 &&
-           strcmp(item->type, "compaction") != 0;
+    return !item->input && strcmp(item->run_id, run_id) == 0 && item->type != ITEM_COMPACTION;
 }
 
 static int last_turn_of(const struct item_row *const *items, size_t count, const char *run_id)

@@ -39,7 +39,7 @@ struct long_message_rule long_message_rule(const json_t *config, const struct to
 
 static bool is_message(const struct item_row *item)
 {
-    return strcmp(item->type, "message") == 0;
+    return item->type == ITEM_MESSAGE;
 }
 
 static bool is_of(const struct item_row *item, const char *role)

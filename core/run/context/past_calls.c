@@ -59,28 +59,17 @@ static json_t *query_of(const json_t *body)
 
 /* clang-format off */
 static const struct past_type {
-    const char *type;
     const char *name; /* what the model calls it; NULL: the item says */
     json_t *(*arguments)(const json_t *body); /* NULL: the item has them as text */
-} client_calls[] = {
-    {"function_call",    NULL,          NULL},
-    {"custom_tool_call", NULL,          input_of},
-    {"local_shell_call", "local_shell", action_of},
-    {"shell_call",       "shell",       commands_of},
-    {"apply_patch_call", "apply_patch", operation_of},
-    {"computer_call",    "computer",    actions_of},
-    {"tool_search_call", "tool_search", query_of},
+} client_calls[ITEM_TYPE_COUNT] = {
+    [ITEM_CUSTOM_TOOL_CALL] = {NULL,          input_of},
+    [ITEM_LOCAL_SHELL_CALL] = {"local_shell", action_of},
+    [ITEM_SHELL_CALL]       = {"shell",       commands_of},
+    [ITEM_APPLY_PATCH_CALL] = {"apply_patch", operation_of},
+    [ITEM_COMPUTER_CALL]    = {"computer",    actions_of},
+    [ITEM_TOOL_SEARCH_CALL] = {"tool_search", query_of},
 };
 /* clang-format on */
-
-static const struct past_type *find_type(const char *type)
-{
-    for (size_t i = 0; i < COUNT_OF(client_calls); i++) {
-        if (strcmp(type, client_calls[i].type) == 0)
-            return &client_calls[i];
-    }
-    return NULL;
-}
 
 /* ---- Calls ---- */
 
@@ -93,48 +82,42 @@ static const char *call_text(const json_t *body, const char *key)
 }
 
 /* A search that another server made for itself was no call of a function. */
-static bool is_foreign(const char *type, const json_t *body)
+static bool is_foreign(enum item_type type, const json_t *body)
 {
-    return strcmp(type, "tool_search_call") == 0 &&
+    return type == ITEM_TOOL_SEARCH_CALL &&
            strcmp(json_get_string(body, "execution", ""), "server") == 0;
 }
 
-bool past_is_call(const char *type, const json_t *body)
+bool past_is_call(enum item_type type, const json_t *body)
 {
-    if (is_foreign(type, body))
-        return false;
-    if (find_type(type) || strcmp(type, "mcp_call") == 0)
-        return true;
-    return !past_is_output(type) &&
-           json_object_get(json_object_get(body, "runnel"), "arguments");
+    if (item_type_kind(type) == ITEM_KIND_HOSTED_CALL)
+        return json_object_get(json_object_get(body, "runnel"), "arguments") != NULL;
+    return item_type_is_call(type) && !is_foreign(type, body);
 }
 
-bool past_is_client_call(const char *type)
+/* Without a name of its own, a call goes by its type */
+char *past_call_name(enum item_type type, const json_t *body)
 {
-    return find_type(type);
-}
-
-/* Without a name of its own, a call goes by its type. */
-char *past_call_name(const char *type, const json_t *body)
-{
-    const struct past_type *known = find_type(type);
+    const char *known = client_calls[type].name;
     const char *space = json_get_string(body, "namespace", NULL);
     const char *offered = json_get_string(json_object_get(body, "runnel"), "function", NULL);
     const char *name = offered ? offered : call_text(body, "name");
+    const char *type_name = item_type_name(type);
 
-    if (strcmp(type, "computer_call") == 0 && !is_batch(body))
+    if (type == ITEM_COMPUTER_CALL && !is_batch(body))
         return mem_strdup("computer_use_preview");
-    if (known && known->name)
-        return mem_strdup(known->name);
+    if (known)
+        return mem_strdup(known);
     if (name)
         return space ? tool_set_spaced_name(space, name) : mem_strdup(name);
-    return mem_strndup(type, strlen(type) - strlen("_call"));
+    return *type_name ? mem_strndup(type_name, strlen(type_name) - strlen("_call"))
+                      : mem_strdup("tool");
 }
 
-char *past_call_arguments(const char *type, const json_t *body)
+char *past_call_arguments(enum item_type type, const json_t *body)
 {
-    const struct past_type *known = find_type(type);
-    json_auto_t *made = known && known->arguments ? known->arguments(body) : NULL;
+    json_t *(*arguments)(const json_t *) = client_calls[type].arguments;
+    json_auto_t *made = arguments ? arguments(body) : NULL;
     const char *text = call_text(body, "arguments");
 
     if (made)
@@ -143,17 +126,6 @@ char *past_call_arguments(const char *type, const json_t *body)
 }
 
 /* ---- Outputs ---- */
-
-bool past_is_output(const char *type)
-{
-    static const char suffix[] = "_call_output";
-    size_t length = strlen(type);
-
-    if (strcmp(type, "tool_search_output") == 0)
-        return true;
-    return length >= sizeof(suffix) &&
-           strcmp(type + length - (sizeof(suffix) - 1), suffix) == 0;
-}
 
 static json_t *as_text(const json_t *value)
 {
@@ -196,22 +168,22 @@ static json_t *search_output(const json_t *body)
     return as_text(said);
 }
 
-json_t *past_output(const char *type, const char *status, const json_t *body)
+json_t *past_output(enum item_type type, const char *status, const json_t *body)
 {
     json_t *output = json_object_get(body, "output");
 
-    if (strcmp(type, "apply_patch_call_output") == 0)
+    if (type == ITEM_APPLY_PATCH_CALL_OUTPUT)
         return patch_output(body, status);
-    if (strcmp(type, "computer_call_output") == 0 && json_is_object(output))
+    if (type == ITEM_COMPUTER_CALL_OUTPUT && json_is_object(output))
         return screen_output(body);
-    if (strcmp(type, "tool_search_output") == 0)
+    if (type == ITEM_TOOL_SEARCH_OUTPUT)
         return search_output(body);
-    if (strcmp(type, "shell_call_output") == 0 && !json_absent(output))
+    if (type == ITEM_SHELL_CALL_OUTPUT && !json_absent(output))
         return as_text(output);
     return json_incref(output);
 }
 
-const char *past_own_output(const char *type, const json_t *body)
+const char *past_own_output(enum item_type type, const json_t *body)
 {
     const json_t *hosted = json_object_get(body, "runnel");
     const json_t *error = json_object_get(body, "error");
@@ -219,7 +191,7 @@ const char *past_own_output(const char *type, const json_t *body)
 
     if (withheld_is(body))
         return withheld_told(body);
-    if (strcmp(type, "mcp_call") != 0) {
+    if (type != ITEM_MCP_CALL) {
         output = json_get_string(hosted, "output", NULL);
         return output ? output : json_get_string(hosted, "error", NULL);
     }

@@ -4,6 +4,8 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "core/domain/item_type.h"
+
 /*
  * past_calls.h -- calls and their outputs, as items, back into the words of functions.
  *
@@ -16,23 +18,18 @@
 
 /* Calls of every kind, but those that were sent to us and were executed somewhere else: nothing is
  * known of their arguments. */
-bool past_is_call(const char *type, const json_t *body);
-
-/* Those that the client executes. */
-bool past_is_client_call(const char *type);
+bool past_is_call(enum item_type type, const json_t *body);
 
 /* What the model called. The caller frees. */
-char *past_call_name(const char *type, const json_t *body);
+char *past_call_name(enum item_type type, const json_t *body);
 /* What it wrote; JSON but for what was no JSON. The caller frees. */
-char *past_call_arguments(const char *type, const json_t *body);
-
-bool past_is_output(const char *type);
+char *past_call_arguments(enum item_type type, const json_t *body);
 
 /* What the client answered: a string, or a list of content parts. `status` is the item's. New
  * reference; NULL when the item says nothing. */
-json_t *past_output(const char *type, const char *status, const json_t *body);
+json_t *past_output(enum item_type type, const char *status, const json_t *body);
 
 /* What the item of a call of ours says itself; NULL for a client's call. Borrowed. */
-const char *past_own_output(const char *type, const json_t *body);
+const char *past_own_output(enum item_type type, const json_t *body);
 
 #endif

@@ -111,14 +111,14 @@ static char *cut_body(const struct item_row *item, const struct listener *listen
 
     if (is_whole(body, listener))
         return mem_strdup(item->body);
-    if (strcmp(item->type, "message") == 0)
+    if (item->type == ITEM_MESSAGE)
         json_set(body, "content",
                  json_build("[{s:s, s:s, s:[], s:[]}]", "type", "output_text", "text", heard,
                             "annotations", "logprobs"));
-    else if (strcmp(item->type, "reasoning") == 0 && listener->index >= 0)
+    else if (item->type == ITEM_REASONING && listener->index >= 0)
         json_set(body, "summary",
                  json_build("[{s:s, s:s}]", "type", "summary_text", "text", heard));
-    else if (strcmp(item->type, "reasoning") == 0)
+    else if (item->type == ITEM_REASONING)
         json_set(body, "content",
                  json_build("[{s:s, s:s}]", "type", "reasoning_text", "text", heard));
     else if (field)
@@ -204,7 +204,7 @@ static void close_turn(struct run *run)
             continue;
         if (row->status == ITEM_IN_PROGRESS)
             close_cut_item(run, row);
-        else if (row->turn == run->row.turn && strcmp(row->type, "mcp_list_tools") != 0)
+        else if (row->turn == run->row.turn && row->type != ITEM_MCP_LIST_TOOLS)
             set_aside(run, row);
     }
     run_close_step(run, STEP_FAILED);

@@ -17,7 +17,7 @@ static bool was_listed(const struct run *run, const char *label)
     for (size_t i = 0; i < run->history_count; i++) {
         const struct item_row *item = &run->history[i];
 
-        if (strcmp(item->type, "mcp_list_tools") == 0 && item->body && strstr(item->body, mark))
+        if (item->type == ITEM_MCP_LIST_TOOLS && item->body && strstr(item->body, mark))
             return true;
     }
     return false;
@@ -35,7 +35,7 @@ static void list_groups(struct run *run)
             (last && strcmp(last, label) == 0) || was_listed(run, label))
             continue;
         last = label;
-        item = run_new_item(run, "mcp_list_tools");
+        item = run_new_item(run, ITEM_MCP_LIST_TOOLS);
         item->fields = json_build("{s:s, s:[]}", "server_label", label, "tools");
         run_open_item(run, item);
         run_tell_stage(run, item, "in_progress", NULL);

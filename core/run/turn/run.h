@@ -214,7 +214,7 @@ void run_close_step(struct run *run, enum step_status status);
 
 /* A new item of that type, not told yet. Silent items are kept in the store and never told: those
  * of hidden tools, and outputs that the client gave. */
-struct item *run_new_item(struct run *run, const char *type);
+struct item *run_new_item(struct run *run, enum item_type type);
 void run_store_silently(struct run *run, struct item *item, enum item_status status);
 /* Tells it: from here on it is the open one. */
 void run_open_item(struct run *run, struct item *item);

@@ -136,7 +136,7 @@ static json_t *new_content(struct run *run)
 static void add_item(struct run *run)
 {
     json_auto_t *content = new_content(run);
-    struct item *item = run_new_item(run, "compaction");
+    struct item *item = run_new_item(run, ITEM_COMPACTION);
 
     item->fields = compaction_body(engine_options(run->engine)->seal, &run->tenant, content);
     item->metadata = json_build("{s:O}", "compaction", content);

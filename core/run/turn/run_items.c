@@ -72,14 +72,14 @@ void run_close_step(struct run *run, enum step_status status)
 
 /* ---- Items ---- */
 
-struct item *run_new_item(struct run *run, const char *type)
+struct item *run_new_item(struct run *run, enum item_type type)
 {
     struct item *item = mem_new(struct item);
     struct item_row *row = &item->row;
 
-    id_make(row->id, item_id_prefix(type));
-    (void)snprintf(row->type, sizeof(row->type), "%s", type);
-    if (strcmp(type, "message") == 0)
+    id_make(row->id, item_type_prefix(type));
+    row->type = type;
+    if (type == ITEM_MESSAGE)
         (void)snprintf(row->role, sizeof(row->role), "assistant");
     memcpy(row->run_id, run->row.id, ID_SIZE);
     if (run_is_assistants(run)) /* a response's become its conversation's when it ends */
@@ -99,14 +99,13 @@ struct item *run_new_item(struct run *run, const char *type)
 
 static enum step_type step_type_of(const struct item *item)
 {
-    return strcmp(item->row.type, "message") == 0 ? STEP_MESSAGE : STEP_TOOL_CALLS;
+    return item->row.type == ITEM_MESSAGE ? STEP_MESSAGE : STEP_TOOL_CALLS;
 }
 
 /* Reasoning and lists of tools belong to no step. */
 static bool has_step(const struct item *item)
 {
-    return strcmp(item->row.type, "reasoning") != 0 &&
-           strcmp(item->row.type, "mcp_list_tools") != 0;
+    return item->row.type != ITEM_REASONING && item->row.type != ITEM_MCP_LIST_TOOLS;
 }
 
 /* So that a crash finds out what was being said: its shape, to be filled in from the log. */

@@ -38,9 +38,9 @@ static void want_message(struct run *run, enum part_kind kind)
 {
     struct item *item = run->open;
 
-    if (!item || strcmp(item->row.type, "message") != 0) {
+    if (!item || item->row.type != ITEM_MESSAGE) {
         run_close_item(run, ITEM_COMPLETED);
-        run_open_item(run, run_new_item(run, "message"));
+        run_open_item(run, run_new_item(run, ITEM_MESSAGE));
         run_open_part(run, kind);
         return;
     }
@@ -48,17 +48,17 @@ static void want_message(struct run *run, enum part_kind kind)
         run_open_part(run, kind);
 }
 
-static bool is_open(const struct run *run, const char *type)
+static bool is_open(const struct run *run, enum item_type type)
 {
-    return run->open && strcmp(run->open->row.type, type) == 0;
+    return run->open && run->open->row.type == type;
 }
 
 static void want_reasoning_item(struct run *run)
 {
-    if (is_open(run, "reasoning"))
+    if (is_open(run, ITEM_REASONING))
         return;
     run_close_item(run, ITEM_COMPLETED);
-    run_open_item(run, run_new_item(run, "reasoning"));
+    run_open_item(run, run_new_item(run, ITEM_REASONING));
 }
 
 static void want_reasoning(struct run *run, enum part_kind kind)
@@ -174,7 +174,7 @@ static void take_item_end(void *arg, const struct model_item *end)
         want_reasoning_item(run);
         seal_reasoning(run, end);
         run_close_item(run, ITEM_COMPLETED);
-    } else if (is_open(run, "message")) {
+    } else if (is_open(run, ITEM_MESSAGE)) {
         run_close_item(run, ITEM_COMPLETED);
     }
     run_pump(run);
@@ -258,7 +258,7 @@ bool run_has_answered(const struct run *run)
 
         if (item->row.turn != run->row.turn)
             break;
-        if (strcmp(item->row.type, "message") == 0 && says_something(item))
+        if (item->row.type == ITEM_MESSAGE && says_something(item))
             return true;
     }
     return false;

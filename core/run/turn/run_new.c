@@ -56,7 +56,7 @@ static unsigned count_calls(const struct run *run, const char *step_id)
         const struct item_row *item = &run->history[i];
 
         count += strcmp(item->step_id, step_id) == 0 && !item->hidden &&
-                 !strstr(item->type, "_output");
+                 !item_type_is_output(item->type);
     }
     return count;
 }
@@ -108,7 +108,7 @@ static void take_rounds(struct run *run)
 
         if (!whole || !run_has_made(run, item))
             continue;
-        if (past_is_output(item->type))
+        if (item_type_is_output(item->type))
             run->chain.rounds = 0; /* the client's */
         else if (item->turn > last_turn)
             run->chain.rounds++;

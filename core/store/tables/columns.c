@@ -88,7 +88,7 @@ void item_read(const struct db_rows *rows, size_t row, struct item_row *ret_item
     ret_item->turn = next_int(&c);
     ret_item->model_index = next_int(&c);
     ret_item->status = item_status_parse(next_text(&c));
-    NEXT_ID(&c, ret_item->type);
+    item_row_set_type(ret_item, next_text(&c));
     NEXT_ID(&c, ret_item->role);
     NEXT_ID(&c, ret_item->call_id);
     ret_item->body = next_copy(&c);

@@ -256,7 +256,7 @@ static void fill_item(struct item_row *item, const char *thread_id, const char *
         .input = true,
         .turn = -1,
         .status = ITEM_COMPLETED,
-        .type = "message",
+        .type = ITEM_MESSAGE,
         .body = json_text(body),
         .metadata = metadata ? json_text(metadata) : mem_strdup("{}"),
         .created_at = clock_wall_us(),

@@ -247,42 +247,42 @@ static const struct input_field compaction_fields[] = {
     {0}};
 
 static const struct input_type types[] = {
-    {"message",                 NO_CALL,     NULL, NULL, message_fields},
-    {"item_reference",          NO_CALL,     NULL, NULL, reference_fields},
-    {"function_call",           CLIENT_CALL, NULL, "function call", function_fields},
-    {"function_call_output",    CALL_OUTPUT, "function_call", "function call", output_fields},
-    {"custom_tool_call",        CLIENT_CALL, NULL, "custom tool call", custom_fields},
-    {"custom_tool_call_output", CALL_OUTPUT, "custom_tool_call", "custom tool call", output_fields},
-    {"local_shell_call",        CLIENT_CALL, NULL, "local shell call", local_shell_fields},
-    {"local_shell_call_output", CALL_OUTPUT, "local_shell_call", "local shell call", local_shell_output_fields},
-    {"shell_call",              CLIENT_CALL, NULL, "shell call", shell_fields},
-    {"shell_call_output",       CALL_OUTPUT, "shell_call", "shell call", shell_output_fields},
-    {"apply_patch_call",        CLIENT_CALL, NULL, "apply patch call", patch_fields},
-    {"apply_patch_call_output", CALL_OUTPUT, "apply_patch_call", "apply patch call", patch_output_fields},
-    {"computer_call",           CLIENT_CALL, NULL, "computer call", computer_fields},
-    {"computer_call_output",    CALL_OUTPUT, "computer_call", "computer call", computer_output_fields},
-    {"tool_search_call",        CLIENT_CALL, NULL, "tool search call", search_fields},
-    {"tool_search_output",      CALL_OUTPUT, "tool_search_call", "tool search call", search_output_fields},
-    {"additional_tools",        NO_CALL,     NULL, NULL, tools_fields},
-    {"reasoning",               NO_CALL,     NULL, NULL, reasoning_fields},
-    {"file_search_call",        NO_CALL,     NULL, NULL, file_search_fields},
-    {"web_search_call",         NO_CALL,     NULL, NULL, web_search_fields},
-    {"image_generation_call",   NO_CALL,     NULL, NULL, image_fields},
-    {"code_interpreter_call",   NO_CALL,     NULL, NULL, code_fields},
-    {"mcp_list_tools",          NO_CALL,     NULL, NULL, list_tools_fields},
-    {"mcp_call",                NO_CALL,     NULL, NULL, mcp_fields},
-    {"mcp_approval_request",    NO_CALL,     NULL, NULL, approval_request_fields},
-    {"mcp_approval_response",   NO_CALL,     NULL, NULL, approval_fields},
-    {"compaction",              NO_CALL,     NULL, NULL, compaction_fields},
-    {"program",                 NO_CALL,     NULL, NULL, program_fields},
-    {"program_output",          NO_CALL,     NULL, NULL, program_output_fields},
+    {ITEM_MESSAGE,                 NULL, message_fields},
+    {ITEM_REFERENCE,               NULL, reference_fields},
+    {ITEM_FUNCTION_CALL,           "function call", function_fields},
+    {ITEM_FUNCTION_CALL_OUTPUT,    "function call", output_fields},
+    {ITEM_CUSTOM_TOOL_CALL,        "custom tool call", custom_fields},
+    {ITEM_CUSTOM_TOOL_CALL_OUTPUT, "custom tool call", output_fields},
+    {ITEM_LOCAL_SHELL_CALL,        "local shell call", local_shell_fields},
+    {ITEM_LOCAL_SHELL_CALL_OUTPUT, "local shell call", local_shell_output_fields},
+    {ITEM_SHELL_CALL,              "shell call", shell_fields},
+    {ITEM_SHELL_CALL_OUTPUT,       "shell call", shell_output_fields},
+    {ITEM_APPLY_PATCH_CALL,        "apply patch call", patch_fields},
+    {ITEM_APPLY_PATCH_CALL_OUTPUT, "apply patch call", patch_output_fields},
+    {ITEM_COMPUTER_CALL,           "computer call", computer_fields},
+    {ITEM_COMPUTER_CALL_OUTPUT,    "computer call", computer_output_fields},
+    {ITEM_TOOL_SEARCH_CALL,        "tool search call", search_fields},
+    {ITEM_TOOL_SEARCH_OUTPUT,      "tool search call", search_output_fields},
+    {ITEM_ADDITIONAL_TOOLS,        NULL, tools_fields},
+    {ITEM_REASONING,               NULL, reasoning_fields},
+    {ITEM_FILE_SEARCH_CALL,        NULL, file_search_fields},
+    {ITEM_WEB_SEARCH_CALL,         NULL, web_search_fields},
+    {ITEM_IMAGE_GENERATION_CALL,   NULL, image_fields},
+    {ITEM_CODE_INTERPRETER_CALL,   NULL, code_fields},
+    {ITEM_MCP_LIST_TOOLS,          NULL, list_tools_fields},
+    {ITEM_MCP_CALL,                NULL, mcp_fields},
+    {ITEM_MCP_APPROVAL_REQUEST,    NULL, approval_request_fields},
+    {ITEM_MCP_APPROVAL_RESPONSE,   NULL, approval_fields},
+    {ITEM_COMPACTION,              NULL, compaction_fields},
+    {ITEM_PROGRAM,                 NULL, program_fields},
+    {ITEM_PROGRAM_OUTPUT,          NULL, program_output_fields},
 };
 /* clang-format on */
 
-const struct input_type *input_type_find(const char *type)
+const struct input_type *input_type_find(enum item_type type)
 {
     for (size_t i = 0; i < COUNT_OF(types); i++) {
-        if (strcmp(type, types[i].type) == 0)
+        if (type == types[i].type)
             return &types[i];
     }
     return NULL;
@@ -293,7 +293,7 @@ enum err_code input_type_unknown(struct err *err, const char *param, const char 
     const char *words[COUNT_OF(types) + 1] = {NULL};
 
     for (size_t i = 0; i < COUNT_OF(types); i++)
-        words[i] = types[i].type;
+        words[i] = item_type_name(types[i].type);
     return param_wrong_word(err, param, type, words);
 }
 
@@ -597,17 +597,17 @@ enum err_code input_item_check(const json_t *item, const struct input_type *type
                                const char *path, struct err *err)
 {
     static const struct {
-        const char *type;
+        enum item_type type;
         enum err_code (*check)(const json_t *item, const char *path, struct err *err);
     } more[] = {
-        {"apply_patch_call", check_operation},      {"computer_call", check_actions},
-        {"computer_call_output", check_screenshot}, {"mcp_list_tools", check_listed},
-        {"shell_call_output", check_outcomes},
+        {ITEM_APPLY_PATCH_CALL, check_operation},      {ITEM_COMPUTER_CALL, check_actions},
+        {ITEM_COMPUTER_CALL_OUTPUT, check_screenshot}, {ITEM_MCP_LIST_TOOLS, check_listed},
+        {ITEM_SHELL_CALL_OUTPUT, check_outcomes},
     };
     enum err_code rc = check_fields(item, path, type->fields, err);
 
     for (size_t i = 0; !rc && i < COUNT_OF(more); i++) {
-        if (strcmp(type->type, more[i].type) == 0)
+        if (type->type == more[i].type)
             rc = more[i].check(item, path, err);
     }
     return rc;

@@ -4,6 +4,7 @@
 #include <jansson.h>
 
 #include "core/base/err.h"
+#include "core/domain/item_type.h"
 
 /*
  * input_items.h -- the types of items that a client may send, one table.
@@ -15,26 +16,18 @@
  * Pure functions: any thread.
  */
 
-enum input_call {
-    NO_CALL,
-    CLIENT_CALL, /* executed by the client: needs an output */
-    CALL_OUTPUT,
-};
-
 struct input_field;
 
 struct input_type {
-    const char *type;
-    enum input_call call;
-    const char *answers;              /* of an output: the type of its call */
-    const char *words;                /* of both: what complaints call the call */
+    enum item_type type;
+    const char *words; /* of a client's call and its output: what complaints call the call */
     const struct input_field *fields; /* ends with a key of NULL */
 };
 
 #define INPUT_TEXT_LIMIT ((size_t)10485760)
 
-/* NULL for a type that does not exist. */
-const struct input_type *input_type_find(const char *type);
+/* NULL for a type that clients cannot send. */
+const struct input_type *input_type_find(enum item_type type);
 
 /* "Invalid value: ..." with the types that exist. */
 enum err_code input_type_unknown(struct err *err, const char *param, const char *type);

@@ -120,10 +120,10 @@ static enum err_code take_messages(json_t *template, const struct item_row *item
         json_auto_t *body = json_parse_own(items[i].body);
         json_t *content = json_object_get(body, "content");
 
-        if (strcmp(items[i].type, "message") != 0)
+        if (items[i].type != ITEM_MESSAGE)
             return err_invalid(err, "invalid_value", type.text,
                                "Invalid value: '%s'. Supported values are: 'message'.",
-                               items[i].type);
+                               item_row_type_name(&items[i]));
         json_array_append_new(messages, json_build("{s:s, s:s, s:O}", "type", "message", "role",
                                                    items[i].role, "content", content));
     }

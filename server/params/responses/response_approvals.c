@@ -31,7 +31,7 @@ static bool is_input(const struct run_load *load, const struct item_row *item)
 
 static bool is_answer(const struct item_row *item)
 {
-    return strcmp(item->type, "mcp_approval_response") == 0;
+    return item->type == ITEM_MCP_APPROVAL_RESPONSE;
 }
 
 /* The ids of questions whose calls are there: they were answered long ago, and a client that sends
@@ -44,7 +44,7 @@ static json_t *ids_of_calls(const struct run_load *load)
         json_auto_t *body = NULL;
         const char *id;
 
-        if (strcmp(load->items[i].type, "mcp_call") != 0 ||
+        if (load->items[i].type != ITEM_MCP_CALL ||
             !strstr(load->items[i].body, "\"approval_request_id\":\""))
             continue;
         body = json_parse_own(load->items[i].body);
@@ -121,7 +121,7 @@ static void read_earlier(const struct run_load *load, json_t *earlier)
 static bool may_be_open(const struct run_load *load)
 {
     for (size_t i = 0; i < load->item_count; i++) {
-        if (!load->items[i].input && strcmp(load->items[i].type, "mcp_approval_request") == 0)
+        if (!load->items[i].input && load->items[i].type == ITEM_MCP_APPROVAL_REQUEST)
             return true;
     }
     return false;

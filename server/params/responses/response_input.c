@@ -1,5 +1,6 @@
 #include "server/params/responses/response_input.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/clock.h"
@@ -32,11 +33,11 @@ static json_t *full_content(json_t *content, const char *role)
 
 /* Input has ids of its own: a client may send an item of an earlier response again, and that one
  * is kept as well. */
-static void init_row(struct item_row *row, const char *type, const char *run_id)
+static void init_row(struct item_row *row, enum item_type type, const char *run_id)
 {
     memset(row, 0, sizeof(*row));
-    id_make(row->id, item_id_prefix(type));
-    (void)snprintf(row->type, sizeof(row->type), "%s", type);
+    id_make(row->id, item_type_prefix(type));
+    row->type = type;
     (void)snprintf(row->run_id, sizeof(row->run_id), "%s", run_id);
     row->input = true;
     row->turn = -1;
@@ -45,9 +46,14 @@ static void init_row(struct item_row *row, const char *type, const char *run_id)
 }
 
 /* A search that the server made has no call id, and needs no output. */
-static bool may_lack_call_id(const struct input_type *type)
+static bool may_lack_call_id(enum item_type type)
 {
-    return strncmp(type->type, "tool_search_", 12) == 0;
+    return type == ITEM_TOOL_SEARCH_CALL || type == ITEM_TOOL_SEARCH_OUTPUT;
+}
+
+static bool has_call_id(enum item_type type)
+{
+    return item_type_is_client_call(type) || item_type_is_output(type);
 }
 
 static enum err_code decode_call_id(const json_t *item, const struct input_type *type,
@@ -56,11 +62,11 @@ static enum err_code decode_call_id(const json_t *item, const struct input_type 
     const char *call_id = NULL;
     enum err_code rc;
 
-    if (type->call == NO_CALL ||
-        (may_lack_call_id(type) && json_absent(json_object_get(item, "call_id"))))
+    if (!has_call_id(type->type) ||
+        (may_lack_call_id(type->type) && json_absent(json_object_get(item, "call_id"))))
         return ERR_OK;
     /* local_shell_call_output names its call by `id`. */
-    if (!json_object_get(item, "call_id") && strcmp(type->type, "local_shell_call_output") == 0)
+    if (!json_object_get(item, "call_id") && type->type == ITEM_LOCAL_SHELL_CALL_OUTPUT)
         call_id = json_get_string(item, "id", NULL);
     if (!call_id) {
         rc = param_string(item, path, "call_id", PARAM_REQUIRED, ID_LIMIT, &call_id, err);
@@ -103,7 +109,7 @@ static enum err_code find_type(const json_t *item, const char *path,
     name = type_name(item);
     if (!name)
         return param_missing(err, at.text);
-    *ret_type = input_type_find(name);
+    *ret_type = input_type_find(item_type_parse(name));
     return *ret_type ? ERR_OK : input_type_unknown(err, at.text, name);
 }
 
@@ -157,9 +163,9 @@ static enum err_code check_item(const json_t *item, const char *path,
         rc = param_string(item, path, "id", PARAM_OPTIONAL, ID_LIMIT, &id, err);
     if (!rc)
         rc = input_item_check(item, type, path, err);
-    if (!rc && strcmp(type->type, "message") == 0)
+    if (!rc && type->type == ITEM_MESSAGE)
         rc = check_message(item, path, err);
-    if (!rc && strcmp(type->type, "mcp_approval_response") == 0)
+    if (!rc && type->type == ITEM_MCP_APPROVAL_RESPONSE)
         rc = remember_params_check(item, path, err);
     if (!rc)
         *ret_type = type;
@@ -189,7 +195,7 @@ static enum err_code decode_item(const json_t *item, const char *path, const cha
     if (rc)
         return rc;
     body = kept_body(item, type);
-    if (strcmp(type->type, "message") == 0)
+    if (type->type == ITEM_MESSAGE)
         set_message(ret_row, body);
     ret_row->body = json_text(body);
     return ERR_OK;
@@ -221,6 +227,7 @@ static enum err_code fail_reference(const struct reading *reading, const char *i
 static void copy_row(struct item_row *row, const struct item_row *original, const char *run_id)
 {
     init_row(row, original->type, run_id);
+    memcpy(row->other_type, original->other_type, sizeof(row->other_type));
     memcpy(row->role, original->role, sizeof(row->role));
     memcpy(row->call_id, original->call_id, sizeof(row->call_id));
     row->status = original->status;
@@ -301,7 +308,7 @@ static void text_input(const json_t *input, const char *run_id, struct item_row 
     json_auto_t *body =
         json_build("{s:s, s:o}", "role", "user", "content", full_content(text, "user"));
 
-    init_row(row, "message", run_id);
+    init_row(row, ITEM_MESSAGE, run_id);
     (void)snprintf(row->role, sizeof(row->role), "user");
     row->body = json_text(body);
 }
@@ -377,49 +384,41 @@ enum err_code response_items_decode(const json_t *object, const char *key, enum 
 
 /* ---- Calls and their outputs ---- */
 
-/* Calls that have no output yet are kept in an object: their types by their ids, with a mark in
- * front of those that a run of a thread left open when it ended, or that an answer broke off in. These
- * are nobody's any more: they may be answered, and need not be. */
-#define ORPHAN '-'
+/* Calls that have no output yet are kept in an object: their types by their ids, negative for those that
+ * a run of a thread left open when it ended, or that an answer broke off in. These are nobody's any more:
+ * they may be answered, and need not be. */
 
 static void open_call(json_t *calls, const struct item_row *row)
 {
     bool orphan = id_has_prefix(row->run_id, "run_") || row->status == ITEM_INCOMPLETE;
-    AUTO_FREE char *value = mem_printf("%s%s", orphan ? "-" : "", row->type);
 
-    json_set_string(calls, row->call_id, value);
+    json_set_int(calls, row->call_id, orphan ? -(int)row->type : (int)row->type);
 }
 
-static bool is_open(const json_t *calls, const struct item_row *row, const char *type)
+static bool is_open(const json_t *calls, const struct item_row *row, enum item_type type)
 {
-    const char *open = json_get_string(calls, row->call_id, NULL);
-
-    return open && strcmp(*open == ORPHAN ? open + 1 : open, type) == 0;
+    return llabs(json_get_int(calls, row->call_id, 0)) == (int)type;
 }
 
 /* What came before was checked when it came; it may begin behind a call, or have lost one. */
 static void follow_past(json_t *calls, const struct item_row *row)
 {
-    const struct input_type *type = input_type_find(row->type);
-
-    if (!type || !*row->call_id)
+    if (!*row->call_id)
         return;
-    if (type->call == CLIENT_CALL)
+    if (item_type_is_client_call(row->type))
         open_call(calls, row);
-    else if (type->call == CALL_OUTPUT)
+    else if (item_type_is_output(row->type))
         json_object_del(calls, row->call_id);
 }
 
 static enum err_code follow_input(json_t *calls, const struct item_row *row, struct err *err)
 {
-    const struct input_type *type = input_type_find(row->type);
-
-    if (!*row->call_id || type->call == NO_CALL)
+    if (!*row->call_id)
         return ERR_OK;
-    if (type->call == CALL_OUTPUT && !is_open(calls, row, type->answers))
+    if (item_type_is_output(row->type) && !is_open(calls, row, item_type_answers(row->type)))
         return err_set_api(err, ERR_INVALID, NULL, "input",
-                           "No tool call found for %s output with call_id %s.", type->words,
-                           row->call_id);
+                           "No tool call found for %s output with call_id %s.",
+                           input_type_find(row->type)->words, row->call_id);
     follow_past(calls, row);
     return ERR_OK;
 }
@@ -430,12 +429,12 @@ static enum err_code none_is_open(json_t *calls, struct err *err)
     json_t *value;
 
     json_object_foreach (calls, id, value) {
-        const char *open = json_string_value(value);
+        json_int_t open = json_integer_value(value);
 
-        if (*open != ORPHAN)
+        if (open > 0)
             return err_set_api(err, ERR_INVALID, NULL, "input",
-                               "No tool output found for %s %s.", input_type_find(open)->words,
-                               id);
+                               "No tool output found for %s %s.",
+                               input_type_find((enum item_type)open)->words, id);
     }
     return ERR_OK;
 }
@@ -463,7 +462,7 @@ static json_t *shell_calls(const struct item_row *chain, size_t count)
     json_t *calls = json_object();
 
     for (size_t i = 0; i < count; i++) {
-        if (strcmp(chain[i].type, "local_shell_call") == 0)
+        if (chain[i].type == ITEM_LOCAL_SHELL_CALL)
             json_set_string(calls, chain[i].id, chain[i].call_id);
     }
     return calls;
@@ -478,7 +477,7 @@ void response_calls_name(const struct item_row *chain, size_t chain_count,
         struct item_row *row = &input[i];
         const char *call_id = json_get_string(calls, row->call_id, "");
 
-        if (*call_id && strcmp(row->type, "local_shell_call_output") == 0)
+        if (*call_id && row->type == ITEM_LOCAL_SHELL_CALL_OUTPUT)
             (void)snprintf(row->call_id, sizeof(row->call_id), "%s", call_id);
     }
 }

@@ -225,7 +225,7 @@ void item_add(struct batch *batch, const struct put_owner *owner, const struct i
     batch_int(batch, item->turn);
     batch_int(batch, item->model_index);
     batch_text(batch, item_status_name(item->status));
-    batch_text(batch, item->type);
+    batch_text(batch, item_row_type_name(item));
     batch_id(batch, item->role);
     batch_id(batch, item->call_id);
     batch_text(batch, item->body);

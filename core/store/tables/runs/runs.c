@@ -186,7 +186,7 @@ static void keep_last_messages(struct run_load *load, int wanted)
 
     while (first > 0 && found < wanted) {
         first--;
-        if (strcmp(load->items[first].type, "message") == 0)
+        if (load->items[first].type == ITEM_MESSAGE)
             found++;
     }
     for (size_t i = 0; i < first; i++)

@@ -135,7 +135,7 @@ static void make_id(char ret_id[ID_SIZE], const char *original, const char *type
     char prefix[ID_SIZE - ID_BODY];
     size_t length = strcspn(original, "_") + 1;
 
-    if (strcmp(type, "message") == 0)
+    if (item_type_parse(type) == ITEM_MESSAGE)
         id_make(ret_id, "msg_");
     else if (!original[length - 1] || length >= sizeof(prefix))
         id_make(ret_id, "item_");

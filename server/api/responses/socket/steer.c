@@ -133,48 +133,40 @@ static void say_pending(struct turn *turn)
 
 /* clang-format off */
 static const struct stub {
-    const char *call;
-    const char *output; /* the type of its answer */
-    const char *key;    /* under which it names the call */
-} stubs[] = {
-    {"function_call",        "function_call_output",    "call_id"},
-    {"custom_tool_call",     "custom_tool_call_output", "call_id"},
-    {"local_shell_call",     "local_shell_call_output", "call_id"},
-    {"shell_call",           "shell_call_output",       "call_id"},
-    {"apply_patch_call",     "apply_patch_call_output", "call_id"},
-    {"computer_call",        "computer_call_output",    "call_id"},
-    {"mcp_approval_request", "mcp_approval_response",   "approval_request_id"},
+    enum item_type output; /* the type of the answer; ITEM_OTHER: needs none */
+    const char *key;       /* under which it names the call */
+} stubs[ITEM_TYPE_COUNT] = {
+    [ITEM_FUNCTION_CALL]        = {ITEM_FUNCTION_CALL_OUTPUT,    "call_id"},
+    [ITEM_CUSTOM_TOOL_CALL]     = {ITEM_CUSTOM_TOOL_CALL_OUTPUT, "call_id"},
+    [ITEM_LOCAL_SHELL_CALL]     = {ITEM_LOCAL_SHELL_CALL_OUTPUT, "call_id"},
+    [ITEM_SHELL_CALL]           = {ITEM_SHELL_CALL_OUTPUT,       "call_id"},
+    [ITEM_APPLY_PATCH_CALL]     = {ITEM_APPLY_PATCH_CALL_OUTPUT, "call_id"},
+    [ITEM_COMPUTER_CALL]        = {ITEM_COMPUTER_CALL_OUTPUT,    "call_id"},
+    [ITEM_MCP_APPROVAL_REQUEST] = {ITEM_MCP_APPROVAL_RESPONSE,   "approval_request_id"},
 };
 /* clang-format on */
-
-static const struct stub *stub_of(const struct item_row *item)
-{
-    for (size_t i = 0; i < COUNT_OF(stubs); i++) {
-        if (strcmp(item->type, stubs[i].call) == 0)
-            return &stubs[i];
-    }
-    return NULL;
-}
 
 static bool is_answered(const struct item_row *const *items, size_t count,
                         const struct item_row *call)
 {
     for (size_t i = 0; i < count; i++) {
         if (*call->call_id && strcmp(items[i]->run_id, call->run_id) == 0 &&
-            strstr(items[i]->type, "_output") && strcmp(items[i]->call_id, call->call_id) == 0)
+            item_type_is_output(items[i]->type) &&
+            strcmp(items[i]->call_id, call->call_id) == 0)
             return true;
     }
     return false;
 }
 
-static json_t *required_stub(const struct stub *stub, const struct item_row *item)
+static json_t *required_stub(const struct item_row *item)
 {
-    json_t *required = json_build("{s:s}", "type", stub->output);
-    bool is_question = strcmp(stub->key, "approval_request_id") == 0;
+    const struct stub *stub = &stubs[item->type];
+    json_t *required = json_build("{s:s}", "type", item_type_name(stub->output));
+    bool is_question = item->type == ITEM_MCP_APPROVAL_REQUEST;
 
     json_set_string(required, stub->key,
                     is_question || !*item->call_id ? item->id : item->call_id);
-    if (strcmp(item->type, "function_call") == 0) {
+    if (item->type == ITEM_FUNCTION_CALL) {
         json_auto_t *body = json_parse_own(item->body);
 
         json_set_string(required, "name", json_get_string(body, "name", ""));
@@ -187,14 +179,12 @@ json_t *steer_required(const struct item_row *const *items, size_t count, const 
     json_t *required = NULL;
 
     for (size_t i = 0; i < count; i++) {
-        const struct stub *stub = stub_of(items[i]);
-
-        if (!stub || items[i]->input || items[i]->hidden ||
+        if (!stubs[items[i]->type].output || items[i]->input || items[i]->hidden ||
             strcmp(items[i]->run_id, run_id) != 0 || is_answered(items, count, items[i]))
             continue;
         if (!required)
             required = json_array();
-        json_array_append_new(required, required_stub(stub, items[i]));
+        json_array_append_new(required, required_stub(items[i]));
     }
     return required;
 }

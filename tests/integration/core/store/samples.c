@@ -36,7 +36,7 @@ struct item_row sample_item(const struct run_row *run, int64_t position, const c
     id_make(item.id, "msg_");
     memcpy(item.run_id, run->id, ID_SIZE);
     memcpy(item.thread_id, run->thread_id, ID_SIZE);
-    snprintf(item.type, sizeof(item.type), "message");
+    item.type = ITEM_MESSAGE;
     snprintf(item.role, sizeof(item.role), "assistant");
     item.body = mem_strdup(body);
     return item;

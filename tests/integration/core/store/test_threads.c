@@ -31,7 +31,7 @@ static struct item_row new_message(const char *thread_id, const char *role)
     struct item_row row = {.input = true,
                            .turn = -1,
                            .status = ITEM_COMPLETED,
-                           .type = "message",
+                           .type = ITEM_MESSAGE,
                            .created_at = clock_wall_us()};
 
     row.completed_at = row.created_at;

@@ -33,10 +33,10 @@ static void F43_what_waits_is_told_as_a_refusal(void **state)
 
     (void)state;
     assert_false(withheld_is(plain));
-    assert_string_equal(past_own_output("mcp_call", plain), "secret");
+    assert_string_equal(past_own_output(ITEM_MCP_CALL, plain), "secret");
     assert_true(withheld_is(body) && withheld_waits(body));
     assert_string_equal(
-        past_own_output("mcp_call", body),
+        past_own_output(ITEM_MCP_CALL, body),
         "{\"status\":\"rejected\",\"message\":\"Result not approved for LLM\"}");
 }
 
@@ -47,14 +47,14 @@ static void F39_what_is_delivered_is_told(void **state)
     (void)state;
     for (int i = 0; i < 2; i++) {
         withheld_deliver(body);
-        assert_string_equal(past_own_output("mcp_call", body), "secret");
+        assert_string_equal(past_own_output(ITEM_MCP_CALL, body), "secret");
         assert_string_equal(
             json_get_string(json_object_get(json_object_get(body, "runnel"), "variables"),
                             "result", ""),
             "r");
     }
     withheld_refuse(body, "too late");
-    assert_string_equal(past_own_output("mcp_call", body), "secret");
+    assert_string_equal(past_own_output(ITEM_MCP_CALL, body), "secret");
 }
 
 static void F43_its_variable_waits_and_comes_back(void **state)
@@ -92,7 +92,7 @@ static void F42_F43_of_what_is_refused_nothing_is_left(void **state)
     withheld_refuse(body, "\"private\"");
     withheld_deliver(body);
     assert_true(withheld_is(body) && !withheld_waits(body));
-    assert_string_equal(past_own_output("mcp_call", body),
+    assert_string_equal(past_own_output(ITEM_MCP_CALL, body),
                         "{\"status\":\"rejected\",\"message\":\"\\\"private\\\"\"}");
     text = json_text(body);
     assert_null(strstr(text, "secret"));
@@ -111,11 +111,11 @@ static void F43_a_hosted_call_keeps_its_output_elsewhere(void **state)
 
     (void)state;
     withheld_mark(json_object_get(body, "runnel"));
-    assert_null(strstr(past_own_output("file_search_call", body), "secret"));
+    assert_null(strstr(past_own_output(ITEM_FILE_SEARCH_CALL, body), "secret"));
     withheld_refuse(body, "no");
     text = json_text(body);
     assert_null(strstr(text, "secret"));
-    assert_non_null(strstr(past_own_output("file_search_call", body), "\"no\""));
+    assert_non_null(strstr(past_own_output(ITEM_FILE_SEARCH_CALL, body), "\"no\""));
 }
 
 /* Each with `shown` in the place of its result. */

@@ -123,72 +123,10 @@ static void F01_of_two_tools_with_one_name_the_second_counts(void **state)
     assert_non_null(strstr(said, "the tool a/one is registered twice"));
 }
 
-/* ---- Plain functions ---- */
-
-static const char *const loud[] = {"no", "yes", NULL};
-static const struct plain_parameter parameters[] = {
-    {.name = "text", .type = "string", .description = "What.", .required = true},
-    {.name = "loud",
-     .type = "string",
-     .description = "How.",
-     .words = loud,
-     .fallback = "\"no\""},
-    {0},
-};
-
-static char *shout(const json_t *args, struct err *err)
-{
-    (void)args;
-    (void)err;
-    return NULL;
-}
-
-static const struct plain_tool plain_one = {.name = "one",
-                                            .group = "a",
-                                            .description = "Plain.",
-                                            .parameters = parameters,
-                                            .run = shout};
-static const struct plain_tool plain_four = {
-    .name = "four", .group = "a", .parameters = parameters, .run = shout, .returns = "noise"};
-static const struct plain_tool *const plain[] = {&plain_one, &plain_four, NULL};
-
-static void F76_plain_functions_are_found_before_handlers_and_listed_with_them(void **state)
-{
-    (void)state;
-    tool_registry_set(list);
-    tool_registry_add_plain(plain);
-    assert_string_equal(tool_registry_find("a", "one")->description, "Plain.");
-    assert_ptr_equal(tool_registry_find("a_b", "one"), &other_one);
-    assert_string_equal(tool_registry_member("a", 0)->name, "one");
-    assert_ptr_equal(tool_registry_member("a", 1), &two);
-    assert_string_equal(tool_registry_member("a", 2)->name, "four");
-    assert_null(tool_registry_member("a", 3));
-    assert_string_equal(tool_registry_member("a", 2)->returns.note, "noise");
-    tool_registry_set(NULL);
-    assert_false(tool_registry_has_group("a"));
-}
-
-static void F76_a_list_of_parameters_becomes_a_schema(void **state)
-{
-    json_auto_t *expected =
-        json_build("{s:s, s:b, s:[s], s:{s:{s:s, s:s}, s:{s:s, s:s, s:[s, s], s:s}}}", "type",
-                   "object", "additionalProperties", 0, "required", "text", "properties",
-                   "text", "type", "string", "description", "What.", "loud", "type", "string",
-                   "description", "How.", "enum", "no", "yes", "default", "no");
-    json_auto_t *schema = NULL;
-
-    (void)state;
-    tool_registry_add_plain(plain);
-    schema = json_parse_own(tool_registry_find("a", "four")->parameters);
-    assert_true(json_equal(schema, expected));
-    tool_registry_set(NULL);
-}
-
 static void F76_what_is_removed_is_not_found(void **state)
 {
     (void)state;
     tool_registry_set(list);
-    tool_registry_add_plain(plain);
     tool_registry_remove("a", "one");
     assert_null(tool_registry_find("a", "one"));
     assert_ptr_equal(tool_registry_find("a_b", "one"), &other_one);
@@ -232,8 +170,6 @@ int main(void)
         cmocka_unit_test(registry_knows_definitions_from_tools_of_groups),
         cmocka_unit_test(registry_bella_B22_an_invented_name_is_nobody),
         cmocka_unit_test(F01_of_two_tools_with_one_name_the_second_counts),
-        cmocka_unit_test(F76_plain_functions_are_found_before_handlers_and_listed_with_them),
-        cmocka_unit_test(F76_a_list_of_parameters_becomes_a_schema),
         cmocka_unit_test(F76_what_is_removed_is_not_found),
         cmocka_unit_test(F80_what_says_nothing_is_asked_about_unless_its_group_runs_by_itself),
     };

@@ -38,18 +38,20 @@ static const struct skill_rule a_rules[] = {
     {0},
 };
 
-static char *say_names(const char *const *tools, enum tool_language language)
-{
-    return mem_printf("%s: %s", language == TOOL_CHINESE ? "用" : "Use", tools[0]);
-}
-
 static const struct tool_group group_a = {
     .name = "a", .prompt = {"  About a.\n\n", "关于 a。"}, .rules = a_rules};
-static const struct tool_group group_b = {.name = "b", .make_prompt = say_names};
+static const struct group_line b_lines[] = {
+    {"unknown", {"Never said.", NULL}}, {"three", {"Use three.", "用 three。"}}, {0}};
+static const struct tool_group group_b = {.name = "b", .lines = b_lines};
+static const struct tool_group vars = {
+    .name = "vars",
+    .reader = "ReadVar",
+    .about_variables = {"\n## Variables\n\nRead `Rule/Agent/VarRef` and `Rule/Agent/TODO`.\n",
+                        "\n## 变量\n"}};
 static const struct tool_group blank_a = {
     .name = "a", .prompt = {" \n", NULL}, .rules = a_rules};
-static const struct tool_group *const groups[] = {&group_a, &group_b, NULL};
-static const struct tool_group *const blank[] = {&blank_a, NULL};
+static const struct tool_group *const groups[] = {&group_a, &group_b, &vars, NULL};
+static const struct tool_group *const blank[] = {&blank_a, &vars, NULL};
 
 static int set_registry(void **state)
 {
@@ -93,7 +95,7 @@ static void rules_F17_begin_with_the_fixed_block_and_go_on_with_groups(void **st
                                    "</tool-group-rule>\n\n"
                                    "<tool-group-rule group=\"b\">\n\n"
                                    "Group \"b\" contains following tools: three.\n\n"
-                                   "Use: three\n"
+                                   "- Use three.\n"
                                    "</tool-group-rule>";
 
     (void)state;

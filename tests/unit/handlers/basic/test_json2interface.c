@@ -1,14 +1,6 @@
 #include "tests/unit/handlers/tool_run.h"
 
 #include "core/base/buf.h"
-#include "core/tool/registry.h"
-
-/* The function, wrapped. */
-static const struct tool_handler *handler(void)
-{
-    handlers_register();
-    return tool_registry_find("basic", "json2interface");
-}
 
 static void expect_interface(const char *json, const char *name, const char *expected)
 {
@@ -18,7 +10,7 @@ static void expect_interface(const char *json, const char *name, const char *exp
     if (name)
         json_set_string(args, "interfaceName", name);
     text = json_text(args);
-    expect_tool_result(handler(), text, expected);
+    expect_tool_result(&json2interface_handler, text, expected);
 }
 
 static void json2interface_names_the_simple_types(void **state)
@@ -137,13 +129,13 @@ static void json2interface_says_what_is_wrong(void **state)
     AUTO_BUF many = {0};
 
     (void)state;
-    expect_tool_error(handler(), "{\"json\":\"{\"}", ERR_INVALID, "JSON");
-    expect_tool_error(handler(), "{}", ERR_INVALID, "JSON");
+    expect_tool_error(&json2interface_handler, "{\"json\":\"{\"}", ERR_INVALID, "JSON");
+    expect_tool_error(&json2interface_handler, "{}", ERR_INVALID, "JSON");
     buf_add_text(&many, "{\"json\":\"{");
     for (int i = 0; i < 600; i++)
         buf_addf(&many, "%s\\\"k%d\\\":{\\\"x%d\\\":1}", i ? "," : "", i, i);
     buf_add_text(&many, "}\"}");
-    expect_tool_error(handler(), many.data, ERR_TOO_LARGE, "500");
+    expect_tool_error(&json2interface_handler, many.data, ERR_TOO_LARGE, "500");
 }
 
 int main(void)

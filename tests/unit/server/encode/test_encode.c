@@ -91,7 +91,7 @@ static void a_message_of_a_user(void **state)
     struct item_row row = {.id = "msg_1",
                            .thread_id = "thread_1",
                            .status = ITEM_COMPLETED,
-                           .type = "message",
+                           .type = ITEM_MESSAGE,
                            .role = "user",
                            .body = body,
                            .created_at = 10 * SECOND,
@@ -117,7 +117,7 @@ static void a_message_that_begins_has_no_content(void **state)
                            .run_id = "run_1",
                            .assistant_id = "asst_1",
                            .status = ITEM_IN_PROGRESS,
-                           .type = "message",
+                           .type = ITEM_MESSAGE,
                            .role = "assistant",
                            .created_at = 10 * SECOND};
 
@@ -271,8 +271,8 @@ static void each_face_names_the_limit_in_its_words(void **state)
 static void a_message_step_names_its_message(void **state)
 {
     AUTO_FREE char *usage = quoted("{'input_tokens':20,'output_tokens':11,'total_tokens':31}");
-    struct item_row items[] = {{.id = "msg_0", .type = "message", .hidden = true},
-                               {.id = "msg_1", .type = "message"}};
+    struct item_row items[] = {{.id = "msg_0", .type = ITEM_MESSAGE, .hidden = true},
+                               {.id = "msg_1", .type = ITEM_MESSAGE}};
     struct step_load load = {.step = {.id = "step_1",
                                       .run_id = "run_1",
                                       .thread_id = "thread_1",
@@ -302,10 +302,10 @@ static void a_tool_step_shows_calls_with_their_outputs(void **state)
     AUTO_FREE char *second = quoted("{'call_id':'call_2','name':'g','arguments':'{}'}");
     AUTO_FREE char *output = quoted("{'call_id':'call_2','output':'sunny'}");
     struct item_row items[] = {
-        {.id = "fc_1", .type = "function_call", .call_id = "call_1", .body = first},
-        {.id = "fc_2", .type = "function_call", .call_id = "call_2", .body = second},
-        {.id = "fc_3", .type = "function_call", .call_id = "call_3", .hidden = true},
-        {.id = "o_2", .type = "function_call_output", .call_id = "call_2", .body = output},
+        {.id = "fc_1", .type = ITEM_FUNCTION_CALL, .call_id = "call_1", .body = first},
+        {.id = "fc_2", .type = ITEM_FUNCTION_CALL, .call_id = "call_2", .body = second},
+        {.id = "fc_3", .type = ITEM_FUNCTION_CALL, .call_id = "call_3", .hidden = true},
+        {.id = "o_2", .type = ITEM_FUNCTION_CALL_OUTPUT, .call_id = "call_2", .body = output},
     };
     struct step_load load = {.step = {.type = STEP_TOOL_CALLS, .status = STEP_IN_PROGRESS},
                              .items = items,
@@ -329,7 +329,7 @@ static char *function_of(const char *type, const char *item_body)
     struct item_row item = {.id = "x_1", .body = body};
     json_auto_t *call = NULL;
 
-    (void)snprintf(item.type, sizeof(item.type), "%s", type);
+    item_row_set_type(&item, type);
     call = encode_tool_call(&item, NULL, 0);
     return call ? json_text(json_object_get(call, "function")) : NULL;
 }
@@ -386,7 +386,7 @@ static void a_search_shows_its_text_to_those_who_ask(void **state)
         quoted("{'queries':['x'],'results':[{'file_id':'file-1','filename':'a.txt','score':0.5,"
                "'text':'It "
                "says.','attributes':{}}],'runnel':{'name':'file_search','output':'It says.'}}");
-    struct item_row call = {.type = "file_search_call", .call_id = "call_1", .body = body};
+    struct item_row call = {.type = ITEM_FILE_SEARCH_CALL, .call_id = "call_1", .body = body};
 
     (void)state;
     for (unsigned include = 0; include < COUNT_OF(shown); include++) {
@@ -403,8 +403,8 @@ static void outputs_of_several_parts_are_read_as_one_text(void **state)
     AUTO_FREE char *body = quoted("{'output':[{'type':'input_text','text':'a'},"
                                   "{'type':'input_text','text':'b'}]}");
     AUTO_FREE char *call_body = quoted("{'name':'f','arguments':'{}'}");
-    struct item_row call = {.type = "function_call", .call_id = "call_1", .body = call_body};
-    struct item_row output = {.type = "function_call_output", .body = body};
+    struct item_row call = {.type = ITEM_FUNCTION_CALL, .call_id = "call_1", .body = call_body};
+    struct item_row output = {.type = ITEM_FUNCTION_CALL_OUTPUT, .body = body};
     json_auto_t *encoded = encode_tool_call(&call, &output, 0);
 
     (void)state;
@@ -525,7 +525,7 @@ static void an_output_message_is_an_item(void **state)
     AUTO_FREE char *body = quoted("{'role':'assistant','content':[{'type':'output_text',"
                                   "'text':'hi'}],'attachments':[]}");
     struct item_row row = {.id = "msg_1",
-                           .type = "message",
+                           .type = ITEM_MESSAGE,
                            .role = "assistant",
                            .status = ITEM_COMPLETED,
                            .body = body};
@@ -541,18 +541,18 @@ static void other_items_show_their_body(void **state)
     AUTO_FREE char *call = quoted("{'arguments':'{}','call_id':'call_1','name':'f'}");
     AUTO_FREE char *reasoning = quoted("{'summary':[]}");
     struct item_row row = {.id = "fc_1",
-                           .type = "function_call",
+                           .type = ITEM_FUNCTION_CALL,
                            .call_id = "call_1",
                            .status = ITEM_FAILED,
                            .body = call};
     struct item_row thought = {
-        .id = "rs_1", .type = "reasoning", .status = ITEM_COMPLETED, .body = reasoning};
+        .id = "rs_1", .type = ITEM_REASONING, .status = ITEM_COMPLETED, .body = reasoning};
 
     (void)state;
     expect(encode_item(&row), "{'id':'fc_1','type':'function_call','status':'incomplete',"
                               "'arguments':'{}','call_id':'call_1','name':'f'}");
     expect(encode_item(&thought), "{'id':'rs_1','type':'reasoning','summary':[]}");
-    (void)snprintf(row.type, sizeof(row.type), "mcp_call");
+    row.type = ITEM_MCP_CALL;
     row.body = NULL;
     expect(encode_item(&row), "{'id':'fc_1','type':'mcp_call','status':'failed'}");
 }

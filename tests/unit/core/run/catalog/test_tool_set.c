@@ -369,7 +369,7 @@ static void tool_set_deferred_tools_wait_for_a_search_of_the_client(void **state
 {
     char body[] = "{\"tools\":[{\"type\":\"function\",\"name\":\"late\"},"
                   "{\"type\":\"function\",\"name\":\"new\"},{\"type\":\"web_search\"}]}";
-    struct item_row item = {.type = "tool_search_output", .body = body};
+    struct item_row item = {.type = ITEM_TOOL_SEARCH_OUTPUT, .body = body};
     struct tool_set set;
 
     (void)state;
@@ -407,7 +407,8 @@ static void tool_set_has_a_limit(void **state)
     json_auto_t *tools = json_array();
     json_auto_t *body = json_build("{s:O}", "tools", tools);
     AUTO_FREE char *text = NULL;
-    struct item_row items[2] = {{.type = "additional_tools"}, {.type = "additional_tools"}};
+    struct item_row items[2] = {{.type = ITEM_ADDITIONAL_TOOLS},
+                                {.type = ITEM_ADDITIONAL_TOOLS}};
     struct tool_set set;
     struct err err = {0};
 
@@ -643,7 +644,7 @@ static void tool_set_wants_a_label_for_each_server(void **state)
 static void servers_do_not_come_with_items(void **state)
 {
     char body[] = "{\"tools\":[" SERVER("a") "," GROUP "}]}";
-    struct item_row item = {.type = "additional_tools", .body = body};
+    struct item_row item = {.type = ITEM_ADDITIONAL_TOOLS, .body = body};
     struct tool_set set;
 
     (void)state;

@@ -15,7 +15,7 @@ struct item_row *history_add(const char *type, const char *role, char *body)
 
     *row = (struct item_row){.turn = -1, .input = true, .body = body};
     (void)snprintf(row->id, sizeof(row->id), "item_%zu", count);
-    (void)snprintf(row->type, sizeof(row->type), "%s", type);
+    item_row_set_type(row, type);
     (void)snprintf(row->role, sizeof(row->role), "%s", role);
     items[count++] = row;
     return row;

@@ -23,7 +23,7 @@ static void add(const char *type, const char *call_id)
 
     *row = (struct item_row){0};
     (void)snprintf(row->id, sizeof(row->id), "item_%zu", count);
-    (void)snprintf(row->type, sizeof(row->type), "%s", type);
+    item_row_set_type(row, type);
     (void)snprintf(row->call_id, sizeof(row->call_id), "%s", call_id);
     items[count++] = row;
 }

@@ -170,7 +170,7 @@ static void add(const char *type, int turn, int order, enum item_status status,
     struct item_row *row = &rows[count];
 
     memset(row, 0, sizeof(*row));
-    (void)snprintf(row->type, sizeof(row->type), "%s", type);
+    item_row_set_type(row, type);
     (void)snprintf(row->call_id, sizeof(row->call_id), "call_%d", turn);
     row->turn = turn;
     row->model_index = order;

@@ -284,7 +284,7 @@ static void context_order_is_that_of_the_messages(void **state)
     after = context_messages(NULL, items, count);
     assert_true(json_equal(before, after));
     for (size_t i = 0; i < count; i++)
-        assert_string_equal(items[i]->type, wanted[i]);
+        assert_string_equal(item_row_type_name(items[i]), wanted[i]);
 }
 
 static void context_a_call_without_output_gets_a_placeholder(void **state)

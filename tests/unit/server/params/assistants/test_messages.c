@@ -76,7 +76,7 @@ static void a_message_is_an_item_of_its_thread(void **state)
     assert_true(id_has_prefix(item.id, "msg_"));
     assert_string_equal(item.thread_id, "thread_1");
     assert_string_equal(item.run_id, "");
-    assert_string_equal(item.type, "message");
+    assert_int_equal(item.type, ITEM_MESSAGE);
     assert_string_equal(item.role, "user");
     assert_int_equal(item.status, ITEM_COMPLETED);
     assert_true(item.input);

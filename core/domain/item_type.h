@@ -1,0 +1,92 @@
+#ifndef RUNNEL_CORE_DOMAIN_ITEM_TYPE_H
+#define RUNNEL_CORE_DOMAIN_ITEM_TYPE_H
+
+#include <stdbool.h>
+
+/*
+ * item_type.h -- the types of items, with what everything else has to know of each: one table.
+ *
+ * These are the types of the Responses API that a client may send or the engine makes by itself. A hosted
+ * tool brings its own (core/tool/tool_item.h), which may be one of these, because clients send such items
+ * again whether or not this server has the tool. A type that is not in the table is ITEM_OTHER_CALL,
+ * ITEM_OTHER_OUTPUT or ITEM_OTHER, as the end of its name says, and its row keeps the name (rows.h). So an
+ * item of a tool that this server no longer has is still read, shown and written.
+ *
+ * A type is parsed once, where an item is read from the store or from a request. After that nothing
+ * compares names. A new type is a row in the table; a type that clients may send is also a row of
+ * server/params/responses/input_items.c and a schema of openapi.yaml.
+ */
+
+enum item_type {
+    ITEM_OTHER, /* not in the table, and neither of the next two */
+    ITEM_OTHER_CALL,
+    ITEM_OTHER_OUTPUT,
+    ITEM_MESSAGE,
+    ITEM_REFERENCE, /* input only: stands for the item that it names */
+    ITEM_REASONING,
+    ITEM_COMPACTION,
+    ITEM_FUNCTION_CALL,
+    ITEM_FUNCTION_CALL_OUTPUT,
+    ITEM_CUSTOM_TOOL_CALL,
+    ITEM_CUSTOM_TOOL_CALL_OUTPUT,
+    ITEM_LOCAL_SHELL_CALL,
+    ITEM_LOCAL_SHELL_CALL_OUTPUT,
+    ITEM_SHELL_CALL,
+    ITEM_SHELL_CALL_OUTPUT,
+    ITEM_APPLY_PATCH_CALL,
+    ITEM_APPLY_PATCH_CALL_OUTPUT,
+    ITEM_COMPUTER_CALL,
+    ITEM_COMPUTER_CALL_OUTPUT,
+    ITEM_TOOL_SEARCH_CALL,
+    ITEM_TOOL_SEARCH_OUTPUT,
+    ITEM_ADDITIONAL_TOOLS,
+    ITEM_PROGRAM,
+    ITEM_PROGRAM_OUTPUT,
+    ITEM_MCP_LIST_TOOLS,
+    ITEM_MCP_CALL,
+    ITEM_MCP_APPROVAL_REQUEST,
+    ITEM_MCP_APPROVAL_RESPONSE,
+    ITEM_FILE_SEARCH_CALL,
+    ITEM_WEB_SEARCH_CALL,
+    ITEM_CODE_INTERPRETER_CALL,
+    ITEM_IMAGE_GENERATION_CALL,
+    ITEM_TYPE_COUNT
+};
+
+enum item_kind {
+    ITEM_KIND_PLAIN,       /* neither a call nor an output */
+    ITEM_KIND_CLIENT_CALL, /* the client executes it, and answers with an output */
+    ITEM_KIND_SERVER_CALL, /* executed here, or by an MCP server; the item itself has the output */
+    ITEM_KIND_HOSTED_CALL, /* the same, with fields that depend on the tool */
+    ITEM_KIND_OUTPUT,      /* what a client answered a call with */
+};
+
+/* Which statuses an item has for clients. */
+enum item_statuses {
+    ITEM_STATUSES_USUAL,  /* in_progress, completed, incomplete; what failed is incomplete */
+    ITEM_STATUSES_FAILED, /* these and failed */
+    ITEM_STATUSES_NONE,
+};
+
+/* The name on the wire; "" for the three that stand for names that are not in the table. */
+const char *item_type_name(enum item_type type);
+enum item_type item_type_parse(const char *name);
+
+/* What ids of such items begin with: "msg_", "fc_", "mcp_" ... */
+const char *item_type_prefix(enum item_type type);
+
+enum item_kind item_type_kind(enum item_type type);
+enum item_statuses item_type_statuses(enum item_type type);
+
+/* Of an output: the type of the calls that it answers. ITEM_OTHER for everything else. */
+enum item_type item_type_answers(enum item_type type);
+
+/* A call of any kind, whoever executes it. */
+bool item_type_is_call(enum item_type type);
+bool item_type_is_client_call(enum item_type type);
+bool item_type_is_output(enum item_type type);
+
+/* Its `tools` are offered from then on. */
+bool item_type_brings_tools(enum item_type type);
+
+#endif
