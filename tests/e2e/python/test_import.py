@@ -1,4 +1,4 @@
-"""runnel import: a dump made by the README's script, or by hand, on an empty server."""
+"""runnel import: a dump made by the manual's script, or by hand, on an empty server."""
 
 import json
 import pathlib
@@ -11,7 +11,7 @@ import pytest
 from harness.process import clean_environment
 from harness.server import KEY, eventually
 
-README = pathlib.Path(__file__).resolve().parents[3] / "README.md"
+PAGE = pathlib.Path(__file__).resolve().parents[3] / "server" / "manual" / "import.md"
 
 THREAD = {"id": "thread_abc123abc123abc123abc123", "object": "thread", "created_at": 1700000000,
           "metadata": {"user": "7"}, "tool_resources": {}}
@@ -74,12 +74,12 @@ def texts(client, thread_id):
 
 # ---- from a server to another ----
 
-def readme_script():
-    return re.search(r"<!-- dump script -->\n```python\n(.*?)```", README.read_text(), re.S)[1]
+def dump_script():
+    return re.search(r"```python\n# dump.py\n(.*?)```", PAGE.read_text(), re.S)[1]
 
 
 def dump_of(server, thread_ids, path):
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", readme_script()],
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", dump_script()],
                           input="".join(f"{one}\n" for one in thread_ids), text=True,
                           capture_output=True, timeout=120,
                           env={**clean_environment(), "OPENAI_API_KEY": KEY,
@@ -132,7 +132,7 @@ def everything(server, thread_ids):
 
 
 @pytest.mark.slow
-def test_what_the_readme_dumps_is_the_same_on_another_server(start_server, binary, upstream,
+def test_what_the_manual_dumps_is_the_same_on_another_server(start_server, binary, upstream,
                                                              tmp_path):
     old = start_server()
     thread_ids = fill(old.sdk(), upstream)
