@@ -1,4 +1,4 @@
-"""The manual: every example runs, with the built server and the script of the demo model."""
+"""README.md and the manual: every example runs, with the built server and the script of the demo model."""
 
 import pytest
 import yaml
@@ -44,7 +44,7 @@ def count(found):
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("path", [
-    pytest.param(path, id=path.stem, marks=() if path.parent == ROOT else pytest.mark.slow) for path in PAGES])
+    pytest.param(path, id=path.stem if path.parent != ROOT else "landing", marks=() if path.parent == ROOT else pytest.mark.slow) for path in PAGES])
 def test_every_example_runs(path, reader):
     found = blocks(path)
     reader.start_server()
@@ -57,7 +57,7 @@ def test_few_examples_do_not_run(capsys):
     found = [block for path in PAGES for block in blocks(path)]
     ran, compared, skipped = count(found)
     with capsys.disabled():
-        print(f"\nexamples of the manual: {ran} run, {compared} outputs compared, {skipped} not run")
+        print(f"\nexamples of README.md and the manual: {ran} run, {compared} outputs compared, {skipped} not run")
         for block in found:
             if block.reason:
                 print(f"  {block.place}: {block.reason}")

@@ -1,4 +1,4 @@
-"""The examples of the manual, and a reader who tries them in turn.
+"""The examples of README.md and of the manual, and a reader who tries them in turn.
 
 An example is a fenced block. What happens to it depends on its language:
 
@@ -39,7 +39,7 @@ from .server import KEY, Server
 
 ROOT = pathlib.Path(__file__).resolve().parents[4]
 NODE = ROOT / "tests" / "e2e" / "node"
-PAGES = sorted((ROOT / "server" / "manual").glob("*.md"))
+PAGES = [ROOT / "README.md", *sorted((ROOT / "server" / "manual").glob("*.md"))]
 
 BLOCK = re.compile(r"^(?:<!-- not run: (?P<reason>[^\n]+) -->\n)?```(?P<language>\w*)\n(?P<text>.*?)^```$",
                    re.M | re.S)
