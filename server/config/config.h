@@ -19,7 +19,7 @@
  *
  * Every setting is one row of the table in config.c, and so a flag (--run-expiry), an environment
  * variable (RUNNEL_RUN_EXPIRY), a key of the YAML file (run_expiry:), a line of `runnel settings`
- * and of the README. A flag wins over the environment, the environment over the file, the file
+ * and of the manual. A flag wins over the environment, the environment over the file, the file
  * over the default.
  *
  * The file may also hold sections, for what does not fit on a line: upstreams, embeddings,
@@ -111,7 +111,7 @@ struct tenant_limits config_tenant_limits(const struct config *config);
 /* Adds one upstream that serves every model: the demo model, when none was configured. */
 void config_add_upstream(struct config *config, const char *name, const char *url);
 
-/* The table of settings in Markdown, as it stands in the README. */
+/* The table of settings in Markdown, as it stands in the manual. */
 void config_print_settings(FILE *file);
 
 #endif
