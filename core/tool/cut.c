@@ -38,7 +38,9 @@ struct cut_rule cut_rule(const json_t *settings, const json_t *args, size_t fall
         .limit = limit_of(settings, args, fallback),
         .begin = begin_of(args),
         .head_only = strcmp(json_get_string(truncation, "mode", ""), "head") == 0,
-        .chinese = strcmp(json_get_string(rules, "language", ""), "zh") == 0,
+        .language = strcmp(json_get_string(rules, "language", ""), "zh") == 0
+                        ? LANGUAGE_CHINESE
+                        : LANGUAGE_ENGLISH,
     };
 }
 
@@ -46,7 +48,7 @@ struct note {
     const char *before, *after; /* the number of characters that are missing */
 };
 
-static const struct note notes[2][2] = {
+static const struct note notes[LANGUAGE_COUNT][2] = {
     {{"... too long, characters left out here: ", " ..."},
      {"... too long, characters left out at the end: ", " ..."}},
     {{"...输出过长，省略中间 ", " 个字符..."}, {"...输出过长，省略后 ", " 个字符..."}},
@@ -56,7 +58,7 @@ char *cut_text(const char *text, const struct cut_rule *rule, struct cut_shown *
 {
     size_t count = utf8_count(text, strlen(text));
     size_t head = rule->head_only ? rule->limit : rule->limit / 2;
-    const struct note *note = &notes[rule->chinese][rule->head_only];
+    const struct note *note = &notes[rule->language][rule->head_only];
     struct buf buf = {0};
 
     if (count <= rule->limit) {

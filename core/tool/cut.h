@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "core/base/compiler.h"
+#include "core/domain/language.h"
 
 /*
  * cut.h -- what the model is shown of a result that is too long.
@@ -18,10 +19,10 @@
 #define CUT_NO_LIMIT      ((size_t)1 << 20) /* more than that is never shown */
 
 struct cut_rule {
-    size_t limit;   /* characters that are shown, the note of what is missing apart */
-    size_t begin;   /* for tools with a cutter of their own: the first one */
-    bool head_only; /* what is missing is the end, not the middle */
-    bool chinese;   /* the language of the note */
+    size_t limit;           /* characters that are shown, the note of what is missing apart */
+    size_t begin;           /* for tools with a cutter of their own: the first one */
+    bool head_only;         /* what is missing is the end, not the middle */
+    enum language language; /* of the note */
 };
 
 /* `settings` is the object `runnel` of the request, `args` are what the model wrote; either may be

@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "core/domain/language.h"
+
 /*
  * group.h -- what tools of one group have in common: words for the model.
  *
@@ -14,11 +16,6 @@
  *
  * A request that enables no tool of a group is told nothing of it.
  */
-
-enum tool_language {
-    TOOL_ENGLISH,
-    TOOL_CHINESE,
-};
 
 /* One text in the languages there are; English where a language is missing. */
 struct wording {
@@ -79,6 +76,6 @@ struct tool_group {
     const char *const *along;
 };
 
-const char *wording_in(const struct wording *wording, enum tool_language language);
+const char *wording_in(const struct wording *wording, enum language language);
 
 #endif

@@ -146,7 +146,7 @@ struct variable_access run_variable_access(struct run *run)
                                     .store = engine_options(run->engine)->store,
                                     .memory = run->variables,
                                     .scope = run_variable_scope(run),
-                                    .chinese = tool_language_of(runnel) == TOOL_CHINESE};
+                                    .language = tool_language_of(runnel)};
 }
 
 struct variable_access run_variable_access_of(struct run *run,
@@ -438,7 +438,7 @@ static char *hinted(const struct run *run, const struct call *call, const char *
                                        .truncated = shown->truncated,
                                        .shown = shown->count,
                                        .start = shown->next,
-                                       .chinese = tool_language_of(runnel) == TOOL_CHINESE};
+                                       .language = tool_language_of(runnel)};
     AUTO_FREE char *said = NULL;
 
     if (!reader || (reader->implied && !shown->truncated))

@@ -128,7 +128,7 @@ static bool has_groups(const struct tool_set *set)
     return false;
 }
 
-static char *make_group_rules(const struct tool_set *set, enum tool_language language)
+static char *make_group_rules(const struct tool_set *set, enum language language)
 {
     struct rules_group *groups = NULL;
     size_t count = 0;
@@ -170,7 +170,7 @@ static const char *description_of(const json_t *entry)
 }
 
 /* What servers are for, in the order of the request. The caller frees. */
-static char *describe_servers(const json_t *tools, enum tool_language language)
+static char *describe_servers(const json_t *tools, enum language language)
 {
     struct rules_server *servers =
         mem_new_array(struct rules_server, json_array_size(tools) + 1);
@@ -194,8 +194,7 @@ static char *describe_servers(const json_t *tools, enum tool_language language)
     return text;
 }
 
-static char *make_rules(const struct tool_set *set, const json_t *tools,
-                        enum tool_language language)
+static char *make_rules(const struct tool_set *set, const json_t *tools, enum language language)
 {
     AUTO_FREE char *groups = make_group_rules(set, language);
     AUTO_FREE char *servers = describe_servers(tools, language);

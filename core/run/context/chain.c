@@ -65,7 +65,9 @@ void chain_init(struct chain *chain, const json_t *config, const char *usage)
         .max_rounds = (unsigned)limit_of(rounds, "max", 0),
         .max_calls = narrower(limit_of(config, "max_tool_calls", INT64_MAX),
                               limit_of(rounds, "max_calls", INT64_MAX)),
-        .chinese = strcmp(json_get_string(rules, "language", "en"), "zh") == 0,
+        .language = strcmp(json_get_string(rules, "language", "en"), "zh") == 0
+                        ? LANGUAGE_CHINESE
+                        : LANGUAGE_ENGLISH,
     };
     take_notes(chain, json_object_get(tokens, "runnel"));
 }
@@ -202,16 +204,17 @@ static char *limit_text(const struct chain *chain)
     bool rounds = chain->stop == CHAIN_ROUNDS;
     long long limit = rounds ? (long long)chain->max_rounds : (long long)chain->max_calls;
 
-    if (chain->chinese)
+    if (chain->language == LANGUAGE_CHINESE)
         return mem_printf(limit_zh, limit, rounds ? "轮工具调用" : "次工具调用");
     return mem_printf(limit_en, limit, rounds ? "rounds of tool calls" : "tool calls");
 }
 
 json_t *chain_last_word(const struct chain *chain)
 {
-    AUTO_FREE char *text = chain->stop == CHAIN_SILENT
-                               ? mem_strdup(chain->chinese ? silent_zh : silent_en)
-                               : limit_text(chain);
+    AUTO_FREE char *text =
+        chain->stop == CHAIN_SILENT
+            ? mem_strdup(chain->language == LANGUAGE_CHINESE ? silent_zh : silent_en)
+            : limit_text(chain);
 
     return json_build("{s:s, s:s}", "role", "user", "content", text);
 }

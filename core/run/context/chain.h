@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/domain/language.h"
 #include "core/model/model.h"
 
 /*
@@ -57,7 +58,7 @@ struct chain {
     unsigned round_calls;    /* executed in the one that goes on */
     unsigned paused_calls;   /* of all_calls: of a round that waits for its client */
     enum chain_stop stop;    /* why the next answer is the last, or a call was not executed */
-    bool chinese;            /* what is written for the model */
+    enum language language;  /* of what is written for the model */
     enum chain_phase failed; /* of the run, when it has */
 
     /* Of the whole run. */

@@ -123,7 +123,8 @@ enum { CUT_HEAD_ONLY = 1 << 0, CUT_CHINESE = 1 << 1 };
 
 static unsigned cut_of(const struct long_message_rule *rule)
 {
-    return (rule->cut.head_only ? CUT_HEAD_ONLY : 0) | (rule->cut.chinese ? CUT_CHINESE : 0);
+    return (rule->cut.head_only ? CUT_HEAD_ONLY : 0) |
+           (rule->cut.language == LANGUAGE_CHINESE ? CUT_CHINESE : 0);
 }
 
 struct context_telling context_telling(const struct context *context,

@@ -93,7 +93,7 @@ static char *note_of(const struct long_message_rule *rule, const char *text,
                                        .truncated = true,
                                        .shown = shown->count,
                                        .start = shown->next,
-                                       .chinese = rule->cut.chinese,
+                                       .language = rule->cut.language,
                                        .idle = idle};
 
     message_cache_name(text, name);

@@ -87,7 +87,7 @@ static void test_in_english(void **state)
 
 static void test_characters_are_counted_and_stay_whole(void **state)
 {
-    struct cut_rule rule = {.limit = 3, .chinese = true};
+    struct cut_rule rule = {.limit = 3, .language = LANGUAGE_CHINESE};
 
     (void)state;
     expect("\xC3\xA4\xE2\x82\xAC\xF0\x9F\x98\x80", &rule,
