@@ -6,9 +6,8 @@
 #include "core/base/mem.h"
 #include "core/base/utf8.h"
 
-static size_t limit_of(const json_t *settings, const json_t *args, size_t fallback)
+static size_t limit_of(const struct run_settings *settings, const json_t *args, size_t fallback)
 {
-    json_int_t general = json_get_int(json_object_get(settings, "truncation"), "limit", -1);
     const json_t *wanted = json_object_get(args, "limit");
 
     if (json_is_number(wanted))
@@ -16,7 +15,8 @@ static size_t limit_of(const json_t *settings, const json_t *args, size_t fallba
                        json_number_value(wanted) < (double)CUT_NO_LIMIT
                    ? (size_t)json_number_value(wanted)
                    : CUT_NO_LIMIT;
-    return general > 0 && fallback == CUT_DEFAULT_LIMIT ? (size_t)general : fallback;
+    return settings->result_limit && fallback == CUT_DEFAULT_LIMIT ? settings->result_limit
+                                                                   : fallback;
 }
 
 /* Whole characters, as with `limit`: models write 3.0, too. */
@@ -29,18 +29,14 @@ static size_t begin_of(const json_t *args)
     return begin < (double)CUT_NO_LIMIT ? (size_t)begin : CUT_NO_LIMIT;
 }
 
-struct cut_rule cut_rule(const json_t *settings, const json_t *args, size_t fallback)
+struct cut_rule cut_rule(const struct run_settings *settings, const json_t *args,
+                         size_t fallback)
 {
-    const json_t *truncation = json_object_get(settings, "truncation");
-    const json_t *rules = json_object_get(settings, "rules");
-
     return (struct cut_rule){
         .limit = limit_of(settings, args, fallback),
         .begin = begin_of(args),
-        .head_only = strcmp(json_get_string(truncation, "mode", ""), "head") == 0,
-        .language = strcmp(json_get_string(rules, "language", ""), "zh") == 0
-                        ? LANGUAGE_CHINESE
-                        : LANGUAGE_ENGLISH,
+        .head_only = settings->result_head_only,
+        .language = settings->language,
     };
 }
 

@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include "core/base/compiler.h"
-#include "core/domain/language.h"
+#include "core/domain/run_settings.h"
 
 /*
  * cut.h -- what the model is shown of a result that is too long.
@@ -25,9 +25,10 @@ struct cut_rule {
     enum language language; /* of the note */
 };
 
-/* `settings` is the object `runnel` of the request, `args` are what the model wrote; either may be
- * NULL. `fallback` is the tool's own limit. A limit of 0 or less in the arguments is no limit. */
-struct cut_rule cut_rule(const json_t *settings, const json_t *args, size_t fallback);
+/* `args` are what the model wrote, or NULL. `fallback` is the tool's own limit. A limit of 0 or less in
+ * the arguments is no limit. */
+struct cut_rule cut_rule(const struct run_settings *settings, const json_t *args,
+                         size_t fallback);
 
 /* What is shown of a text; what a cutter puts before, between or behind it is none of it. */
 struct cut_shown {

@@ -15,14 +15,6 @@ const char *wording_in(const struct wording *wording, enum language language)
     return text ? text : "";
 }
 
-enum language tool_language_of(const json_t *runnel)
-{
-    const json_t *rules = json_object_get(runnel, "rules");
-
-    return strcmp(json_get_string(rules, "language", ""), "zh") == 0 ? LANGUAGE_CHINESE
-                                                                     : LANGUAGE_ENGLISH;
-}
-
 /* ---- Rules of ours ---- */
 
 static const struct skill_rule agent_rules[] = {

@@ -26,11 +26,8 @@
 struct rules_group {
     const char *name;
     const char *const *tools; /* the enabled ones, ends with NULL */
-    const json_t *entries;    /* of its index: what stands under `enabled_by`; NULL: none */
+    const json_t *entries;    /* of the group, for its index; NULL: none */
 };
-
-/* "runnel.rules.language" of a request's `runnel` object, which may be NULL. */
-enum language tool_language_of(const json_t *runnel);
 
 /* "" without groups. The caller frees. */
 char *tool_rules_text(const struct rules_group *groups, size_t count, enum language language);

@@ -13,9 +13,14 @@ static const struct group_index skills_index = {
     .variable = SKILL_VARIABLE_PREFIX,
 };
 
+static const json_t *skills_of(const struct run_settings *settings)
+{
+    return settings->skills;
+}
+
 const struct tool_group skills_group = {
     .name = SKILL_GROUP,
-    .enabled_by = SKILLS_KEY,
+    .entries = skills_of,
     .auto_execute = true,
     .prompt =
         {"Skills are instructions for particular kinds of tasks. Before you begin such a task, "

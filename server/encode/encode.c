@@ -380,7 +380,7 @@ static json_t *search_result(const json_t *found, unsigned include)
         "{s:s, s:s, s:f}", "file_id", json_get_string(found, "file_id", ""), "file_name",
         json_get_string(found, "filename", ""), "score", json_number_value(score));
 
-    if (include & STEP_INCLUDE_SEARCH_CONTENT)
+    if (include & RUN_INCLUDE_SEARCH_CONTENT)
         json_set(result, "content",
                  json_build("[{s:s, s:o}]", "type", "text", "text", text_of(found, "text")));
     return result;

@@ -15,6 +15,7 @@
 #include "core/tool/wish.h"
 #include "server/params/group_params.h"
 #include "server/params/params.h"
+#include "server/params/permission_params.h"
 #include "server/params/skill_params.h"
 #include "server/params/variable_params.h"
 
@@ -217,12 +218,9 @@ enum err_code runnel_defaults_check(const json_t *object, const char *path, stru
 }
 
 enum err_code runnel_channel_check(const struct engine *engine, const struct tenant *tenant,
-                                   const json_t *runnel, struct err *err)
+                                   const struct run_settings *settings, struct err *err)
 {
-    const json_t *approval = json_object_get(runnel, "approval");
-
-    if (strcmp(json_get_string(approval, "channel", ""), "webhook") != 0 ||
-        engine_webhook(engine, tenant))
+    if (settings->approval.channel != APPROVAL_WEBHOOK || engine_webhook(engine, tenant))
         return ERR_OK;
     return err_invalid(err, "unsupported_value", "runnel.approval.channel",
                        "Unsupported value: 'webhook': this project has no webhook.");

@@ -16,7 +16,6 @@
 #include "core/run/calls/run_calls.h"
 #include "core/run/calls/run_plan.h"
 #include "core/run/calls/run_variables.h"
-#include "core/run/catalog/tool_settings.h"
 #include "core/tool/registry.h"
 
 /* ---- Who must be asked ---- */
@@ -45,20 +44,19 @@ static struct permission declared(const struct run *run, const struct tool_use *
 {
     const struct tool_handler *handler = use->handler;
     const char *group = handler->group ? handler->group : use->type;
-    const json_t *operators = engine_options(run->engine)->permissions;
-    const json_t *requests =
-        json_object_get(json_object_get(run->config, "runnel"), "permissions");
-    const json_t *settings =
-        json_object_get(json_object_get(run->config, TOOL_SETTINGS_KEY), "permissions");
+    const struct run_settings *settings = &run->settings;
     struct permission lax = {EXECUTION_AUTO, RESULT_NEVER};
     struct permission permission = permission_override(
-        tool_registry_permission(handler), permissions_find(operators, group, use->own));
+        tool_registry_permission(handler),
+        permission_set_find(engine_options(run->engine)->permissions, group, use->own));
 
     *ret_wanted = permission_override(
-        lax, permissions_find(requests, use->label ? use->label : group, use->own));
+        lax,
+        permission_set_find(&settings->permissions, use->label ? use->label : group, use->own));
     permission = permission_stricter(permission, *ret_wanted);
     permission = permission_stricter(
-        permission, permission_override(lax, permissions_find(settings, group, use->own)));
+        permission, permission_override(lax, permission_set_find(&settings->project_permissions,
+                                                                 group, use->own)));
     if (operators_word(use))
         lax.execution = permission_required(operators_word(use), use->own, use->read_only,
                                             EXECUTION_ASK_ALWAYS);

@@ -44,31 +44,13 @@ static int64_t narrower(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* A whole number may be written with a point: 5.0 is a limit, too. */
-static int64_t limit_of(const json_t *object, const char *key, int64_t fallback)
+void chain_init(struct chain *chain, const struct run_settings *settings, const char *usage)
 {
-    const json_t *value = json_object_get(object, key);
-
-    if (json_is_real(value))
-        return (int64_t)json_real_value(value);
-    return json_is_integer(value) ? json_integer_value(value) : fallback;
-}
-
-void chain_init(struct chain *chain, const json_t *config, const char *usage)
-{
-    const json_t *runnel = json_object_get(config, "runnel");
-    const json_t *rounds = json_object_get(runnel, "rounds");
-    const json_t *rules = json_object_get(runnel, "rules");
     json_auto_t *tokens = json_parse_own(usage);
 
-    *chain = (struct chain){
-        .max_rounds = (unsigned)limit_of(rounds, "max", 0),
-        .max_calls = narrower(limit_of(config, "max_tool_calls", INT64_MAX),
-                              limit_of(rounds, "max_calls", INT64_MAX)),
-        .language = strcmp(json_get_string(rules, "language", "en"), "zh") == 0
-                        ? LANGUAGE_CHINESE
-                        : LANGUAGE_ENGLISH,
-    };
+    *chain = (struct chain){.max_rounds = settings->max_rounds,
+                            .max_calls = settings->max_calls,
+                            .language = settings->language};
     take_notes(chain, json_object_get(tokens, "runnel"));
 }
 
