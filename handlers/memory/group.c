@@ -5,6 +5,11 @@
 #include "core/memory/skill.h"
 #include "handlers/handlers.h"
 
+static const json_t *skills_of(const struct run_settings *settings)
+{
+    return settings->skills;
+}
+
 /* clang-format off */
 static const struct group_index skills_index = {
     .title = {"**Skills:**", "**技能：**"},
@@ -12,11 +17,6 @@ static const struct group_index skills_index = {
     .tool = "skill",
     .variable = SKILL_VARIABLE_PREFIX,
 };
-
-static const json_t *skills_of(const struct run_settings *settings)
-{
-    return settings->skills;
-}
 
 const struct tool_group skills_group = {
     .name = SKILL_GROUP,

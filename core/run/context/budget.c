@@ -4,6 +4,7 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/domain/notes.h"
 #include "core/run/context/context.h"
 
 /* ---- Reading and writing ---- */
@@ -21,7 +22,7 @@ void budget_init(struct budget *budget, const struct run_settings *settings, con
         .used.cached = json_get_int(input, "cached_tokens", 0),
         .used.output = json_get_int(tokens, "output_tokens", 0),
         .used.reasoning = json_get_int(output, "reasoning_tokens", 0),
-        .asked = json_get_int(json_object_get(tokens, "runnel"), "asked", 0),
+        .asked = json_get_int(notes_of(tokens), "asked", 0),
     };
 }
 
@@ -36,7 +37,7 @@ json_t *budget_object(const struct budget *budget)
         (json_int_t)(used->input + used->output));
 
     if (budget->asked)
-        json_set(tokens, "runnel", json_build("{s:I}", "asked", (json_int_t)budget->asked));
+        json_set_int(notes_make(tokens), "asked", budget->asked);
     return tokens;
 }
 

@@ -5,6 +5,7 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/domain/notes.h"
 
 /* ---- Limits ---- */
 
@@ -51,7 +52,7 @@ void chain_init(struct chain *chain, const struct run_settings *settings, const 
     *chain = (struct chain){.max_rounds = settings->max_rounds,
                             .max_calls = settings->max_calls,
                             .language = settings->language};
-    take_notes(chain, json_object_get(tokens, "runnel"));
+    take_notes(chain, notes_of(tokens));
 }
 
 void chain_set_limits(struct chain *chain, unsigned max_rounds, unsigned max_calls)
@@ -205,15 +206,11 @@ json_t *chain_last_word(const struct chain *chain)
 
 void chain_note(const struct chain *chain, json_t *tokens)
 {
-    json_t *notes = json_object_get(tokens, "runnel");
-    json_t *turns;
+    json_t *notes, *turns;
 
     if (!chain->all_calls && !chain->failed)
         return;
-    if (!notes) {
-        notes = json_object();
-        json_set(tokens, "runnel", notes);
-    }
+    notes = notes_make(tokens);
     if (chain->failed)
         json_set_string(notes, "error_phase", chain_phase_name(chain->failed));
     json_set_int(notes, "rounds", chain->all_rounds);
@@ -230,7 +227,7 @@ void chain_note(const struct chain *chain, json_t *tokens)
 
 bool chain_usage_after(const json_t *tokens, int turn, struct chain_turn *ret_turn)
 {
-    const json_t *notes = json_object_get(tokens, "runnel");
+    const json_t *notes = notes_of(tokens);
     size_t i;
     json_t *one;
 

@@ -6,6 +6,7 @@
 #include "core/base/buf.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/domain/notes.h"
 #include "core/run/catalog/tool_choice.h"
 #include "core/run/context/call_outputs.h"
 #include "core/run/context/chain_log.h"
@@ -108,7 +109,7 @@ static json_t *chat_content(const json_t *content)
 /* What its upstream has attached to it. Others would refuse what they do not know. */
 static void give_back_extra(json_t *call, const json_t *body, const char *upstream)
 {
-    const json_t *extra = json_object_get(json_object_get(body, "runnel"), "extra_content");
+    const json_t *extra = json_object_get(notes_of(body), "extra_content");
     const char *maker = json_get_string(extra, "upstream", NULL);
 
     if (maker && upstream && strcmp(maker, upstream) == 0)
@@ -450,7 +451,7 @@ static size_t add_next(struct story *story, size_t i, size_t past)
 /* A crash cut it in the middle: the turn was asked again, and this is not what it answered. */
 static bool was_cut(const json_t *body)
 {
-    return json_get_bool(json_object_get(body, "runnel"), "cut", false);
+    return json_get_bool(notes_of(body), "cut", false);
 }
 
 /* A call of the client's in an answer that broke off there: its arguments may be half, and nobody can

@@ -4,6 +4,7 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/domain/notes.h"
 
 /* ---- Content ---- */
 
@@ -91,7 +92,7 @@ static bool is_custom(const struct input *input, const char *name)
 /* Sealed by this upstream, or sent by a client that knows what it does. */
 static bool is_ours_to_send(const struct input *input, const json_t *reasoning)
 {
-    const json_t *notes = json_object_get(reasoning, "runnel");
+    const json_t *notes = notes_of(reasoning);
     const char *maker = json_get_string(notes, "upstream", NULL);
 
     return !maker || strcmp(maker, input->upstream) == 0;
@@ -99,7 +100,7 @@ static bool is_ours_to_send(const struct input *input, const json_t *reasoning)
 
 static void add_reasoning(struct input *input, const json_t *reasoning)
 {
-    const json_t *notes = json_object_get(reasoning, "runnel");
+    const json_t *notes = notes_of(reasoning);
     const char *noted = json_get_string(notes, "encrypted_content", NULL);
     const char *sealed = json_get_string(reasoning, "encrypted_content", noted);
     json_t *summary = json_object_get(reasoning, "summary");
