@@ -58,7 +58,6 @@ struct run {
     struct loop *loop;
     const struct face *face;
     struct run_settings settings;
-    json_t *config;           /* their snapshot */
     json_t *context;          /* request context for handlers; NULL: there is none */
     struct thread_row thread; /* made with the run; id "" otherwise */
     struct tool_set tools;

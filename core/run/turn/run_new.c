@@ -3,6 +3,7 @@
  * it counts on from before this stay.
  */
 
+#include "core/domain/notes.h"
 #include "core/run/turn/run.h"
 
 #include <stdlib.h>
@@ -94,7 +95,7 @@ static enum chain_stop stop_of(const struct item_row *item)
 {
     json_auto_t *body = json_parse_own(item->body);
 
-    return chain_reason_parse(json_get_string(json_object_get(body, "runnel"), "reason", NULL));
+    return chain_reason_parse(json_get_string(notes_of(body), "reason", NULL));
 }
 
 /* Rounds of earlier stays count on when the run was taken over: a crash must not lift a limit. */
@@ -141,7 +142,6 @@ struct run *run_new(struct engine_loop *home, struct run_start *start)
     start->settings = (struct run_settings){0};
     if (!run->settings.snapshot)
         run_settings_load(&run->settings, run->row.config);
-    run->config = run->settings.snapshot;
     run->tenant = tenant_of_project(run->row.project);
     run->tenant.user = run_settings_user(&run->settings);
     chain_init(&run->chain, &run->settings, run->row.usage);
