@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "core/base/json.h"
+#include "core/base/mem.h"
 #include "core/domain/permission.h"
 #include "core/memory/skill.h"
 #include "core/run/approval/grant.h"
@@ -215,6 +216,16 @@ enum err_code runnel_params_check(const json_t *body, struct err *err)
 enum err_code runnel_defaults_check(const json_t *object, const char *path, struct err *err)
 {
     return check(object, path, ANYWHERE, err);
+}
+
+enum err_code runnel_defaults_change(const json_t *object, char **ret_text, struct err *err)
+{
+    const json_t *runnel = json_object_get(object, "runnel");
+    enum err_code rc = runnel_defaults_check(object, "", err);
+
+    if (!rc && runnel)
+        *ret_text = json_is_null(runnel) ? mem_strdup("{}") : json_text(runnel);
+    return rc;
 }
 
 enum err_code runnel_channel_check(const struct engine *engine, const struct tenant *tenant,

@@ -41,6 +41,11 @@ enum err_code runnel_params_check(const json_t *body, struct err *err) MUST_CHEC
 enum err_code runnel_defaults_check(const json_t *object, const char *path,
                                     struct err *err) MUST_CHECK;
 
+/* Of a change, as the store takes it: NULL (nothing to change) when absent, "{}" when null, which clears
+ * it. The caller frees. */
+enum err_code runnel_defaults_change(const json_t *object, char **ret_text,
+                                     struct err *err) MUST_CHECK;
+
 /* Whether the channel that the request names is there for the project. */
 enum err_code runnel_channel_check(const struct engine *engine, const struct tenant *tenant,
                                    const struct run_settings *settings,
