@@ -284,7 +284,7 @@ static enum err_code start_engine(struct serving *serving, struct err *err)
         .executor = serving->server.executor,
         .assistants = &assistants_face,
         .responses = &responses_face,
-        .permissions = config->permissions,
+        .permissions = &config->permissions,
         .seal = &serving->server.seal,
         .before_send = masking_hook(serving->server.masking),
         .upstreams = config->upstreams,

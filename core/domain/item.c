@@ -5,6 +5,7 @@
 #include "core/base/clock.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/domain/notes.h"
 
 static void part_clear(struct part *part)
 {
@@ -181,14 +182,6 @@ static json_t *hosted_call_body(const struct item *item)
     return json_build("{s:o}", "runnel", runnel);
 }
 
-/* Our extension key. Borrowed. */
-static json_t *notes_of(json_t *body)
-{
-    if (!json_object_get(body, "runnel"))
-        json_set(body, "runnel", json_object());
-    return json_object_get(body, "runnel");
-}
-
 json_t *item_body(const struct item *item)
 {
     enum item_type type = item->row.type;
@@ -212,15 +205,15 @@ json_t *item_body(const struct item *item)
     if (item->arguments.length && type == ITEM_CUSTOM_TOOL_CALL)
         json_set(body, "input", text_value(&item->arguments)); /* as far as it was told */
     if (item->metadata)
-        json_object_update(notes_of(body), item->metadata);
+        json_object_update(notes_make(body), item->metadata);
     if (item->extra)
-        json_object_set(notes_of(body), "extra_content", item->extra);
+        json_object_set(notes_make(body), "extra_content", item->extra);
     return body;
 }
 
 void item_hide_notes(json_t *object)
 {
-    json_t *ours = json_object_get(object, "runnel");
+    json_t *ours = notes_of(object);
 
     json_object_del(ours, "compaction");
     json_object_del(ours, "cut");

@@ -9,14 +9,13 @@
 #include "core/base/mem.h"
 #include "core/base/sha256.h"
 
-/* ---- Words, from lax to strict ---- */
+/* ---- Values, from lax to strict ---- */
 
-#define WORD_COUNT 3
-#define STRICTEST  (WORD_COUNT - 1)
+#define STRICTEST (PERMISSION_VALUE_COUNT - 1)
 
-static const char *const executions[WORD_COUNT + 1] = {"auto", "ask-once", "ask-always"};
-static const char *const results[WORD_COUNT + 1] = {"never", "on-error", "always"};
-static const char *const levels[WORD_COUNT + 1] = {"public", "moderate", "sensitive"};
+static const char *const executions[] = {"auto", "ask-once", "ask-always"};
+static const char *const results[] = {"never", "on-error", "always"};
+static const char *const levels[] = {"public", "moderate", "sensitive"};
 
 const char *execution_policy_name(enum execution_policy policy)
 {
@@ -33,45 +32,34 @@ const char *result_policy_name(enum result_policy policy)
     return results[policy];
 }
 
-static bool find_word(const char *const *words, const json_t *value, unsigned *ret_place)
+/* A value that is not in the list is the strictest. */
+static unsigned place_of(const char *const *values, const json_t *value)
 {
-    for (unsigned i = 0; json_is_string(value) && words[i]; i++) {
-        if (strcmp(words[i], json_string_value(value)) == 0) {
-            *ret_place = i;
-            return true;
-        }
+    for (unsigned i = 0; json_is_string(value) && i < PERMISSION_VALUE_COUNT; i++) {
+        if (strcmp(values[i], json_string_value(value)) == 0)
+            return i;
     }
-    return false;
-}
-
-static unsigned place_of(const char *const *words, const json_t *value)
-{
-    unsigned place = STRICTEST;
-
-    (void)find_word(words, value, &place);
-    return place;
+    return STRICTEST;
 }
 
 /* ---- Declarations ---- */
 
-/* What a declaration may say, and in which words: none for a switch. */
+enum { KEY_EXECUTION, KEY_RESULT, KEY_LEVEL, KEY_ASKS_EXECUTION, KEY_ASKS_RESULT, KEY_AUTO };
+
 /* clang-format off */
-static const struct key {
-    const char *name;
-    const char *same; /* another name of it, or NULL */
-    const char *const *words;
-} keys[] = {
-    {"executionPolicy",          "execution", executions},
-    {"resultApprovalPolicy",     "result",    results},
-    {"permissionLevel",          NULL,        levels},
-    {"requireExecutionApproval", NULL,        NULL},
-    {"requireResultApproval",    NULL,        NULL},
-    {"autoExecute",              NULL,        NULL},
+const struct permission_key permission_keys[PERMISSION_KEY_COUNT] = {
+    [KEY_EXECUTION]      = {"executionPolicy",          "execution", executions},
+    [KEY_RESULT]         = {"resultApprovalPolicy",     "result",    results},
+    [KEY_LEVEL]          = {"permissionLevel",          NULL,        levels},
+    [KEY_ASKS_EXECUTION] = {"requireExecutionApproval", NULL,        NULL},
+    [KEY_ASKS_RESULT]    = {"requireResultApproval",    NULL,        NULL},
+    [KEY_AUTO]           = {"autoExecute",              NULL,        NULL},
 };
 /* clang-format on */
 
-static const json_t *said(const json_t *declared, const struct key *key)
+static const json_t *said(const json_t *declared, unsigned place)
 {
+    const struct permission_key *key = &permission_keys[place];
     const json_t *value = json_object_get(declared, key->name);
 
     if (json_absent(value) && key->same)
@@ -79,74 +67,63 @@ static const json_t *said(const json_t *declared, const struct key *key)
     return json_absent(value) ? NULL : value;
 }
 
-static const json_t *new_execution(const json_t *declared)
-{
-    return said(declared, &keys[0]);
-}
-
-static const json_t *new_result(const json_t *declared)
-{
-    return said(declared, &keys[1]);
-}
-
 /* Only `false` is a way out of a question. */
-static bool old_execution(const json_t *declared, enum execution_policy *ret_policy)
+static void read_older_execution(const json_t *declared, struct declared_permission *permission)
 {
-    const json_t *level = said(declared, &keys[2]);
-    const json_t *required = said(declared, &keys[3]);
-    const json_t *automatic = said(declared, &keys[5]);
+    const json_t *level = said(declared, KEY_LEVEL);
+    const json_t *required = said(declared, KEY_ASKS_EXECUTION);
+    const json_t *automatic = said(declared, KEY_AUTO);
 
     if (!level && !required && !automatic)
-        return false;
-    *ret_policy = level ? place_of(levels, level) : EXECUTION_AUTO;
-    if (automatic && !json_is_true(automatic) && *ret_policy == EXECUTION_AUTO)
-        *ret_policy = EXECUTION_ASK_ONCE;
+        return;
+    permission->execution_source = PERMISSION_OLDER;
+    permission->execution = level ? place_of(levels, level) : EXECUTION_AUTO;
+    if (automatic && !json_is_true(automatic) && permission->execution == EXECUTION_AUTO)
+        permission->execution = EXECUTION_ASK_ONCE;
     if (json_is_false(required) && !automatic)
-        *ret_policy = EXECUTION_AUTO;
-    return true;
+        permission->execution = EXECUTION_AUTO;
 }
 
-/* Only `false` is none. */
-static bool old_result(const json_t *declared, enum result_policy *ret_policy)
+struct declared_permission declared_permission_read(const json_t *declared)
 {
-    const json_t *required = said(declared, &keys[4]);
+    struct declared_permission permission = {0};
+    const json_t *asks = said(declared, KEY_ASKS_RESULT);
 
-    if (!required)
-        return false;
-    *ret_policy = json_is_false(required) ? RESULT_NEVER : RESULT_ALWAYS;
-    return true;
-}
-
-struct permission permission_resolve(const json_t *tool, const json_t *override)
-{
-    struct permission permission = {EXECUTION_AUTO, RESULT_NEVER};
-
-    if (new_execution(override))
-        permission.execution = place_of(executions, new_execution(override));
-    else if (new_execution(tool))
-        permission.execution = place_of(executions, new_execution(tool));
-    else if (!old_execution(override, &permission.execution))
-        (void)old_execution(tool, &permission.execution);
-
-    if (new_result(override))
-        permission.result = place_of(results, new_result(override));
-    else if (new_result(tool))
-        permission.result = place_of(results, new_result(tool));
-    else if (!old_result(override, &permission.result))
-        (void)old_result(tool, &permission.result);
+    if (said(declared, KEY_EXECUTION)) {
+        permission.execution_source = PERMISSION_TODAY;
+        permission.execution = place_of(executions, said(declared, KEY_EXECUTION));
+    } else {
+        read_older_execution(declared, &permission);
+    }
+    if (said(declared, KEY_RESULT)) {
+        permission.result_source = PERMISSION_TODAY;
+        permission.result = place_of(results, said(declared, KEY_RESULT));
+    } else if (asks) {
+        permission.result_source = PERMISSION_OLDER;
+        permission.result = json_is_false(asks) ? RESULT_NEVER : RESULT_ALWAYS;
+    }
     return permission;
 }
 
-struct permission permission_override(struct permission tool, const json_t *override)
+struct permission permission_resolve(struct declared_permission tool,
+                                     struct declared_permission override)
 {
-    if (new_execution(override))
-        tool.execution = place_of(executions, new_execution(override));
-    else
-        (void)old_execution(override, &tool.execution);
-    if (new_result(override))
-        tool.result = place_of(results, new_result(override));
-    else
-        (void)old_result(override, &tool.result);
+    struct permission permission = {tool.execution, tool.result};
+
+    if (override.execution_source && override.execution_source >= tool.execution_source)
+        permission.execution = override.execution;
+    if (override.result_source && override.result_source >= tool.result_source)
+        permission.result = override.result;
+    return permission;
+}
+
+struct permission permission_override(struct permission tool,
+                                      struct declared_permission override)
+{
+    if (override.execution_source)
+        tool.execution = override.execution;
+    if (override.result_source)
+        tool.result = override.result;
     return tool;
 }
 
@@ -158,91 +135,75 @@ struct permission permission_stricter(struct permission a, struct permission b)
     };
 }
 
-/* ---- Checking ---- */
+/* ---- Sets ---- */
 
-/* A key can be as long as its author likes: only the error's text is cut, between characters. */
-static char *path_of(const char *path, const char *key)
+static int compare_lines(const void *a, const void *b)
 {
-    return mem_printf("%s.%s", path, key);
+    const struct permission_line *const *one = a;
+    const struct permission_line *const *other = b;
+
+    return strcmp((*one)->key, (*other)->key);
 }
 
-static const struct key *find_key(const char *name)
+void permission_set_read(struct permission_set *ret_set, const json_t *declared)
 {
-    for (size_t i = 0; i < COUNT_OF(keys); i++) {
-        if (strcmp(keys[i].name, name) == 0 ||
-            (keys[i].same && strcmp(keys[i].same, name) == 0))
-            return &keys[i];
+    size_t count = json_object_size(declared);
+    struct permission_set set = {0};
+    const char *key;
+    json_t *value;
+
+    if (count) {
+        set.lines = mem_new_array(struct permission_line, count);
+        set.sorted = mem_new_array(const struct permission_line *, count);
+    }
+    json_object_foreach ((json_t *)(uintptr_t)declared, key, value) {
+        set.lines[set.count] =
+            (struct permission_line){mem_strdup(key), declared_permission_read(value)};
+        set.sorted[set.count] = &set.lines[set.count];
+        set.count++;
+    }
+    if (count)
+        qsort(set.sorted, count, sizeof(*set.sorted), compare_lines);
+    *ret_set = set;
+}
+
+void permission_set_clear(struct permission_set *set)
+{
+    for (size_t i = 0; i < set->count; i++)
+        free(set->lines[i].key);
+    free(set->lines);
+    free(set->sorted);
+    *set = (struct permission_set){0};
+}
+
+static const struct permission_line *find_line(const struct permission_set *set,
+                                               const char *key)
+{
+    size_t first = 0, end = set ? set->count : 0;
+
+    while (first < end) {
+        size_t middle = first + (end - first) / 2;
+        int order = strcmp(key, set->sorted[middle]->key);
+
+        if (order == 0)
+            return set->sorted[middle];
+        if (order < 0)
+            end = middle;
+        else
+            first = middle + 1;
     }
     return NULL;
 }
 
-static enum err_code check_value(const struct key *key, const json_t *value, const char *path,
-                                 struct err *err)
-{
-    unsigned place;
-
-    if (!key->words && !json_is_boolean(value))
-        return err_invalid(err, "invalid_type", path,
-                           "Invalid type for '%s': expected a boolean.", path);
-    if (!key->words || find_word(key->words, value, &place))
-        return ERR_OK;
-    return err_invalid(err, "invalid_value", path,
-                       "Invalid value for '%s': expected one of '%s', '%s' and '%s'.", path,
-                       key->words[0], key->words[1], key->words[2]);
-}
-
-enum err_code permission_check(const json_t *declared, const char *path, struct err *err)
-{
-    const char *name;
-    json_t *value;
-
-    if (!json_is_object(declared))
-        return err_invalid(err, "invalid_type", path,
-                           "Invalid type for '%s': expected an object.", path);
-    json_object_foreach ((json_t *)(uintptr_t)declared, name, value) {
-        const struct key *key = find_key(name);
-        AUTO_FREE char *here = path_of(path, name);
-        enum err_code rc;
-
-        if (!key)
-            return err_invalid(err, "unknown_parameter", here, "Unknown parameter: '%s'.",
-                               here);
-        if (key->same && json_object_get(declared, key->name) &&
-            json_object_get(declared, key->same))
-            return err_invalid(err, "invalid_value", here,
-                               "Invalid '%s': '%s' and '%s' are the same.", path, key->name,
-                               key->same);
-        rc = check_value(key, value, here, err);
-        if (rc)
-            return rc;
-    }
-    return ERR_OK;
-}
-
-enum err_code permissions_check(const json_t *set, const char *path, struct err *err)
-{
-    const char *name;
-    json_t *value;
-
-    if (!json_is_object(set))
-        return err_invalid(err, "invalid_type", path,
-                           "Invalid type for '%s': expected an object.", path);
-    json_object_foreach ((json_t *)(uintptr_t)set, name, value) {
-        AUTO_FREE char *here = path_of(path, name);
-        enum err_code rc = permission_check(value, here, err);
-
-        if (rc)
-            return rc;
-    }
-    return ERR_OK;
-}
-
-const json_t *permissions_find(const json_t *set, const char *group, const char *tool)
+struct declared_permission permission_set_find(const struct permission_set *set,
+                                               const char *group, const char *tool)
 {
     AUTO_FREE char *own = mem_printf("%s/%s", group, tool);
-    const json_t *found = json_object_get(set, own);
+    const struct permission_line *line = find_line(set, own);
 
-    return found ? found : json_object_get(set, group);
+    if (!line)
+        line = find_line(set, group);
+    return line ? line->declared : (struct declared_permission){0};
 }
 
 /* What a set says about a key: by itself, or about all of its group. */
@@ -250,8 +211,10 @@ static struct permission said_of(const json_t *set, const char *key)
 {
     AUTO_FREE char *group = mem_strndup(key, strcspn(key, "/"));
     const json_t *own = json_object_get(set, key);
+    struct permission lax = {EXECUTION_AUTO, RESULT_NEVER};
 
-    return permission_resolve(NULL, own ? own : json_object_get(set, group));
+    return permission_override(
+        lax, declared_permission_read(own ? own : json_object_get(set, group)));
 }
 
 static void merge_keys(json_t *merged, const json_t *a, const json_t *b)
@@ -319,109 +282,6 @@ enum execution_policy permission_required(const json_t *require, const char *too
         return EXECUTION_ASK_ALWAYS;
     return holds(json_object_get(require, "never"), tool, read_only) ? EXECUTION_AUTO
                                                                      : otherwise;
-}
-
-static enum err_code check_names(const json_t *list, const char *path, struct err *err)
-{
-    AUTO_FREE char *here = path_of(path, "tool_names");
-    size_t i;
-    json_t *name;
-
-    if (json_absent(list))
-        return ERR_OK;
-    if (!json_is_array(list))
-        return err_invalid(err, "invalid_type", here,
-                           "Invalid type for '%s': expected an array of strings.", here);
-    json_array_foreach (list, i, name) {
-        if (!json_is_string(name))
-            return err_invalid(err, "invalid_type", here,
-                               "Invalid type for '%s[%zu]': expected a string.", here, i);
-    }
-    return ERR_OK;
-}
-
-static enum err_code check_filter(const json_t *filter, const char *path, struct err *err)
-{
-    const json_t *read_only = json_object_get(filter, "read_only");
-    const char *name;
-    json_t *value;
-
-    if (json_absent(filter))
-        return ERR_OK;
-    if (!json_is_object(filter))
-        return err_invalid(err, "invalid_type", path,
-                           "Invalid type for '%s': expected an object.", path);
-    json_object_foreach ((json_t *)(uintptr_t)filter, name, value) {
-        AUTO_FREE char *here = path_of(path, name);
-
-        if (strcmp(name, "tool_names") != 0 && strcmp(name, "read_only") != 0)
-            return err_invalid(err, "unknown_parameter", here, "Unknown parameter: '%s'.",
-                               here);
-    }
-    if (!json_absent(read_only) && !json_is_boolean(read_only)) {
-        AUTO_FREE char *here = path_of(path, "read_only");
-
-        return err_invalid(err, "invalid_type", here,
-                           "Invalid type for '%s': expected a boolean.", here);
-    }
-    return check_names(json_object_get(filter, "tool_names"), path, err);
-}
-
-static enum err_code check_both(const json_t *require, const char *path, struct err *err)
-{
-    const json_t *never = json_object_get(require, "never");
-    size_t i;
-    json_t *name;
-
-    json_array_foreach (json_object_get(json_object_get(require, "always"), "tool_names"), i,
-                        name) {
-        if (names(never, json_string_value(name)))
-            return err_invalid(
-                err, "invalid_value", path,
-                "Invalid '%s': the tool '%s' is named in both 'always' and 'never'.", path,
-                json_string_value(name));
-    }
-    return ERR_OK;
-}
-
-static enum err_code check_filters(const json_t *require, const char *path, struct err *err)
-{
-    const char *name;
-    json_t *value;
-
-    if (!json_object_size(require))
-        return err_invalid(err, "invalid_value", path,
-                           "Invalid '%s': expected 'always', 'never' or both.", path);
-    json_object_foreach ((json_t *)(uintptr_t)require, name, value) {
-        AUTO_FREE char *here = path_of(path, name);
-        enum err_code rc;
-
-        if (strcmp(name, "always") != 0 && strcmp(name, "never") != 0)
-            return err_invalid(err, "unknown_parameter", here, "Unknown parameter: '%s'.",
-                               here);
-        rc = check_filter(value, here, err);
-        if (rc)
-            return rc;
-    }
-    return check_both(require, path, err);
-}
-
-enum err_code permission_require_check(const json_t *require, const char *path, struct err *err)
-{
-    const char *word = json_string_value(require);
-
-    if (json_absent(require))
-        return ERR_OK;
-    if (json_is_object(require))
-        return check_filters(require, path, err);
-    if (!word)
-        return err_invalid(err, "invalid_type", path,
-                           "Invalid type for '%s': expected one of a string or an object.",
-                           path);
-    if (strcmp(word, "always") == 0 || strcmp(word, "never") == 0)
-        return ERR_OK;
-    return err_invalid(err, "invalid_value", path,
-                       "Invalid value for '%s': expected one of 'always' and 'never'.", path);
 }
 
 /* ---- Keys ---- */

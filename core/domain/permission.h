@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "core/base/err.h"
+#include "core/base/compiler.h"
 
 /*
  * permission.h -- whether a person is asked before a tool runs, and before the model sees what it
@@ -28,8 +28,9 @@
  *   requireResultApproval     true: always
  *   autoExecute               true: auto, false: ask-once; beside another word the stricter counts
  *
- * A word that is none of these is refused where it comes in (permission_check()), and is the
- * strictest of all should it come from elsewhere: a typing error never opens anything.
+ * It is decoded once, into struct declared_permission: what decides about calls knows no older word. A
+ * word that is none of these is refused where it comes in (server/params/permission_params.h), and is
+ * the strictest of all should it come from elsewhere: a typing error never opens anything.
  *
  * Pure functions.
  */
@@ -56,42 +57,77 @@ struct permission {
     enum result_policy result;
 };
 
-/* What a tool's declaration and somebody's override of it come to; both may be NULL. Today's words
- * come before older ones, and then the override before the tool: an older word in the override does
- * not beat a newer one of the tool. */
-struct permission permission_resolve(const json_t *tool, const json_t *override);
+/* ---- Declarations ---- */
 
-/* As it is, with an override: an older word in it is a word all the same. */
-struct permission permission_override(struct permission tool, const json_t *override);
+/* The keys of a declaration, and the values of each from lax to strict; no values: a switch. */
+#define PERMISSION_KEY_COUNT   6
+#define PERMISSION_VALUE_COUNT 3
+struct permission_key {
+    const char *name;
+    const char *same;          /* another name of it, or NULL */
+    const char *const *values; /* PERMISSION_VALUE_COUNT, or NULL */
+};
+extern const struct permission_key permission_keys[PERMISSION_KEY_COUNT];
+
+/* Whether a declaration has a policy for something, and under which key. */
+enum permission_source {
+    PERMISSION_UNSET,
+    PERMISSION_OLDER, /* under one of the older keys */
+    PERMISSION_TODAY, /* under one of today's */
+};
+
+/* A declaration, decoded. Zeroed: it says nothing. */
+struct declared_permission {
+    enum permission_source execution_source, result_source;
+    enum execution_policy execution;
+    enum result_policy result;
+};
+
+/* NULL says nothing. */
+struct declared_permission declared_permission_read(const json_t *declared);
+
+/* What a tool's declaration and an override of it come to. Today's keys come before older ones, and
+ * then the override before the tool: an older key in the override does not beat a newer one of the
+ * tool. */
+struct permission permission_resolve(struct declared_permission tool,
+                                     struct declared_permission override);
+
+/* As it is, with an override, under whichever key. */
+struct permission permission_override(struct permission tool,
+                                      struct declared_permission override);
 
 /* Of each the stricter. */
 struct permission permission_stricter(struct permission a, struct permission b);
 
-/* ERR_INVALID (param `path`...) for a key or a word that there is not, and for an object that says the
- * same thing twice. */
-enum err_code permission_check(const json_t *declared, const char *path,
-                               struct err *err) MUST_CHECK;
+/* ---- Sets of declarations ---- */
 
-/* A set of declarations, {"group/tool": {...}, "group": {...}}: of one tool, or of all of a group. Each
- * is checked as above. */
-enum err_code permissions_check(const json_t *set, const char *path,
-                                struct err *err) MUST_CHECK;
+/* {"group/tool": {...}, "group": {...}}: of one tool, or of all of a group. */
+struct permission_line {
+    char *key;
+    struct declared_permission declared;
+};
+struct permission_set {
+    struct permission_line *lines; /* as they were written */
+    size_t count;
+    const struct permission_line **sorted; /* the same by key */
+};
 
-/* What a set says of a tool: its own line, else the one for all of its group; NULL for nothing. */
-const json_t *permissions_find(const json_t *set, const char *group, const char *tool);
+/* NULL is the empty set. */
+void permission_set_read(struct permission_set *ret_set, const json_t *declared);
+void permission_set_clear(struct permission_set *set);
 
-/* Both sets at once: of each tool the stricter policy. Either may be NULL. New reference; NULL when
- * both are. */
+/* What a set says of a tool: its own line, else the one for all of its group, else nothing. */
+struct declared_permission permission_set_find(const struct permission_set *set,
+                                               const char *group, const char *tool);
+
+/* Both sets at once, as JSON for the snapshot of a run: of each tool the stricter policy. Either may be
+ * NULL. New reference; NULL when both are. */
 json_t *permissions_merge(const json_t *a, const json_t *b);
 
 /* ---- require_approval ---- */
 
-/* "always", "never", or {"always": {"tool_names": [...], "read_only": true}, "never": {...}}.
- * ERR_INVALID for anything else, and for a tool that both name. */
-enum err_code permission_require_check(const json_t *require, const char *path,
-                                       struct err *err) MUST_CHECK;
-
-/* What it says of a tool. `otherwise`: where it is absent, or names the tool in neither list: for a
+/* "always", "never", or {"always": {"tool_names": [...], "read_only": true}, "never": {...}}: what it
+ * says of a tool. `otherwise`: where it is absent, or names the tool in neither list: for a
  * remote server that is OpenAI's EXECUTION_ASK_ALWAYS, for a group of this server EXECUTION_AUTO, that
  * is the tool's own policy. `read_only`: the tool's annotation. */
 enum execution_policy permission_required(const json_t *require, const char *tool,

@@ -226,13 +226,13 @@ static size_t kept_length(const struct variable_hint *hint)
 
 static void log_complete(struct buf *text, const struct variable_hint *hint)
 {
-    if (hint->chinese && hint->lost)
+    if (hint->language == LANGUAGE_CHINESE && hint->lost)
         buf_addf(
             text,
             "[system log] 以上是完整结果（%zu 个字符），其前 %zu 个字符同时保存在变量 `%s` "
             "中。",
             hint->length, kept_length(hint), hint->name);
-    else if (hint->chinese)
+    else if (hint->language == LANGUAGE_CHINESE)
         buf_addf(text, "[system log] 以上是完整结果（%zu 个字符），同时保存在变量 `%s` 中。",
                  hint->length, hint->name);
     else if (hint->lost)
@@ -252,14 +252,14 @@ static void add_complete(struct buf *text, const struct variable_hint *hint)
 {
     log_complete(text, hint);
     buf_addf(text,
-             hint->chinese
+             hint->language == LANGUAGE_CHINESE
                  ? "\n[system hint] 无需重复即可引用：`$VAR_REF{{%s}}`。"
                  : "\n[system hint] Pass it on without repeating it: `$VAR_REF{{%s}}`.",
              hint->name);
 }
 
-/* Words for what a hint is of, in English and Chinese. */
-static const char *const hinted[][2] = {
+/* Words for what a hint is of, by language. */
+static const char *const hinted[][LANGUAGE_COUNT] = {
     [VARIABLE_HINT_RESULT] = {"result", "结果"},
     [VARIABLE_HINT_MESSAGE] = {"message", "消息"},
 };
@@ -272,7 +272,7 @@ static void add_reading(struct buf *text, const struct variable_hint *hint)
     size_t next = rest < NEXT_READ_LIMIT ? rest : NEXT_READ_LIMIT;
     const char *name = hint->name;
 
-    if (hint->chinese)
+    if (hint->language == LANGUAGE_CHINESE)
         buf_addf(text,
                  "\n[system hint] 无需重复即可引用：`$VAR_REF{{%s}}`。如需继续阅读，请调用 "
                  "`ReadVar`，"
@@ -289,14 +289,14 @@ static void add_reading(struct buf *text, const struct variable_hint *hint)
 
 static void log_cut(struct buf *text, const struct variable_hint *hint)
 {
-    const char *what = hinted[hint->what][hint->chinese];
+    const char *what = hinted[hint->what][hint->language];
 
-    if (hint->chinese && hint->lost)
+    if (hint->language == LANGUAGE_CHINESE && hint->lost)
         buf_addf(text,
                  "[system log] %s已截断为 %zu 个字符，完整%s（%zu 个字符）的前 %zu "
                  "个字符保存在变量 `%s` 中。",
                  what, hint->shown, what, hint->length, kept_length(hint), hint->name);
-    else if (hint->chinese)
+    else if (hint->language == LANGUAGE_CHINESE)
         buf_addf(text,
                  "[system log] %s已截断为 %zu 个字符，完整%s（%zu 个字符）保存在变量 `%s` 中。",
                  what, hint->shown, what, hint->length, hint->name);

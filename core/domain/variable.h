@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "core/base/err.h"
+#include "core/domain/language.h"
 #include "core/domain/tenant.h"
 
 /*
@@ -120,7 +121,7 @@ struct variable_hint {
     bool truncated;
     size_t shown; /* characters of it that the model was shown */
     size_t start; /* where what it was not shown begins */
-    bool chinese;
+    enum language language;
     bool idle; /* of a text that was cut: nothing can be called, so not how to read on */
 };
 /* The caller frees. */
@@ -181,8 +182,8 @@ struct variable_access {
     struct variable_memory *memory; /* of a response that is not stored; or NULL */
     const char *scope;              /* of one that is; else "" */
     struct message_cache
-        *messages; /* long ones of the run's history, beside the others; or NULL */
-    bool chinese;  /* which language rules are read in */
+        *messages;          /* long ones of the run's history, beside the others; or NULL */
+    enum language language; /* that rules are read in */
 };
 
 /* What every place offers where variables are: the store (core/store/tables/threads/variables.h says what each does,

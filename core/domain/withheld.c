@@ -6,6 +6,7 @@
 #include "core/base/clock.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/domain/notes.h"
 
 #define VISIBLE "model_visible"
 
@@ -16,11 +17,6 @@ static const char undecided[] =
 void withheld_mark(json_t *notes)
 {
     json_set_bool(notes, VISIBLE, false);
-}
-
-static json_t *notes_of(const json_t *body)
-{
-    return json_object_get(body, "runnel");
 }
 
 bool withheld_is_noted(const json_t *notes)

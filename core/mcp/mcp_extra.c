@@ -5,6 +5,7 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/domain/notes.h"
 #include "core/mcp/mcp_result.h"
 #include "core/mcp/mcp_tools.h"
 
@@ -245,6 +246,11 @@ static const struct mcp_extra extras[] = {
 };
 /* clang-format on */
 
+const json_t *mcp_extra_wishes(const json_t *entry)
+{
+    return json_object_get(entry, "runnel");
+}
+
 bool mcp_extra_is_wanted(const json_t *wishes, const char *wish)
 {
     return json_get_bool(wishes, wish, false);
@@ -284,7 +290,7 @@ void mcp_extra_add(json_t *tools, const json_t *capabilities, const json_t *wish
 
 const struct mcp_extra *mcp_extra_of(const json_t *tool, const json_t *wishes)
 {
-    const char *mark = json_get_string(json_object_get(tool, "runnel"), "method", "");
+    const char *mark = json_get_string(notes_of(tool), "method", "");
     const char *name = json_get_string(tool, "name", "");
 
     for (size_t i = 0; i < COUNT_OF(extras); i++) {

@@ -45,7 +45,9 @@ struct mcp_extra {
     json_t *(*result)(const json_t *given);
 };
 
-/* `wishes`: {"resources": true, "prompts": true}, of a request, or NULL. */
+/* What a tool's entry of a request wants of them: its object `runnel`, {"resources": true, "prompts":
+ * true}; or NULL. Borrowed. */
+const json_t *mcp_extra_wishes(const json_t *entry);
 bool mcp_extra_is_wanted(const json_t *wishes, const char *wish);
 
 /* Adds those that are wanted, of a server that is capable of them, to its tools (mcp_tools.h). A tool

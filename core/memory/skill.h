@@ -8,8 +8,7 @@
 /*
  * skill.h -- the skills of a run, and who may read which.
  *
- * A run's `runnel` object holds them under SKILLS_KEY, as whoever accepted the request has found them
- * in the store: a list of {"id", "name", "description", "ask"}. What the run may not read is not in it,
+ * The settings of a run have them as they were found in the store when its request was accepted: a list of {"id", "name", "description", "ask"}. What the run may not read is not in it,
  * and "ask" says that a person is asked before the model reads it.
  *
  * Permissions are a list of {"skill": "internal-*", "permission": "deny"}, of which the last that fits
@@ -18,9 +17,6 @@
  *
  * Pure functions.
  */
-
-#define SKILLS_KEY            "skills"
-#define SKILL_PERMISSIONS_KEY "skill_permissions"
 
 /* The group of the tool that reads them, and of their names as variables: "Rule/skills/<name>". */
 #define SKILL_GROUP           "skills"

@@ -6,9 +6,8 @@
 #include "core/base/mem.h"
 #include "core/base/utf8.h"
 
-static size_t limit_of(const json_t *settings, const json_t *args, size_t fallback)
+static size_t limit_of(const struct run_settings *settings, const json_t *args, size_t fallback)
 {
-    json_int_t general = json_get_int(json_object_get(settings, "truncation"), "limit", -1);
     const json_t *wanted = json_object_get(args, "limit");
 
     if (json_is_number(wanted))
@@ -16,7 +15,8 @@ static size_t limit_of(const json_t *settings, const json_t *args, size_t fallba
                        json_number_value(wanted) < (double)CUT_NO_LIMIT
                    ? (size_t)json_number_value(wanted)
                    : CUT_NO_LIMIT;
-    return general > 0 && fallback == CUT_DEFAULT_LIMIT ? (size_t)general : fallback;
+    return settings->result_limit && fallback == CUT_DEFAULT_LIMIT ? settings->result_limit
+                                                                   : fallback;
 }
 
 /* Whole characters, as with `limit`: models write 3.0, too. */
@@ -29,16 +29,14 @@ static size_t begin_of(const json_t *args)
     return begin < (double)CUT_NO_LIMIT ? (size_t)begin : CUT_NO_LIMIT;
 }
 
-struct cut_rule cut_rule(const json_t *settings, const json_t *args, size_t fallback)
+struct cut_rule cut_rule(const struct run_settings *settings, const json_t *args,
+                         size_t fallback)
 {
-    const json_t *truncation = json_object_get(settings, "truncation");
-    const json_t *rules = json_object_get(settings, "rules");
-
     return (struct cut_rule){
         .limit = limit_of(settings, args, fallback),
         .begin = begin_of(args),
-        .head_only = strcmp(json_get_string(truncation, "mode", ""), "head") == 0,
-        .chinese = strcmp(json_get_string(rules, "language", ""), "zh") == 0,
+        .head_only = settings->result_head_only,
+        .language = settings->language,
     };
 }
 
@@ -46,7 +44,7 @@ struct note {
     const char *before, *after; /* the number of characters that are missing */
 };
 
-static const struct note notes[2][2] = {
+static const struct note notes[LANGUAGE_COUNT][2] = {
     {{"... too long, characters left out here: ", " ..."},
      {"... too long, characters left out at the end: ", " ..."}},
     {{"...输出过长，省略中间 ", " 个字符..."}, {"...输出过长，省略后 ", " 个字符..."}},
@@ -56,7 +54,7 @@ char *cut_text(const char *text, const struct cut_rule *rule, struct cut_shown *
 {
     size_t count = utf8_count(text, strlen(text));
     size_t head = rule->head_only ? rule->limit : rule->limit / 2;
-    const struct note *note = &notes[rule->chinese][rule->head_only];
+    const struct note *note = &notes[rule->language][rule->head_only];
     struct buf buf = {0};
 
     if (count <= rule->limit) {

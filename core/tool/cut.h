@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "core/base/compiler.h"
+#include "core/domain/run_settings.h"
 
 /*
  * cut.h -- what the model is shown of a result that is too long.
@@ -18,15 +19,16 @@
 #define CUT_NO_LIMIT      ((size_t)1 << 20) /* more than that is never shown */
 
 struct cut_rule {
-    size_t limit;   /* characters that are shown, the note of what is missing apart */
-    size_t begin;   /* for tools with a cutter of their own: the first one */
-    bool head_only; /* what is missing is the end, not the middle */
-    bool chinese;   /* the language of the note */
+    size_t limit;           /* characters that are shown, the note of what is missing apart */
+    size_t begin;           /* for tools with a cutter of their own: the first one */
+    bool head_only;         /* what is missing is the end, not the middle */
+    enum language language; /* of the note */
 };
 
-/* `settings` is the object `runnel` of the request, `args` are what the model wrote; either may be
- * NULL. `fallback` is the tool's own limit. A limit of 0 or less in the arguments is no limit. */
-struct cut_rule cut_rule(const json_t *settings, const json_t *args, size_t fallback);
+/* `args` are what the model wrote, or NULL. `fallback` is the tool's own limit. A limit of 0 or less in
+ * the arguments is no limit. */
+struct cut_rule cut_rule(const struct run_settings *settings, const json_t *args,
+                         size_t fallback);
 
 /* What is shown of a text; what a cutter puts before, between or behind it is none of it. */
 struct cut_shown {

@@ -1,8 +1,11 @@
 #ifndef RUNNEL_CORE_TOOL_GROUP_H
 #define RUNNEL_CORE_TOOL_GROUP_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+
+#include "core/domain/run_settings.h"
 
 /*
  * group.h -- what tools of one group have in common: words for the model.
@@ -14,11 +17,6 @@
  *
  * A request that enables no tool of a group is told nothing of it.
  */
-
-enum tool_language {
-    TOOL_ENGLISH,
-    TOOL_CHINESE,
-};
 
 /* One text in the languages there are; English where a language is missing. */
 struct wording {
@@ -52,8 +50,9 @@ struct group_index {
 struct tool_group {
     const char *name;
 
-    /* A member of a run's `runnel` object that turns it on by not being empty; NULL: none. */
-    const char *enabled_by;
+    /* What a run brings for its tools; a list with something in it turns the group on. Borrowed. NULL:
+     * runs bring nothing. */
+    const json_t *(*entries)(const struct run_settings *settings);
 
     /* Its tools run without a question, but for those whose own policy asks. Whoever forgets to say
      * so has every call of them approved. */
@@ -66,7 +65,7 @@ struct tool_group {
         *lines; /* behind it, those of the tools that are enabled; NULL: none */
 
     const struct skill_rule *rules;  /* ends with one that has no name; NULL: none */
-    const struct group_index *index; /* of what stands under `enabled_by`; NULL: none */
+    const struct group_index *index; /* of its entries; NULL: none */
 
     /* The group whose tools read and write variables. With the reader the model can look up skill
      * rules, so `about_variables` stands behind the basic rules wherever the reader is offered. NULL
@@ -79,6 +78,6 @@ struct tool_group {
     const char *const *along;
 };
 
-const char *wording_in(const struct wording *wording, enum tool_language language);
+const char *wording_in(const struct wording *wording, enum language language);
 
 #endif

@@ -8,19 +8,11 @@
 #include "core/domain/variable.h"
 #include "core/tool/registry.h"
 
-const char *wording_in(const struct wording *wording, enum tool_language language)
+const char *wording_in(const struct wording *wording, enum language language)
 {
-    const char *text = language == TOOL_CHINESE && wording->zh ? wording->zh : wording->en;
+    const char *text = language == LANGUAGE_CHINESE && wording->zh ? wording->zh : wording->en;
 
     return text ? text : "";
-}
-
-enum tool_language tool_language_of(const json_t *runnel)
-{
-    const json_t *rules = json_object_get(runnel, "rules");
-
-    return strcmp(json_get_string(rules, "language", ""), "zh") == 0 ? TOOL_CHINESE
-                                                                     : TOOL_ENGLISH;
 }
 
 /* ---- Rules of ours ---- */
@@ -123,7 +115,7 @@ char *tool_rule_variable(const struct rule_ref *ref)
     return mem_printf(VARIABLE_RULE_PREFIX "%s/%s", ref->group, ref->rule->name);
 }
 
-char *tool_rule_about(const struct rule_ref *ref, enum tool_language language)
+char *tool_rule_about(const struct rule_ref *ref, enum language language)
 {
     return mem_printf("Skill rule for %s: %s", ref->group,
                       wording_in(&ref->rule->description, language));
@@ -186,8 +178,7 @@ static const struct tool_group *find_reader(const struct rules_group *groups, si
     return NULL;
 }
 
-static void add_fixed(struct buf *buf, const struct tool_group *reader,
-                      enum tool_language language)
+static void add_fixed(struct buf *buf, const struct tool_group *reader, enum language language)
 {
     buf_add_text(buf, "<tool-rules>\n");
     buf_add_text(buf, wording_in(&basics, language));
@@ -236,8 +227,7 @@ static bool has_rules(const struct tool_group *group, bool pinned)
     return false;
 }
 
-static void add_pinned(struct buf *buf, const struct tool_group *group,
-                       enum tool_language language)
+static void add_pinned(struct buf *buf, const struct tool_group *group, enum language language)
 {
     if (!has_rules(group, true))
         return;
@@ -254,7 +244,7 @@ static void add_pinned(struct buf *buf, const struct tool_group *group,
 }
 
 static void add_row(struct buf *buf, const struct tool_group *group,
-                    const struct skill_rule *rule, enum tool_language language)
+                    const struct skill_rule *rule, enum language language)
 {
     const char *when = wording_in(&rule->when, language);
 
@@ -264,7 +254,7 @@ static void add_row(struct buf *buf, const struct tool_group *group,
 }
 
 static void add_rule_index(struct buf *buf, const struct tool_group *group, const char *reader,
-                           enum tool_language language)
+                           enum language language)
 {
     if (!has_rules(group, false))
         return;
@@ -284,7 +274,7 @@ static void add_cell(struct buf *buf, const char *text)
 }
 
 static void add_index(struct buf *buf, const struct group_index *index, const json_t *entries,
-                      const char *reader, enum tool_language language)
+                      const char *reader, enum language language)
 {
     size_t i;
     json_t *entry;
@@ -314,7 +304,7 @@ static bool has_tool(const char *const *tools, const char *name)
 
 /* Equal tools and language, equal bytes. The caller frees. */
 static char *prompt_of(const struct tool_group *group, const char *const *tools,
-                       enum tool_language language)
+                       enum language language)
 {
     AUTO_BUF text = {0};
 
@@ -326,7 +316,7 @@ static char *prompt_of(const struct tool_group *group, const char *const *tools,
 }
 
 static void add_group(struct buf *buf, const struct rules_group *enabled, const char *reader,
-                      enum tool_language language)
+                      enum language language)
 {
     const struct tool_group *group = tool_registry_group(enabled->name);
     AUTO_FREE char *prompt = group ? prompt_of(group, enabled->tools, language) : NULL;
@@ -350,8 +340,7 @@ static void add_group(struct buf *buf, const struct rules_group *enabled, const 
     buf_add_text(buf, "</tool-group-rule>");
 }
 
-char *tool_rules_text(const struct rules_group *groups, size_t count,
-                      enum tool_language language)
+char *tool_rules_text(const struct rules_group *groups, size_t count, enum language language)
 {
     const struct tool_group *reader = find_reader(groups, count);
     AUTO_BUF buf = {0};
@@ -378,7 +367,7 @@ static void add_line(struct buf *buf, const char *text)
 }
 
 char *tool_rules_servers_text(const struct rules_server *servers, size_t count,
-                              enum tool_language language)
+                              enum language language)
 {
     AUTO_BUF buf = {0};
 

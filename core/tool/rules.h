@@ -26,15 +26,11 @@
 struct rules_group {
     const char *name;
     const char *const *tools; /* the enabled ones, ends with NULL */
-    const json_t *entries;    /* of its index: what stands under `enabled_by`; NULL: none */
+    const json_t *entries;    /* of the group, for its index; NULL: none */
 };
 
-/* "runnel.rules.language" of a request's `runnel` object, which may be NULL. */
-enum tool_language tool_language_of(const json_t *runnel);
-
 /* "" without groups. The caller frees. */
-char *tool_rules_text(const struct rules_group *groups, size_t count,
-                      enum tool_language language);
+char *tool_rules_text(const struct rules_group *groups, size_t count, enum language language);
 
 /* A server of the request's, and what whoever offers it says it is for. */
 struct rules_server {
@@ -44,7 +40,7 @@ struct rules_server {
 
 /* "" without servers. Stands behind the text above. The caller frees. */
 char *tool_rules_servers_text(const struct rules_server *servers, size_t count,
-                              enum tool_language language);
+                              enum language language);
 
 /* One skill rule and where it belongs. */
 struct rule_ref {
@@ -59,6 +55,6 @@ bool tool_rule_find(const char *variable, struct rule_ref *ret_ref);
 /* The variable's name. The caller frees. */
 char *tool_rule_variable(const struct rule_ref *ref);
 /* The variable's description: "Skill rule for <group>: <description>". The caller frees. */
-char *tool_rule_about(const struct rule_ref *ref, enum tool_language language);
+char *tool_rule_about(const struct rule_ref *ref, enum language language);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "core/base/err.h"
 #include "core/domain/permission.h"
+#include "core/domain/run_settings.h"
 #include "core/domain/variable.h"
 #include "core/tool/cut.h"
 
@@ -127,7 +128,7 @@ struct tool_announcement {
 struct tool_context {
     json_t
         *entry; /* of the request's `tools`; one that was made for it where a group was named */
-    const json_t *runnel; /* what the run goes by, its `runnel` object; NULL: nothing */
+    const struct run_settings *settings; /* of the run */
 };
 
 struct tool_handler {

@@ -5,6 +5,11 @@
 #include "core/memory/skill.h"
 #include "handlers/handlers.h"
 
+static const json_t *skills_of(const struct run_settings *settings)
+{
+    return settings->skills;
+}
+
 /* clang-format off */
 static const struct group_index skills_index = {
     .title = {"**Skills:**", "**技能：**"},
@@ -15,7 +20,7 @@ static const struct group_index skills_index = {
 
 const struct tool_group skills_group = {
     .name = SKILL_GROUP,
-    .enabled_by = SKILLS_KEY,
+    .entries = skills_of,
     .auto_execute = true,
     .prompt =
         {"Skills are instructions for particular kinds of tasks. Before you begin such a task, "

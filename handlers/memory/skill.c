@@ -29,7 +29,7 @@ static json_t *init(const struct tool_context *context)
     size_t i;
     json_t *skill;
 
-    json_array_foreach (json_object_get(context->runnel, SKILLS_KEY), i, skill) {
+    json_array_foreach (context->settings->skills, i, skill) {
         const char *name = json_get_string(skill, "name", NULL);
 
         if (!name)

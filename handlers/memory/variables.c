@@ -79,21 +79,16 @@ static bool is_rule(const char *name)
 
 /* ---- Rules, which are variables that nobody has written ---- */
 
-static enum tool_language language_of(const struct variable_access *access)
-{
-    return access->chinese ? TOOL_CHINESE : TOOL_ENGLISH;
-}
-
 static void make_rule(const struct rule_ref *ref, const struct variable_access *access,
                       struct variable *ret_variable)
 {
     AUTO_FREE char *name = tool_rule_variable(ref);
 
-    *ret_variable = (struct variable){
-        .type = VARIABLE_RULE,
-        .keep = true,
-        .value = mem_strdup(wording_in(&ref->rule->prompt, language_of(access))),
-        .description = tool_rule_about(ref, language_of(access))};
+    *ret_variable =
+        (struct variable){.type = VARIABLE_RULE,
+                          .keep = true,
+                          .value = mem_strdup(wording_in(&ref->rule->prompt, access->language)),
+                          .description = tool_rule_about(ref, access->language)};
     (void)snprintf(ret_variable->name, sizeof(ret_variable->name), "%s", name);
     ret_variable->length = (int64_t)variable_length(ret_variable->value);
 }

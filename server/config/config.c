@@ -642,10 +642,14 @@ static enum err_code check_texts(const struct config *config, struct err *err)
 static enum err_code check_tools(struct config *config, struct err *err)
 {
     config->tools = json_object_get(whole_of(config)->file, "tools");
-    config->permissions = json_object_get(config->tools, "permissions");
-    if (json_absent(config->permissions))
-        config->permissions = NULL;
-    return config_tools_check(config->tools, err);
+    enum err_code rc;
+
+    config->tools = json_object_get(whole_of(config)->file, "tools");
+    rc = config_tools_check(config->tools, err);
+    if (!rc)
+        permission_set_read(&config->permissions,
+                            json_object_get(config->tools, "permissions"));
+    return rc;
 }
 
 /* ---- hooks ---- */
@@ -759,6 +763,7 @@ void config_free(struct config *config)
     masks_free(config->masks);
     config_mcp_clear(&config->mcp);
     config_webhooks_clear(&config->webhooks);
+    permission_set_clear(&config->permissions);
     json_decref(whole_of(config)->file);
     free(whole_of(config));
 }

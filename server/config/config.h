@@ -8,6 +8,7 @@
 
 #include "core/base/err.h"
 #include "core/base/log.h"
+#include "core/domain/permission.h"
 #include "core/domain/tenant.h"
 #include "core/model/model.h"
 #include "core/net/egress.h"
@@ -85,8 +86,8 @@ struct config {
     struct masks *masks;
     /* The section `tools`: config/tools.h. Or NULL. */
     json_t *tools;
-    /* The section tools.permissions, {"group/tool": {...}}: see core/domain/permission.h. Or NULL. */
-    json_t *permissions;
+    /* The section tools.permissions, by "group/tool" or "group". */
+    struct permission_set permissions;
     /* The section mcp_servers. */
     struct config_mcp mcp;
     /* The section approval_webhooks. */

@@ -5,7 +5,6 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
-#include "core/domain/permission.h"
 #include "server/config/yaml.h"
 #include "server/params/mcp_tool.h"
 
@@ -45,8 +44,6 @@ static enum err_code check_as_tool(json_t *server, const char *token, const char
         json_set_string(tool, "authorization", token);
     json_set_string(tool, "server_description", json_get_string(server, "description", ""));
     rc = mcp_tool_check(tool, path, NAME_LIMIT, &why);
-    if (!rc)
-        rc = permission_require_check(require, path, &why);
     if (!rc)
         return ERR_OK;
     return err_set(err, ERR_INVALID, "%s: %s", *why.param ? why.param : path, why.text);

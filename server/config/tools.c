@@ -4,9 +4,9 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
-#include "core/domain/permission.h"
 #include "core/tool/registry.h"
 #include "server/config/yaml.h"
+#include "server/params/permission_params.h"
 
 /* A word that is a switch becomes one; any other stays, and is refused by whoever knows better. */
 static void read_switch(json_t *object, const char *key)

@@ -7,6 +7,7 @@
 #include "core/base/clock.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/domain/notes.h"
 #include "core/domain/withheld.h"
 #include "core/run/context/past_calls.h"
 #include "server/encode/encode_chain.h"
@@ -172,7 +173,7 @@ static json_t *message_content(const json_t *parts)
 
 static void set_message_status(json_t *object, const struct item_row *row, const json_t *body)
 {
-    const json_t *ours = json_object_get(body, "runnel");
+    const json_t *ours = notes_of(body);
     const char *reason = json_get_string(ours, "incomplete_reason", "run_failed");
     bool incomplete = row->status == ITEM_INCOMPLETE || row->status == ITEM_FAILED;
     int64_t ended_at = row->completed_at ? row->completed_at : row->created_at;
@@ -356,7 +357,7 @@ static const json_t *call_member(const json_t *body, const char *key)
 {
     const json_t *value = json_object_get(body, key);
 
-    return json_absent(value) ? json_object_get(json_object_get(body, "runnel"), key) : value;
+    return json_absent(value) ? json_object_get(notes_of(body), key) : value;
 }
 
 /* What a call gave, from the item of its output or, of server-side calls, from its own body. */
@@ -380,7 +381,7 @@ static json_t *search_result(const json_t *found, unsigned include)
         "{s:s, s:s, s:f}", "file_id", json_get_string(found, "file_id", ""), "file_name",
         json_get_string(found, "filename", ""), "score", json_number_value(score));
 
-    if (include & STEP_INCLUDE_SEARCH_CONTENT)
+    if (include & RUN_INCLUDE_SEARCH_CONTENT)
         json_set(result, "content",
                  json_build("[{s:s, s:o}]", "type", "text", "text", text_of(found, "text")));
     return result;

@@ -4,6 +4,7 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/domain/notes.h"
 #include "core/run/context/chain.h"
 #include "core/run/context/chain_log.h"
 #include "core/run/context/context.h"
@@ -28,7 +29,7 @@ static int64_t end_of(const struct run_row *row)
 static json_t *stats(const struct run_row *row)
 {
     json_auto_t *tokens = json_parse_own(row->usage);
-    const json_t *notes = json_object_get(tokens, "runnel");
+    const json_t *notes = notes_of(tokens);
     int64_t begin = row->started_at ? row->started_at : row->created_at;
     int64_t end = run_status_is_final(row->status) ? end_of(row) : 0;
     json_t *object =
@@ -64,9 +65,9 @@ void encode_chain_stats(json_t *object, const struct run_row *row)
         return;
     json_set(object, "runnel", json_build("{s:O}", "stats", counted));
     tokens = json_parse_own(row->usage);
-    phase = error_phase(row, json_object_get(tokens, "runnel"));
+    phase = error_phase(row, notes_of(tokens));
     if (phase)
-        json_set_string(json_object_get(object, "runnel"), "error_phase", phase);
+        json_set_string(notes_of(object), "error_phase", phase);
 }
 
 /* ---- The result ---- */
@@ -142,7 +143,7 @@ static void add_call(void *arg, size_t at, const struct chain_call *call)
 {
     struct history *history = arg;
     const struct item_row *item = history->items[at];
-    const json_t *notes = json_object_get(json_array_get(history->bodies, at), "runnel");
+    const json_t *notes = notes_of(json_array_get(history->bodies, at));
 
     json_array_append_new(
         history->calls,
@@ -184,7 +185,7 @@ json_t *encode_chain(const struct run_row *row, const struct item_row *items, si
     json_set(object, "tool_call_history", history.calls);
     json_set(object, "usage", encode_usage(row->usage));
     field_set_own(object, "error", row->error, "null");
-    phase = error_phase(row, json_object_get(tokens, "runnel"));
+    phase = error_phase(row, notes_of(tokens));
     if (phase && json_is_object(json_object_get(object, "error")))
         json_set_string(json_object_get(object, "error"), "phase", phase);
     json_set(object, "stats", stats(row));

@@ -54,7 +54,7 @@ static json_t *step_object(const struct run *run, const struct step *step, bool 
     for (size_t i = 0; i < load.item_count; i++)
         rows[i] = *items[i];
     load.items = rows;
-    return encode_step(&load, step_include_kept(run->config));
+    return encode_step(&load, run->settings.includes);
 }
 
 static void tell_step_opened(const struct run *run, const struct run_event *event,

@@ -409,7 +409,7 @@ static void responses_event(const struct run *run, const struct run_event *event
 
 static bool is_window(const struct run *run)
 {
-    return strcmp(json_get_string(run->config, RUN_COMPACT_KEY, ""), RUN_COMPACT_WINDOW) == 0;
+    return run->settings.compact == RUN_COMPACT_WINDOW;
 }
 
 /* What the user said, word for word, and the item that stands for the rest. */

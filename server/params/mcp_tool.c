@@ -8,6 +8,7 @@
 #include "core/mcp/mcp_session.h"
 #include "core/mcp/mcp_tools.h"
 #include "server/params/params.h"
+#include "server/params/permission_params.h"
 
 #define HEADER_LIMIT  ((size_t)32)
 #define SECRET_LIMIT  ((size_t)8192)
@@ -84,7 +85,7 @@ static enum err_code check_approval(const json_t *tool, const char *path, struct
         if (!json_absent(filter))
             rc = check_filter(filter, param_key(at.text, words[i]).text, err);
     }
-    return rc;
+    return rc ? rc : permission_require_check(approval, at.text, err);
 }
 
 /* It becomes a line of a request. */

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "core/base/json.h"
+#include "core/base/mem.h"
 #include "core/domain/permission.h"
 #include "core/memory/skill.h"
 #include "core/run/approval/grant.h"
@@ -15,6 +16,7 @@
 #include "core/tool/wish.h"
 #include "server/params/group_params.h"
 #include "server/params/params.h"
+#include "server/params/permission_params.h"
 #include "server/params/skill_params.h"
 #include "server/params/variable_params.h"
 
@@ -216,13 +218,20 @@ enum err_code runnel_defaults_check(const json_t *object, const char *path, stru
     return check(object, path, ANYWHERE, err);
 }
 
-enum err_code runnel_channel_check(const struct engine *engine, const struct tenant *tenant,
-                                   const json_t *runnel, struct err *err)
+enum err_code runnel_defaults_change(const json_t *object, char **ret_text, struct err *err)
 {
-    const json_t *approval = json_object_get(runnel, "approval");
+    const json_t *runnel = json_object_get(object, "runnel");
+    enum err_code rc = runnel_defaults_check(object, "", err);
 
-    if (strcmp(json_get_string(approval, "channel", ""), "webhook") != 0 ||
-        engine_webhook(engine, tenant))
+    if (!rc && runnel)
+        *ret_text = json_is_null(runnel) ? mem_strdup("{}") : json_text(runnel);
+    return rc;
+}
+
+enum err_code runnel_channel_check(const struct engine *engine, const struct tenant *tenant,
+                                   const struct run_settings *settings, struct err *err)
+{
+    if (settings->approval.channel != APPROVAL_WEBHOOK || engine_webhook(engine, tenant))
         return ERR_OK;
     return err_invalid(err, "unsupported_value", "runnel.approval.channel",
                        "Unsupported value: 'webhook': this project has no webhook.");

@@ -4,6 +4,7 @@
 #include <jansson.h>
 
 #include "core/base/err.h"
+#include "core/domain/run_settings.h"
 #include "core/run/engine/engine.h"
 
 /*
@@ -40,9 +41,15 @@ enum err_code runnel_params_check(const json_t *body, struct err *err) MUST_CHEC
 enum err_code runnel_defaults_check(const json_t *object, const char *path,
                                     struct err *err) MUST_CHECK;
 
-/* Whether the channel that it names is there for the project; `runnel` may be NULL. */
+/* Of a change, as the store takes it: NULL (nothing to change) when absent, "{}" when null, which clears
+ * it. The caller frees. */
+enum err_code runnel_defaults_change(const json_t *object, char **ret_text,
+                                     struct err *err) MUST_CHECK;
+
+/* Whether the channel that the request names is there for the project. */
 enum err_code runnel_channel_check(const struct engine *engine, const struct tenant *tenant,
-                                   const json_t *runnel, struct err *err) MUST_CHECK;
+                                   const struct run_settings *settings,
+                                   struct err *err) MUST_CHECK;
 
 /* runnel.context; NULL when there is none. New reference. */
 json_t *runnel_context(const json_t *body);

@@ -14,6 +14,9 @@
  *   {"skills": ["skill_..."], "skill_permissions": [{"skill": "internal-*", "permission": "ask"}]}
  */
 
+#define SKILLS_KEY            "skills"
+#define SKILL_PERMISSIONS_KEY "skill_permissions"
+
 #define SKILLS_LIMIT            32 /* of a run */
 #define SKILL_PERMISSIONS_LIMIT 64
 #define SKILL_PATTERN_LIMIT     ((size_t)128)

@@ -2,13 +2,13 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
-#include "core/domain/permission.h"
 #include "core/domain/tenant.h"
 #include "core/run/catalog/tool_settings.h"
 #include "core/store/tables/tool_settings.h"
 #include "core/tool/registry.h"
 #include "server/params/group_params.h"
 #include "server/params/params.h"
+#include "server/params/permission_params.h"
 
 /* ---- As they come in ---- */
 
@@ -67,18 +67,15 @@ static json_t *parse_row(const struct tool_settings_row *row)
 }
 
 enum err_code tool_settings_load(struct store *store, const struct tenant *tenant,
-                                 const json_t *body, json_t **ret_settings, struct err *err)
+                                 json_t **ret_settings, struct err *err)
 {
     CLEANUP(tool_settings_row_clear) struct tool_settings_row projects = {0};
     CLEANUP(tool_settings_row_clear) struct tool_settings_row users = {0};
-    struct tenant asking = *tenant;
-    enum err_code rc;
+    enum err_code rc = store_tool_settings_for(store, tenant, &projects, &users, err);
     json_auto_t *wide = NULL;
     json_auto_t *narrow = NULL;
     json_t *both;
 
-    asking.user = tool_settings_user(body);
-    rc = store_tool_settings_for(store, &asking, &projects, &users, err);
     if (rc)
         return rc;
     wide = parse_row(&projects);
@@ -89,13 +86,15 @@ enum err_code tool_settings_load(struct store *store, const struct tenant *tenan
     return ERR_OK;
 }
 
-enum err_code tool_settings_keep(struct store *store, const struct tenant *tenant,
-                                 json_t *config, struct err *err)
+enum err_code tool_settings_apply(struct store *store, const struct tenant *tenant,
+                                  struct run_settings *settings, struct err *err)
 {
-    json_auto_t *settings = NULL;
-    enum err_code rc = tool_settings_load(store, tenant, config, &settings, err);
+    struct tenant asking = *tenant;
+    json_t *found = NULL;
+    enum err_code rc;
 
-    if (settings)
-        json_object_set(config, TOOL_SETTINGS_KEY, settings);
+    asking.user = run_settings_user(settings);
+    rc = tool_settings_load(store, &asking, &found, err);
+    run_settings_set_tools(settings, found);
     return rc;
 }

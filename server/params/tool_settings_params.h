@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "core/base/err.h"
+#include "core/domain/run_settings.h"
 #include "core/domain/tenant.h"
 #include "core/store/store.h"
 
@@ -26,14 +27,13 @@ enum err_code tool_settings_check(const json_t *body, struct err *err) MUST_CHEC
 /* `user` and `safety_identifier` of a request. Pure. */
 enum err_code tool_settings_user_check(const json_t *body, struct err *err) MUST_CHECK;
 
-/* What counts for whoever `body` is made for. *ret_settings stays untouched when there is nothing.
- * Blocks for as long as the database takes. */
+/* What counts for the tenant and its user. *ret_settings stays untouched when there is nothing. Blocks for
+ * as long as the database takes. */
 enum err_code tool_settings_load(struct store *store, const struct tenant *tenant,
-                                 const json_t *body, json_t **ret_settings,
-                                 struct err *err) MUST_CHECK;
+                                 json_t **ret_settings, struct err *err) MUST_CHECK;
 
-/* The same as a member of `config`, the configuration of a run. */
-enum err_code tool_settings_keep(struct store *store, const struct tenant *tenant,
-                                 json_t *config, struct err *err) MUST_CHECK;
+/* The same into the settings of a run, for the user that they name. */
+enum err_code tool_settings_apply(struct store *store, const struct tenant *tenant,
+                                  struct run_settings *settings, struct err *err) MUST_CHECK;
 
 #endif

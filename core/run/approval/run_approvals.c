@@ -6,6 +6,7 @@
 #include "core/base/fault.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/domain/notes.h"
 #include "core/domain/permission.h"
 #include "core/domain/withheld.h"
 #include "core/mcp/mcp_named.h"
@@ -16,7 +17,6 @@
 #include "core/run/calls/run_calls.h"
 #include "core/run/calls/run_plan.h"
 #include "core/run/calls/run_variables.h"
-#include "core/run/catalog/tool_settings.h"
 #include "core/tool/registry.h"
 
 /* ---- Who must be asked ---- */
@@ -45,20 +45,19 @@ static struct permission declared(const struct run *run, const struct tool_use *
 {
     const struct tool_handler *handler = use->handler;
     const char *group = handler->group ? handler->group : use->type;
-    const json_t *operators = engine_options(run->engine)->permissions;
-    const json_t *requests =
-        json_object_get(json_object_get(run->config, "runnel"), "permissions");
-    const json_t *settings =
-        json_object_get(json_object_get(run->config, TOOL_SETTINGS_KEY), "permissions");
+    const struct run_settings *settings = &run->settings;
     struct permission lax = {EXECUTION_AUTO, RESULT_NEVER};
     struct permission permission = permission_override(
-        tool_registry_permission(handler), permissions_find(operators, group, use->own));
+        tool_registry_permission(handler),
+        permission_set_find(engine_options(run->engine)->permissions, group, use->own));
 
     *ret_wanted = permission_override(
-        lax, permissions_find(requests, use->label ? use->label : group, use->own));
+        lax,
+        permission_set_find(&settings->permissions, use->label ? use->label : group, use->own));
     permission = permission_stricter(permission, *ret_wanted);
     permission = permission_stricter(
-        permission, permission_override(lax, permissions_find(settings, group, use->own)));
+        permission, permission_override(lax, permission_set_find(&settings->project_permissions,
+                                                                 group, use->own)));
     if (operators_word(use))
         lax.execution = permission_required(operators_word(use), use->own, use->read_only,
                                             EXECUTION_ASK_ALWAYS);
@@ -97,10 +96,7 @@ enum memory_policy run_memory_policy(const struct run *run, const struct tool_us
 
 const char *run_no_approver(const struct run *run, enum approval_kind kind)
 {
-    const json_t *approval =
-        json_object_get(json_object_get(run->config, "runnel"), "approval");
-
-    if (strcmp(json_get_string(approval, "channel", ""), "deny") == 0)
+    if (run->settings.approval.channel == APPROVAL_DENY)
         return kind == APPROVAL_OF_RESULT ? "No result approval callback set"
                                           : "No execution approval callback set";
     if (!(run->row.flags & RUN_STORED))
@@ -190,7 +186,7 @@ static bool item_is_about(const struct item_row *item, const struct call *call)
 {
     json_auto_t *body = json_parse_own(item->body);
 
-    return is_about(json_object_get(body, "runnel"), call);
+    return is_about(notes_of(body), call);
 }
 
 static const struct item_row *find_question(const struct run *run, const struct call *call)
@@ -463,12 +459,9 @@ static void show_question(struct run *run, const struct call *call)
 /* What the webhook is told, if that is the channel: once for each question. */
 static void post_question(struct run *run, struct call *call)
 {
-    const json_t *approval =
-        json_object_get(json_object_get(run->config, "runnel"), "approval");
     json_t *question;
 
-    if (call->approval.posted ||
-        strcmp(json_get_string(approval, "channel", ""), "webhook") != 0)
+    if (call->approval.posted || run->settings.approval.channel != APPROVAL_WEBHOOK)
         return;
     call->approval.posted = true;
     question = details_of(run, call);
@@ -535,19 +528,14 @@ json_t *run_open_questions(const struct run *run, enum question_part part)
     return list;
 }
 
-static bool is_permission(const json_t *asked)
+/* The reason of a refusal; without one, what suits the kind of the question. */
+static const char *reason_of(const char *kind, const char *reason)
 {
-    const char *permission = approval_kind_name(APPROVAL_OF_PERMISSION);
+    bool permission = strcmp(kind, approval_kind_name(APPROVAL_OF_PERMISSION)) == 0;
 
-    return strcmp(json_get_string(asked, "kind", ""), permission) == 0;
-}
-
-/* Why, in the words of the kind when whoever refused has none. */
-static const char *reason_of(const json_t *asked, const char *reason)
-{
     if (reason && *reason)
         return reason;
-    return is_permission(asked) ? RUN_PERMISSION_REFUSED : RUN_APPROVAL_REFUSED;
+    return permission ? RUN_PERMISSION_REFUSED : RUN_APPROVAL_REFUSED;
 }
 
 /* ---- Answers of a response ---- */
@@ -563,20 +551,18 @@ static bool is_another(const struct call *call, const char *definition)
     return strcmp(now, definition) != 0;
 }
 
-static void decide(struct call *call, const json_t *decision)
+static void decide(struct call *call, const struct run_decision *decision)
 {
-    if (json_get_bool(decision, "approve", false) &&
-        is_another(call, json_get_string(decision, "definition", NULL))) {
+    if (decision->approve && is_another(call, decision->definition)) {
         call->approval.anew = true;
         return;
     }
-    (void)snprintf(call->approval.id, sizeof(call->approval.id), "%s",
-                   json_get_string(decision, "id", ""));
-    call->lost = json_get_bool(decision, "lost", false);
-    if (json_get_bool(decision, "approve", false))
+    (void)snprintf(call->approval.id, sizeof(call->approval.id), "%s", decision->id);
+    call->lost = decision->lost;
+    if (decision->approve)
         call_move(call, CALL_EV_APPROVE);
     else
-        refuse(call, reason_of(decision, json_get_string(decision, "reason", NULL)));
+        refuse(call, reason_of(decision->kind, decision->reason));
 }
 
 /* Whatever tool_choice says of what the model may call now: this was called before. A function of the
@@ -592,23 +578,21 @@ static void use_tool(const struct run *run, struct call *call, const struct tool
 
 bool run_take_decisions(struct run *run)
 {
-    const json_t *decisions = json_object_get(run->config, RUN_APPROVALS_KEY);
-    size_t i;
-    json_t *decision;
+    const struct run_settings *settings = &run->settings;
 
-    if (!json_array_size(decisions))
+    if (!settings->decision_count)
         return false;
     run->call_turn = run->row.turn;
-    json_array_foreach (decisions, i, decision) {
-        const char *name = json_get_string(decision, "name", "");
+    for (size_t i = 0; i < settings->decision_count; i++) {
+        const struct run_decision *decision = &settings->decisions[i];
         const struct tool_use *use =
-            tool_set_find_labelled(&run->tools, json_get_string(decision, "label", ""), name);
+            tool_set_find_labelled(&run->tools, decision->label, decision->name);
         struct call *call =
-            run_add_call(run, json_get_string(decision, "call_id", ""), use ? use->name : name);
+            run_add_call(run, decision->call_id, use ? use->name : decision->name);
 
         use_tool(run, call, use);
-        buf_add_text(&call->arguments, json_get_string(decision, "arguments", "{}"));
-        call->extra = json_deep_copy(json_object_get(decision, "extra"));
+        buf_add_text(&call->arguments, decision->arguments);
+        call->extra = json_deep_copy(decision->extra);
         decide(call, decision);
     }
     run_start_calls(run);
@@ -653,15 +637,12 @@ bool run_is_question(const struct call_row *row)
 
 static void restore_of_response(struct run *run, struct call *call)
 {
-    const json_t *decisions = json_object_get(run->config, RUN_APPROVALS_KEY);
-    size_t i;
-    json_t *decision;
+    const struct run_settings *settings = &run->settings;
 
-    json_array_foreach (decisions, i, decision) {
-        if (run->call_turn == 0 &&
-            strcmp(json_get_string(decision, "call_id", ""), call->id) == 0) {
+    for (size_t i = 0; run->call_turn == 0 && i < settings->decision_count; i++) {
+        if (strcmp(settings->decisions[i].call_id, call->id) == 0) {
             use_tool(run, call, tool_set_find(&run->tools, call->name));
-            decide(call, decision);
+            decide(call, &settings->decisions[i]);
         }
     }
 }
@@ -685,7 +666,7 @@ static void restore_of_thread(struct call *call, const struct call_row *row)
     if (reply.approve && !call->approval.anew)
         call_move(call, CALL_EV_APPROVE);
     if (!reply.approve)
-        refuse(call, reason_of(asked, reply.reason));
+        refuse(call, reason_of(json_get_string(asked, "kind", ""), reply.reason));
     approval_reply_clear(&reply);
 }
 

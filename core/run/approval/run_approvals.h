@@ -14,7 +14,7 @@
  * open; a run of a thread requires action, with a call of the reserved function for each. Arguments
  * are frozen: what is executed later is what was shown.
  *
- * The answers come to a response in the configuration of the next one (RUN_APPROVALS_KEY), and to a
+ * The answers come to a response in the settings of the next one (struct run_decision), and to a
  * run as outputs of the reserved function. An approved call is executed before the model is asked
  * again; of a refused one the model is told why. An approval counts for the tool as it was shown: of
  * one that has changed since, it is asked anew. What was answered and is remembered (run_grants.h) is
@@ -22,10 +22,6 @@
  *
  * On the run's loop.
  */
-
-/* In the configuration of a response: a list of {"id", "call_id", "name", "label", "arguments",
- * "approve", "reason", "lost", "definition"}, all of them calls of the response before. Ours: no request can say it. */
-#define RUN_APPROVALS_KEY "runnel_approvals"
 
 /* What a run of a thread calls to ask. No tool may have this name. */
 #define RUN_APPROVAL_FUNCTION "runnel_approval"

@@ -115,9 +115,7 @@ static void set_scope(json_t *scopes, const char *scope, const char *id)
 /* Where an answer is remembered that says nothing about it. */
 static const char *default_scope(const struct run *run, const json_t *scopes)
 {
-    const json_t *approval =
-        json_object_get(json_object_get(run->config, "runnel"), "approval");
-    const char *scope = json_get_string(approval, "remember_default", "thread");
+    const char *scope = run->settings.approval.remember;
 
     return json_object_get(scopes, scope) || strcmp(scope, "run") == 0 ? scope : "thread";
 }

@@ -28,15 +28,10 @@ struct run_hold {
 
 /* ---- How long ---- */
 
-static const json_t *settings(const struct run *run)
-{
-    return json_object_get(json_object_get(run->config, "runnel"), "approval");
-}
-
 static bool may_hold(const struct run *run)
 {
-    const char *channel = json_get_string(settings(run), "channel", "");
-    bool wanted = strcmp(channel, "hold") == 0 || strcmp(channel, "webhook") == 0;
+    enum approval_channel channel = run->settings.approval.channel;
+    bool wanted = channel == APPROVAL_HOLD || channel == APPROVAL_WEBHOOK;
 
     return wanted && run->row.flags & RUN_STORED && !run_is_resumable(run) &&
            !run->drain_wanted;
@@ -45,8 +40,7 @@ static bool may_hold(const struct run *run)
 /* What is left of the response's own time is not all used up: it must come to an end of its own. */
 static int64_t patience_us(const struct run *run)
 {
-    int64_t wanted =
-        json_get_int(settings(run), "hold_timeout_s", RUN_HOLD_SECONDS) * US_PER_SECOND;
+    int64_t wanted = run->settings.approval.hold_seconds * US_PER_SECOND;
     int64_t left = (run->row.expires_at - clock_wall_us()) / 10 * 9;
 
     if (run->row.expires_at && wanted > left)

@@ -22,8 +22,7 @@
  * On the run's loop.
  */
 
-/* `runnel.approval.hold_timeout_s`: by default, and at most. */
-#define RUN_HOLD_SECONDS       300
+/* `runnel.approval.hold_timeout_s`, at most. */
 #define RUN_HOLD_SECONDS_LIMIT 3600
 
 /* The stage in which a response waits for its answers. Those who have them walk the stages again; without

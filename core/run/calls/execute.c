@@ -130,7 +130,7 @@ static const json_t *files_view(struct run *run)
 {
     if (run->files)
         return run->files;
-    run->files = files_view_from_resources(json_object_get(run->config, "tool_resources"));
+    run->files = files_view_from_resources(run->settings.tool_resources);
     for (size_t i = 0; i < run->history_count; i++) {
         const struct item_row *item = &run->history[i];
 
@@ -157,25 +157,24 @@ static void execute(struct run *run, struct call *call, json_t *args)
         run_call_server(run, call, args);
         return;
     }
-    tool_executor_submit(
-        engine_options(run->engine)->executor,
-        &(struct tool_call_spec){
-            .handler = call->use->handler,
-            .channel = run->channel,
-            .position = call->channel_position,
-            .call_id = call->id,
-            .tenant = &run->tenant,
-            .run = run->row.id,
-            .thread = run->row.thread_id,
-            .args = args,
-            .config = call->use->entry,
-            .files = visible_files(run, call->use),
-            .context = run->context,
-            .skills = json_object_get(json_object_get(run->config, "runnel"), SKILLS_KEY),
-            .variables = run_variable_access_of(run, call->use->handler),
-            /* What was approved is what references had become. */
-            .resolved = call->resolved || *call->approval.id,
-        });
+    tool_executor_submit(engine_options(run->engine)->executor,
+                         &(struct tool_call_spec){
+                             .handler = call->use->handler,
+                             .channel = run->channel,
+                             .position = call->channel_position,
+                             .call_id = call->id,
+                             .tenant = &run->tenant,
+                             .run = run->row.id,
+                             .thread = run->row.thread_id,
+                             .args = args,
+                             .config = call->use->entry,
+                             .files = visible_files(run, call->use),
+                             .context = run->context,
+                             .skills = run->settings.skills,
+                             .variables = run_variable_access_of(run, call->use->handler),
+                             /* What was approved is what references had become. */
+                             .resolved = call->resolved || *call->approval.id,
+                         });
 }
 
 static void start_call(struct run *run, struct call *call)
@@ -229,7 +228,7 @@ static void resume_call(struct run *run, struct call *call)
 
 static bool is_parallel(const struct run *run)
 {
-    return json_get_bool(run->config, "parallel_tool_calls", true);
+    return !run->settings.serial_calls;
 }
 
 /* All at once, or one after another when the request says so. */

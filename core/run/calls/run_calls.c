@@ -48,7 +48,7 @@ void run_clear_calls(struct run *run)
 static const struct tool_use *find_offered(const struct run *run, const char *name)
 {
     const struct tool_use *use = tool_set_find(&run->tools, name);
-    const json_t *choice = json_object_get(run->config, "tool_choice");
+    const json_t *choice = run->settings.tool_choice;
 
     if (run->choice_spent)
         choice = tool_choice_standing(choice);

@@ -175,7 +175,7 @@ static struct cut_rule rule_of(const struct run *run, const struct call *call)
 
     if (json_parse(written, strlen(written), &args, NULL))
         args = NULL; /* then that is what the text is about */
-    rule = cut_rule(json_object_get(run->config, "runnel"), args, limit);
+    rule = cut_rule(&run->settings, args, limit);
     if (call_has_failed(call) && rule.limit < CUT_DEFAULT_LIMIT)
         rule.limit = CUT_DEFAULT_LIMIT; /* why is not to be had elsewhere */
     return rule;

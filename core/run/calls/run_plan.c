@@ -64,19 +64,18 @@ static void submit(struct run *run, const struct call *call)
 {
     json_auto_t *args = TAKE(call->plan->args);
 
-    run_offload_job(
-        run, call->plan->job,
-        (struct tool_call_spec){
-            .handler = call->use->handler,
-            .planning = true,
-            .call_id = call->id,
-            .args = args,
-            .config = call->use->entry,
-            .context = run->context,
-            .skills = json_object_get(json_object_get(run->config, "runnel"), SKILLS_KEY),
-            .variables = run_variable_access_of(run, call->use->handler),
-            .resolved = call->resolved,
-        });
+    run_offload_job(run, call->plan->job,
+                    (struct tool_call_spec){
+                        .handler = call->use->handler,
+                        .planning = true,
+                        .call_id = call->id,
+                        .args = args,
+                        .config = call->use->entry,
+                        .context = run->context,
+                        .skills = run->settings.skills,
+                        .variables = run_variable_access_of(run, call->use->handler),
+                        .resolved = call->resolved,
+                    });
 }
 
 enum stage_step run_plan_calls(struct run *run)

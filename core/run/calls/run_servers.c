@@ -6,6 +6,7 @@
 #include "core/base/clock.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/domain/notes.h"
 #include "core/mcp/mcp_extra.h"
 #include "core/mcp/mcp_named.h"
 #include "core/mcp/mcp_result.h"
@@ -93,7 +94,7 @@ static const char *fault_text(const struct run_server *server, const struct mcp_
 /* What the request wants beside the tools. */
 static const json_t *wishes_of(const struct run_server *server)
 {
-    return json_object_get(server->server->entry, "runnel");
+    return mcp_extra_wishes(server->server->entry);
 }
 
 static const char *mark_of_wish(const struct run_server *server, const char *wish)
@@ -128,7 +129,7 @@ static bool is_list_of(const struct run_server *server, const struct item_row *i
                        const json_t *body, const char *mark)
 {
     const char *label = json_get_string(body, "server_label", "");
-    const char *its = json_get_string(json_object_get(body, "runnel"), "server", NULL);
+    const char *its = json_get_string(notes_of(body), "server", NULL);
 
     if (strcmp(label, server->server->label) != 0 ||
         (its ? strcmp(its, mark) != 0 : server->server->named || !item->input))

@@ -122,7 +122,7 @@ const char *run_variable_scope(const struct run *run)
 /* Those of the history, which grows by what is said to the run meanwhile. */
 static struct message_cache *messages_of(struct run *run)
 {
-    const struct long_message_rule rule = long_message_rule(run->config, &run->tools);
+    const struct long_message_rule rule = long_message_rule(&run->settings, &run->tools);
     AUTO_FREE const struct item_row **items = NULL;
     size_t count, past;
 
@@ -140,13 +140,11 @@ static struct message_cache *messages_of(struct run *run)
 
 struct variable_access run_variable_access(struct run *run)
 {
-    const json_t *runnel = json_object_get(run->config, "runnel");
-
     return (struct variable_access){.ops = run->variables ? &memory_ops : &stored_ops,
                                     .store = engine_options(run->engine)->store,
                                     .memory = run->variables,
                                     .scope = run_variable_scope(run),
-                                    .chinese = tool_language_of(runnel) == TOOL_CHINESE};
+                                    .language = run->settings.language};
 }
 
 struct variable_access run_variable_access_of(struct run *run,
@@ -431,14 +429,13 @@ static char *hinted(const struct run *run, const struct call *call, const char *
                     const char *text, const struct cut_shown *shown)
 {
     const struct tool_use *reader = tool_set_find(&run->tools, "ReadVar");
-    const json_t *runnel = json_object_get(run->config, "runnel");
     const struct variable_hint hint = {.name = call->kept->result,
                                        .length = variable_length(whole),
                                        .lost = variable_lost(whole),
                                        .truncated = shown->truncated,
                                        .shown = shown->count,
                                        .start = shown->next,
-                                       .chinese = tool_language_of(runnel) == TOOL_CHINESE};
+                                       .language = run->settings.language};
     AUTO_FREE char *said = NULL;
 
     if (!reader || (reader->implied && !shown->truncated))

@@ -89,8 +89,8 @@ static bool is_allowed(const json_t *entry, const struct tool_handler *handler)
 
 static bool is_turned_off(const struct tool_set *set, const struct tool_handler *handler)
 {
-    return wishes_disable(set->wishes, handler->group) ||
-           wishes_disable_tool(set->wishes, handler->group, handler->name);
+    return wishes_disable(set->groups, handler->group) ||
+           wishes_disable_tool(set->groups, handler->group, handler->name);
 }
 
 /* Nobody asked for it, and what was asked for has its name. */
@@ -98,7 +98,8 @@ static bool gives_way(const struct tool_set *set, const struct tool_handler *han
                       size_t index)
 {
     return index == json_array_size(json_array_get(set->tools, 0)) &&
-           !wishes_find(set->groups, handler->group) && tool_set_find(set, handler->name);
+           !wishes_find(set->settings->tool_groups, handler->group) &&
+           tool_set_find(set, handler->name);
 }
 
 static enum err_code add_members(struct tool_set *set, json_t *entry, size_t index,
@@ -159,10 +160,10 @@ static enum err_code check_approval(const char *url, const json_t *require, cons
                                     struct err *err)
 {
     const char *group = url + strlen(BUILTIN);
-    enum err_code rc = permission_require_check(require, param, err);
+    enum err_code rc;
 
-    if (rc || !is_builtin(url) || !tool_registry_has_group(group))
-        return rc;
+    if (!is_builtin(url) || !tool_registry_has_group(group))
+        return ERR_OK;
     rc = check_named(group, names_of(require, "always"), param, err);
     return rc ? rc : check_named(group, names_of(require, "never"), param, err);
 }
@@ -178,7 +179,7 @@ static enum err_code add_group(struct tool_set *set, json_t *entry, size_t index
     if (!tool_registry_has_group(url + strlen(BUILTIN)))
         return err_invalid(err, "invalid_value", param,
                            "Invalid value: there is no tool group '%s' on this server.", url);
-    if (json_object_size(json_object_get(entry, "runnel"))) {
+    if (json_object_size(mcp_extra_wishes(entry))) {
         (void)snprintf(param, sizeof(param), "tools[%zu].runnel", index);
         return err_invalid(err, "invalid_value", param,
                            "Invalid '%s': a group has neither resources nor prompts.", param);
@@ -255,7 +256,7 @@ static enum err_code check_plain(const json_t *entry, size_t index, const char *
 static enum err_code check_wishes(const json_t *entry, size_t index,
                                   const struct mcp_named *named, struct err *err)
 {
-    const json_t *wishes = json_object_get(entry, "runnel");
+    const json_t *wishes = mcp_extra_wishes(entry);
     const char *wish = NULL;
     char param[64];
 
@@ -346,7 +347,7 @@ void tool_set_add_remote(struct tool_set *set, const struct tool_server *server,
             continue;
         use.name = use.made_name = mcp_function_name(server->label, own);
         use.remote = new_remote(tool, use.made_name);
-        use.extra = mcp_extra_of(tool, json_object_get(server->entry, "runnel"));
+        use.extra = mcp_extra_of(tool, mcp_extra_wishes(server->entry));
         use.read_only = mcp_tool_is_read_only(tool);
         use.own = use.remote->name;
         use.handler = &use.remote->handler;
@@ -517,11 +518,10 @@ static enum err_code add_named_group(struct tool_set *set, const json_t *tools, 
 static bool is_on(const struct tool_set *set, const char *name)
 {
     const struct tool_group *group = tool_registry_group(name);
-    const char *key = group ? group->enabled_by : NULL;
 
-    return wishes_find(set->groups, name) || wishes_enable(set->wishes, name) ||
+    return wishes_find(set->settings->tool_groups, name) || wishes_enable(set->groups, name) ||
            tool_registry_is_on(name) ||
-           (key && json_array_size(json_object_get(set->runnel, key)));
+           (group && group->entries && json_array_size(group->entries(set->settings)));
 }
 
 /* In the registry's order, whatever the order of the names: equal wishes, equal requests. A name
@@ -618,13 +618,12 @@ static bool has_label(const struct tool_set *set, const char *label)
     return false;
 }
 
-enum err_code tool_set_check_permissions(const struct tool_set *set, const json_t *permissions,
-                                         struct err *err)
+enum err_code tool_set_check_permissions(const struct tool_set *set, struct err *err)
 {
-    const char *key;
-    json_t *declared;
+    const struct permission_set *permissions = &set->settings->permissions;
 
-    json_object_foreach ((json_t *)(uintptr_t)permissions, key, declared) {
+    for (size_t i = 0; i < permissions->count; i++) {
+        const char *key = permissions->lines[i].key;
         const char *slash = strchr(key, '/');
         AUTO_FREE char *label =
             slash ? mem_strndup(key, (size_t)(slash - key)) : mem_strdup(key);

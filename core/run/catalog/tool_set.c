@@ -38,7 +38,7 @@ void tool_use_clear(struct tool_use *use)
 /* False: in this context there is no such tool. */
 static bool init_use(const struct tool_set *set, struct tool_use *use)
 {
-    const struct tool_context context = {.entry = use->entry, .runnel = set->runnel};
+    const struct tool_context context = {.entry = use->entry, .settings = set->settings};
 
     if (!use->handler->init)
         return true;
@@ -103,7 +103,7 @@ static const json_t *entries_of(const struct tool_set *set, const char *name)
 {
     const struct tool_group *group = tool_registry_group(name);
 
-    return group && group->enabled_by ? json_object_get(set->runnel, group->enabled_by) : NULL;
+    return group && group->entries ? group->entries(set->settings) : NULL;
 }
 
 /* The names of a group's tools that are offered, ends with NULL; the caller frees the array. */
@@ -128,7 +128,7 @@ static bool has_groups(const struct tool_set *set)
     return false;
 }
 
-static char *make_group_rules(const struct tool_set *set, enum tool_language language)
+static char *make_group_rules(const struct tool_set *set, enum language language)
 {
     struct rules_group *groups = NULL;
     size_t count = 0;
@@ -170,7 +170,7 @@ static const char *description_of(const json_t *entry)
 }
 
 /* What servers are for, in the order of the request. The caller frees. */
-static char *describe_servers(const json_t *tools, enum tool_language language)
+static char *describe_servers(const json_t *tools, enum language language)
 {
     struct rules_server *servers =
         mem_new_array(struct rules_server, json_array_size(tools) + 1);
@@ -194,8 +194,7 @@ static char *describe_servers(const json_t *tools, enum tool_language language)
     return text;
 }
 
-static char *make_rules(const struct tool_set *set, const json_t *tools,
-                        enum tool_language language)
+static char *make_rules(const struct tool_set *set, const json_t *tools, enum language language)
 {
     AUTO_FREE char *groups = make_group_rules(set, language);
     AUTO_FREE char *servers = describe_servers(tools, language);
@@ -203,17 +202,15 @@ static char *make_rules(const struct tool_set *set, const json_t *tools,
     return mem_printf("%s%s%s", groups, *groups && *servers ? "\n\n" : "", servers);
 }
 
-enum err_code tool_set_init(struct tool_set *set, json_t *tools, const json_t *runnel,
-                            const json_t *settings, struct err *err)
+enum err_code tool_set_init(struct tool_set *set, json_t *tools,
+                            const struct run_settings *settings, struct err *err)
 {
-    const json_t *groups = json_object_get(runnel, "tool_groups");
     enum err_code rc;
 
     *set = (struct tool_set){
         .tools = json_array(),
-        .runnel = runnel,
-        .groups = groups,
-        .wishes = wishes_merge(json_object_get(settings, "tool_groups"), groups)};
+        .settings = settings,
+        .groups = wishes_merge(settings->project_tool_groups, settings->tool_groups)};
     rc = tool_entries_add(set, tools, err);
     if (!rc)
         rc = tool_entries_add_groups(set, tools, err);
@@ -222,14 +219,14 @@ enum err_code tool_set_init(struct tool_set *set, json_t *tools, const json_t *r
         return rc;
     }
     tool_entries_add_along(set);
-    set->rules = make_rules(set, tools, tool_language_of(runnel));
+    set->rules = make_rules(set, tools, settings->language);
     return ERR_OK;
 }
 
 void tool_set_clear(struct tool_set *set)
 {
     json_decref(set->tools);
-    json_decref(set->wishes);
+    json_decref(set->groups);
     for (size_t i = 0; i < set->count; i++)
         tool_use_clear(&set->uses[i]);
     free(set->uses);

@@ -75,23 +75,23 @@ struct tool_set {
     size_t count;
     struct tool_server *servers;
     size_t server_count;
-    bool searched;        /* the client loads what is deferred */
-    const json_t *runnel; /* the request's object, or NULL; borrowed */
-    const json_t *groups; /* runnel.tool_groups; borrowed, or NULL */
-    json_t *wishes;       /* the same over those of the settings; or NULL */
+    bool searched;                       /* the client loads what is deferred */
+    const struct run_settings *settings; /* borrowed */
+    json_t *
+        groups; /* which groups are on: the request's over those of project and user; or NULL */
     char *rules; /* what the model is told about the groups that are offered (rules.h) */
 };
 
-/* Resolves `tools` (an array, or NULL) and what `runnel`, the object of the request or NULL, and
- * `settings` (NULL: none) say of groups. The first two stay borrowed until tool_set_clear(). The request is refused (ERR_INVALID, param tools[i]...) for
+/* Resolves `tools` (an array, or NULL: of the settings, or with the secrets that those have not) and the
+ * groups that the settings turn on. Both stay borrowed until tool_set_clear(). The request is refused (ERR_INVALID, param tools[i]...) for
  * a type that nobody here executes yet, an unknown group, a name twice. */
-enum err_code tool_set_init(struct tool_set *set, json_t *tools, const json_t *runnel,
-                            const json_t *settings, struct err *err) MUST_CHECK;
+enum err_code tool_set_init(struct tool_set *set, json_t *tools,
+                            const struct run_settings *settings, struct err *err) MUST_CHECK;
 void tool_set_clear(struct tool_set *set);
 
-/* Every key of `runnel.permissions` (an object, or NULL) names a tool, "label/tool", or all tools of a
- * label. ERR_INVALID otherwise: a typing error must not leave a tool without a question. */
-enum err_code tool_set_check_permissions(const struct tool_set *set, const json_t *permissions,
+/* Every line of the settings' permissions names a tool, "label/tool", or all tools of a label.
+ * ERR_INVALID otherwise: a typing error must not leave a tool without a question. */
+enum err_code tool_set_check_permissions(const struct tool_set *set,
                                          struct err *err) MUST_CHECK;
 
 /* Adds the tools that came with items of the conversation: tool_search_output, additional_tools.

@@ -15,10 +15,3 @@ json_t *tool_settings_merge(const json_t *project, const json_t *user)
                       permissions_merge(json_object_get(project, "permissions"),
                                         json_object_get(user, "permissions")));
 }
-
-const char *tool_settings_user(const json_t *body)
-{
-    const char *user = json_get_string(body, "user", "");
-
-    return *user ? user : json_get_string(body, "safety_identifier", "");
-}

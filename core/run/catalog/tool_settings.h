@@ -12,18 +12,12 @@
  * what the operator allows, and nobody who comes after loosens them: they go by group and tool, not by
  * the label that a request gives to a group.
  *
- * A run has them as they were when it was made, as a member of its configuration.
+ * A run has them as they were when it was made, in its settings (core/domain/run_settings.h).
  *
  * Pure functions.
  */
 
-#define TOOL_SETTINGS_KEY "tool_settings" /* of a run's configuration */
-
 /* The project's, with the user's over them. Either may be NULL. New reference; NULL when both are. */
 json_t *tool_settings_merge(const json_t *project, const json_t *user);
-
-/* Whom a request, or the configuration of its run, is made for: its `user`, else its
- * `safety_identifier`; "" for nobody. Borrowed. */
-const char *tool_settings_user(const json_t *body);
 
 #endif

@@ -4,36 +4,25 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/domain/notes.h"
 #include "core/run/context/context.h"
 
 /* ---- Reading and writing ---- */
 
-static int64_t limit_of(const json_t *config, const char *key)
-{
-    return json_get_int(config, key, INT64_MAX);
-}
-
-/* A request has the word of its own API, and never both. */
-static const char *completion_key(const json_t *config)
-{
-    return json_absent(json_object_get(config, "max_output_tokens")) ? "max_completion_tokens"
-                                                                     : "max_output_tokens";
-}
-
-void budget_init(struct budget *budget, const json_t *config, const char *usage)
+void budget_init(struct budget *budget, const struct run_settings *settings, const char *usage)
 {
     json_auto_t *tokens = json_parse_own(usage);
     const json_t *input = json_object_get(tokens, "input_tokens_details");
     const json_t *output = json_object_get(tokens, "output_tokens_details");
 
     *budget = (struct budget){
-        .prompt = limit_of(config, "max_prompt_tokens"),
-        .completion = limit_of(config, completion_key(config)),
+        .prompt = settings->max_prompt_tokens,
+        .completion = settings->max_completion_tokens,
         .used.input = json_get_int(tokens, "input_tokens", 0),
         .used.cached = json_get_int(input, "cached_tokens", 0),
         .used.output = json_get_int(tokens, "output_tokens", 0),
         .used.reasoning = json_get_int(output, "reasoning_tokens", 0),
-        .asked = json_get_int(json_object_get(tokens, "runnel"), "asked", 0),
+        .asked = json_get_int(notes_of(tokens), "asked", 0),
     };
 }
 
@@ -48,7 +37,7 @@ json_t *budget_object(const struct budget *budget)
         (json_int_t)(used->input + used->output));
 
     if (budget->asked)
-        json_set(tokens, "runnel", json_build("{s:I}", "asked", (json_int_t)budget->asked));
+        json_set_int(notes_make(tokens), "asked", budget->asked);
     return tokens;
 }
 
@@ -83,14 +72,13 @@ const char *budget_exceeded(const struct budget *budget)
     return budget->used.input > budget->prompt ? prompt_word : NULL;
 }
 
-json_t *budget_config(const struct budget *budget, json_t *config)
+struct run_settings budget_settings(const struct budget *budget,
+                                    const struct run_settings *settings)
 {
-    json_t *left;
+    struct run_settings left = *settings;
 
-    if (budget->completion == INT64_MAX || !budget->used.output)
-        return json_incref(config);
-    left = json_copy(config);
-    json_set_int(left, completion_key(config), budget->completion - budget->used.output);
+    if (budget->completion != RUN_NO_LIMIT)
+        left.max_completion_tokens = budget->completion - budget->used.output;
     return left;
 }
 
@@ -193,14 +181,13 @@ static void cut(struct fitting *fitting, size_t *count, size_t newest, size_t ke
 
 bool budget_limits_prompts(const struct budget *budget)
 {
-    return budget->prompt != INT64_MAX;
+    return budget->prompt != RUN_NO_LIMIT;
 }
 
 bool budget_fit(struct budget *budget, const struct context *context,
                 const struct item_row **items, size_t *count)
 {
-    const json_t *strategy = json_object_get(context->config, "truncation_strategy");
-    int last = (int)json_get_int(strategy, "last_messages", 0);
+    int last = context->settings->last_messages;
     struct fitting fitting = {.items = items, .room = room_left(budget)};
     size_t newest;
 

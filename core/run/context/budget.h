@@ -36,7 +36,7 @@ struct budget {
 };
 
 /* Limits from the request as accepted, the rest from `usage` as budget_object() made it; or NULL. */
-void budget_init(struct budget *budget, const json_t *config, const char *usage);
+void budget_init(struct budget *budget, const struct run_settings *settings, const char *usage);
 
 /* What was used, in the words of the Responses API, for the run's row. New reference. */
 json_t *budget_object(const struct budget *budget);
@@ -49,8 +49,9 @@ const char *budget_spent(const struct budget *budget);
 /* The word for which limit was passed, not only reached; or NULL. */
 const char *budget_exceeded(const struct budget *budget);
 
-/* The request with what is left for the next turn in it. New reference. */
-json_t *budget_config(const struct budget *budget, json_t *config);
+/* The settings with what is left for the next turn in them; borrowed from the original. */
+struct run_settings budget_settings(const struct budget *budget,
+                                    const struct run_settings *settings);
 
 /* Whether what a prompt will cost matters. */
 bool budget_limits_prompts(const struct budget *budget);

@@ -5,6 +5,7 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/domain/notes.h"
 
 /* ---- Limits ---- */
 
@@ -44,30 +45,14 @@ static int64_t narrower(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* A whole number may be written with a point: 5.0 is a limit, too. */
-static int64_t limit_of(const json_t *object, const char *key, int64_t fallback)
+void chain_init(struct chain *chain, const struct run_settings *settings, const char *usage)
 {
-    const json_t *value = json_object_get(object, key);
-
-    if (json_is_real(value))
-        return (int64_t)json_real_value(value);
-    return json_is_integer(value) ? json_integer_value(value) : fallback;
-}
-
-void chain_init(struct chain *chain, const json_t *config, const char *usage)
-{
-    const json_t *runnel = json_object_get(config, "runnel");
-    const json_t *rounds = json_object_get(runnel, "rounds");
-    const json_t *rules = json_object_get(runnel, "rules");
     json_auto_t *tokens = json_parse_own(usage);
 
-    *chain = (struct chain){
-        .max_rounds = (unsigned)limit_of(rounds, "max", 0),
-        .max_calls = narrower(limit_of(config, "max_tool_calls", INT64_MAX),
-                              limit_of(rounds, "max_calls", INT64_MAX)),
-        .chinese = strcmp(json_get_string(rules, "language", "en"), "zh") == 0,
-    };
-    take_notes(chain, json_object_get(tokens, "runnel"));
+    *chain = (struct chain){.max_rounds = settings->max_rounds,
+                            .max_calls = settings->max_calls,
+                            .language = settings->language};
+    take_notes(chain, notes_of(tokens));
 }
 
 void chain_set_limits(struct chain *chain, unsigned max_rounds, unsigned max_calls)
@@ -202,16 +187,17 @@ static char *limit_text(const struct chain *chain)
     bool rounds = chain->stop == CHAIN_ROUNDS;
     long long limit = rounds ? (long long)chain->max_rounds : (long long)chain->max_calls;
 
-    if (chain->chinese)
+    if (chain->language == LANGUAGE_CHINESE)
         return mem_printf(limit_zh, limit, rounds ? "轮工具调用" : "次工具调用");
     return mem_printf(limit_en, limit, rounds ? "rounds of tool calls" : "tool calls");
 }
 
 json_t *chain_last_word(const struct chain *chain)
 {
-    AUTO_FREE char *text = chain->stop == CHAIN_SILENT
-                               ? mem_strdup(chain->chinese ? silent_zh : silent_en)
-                               : limit_text(chain);
+    AUTO_FREE char *text =
+        chain->stop == CHAIN_SILENT
+            ? mem_strdup(chain->language == LANGUAGE_CHINESE ? silent_zh : silent_en)
+            : limit_text(chain);
 
     return json_build("{s:s, s:s}", "role", "user", "content", text);
 }
@@ -220,15 +206,11 @@ json_t *chain_last_word(const struct chain *chain)
 
 void chain_note(const struct chain *chain, json_t *tokens)
 {
-    json_t *notes = json_object_get(tokens, "runnel");
-    json_t *turns;
+    json_t *notes, *turns;
 
     if (!chain->all_calls && !chain->failed)
         return;
-    if (!notes) {
-        notes = json_object();
-        json_set(tokens, "runnel", notes);
-    }
+    notes = notes_make(tokens);
     if (chain->failed)
         json_set_string(notes, "error_phase", chain_phase_name(chain->failed));
     json_set_int(notes, "rounds", chain->all_rounds);
@@ -245,7 +227,7 @@ void chain_note(const struct chain *chain, json_t *tokens)
 
 bool chain_usage_after(const json_t *tokens, int turn, struct chain_turn *ret_turn)
 {
-    const json_t *notes = json_object_get(tokens, "runnel");
+    const json_t *notes = notes_of(tokens);
     size_t i;
     json_t *one;
 

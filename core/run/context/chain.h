@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/domain/run_settings.h"
 #include "core/model/model.h"
 
 /*
@@ -57,7 +58,7 @@ struct chain {
     unsigned round_calls;    /* executed in the one that goes on */
     unsigned paused_calls;   /* of all_calls: of a round that waits for its client */
     enum chain_stop stop;    /* why the next answer is the last, or a call was not executed */
-    bool chinese;            /* what is written for the model */
+    enum language language;  /* of what is written for the model */
     enum chain_phase failed; /* of the run, when it has */
 
     /* Of the whole run. */
@@ -67,8 +68,8 @@ struct chain {
     size_t turn_count;
 };
 
-/* Limits of `config` (the request as accepted); counts from `usage` as chain_note() left it, or NULL. */
-void chain_init(struct chain *chain, const json_t *config, const char *usage);
+/* Limits of the request; counts from `usage` as chain_note() left it, or NULL. */
+void chain_init(struct chain *chain, const struct run_settings *settings, const char *usage);
 /* The server's limits: of rounds where the request has none, of calls (0: none) in any case. */
 void chain_set_limits(struct chain *chain, unsigned max_rounds, unsigned max_calls);
 void chain_clear(struct chain *chain);

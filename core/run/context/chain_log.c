@@ -8,6 +8,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/base/utf8.h"
+#include "core/domain/notes.h"
 #include "core/domain/withheld.h"
 #include "core/run/context/call_outputs.h"
 #include "core/run/context/context.h"
@@ -430,7 +431,7 @@ static void read_status(struct chain_call *call, const struct item_row *item,
                         const json_t *body, const char *said)
 {
     call->status = item->status == ITEM_FAILED ? "error" : "success";
-    read_notes(call, json_object_get(body, "runnel"));
+    read_notes(call, notes_of(body));
     if (withheld_is(body)) {
         call->status = "result_rejected";
         call->result_variable = NULL;
@@ -447,7 +448,7 @@ static void read_status(struct chain_call *call, const struct item_row *item,
 /* Only whoever executed the call writes its group down. */
 static const struct tool_handler *tool_of(const struct chain_call *call, const json_t *body)
 {
-    const char *group = json_get_string(json_object_get(body, "runnel"), "group", NULL);
+    const char *group = json_get_string(notes_of(body), "group", NULL);
 
     return group ? tool_registry_find(group, call->name) : NULL;
 }
@@ -457,7 +458,7 @@ bool chain_past_read(struct chain_past *past, const struct item_row *item, const
 {
     struct chain_call *call = &past->call;
     const char *own = past_own_output(item->type, body);
-    const char *noted = json_get_string(json_object_get(body, "runnel"), "status", NULL);
+    const char *noted = json_get_string(notes_of(body), "status", NULL);
     bool client = item_type_is_client_call(item->type);
 
     memset(past, 0, sizeof(*past));

@@ -4,6 +4,7 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/domain/notes.h"
 #include "core/domain/tenant.h"
 #include "core/model/tokens/tokenizer.h"
 #include "core/run/context/context.h"
@@ -44,7 +45,7 @@ static bool is_compaction(const struct item_row *item)
 
 static json_t *content_of(const json_t *body)
 {
-    return json_object_get(json_object_get(body, "runnel"), NOTE);
+    return json_object_get(notes_of(body), NOTE);
 }
 
 bool compaction_is_whole(const struct item_row *item)

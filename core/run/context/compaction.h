@@ -34,12 +34,6 @@
  * context. */
 #define COMPACTION_KEEP_TOKENS 20000
 
-/* Of a request that wants nothing but a compaction: what it wants, an item of a response or a window
- * that the client holds. Put into the config by the server; no request has the key. */
-#define RUN_COMPACT_KEY    "runnel_compact"
-#define RUN_COMPACT_ITEM   "item"
-#define RUN_COMPACT_WINDOW "window"
-
 enum compaction_kind {
     COMPACTION_WHOLE,
     COMPACTION_PART,

@@ -6,6 +6,7 @@
 #include "core/base/buf.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/domain/notes.h"
 #include "core/run/catalog/tool_choice.h"
 #include "core/run/context/call_outputs.h"
 #include "core/run/context/chain_log.h"
@@ -108,7 +109,7 @@ static json_t *chat_content(const json_t *content)
 /* What its upstream has attached to it. Others would refuse what they do not know. */
 static void give_back_extra(json_t *call, const json_t *body, const char *upstream)
 {
-    const json_t *extra = json_object_get(json_object_get(body, "runnel"), "extra_content");
+    const json_t *extra = json_object_get(notes_of(body), "extra_content");
     const char *maker = json_get_string(extra, "upstream", NULL);
 
     if (maker && upstream && strcmp(maker, upstream) == 0)
@@ -450,7 +451,7 @@ static size_t add_next(struct story *story, size_t i, size_t past)
 /* A crash cut it in the middle: the turn was asked again, and this is not what it answered. */
 static bool was_cut(const json_t *body)
 {
-    return json_get_bool(json_object_get(body, "runnel"), "cut", false);
+    return json_get_bool(notes_of(body), "cut", false);
 }
 
 /* A call of the client's in an answer that broke off there: its arguments may be half, and nobody can
@@ -606,33 +607,11 @@ size_t context_start(const struct item_row *const *items, size_t count, int last
 
 /* ---- The request ---- */
 
-/* config key -> upstream key, for what is passed on as it is. */
-/* clang-format off */
-static const struct {
-    const char *from;
-    const char *to;
-} passed_on[] = {
-    {"temperature",           "temperature"},
-    {"top_p",                 "top_p"},
-    {"max_output_tokens",     "max_completion_tokens"},
-    {"max_completion_tokens", "max_completion_tokens"},
-    {"reasoning_effort",      "reasoning_effort"},
-    {"top_logprobs",          "top_logprobs"},
-    {"user",                  "user"},
-    {"prompt_cache_key",      "prompt_cache_key"},
-    {"safety_identifier",     "safety_identifier"},
-};
-/* clang-format on */
-
 /* text.format or response_format as the Chat API's response_format; NULL to leave it out. */
-static json_t *chat_format(const json_t *config)
+static json_t *chat_format(const json_t *format)
 {
-    const json_t *format = json_object_get(json_object_get(config, "text"), "format");
-    const char *type;
+    const char *type = json_get_string(format, "type", "text");
 
-    if (!format)
-        format = json_object_get(config, "response_format");
-    type = json_get_string(format, "type", "text");
     if (strcmp(type, "text") == 0)
         return NULL;
     if (strcmp(type, "json_schema") == 0 && !json_object_get(format, "json_schema")) {
@@ -650,60 +629,47 @@ static json_t *chat_format(const json_t *config)
     return json_deep_copy(format);
 }
 
-bool context_is_compact(const json_t *config, enum run_history fallback)
+bool context_is_compact(const struct run_settings *settings, enum run_history fallback)
 {
-    const char *form = json_get_string(json_object_get(config, "runnel"), "history", NULL);
-
-    return form ? strcmp(form, "compact") == 0 : fallback == RUN_HISTORY_COMPACT;
+    return (settings->history == RUN_HISTORY_UNSET ? fallback : settings->history) ==
+           RUN_HISTORY_COMPACT;
 }
 
-bool context_includes(const json_t *config, const char *what)
+static void add_text(json_t *request, const char *key, const char *text)
 {
-    size_t i;
-    json_t *word;
-
-    json_array_foreach (json_object_get(config, "include"), i, word) {
-        if (strcmp(json_string_value(word), what) == 0)
-            return true;
-    }
-    return false;
+    if (text)
+        json_set_string(request, key, text);
 }
 
-bool context_wants_logprobs(const json_t *config)
+static void add_sampling(json_t *request, const struct run_settings *settings)
 {
-    return context_includes(config, "message.output_text.logprobs") ||
-           json_get_int(config, "top_logprobs", 0) > 0;
-}
+    const char *verbosity = settings->verbosity;
+    json_t *format = chat_format(settings->format);
 
-static void add_sampling(json_t *request, const json_t *config)
-{
-    const json_t *reasoning = json_object_get(config, "reasoning");
-    const json_t *text = json_object_get(config, "text");
-    json_t *format = chat_format(config);
-
-    for (size_t i = 0; i < COUNT_OF(passed_on); i++) {
-        json_t *value = json_object_get(config, passed_on[i].from);
-
-        if (!json_absent(value))
-            json_object_set(request, passed_on[i].to, value);
-    }
-    if (context_wants_logprobs(config))
+    if (settings->temperature)
+        json_object_set(request, "temperature", settings->temperature);
+    if (settings->top_p)
+        json_object_set(request, "top_p", settings->top_p);
+    if (settings->max_completion_tokens != RUN_NO_LIMIT)
+        json_set_int(request, "max_completion_tokens", settings->max_completion_tokens);
+    add_text(request, "reasoning_effort", settings->reasoning_effort);
+    if (settings->top_logprobs > 0)
+        json_set_int(request, "top_logprobs", settings->top_logprobs);
+    add_text(request, "user", settings->user);
+    add_text(request, "prompt_cache_key", settings->prompt_cache_key);
+    add_text(request, "safety_identifier", settings->safety_identifier);
+    if (run_settings_want_logprobs(settings))
         json_set_bool(request, "logprobs", true);
-    if (json_get_int(config, "top_logprobs", 0) <= 0)
-        json_object_del(request, "top_logprobs");
-    if (json_get_string(reasoning, "effort", NULL))
-        json_object_set(request, "reasoning_effort", json_object_get(reasoning, "effort"));
-    if (json_get_string(text, "verbosity", NULL) &&
-        strcmp(json_get_string(text, "verbosity", ""), "medium") != 0)
-        json_object_set(request, "verbosity", json_object_get(text, "verbosity"));
+    if (verbosity && strcmp(verbosity, "medium") != 0)
+        json_set_string(request, "verbosity", verbosity);
     if (format)
         json_set(request, "response_format", format);
 }
 
-static void add_tools(json_t *request, const json_t *config, const struct tool_set *tools,
-                      unsigned flags)
+static void add_tools(json_t *request, const struct run_settings *settings,
+                      const struct tool_set *tools, unsigned flags)
 {
-    const json_t *choice = json_object_get(config, "tool_choice");
+    const json_t *choice = settings->tool_choice;
     json_t *upstream_choice = NULL;
     json_t *offered;
 
@@ -719,7 +685,7 @@ static void add_tools(json_t *request, const json_t *config, const struct tool_s
         upstream_choice = tool_choice_upstream(tools, choice);
     if (upstream_choice)
         json_set(request, "tool_choice", upstream_choice);
-    if (!json_get_bool(config, "parallel_tool_calls", true))
+    if (settings->serial_calls)
         json_set_bool(request, "parallel_tool_calls", false);
 }
 
@@ -739,32 +705,29 @@ static void put_first(json_t *messages, const json_t *instructions)
 
 /* Behind the instructions stands what the model is told about the tools of the server. The caller
  * frees. */
-static char *all_instructions(const json_t *config, const struct tool_set *tools)
+static char *all_instructions(const struct run_settings *settings, const struct tool_set *tools)
 {
-    const char *own = json_get_string(config, "instructions", "");
+    const char *own = settings->instructions;
     const char *rules = tools->rules ? tools->rules : "";
 
     return mem_printf("%s%s%s", own, *own && *rules ? "\n\n" : "", rules);
 }
 
-json_t *context_request(const char *run_id, const json_t *config, const struct tool_set *tools,
-                        const struct item_row *const *items, size_t count, unsigned flags,
-                        const char *upstream)
+json_t *context_request(const char *run_id, const struct run_settings *settings,
+                        const struct tool_set *tools, const struct item_row *const *items,
+                        size_t count, unsigned flags, const char *upstream)
 {
-    const json_t *truncation = json_object_get(config, "truncation_strategy");
-    int last = (int)json_get_int(truncation, "last_messages", 0);
-    size_t start = context_start(items, count, last, run_id);
-    AUTO_FREE char *instructions = all_instructions(config, tools);
-    struct long_message_rule rule = long_message_rule(config, tools);
+    size_t start = context_start(items, count, settings->last_messages, run_id);
+    AUTO_FREE char *instructions = all_instructions(settings, tools);
+    struct long_message_rule rule = long_message_rule(settings, tools);
     json_t *request;
 
     rule.idle = flags & CONTEXT_LAST_ANSWER;
-    request =
-        json_build("{s:s, s:o}", "model", json_get_string(config, "model", ""), "messages",
-                   make_messages(instructions, count ? items + start : items, count - start,
-                                 flags, upstream, rule));
-    put_first(json_object_get(request, "messages"), json_object_get(config, "instructions"));
-    add_sampling(request, config);
-    add_tools(request, config, tools, flags);
+    request = json_build("{s:s, s:o}", "model", settings->model, "messages",
+                         make_messages(instructions, count ? items + start : items,
+                                       count - start, flags, upstream, rule));
+    put_first(json_object_get(request, "messages"), settings->template_messages);
+    add_sampling(request, settings);
+    add_tools(request, settings, tools, flags);
     return request;
 }

@@ -23,12 +23,6 @@
  * has the marks of a log.
  */
 
-/* How turns that are over are sent to the model. */
-enum run_history {
-    RUN_HISTORY_NATIVE,  /* calls as calls */
-    RUN_HISTORY_COMPACT, /* calls as text */
-};
-
 enum context_flags {
     CONTEXT_LAST_ANSWER = 1 << 0, /* no more tools: the limit of rounds was reached */
     CONTEXT_CHOICE_SPENT =
@@ -37,13 +31,11 @@ enum context_flags {
     CONTEXT_COMPACT = 1 << 3,   /* turns that are over: calls as text, see chain_log.h */
 };
 
-/* The request body: model, messages, tools and the sampling parameters of `config` (the request
- * as accepted, of either face). Its instructions are text or, of a prompt template, a list of
- * messages. `upstream` is the name of whom it is for, who gets back what he has attached to calls; NULL:
+/* The request body: model, messages, tools and the sampling parameters of the settings. `upstream` is the name of whom it is for, who gets back what he has attached to calls; NULL:
  * nobody. New reference. */
-json_t *context_request(const char *run_id, const json_t *config, const struct tool_set *tools,
-                        const struct item_row *const *items, size_t count, unsigned flags,
-                        const char *upstream);
+json_t *context_request(const char *run_id, const struct run_settings *settings,
+                        const struct tool_set *tools, const struct item_row *const *items,
+                        size_t count, unsigned flags, const char *upstream);
 
 /* The `messages` alone; exposed for tests and token counts. New reference. */
 json_t *context_messages(const char *instructions, const struct item_row *const *items,
@@ -76,12 +68,6 @@ size_t context_start(const struct item_row *const *items, size_t count, int last
                      const char *run_id);
 
 /* Whether a request wants compact form: `fallback` is the server's, where it says nothing. */
-bool context_is_compact(const json_t *config, enum run_history fallback);
-
-/* Whether the request's `include` has this. */
-bool context_includes(const json_t *config, const char *what);
-
-/* Whether the request asks for the probabilities of tokens: by top_logprobs, or by include. */
-bool context_wants_logprobs(const json_t *config);
+bool context_is_compact(const struct run_settings *settings, enum run_history fallback);
 
 #endif

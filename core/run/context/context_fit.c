@@ -11,16 +11,16 @@
 
 /* ---- What things cost ---- */
 
-static bool is_truncated(const struct model_upstream *upstream, const json_t *config)
+static bool is_truncated(const struct model_upstream *upstream,
+                         const struct run_settings *settings)
 {
-    return upstream && upstream->context_tokens &&
-           strcmp(json_get_string(config, "truncation", "disabled"), "auto") == 0;
+    return upstream && upstream->context_tokens && settings->truncates;
 }
 
-bool context_is_counted(const struct model_upstream *upstream, const json_t *config)
+bool context_is_counted(const struct model_upstream *upstream,
+                        const struct run_settings *settings)
 {
-    return is_truncated(upstream, config) ||
-           !json_absent(json_object_get(config, "context_management"));
+    return is_truncated(upstream, settings) || settings->compacts;
 }
 
 /* Of messages, or tools. */
@@ -60,7 +60,8 @@ void context_count_item(const struct tokenizer *tokenizer, struct item_row *item
 
 static json_t *frame_of(const struct context *context)
 {
-    return context_request(context->run_id, context->config, context->tools, NULL, 0, 0, NULL);
+    return context_request(context->run_id, context->settings, context->tools, NULL, 0, 0,
+                           NULL);
 }
 
 /* Everything but the items. */
@@ -123,14 +124,15 @@ enum { CUT_HEAD_ONLY = 1 << 0, CUT_CHINESE = 1 << 1 };
 
 static unsigned cut_of(const struct long_message_rule *rule)
 {
-    return (rule->cut.head_only ? CUT_HEAD_ONLY : 0) | (rule->cut.chinese ? CUT_CHINESE : 0);
+    return (rule->cut.head_only ? CUT_HEAD_ONLY : 0) |
+           (rule->cut.language == LANGUAGE_CHINESE ? CUT_CHINESE : 0);
 }
 
 struct context_telling context_telling(const struct context *context,
                                        const struct item_row *const *items, size_t count)
 {
     struct context_telling telling = {.rule =
-                                          long_message_rule(context->config, context->tools)};
+                                          long_message_rule(context->settings, context->tools)};
 
     if (context->compact)
         telling.past = context_past(items, count);
@@ -214,10 +216,9 @@ size_t context_told_bytes(const struct context_telling *telling,
 static size_t first_of(const struct context *context, const struct item_row *const *items,
                        size_t count)
 {
-    const json_t *strategy = json_object_get(context->config, "truncation_strategy");
-    int last = (int)json_get_int(strategy, "last_messages", 0);
     size_t window = context_window(items, count);
-    size_t start = context_start(items, count, last, context->run_id);
+    size_t start =
+        context_start(items, count, context->settings->last_messages, context->run_id);
 
     return start > window ? start : window;
 }
@@ -460,8 +461,8 @@ static void keep_the_rest(struct fitting *fitting, size_t *ret_count)
 static int64_t room_for(const struct context *context)
 {
     int64_t all = context->upstream->context_tokens;
-    int64_t answer =
-        json_get_int(context->config, "max_output_tokens", all / CONTEXT_ANSWER_SHARE);
+    int64_t wanted = context->settings->max_completion_tokens;
+    int64_t answer = wanted == RUN_NO_LIMIT ? all / CONTEXT_ANSWER_SHARE : wanted;
 
     return all - (answer < all / 2 ? answer : all / 2);
 }
@@ -473,7 +474,7 @@ void context_fit(const struct context *context, const struct item_row **items, s
 
     leave_out(items, count, context_window(items, *count));
     context_order(items, *count);
-    if (!is_truncated(context->upstream, context->config))
+    if (!is_truncated(context->upstream, context->settings))
         return;
     fitting.costs = costs = costs_of(context, items, *count);
     fitting.excess = total_of(context, costs, *count) - room_for(context);

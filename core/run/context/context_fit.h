@@ -31,7 +31,8 @@
 #define CONTEXT_IMAGE_BYTES     ((size_t)CONTEXT_IMAGE_TOKENS * CONTEXT_BYTES_PER_TOKEN)
 
 /* Whether a run will want to know what this request's items cost. */
-bool context_is_counted(const struct model_upstream *upstream, const json_t *config);
+bool context_is_counted(const struct model_upstream *upstream,
+                        const struct run_settings *settings);
 
 /* Notes what the item costs, unless that was done before. */
 void context_count_item(const struct tokenizer *tokenizer, struct item_row *item);
@@ -49,7 +50,7 @@ struct context_frame {
 struct context {
     const struct model_upstream *upstream;
     const char *run_id;
-    const json_t *config; /* the request as accepted */
+    const struct run_settings *settings;
     const struct tool_set *tools;
     bool compact;                /* turns that are over are sent in compact form */
     struct context_frame *frame; /* where that is noted; NULL: nowhere */

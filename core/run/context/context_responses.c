@@ -4,6 +4,7 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/domain/notes.h"
 
 /* ---- Content ---- */
 
@@ -91,7 +92,7 @@ static bool is_custom(const struct input *input, const char *name)
 /* Sealed by this upstream, or sent by a client that knows what it does. */
 static bool is_ours_to_send(const struct input *input, const json_t *reasoning)
 {
-    const json_t *notes = json_object_get(reasoning, "runnel");
+    const json_t *notes = notes_of(reasoning);
     const char *maker = json_get_string(notes, "upstream", NULL);
 
     return !maker || strcmp(maker, input->upstream) == 0;
@@ -99,7 +100,7 @@ static bool is_ours_to_send(const struct input *input, const json_t *reasoning)
 
 static void add_reasoning(struct input *input, const json_t *reasoning)
 {
-    const json_t *notes = json_object_get(reasoning, "runnel");
+    const json_t *notes = notes_of(reasoning);
     const char *noted = json_get_string(notes, "encrypted_content", NULL);
     const char *sealed = json_get_string(reasoning, "encrypted_content", noted);
     json_t *summary = json_object_get(reasoning, "summary");
@@ -309,16 +310,16 @@ static void add_text(json_t *request, const json_t *chat)
     json_decref(text);
 }
 
-static void add_reasoning_wishes(json_t *request, const json_t *chat, const json_t *config)
+static void add_reasoning_wishes(json_t *request, const json_t *chat,
+                                 const struct run_settings *settings)
 {
     json_t *effort = json_object_get(chat, "reasoning_effort");
-    json_t *summary = json_object_get(json_object_get(config, "reasoning"), "summary");
     json_t *reasoning = json_object();
 
     if (effort)
         json_object_set(reasoning, "effort", effort);
-    if (!json_absent(summary))
-        json_object_set(reasoning, "summary", summary);
+    if (settings->reasoning_summary)
+        json_set_string(reasoning, "summary", settings->reasoning_summary);
     if (json_object_size(reasoning))
         json_object_set(request, "reasoning", reasoning);
     json_decref(reasoning);
@@ -335,7 +336,7 @@ static void add_tools(json_t *request, const json_t *chat, const struct tool_set
         json_set(request, "tool_choice", responses_choice(choice, tools));
 }
 
-json_t *context_responses(const json_t *chat, const json_t *config,
+json_t *context_responses(const json_t *chat, const struct run_settings *settings,
                           const struct tool_set *tools, const char *upstream)
 {
     json_t *request = json_object();
@@ -353,7 +354,7 @@ json_t *context_responses(const json_t *chat, const json_t *config,
     if (json_object_get(chat, "logprobs"))
         json_set(request, "include", json_build("[s]", "message.output_text.logprobs"));
     add_text(request, chat);
-    add_reasoning_wishes(request, chat, config);
+    add_reasoning_wishes(request, chat, settings);
     add_tools(request, chat, tools);
     return request;
 }

@@ -3,6 +3,7 @@
 
 #include <jansson.h>
 
+#include "core/domain/run_settings.h"
 #include "core/run/catalog/tool_set.h"
 
 /*
@@ -15,7 +16,7 @@
 
 /* `chat` is what context_request() made with CONTEXT_REASONING; `upstream` the name of whom it is
  * for: reasoning that another has sealed is left out. New reference. */
-json_t *context_responses(const json_t *chat, const json_t *config,
+json_t *context_responses(const json_t *chat, const struct run_settings *settings,
                           const struct tool_set *tools, const char *upstream);
 
 #endif

@@ -12,25 +12,24 @@
 /* ---- The rule ---- */
 
 /* Whether a choice was obeyed already makes no difference: what is shown stays the same in a run. */
-static bool is_readable(const json_t *config, const struct tool_set *tools)
+static bool is_readable(const struct run_settings *settings, const struct tool_set *tools)
 {
-    const json_t *choice = tool_choice_standing(json_object_get(config, "tool_choice"));
+    const json_t *choice = tool_choice_standing(settings->tool_choice);
     const struct tool_use *reader = tool_set_find(tools, "ReadVar");
 
     return reader && reader->handler->flags & TOOL_VARIABLES &&
            tool_choice_offers(tools, choice, reader);
 }
 
-struct long_message_rule long_message_rule(const json_t *config, const struct tool_set *tools)
+struct long_message_rule long_message_rule(const struct run_settings *settings,
+                                           const struct tool_set *tools)
 {
-    const json_t *runnel = json_object_get(config, "runnel");
-    const json_t *wish = json_object_get(runnel, "message_cache");
     struct long_message_rule rule = {0};
 
-    if (!wish || !is_readable(config, tools))
+    if (!settings->message_limit || !is_readable(settings, tools))
         return rule;
-    rule.limit = (size_t)json_get_int(wish, "max_chars", 0);
-    rule.cut = cut_rule(runnel, NULL, rule.limit);
+    rule.limit = settings->message_limit;
+    rule.cut = cut_rule(settings, NULL, rule.limit);
     rule.cut.limit = rule.limit;
     return rule;
 }
@@ -93,7 +92,7 @@ static char *note_of(const struct long_message_rule *rule, const char *text,
                                        .truncated = true,
                                        .shown = shown->count,
                                        .start = shown->next,
-                                       .chinese = rule->cut.chinese,
+                                       .language = rule->cut.language,
                                        .idle = idle};
 
     message_cache_name(text, name);

@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "core/domain/rows.h"
+#include "core/domain/run_settings.h"
 #include "core/memory/message_cache.h"
 #include "core/run/catalog/tool_set.h"
 #include "core/tool/cut.h"
@@ -44,7 +45,8 @@ struct long_message_rule {
 };
 
 /* Nothing is cut for a model that is not offered ReadVar: it could not read the rest. */
-struct long_message_rule long_message_rule(const json_t *config, const struct tool_set *tools);
+struct long_message_rule long_message_rule(const struct run_settings *settings,
+                                           const struct tool_set *tools);
 
 /* How many of the items, from the first on, come before the user's messages that wait for an answer, or
  * have got it by the items at the end. */

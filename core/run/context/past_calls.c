@@ -4,6 +4,7 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/domain/notes.h"
 #include "core/domain/withheld.h"
 #include "core/run/catalog/tool_set.h"
 
@@ -78,7 +79,7 @@ static const char *call_text(const json_t *body, const char *key)
 {
     const char *text = json_get_string(body, key, NULL);
 
-    return text ? text : json_get_string(json_object_get(body, "runnel"), key, NULL);
+    return text ? text : json_get_string(notes_of(body), key, NULL);
 }
 
 /* A search that another server made for itself was no call of a function. */
@@ -91,7 +92,7 @@ static bool is_foreign(enum item_type type, const json_t *body)
 bool past_is_call(enum item_type type, const json_t *body)
 {
     if (item_type_kind(type) == ITEM_KIND_HOSTED_CALL)
-        return json_object_get(json_object_get(body, "runnel"), "arguments") != NULL;
+        return json_object_get(notes_of(body), "arguments") != NULL;
     return item_type_is_call(type) && !is_foreign(type, body);
 }
 
@@ -100,7 +101,7 @@ char *past_call_name(enum item_type type, const json_t *body)
 {
     const char *known = client_calls[type].name;
     const char *space = json_get_string(body, "namespace", NULL);
-    const char *offered = json_get_string(json_object_get(body, "runnel"), "function", NULL);
+    const char *offered = json_get_string(notes_of(body), "function", NULL);
     const char *name = offered ? offered : call_text(body, "name");
     const char *type_name = item_type_name(type);
 
@@ -185,7 +186,7 @@ json_t *past_output(enum item_type type, const char *status, const json_t *body)
 
 const char *past_own_output(enum item_type type, const json_t *body)
 {
-    const json_t *hosted = json_object_get(body, "runnel");
+    const json_t *hosted = notes_of(body);
     const json_t *error = json_object_get(body, "error");
     const char *output = json_get_string(body, "output", NULL);
 

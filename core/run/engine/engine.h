@@ -8,6 +8,7 @@
 
 #include "core/base/err.h"
 #include "core/base/seal.h"
+#include "core/domain/run_settings.h"
 #include "core/event/sink.h"
 #include "core/model/model.h"
 #include "core/net/egress.h"
@@ -38,11 +39,10 @@ struct engine_options {
     struct tool_executor *executor;
     const struct face *assistants; /* the two faces */
     const struct face *responses;
-    const json_t
-        *permissions;        /* the operator's `tools.permissions`, only read; NULL for none */
-    const struct seal *seal; /* for what clients carry */
-    struct before_send *before_send;        /* sees all requests to models; NULL for none */
-    const struct model_upstream *upstreams; /* fixed at start */
+    const struct permission_set *permissions; /* the operator's; NULL for none */
+    const struct seal *seal;                  /* for what clients carry */
+    struct before_send *before_send;          /* sees all requests to models; NULL for none */
+    const struct model_upstream *upstreams;   /* fixed at start */
     size_t upstream_count;
     unsigned loops;                     /* 0: as many as there are cores */
     double response_timeout_seconds;    /* until a response that still runs has failed */
@@ -99,8 +99,11 @@ struct run_start {
     enum run_arrival arrival;
     struct run_load load; /* taken; load.items of a run that is not stored yet: its context,
                                 * then its own input items (run_id set, input) */
-    json_t *context;      /* request context for handlers, taken; NULL for none */
-    json_t *secrets;      /* tool_secrets_of() the request's tools, taken; NULL for none */
+    struct run_settings
+        settings;    /* of a request that was just accepted, taken; zeroed: they are
+                                   * loaded from the row */
+    json_t *context; /* request context for handlers, taken; NULL for none */
+    json_t *secrets; /* tool_secrets_of() the request's tools, taken; NULL for none */
     struct variable
         *variables; /* that came with the request, taken: of a run that is not in the store
                                  * yet, or never will be; NULL for none */

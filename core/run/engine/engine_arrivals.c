@@ -43,6 +43,7 @@ static size_t load_size(const struct run_start *start)
 void run_start_clear(struct run_start *start)
 {
     run_load_clear(&start->load);
+    run_settings_clear(&start->settings);
     json_decref(TAKE(start->context));
     json_decref(TAKE(start->secrets));
     variable_memory_release(TAKE(start->memory));

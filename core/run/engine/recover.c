@@ -11,6 +11,7 @@
 #include "core/base/clock.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/domain/notes.h"
 #include "core/net/sse_parser.h"
 #include "core/run/approval/run_approvals.h"
 #include "core/run/turn/run.h"
@@ -66,14 +67,10 @@ static enum err_code read_log(struct store *store, const struct run_row *run,
 /* Marks a body as not part of what the model will be told. */
 static json_t *mark_cut(json_t *body)
 {
-    json_t *runnel = json_object_get(body, "runnel");
+    json_t *notes = notes_make(body);
 
-    if (!runnel) {
-        json_set(body, "runnel", json_object());
-        runnel = json_object_get(body, "runnel");
-    }
-    json_set_bool(runnel, "cut", true);
-    return runnel;
+    json_set_bool(notes, "cut", true);
+    return notes;
 }
 
 /* The field of a call that was told piece by piece. */
@@ -166,7 +163,7 @@ static bool was_cut(const struct item_row *row)
 {
     json_auto_t *body = json_parse_own(row->body);
 
-    return json_get_bool(json_object_get(body, "runnel"), "cut", false);
+    return json_get_bool(notes_of(body), "cut", false);
 }
 
 /* The item opens again for a moment, with all that was heard of it, and is closed. */

@@ -102,15 +102,10 @@ static void start(struct run *run)
 static bool resolve_tools(struct run *run)
 {
     struct err err;
-    json_t *tools = json_object_get(run->config, "tools");
-    const json_t *permissions =
-        json_object_get(json_object_get(run->config, "runnel"), "permissions");
 
-    if (tool_set_init(&run->tools, json_is_array(tools) ? tools : NULL,
-                      json_object_get(run->config, "runnel"),
-                      json_object_get(run->config, TOOL_SETTINGS_KEY), &err) == ERR_OK) {
+    if (tool_set_init(&run->tools, run->settings.tools, &run->settings, &err) == ERR_OK) {
         tool_set_load_items(&run->tools, run->history, run->history_count);
-        if (tool_set_check_permissions(&run->tools, permissions, &err) == ERR_OK) {
+        if (tool_set_check_permissions(&run->tools, &err) == ERR_OK) {
             run_open_servers(run);
             return true;
         }

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "core/domain/item.h"
+#include "core/domain/run_settings.h"
 #include "core/event/frames.h"
 #include "core/event/sink.h"
 #include "core/model/model.h"
@@ -35,9 +36,7 @@
  * finished write, a timer, a message), a small step is taken, events are rendered, and
  * run_pump() writes and publishes what is due. Then the loop turns to somebody else.
  *
- * The request as accepted stands in row.config and, parsed, in `config`. Of an Assistants run
- * that is model, instructions, tools, tool_choice ... of the run; of a response, the create
- * request with its defaults filled in. Extension: config.runnel.
+ * The request as accepted stands in row.config as text and, decoded, in `settings`.
  *
  * When what happened is told (persist before publish): the rule is at the head of run_write.c.
  */
@@ -58,7 +57,7 @@ struct run {
     struct engine_loop *home;
     struct loop *loop;
     const struct face *face;
-    json_t *config;
+    struct run_settings settings;
     json_t *context;          /* request context for handlers; NULL: there is none */
     struct thread_row thread; /* made with the run; id "" otherwise */
     struct tool_set tools;
@@ -241,7 +240,7 @@ void run_ask_model(struct run *run);
 /* What the model may see, oldest first; the caller frees the array. */
 const struct item_row **run_gather_items(const struct run *run, size_t *ret_count);
 /* Asks the upstream, when the operator's hook has seen the request; takes `chat`. */
-void run_send(struct run *run, json_t *config, json_t *chat, const struct model_events *events);
+void run_send(struct run *run, json_t *chat, const struct model_events *events);
 void run_stop_sending(struct run *run);
 void run_model_failed(struct run *run, const struct err *error);
 void run_stop_model(struct run *run);

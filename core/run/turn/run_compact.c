@@ -23,31 +23,29 @@
 
 static bool was_asked_for(const struct run *run)
 {
-    return json_object_get(run->config, RUN_COMPACT_KEY);
+    return run->settings.compact != RUN_COMPACT_UNASKED;
 }
 
 static enum compaction_kind kind_of(const struct run *run)
 {
-    const char *word = json_get_string(run->config, RUN_COMPACT_KEY, "");
-
-    return strcmp(word, RUN_COMPACT_WINDOW) == 0 ? COMPACTION_PART : COMPACTION_WHOLE;
+    return run->settings.compact == RUN_COMPACT_WINDOW ? COMPACTION_PART : COMPACTION_WHOLE;
 }
 
 /* 0 for never. */
 static int64_t threshold_of(const struct run *run)
 {
-    const json_t *entry = json_array_get(json_object_get(run->config, "context_management"), 0);
+    int64_t threshold = run->settings.compact_threshold;
 
-    if (!entry)
+    if (!run->settings.compacts)
         return 0;
-    return json_get_int(entry, "compact_threshold", THRESHOLD(run->upstream->context_tokens));
+    return threshold ? threshold : THRESHOLD(run->upstream->context_tokens);
 }
 
 struct context run_context(struct run *run)
 {
     return (struct context){.upstream = run->upstream,
                             .run_id = run->row.id,
-                            .config = run->config,
+                            .settings = &run->settings,
                             .tools = &run->tools,
                             .compact = run_is_compact(run),
                             .frame = &run->frame};
@@ -55,13 +53,13 @@ struct context run_context(struct run *run)
 
 bool run_is_compact(const struct run *run)
 {
-    return context_is_compact(run->config, engine_options(run->engine)->history);
+    return context_is_compact(&run->settings, engine_options(run->engine)->history);
 }
 
 /* Than it is stored. */
 static bool is_told_otherwise(const struct context *context)
 {
-    return context->compact || long_message_rule(context->config, context->tools).limit;
+    return context->compact || long_message_rule(context->settings, context->tools).limit;
 }
 
 /* Turns that are over are all in the history. */
@@ -69,7 +67,7 @@ void run_count_items(struct run *run)
 {
     const struct context context = run_context(run);
 
-    if (!context_is_counted(run->upstream, run->config)) {
+    if (!context_is_counted(run->upstream, &run->settings)) {
         if (is_told_otherwise(&context) && budget_limits_prompts(&run->budget))
             context_count(&context, CONTEXT_BYTES, run->history, run->history_count);
         return;
@@ -266,44 +264,35 @@ static const struct model_events events = {
 };
 
 /* All that there is, as far as the model can read it. */
-static json_t *build_request(struct run *run, json_t *config)
+static json_t *build_request(struct run *run, const struct run_settings *settings)
 {
     struct context context = run_context(run);
     size_t count;
     AUTO_FREE const struct item_row **items = run_gather_items(run, &count);
     json_t *request;
 
-    context.config = config;
+    context.settings = settings;
     context.compact = false; /* a summary is made of what was said, not of logs */
     context.frame = NULL;    /* it is another's: no tools are shown */
     /* Once, however often it is tried. */
     if (run->upstream->context_tokens)
         context_count_each(&context, run->history, run->history_count);
     context_fit(&context, items, &count);
-    request = context_request(run->row.id, config, &run->tools, items, count,
+    request = context_request(run->row.id, settings, &run->tools, items, count,
                               CONTEXT_LAST_ANSWER | CONTEXT_CHOICE_SPENT, run->upstream->name);
     compaction_ask(request);
     return request;
 }
 
-/* What was cut could not be read any more once there is only the summary. */
-static void uncut(json_t *config)
-{
-    json_t *runnel = json_copy(json_object_get(config, "runnel"));
-
-    if (!runnel)
-        return;
-    json_object_del(runnel, "message_cache");
-    json_set(config, "runnel", runnel);
-}
-
+/* The summary has no limit of its own, and what was cut could not be read any more once there is only
+ * the summary. */
 void run_compact(struct run *run)
 {
-    json_auto_t *config = json_copy(run->config);
+    struct run_settings settings = run->settings;
 
-    json_object_del(config, "max_output_tokens");
-    json_set_string(config, "truncation", "auto");
-    uncut(config);
+    settings.max_completion_tokens = RUN_NO_LIMIT;
+    settings.truncates = true;
+    settings.message_limit = 0;
     buf_reset(&run->summary);
-    run_send(run, config, build_request(run, config), &events);
+    run_send(run, build_request(run, &settings), &events);
 }

@@ -103,7 +103,7 @@ static void take_logprobs(void *arg, json_t *tokens)
 {
     struct run *run = arg;
 
-    if (run_call_is_open(run) || !context_wants_logprobs(run->config))
+    if (run_call_is_open(run) || !run_settings_want_logprobs(&run->settings))
         return;
     if (!run->logprobs)
         run->logprobs = json_array();
@@ -157,7 +157,7 @@ static void seal_reasoning(struct run *run, const struct model_item *end)
         item_note(item, "upstream_id", end->id);
     if (!end->encrypted_content)
         return;
-    if (!context_includes(run->config, "reasoning.encrypted_content")) {
+    if (!(run->settings.includes & RUN_INCLUDE_REASONING)) {
         item_note(item, "encrypted_content", end->encrypted_content);
         return;
     }
@@ -351,8 +351,8 @@ static const char *public_text(const struct err *error)
 /* In the words that somebody hears whose model no upstream serves. */
 static void fail_without_model(struct run *run)
 {
-    AUTO_FREE char *text = mem_printf("The requested model '%s' does not exist.",
-                                      json_get_string(run->config, "model", ""));
+    AUTO_FREE char *text =
+        mem_printf("The requested model '%s' does not exist.", run->settings.model);
 
     run_fail(run, RUN_NO_MODEL, text);
 }
@@ -428,7 +428,7 @@ const struct item_row **run_gather_items(const struct run *run, size_t *ret_coun
 }
 
 /* NULL when there are not enough tokens left for it. */
-static json_t *build_request(struct run *run, json_t *config)
+static json_t *build_request(struct run *run, const struct run_settings *settings)
 {
     size_t count;
     AUTO_FREE const struct item_row **items = run_gather_items(run, &count);
@@ -436,7 +436,7 @@ static json_t *build_request(struct run *run, json_t *config)
     unsigned flags = 0;
     json_t *chat;
 
-    context.config = config;
+    context.settings = settings;
     run_count_items(run); /* once it is marked what was answered */
     context_fit(&context, items, &count);
     if (!budget_fit(&run->budget, &context, items, &count))
@@ -449,7 +449,7 @@ static json_t *build_request(struct run *run, json_t *config)
         flags |= CONTEXT_REASONING;
     if (context.compact)
         flags |= CONTEXT_COMPACT;
-    chat = context_request(run->row.id, config, &run->tools, items, count, flags,
+    chat = context_request(run->row.id, settings, &run->tools, items, count, flags,
                            run->upstream->name);
     if (run->last_answer)
         json_array_append_new(json_object_get(chat, "messages"), chain_last_word(&run->chain));
@@ -459,11 +459,11 @@ static json_t *build_request(struct run *run, json_t *config)
 void run_ask_model(struct run *run)
 {
     const struct engine_options *options = engine_options(run->engine);
-    const char *model = json_get_string(run->config, "model", "");
+    const char *model = run->settings.model;
     const struct model_upstream *upstream =
         model_upstream_find(options->upstreams, options->upstream_count, model);
     const char *spent = budget_spent(&run->budget);
-    json_auto_t *config = NULL;
+    struct run_settings settings;
     json_t *request;
 
     if (run->life != RUN_ALIVE)
@@ -496,13 +496,13 @@ void run_ask_model(struct run *run)
         return;
     }
     run->last_answer = run->chain.stop != CHAIN_GOES_ON;
-    config = budget_config(&run->budget, run->config);
-    request = spent ? NULL : build_request(run, config);
+    settings = budget_settings(&run->budget, &run->settings);
+    request = spent ? NULL : build_request(run, &settings);
     if (!request) {
         run_truncate(run, spent ? spent : "max_prompt_tokens");
         return;
     }
-    run_send(run, config, request, &events);
+    run_send(run, request, &events);
 }
 
 void run_forget_held(struct run *run)

@@ -3,6 +3,7 @@
  * it counts on from before this stay.
  */
 
+#include "core/domain/notes.h"
 #include "core/run/turn/run.h"
 
 #include <stdlib.h>
@@ -94,7 +95,7 @@ static enum chain_stop stop_of(const struct item_row *item)
 {
     json_auto_t *body = json_parse_own(item->body);
 
-    return chain_reason_parse(json_get_string(json_object_get(body, "runnel"), "reason", NULL));
+    return chain_reason_parse(json_get_string(notes_of(body), "reason", NULL));
 }
 
 /* Rounds of earlier stays count on when the run was taken over: a crash must not lift a limit. */
@@ -137,12 +138,15 @@ struct run *run_new(struct engine_loop *home, struct run_start *start)
     run->output_count = count_shown(run);
     take_steps(run, load);
     take_thread(run, start->new_thread);
-    run->config = json_parse_own(run->row.config);
+    run->settings = start->settings;
+    start->settings = (struct run_settings){0};
+    if (!run->settings.snapshot)
+        run_settings_load(&run->settings, run->row.config);
     run->tenant = tenant_of_project(run->row.project);
-    run->tenant.user = tool_settings_user(run->config);
-    chain_init(&run->chain, run->config, run->row.usage);
+    run->tenant.user = run_settings_user(&run->settings);
+    chain_init(&run->chain, &run->settings, run->row.usage);
     take_rounds(run);
-    budget_init(&run->budget, run->config, run->row.usage);
+    budget_init(&run->budget, &run->settings, run->row.usage);
     run->without_model = start->without_model;
     run->context = TAKE(start->context);
     run->secrets = TAKE(start->secrets);
@@ -182,7 +186,7 @@ void run_free(struct run *run)
     thread_row_clear(&run->thread);
     run_row_clear(&run->row);
     frames_clear(&run->frames);
-    json_decref(run->config);
+    run_settings_clear(&run->settings);
     json_decref(run->context);
     json_decref(run->files);
     json_decref(run->logprobs);

@@ -16,27 +16,25 @@ struct sending {
     struct loop_task task;
     struct loop *loop;
     struct run *run; /* the loop's; NULL when nobody waits for it */
-    json_t *config;
-    json_t *chat; /* without its messages */
+    json_t *chat;    /* without its messages */
     const struct model_events *events;
 };
 
 /* As its upstream understands it; takes `chat`. */
-static json_t *in_dialect(const struct run *run, const json_t *config, json_t *chat)
+static json_t *in_dialect(const struct run *run, json_t *chat)
 {
     json_t *request;
 
     if (run->upstream->dialect != MODEL_DIALECT_RESPONSES)
         return chat;
-    request = context_responses(chat, config, &run->tools, run->upstream->name);
+    request = context_responses(chat, &run->settings, &run->tools, run->upstream->name);
     json_decref(chat);
     return request;
 }
 
-static void start(struct run *run, const json_t *config, json_t *chat,
-                  const struct model_events *events)
+static void start(struct run *run, json_t *chat, const struct model_events *events)
 {
-    json_auto_t *request = in_dialect(run, config, chat);
+    json_auto_t *request = in_dialect(run, chat);
 
     run->model = model_turn_start(run->loop, run->upstream, request, events, run);
 }
@@ -54,7 +52,7 @@ static void send_on(struct sending *sending)
         run_fail(run, "server_error", "The request could not be prepared for the model.");
     } else {
         json_object_set(sending->chat, "messages", sending->outgoing.messages);
-        start(run, sending->config, TAKE(sending->chat), sending->events);
+        start(run, TAKE(sending->chat), sending->events);
     }
     run_pump(run);
 }
@@ -65,7 +63,6 @@ static void come_back(struct loop_task *task)
 
     send_on(sending);
     json_decref(sending->outgoing.messages);
-    json_decref(sending->config);
     json_decref(sending->chat);
     free(sending);
 }
@@ -77,20 +74,19 @@ static void looked(struct outgoing *outgoing)
     loop_post(sending->loop, &sending->task);
 }
 
-void run_send(struct run *run, json_t *config, json_t *chat, const struct model_events *events)
+void run_send(struct run *run, json_t *chat, const struct model_events *events)
 {
     struct before_send *hook = engine_options(run->engine)->before_send;
     struct sending *sending;
 
     if (!hook) {
-        start(run, config, chat, events);
+        start(run, chat, events);
         return;
     }
     sending = run->sending = mem_new(struct sending);
     sending->run = run;
     sending->loop = run->loop;
     sending->task.run = come_back;
-    sending->config = json_incref(config);
     sending->chat = chat;
     sending->events = events;
     /* Copied: a part of them may be the run's, too. */

@@ -11,7 +11,6 @@
 #include "core/run/catalog/tool_choice.h"
 #include "core/run/catalog/tool_secrets.h"
 #include "core/run/catalog/tool_set.h"
-#include "core/run/catalog/tool_settings.h"
 #include "core/run/engine/engine.h"
 #include "core/run/engine/follow.h"
 #include "core/run/engine/recover.h"
@@ -25,6 +24,7 @@
 #include "server/encode/faces.h"
 #include "server/params/assistants/messages.h"
 #include "server/params/assistants/run_answers.h"
+#include "server/params/assistants/run_request.h"
 #include "server/params/assistants/step_include.h"
 #include "server/params/params.h"
 #include "server/params/request_key.h"
@@ -36,91 +36,24 @@
 
 /* ---- What a run is made of ---- */
 
-/* The assistant's fields that a run takes over unless its request has its own. */
-static const char *const inherited[] = {
-    "model",       "instructions", "tools",           "tool_resources",
-    "temperature", "top_p",        "response_format", "reasoning_effort",
-};
-static const char *const own[] = {
-    "max_prompt_tokens",
-    "max_completion_tokens",
-    "truncation_strategy",
-    "tool_choice",
-    "parallel_tool_calls",
-    "runnel",
-    "user",
-    "safety_identifier",
-};
-
-static void take_fields(json_t *config, const json_t *source, const char *const *keys,
-                        size_t count)
+static enum err_code check_model(const char *model, struct request *request, struct err *err)
 {
-    for (size_t i = 0; i < count; i++) {
-        json_t *value = json_object_get(source, keys[i]);
+    const struct config *config = request_server(request)->config;
 
-        if (!json_absent(value))
-            json_object_set(config, keys[i], value);
-    }
-}
-
-static void add_instructions(json_t *config, const char *more)
-{
-    const char *given = json_get_string(config, "instructions", "");
-    AUTO_FREE char *both = NULL;
-
-    if (!more || !*more)
-        return;
-    both = *given ? mem_printf("%s\n\n%s", given, more) : mem_strdup(more);
-    json_set_string(config, "instructions", both);
-}
-
-/* The run's snapshot: request over thread over assistant. `settings` are those of the thread, or
- * NULL. New reference. */
-static json_t *make_config(const struct assistant_row *assistant, const char *settings,
-                           const json_t *body)
-{
-    json_auto_t *base = json_parse_own(assistant->body);
-    json_auto_t *threads = settings ? json_parse_own(settings) : NULL;
-    json_auto_t *both = runnel_settings_merge(json_object_get(base, "runnel"), threads);
-    json_auto_t *asked = runnel_settings(body);
-    json_t *config = json_object();
-
-    take_fields(config, base, inherited, COUNT_OF(inherited));
-    take_fields(config, json_object_get(body, "thread"),
-                (const char *const[]){"tool_resources"}, 1);
-    take_fields(config, body, inherited, COUNT_OF(inherited));
-    take_fields(config, body, own, COUNT_OF(own));
-    add_instructions(config, json_get_string(body, "additional_instructions", NULL));
-    json_set(config, "tools", tool_secrets_strip(json_object_get(config, "tools")));
-    json_set(config, "runnel", runnel_settings_merge(both, asked));
-    return config;
-}
-
-static enum err_code check_model(const json_t *config, struct request *request, struct err *err)
-{
-    const char *model = json_get_string(config, "model", "");
-    const struct config *settings = request_server(request)->config;
-
-    if (model_upstream_find(settings->upstreams, settings->upstream_count, model))
+    if (model_upstream_find(config->upstreams, config->upstream_count, model))
         return ERR_OK;
     return err_invalid(err, "model_not_found", "model",
                        "The requested model '%s' does not exist.", model);
 }
 
-static int last_messages(const json_t *config)
-{
-    return (int)json_get_int(json_object_get(config, "truncation_strategy"), "last_messages",
-                             0);
-}
-
 /* Adds the tools that came with items of the thread, as far back as the run will see; the request brings
  * `more` messages. */
-static enum err_code load_tools(struct request *request, const json_t *config,
+static enum err_code load_tools(struct request *request, const struct run_settings *settings,
                                 const char *thread_id, size_t more, struct tool_set *tools,
                                 struct err *err)
 {
     struct server *server = request_server(request);
-    size_t last = (size_t)last_messages(config);
+    size_t last = (size_t)settings->last_messages;
     const struct load_span span = {.items = engine_context_limit(server->engine),
                                    .messages = last ? last - more : 0};
     struct item_row *items = NULL;
@@ -142,21 +75,18 @@ static enum err_code load_tools(struct request *request, const json_t *config,
 /* A choice that no tool fits. Tools that nobody here executes yet are kept: the run that needs them
  * says so, and knows nothing of a choice among them. The thread is read only for a choice that the request's
  * own do not fit; NULL: it is new, and has none. */
-static enum err_code check_choice(struct request *request, const json_t *config,
+static enum err_code check_choice(struct request *request, const struct run_settings *settings,
                                   const char *thread_id, size_t more, struct err *err)
 {
-    const json_t *choice = json_object_get(config, "tool_choice");
-    json_t *list = json_object_get(config, "tools");
+    const json_t *choice = settings->tool_choice;
     struct tool_set tools = {0};
     enum err_code rc;
 
-    if (!choice || tool_set_init(&tools, json_is_array(list) ? list : NULL,
-                                 json_object_get(config, "runnel"),
-                                 json_object_get(config, TOOL_SETTINGS_KEY), NULL))
+    if (!choice || tool_set_init(&tools, settings->tools, settings, NULL))
         return ERR_OK;
     rc = tool_choice_check(&tools, choice, err);
     if (rc && thread_id) {
-        rc = load_tools(request, config, thread_id, more, &tools, err);
+        rc = load_tools(request, settings, thread_id, more, &tools, err);
         if (!rc)
             rc = tool_choice_check(&tools, choice, err);
     }
@@ -165,7 +95,8 @@ static enum err_code check_choice(struct request *request, const json_t *config,
 }
 
 static void make_row(struct request *request, const struct assistant_row *assistant,
-                     const char *thread_id, json_t *config, struct run_row *run)
+                     const char *thread_id, const struct run_settings *settings,
+                     struct run_row *run)
 {
     const json_t *body = request_json(request);
     json_t *metadata = json_object_get(body, "metadata");
@@ -181,7 +112,7 @@ static void make_row(struct request *request, const struct assistant_row *assist
     if (json_get_bool(body, "stream", false))
         run->flags |= RUN_STREAMED;
     run->status = RUN_QUEUED;
-    run->config = json_text(config);
+    run->config = run_settings_store(settings);
     run->metadata = json_is_object(metadata) ? json_text(metadata) : mem_strdup("{}");
     run->created_at = clock_wall_us();
     run->expires_at = run->created_at + (int64_t)(expiry * 1e6);
@@ -225,45 +156,47 @@ static void answer_again(struct request *request, const struct run_load *load)
                           });
 }
 
-/* The assistant, and the config that it and the request make. */
-static enum err_code read_config(struct request *request, const struct thread_row *new_thread,
-                                 const char *thread_id, struct assistant_row *ret_assistant,
-                                 json_t **ret_config, struct err *err)
+/* The assistant, and the settings that it, the thread and the request make. */
+static enum err_code read_settings(struct request *request, const struct thread_row *new_thread,
+                                   const char *thread_id, struct assistant_row *ret_assistant,
+                                   struct run_settings *ret_settings, struct err *err)
 {
     struct server *server = request_server(request);
+    const struct tenant *tenant = request_tenant(request);
     const json_t *body = request_json(request);
-    AUTO_FREE char *settings = NULL;
+    AUTO_FREE char *threads = NULL;
+    json_auto_t *snapshot = NULL;
+    json_auto_t *skilled = NULL;
     unsigned include = 0;
     enum err_code rc = step_include_read(request, &include, err);
 
     if (!rc)
-        rc = store_assistant_for_run(server->store, request_tenant(request),
+        rc = store_assistant_for_run(server->store, tenant,
                                      json_get_string(body, "assistant_id", ""), thread_id,
-                                     ret_assistant, &settings, err);
+                                     ret_assistant, &threads, err);
     if (rc)
         return rc;
-    *ret_config =
-        make_config(ret_assistant, new_thread ? new_thread->settings : settings, body);
-    step_include_keep(*ret_config, include);
-    if (request_tenant(request)->features & TENANT_TOOL_SETTINGS)
-        rc = tool_settings_keep(server->store, request_tenant(request), *ret_config, err);
-    return rc;
+    snapshot =
+        run_request_snapshot(ret_assistant, new_thread ? new_thread->settings : threads, body);
+    step_include_keep(snapshot, include);
+    rc = skill_params_resolve(server->store, tenant, snapshot, &skilled, err);
+    if (rc)
+        return rc;
+    run_settings_read(ret_settings, skilled ? TAKE(skilled) : TAKE(snapshot));
+    return tenant->features & TENANT_TOOL_SETTINGS
+               ? tool_settings_apply(server->store, tenant, ret_settings, err)
+               : ERR_OK;
 }
 
-/* Whether it may run, here and now. *ret_skilled is the config with its skills, or left alone when there
- * are none. */
-static enum err_code check_config(struct request *request, const json_t *config,
-                                  json_t **ret_skilled, struct err *err)
+/* Whether it may run, here and now. */
+static enum err_code check_settings(struct request *request,
+                                    const struct run_settings *settings, struct err *err)
 {
     struct server *server = request_server(request);
-    enum err_code rc =
-        skill_params_resolve(server->store, request_tenant(request), config, ret_skilled, err);
+    enum err_code rc = check_model(settings->model, request, err);
 
     if (!rc)
-        rc = check_model(config, request, err);
-    if (!rc)
-        rc = runnel_channel_check(server->engine, request_tenant(request),
-                                  json_object_get(config, "runnel"), err);
+        rc = runnel_channel_check(server->engine, request_tenant(request), settings, err);
     return rc ? rc : engine_admit(server->engine, err);
 }
 
@@ -274,8 +207,7 @@ static enum err_code create(struct request *request, const struct thread_row *ne
     struct server *server = request_server(request);
     CLEANUP(assistant_row_clear) struct assistant_row assistant = {0};
     CLEANUP(run_row_clear) struct run_row run = {0};
-    json_auto_t *config = NULL;
-    json_auto_t *skilled = NULL;
+    CLEANUP(run_settings_clear) struct run_settings settings = {0};
     struct variable *variables = NULL;
     size_t variable_count = 0;
     struct run_start start = {.arrival = ARRIVAL_NEW, .new_thread = new_thread};
@@ -283,16 +215,15 @@ static enum err_code create(struct request *request, const struct thread_row *ne
     enum err_code rc = request_key(request, &idempotency, err);
 
     if (!rc)
-        rc = read_config(request, new_thread, thread_id, &assistant, &config, err);
+        rc = read_settings(request, new_thread, thread_id, &assistant, &settings, err);
     if (!rc)
-        rc = check_config(request, config, &skilled, err);
+        rc = check_settings(request, &settings, err);
     if (!rc)
-        rc = check_choice(request, skilled ? skilled : config, new_thread ? NULL : thread_id,
-                          count, err);
+        rc = check_choice(request, &settings, new_thread ? NULL : thread_id, count, err);
     if (rc)
         return rc;
 
-    make_row(request, &assistant, thread_id, skilled ? skilled : config, &run);
+    make_row(request, &assistant, thread_id, &settings, &run);
     variables_in_read(request_json(request), &variables, &variable_count);
     rc = store_run_create(server->store,
                           &(struct run_creation){
@@ -303,7 +234,7 @@ static enum err_code create(struct request *request, const struct thread_row *ne
                               .thread = new_thread,
                               .messages = messages,
                               .message_count = count,
-                              .last_messages = last_messages(config),
+                              .last_messages = settings.last_messages,
                               .context_limit = engine_context_limit(server->engine),
                               .idempotency = &idempotency,
                           },
@@ -312,6 +243,8 @@ static enum err_code create(struct request *request, const struct thread_row *ne
     if (rc)
         return rc;
     if (start.load.fence) {
+        start.settings = settings;
+        settings = (struct run_settings){0};
         start_and_answer(request, &start);
         return ERR_OK;
     }

@@ -74,16 +74,6 @@ static enum err_code resources_change(const json_t *body, char **ret_text, struc
     return rc;
 }
 
-static enum err_code settings_change(const json_t *body, char **ret_text, struct err *err)
-{
-    const json_t *runnel = json_object_get(body, "runnel");
-    enum err_code rc = runnel_defaults_check(body, "", err);
-
-    if (!rc && runnel)
-        *ret_text = json_is_null(runnel) ? mem_strdup("{}") : json_text(runnel);
-    return rc;
-}
-
 enum err_code api_thread_modify(struct request *request, struct err *err)
 {
     static const char *const known[] = {"metadata", "runnel", "tool_resources", NULL};
@@ -102,7 +92,7 @@ enum err_code api_thread_modify(struct request *request, struct err *err)
     if (!rc)
         rc = resources_change(body, &resources, err);
     if (!rc)
-        rc = settings_change(body, &settings, err);
+        rc = runnel_defaults_change(body, &settings, err);
     if (!rc)
         rc = store_thread_modify(request_server(request)->store, request_tenant(request), id,
                                  &(struct thread_change){.metadata = metadata,

@@ -34,32 +34,47 @@ static enum err_code find_upstream(const struct config *config, const json_t *bo
 static int64_t count(const struct model_upstream *upstream, const struct tool_set *tools,
                      enum run_history history, struct run_load *load)
 {
-    json_auto_t *config = json_parse_own(load->run.config);
+    const struct run_settings *settings = tools->settings;
     json_auto_t *asked = NULL;
     AUTO_FREE const struct item_row **items =
         mem_new_array(const struct item_row *, load->item_count + 1);
     const struct context context = {.upstream = upstream,
                                     .run_id = load->run.id,
-                                    .config = config,
+                                    .settings = settings,
                                     .tools = tools,
-                                    .compact = context_is_compact(config, history)};
+                                    .compact = context_is_compact(settings, history)};
     size_t shown = load->item_count;
 
     long_messages_mark(load->items, load->item_count);
     for (size_t i = 0; i < shown; i++)
         items[i] = &load->items[i];
     context_fit(&context, items, &shown);
-    asked = context_request(load->run.id, config, tools, items, shown,
+    asked = context_request(load->run.id, settings, tools, items, shown,
                             context.compact ? CONTEXT_COMPACT : 0, NULL);
     return tokenizer_count_request(upstream ? upstream->tokenizer : NULL, asked);
+}
+
+/* The settings that the body asks for; its skills are looked up. */
+static enum err_code read_settings(struct request *request, struct run_settings *ret_settings,
+                                   struct err *err)
+{
+    struct store *store = request_server(request)->store;
+    const json_t *body = request_json(request);
+    json_auto_t *skilled = NULL;
+    enum err_code rc =
+        skill_params_resolve(store, request_tenant(request), body, &skilled, err);
+
+    if (rc)
+        return rc;
+    response_settings(skilled ? skilled : body, ret_settings);
+    return tool_settings_apply(store, request_tenant(request), ret_settings, err);
 }
 
 enum err_code api_response_input_tokens(struct request *request, struct err *err)
 {
     const json_t *body = request_json(request);
     json_t *list = json_object_get(body, "tools");
-    json_auto_t *skilled = NULL;
-    json_auto_t *settings = NULL;
+    CLEANUP(run_settings_clear) struct run_settings settings = {0};
     const struct model_upstream *upstream = NULL;
     struct tool_set tools = {0};
     struct run_load load = {0};
@@ -70,22 +85,15 @@ enum err_code api_response_input_tokens(struct request *request, struct err *err
     if (!rc)
         rc = find_upstream(request_server(request)->config, body, &upstream, err);
     if (!rc)
-        rc = skill_params_resolve(request_server(request)->store, request_tenant(request), body,
-                                  &skilled, err);
+        rc = read_settings(request, &settings, err);
     if (!rc)
-        rc = tool_settings_load(request_server(request)->store, request_tenant(request), body,
-                                &settings, err);
-    if (skilled)
-        body = skilled;
-    if (!rc)
-        rc = tool_set_init(&tools, json_is_array(list) ? list : NULL,
-                           json_object_get(body, "runnel"), settings, err);
+        rc = tool_set_init(&tools, json_is_array(list) ? list : NULL, &settings, err);
     if (rc)
         return rc;
     rc = response_create_load(&(struct response_create){.server = request_server(request),
                                                         .tenant = request_tenant(request),
                                                         .body = body},
-                              &load, &position, err);
+                              &settings, &load, &position, err);
     tool_set_load_items(&tools, load.items, load.item_count);
     if (!rc)
         request_answer(request, 200,

@@ -11,7 +11,6 @@
 #include "core/model/tokens/tokenizer.h"
 #include "core/run/catalog/tool_choice.h"
 #include "core/run/catalog/tool_secrets.h"
-#include "core/run/catalog/tool_settings.h"
 #include "core/run/context/compaction.h"
 #include "core/run/context/context.h"
 #include "core/run/context/context_fit.h"
@@ -50,18 +49,14 @@ static void make_id(const struct response_create *create, char ret_id[ID_SIZE])
     while (create->loop && engine_loop(create->server->engine, ret_id) != create->loop);
 }
 
-static void make_row(const struct response_create *create, struct run_row *run)
+static void make_row(const struct response_create *create, const struct run_settings *settings,
+                     struct run_row *run)
 {
     const json_t *body = create->body;
-    const struct config *settings = create->server->config;
+    double timeout = create->server->config->response_timeout;
     json_t *metadata = json_object_get(body, "metadata");
-    json_auto_t *config = response_config(body);
     const char *parent = json_get_string(body, "previous_response_id", "");
 
-    if (create->compact)
-        json_set_string(config, RUN_COMPACT_KEY, create->compact);
-    if (create->settings)
-        json_set(config, TOOL_SETTINGS_KEY, json_deep_copy(create->settings));
     memset(run, 0, sizeof(*run));
     make_id(create, run->id);
     response_conversation(body, run->thread_id);
@@ -71,10 +66,10 @@ static void make_row(const struct response_create *create, struct run_row *run)
     run->face = FACE_RESPONSES;
     run->flags = flags_of(body);
     run->status = run->flags & RUN_BACKGROUND ? RUN_QUEUED : RUN_IN_PROGRESS;
-    run->config = json_text(config);
+    run->config = run_settings_store(settings);
     run->metadata = json_is_object(metadata) ? json_text(metadata) : mem_strdup("{}");
     run->created_at = clock_wall_us();
-    run->expires_at = run->created_at + (int64_t)(settings->response_timeout * 1e6);
+    run->expires_at = run->created_at + (int64_t)(timeout * 1e6);
 }
 
 /* What the request says, in OpenAI's order of complaints: what it must have, what it may not have,
@@ -91,35 +86,31 @@ static enum err_code check_request(const struct response_create *create, struct 
     return rc ? rc : runnel_params_check(body, err);
 }
 
-/* Whether there is what it asks for. Tools may have come with earlier items. */
+/* Whether there is what it asks for. Tools may have come with earlier items; those of the body still have
+ * their secrets, which some servers refuse. */
 static enum err_code check_means(const struct response_create *create,
+                                 const struct run_settings *settings,
                                  const struct run_load *load, struct err *err)
 {
-    const struct config *settings = create->server->config;
-    const char *model = json_get_string(create->body, "model", "");
+    const struct config *config = create->server->config;
     json_t *list = json_object_get(create->body, "tools");
     struct tool_set tools = {0};
-    enum err_code rc =
-        tool_set_init(&tools, json_is_array(list) ? list : NULL,
-                      json_object_get(create->body, "runnel"), create->settings, err);
+    enum err_code rc = tool_set_init(&tools, json_is_array(list) ? list : NULL, settings, err);
 
     if (rc)
         return rc;
     tool_set_load_items(&tools, load->items, load->item_count);
-    rc = tool_choice_check(&tools, json_object_get(create->body, "tool_choice"), err);
+    rc = tool_choice_check(&tools, settings->tool_choice, err);
     if (!rc)
-        rc = tool_set_check_permissions(
-            &tools, json_object_get(json_object_get(create->body, "runnel"), "permissions"),
-            err);
+        rc = tool_set_check_permissions(&tools, err);
     if (!rc)
-        rc = runnel_channel_check(create->server->engine, create->tenant,
-                                  json_object_get(create->body, "runnel"), err);
+        rc = runnel_channel_check(create->server->engine, create->tenant, settings, err);
     tool_set_clear(&tools);
     if (rc)
         return rc;
-    if (!model_upstream_find(settings->upstreams, settings->upstream_count, model))
+    if (!model_upstream_find(config->upstreams, config->upstream_count, settings->model))
         return err_invalid(err, "model_not_found", "model",
-                           "The requested model '%s' does not exist.", model);
+                           "The requested model '%s' does not exist.", settings->model);
     return ERR_OK;
 }
 
@@ -261,10 +252,11 @@ static enum err_code make_stored(const struct response_create *create, struct ru
 }
 
 enum err_code response_create_load(const struct response_create *create,
+                                   const struct run_settings *settings,
                                    struct run_load *ret_load, int64_t *ret_position,
                                    struct err *err)
 {
-    make_row(create, &ret_load->run);
+    make_row(create, settings, &ret_load->run);
     return load_context(create, ret_load, ret_position, err);
 }
 
@@ -347,7 +339,7 @@ static enum err_code check_size(const struct context *context, const struct item
     context_fit(context, items, &count);
     if (context_total(context, items, count) <= upstream->context_tokens)
         return ERR_OK;
-    request = context_request(context->run_id, context->config, context->tools, items, count,
+    request = context_request(context->run_id, context->settings, context->tools, items, count,
                               context->compact ? CONTEXT_COMPACT : 0, NULL);
     return tokenizer_count_request(upstream->tokenizer, request) > upstream->context_tokens
                ? too_long(err)
@@ -356,35 +348,32 @@ static enum err_code check_size(const struct context *context, const struct item
 
 /* Counting takes a while, and here it may: on its loop the run finds everything counted. What may
  * still be made shorter is not refused. */
-static enum err_code count_context(const struct response_create *create, struct run_load *load,
+static enum err_code count_context(const struct response_create *create,
+                                   const struct run_settings *settings, struct run_load *load,
                                    struct err *err)
 {
-    const struct config *settings = create->server->config;
-    json_auto_t *config = json_parse_own(load->run.config);
+    const struct config *config = create->server->config;
     struct tool_set tools = {0};
     const struct context context = {
-        .upstream = model_upstream_find(settings->upstreams, settings->upstream_count,
-                                        json_get_string(config, "model", "")),
+        .upstream =
+            model_upstream_find(config->upstreams, config->upstream_count, settings->model),
         .run_id = load->run.id,
-        .config = config,
+        .settings = settings,
         .tools = &tools,
-        .compact = context_is_compact(config, (enum run_history)settings->history)};
+        .compact = context_is_compact(settings, (enum run_history)config->history)};
     AUTO_FREE const struct item_row **items = NULL;
-    bool shortened =
-        create->compact || !json_absent(json_object_get(config, "context_management"));
+    bool shortened = settings->compact || settings->compacts;
     bool checked =
         !shortened && context.upstream->tokenizer && context.upstream->context_tokens;
     bool compacted = shortened && context.upstream->context_tokens;
     enum err_code rc;
 
-    if (!checked && !compacted && !context_is_counted(context.upstream, config))
+    if (!checked && !compacted && !context_is_counted(context.upstream, settings))
         return ERR_OK;
     items = mem_new_array(const struct item_row *, load->item_count + 1);
     for (size_t i = 0; i < load->item_count; i++)
         items[i] = &load->items[i];
-    rc = tool_set_init(&tools, json_object_get(config, "tools"),
-                       json_object_get(config, "runnel"),
-                       json_object_get(config, TOOL_SETTINGS_KEY), err);
+    rc = tool_set_init(&tools, settings->tools, settings, err);
     if (!rc) {
         tool_set_load_items(&tools, load->items, load->item_count);
         long_messages_mark(load->items, load->item_count);
@@ -409,13 +398,13 @@ static enum err_code take_answers(const struct response_create *create, struct r
     enum err_code rc;
 
     if (is_made_here(load, approvals)) {
-        response_approvals_note(approvals, load);
+        response_approvals_note(approvals, &start->settings, load);
         return make_stored(create, start, approvals, position, err);
     }
     rc = store_approvals_take(create->server->store, create->tenant, load->run.id,
                               approvals->answers, approvals->count, &approvals->grants, err);
     if (!rc)
-        response_approvals_note(approvals, load);
+        response_approvals_note(approvals, &start->settings, load);
     return rc;
 }
 
@@ -433,34 +422,53 @@ static enum err_code make(const struct response_create *create, struct run_start
         return rc;
     if (create->idle)
         response_approvals_clear(&approvals);
-    rc = response_approvals_settle(load, &approvals, err);
+    rc = response_approvals_settle(load, &start->settings, &approvals, err);
     if (rc || (!approvals.count && !is_made_here(load, &approvals)))
         return rc;
     return take_answers(create, start, &approvals, position, err);
+}
+
+/* What the run reads of the request, and what project and user have set for it. */
+static enum err_code read_settings(const struct response_create *create,
+                                   struct run_settings *ret_settings, struct err *err)
+{
+    response_settings(create->body, ret_settings);
+    run_settings_set_compact(ret_settings, create->compact);
+    return create->tenant->features & TENANT_TOOL_SETTINGS
+               ? tool_settings_apply(create->server->store, create->tenant, ret_settings, err)
+               : ERR_OK;
+}
+
+static enum err_code fill_start(const struct response_create *create, struct run_start *start,
+                                struct err *err)
+{
+    const struct run_settings *settings = &start->settings;
+    int64_t position = 0;
+    enum err_code rc = read_settings(create, &start->settings, err);
+
+    if (!rc && !*settings->model)
+        return param_missing(err, "model");
+    if (!rc)
+        rc = engine_admit(create->server->engine, err);
+    if (!rc)
+        rc = response_create_load(create, settings, &start->load, &position, err);
+    if (!rc)
+        rc = check_means(create, settings, &start->load, err);
+    if (!rc)
+        rc = count_context(create, settings, &start->load, err);
+    if (!rc)
+        variables_in_read(create->body, &start->variables, &start->variable_count);
+    if (!rc)
+        rc = engine_admit_variables(create->tenant, start, err);
+    return rc ? rc : make(create, start, position, err);
 }
 
 static enum err_code prepare(const struct response_create *create, struct run_start *ret_start,
                              struct err *err)
 {
     struct run_start start = {.arrival = ARRIVAL_NEW};
-    int64_t position = 0;
-    enum err_code rc;
+    enum err_code rc = fill_start(create, &start, err);
 
-    if (!json_get_string(create->body, "model", NULL))
-        return param_missing(err, "model");
-    rc = engine_admit(create->server->engine, err);
-    if (rc)
-        return rc;
-    rc = response_create_load(create, &start.load, &position, err);
-    if (!rc)
-        rc = check_means(create, &start.load, err);
-    if (!rc)
-        rc = count_context(create, &start.load, err);
-    variables_in_read(create->body, &start.variables, &start.variable_count);
-    if (!rc)
-        rc = engine_admit_variables(create->tenant, &start, err);
-    if (!rc)
-        rc = make(create, &start, position, err);
     if (rc) {
         run_start_clear(&start);
         return rc;
@@ -478,7 +486,6 @@ enum err_code response_create_prepare(const struct response_create *create,
     json_auto_t *body = NULL;
     json_auto_t *rest = NULL;
     json_auto_t *skilled = NULL;
-    json_auto_t *settings = NULL;
     enum err_code rc = take_trigger(create->body, &rest, err);
 
     if (rest) {
@@ -495,13 +502,9 @@ enum err_code response_create_prepare(const struct response_create *create,
         filled.body = body;
     rc =
         skill_params_resolve(create->server->store, create->tenant, filled.body, &skilled, err);
-    if (!rc && create->tenant->features & TENANT_TOOL_SETTINGS)
-        rc = tool_settings_load(create->server->store, create->tenant, filled.body, &settings,
-                                err);
     if (rc)
         return rc;
     if (skilled)
         filled.body = skilled;
-    filled.settings = settings;
     return prepare(&filled, ret_start, err);
 }

@@ -6,6 +6,7 @@
 
 #include "core/base/err.h"
 #include "core/domain/rows.h"
+#include "core/domain/run_settings.h"
 #include "core/net/loop.h"
 #include "core/run/engine/engine.h"
 #include "server/server.h"
@@ -22,22 +23,21 @@ struct response_create {
     const json_t *body; /* only read */
 
     /* For who knows more than the body says: */
-    const char *compact;    /* RUN_COMPACT_WINDOW: only that is wanted; NULL as the body says */
+    enum run_compact
+        compact;            /* RUN_COMPACT_WINDOW: only that is wanted; else as the body says */
     bool idle;              /* nothing is executed: answers to questions are only kept */
     struct loop *loop;      /* the loop that the run must live on; NULL for any */
     struct item_row **past; /* the items of previous_response_id, where the store need not be
                              * asked: taken, but by what fails before; NULL to ask */
     size_t past_count;
-
-    const json_t
-        *settings; /* of tools, by project and user: filled in by response_create_prepare() */
 };
 
-/* What the run would be, and what it would see: only the row and the items of a zeroed load, with
+/* What the run would be by these settings, and what it would see: only the row and the items of a zeroed load, with
  * the number of input items, which come last, as its next_position. *ret_position is where a
  * conversation ends. Checks what the input says, not the parameters, and stores nothing. The load is
  * the caller's to clear, after a failure too. */
 enum err_code response_create_load(const struct response_create *create,
+                                   const struct run_settings *settings,
                                    struct run_load *ret_load, int64_t *ret_position,
                                    struct err *err) MUST_CHECK;
 

@@ -19,10 +19,11 @@
 /* Which tools are wanted. */
 struct wanted {
     const struct request *request;
-    json_t *settings;  /* of the project and, when one is named, of a user; or NULL */
-    const char *group; /* NULL: any */
-    const char *level; /* of its permission; NULL: any */
-    bool any_tag;      /* one of the tags is enough */
+    const json_t *groups; /* as project and, when one is named, user have set them; or NULL */
+    struct permission_set permissions; /* the same */
+    const char *group;                 /* NULL: any */
+    const char *level;                 /* of its permission; NULL: any */
+    bool any_tag;                      /* one of the tags is enough */
 };
 
 static bool has_tag(const struct tool_handler *handler, const char *tag)
@@ -52,14 +53,15 @@ static bool fits(const struct wanted *wanted, const struct tool_handler *handler
 static struct permission permission_of(const struct wanted *wanted,
                                        const struct tool_handler *handler)
 {
-    const json_t *operators = request_server(wanted->request)->config->permissions;
-    const json_t *settings = json_object_get(wanted->settings, "permissions");
+    const struct config *config = request_server(wanted->request)->config;
     struct permission lax = {EXECUTION_AUTO, RESULT_NEVER};
 
     return permission_stricter(
-        permission_override(tool_registry_permission(handler),
-                            permissions_find(operators, handler->group, handler->name)),
-        permission_override(lax, permissions_find(settings, handler->group, handler->name)));
+        permission_override(
+            tool_registry_permission(handler),
+            permission_set_find(&config->permissions, handler->group, handler->name)),
+        permission_override(
+            lax, permission_set_find(&wanted->permissions, handler->group, handler->name)));
 }
 
 static bool has_level(const struct wanted *wanted, const struct tool_handler *handler)
@@ -80,18 +82,18 @@ static bool is_group_on(const json_t *wishes, const char *group)
 static json_t *encode_tool(const struct wanted *wanted, const struct tool_handler *handler)
 {
     struct permission permission = permission_of(wanted, handler);
-    const json_t *wishes = json_object_get(wanted->settings, "tool_groups");
     AUTO_FREE char *id = mem_printf("%s/%s", handler->group, handler->name);
     json_auto_t *entry = json_object();
+    struct run_settings unset = {0};
     json_auto_t *made =
-        handler->init ? handler->init(&(struct tool_context){.entry = entry}) : NULL;
+        handler->init ? handler->init(&(struct tool_context){entry, &unset}) : NULL;
     json_auto_t *extras = tool_extras(handler);
     json_t *object =
         json_build("{s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:b, s:b, s:s, s:s, s:b}", "object",
                    "runnel.tool", "id", id, "group", handler->group, "name", handler->name,
                    "description", handler->description, "category", "builtin", "enabled",
-                   !wishes_disable_tool(wishes, handler->group, handler->name), "group_enabled",
-                   is_group_on(wishes, handler->group), "auto_execute",
+                   !wishes_disable_tool(wanted->groups, handler->group, handler->name),
+                   "group_enabled", is_group_on(wanted->groups, handler->group), "auto_execute",
                    permission.execution == EXECUTION_AUTO, "execution_policy",
                    execution_policy_name(permission.execution), "result_policy",
                    result_policy_name(permission.result), "final",
@@ -137,16 +139,16 @@ static enum err_code read_level(const struct request *request, const char **ret_
     return level && !*ret_level ? param_wrong_word(err, "level", level, words) : ERR_OK;
 }
 
-static enum err_code load_settings(struct wanted *wanted, struct err *err)
+static enum err_code load_settings(const struct request *request, json_t **ret_settings,
+                                   struct err *err)
 {
-    const struct request *request = wanted->request;
     const char *user = request_query(request, "user");
-    json_auto_t *body = json_build("{s:s}", "user", user ? user : "");
+    struct tenant asking = *request_tenant(request);
     enum err_code rc = param_length(user ? user : "", "user", USER_LIMIT, err);
 
+    asking.user = user ? user : "";
     return rc ? rc
-              : tool_settings_load(request_server(request)->store, request_tenant(request),
-                                   body, &wanted->settings, err);
+              : tool_settings_load(request_server(request)->store, &asking, ret_settings, err);
 }
 
 enum err_code api_tool_list(struct request *request, struct err *err)
@@ -154,6 +156,7 @@ enum err_code api_tool_list(struct request *request, struct err *err)
     static const char *const known[] = {"group", "level", "tag", "tag[]",
                                         "match", "user",  NULL};
     struct wanted wanted = {.request = request, .group = request_query(request, "group")};
+    json_auto_t *settings = NULL;
     const char *group;
     json_t *data;
     enum err_code rc = param_query_unknown(request, known, err);
@@ -168,14 +171,16 @@ enum err_code api_tool_list(struct request *request, struct err *err)
         return err_invalid(err, "invalid_value", "group",
                            "Invalid value: there is no tool group '%.64s' on this server.",
                            wanted.group);
-    rc = load_settings(&wanted, err);
+    rc = load_settings(request, &settings, err);
     if (rc)
         return rc;
+    wanted.groups = json_object_get(settings, "tool_groups");
+    permission_set_read(&wanted.permissions, json_object_get(settings, "permissions"));
     data = json_array();
     for (size_t n = 0; (group = tool_registry_group_name(n)); n++)
         if (!wanted.group || strcmp(group, wanted.group) == 0)
             add_group(&wanted, group, data);
-    json_decref(wanted.settings);
+    permission_set_clear(&wanted.permissions);
     request_answer(
         request, 200,
         json_build("{s:s, s:o, s:b}", "object", "list", "data", data, "has_more", 0));

@@ -4,6 +4,7 @@
 #include <jansson.h>
 
 #include "core/base/err.h"
+#include "core/domain/run_settings.h"
 #include "server/http/request.h"
 
 /*
@@ -13,16 +14,11 @@
  * the steps of its stream, and kept with the run's configuration.
  */
 
-enum step_include {
-    STEP_INCLUDE_SEARCH_CONTENT = 1 << 0, /* the text of what a file search has found */
-};
-
-/* Flags from the query. ERR_INVALID for a word that nothing is known by. */
+/* Flags (enum run_include) from the query. ERR_INVALID for a word that nothing is known by. */
 enum err_code step_include_read(const struct request *request, unsigned *ret_include,
                                 struct err *err) MUST_CHECK;
 
-/* Into a run's configuration, and from there. */
-void step_include_keep(json_t *config, unsigned include);
-unsigned step_include_kept(const json_t *config);
+/* Into the snapshot of a run. */
+void step_include_keep(json_t *snapshot, unsigned include);
 
 #endif

@@ -146,9 +146,9 @@ static enum err_code parse_messages(const json_t *body, json_t *template, struct
 
 static enum err_code check_tools(const json_t *template, struct err *err)
 {
+    const struct run_settings unset = {0};
     struct tool_set tools = {0};
-    enum err_code rc =
-        tool_set_init(&tools, json_object_get(template, "tools"), NULL, NULL, err);
+    enum err_code rc = tool_set_init(&tools, json_object_get(template, "tools"), &unset, err);
 
     tool_set_clear(&tools);
     return rc;

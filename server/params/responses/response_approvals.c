@@ -8,7 +8,6 @@
 #include "core/run/approval/grant.h"
 #include "core/run/approval/run_approvals.h"
 #include "core/run/catalog/tool_set.h"
-#include "core/run/catalog/tool_settings.h"
 #include "core/store/tables/approvals/approvals.h"
 #include "server/params/responses/item_references.h"
 
@@ -363,14 +362,11 @@ static enum err_code answer_all(const struct run_load *load,
 
 /* ---- Whether the calls can be made ---- */
 
-static enum err_code check_offered(const struct run_load *load,
+static enum err_code check_offered(const struct run_settings *settings,
                                    const struct response_approvals *approvals, struct err *err)
 {
-    json_auto_t *config = json_parse_own(load->run.config);
     struct tool_set tools = {0};
-    enum err_code rc = tool_set_init(&tools, json_object_get(config, "tools"),
-                                     json_object_get(config, "runnel"),
-                                     json_object_get(config, TOOL_SETTINGS_KEY), err);
+    enum err_code rc = tool_set_init(&tools, settings->tools, settings, err);
 
     for (size_t i = 0; !rc && i < approvals->count; i++) {
         const struct approval_row *row = &approvals->rows[i];
@@ -390,20 +386,23 @@ static enum err_code check_offered(const struct run_load *load,
 
 /* ---- For the run ---- */
 
-static json_t *decision(const struct approval_row *row, const struct approval_answer *answer)
+/* `extra` is the caller's to release. */
+static struct run_decision decision(const struct approval_row *row,
+                                    const struct approval_answer *answer, json_t *extra)
 {
-    json_t *made =
-        json_build("{s:s, s:s, s:s, s:s, s:s, s:b, s:b}", "id", row->id, "call_id",
-                   row->call_id, "name", row->tool, "label", row->server_label, "arguments",
-                   row->arguments, "approve", answer->approve, "lost", answer->lost);
-
-    json_set_string(made, "kind", approval_kind_name(row->kind));
-    json_set_string(made, "definition", row->definition);
-    if (row->extra)
-        json_set(made, "extra", json_parse_own(row->extra));
-    json_set_string(made, "reason",
-                    row->status == APPROVAL_PENDING ? answer->reason : row->reason);
-    return made;
+    return (struct run_decision){
+        .id = row->id,
+        .call_id = row->call_id,
+        .name = row->tool,
+        .label = row->server_label,
+        .arguments = row->arguments,
+        .kind = approval_kind_name(row->kind),
+        .definition = row->definition,
+        .reason = row->status == APPROVAL_PENDING ? answer->reason : row->reason,
+        .extra = extra,
+        .approve = answer->approve,
+        .lost = answer->lost,
+    };
 }
 
 static const char *reason_of(const struct approval_row *row,
@@ -445,24 +444,30 @@ static void tell_results(struct run_load *load, const struct approval_row *row,
     }
 }
 
-void response_approvals_note(const struct response_approvals *approvals, struct run_load *load)
+void response_approvals_note(const struct response_approvals *approvals,
+                             struct run_settings *settings, struct run_load *load)
 {
-    json_auto_t *config = NULL;
-    json_t *list;
+    AUTO_FREE struct run_decision *decisions = NULL;
+    json_auto_t *extras = json_array();
+    size_t count = 0;
 
     if (!approvals->count)
         return;
-    config = json_parse_own(load->run.config);
-    list = json_array();
+    decisions = mem_new_array(struct run_decision, approvals->count);
     for (size_t i = 0; i < approvals->count; i++) {
-        if (approvals->rows[i].kind == APPROVAL_OF_RESULT)
-            tell_results(load, &approvals->rows[i], &approvals->answers[i]);
+        const struct approval_row *row = &approvals->rows[i];
+        json_t *extra = row->extra ? json_parse_own(row->extra) : NULL;
+
+        if (extra)
+            json_array_append_new(extras, extra);
+        if (row->kind == APPROVAL_OF_RESULT)
+            tell_results(load, row, &approvals->answers[i]);
         else
-            json_array_append_new(list, decision(&approvals->rows[i], &approvals->answers[i]));
+            decisions[count++] = decision(row, &approvals->answers[i], extra);
     }
-    json_set(config, RUN_APPROVALS_KEY, list);
+    run_settings_decide(settings, decisions, count);
     free(load->run.config);
-    load->run.config = json_text(config);
+    load->run.config = run_settings_store(settings);
 }
 
 enum err_code response_approvals_look(struct store *store, const struct tenant *tenant,
@@ -486,9 +491,10 @@ enum err_code response_approvals_look(struct store *store, const struct tenant *
 }
 
 enum err_code response_approvals_settle(const struct run_load *load,
+                                        const struct run_settings *settings,
                                         struct response_approvals *approvals, struct err *err)
 {
     enum err_code rc = answer_all(load, approvals, err);
 
-    return rc || !approvals->count ? rc : check_offered(load, approvals, err);
+    return rc || !approvals->count ? rc : check_offered(settings, approvals, err);
 }

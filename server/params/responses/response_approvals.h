@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "core/base/err.h"
+#include "core/domain/run_settings.h"
 #include "core/store/store.h"
 #include "core/store/tables/approvals/approvals.h"
 #include "core/store/tables/runs/runs.h"
@@ -49,10 +50,12 @@ void response_approvals_clear(struct response_approvals *approvals);
 /* Of a response that goes on: ERR_INVALID when an answer is missing, or when the tool of an approved
  * call is not offered any more. */
 enum err_code response_approvals_settle(const struct run_load *load,
+                                        const struct run_settings *settings,
                                         struct response_approvals *approvals,
                                         struct err *err) MUST_CHECK;
 
-/* Into the configuration of its run. */
-void response_approvals_note(const struct response_approvals *approvals, struct run_load *load);
+/* Into the settings of its run, and into what it reads. */
+void response_approvals_note(const struct response_approvals *approvals,
+                             struct run_settings *settings, struct run_load *load);
 
 #endif

@@ -5,10 +5,7 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
-#include "core/run/approval/run_approvals.h"
 #include "core/run/catalog/tool_secrets.h"
-#include "core/run/catalog/tool_settings.h"
-#include "core/run/context/compaction.h"
 #include "server/http/request.h"
 #include "server/params/params.h"
 #include "server/params/responses/prompt_template.h"
@@ -552,11 +549,11 @@ void response_conversation(const json_t *body, char ret_thread[ID_SIZE])
 
 /* ---- What the run remembers ---- */
 
-json_t *response_config(const json_t *body)
+void response_settings(const json_t *body, struct run_settings *ret_settings)
 {
     static const char *const elsewhere[] = {
-        "input",    "stream",       "store",         "background",      "previous_response_id",
-        "metadata", "conversation", RUN_COMPACT_KEY, RUN_APPROVALS_KEY, TOOL_SETTINGS_KEY};
+        "input",    "stream",      "store", "background", "previous_response_id",
+        "metadata", "conversation"};
     json_t *config = json_object();
     json_auto_t *tools = json_array();
     const char *key;
@@ -569,9 +566,10 @@ json_t *response_config(const json_t *body)
     }
     for (i = 0; i < COUNT_OF(elsewhere); i++)
         json_object_del(config, elsewhere[i]);
+    run_settings_drop_own(config);
     json_array_foreach (json_object_get(body, "tools"), i, value)
         json_array_append_new(tools, response_tool_complete(value));
     json_set(config, "tools", tool_secrets_strip(tools));
     json_set(config, "runnel", runnel_settings(body));
-    return config;
+    run_settings_read(ret_settings, config);
 }

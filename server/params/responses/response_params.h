@@ -5,6 +5,7 @@
 
 #include "core/base/err.h"
 #include "core/base/ids.h"
+#include "core/domain/run_settings.h"
 
 /*
  * response_params.h -- the parameters of a create-response request, checked in OpenAI's order and
@@ -38,8 +39,8 @@ void response_conversation(const json_t *body, char ret_thread[ID_SIZE]);
 
 extern const char *const response_compact_param_keys[]; /* ends with NULL */
 
-/* The request as accepted, without input and without what has a column of its own. `tools` comes
- * with description and strict filled in. New reference. */
-json_t *response_config(const json_t *body);
+/* The request as its run reads it: without input and without what has a column of its own. `tools` comes
+ * with description and strict filled in. The caller clears. */
+void response_settings(const json_t *body, struct run_settings *ret_settings);
 
 #endif

@@ -253,7 +253,7 @@ static enum err_code run_echo_context(struct tool_call *call, struct tool_result
 /* Another tool for everybody: it greets in the language of the run. */
 static json_t *init_greet(const struct tool_context *context)
 {
-    bool chinese = tool_language_of(context->runnel) == TOOL_CHINESE;
+    bool chinese = context->settings->language == LANGUAGE_CHINESE;
     const char *word = chinese ? "你好" : "hello";
 
     return json_build("{s:s, s:{s:s, s:{s:{s:s, s:s, s:[s]}}, s:[s]}}", "description",

@@ -162,7 +162,7 @@ static void test_F28_hints(void **state)
     hint.length = 20000;
     much = variable_hint_text(&hint);
     assert_non_null(strstr(much, "\"length\":2000}"));
-    hint.chinese = true;
+    hint.language = LANGUAGE_CHINESE;
     chinese = variable_hint_text(&hint);
     assert_non_null(strstr(chinese, "{\"name\":\"v_result\",\"start\":8,\"length\":2000}"));
     assert_non_null(strstr(chinese, "`$VAR_REF{{v_result}}`"));

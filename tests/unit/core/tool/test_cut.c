@@ -13,10 +13,13 @@
 static struct cut_rule rule_of(const char *settings_text, const char *args_text,
                                size_t fallback)
 {
-    json_auto_t *settings = json_parse_own(settings_text);
+    CLEANUP(run_settings_clear) struct run_settings settings = {0};
+    AUTO_FREE char *request =
+        mem_printf("{\"runnel\":%s}", settings_text ? settings_text : "null");
     json_auto_t *args = json_parse_own(args_text);
 
-    return cut_rule(settings, args, fallback);
+    run_settings_load(&settings, request);
+    return cut_rule(&settings, args, fallback);
 }
 
 static void expect(const char *text, const struct cut_rule *rule, const char *wanted,
@@ -87,7 +90,7 @@ static void test_in_english(void **state)
 
 static void test_characters_are_counted_and_stay_whole(void **state)
 {
-    struct cut_rule rule = {.limit = 3, .chinese = true};
+    struct cut_rule rule = {.limit = 3, .language = LANGUAGE_CHINESE};
 
     (void)state;
     expect("\xC3\xA4\xE2\x82\xAC\xF0\x9F\x98\x80", &rule,

@@ -70,7 +70,7 @@ static const char *const reader[] = {"ReadVar", NULL};
 
 static void rules_F17_are_empty_without_groups(void **state)
 {
-    AUTO_FREE char *text = tool_rules_text(NULL, 0, TOOL_ENGLISH);
+    AUTO_FREE char *text = tool_rules_text(NULL, 0, LANGUAGE_ENGLISH);
 
     (void)state;
     assert_string_equal(text, "");
@@ -80,7 +80,7 @@ static void rules_F17_begin_with_the_fixed_block_and_go_on_with_groups(void **st
 {
     const struct rules_group enabled[] = {
         {"a", one_two, NULL}, {"b", three, NULL}, {"vars", reader, NULL}};
-    AUTO_FREE char *text = tool_rules_text(enabled, 3, TOOL_ENGLISH);
+    AUTO_FREE char *text = tool_rules_text(enabled, 3, LANGUAGE_ENGLISH);
     static const char expected[] = "</tool-rules>\n\n"
                                    "<tool-group-rule group=\"a\">\n\n"
                                    "Group \"a\" contains following tools: one, two.\n\n"
@@ -109,8 +109,8 @@ static void rules_F18_are_the_same_bytes_every_time(void **state)
 {
     const struct rules_group enabled[] = {
         {"a", one_two, NULL}, {"b", three, NULL}, {"vars", reader, NULL}};
-    AUTO_FREE char *first = tool_rules_text(enabled, 3, TOOL_CHINESE);
-    AUTO_FREE char *second = tool_rules_text(enabled, 3, TOOL_CHINESE);
+    AUTO_FREE char *first = tool_rules_text(enabled, 3, LANGUAGE_CHINESE);
+    AUTO_FREE char *second = tool_rules_text(enabled, 3, LANGUAGE_CHINESE);
 
     (void)state;
     assert_string_equal(first, second);
@@ -124,7 +124,7 @@ static void rules_F18_are_the_same_bytes_every_time(void **state)
 static void rules_F16_name_only_tools_that_are_enabled(void **state)
 {
     const struct rules_group enabled[] = {{"a", one, NULL}};
-    AUTO_FREE char *text = tool_rules_text(enabled, 1, TOOL_ENGLISH);
+    AUTO_FREE char *text = tool_rules_text(enabled, 1, LANGUAGE_ENGLISH);
 
     (void)state;
     assert_non_null(strstr(text, "following tools: one.\n"));
@@ -138,7 +138,7 @@ static void rules_F16_of_a_group_with_nothing_to_say_are_left_out(void **state)
 
     (void)state;
     tool_registry_set_groups(blank);
-    text = tool_rules_text(enabled, 1, TOOL_ENGLISH);
+    text = tool_rules_text(enabled, 1, LANGUAGE_ENGLISH);
     tool_registry_set_groups(groups);
     assert_null(strstr(text, "<tool-group-rule"));
     assert_null(strstr(text, "Never three."));
@@ -148,7 +148,7 @@ static void rules_F16_of_a_group_with_nothing_to_say_are_left_out(void **state)
 static void rules_F20_pinned_ones_are_not_in_the_table(void **state)
 {
     const struct rules_group enabled[] = {{"a", one, NULL}};
-    AUTO_FREE char *text = tool_rules_text(enabled, 1, TOOL_ENGLISH);
+    AUTO_FREE char *text = tool_rules_text(enabled, 1, LANGUAGE_ENGLISH);
 
     (void)state;
     assert_non_null(strstr(text, "Never three."));
@@ -159,8 +159,8 @@ static void rules_F20_pinned_ones_are_not_in_the_table(void **state)
 static void rules_speak_of_variables_where_they_can_be_read(void **state)
 {
     const struct rules_group enabled[] = {{"a", one, NULL}, {"vars", reader, NULL}};
-    AUTO_FREE char *without = tool_rules_text(enabled, 1, TOOL_ENGLISH);
-    AUTO_FREE char *with = tool_rules_text(enabled, 2, TOOL_ENGLISH);
+    AUTO_FREE char *without = tool_rules_text(enabled, 1, LANGUAGE_ENGLISH);
+    AUTO_FREE char *with = tool_rules_text(enabled, 2, LANGUAGE_ENGLISH);
 
     (void)state;
     assert_null(strstr(without, "Rule/"));
@@ -179,7 +179,7 @@ static void rules_F19_F22_are_found_by_their_variable(void **state)
     (void)state;
     assert_true(tool_rule_find("Rule/a/first", &ref));
     assert_ptr_equal(ref.rule, &a_rules[0]);
-    about = tool_rule_about(&ref, TOOL_ENGLISH);
+    about = tool_rule_about(&ref, LANGUAGE_ENGLISH);
     assert_string_equal(about, "Skill rule for a: The first");
     assert_true(tool_rule_find("Rule/Agent/VarRef", &ref));
     assert_non_null(strstr(ref.rule->prompt.en, "$VAR_REF{{name:start:length}}"));

@@ -378,7 +378,7 @@ static void a_search_shows_its_text_to_those_who_ask(void **state)
         [0] =
             "{'id':'call_1','type':'file_search','file_search':{'results':[{'file_id':'file-1',"
             "'file_name':'a.txt','score':0.5}]}}",
-        [STEP_INCLUDE_SEARCH_CONTENT] =
+        [RUN_INCLUDE_SEARCH_CONTENT] =
             "{'id':'call_1','type':'file_search','file_search':{'results':[{'file_id':'file-1',"
             "'file_name':'a.txt','score':0.5,'content':[{'type':'text','text':'It says.'}]}]}}",
     };

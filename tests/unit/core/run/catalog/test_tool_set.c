@@ -47,7 +47,7 @@ static int inits;
 
 static json_t *init_made(const struct tool_context *context)
 {
-    const char *word = json_get_string(context->runnel, "word", "");
+    const char *word = context->settings->model;
 
     inits++;
     if (strcmp(word, "none") == 0)
@@ -71,6 +71,8 @@ static int set_registry(void **state)
     return 0;
 }
 
+static const struct run_settings unset;
+
 #define GROUP "{\"type\":\"mcp\",\"server_label\":\"l\",\"server_url\":\"builtin:g\""
 
 static enum err_code init(struct tool_set *set, const char *text, struct err *err)
@@ -78,7 +80,7 @@ static enum err_code init(struct tool_set *set, const char *text, struct err *er
     json_auto_t *tools = json_loads(text, 0, NULL);
 
     assert_non_null(tools);
-    return tool_set_init(set, tools, NULL, NULL, err);
+    return tool_set_init(set, tools, &unset, err);
 }
 
 /* ---- Promises ---- */
@@ -156,7 +158,6 @@ static void tool_set_refuses_what_nobody_executes(void **state)
         {"[{\"type\":\"mcp\",\"server_label\":\"l\",\"server_url\":\"ftp://example.com\"}]",
          "tools[0].server_url"},
         {"[{\"type\":\"mcp\",\"server_url\":\"builtin:g\"}]", "tools[0].server_label"},
-        {"[" GROUP ",\"require_approval\":\"allways\"}]", "tools[0].require_approval"},
         {"[" GROUP ",\"require_approval\":{\"always\":{\"tool_names\":[\"won\"]}}}]",
          "tools[0].require_approval"},
         {"[{\"type\":\"function\",\"name\":\"runnel_approval\"}]", "tools[0].name"},
@@ -173,6 +174,16 @@ static void tool_set_refuses_what_nobody_executes(void **state)
     }
 }
 
+static enum err_code check_permissions(struct tool_set *set, const char *permissions)
+{
+    CLEANUP(run_settings_clear) struct run_settings settings = {0};
+    AUTO_FREE char *request = mem_printf("{\"runnel\":{\"permissions\":%s}}", permissions);
+
+    run_settings_load(&settings, request);
+    set->settings = &settings;
+    return tool_set_check_permissions(set, NULL);
+}
+
 /* A key that names nothing would leave a tool without its question. */
 static void tool_set_F38_permissions_name_what_there_is(void **state)
 {
@@ -185,14 +196,10 @@ static void tool_set_F38_permissions_name_what_there_is(void **state)
     assert_int_equal(init(&set, "[{\"type\":\"function\",\"name\":\"f\"}, " GROUP "}]", NULL),
                      0);
     for (size_t i = 0; i < COUNT_OF(good); i++) {
-        json_auto_t *permissions = json_parse_own(good[i]);
-
-        assert_int_equal(tool_set_check_permissions(&set, permissions, NULL), ERR_OK);
+        assert_int_equal(check_permissions(&set, good[i]), ERR_OK);
     }
     for (size_t i = 0; i < COUNT_OF(bad); i++) {
-        json_auto_t *permissions = json_parse_own(bad[i]);
-
-        assert_int_equal(tool_set_check_permissions(&set, permissions, NULL), ERR_INVALID);
+        assert_int_equal(check_permissions(&set, bad[i]), ERR_INVALID);
     }
     tool_set_clear(&set);
 }
@@ -415,18 +422,18 @@ static void tool_set_has_a_limit(void **state)
     (void)state;
     for (unsigned i = 0; i < 8; i++)
         json_array_append_new(tools, namespace_of(i, 127));
-    assert_int_equal(tool_set_init(&set, tools, NULL, NULL, &err), ERR_OK);
+    assert_int_equal(tool_set_init(&set, tools, &unset, &err), ERR_OK);
     tool_set_clear(&set);
 
     text = json_text(body);
     items[0].body = items[1].body = text;
-    assert_int_equal(tool_set_init(&set, NULL, NULL, NULL, NULL), ERR_OK);
+    assert_int_equal(tool_set_init(&set, NULL, &unset, NULL), ERR_OK);
     tool_set_load_items(&set, items, 2); /* the older one is too much */
     assert_int_equal(set.count, 8 * 127);
     tool_set_clear(&set);
 
     json_array_append_new(tools, namespace_of(8, 127));
-    assert_int_equal(tool_set_init(&set, tools, NULL, NULL, &err), ERR_INVALID);
+    assert_int_equal(tool_set_init(&set, tools, &unset, &err), ERR_INVALID);
     assert_string_equal(err.param, "tools[8]");
 }
 
@@ -504,20 +511,26 @@ static void tool_choice_may_await_a_server(void **state)
     tool_set_clear(&set);
 }
 
-static json_t *words(const char *word)
+/* Of a run that turns the group "h" on; its model is the word. */
+static struct run_settings words(const char *word)
 {
-    return json_build("{s:{s:b}, s:s}", "tool_groups", "h", 1, "word", word);
+    json_t *request =
+        json_build("{s:s, s:{s:{s:b}}}", "model", word, "runnel", "tool_groups", "h", 1);
+    struct run_settings settings;
+
+    run_settings_read(&settings, request);
+    return settings;
 }
 
 /* The only tool is offered and listed, and called what the word says each time. */
 static void expect_made(const char *word)
 {
-    json_auto_t *runnel = words(word);
+    CLEANUP(run_settings_clear) struct run_settings settings = words(word);
     json_auto_t *parameters = NULL;
     struct tool_set set;
 
     inits = 0;
-    assert_int_equal(tool_set_init(&set, NULL, runnel, NULL, NULL), ERR_OK);
+    assert_int_equal(tool_set_init(&set, NULL, &settings, NULL), ERR_OK);
     for (int i = 0; i < 2; i++) {
         json_auto_t *offered = tool_set_offer(&set, NULL);
         json_auto_t *listed = tool_set_listing(&set, "h");
@@ -542,11 +555,11 @@ static void F73_a_tool_is_made_once_for_each_run(void **state)
 
 static void F73_a_tool_may_not_be_there_in_a_run(void **state)
 {
-    json_auto_t *runnel = words("none");
+    CLEANUP(run_settings_clear) struct run_settings settings = words("none");
     struct tool_set set;
 
     (void)state;
-    assert_int_equal(tool_set_init(&set, NULL, runnel, NULL, NULL), ERR_OK);
+    assert_int_equal(tool_set_init(&set, NULL, &settings, NULL), ERR_OK);
     assert_null(tool_set_offer(&set, NULL));
     assert_null(tool_set_find(&set, "made"));
     tool_set_clear(&set);
@@ -554,29 +567,31 @@ static void F73_a_tool_may_not_be_there_in_a_run(void **state)
 
 static void F80_a_group_of_the_operators_is_on_until_a_request_turns_it_off(void **state)
 {
-    json_auto_t *off = json_build("{s:{s:b}}", "tool_groups", "g", 0);
-    json_auto_t *fewer = json_build("{s:{s:{s:{s:b}}}}", "tool_groups", "g", "tools", "two", 0);
+    json_auto_t *none = json_build("{s:b}", "g", 0);
+    json_auto_t *some = json_build("{s:{s:{s:b}}}", "g", "tools", "two", 0);
+    const struct run_settings off = {.tool_groups = none};
+    const struct run_settings fewer = {.tool_groups = some};
     json_auto_t *own = json_build("[{s:s, s:s}]", "type", "function", "name", "one");
     struct tool_set set;
 
     (void)state;
     tool_registry_turn_on("g");
-    assert_int_equal(tool_set_init(&set, NULL, NULL, NULL, NULL), ERR_OK);
+    assert_int_equal(tool_set_init(&set, NULL, &unset, NULL), ERR_OK);
     assert_int_equal(set.count, 2);
     tool_set_clear(&set);
-    assert_int_equal(tool_set_init(&set, NULL, off, NULL, NULL), ERR_OK);
+    assert_int_equal(tool_set_init(&set, NULL, &off, NULL), ERR_OK);
     assert_int_equal(set.count, 0);
     tool_set_clear(&set);
-    assert_int_equal(tool_set_init(&set, NULL, fewer, NULL, NULL), ERR_OK);
+    assert_int_equal(tool_set_init(&set, NULL, &fewer, NULL), ERR_OK);
     assert_int_equal(set.count, 1);
     tool_set_clear(&set);
 
     /* A tool of the request is not turned away because of it. */
-    assert_int_equal(tool_set_init(&set, own, NULL, NULL, NULL), ERR_OK);
+    assert_int_equal(tool_set_init(&set, own, &unset, NULL), ERR_OK);
     assert_int_equal(set.count, 2);
     assert_true(tool_use_is_clients(tool_set_find(&set, "one")));
     tool_set_clear(&set);
-    assert_int_equal(tool_set_init(&set, own, fewer, NULL, NULL), ERR_INVALID);
+    assert_int_equal(tool_set_init(&set, own, &fewer, NULL), ERR_INVALID);
     tool_registry_set(all);
 }
 
@@ -586,10 +601,13 @@ static size_t offered_with(const char *settings, const char *runnel, const char 
     json_auto_t *said = json_loads(settings, 0, NULL);
     json_auto_t *asked = json_loads(runnel, 0, NULL);
     json_auto_t *list = json_loads(tools, 0, NULL);
+    const struct run_settings given = {.tool_groups = json_object_get(asked, "tool_groups"),
+                                       .project_tool_groups =
+                                           json_object_get(said, "tool_groups")};
     struct tool_set set;
     size_t count;
 
-    assert_int_equal(tool_set_init(&set, list, asked, said, NULL), ERR_OK);
+    assert_int_equal(tool_set_init(&set, list, &given, NULL), ERR_OK);
     count = set.count;
     tool_set_clear(&set);
     return count;

@@ -46,25 +46,12 @@ static void nobody_says_nothing(void **state)
     expect_merged("{}", "{}", "{}");
 }
 
-static void F49_a_request_is_made_for_its_user(void **state)
-{
-    json_auto_t *both = json_build("{s:s, s:s}", "user", "ann", "safety_identifier", "x1");
-    json_auto_t *one = json_build("{s:n, s:s}", "user", "safety_identifier", "x1");
-    json_auto_t *none = json_build("{s:s, s:i}", "user", "", "safety_identifier", 1);
-
-    (void)state;
-    assert_string_equal(tool_settings_user(both), "ann");
-    assert_string_equal(tool_settings_user(one), "x1");
-    assert_string_equal(tool_settings_user(none), "");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(F49_a_user_switches_and_only_tightens),
         cmocka_unit_test(F49_a_policy_that_is_gone_is_the_strictest),
         cmocka_unit_test(nobody_says_nothing),
-        cmocka_unit_test(F49_a_request_is_made_for_its_user),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

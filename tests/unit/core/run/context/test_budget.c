@@ -52,10 +52,11 @@ static const char *left(void)
 
 static struct budget made(const char *config, const char *usage)
 {
-    json_auto_t *parsed = json_parse_own(config);
+    CLEANUP(run_settings_clear) struct run_settings settings = {0};
     struct budget budget;
 
-    budget_init(&budget, parsed, usage);
+    run_settings_load(&settings, config);
+    budget_init(&budget, &settings, usage);
     return budget;
 }
 
@@ -63,20 +64,22 @@ static const struct context_telling as_it_is;
 
 static bool fit(struct budget *budget, const char *config)
 {
-    json_auto_t *parsed = json_parse_own(config);
+    CLEANUP(run_settings_clear) struct run_settings settings = {0};
     struct tool_set tools = {0};
-    const struct context context = {.run_id = RUN, .config = parsed, .tools = &tools};
+    const struct context context = {.run_id = RUN, .settings = &settings, .tools = &tools};
 
+    run_settings_load(&settings, config);
     return budget_fit(budget, &context, items, &count);
 }
 
 /* What is left of the items, with these tools. */
 static const char *weighed(const char *config, const struct tool_set *tools)
 {
-    json_auto_t *parsed = json_parse_own(config);
-    const struct context context = {.run_id = RUN, .config = parsed, .tools = tools};
+    CLEANUP(run_settings_clear) struct run_settings settings = {0};
+    const struct context context = {.run_id = RUN, .settings = &settings, .tools = tools};
     struct budget budget = made(config, NULL);
 
+    run_settings_load(&settings, config);
     assert_true(budget_fit(&budget, &context, items, &count));
     return left();
 }
@@ -96,18 +99,19 @@ static void without_limits_everything_passes(void **state)
 
 static void what_was_used_is_no_longer_left(void **state)
 {
-    json_auto_t *config = json_parse_own("{\"max_completion_tokens\":300,\"model\":\"m\"}");
+    CLEANUP(run_settings_clear) struct run_settings settings = {0};
     struct budget budget = made("{\"max_completion_tokens\":300}", NULL);
-    json_auto_t *first = budget_config(&budget, config);
-    json_auto_t *second = NULL;
+    struct run_settings left;
 
     (void)state;
-    assert_int_equal(json_get_int(first, "max_completion_tokens", 0), 300);
+    run_settings_load(&settings, "{\"max_completion_tokens\":300,\"model\":\"m\"}");
+    left = budget_settings(&budget, &settings);
+    assert_int_equal(left.max_completion_tokens, 300);
     budget_add(&budget, &(struct model_usage){.input = 9, .output = 120});
-    second = budget_config(&budget, config);
-    assert_int_equal(json_get_int(second, "max_completion_tokens", 0), 180);
-    assert_string_equal(json_get_string(second, "model", ""), "m");
-    assert_int_equal(json_get_int(config, "max_completion_tokens", 0), 300);
+    left = budget_settings(&budget, &settings);
+    assert_int_equal(left.max_completion_tokens, 180);
+    assert_string_equal(left.model, "m");
+    assert_int_equal(settings.max_completion_tokens, 300);
 }
 
 static void a_limit_is_spent_when_reached_and_exceeded_when_passed(void **state)
@@ -283,14 +287,15 @@ static void a_text_weighs_all_of_it(void **state)
 static void what_compact_history_tells_weighs_what_is_told(void **state)
 {
     static const char config[] = "{\"max_prompt_tokens\":1000}";
-    json_auto_t *parsed = json_parse_own(config);
+    CLEANUP(run_settings_clear) struct run_settings settings = {0};
     struct budget budget = made(config, NULL);
     struct tool_set tools = {0};
-    struct context context = {.run_id = RUN, .config = parsed, .tools = &tools};
+    struct context context = {.run_id = RUN, .settings = &settings, .tools = &tools};
     AUTO_FREE char *said = mem_new_array(char, 9000);
     size_t told;
 
     (void)state;
+    run_settings_load(&settings, config);
     memset(said, 'x', 8999);
     for (int i = 0; i < 4; i++) {
         struct item_row *row = add(i % 2 ? "mcp_call" : "message", "run_0");
@@ -324,13 +329,14 @@ static void what_compact_history_tells_weighs_what_is_told(void **state)
 static void a_turn_that_is_over_goes_as_a_whole(void **state)
 {
     static const char config[] = "{\"max_prompt_tokens\":1000}";
-    json_auto_t *parsed = json_parse_own(config);
+    CLEANUP(run_settings_clear) struct run_settings settings = {0};
     struct budget budget = made(config, NULL);
     struct tool_set tools = {0};
     const struct context context = {
-        .run_id = RUN, .config = parsed, .tools = &tools, .compact = true};
+        .run_id = RUN, .settings = &settings, .tools = &tools, .compact = true};
 
     (void)state;
+    run_settings_load(&settings, config);
     add("mcp_call", "run_0");
     add("message", "run_0");
     add("mcp_call", "run_0");

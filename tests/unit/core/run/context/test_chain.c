@@ -11,10 +11,11 @@
 
 static struct chain made(const char *config, const char *usage)
 {
-    json_auto_t *parsed = json_parse_own(config);
+    CLEANUP(run_settings_clear) struct run_settings settings = {0};
     struct chain chain;
 
-    chain_init(&chain, parsed, usage);
+    run_settings_load(&settings, config);
+    chain_init(&chain, &settings, usage);
     chain_set_limits(&chain, 10, 0);
     return chain;
 }

@@ -405,8 +405,10 @@ static void context_an_id_that_is_used_again_has_its_own_output(void **state)
 static json_t *call_told(const char *upstream)
 {
     static const struct tool_set tools;
-    json_auto_t *config = json_object();
-    json_auto_t *request = context_request("run_2", config, &tools, items, count, 0, upstream);
+    const struct run_settings settings = {
+        .model = "", .instructions = "", .max_completion_tokens = RUN_NO_LIMIT};
+    json_auto_t *request =
+        context_request("run_2", &settings, &tools, items, count, 0, upstream);
     const json_t *answer = json_array_get(json_object_get(request, "messages"), 0);
 
     return json_incref(json_array_get(json_object_get(answer, "tool_calls"), 0));

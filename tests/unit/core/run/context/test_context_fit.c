@@ -59,11 +59,11 @@ static void made(struct item_row *row, int turn)
 static void fits_as(int64_t context_tokens, const char *truncation, const char *expected)
 {
     struct model_upstream upstream = {.context_tokens = context_tokens};
-    json_auto_t *config =
-        json_build("{s:s, s:i}", "truncation", truncation, "max_output_tokens", 0);
+    const struct run_settings settings = {
+        .model = "", .instructions = "", .truncates = strcmp(truncation, "auto") == 0};
     struct tool_set tools = {0};
     const struct context context = {
-        .upstream = &upstream, .run_id = "now", .config = config, .tools = &tools};
+        .upstream = &upstream, .run_id = "now", .settings = &settings, .tools = &tools};
     const struct item_row *shown[HISTORY_LIMIT];
     size_t left = count;
     AUTO_BUF got = {0};
@@ -81,11 +81,10 @@ static void fits_as(int64_t context_tokens, const char *truncation, const char *
 static void a_turn_that_is_over_costs_what_its_log_does(void **state)
 {
     struct model_upstream upstream = {.context_tokens = 1000};
-    json_auto_t *config =
-        json_build("{s:s, s:i}", "truncation", "auto", "max_output_tokens", 0);
+    const struct run_settings settings = {.model = "", .instructions = "", .truncates = true};
     struct tool_set tools = {0};
     struct context context = {
-        .upstream = &upstream, .run_id = "now", .config = config, .tools = &tools};
+        .upstream = &upstream, .run_id = "now", .settings = &settings, .tools = &tools};
     const struct item_row *shown[HISTORY_LIMIT];
     AUTO_FREE char *text = mem_new_array(char, 20000);
     AUTO_FREE char *body = NULL;
@@ -133,18 +132,19 @@ struct counting {
     struct tool_set tools;
     struct context_frame frame;
     struct context context;
-    json_t *config;
+    struct run_settings settings;
 };
 
 static void begin_counting(struct counting *counting, bool compact)
 {
     *counting = (struct counting){.upstream = {.context_tokens = 1000000}};
-    counting->config = json_build("{s:s, s:s, s:i}", "truncation", "auto", "instructions",
-                                  "Be brief, and say nothing that nobody has asked for.",
-                                  "max_output_tokens", 0);
+    counting->settings = (struct run_settings){
+        .model = "",
+        .instructions = "Be brief, and say nothing that nobody has asked for.",
+        .truncates = true};
     counting->context = (struct context){.upstream = &counting->upstream,
                                          .run_id = "now",
-                                         .config = counting->config,
+                                         .settings = &counting->settings,
                                          .tools = &counting->tools,
                                          .compact = compact,
                                          .frame = &counting->frame};
@@ -209,7 +209,6 @@ static void what_has_not_changed_is_counted_once_in_a_run(void **state)
             rows[i].cost = (struct item_cost){0};
         counting.frame = (struct context_frame){0};
         assert_int_equal(total_now(&counting), kept);
-        json_decref(counting.config);
         clear_items(NULL);
     }
 }
@@ -232,7 +231,6 @@ static void what_a_compaction_reads_is_counted_before(void **state)
     before = tokenizer_bytes();
     context_fit(&counting.context, items, &left);
     assert_int_equal(tokenizer_bytes(), before);
-    json_decref(counting.config);
 }
 
 static void what_changes_in_a_stretch_is_counted_anew(void **state)
@@ -251,7 +249,6 @@ static void what_changes_in_a_stretch_is_counted_anew(void **state)
     assert_true((after = total_now(&counting)) < before);
     context_count(&counting.context, CONTEXT_TOKENS, rows, count);
     assert_int_equal(total_now(&counting), after);
-    json_decref(counting.config);
 }
 
 static void a_stretch_that_lost_an_item_is_counted_anew(void **state)
@@ -272,7 +269,6 @@ static void a_stretch_that_lost_an_item_is_counted_anew(void **state)
     memmove(shown + 1, shown + 2, (count - 2) * sizeof(shown[0]));
     (void)context_total(&counting.context, shown, count - 1);
     assert_true(tokenizer_bytes() - bytes > 1000);
-    json_decref(counting.config);
 }
 
 static void of_what_is_only_weighed_no_tokens_are_counted(void **state)
@@ -293,7 +289,6 @@ static void of_what_is_only_weighed_no_tokens_are_counted(void **state)
     context_count(&counting.context, CONTEXT_TOKENS, rows, count);
     assert_true(tokenizer_bytes() > bytes + 1000);
     assert_true(rows[1].cost.told_tokens > 200);
-    json_decref(counting.config);
 }
 
 /* ---- Fitting ---- */

@@ -32,6 +32,8 @@ static json_t *parse(const char *text)
     return value;
 }
 
+static const struct run_settings unset;
+
 static int set_tools(void **state)
 {
     json_auto_t *list = parse("[{'type':'function','name':'f','parameters':{'type':'object'}},"
@@ -40,7 +42,7 @@ static int set_tools(void **state)
 
     (void)state;
     tool_registry_set(all);
-    return tool_set_init(&tools, list, NULL, NULL, &err) ? -1 : 0;
+    return tool_set_init(&tools, list, &unset, &err) ? -1 : 0;
 }
 
 static int clear_tools(void **state)
@@ -55,8 +57,8 @@ static int clear_tools(void **state)
 static void assert_member(const char *chat_text, const char *key, const char *expected)
 {
     json_auto_t *chat = parse(chat_text);
-    json_auto_t *config = parse("{'reasoning':{'summary':'auto'}}");
-    json_auto_t *request = context_responses(chat, config, &tools, "here");
+    const struct run_settings settings = {.reasoning_summary = "auto"};
+    json_auto_t *request = context_responses(chat, &settings, &tools, "here");
     json_auto_t *wanted = parse(expected);
     AUTO_FREE char *got = json_text(json_object_get(request, key));
 
@@ -198,9 +200,9 @@ static void the_rest_is_said_in_the_words_of_this_api(void **state)
         AUTO_FREE char *expected = mem_printf("[%s]", cases[i].expected);
         json_auto_t *given = parse(chat);
         json_auto_t *wanted = parse(expected);
-        json_auto_t *config = parse("{'reasoning':{'summary':'auto'}}");
+        const struct run_settings settings = {.reasoning_summary = "auto"};
         json_auto_t *request =
-            context_responses(json_array_get(given, 0), config, &tools, "here");
+            context_responses(json_array_get(given, 0), &settings, &tools, "here");
 
         assert_true(
             json_equal(json_object_get(request, cases[i].key), json_array_get(wanted, 0)));

@@ -63,20 +63,22 @@ static const char wish[] = "{\"runnel\":{\"message_cache\":{\"max_chars\":256}}}
 
 static struct long_message_rule rule_of(const char *config, const struct tool_set *set)
 {
-    json_auto_t *parsed = json_parse_own(config);
+    CLEANUP(run_settings_clear) struct run_settings settings = {0};
 
-    return long_message_rule(parsed, set);
+    run_settings_load(&settings, config);
+    return long_message_rule(&settings, set);
 }
 
 /* What message number `n` of the request says. The caller frees. */
 static char *told(const char *config, unsigned flags, size_t n)
 {
-    json_auto_t *parsed = json_parse_own(config);
+    CLEANUP(run_settings_clear) struct run_settings settings = {0};
     json_auto_t *request = NULL;
     const json_t *message;
 
+    run_settings_load(&settings, config);
     long_messages_mark(rows, count);
-    request = context_request("run_1", parsed, &reading_tools, items, count, flags, NULL);
+    request = context_request("run_1", &settings, &reading_tools, items, count, flags, NULL);
     message = json_array_get(json_object_get(request, "messages"), n);
     assert_non_null(message);
     return mem_strdup(json_get_string(message, "content", ""));
@@ -205,13 +207,14 @@ static void F33_F69_nobody_else_writes_such_a_note(void **state)
 static void F33_each_text_of_a_message_with_pictures_is_cut_by_itself(void **state)
 {
     AUTO_FREE char *text = text_of('a', LONG);
-    json_auto_t *config = json_parse_own(wish);
-    const struct long_message_rule rule = long_message_rule(config, &reading_tools);
+    CLEANUP(run_settings_clear) struct run_settings settings = {0};
+    const struct long_message_rule rule = rule_of(wish, &reading_tools);
     json_auto_t *request = NULL;
     struct message_cache *cache;
     const json_t *parts;
 
     (void)state;
+    run_settings_load(&settings, wish);
     (void)add("message", "user",
               json_build("{s:s, s:[{s:s, s:s}, {s:s, s:s}]}", "role", "user", "content", "type",
                          "input_text", "text", text, "type", "input_image", "image_url",
@@ -219,7 +222,7 @@ static void F33_each_text_of_a_message_with_pictures_is_cut_by_itself(void **sta
     say("assistant", "b");
     say("user", "c");
     long_messages_mark(rows, count);
-    request = context_request("run_1", config, &reading_tools, items, count, 0, NULL);
+    request = context_request("run_1", &settings, &reading_tools, items, count, 0, NULL);
     parts = json_object_get(json_array_get(json_object_get(request, "messages"), 0), "content");
     assert_int_equal(json_array_size(parts), 2);
     assert_non_null(strstr(json_get_string(json_array_get(parts, 0), "text", ""), "was cut"));
@@ -254,12 +257,13 @@ static void F33_what_is_shown_in_part_can_be_read_whole(void **state)
 static void F33_a_long_message_costs_what_is_shown_of_it(void **state)
 {
     struct model_upstream upstream = {.context_tokens = 1000};
-    json_auto_t *config = json_parse_own(wish);
+    CLEANUP(run_settings_clear) struct run_settings settings = {0};
     struct context context = {
-        .upstream = &upstream, .run_id = "now", .config = config, .tools = &reading_tools};
+        .upstream = &upstream, .run_id = "now", .settings = &settings, .tools = &reading_tools};
     AUTO_FREE char *text = mem_zeroed(40001, 1);
 
     (void)state;
+    run_settings_load(&settings, wish);
     memset(text, 'a', 40000);
     say("user", text);
     say("assistant", "b");
@@ -273,20 +277,21 @@ static void F33_a_long_message_costs_what_is_shown_of_it(void **state)
 /* What goes up of the history, after the budget has left out what does not fit. The caller frees. */
 static char *sent_within(const char *config, int64_t *ret_asking)
 {
-    json_auto_t *parsed = json_parse_own(config);
-    struct context context = {.run_id = "now", .config = parsed, .tools = &reading_tools};
+    CLEANUP(run_settings_clear) struct run_settings settings = {0};
+    struct context context = {.run_id = "now", .settings = &settings, .tools = &reading_tools};
     AUTO_FREE const struct item_row **shown =
         mem_new_array(const struct item_row *, HISTORY_LIMIT);
     json_auto_t *request = NULL;
     size_t left = count;
     struct budget budget;
 
+    run_settings_load(&settings, config);
     memcpy(shown, items, sizeof(items));
     long_messages_mark(rows, count);
-    budget_init(&budget, parsed, NULL);
+    budget_init(&budget, &settings, NULL);
     (void)budget_fit(&budget, &context, shown, &left);
     *ret_asking = budget.asking;
-    request = context_request("now", parsed, &reading_tools, shown, left, 0, NULL);
+    request = context_request("now", &settings, &reading_tools, shown, left, 0, NULL);
     return json_text(json_object_get(request, "messages"));
 }
 
@@ -352,14 +357,15 @@ static void F33_what_was_counted_by_another_rule_is_counted_again(void **state)
 {
     AUTO_FREE char *text = text_of('a', 40000);
     struct model_upstream upstream = {.context_tokens = 1000};
-    json_auto_t *config = json_parse_own(wish);
+    CLEANUP(run_settings_clear) struct run_settings settings = {0};
     struct context context = {.upstream = &upstream,
                               .run_id = "now",
-                              .config = config,
+                              .settings = &settings,
                               .tools = &no_tools,
                               .compact = true};
 
     (void)state;
+    run_settings_load(&settings, wish);
     say("user", "a");
     call_a_tool();
     say("assistant", text);

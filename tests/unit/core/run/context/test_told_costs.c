@@ -181,7 +181,7 @@ static void make_history(unsigned number)
 
 struct asking {
     struct model_upstream upstream;
-    json_t *config;
+    struct run_settings settings;
     struct context context;
     const struct item_row *items[ITEMS_LIMIT];
     size_t count;
@@ -190,10 +190,10 @@ struct asking {
 static void prepare(struct asking *asking, const char *config, bool compact)
 {
     *asking = (struct asking){.upstream.context_tokens = 4000, .count = count};
-    asking->config = json_parse_own(config);
+    run_settings_load(&asking->settings, config);
     asking->context = (struct context){.upstream = &asking->upstream,
                                        .run_id = RUN,
-                                       .config = asking->config,
+                                       .settings = &asking->settings,
                                        .tools = &reading_tools,
                                        .compact = compact};
     for (size_t i = 0; i < count; i++)
@@ -202,7 +202,7 @@ static void prepare(struct asking *asking, const char *config, bool compact)
 
 static json_t *request_of(const struct asking *asking)
 {
-    return context_request(RUN, asking->config, &reading_tools, asking->items, asking->count,
+    return context_request(RUN, &asking->settings, &reading_tools, asking->items, asking->count,
                            asking->context.compact ? CONTEXT_COMPACT : 0, NULL);
 }
 
@@ -238,7 +238,7 @@ static void check_bytes(unsigned number, bool compact, bool noted)
     prepare(&asking, config, compact);
     if (noted)
         context_count(&asking.context, CONTEXT_BYTES, rows, count);
-    budget_init(&budget, asking.config, NULL);
+    budget_init(&budget, &asking.settings, NULL);
     context_fit(&asking.context, asking.items, &asking.count);
     (void)budget_fit(&budget, &asking.context, asking.items, &asking.count);
     request = request_of(&asking);
@@ -247,7 +247,7 @@ static void check_bytes(unsigned number, bool compact, bool noted)
         fail_msg("history %u, %s, %s: counted %lld bytes, sent %zu", number,
                  compact ? "compact" : "native", noted ? "noted" : "fresh",
                  (long long)budget.asking, sent);
-    json_decref(asking.config);
+    run_settings_clear(&asking.settings);
 }
 
 static void check_tokens(unsigned number, bool compact, bool noted)
@@ -269,7 +269,7 @@ static void check_tokens(unsigned number, bool compact, bool noted)
         fail_msg("history %u, %s, %s: counted %lld tokens, sent %lld", number,
                  compact ? "compact" : "native", noted ? "noted" : "fresh", (long long)counted,
                  (long long)sent);
-    json_decref(asking.config);
+    run_settings_clear(&asking.settings);
 }
 
 static void F33_nothing_is_sent_that_was_not_counted(void **state)

@@ -1,0 +1,64 @@
+#include "server/params/assistants/run_request.h"
+
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/run/catalog/tool_secrets.h"
+#include "server/params/runnel_params.h"
+
+/* The assistant's fields that a run takes over unless its request has its own. */
+static const char *const inherited[] = {
+    "model",       "instructions", "tools",           "tool_resources",
+    "temperature", "top_p",        "response_format", "reasoning_effort",
+};
+static const char *const own[] = {
+    "max_prompt_tokens",
+    "max_completion_tokens",
+    "truncation_strategy",
+    "tool_choice",
+    "parallel_tool_calls",
+    "runnel",
+    "user",
+    "safety_identifier",
+};
+
+static void take_fields(json_t *config, const json_t *source, const char *const *keys,
+                        size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        json_t *value = json_object_get(source, keys[i]);
+
+        if (!json_absent(value))
+            json_object_set(config, keys[i], value);
+    }
+}
+
+static void add_instructions(json_t *config, const char *more)
+{
+    const char *given = json_get_string(config, "instructions", "");
+    AUTO_FREE char *both = NULL;
+
+    if (!more || !*more)
+        return;
+    both = *given ? mem_printf("%s\n\n%s", given, more) : mem_strdup(more);
+    json_set_string(config, "instructions", both);
+}
+
+json_t *run_request_snapshot(const struct assistant_row *assistant, const char *settings,
+                             const json_t *body)
+{
+    json_auto_t *base = json_parse_own(assistant->body);
+    json_auto_t *threads = settings ? json_parse_own(settings) : NULL;
+    json_auto_t *both = runnel_settings_merge(json_object_get(base, "runnel"), threads);
+    json_auto_t *asked = runnel_settings(body);
+    json_t *config = json_object();
+
+    take_fields(config, base, inherited, COUNT_OF(inherited));
+    take_fields(config, json_object_get(body, "thread"),
+                (const char *const[]){"tool_resources"}, 1);
+    take_fields(config, body, inherited, COUNT_OF(inherited));
+    take_fields(config, body, own, COUNT_OF(own));
+    add_instructions(config, json_get_string(body, "additional_instructions", NULL));
+    json_set(config, "tools", tool_secrets_strip(json_object_get(config, "tools")));
+    json_set(config, "runnel", runnel_settings_merge(both, asked));
+    return config;
+}
