@@ -31,11 +31,12 @@ struct variable_share {
 };
 
 static struct variable_share **share_at_locked(struct variable_budget *budget,
-                                               const char id[ID_SIZE]) REQUIRES(budget->lock)
+                                               const char project[ID_SIZE])
+    REQUIRES(budget->lock)
 {
-    struct variable_share **at = &budget->shares[hash_text(id) % VARIABLE_SHARE_BUCKETS];
+    struct variable_share **at = &budget->shares[hash_text(project) % VARIABLE_SHARE_BUCKETS];
 
-    while (*at && strcmp((*at)->project, id) != 0)
+    while (*at && strcmp((*at)->project, project) != 0)
         at = &(*at)->next;
     return at;
 }
