@@ -16,6 +16,7 @@ struct variable_memory {
     atomic_uint holders;
     struct variable_budget *budget;
     struct variable_share *share; /* held */
+    size_t project_limit;         /* of its bytes; 0: none */
     struct variable *variables;   /* guarded by lock, as what follows; in no order */
     size_t count;
     int64_t bytes; /* of the values */
@@ -76,6 +77,7 @@ struct variable_memory *variable_memory_new(struct variable_budget *budget,
     lock_init(&memory->lock, LOCK_VARIABLES);
     memory->budget = budget;
     memory->share = share_hold(budget, tenant);
+    memory->project_limit = tenant->limits.variable_bytes;
     memory->holders = 1;
     return memory;
 }
@@ -127,7 +129,8 @@ static size_t beyond(size_t used, size_t limit)
 static size_t excess_of(const struct variable_memory *memory)
 {
     size_t node = beyond(memory->budget->used, memory->budget->limit);
-    size_t project = beyond(memory->share->used, memory->budget->project_limit);
+    size_t project =
+        memory->project_limit ? beyond(memory->share->used, memory->project_limit) : 0;
 
     return node > project ? node : project;
 }

@@ -118,7 +118,8 @@ static void take_rounds(struct run *run)
     }
 }
 
-struct run *run_new(struct engine_loop *home, struct run_start *start)
+struct run *run_new(struct engine_loop *home, const struct tenant_limits *limits,
+                    struct run_start *start)
 {
     struct run *run = mem_new(struct run);
     struct run_load *load = &start->load;
@@ -140,6 +141,7 @@ struct run *run_new(struct engine_loop *home, struct run_start *start)
     run->config = json_parse_own(run->row.config);
     run->tenant = tenant_of_project(run->row.project);
     run->tenant.user = tool_settings_user(run->config);
+    run->tenant.limits = *limits;
     chain_init(&run->chain, run->config, run->row.usage);
     take_rounds(run);
     budget_init(&run->budget, run->config, run->row.usage);
