@@ -11,7 +11,7 @@
  * is for the person who will read the log line or the HTTP response. A caller
  * that only needs the code passes NULL.
  *
- *     rc = store_run_get(store, project, run_id, &run, err);
+ *     rc = store_run_get(store, tenant, run_id, &run, err);
  *     if (rc)
  *         return rc;
  *

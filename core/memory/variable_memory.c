@@ -16,6 +16,7 @@ struct variable_memory {
     atomic_uint holders;
     struct variable_budget *budget;
     struct variable_share *share; /* held */
+    size_t project_limit;         /* of its bytes; 0: none */
     struct variable *variables;   /* guarded by lock, as what follows; in no order */
     size_t count;
     int64_t bytes; /* of the values */
@@ -31,11 +32,12 @@ struct variable_share {
 };
 
 static struct variable_share **share_at_locked(struct variable_budget *budget,
-                                               const char id[ID_SIZE]) REQUIRES(budget->lock)
+                                               const char project[ID_SIZE])
+    REQUIRES(budget->lock)
 {
-    struct variable_share **at = &budget->shares[hash_text(id) % VARIABLE_SHARE_BUCKETS];
+    struct variable_share **at = &budget->shares[hash_text(project) % VARIABLE_SHARE_BUCKETS];
 
-    while (*at && strcmp((*at)->project, id) != 0)
+    while (*at && strcmp((*at)->project, project) != 0)
         at = &(*at)->next;
     return at;
 }
@@ -75,6 +77,7 @@ struct variable_memory *variable_memory_new(struct variable_budget *budget,
     lock_init(&memory->lock, LOCK_VARIABLES);
     memory->budget = budget;
     memory->share = share_hold(budget, tenant);
+    memory->project_limit = tenant->limits.variable_bytes;
     memory->holders = 1;
     return memory;
 }
@@ -126,7 +129,8 @@ static size_t beyond(size_t used, size_t limit)
 static size_t excess_of(const struct variable_memory *memory)
 {
     size_t node = beyond(memory->budget->used, memory->budget->limit);
-    size_t project = beyond(memory->share->used, memory->budget->project_limit);
+    size_t project =
+        memory->project_limit ? beyond(memory->share->used, memory->project_limit) : 0;
 
     return node > project ? node : project;
 }

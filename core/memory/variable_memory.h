@@ -21,8 +21,8 @@
  * for a look through a thousand names, or the copy of a value, and by nobody who waits.
  */
 
-/* Bytes of all of them on this node, and of one project's. Who would go beyond evicts from what it has
- * itself; where that is too little, nothing is written. */
+/* Bytes of all of them on this node; and of one project's, for the limits of its tenant. Who would go
+ * beyond evicts from what it has itself; where that is too little, nothing is written. */
 #define VARIABLE_MEMORY_LIMIT  ((size_t)256 << 20)
 #define VARIABLE_PROJECT_LIMIT (VARIABLE_MEMORY_LIMIT / 4)
 
@@ -33,13 +33,13 @@ struct variable_share;
 
 struct variable_budget {
     atomic_size_t used;
-    size_t limit, project_limit;
+    size_t limit;
     struct lock lock;
     struct variable_share *shares[VARIABLE_SHARE_BUCKETS]; /* guarded by lock */
 };
-#define VARIABLE_BUDGET(all, each)                                                  \
+#define VARIABLE_BUDGET(all)                                                        \
     {                                                                               \
-        .limit = (all), .project_limit = (each),                                    \
+        .limit = (all),                                                             \
         .lock = {.mutex = PTHREAD_MUTEX_INITIALIZER, .rank = LOCK_VARIABLE_SHARES}, \
     }
 

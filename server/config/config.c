@@ -6,6 +6,7 @@
  */
 
 #include "server/config/config.h"
+#include "core/memory/variable_memory.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -484,7 +485,8 @@ static void build_upstreams(struct config *config)
 struct tenant_limits config_tenant_limits(const struct config *config)
 {
     return (struct tenant_limits){.runs = config->max_runs_per_project,
-                                  .held = config->max_held_per_project};
+                                  .held = config->max_held_per_project,
+                                  .variable_bytes = VARIABLE_PROJECT_LIMIT};
 }
 
 void config_add_upstream(struct config *config, const char *name, const char *url)

@@ -86,8 +86,7 @@ static const struct variable_ops memory_ops = {
 };
 
 /* Of all responses that are not stored. It outlives workers that nobody waits for any more. */
-static struct variable_budget budget =
-    VARIABLE_BUDGET(VARIABLE_MEMORY_LIMIT, VARIABLE_PROJECT_LIMIT);
+static struct variable_budget budget = VARIABLE_BUDGET(VARIABLE_MEMORY_LIMIT);
 
 enum err_code engine_admit_variables(const struct tenant *tenant, struct run_start *start,
                                      struct err *err)

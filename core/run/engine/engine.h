@@ -52,7 +52,7 @@ struct engine_options {
     size_t context_limit;               /* items a run may load; 2000 when 0 */
     size_t byte_limit;                  /* of the texts that all runs have loaded; 0: none */
     struct slots_limits slots;          /* runs at work at once; beyond: in line */
-    struct tenant_limits tenant_limits; /* what every project may use of them */
+    struct tenant_limits tenant_limits; /* what every project may use */
     const struct egress_rules
         *egress; /* where remote MCP servers may be; outlives the engine */
     const struct approval_webhook *webhooks; /* outlive the engine, as the rules */

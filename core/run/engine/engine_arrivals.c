@@ -83,7 +83,6 @@ static void add_run(struct engine_loop *home, struct run *run)
     run->next = *slot;
     *slot = run;
     run->engine = engine;
-    run->tenant.limits = engine->options.tenant_limits;
     run->loop = home->loop;
     run->face = run_is_assistants(run) ? engine->options.assistants : engine->options.responses;
     if (run->fence)
@@ -187,7 +186,8 @@ static void arrived(struct loop_task *task)
 
     if (must_wait(arrival))
         return;
-    run = run_new(arrival->home, &arrival->start);
+    run =
+        run_new(arrival->home, &arrival->home->engine->options.tenant_limits, &arrival->start);
     run->arriving = arrival;
     run->bytes = arrival->bytes;
     add_run(arrival->home, run);

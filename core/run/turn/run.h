@@ -168,8 +168,9 @@ struct run {
 
 /* ---- run_new.c ---- */
 
-/* Takes what is in `start`. */
-struct run *run_new(struct engine_loop *home, struct run_start *start);
+/* Takes what is in `start`. `limits` are its tenant's. */
+struct run *run_new(struct engine_loop *home, const struct tenant_limits *limits,
+                    struct run_start *start);
 void run_free(struct run *run);
 
 /* ---- run.c: from arrival to end ---- */

@@ -119,7 +119,8 @@ static void take_rounds(struct run *run)
     }
 }
 
-struct run *run_new(struct engine_loop *home, struct run_start *start)
+struct run *run_new(struct engine_loop *home, const struct tenant_limits *limits,
+                    struct run_start *start)
 {
     struct run *run = mem_new(struct run);
     struct run_load *load = &start->load;
@@ -143,8 +144,14 @@ struct run *run_new(struct engine_loop *home, struct run_start *start)
     if (!run->settings.snapshot)
         run_settings_load(&run->settings, run->row.config);
     run->tenant = tenant_of_project(run->row.project);
+<<<<<<< HEAD
     run->tenant.user = run_settings_user(&run->settings);
     chain_init(&run->chain, &run->settings, run->row.usage);
+=======
+    run->tenant.user = tool_settings_user(run->config);
+    run->tenant.limits = *limits;
+    chain_init(&run->chain, run->config, run->row.usage);
+>>>>>>> tenant
     take_rounds(run);
     budget_init(&run->budget, &run->settings, run->row.usage);
     run->without_model = start->without_model;

@@ -11,10 +11,12 @@
 #include <string.h>
 
 #include "core/base/clock.h"
+#include "core/base/compiler.h"
 #include "core/base/mem.h"
 #include "core/store/pg/connection.h"
 #include "core/store/pg/migrations.h"
 #include "core/store/tables/keys.h"
+#include "core/store/tables/tool_settings.h"
 #include "tests/integration/core/store/opened_store.h"
 #include "tests/support/pg_fixture.h"
 
@@ -252,6 +254,23 @@ static void a_key_of_the_settings_opens_its_project(void **state)
     assert_int_equal(store_key_find(store, "any-string", &tenant, NULL), ERR_OK);
 }
 
+/* So that a request without any need not look for them. */
+static void a_key_says_whether_there_are_tool_settings(void **state)
+{
+    const struct tool_settings_change change = {.user = "ann", .tool_groups = "{}"};
+    CLEANUP(tool_settings_row_clear) struct tool_settings_row row = {0};
+    char key[KEY_SIZE];
+    struct tenant tenant;
+
+    (void)state;
+    assert_int_equal(store_key_create(store, "settled", key, NULL), ERR_OK);
+    assert_int_equal(store_key_find(store, key, &tenant, NULL), ERR_OK);
+    assert_int_equal(tenant.features, 0);
+    assert_int_equal(store_tool_settings_put(store, &tenant, &change, &row, NULL), ERR_OK);
+    assert_int_equal(store_key_find(store, key, &tenant, NULL), ERR_OK);
+    assert_int_equal(tenant.features, TENANT_TOOL_SETTINGS);
+}
+
 static void a_short_key_is_not_given_away_by_its_prefix(void **state)
 {
     const struct key_row *row;
@@ -311,6 +330,7 @@ int main(void)
         cmocka_unit_test(a_revoked_key_is_refused_at_once),
         cmocka_unit_test(the_list_shows_prefixes_and_takes_ids),
         cmocka_unit_test(a_key_of_the_settings_opens_its_project),
+        cmocka_unit_test(a_key_says_whether_there_are_tool_settings),
         cmocka_unit_test(a_short_key_is_not_given_away_by_its_prefix),
         cmocka_unit_test(a_project_that_is_looked_for_is_not_made),
         cmocka_unit_test(project_names_have_a_limit),

@@ -128,8 +128,7 @@ static void step(const struct pair *pair, int n)
 /* Whatever is done, both places do and say the same. */
 static void F27_F30_F31_memory_does_what_the_store_does(void **state)
 {
-    struct variable_budget budget =
-        VARIABLE_BUDGET(VARIABLE_MEMORY_LIMIT, VARIABLE_MEMORY_LIMIT);
+    struct variable_budget budget = VARIABLE_BUDGET(VARIABLE_MEMORY_LIMIT);
     struct pair pair = {.memory = {.memory = variable_memory_new(&budget, TENANT)}};
     int there = 0;
 
@@ -150,8 +149,7 @@ static void F27_F30_F31_memory_does_what_the_store_does(void **state)
 /* Also what goes, when there is more than may be. */
 static void F31_memory_lets_go_of_what_the_store_does(void **state)
 {
-    struct variable_budget budget =
-        VARIABLE_BUDGET(VARIABLE_MEMORY_LIMIT, VARIABLE_MEMORY_LIMIT);
+    struct variable_budget budget = VARIABLE_BUDGET(VARIABLE_MEMORY_LIMIT);
     struct pair pair = {.memory = {.memory = variable_memory_new(&budget, TENANT)}};
     const bool keep = true;
 

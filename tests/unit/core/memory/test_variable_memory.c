@@ -15,14 +15,13 @@
 #include "core/memory/variable_memory.h"
 #include "tests/support/tenants.h"
 
-static struct variable_budget budget =
-    VARIABLE_BUDGET(VARIABLE_MEMORY_LIMIT, VARIABLE_MEMORY_LIMIT);
+static struct variable_budget budget = VARIABLE_BUDGET(VARIABLE_MEMORY_LIMIT);
 static struct variable_access access;
 
 static int open_memory(void **state)
 {
     (void)state;
-    budget.limit = budget.project_limit = VARIABLE_MEMORY_LIMIT;
+    budget.limit = VARIABLE_MEMORY_LIMIT;
     access = (struct variable_access){.memory = variable_memory_new(&budget, TENANT_OF("p1"))};
     return 0;
 }
@@ -393,17 +392,25 @@ static void test_F31_what_there_is_no_room_for_is_refused(void **state)
     expect_is("c", much);
 }
 
+/* Of a tenant that may have so much. */
+static struct variable_memory *limited(const char *project, size_t bytes)
+{
+    struct tenant tenant = tenant_of_project(project);
+
+    tenant.limits.variable_bytes = bytes;
+    return variable_memory_new(&budget, &tenant);
+}
+
 /* Nobody takes it all away from the others. */
 static void test_F31_a_project_has_its_share(void **state)
 {
     AUTO_FREE char *much = mebibyte();
     struct variable_memory *mine = access.memory;
-    struct variable_memory *again = variable_memory_new(&budget, TENANT_OF("p1"));
-    struct variable_memory *theirs = variable_memory_new(&budget, TENANT_OF("p2"));
+    struct variable_memory *again = limited("p1", 3 * VARIABLE_VALUE_LIMIT);
+    struct variable_memory *theirs = limited("p2", 3 * VARIABLE_VALUE_LIMIT);
 
     (void)state;
     budget.limit = 5 * VARIABLE_VALUE_LIMIT;
-    budget.project_limit = 3 * VARIABLE_VALUE_LIMIT;
     put("a", much);
     put("b", much);
     access.memory = again;
@@ -420,11 +427,10 @@ static void test_F31_a_project_has_its_share(void **state)
 
 static void test_F33_all_that_is_given_or_nothing(void **state)
 {
-    struct variable_memory *other = variable_memory_new(&budget, TENANT_OF("p1"));
+    struct variable_memory *other = limited("p1", 2 * VARIABLE_VALUE_LIMIT);
     struct err err;
 
     (void)state;
-    budget.project_limit = 2 * VARIABLE_VALUE_LIMIT;
     for (int round = 0; round < 2; round++) {
         struct variable given[2] = {{.name = "a", .value = mebibyte(), .created_at = 1},
                                     {.name = "b", .value = mebibyte(), .created_at = 1}};

@@ -12,8 +12,7 @@ static const struct variable_ops ops = {
     .put = variable_memory_put,
     .remove = variable_memory_remove,
 };
-static struct variable_budget budget =
-    VARIABLE_BUDGET(VARIABLE_MEMORY_LIMIT, VARIABLE_MEMORY_LIMIT);
+static struct variable_budget budget = VARIABLE_BUDGET(VARIABLE_MEMORY_LIMIT);
 static struct variable_access access;
 
 static int open_memory(void **state)

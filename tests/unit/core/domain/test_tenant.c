@@ -1,0 +1,65 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/base/compiler.h"
+#include "core/domain/tenant.h"
+
+static void a_tenant_of_a_project_knows_nothing_else(void **state)
+{
+    const struct tenant tenant = tenant_of_project("proj_1");
+
+    (void)state;
+    assert_string_equal(tenant.project, "proj_1");
+    assert_string_equal(tenant.key, "");
+    assert_string_equal(tenant.user, "");
+    assert_int_equal(tenant.limits.runs, 0);
+    assert_int_equal(tenant.limits.held, 0);
+    assert_int_equal(tenant.limits.variable_bytes, 0);
+    assert_int_equal(tenant.features, 0);
+}
+
+static void the_longest_id_fits(void **state)
+{
+    char project[ID_SIZE];
+
+    (void)state;
+    memset(project, 'p', sizeof(project) - 1);
+    project[sizeof(project) - 1] = '\0';
+    assert_string_equal(tenant_of_project(project).project, project);
+}
+
+static void a_kept_tenant_outlives_its_maker(void **state)
+{
+    char user[] = "ann";
+    struct tenant tenant = {.project = "proj_1",
+                            .key = "key_1",
+                            .user = user,
+                            .limits = {1, 2, 3},
+                            .features = TENANT_TOOL_SETTINGS};
+    const struct tenant kept = tenant_kept(&tenant);
+
+    (void)state;
+    assert_string_equal(tenant.user, "ann");
+    memset(user, 'x', sizeof(user) - 1);
+    memset(&tenant, 0, sizeof(tenant));
+    assert_string_equal(kept.project, "proj_1");
+    assert_string_equal(kept.key, "key_1");
+    assert_string_equal(kept.user, "");
+    assert_int_equal(kept.limits.held, 2);
+    assert_int_equal(kept.features, TENANT_TOOL_SETTINGS);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_tenant_of_a_project_knows_nothing_else),
+        cmocka_unit_test(the_longest_id_fits),
+        cmocka_unit_test(a_kept_tenant_outlives_its_maker),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
