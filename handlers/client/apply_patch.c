@@ -72,14 +72,18 @@ static enum err_code announce(const char *name, const char *arguments,
         rc = make_operation(find_operation(object), &operation, err);
     if (rc)
         return rc;
-    ret->item_type = "apply_patch_call";
     ret->fields = json_build("{s:o}", "operation", operation);
     return ERR_OK;
 }
+
+static const struct tool_item item = {
+    .type = "apply_patch_call",
+};
 
 const struct tool_handler apply_patch_handler = {
     .name = "apply_patch",
     .description = "Creates, changes or deletes one file of the user's workspace.",
     .parameters = parameters,
     .announce = announce,
+    .item = &item,
 };

@@ -161,7 +161,6 @@ static enum err_code make_action(const json_t *given, json_t **ret_action, struc
 
 static void show(struct tool_announcement *ret, const char *key, json_t *value)
 {
-    ret->item_type = "computer_call";
     ret->fields = json_build("{s:o, s:[]}", key, value, "pending_safety_checks");
 }
 
@@ -220,17 +219,23 @@ static json_t *init_display(const struct tool_context *context)
     return json_build("{s:s}", "description", text);
 }
 
+static const struct tool_item item = {
+    .type = "computer_call",
+};
+
 const struct tool_handler computer_handler = {
     .name = "computer",
     .description = "Uses the mouse and the keyboard of the user's computer, one action after "
                    "another, and returns a picture of the screen.",
     .parameters = many,
     .announce = announce_many,
+    .item = &item,
 };
 
 const struct tool_handler computer_use_preview_handler = {
     .name = "computer_use_preview",
     .parameters = one,
     .announce = announce_one,
+    .item = &item,
     .init = init_display,
 };

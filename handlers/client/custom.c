@@ -39,7 +39,6 @@ static enum err_code announce(const char *name, const char *arguments,
     AUTO_FREE char *input = find_input(arguments);
 
     (void)err;
-    ret->item_type = "custom_tool_call";
     ret->opening = json_build("{s:s, s:s}", "name", name, "input", "");
     ret->fields = json_build("{s:s, s:s}", "name", name, "input", input);
     return ERR_OK;
@@ -61,9 +60,14 @@ static json_t *init(const struct tool_context *context)
     return json_build("{s:s}", "description", text);
 }
 
+static const struct tool_item item = {
+    .type = "custom_tool_call",
+};
+
 const struct tool_handler custom_handler = {
     .name = "custom",
     .parameters = parameters,
     .announce = announce,
+    .item = &item,
     .init = init,
 };

@@ -81,11 +81,27 @@ static enum err_code announce(const char *name, const char *arguments,
         rc = read_commands(object, &commands, err);
     if (rc)
         return rc;
-    ret->item_type = "shell_call";
     ret->opening = make_fields(make_action(object, json_array()));
     ret->fields = make_fields(make_action(object, commands));
     return ERR_OK;
 }
+
+static const json_t *commands_of(const json_t *body)
+{
+    return json_object_get(json_object_get(body, "action"), "commands");
+}
+
+static const struct item_parts commands = {
+    .event = "response.shell_call_command",
+    .key = "command",
+    .index = "command_index",
+    .list = commands_of,
+};
+
+static const struct tool_item item = {
+    .type = "shell_call",
+    .parts = &commands,
+};
 
 const struct tool_handler shell_handler = {
     .name = "shell",
@@ -94,4 +110,5 @@ const struct tool_handler shell_handler = {
         "and how they ended.",
     .parameters = parameters,
     .announce = announce,
+    .item = &item,
 };

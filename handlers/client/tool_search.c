@@ -24,7 +24,6 @@ static enum err_code announce(const char *name, const char *arguments,
 
     if (rc)
         return rc;
-    ret->item_type = "tool_search_call";
     ret->fields = json_build("{s:s, s:o}", "execution", "client", "arguments", object);
     return ERR_OK;
 }
@@ -43,10 +42,15 @@ static json_t *init(const struct tool_context *context)
     return described;
 }
 
+static const struct tool_item item = {
+    .type = "tool_search_call",
+};
+
 const struct tool_handler tool_search_handler = {
     .name = "tool_search",
     .description = "Looks for further tools. Those that are found can be called afterwards.",
     .parameters = parameters,
     .announce = announce,
+    .item = &item,
     .init = init,
 };

@@ -4,6 +4,7 @@
 #include <jansson.h>
 
 #include "core/base/err.h"
+#include "core/tool/tool_item.h"
 #include "server/http/request.h"
 
 /*
@@ -13,11 +14,7 @@
  * the steps of its stream, and kept with the run's configuration.
  */
 
-enum step_include {
-    STEP_INCLUDE_SEARCH_CONTENT = 1 << 0, /* the text of what a file search has found */
-};
-
-/* Flags from the query. ERR_INVALID for a word that nothing is known by. */
+/* Flags from the query, enum step_include. ERR_INVALID for a word that nothing is known by. */
 enum err_code step_include_read(const struct request *request, unsigned *ret_include,
                                 struct err *err) MUST_CHECK;
 
