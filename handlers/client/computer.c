@@ -219,8 +219,45 @@ static json_t *init_display(const struct tool_context *context)
     return json_build("{s:s}", "description", text);
 }
 
+/* ---- The way back ---- */
+
+static bool is_batch(const json_t *body)
+{
+    return json_is_array(json_object_get(body, "actions"));
+}
+
+static const char *name_of(const json_t *body)
+{
+    return is_batch(body) ? "computer" : "computer_use_preview";
+}
+
+static json_t *arguments_of(const json_t *body)
+{
+    const char *key = is_batch(body) ? "actions" : "action";
+
+    return json_build("{s:O}", key, json_object_get(body, key));
+}
+
+/* A picture of the screen is a picture. */
+static json_t *output_of(const json_t *body, const char *status)
+{
+    json_t *output = json_object_get(body, "output");
+    json_t *image;
+
+    (void)status;
+    if (!json_is_object(output))
+        return json_incref(output);
+    image = json_copy(output);
+    json_set_string(image, "type", "input_image");
+    return json_build("[o]", image);
+}
+
+/* Of both tools: a call of the newer one has a list of actions. */
 static const struct tool_item item = {
     .type = "computer_call",
+    .name = name_of,
+    .arguments = arguments_of,
+    .output = output_of,
 };
 
 const struct tool_handler computer_handler = {

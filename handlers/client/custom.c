@@ -60,8 +60,16 @@ static json_t *init(const struct tool_context *context)
     return json_build("{s:s}", "description", text);
 }
 
+/* ---- The way back ---- */
+
+static json_t *arguments_of(const json_t *body)
+{
+    return json_build("{s:s}", "input", json_get_string(body, "input", ""));
+}
+
 static const struct tool_item item = {
     .type = "custom_tool_call",
+    .arguments = arguments_of,
 };
 
 const struct tool_handler custom_handler = {

@@ -97,8 +97,23 @@ static enum err_code announce(const char *name, const char *arguments,
     return ERR_OK;
 }
 
+/* ---- The way back ---- */
+
+static const char *name_of(const json_t *body)
+{
+    (void)body;
+    return "local_shell";
+}
+
+static json_t *arguments_of(const json_t *body)
+{
+    return json_incref(json_object_get(body, "action"));
+}
+
 static const struct tool_item item = {
     .type = "local_shell_call",
+    .name = name_of,
+    .arguments = arguments_of,
 };
 
 const struct tool_handler local_shell_handler = {

@@ -402,7 +402,7 @@ static void a_search_shows_its_text_to_those_who_ask(void **state)
 
         assert_string_equal(text, wanted);
     }
-    tool_registry_set(NULL);
+    handlers_register();
 }
 
 static void outputs_of_several_parts_are_read_as_one_text(void **state)
@@ -590,6 +590,13 @@ static void times_are_whole_seconds(void **state)
     expect(encode_time(1999999), "1");
 }
 
+static int register_handlers(void **state)
+{
+    (void)state;
+    handlers_register();
+    return 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -619,5 +626,5 @@ int main(void)
         cmocka_unit_test(times_are_whole_seconds),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, register_handlers, NULL);
 }
