@@ -3,6 +3,7 @@
 
 #include "core/tool/group.h"
 #include "core/tool/tool.h"
+#include "core/tool/tool_item.h"
 
 /*
  * handlers.h -- every tool there is.
@@ -41,6 +42,12 @@ extern const struct tool_handler read_var_handler;
 extern const struct tool_handler write_var_handler;
 extern const struct tool_handler remove_vars_handler;
 extern const struct tool_handler skill_handler;
+
+/* The items of OpenAI's hosted tools, for the handlers that execute them. */
+extern const struct tool_item file_search_item;
+extern const struct tool_item web_search_item;
+extern const struct tool_item image_generation_item;
+extern const struct tool_item code_interpreter_item;
 
 /* Group "test", only in builds with RUNNEL_TEST_HANDLERS. */
 extern const struct tool_group test_group;

@@ -38,6 +38,8 @@ struct step {
     struct step *next;
 };
 
+struct tool_item; /* core/tool/tool_item.h: nothing here looks inside */
+
 struct item {
     struct item_row row; /* row.body is NULL until it closes */
     struct step *step;   /* NULL on faces without steps */
@@ -52,6 +54,8 @@ struct item {
     char *name;      /* of a call: what the model called */
     char *label;     /* of a server-side call: server_label of its group */
     char *tool_type; /* of a hosted call: the `type` of its tool entry, e.g. "file_search" */
+    const struct tool_item
+        *look;            /* of a call whose tool says how it looks; constant. NULL: none */
     struct buf arguments; /* of a call: as the model wrote them */
     char *growing_name;   /* a field that comes in pieces ("code"), and what there is of it: */
     struct buf growing;

@@ -9,6 +9,10 @@
 static const struct tool_handler **all;
 static size_t count;
 
+/* Each item once, of handlers that are or were there. */
+static const struct tool_item **items;
+static size_t item_count;
+
 /* Names that stand in handlers. */
 static const char **on;
 static size_t on_count;
@@ -27,8 +31,17 @@ static bool is_same_tool(const struct tool_handler *a, const struct tool_handler
            (a->group && b->group ? strcmp(a->group, b->group) == 0 : a->group == b->group);
 }
 
+static void put_item(const struct tool_item *item)
+{
+    if (!item || tool_registry_item(item->type))
+        return;
+    items = mem_resize(items, item_count + 1, sizeof(const struct tool_item *));
+    items[item_count++] = item;
+}
+
 static void put(const struct tool_handler *handler)
 {
+    put_item(handler->item);
     for (size_t i = 0; i < count; i++) {
         if (!is_same_tool(all[i], handler))
             continue;
@@ -46,7 +59,8 @@ void tool_registry_set(const struct tool_handler *const *handlers)
 {
     free(TAKE(all));
     free(TAKE(on));
-    count = on_count = 0;
+    free(TAKE(items));
+    count = on_count = item_count = 0;
     for (; handlers && *handlers; handlers++)
         put(*handlers);
 }
@@ -153,6 +167,14 @@ const struct tool_group *tool_registry_described(size_t n)
     for (size_t i = 0; described[i]; i++)
         if (n-- == 0)
             return described[i];
+    return NULL;
+}
+
+const struct tool_item *tool_registry_item(const char *type)
+{
+    for (size_t i = 0; i < item_count; i++)
+        if (strcmp(items[i]->type, type) == 0)
+            return items[i];
     return NULL;
 }
 

@@ -6,6 +6,7 @@
 
 #include "core/tool/group.h"
 #include "core/tool/tool.h"
+#include "core/tool/tool_item.h"
 
 /*
  * registry.h -- finding a handler by what a request or a model calls it.
@@ -52,6 +53,10 @@ struct permission tool_registry_permission(const struct tool_handler *handler);
 /* What a group has to say, or NULL; and the n-th of those that do. */
 const struct tool_group *tool_registry_group(const char *name);
 const struct tool_group *tool_registry_described(size_t n);
+
+/* How calls look whose item is of that type; NULL: nothing depends on the type. Also of tools that were
+ * removed: there may be items of them. */
+const struct tool_item *tool_registry_item(const char *type);
 
 /* The definition-only handler for a tool entry's `type`, or NULL. */
 const struct tool_handler *tool_registry_definition(const char *type);

@@ -35,6 +35,7 @@
  */
 
 struct tool_call;
+struct tool_item;
 
 /* One part of a result. Text parts are what the model reads; the others are named to it and
  * shown to the client. */
@@ -117,8 +118,7 @@ enum tool_flags {
 
 /* What a definition-only call shows when the client is to execute it. */
 struct tool_announcement {
-    const char *item_type; /* "custom_tool_call", "local_shell_call", "shell_call" ... */
-    json_t *fields;        /* the item's own fields: name, input, action ...; owned */
+    json_t *fields; /* the item's own fields: name, input, action ...; owned */
     json_t
         *opening; /* what they are before the parts that have events of their own (the input of
                       * a custom tool, the commands of a shell) have come; owned, or NULL */
@@ -138,9 +138,9 @@ struct tool_handler {
     const char *parameters;  /* JSON Schema of its arguments */
     unsigned flags;          /* enum tool_flags */
 
-    /* The Responses item its calls appear as: "mcp_call" when NULL; "image_generation_call",
-     * "file_search_call", "web_search_call", "code_interpreter_call" for those tools. */
-    const char *item_type;
+    /* How its calls look, if that is not an mcp_call, or a function_call of the client's: tool_item.h.
+     * Definition-only: needed with announce(). */
+    const struct tool_item *item;
 
     /* Of its text, the model is shown so many characters unless it asks for more or less: 0 means
      * CUT_DEFAULT_LIMIT, CUT_NO_LIMIT all. Or the tool knows better what to leave out: then this is
@@ -193,7 +193,7 @@ struct tool_handler {
                          struct err *err);
 
     /* No run() means definition-only: the client executes. From the arguments the model wrote
-     * (text, maybe not even JSON), what the call looks like to the client. NULL: a plain
+     * (text, maybe not even JSON), what stands in the item of the call. NULL: a plain
      * function_call. An error is told to the model, and the client hears nothing. */
     enum err_code (*announce)(const char *name, const char *arguments,
                               struct tool_announcement *ret, struct err *err);

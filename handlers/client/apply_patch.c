@@ -10,6 +10,7 @@
 #include "core/base/json.h"
 #include "core/tool/arguments.h"
 #include "handlers/handlers.h"
+#include "handlers/support/json_as_text.h"
 
 static const char parameters[] =
     "{\"type\": \"object\", \"additionalProperties\": false,"
@@ -72,14 +73,43 @@ static enum err_code announce(const char *name, const char *arguments,
         rc = make_operation(find_operation(object), &operation, err);
     if (rc)
         return rc;
-    ret->item_type = "apply_patch_call";
     ret->fields = json_build("{s:o}", "operation", operation);
     return ERR_OK;
 }
+
+/* ---- The way back ---- */
+
+static const char *name_of(const json_t *body)
+{
+    (void)body;
+    return "apply_patch";
+}
+
+static json_t *arguments_of(const json_t *body)
+{
+    return json_incref(json_object_get(body, "operation"));
+}
+
+static json_t *output_of(const json_t *body, const char *status)
+{
+    json_auto_t *said = json_build("{s:s}", "status", status);
+
+    if (json_get_string(body, "output", NULL))
+        json_object_set(said, "output", json_object_get(body, "output"));
+    return json_as_text(said);
+}
+
+static const struct tool_item item = {
+    .type = "apply_patch_call",
+    .name = name_of,
+    .arguments = arguments_of,
+    .output = output_of,
+};
 
 const struct tool_handler apply_patch_handler = {
     .name = "apply_patch",
     .description = "Creates, changes or deletes one file of the user's workspace.",
     .parameters = parameters,
     .announce = announce,
+    .item = &item,
 };

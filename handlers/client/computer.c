@@ -161,7 +161,6 @@ static enum err_code make_action(const json_t *given, json_t **ret_action, struc
 
 static void show(struct tool_announcement *ret, const char *key, json_t *value)
 {
-    ret->item_type = "computer_call";
     ret->fields = json_build("{s:o, s:[]}", key, value, "pending_safety_checks");
 }
 
@@ -220,17 +219,60 @@ static json_t *init_display(const struct tool_context *context)
     return json_build("{s:s}", "description", text);
 }
 
+/* ---- The way back ---- */
+
+static bool is_batch(const json_t *body)
+{
+    return json_is_array(json_object_get(body, "actions"));
+}
+
+static const char *name_of(const json_t *body)
+{
+    return is_batch(body) ? "computer" : "computer_use_preview";
+}
+
+static json_t *arguments_of(const json_t *body)
+{
+    const char *key = is_batch(body) ? "actions" : "action";
+
+    return json_build("{s:O}", key, json_object_get(body, key));
+}
+
+/* A picture of the screen is a picture. */
+static json_t *output_of(const json_t *body, const char *status)
+{
+    json_t *output = json_object_get(body, "output");
+    json_t *image;
+
+    (void)status;
+    if (!json_is_object(output))
+        return json_incref(output);
+    image = json_copy(output);
+    json_set_string(image, "type", "input_image");
+    return json_build("[o]", image);
+}
+
+/* Of both tools: a call of the newer one has a list of actions. */
+static const struct tool_item item = {
+    .type = "computer_call",
+    .name = name_of,
+    .arguments = arguments_of,
+    .output = output_of,
+};
+
 const struct tool_handler computer_handler = {
     .name = "computer",
     .description = "Uses the mouse and the keyboard of the user's computer, one action after "
                    "another, and returns a picture of the screen.",
     .parameters = many,
     .announce = announce_many,
+    .item = &item,
 };
 
 const struct tool_handler computer_use_preview_handler = {
     .name = "computer_use_preview",
     .parameters = one,
     .announce = announce_one,
+    .item = &item,
     .init = init_display,
 };

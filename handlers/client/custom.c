@@ -39,7 +39,6 @@ static enum err_code announce(const char *name, const char *arguments,
     AUTO_FREE char *input = find_input(arguments);
 
     (void)err;
-    ret->item_type = "custom_tool_call";
     ret->opening = json_build("{s:s, s:s}", "name", name, "input", "");
     ret->fields = json_build("{s:s, s:s}", "name", name, "input", input);
     return ERR_OK;
@@ -61,9 +60,22 @@ static json_t *init(const struct tool_context *context)
     return json_build("{s:s}", "description", text);
 }
 
+/* ---- The way back ---- */
+
+static json_t *arguments_of(const json_t *body)
+{
+    return json_build("{s:s}", "input", json_get_string(body, "input", ""));
+}
+
+static const struct tool_item item = {
+    .type = "custom_tool_call",
+    .arguments = arguments_of,
+};
+
 const struct tool_handler custom_handler = {
     .name = "custom",
     .parameters = parameters,
     .announce = announce,
+    .item = &item,
     .init = init,
 };

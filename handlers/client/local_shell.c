@@ -93,14 +93,33 @@ static enum err_code announce(const char *name, const char *arguments,
     copy_string(action, object, "user");
     copy_string(action, object, "working_directory");
 
-    ret->item_type = "local_shell_call";
     ret->fields = json_build("{s:o}", "action", action);
     return ERR_OK;
 }
+
+/* ---- The way back ---- */
+
+static const char *name_of(const json_t *body)
+{
+    (void)body;
+    return "local_shell";
+}
+
+static json_t *arguments_of(const json_t *body)
+{
+    return json_incref(json_object_get(body, "action"));
+}
+
+static const struct tool_item item = {
+    .type = "local_shell_call",
+    .name = name_of,
+    .arguments = arguments_of,
+};
 
 const struct tool_handler local_shell_handler = {
     .name = "local_shell",
     .description = "Runs a command on the user's machine and returns what it printed.",
     .parameters = parameters,
     .announce = announce,
+    .item = &item,
 };

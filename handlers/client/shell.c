@@ -8,6 +8,7 @@
 #include "core/base/json.h"
 #include "core/tool/arguments.h"
 #include "handlers/handlers.h"
+#include "handlers/support/json_as_text.h"
 
 static const char parameters[] =
     "{\"type\": \"object\", \"additionalProperties\": false,"
@@ -81,11 +82,63 @@ static enum err_code announce(const char *name, const char *arguments,
         rc = read_commands(object, &commands, err);
     if (rc)
         return rc;
-    ret->item_type = "shell_call";
     ret->opening = make_fields(make_action(object, json_array()));
     ret->fields = make_fields(make_action(object, commands));
     return ERR_OK;
 }
+
+static const json_t *commands_of(const json_t *body)
+{
+    return json_object_get(json_object_get(body, "action"), "commands");
+}
+
+static const struct item_parts commands = {
+    .event = "response.shell_call_command",
+    .key = "command",
+    .index = "command_index",
+    .list = commands_of,
+};
+
+/* ---- The way back ---- */
+
+static const char *name_of(const json_t *body)
+{
+    (void)body;
+    return "shell";
+}
+
+/* What was left open is left out. */
+static json_t *arguments_of(const json_t *body)
+{
+    json_t *action = json_copy(json_object_get(body, "action"));
+    const char *key;
+    void *next;
+    json_t *value;
+
+    json_object_foreach_safe(action, next, key, value)
+    {
+        if (json_is_null(value))
+            json_object_del(action, key);
+    }
+    return action;
+}
+
+/* A list, one entry for each command. */
+static json_t *output_of(const json_t *body, const char *status)
+{
+    json_t *output = json_object_get(body, "output");
+
+    (void)status;
+    return json_absent(output) ? json_incref(output) : json_as_text(output);
+}
+
+static const struct tool_item item = {
+    .type = "shell_call",
+    .parts = &commands,
+    .name = name_of,
+    .arguments = arguments_of,
+    .output = output_of,
+};
 
 const struct tool_handler shell_handler = {
     .name = "shell",
@@ -94,4 +147,5 @@ const struct tool_handler shell_handler = {
         "and how they ended.",
     .parameters = parameters,
     .announce = announce,
+    .item = &item,
 };

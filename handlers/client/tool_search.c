@@ -5,9 +5,12 @@
  * finds come back with the output and are offered from then on.
  */
 
+#include <string.h>
+
 #include "core/base/json.h"
 #include "core/tool/arguments.h"
 #include "handlers/handlers.h"
+#include "handlers/support/json_as_text.h"
 
 static const char parameters[] =
     "{\"type\": \"object\", \"additionalProperties\": false,"
@@ -24,7 +27,6 @@ static enum err_code announce(const char *name, const char *arguments,
 
     if (rc)
         return rc;
-    ret->item_type = "tool_search_call";
     ret->fields = json_build("{s:s, s:o}", "execution", "client", "arguments", object);
     return ERR_OK;
 }
@@ -43,10 +45,55 @@ static json_t *init(const struct tool_context *context)
     return described;
 }
 
+/* ---- The way back ---- */
+
+static const char *name_of(const json_t *body)
+{
+    (void)body;
+    return "tool_search";
+}
+
+/* A search that another server made for itself was no call of a function. */
+static bool is_call(const json_t *body)
+{
+    return strcmp(json_get_string(body, "execution", ""), "server") != 0;
+}
+
+static json_t *arguments_of(const json_t *body)
+{
+    return json_incref(json_object_get(body, "arguments"));
+}
+
+/* The tools themselves are offered with the next request to the model. */
+static json_t *output_of(const json_t *body, const char *status)
+{
+    json_auto_t *names = json_array();
+    json_auto_t *said = json_build("{s:O}", "loaded", names);
+    size_t i;
+    json_t *tool;
+
+    (void)status;
+    json_array_foreach (json_object_get(body, "tools"), i, tool) {
+        const char *fallback = json_get_string(tool, "type", "");
+
+        json_array_append_new(names, json_string(json_get_string(tool, "name", fallback)));
+    }
+    return json_as_text(said);
+}
+
+static const struct tool_item item = {
+    .type = "tool_search_call",
+    .name = name_of,
+    .is_call = is_call,
+    .arguments = arguments_of,
+    .output = output_of,
+};
+
 const struct tool_handler tool_search_handler = {
     .name = "tool_search",
     .description = "Looks for further tools. Those that are found can be called afterwards.",
     .parameters = parameters,
     .announce = announce,
+    .item = &item,
     .init = init,
 };

@@ -10,9 +10,9 @@
 #include "core/domain/notes.h"
 #include "core/domain/withheld.h"
 #include "core/run/context/past_calls.h"
+#include "core/tool/registry.h"
 #include "server/encode/encode_chain.h"
 #include "server/encode/encode_field.h"
-#include "server/params/assistants/step_include.h"
 
 /* ---- Assistants and threads ---- */
 
@@ -373,31 +373,12 @@ static char *call_output(const json_t *call, const json_t *output)
     return text ? text : error_text(call_member(call, "error"));
 }
 
-/* What a search has found. Its text, which Responses has as one, only if it was asked for. */
-static json_t *search_result(const json_t *found, unsigned include)
+/* As its tool shows it. */
+static json_t *own_call(const struct tool_item *look, const struct item_row *call,
+                        const json_t *body, unsigned include)
 {
-    const json_t *score = json_object_get(found, "score");
-    json_t *result = json_build(
-        "{s:s, s:s, s:f}", "file_id", json_get_string(found, "file_id", ""), "file_name",
-        json_get_string(found, "filename", ""), "score", json_number_value(score));
-
-    if (include & RUN_INCLUDE_SEARCH_CONTENT)
-        json_set(result, "content",
-                 json_build("[{s:s, s:o}]", "type", "text", "text", text_of(found, "text")));
-    return result;
-}
-
-static json_t *search_call(const struct item_row *call, const json_t *body, unsigned include)
-{
-    const json_t *found = json_object_get(body, "results");
-    json_t *results = json_array();
-    size_t i;
-    json_t *one;
-
-    json_array_foreach (found, i, one)
-        json_array_append_new(results, search_result(one, include));
-    return json_build("{s:s, s:s, s:{s:o}}", "id", *call->call_id ? call->call_id : call->id,
-                      "type", "file_search", "file_search", "results", results);
+    return json_build("{s:s, s:s, s:o}", "id", *call->call_id ? call->call_id : call->id,
+                      "type", look->step_type, look->step_type, look->step(body, include));
 }
 
 static json_t *function_call(const struct item_row *call, const json_t *body,
@@ -416,14 +397,14 @@ static json_t *function_call(const struct item_row *call, const json_t *body,
 json_t *encode_tool_call(const struct item_row *call, const struct item_row *output,
                          unsigned include)
 {
+    const struct tool_item *look = tool_registry_item(item_row_type_name(call));
     json_auto_t *body = NULL;
 
     if (!item_type_is_call(call->type))
         return NULL;
     body = json_parse_own(call->body);
-    if (call->type == ITEM_FILE_SEARCH_CALL)
-        return search_call(call, body, include);
-    return function_call(call, body, output);
+    return look && look->step_type ? own_call(look, call, body, include)
+                                   : function_call(call, body, output);
 }
 
 /* The item with the output of a call. */

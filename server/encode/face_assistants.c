@@ -12,6 +12,7 @@
 #include "core/base/mem.h"
 #include "core/domain/withheld.h"
 #include "core/run/turn/run.h"
+#include "core/tool/tool_item.h"
 #include "server/encode/encode.h"
 #include "server/encode/faces.h"
 #include "server/params/assistants/step_include.h"
@@ -84,18 +85,21 @@ static void call_delta(const struct item *item, json_t *call, struct frames *fra
                      "tool_calls", call));
 }
 
-/* A search tells nothing until it has found something, which its step says. */
-static bool is_search(const struct item *item)
+/* How its tool shows it in a step; NULL: as a function. Such a call is shown when it begins and, by its
+ * step, when it has ended. */
+static const char *step_type(const struct item *item)
 {
-    return item->row.type == ITEM_FILE_SEARCH_CALL;
+    return item->look ? item->look->step_type : NULL;
 }
 
 static void tell_call_opened(const struct item *item, struct frames *frames)
 {
-    if (is_search(item)) {
+    const char *type = step_type(item);
+
+    if (type) {
         call_delta(item,
                    json_build("{s:i, s:s, s:s, s:{}}", "index", 0, "id", item->row.call_id,
-                              "type", "file_search", "file_search"),
+                              "type", type, type),
                    frames);
         return;
     }
@@ -108,7 +112,7 @@ static void tell_call_opened(const struct item *item, struct frames *frames)
 
 static void tell_call_arguments(const struct run_event *event, struct frames *frames)
 {
-    if (is_search(event->item))
+    if (step_type(event->item))
         return;
     call_delta(event->item,
                json_build("{s:i, s:s, s:{s:o}}", "index", 0, "type", "function", "function",
@@ -124,7 +128,7 @@ static void tell_call_closed(const struct item *item, struct frames *frames)
 
     if (withheld_is_noted(item->metadata))
         return; /* the question shows it */
-    if (output && !is_search(item))
+    if (output && !step_type(item))
         call_delta(item,
                    json_build("{s:i, s:s, s:{s:s}}", "index", 0, "type", "function", "function",
                               "output", output),

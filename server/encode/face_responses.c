@@ -13,6 +13,7 @@
 #include "core/run/context/compaction.h"
 #include "core/run/context/context_fit.h"
 #include "core/run/turn/run.h"
+#include "core/tool/tool_item.h"
 #include "server/encode/encode.h"
 #include "server/encode/faces.h"
 
@@ -269,27 +270,30 @@ static void tell_arguments(const struct run_event *event, struct frames *frames)
             json_build("{s:o}", "delta", json_stringn_nocheck(event->text, event->length)));
 }
 
-/* Events of a command name its place instead of the item. */
-static void command_frame(struct frames *frames, const char *type, const struct item *item,
-                          size_t index, const char *key, const char *text)
+/* Events of a part name its place instead of the item. */
+static void part_event(struct frames *frames, const struct item_parts *parts, const char *end,
+                       const struct item *item, size_t index, const char *key, const char *text)
 {
+    char type[96];
+
+    (void)snprintf(type, sizeof(type), "%s%s", parts->event, end);
     frame(frames, type,
-          json_build("{s:i, s:i, s:s}", "output_index", item->output_index, "command_index",
+          json_build("{s:i, s:i, s:s}", "output_index", item->output_index, parts->index,
                      (int)index, key, text));
 }
 
-static void tell_commands(const struct item *item, struct frames *frames)
+static void tell_parts(const struct item *item, const struct item_parts *parts,
+                       struct frames *frames)
 {
-    const json_t *action = json_object_get(item->fields, "action");
     size_t i;
-    json_t *command;
+    json_t *part;
 
-    json_array_foreach (json_object_get(action, "commands"), i, command) {
-        const char *text = json_string_value(command);
+    json_array_foreach (parts->list(item->fields), i, part) {
+        const char *text = json_string_value(part);
 
-        command_frame(frames, "response.shell_call_command.added", item, i, "command", "");
-        command_frame(frames, "response.shell_call_command.delta", item, i, "delta", text);
-        command_frame(frames, "response.shell_call_command.done", item, i, "command", text);
+        part_event(frames, parts, ".added", item, i, parts->key, "");
+        part_event(frames, parts, ".delta", item, i, "delta", text);
+        part_event(frames, parts, ".done", item, i, parts->key, text);
     }
 }
 
@@ -299,8 +303,8 @@ static void tell_arguments_done(const struct run_event *event, struct frames *fr
     const struct argument_event *names = &argument_events[item->row.type];
     json_t *fields;
 
-    if (item->row.type == ITEM_SHELL_CALL)
-        tell_commands(item, frames);
+    if (item->look && item->look->parts)
+        tell_parts(item, item->look->parts, frames);
     if (!names->done)
         return;
     fields = json_object();
@@ -310,39 +314,56 @@ static void tell_arguments_done(const struct run_event *event, struct frames *fr
     item_frame(frames, names->done, item, fields);
 }
 
-/* The code is complete when it begins to run. */
-static void tell_code_done(const struct item *item, struct frames *frames)
+static const struct item_stream *streams_of(const struct item *item)
 {
-    item_frame(frames, "response.code_interpreter_call_code.done", item,
-               json_build("{s:s}", "code", json_get_string(item->fields, "code", "")));
+    static const struct item_stream none[] = {{0}};
+
+    return item->look && item->look->streams ? item->look->streams : none;
 }
 
-/* response.<item type>.<stage>: the type without "_call" where it is the list of tools. Hosted
- * calls have no "failed" event; the item says it. */
+/* Fields that are whole when this stage begins. */
+static void tell_whole(const struct run_event *event, struct frames *frames)
+{
+    const struct item *item = event->item;
+
+    for (const struct item_stream *stream = streams_of(item); stream->field; stream++) {
+        char type[96];
+
+        if (strcmp(stream->whole_at, event->name) != 0)
+            continue;
+        (void)snprintf(type, sizeof(type), "%s.done", stream->event);
+        item_frame(frames, type, item,
+                   json_build("{s:s}", stream->field,
+                              json_get_string(item->fields, stream->field, "")));
+    }
+}
+
+/* response.<item type>.<stage>. Hosted calls have no "failed" event; the item says it. */
 static void tell_stage(const struct run_event *event, struct frames *frames)
 {
     bool hosted = item_type_kind(event->item->row.type) == ITEM_KIND_HOSTED_CALL;
     bool failed = strcmp(event->name, "failed") == 0;
     char type[96];
 
-    if (strcmp(event->name, "interpreting") == 0)
-        tell_code_done(event->item, frames);
+    tell_whole(event, frames);
     (void)snprintf(type, sizeof(type), "response.%s.%s", item_row_type_name(&event->item->row),
                    failed && hosted ? "completed" : event->name);
     item_frame(frames, type, event->item, json_incref(event->fields));
 }
 
-/* A field of a hosted call that streams: code of the code interpreter. */
+/* A piece of a field that streams. */
 static void tell_delta(const struct run_event *event, struct frames *frames)
 {
-    char type[96];
+    for (const struct item_stream *stream = streams_of(event->item); stream->field; stream++) {
+        char type[96];
 
-    if (event->item->row.type != ITEM_CODE_INTERPRETER_CALL || strcmp(event->name, "code") != 0)
-        return;
-    (void)snprintf(type, sizeof(type), "response.%s_code.delta",
-                   item_row_type_name(&event->item->row));
-    item_frame(frames, type, event->item,
-               json_build("{s:o}", "delta", json_stringn_nocheck(event->text, event->length)));
+        if (strcmp(stream->field, event->name) != 0)
+            continue;
+        (void)snprintf(type, sizeof(type), "%s.delta", stream->event);
+        item_frame(
+            frames, type, event->item,
+            json_build("{s:o}", "delta", json_stringn_nocheck(event->text, event->length)));
+    }
 }
 
 /* Live title and metadata ride on an event that may come again. */

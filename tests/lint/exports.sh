@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 #
-# exports.sh BUILD_DIR -- a handler shows the rest of the program its descriptor, a group its own, and
-# nothing else. What handlers share lies in handlers/support; handlers.c is the list of them.
+# exports.sh BUILD_DIR -- a handler shows the rest of the program its descriptor, a group and an item
+# theirs, and nothing else. What handlers share lies in handlers/support; handlers.c is the list of them.
 
 set -euo pipefail
 objects=$1/handlers/CMakeFiles/handlers.dir
@@ -11,11 +11,13 @@ if [ ! -f "$objects/handlers.c.o" ]; then
     exit 1
 fi
 count=0 others=
-for object in "$objects"/*.c.o; do
-    [ "${object##*/}" = handlers.c.o ] && continue
+for object in "$objects"/*.c.o "$objects"/*/*.c.o; do
+    case ${object#"$objects"/} in handlers.c.o | support/*) continue ;; esac
+    source=handlers/${object#"$objects"/}
+    [ -f "${source%.o}" ] || continue # of a file that was there once
     names=$(nm --defined-only --extern-only "$object" | awk '$3 !~ /^__(asan|odr|tsan|ubsan|gcov)/ { print $3 }')
-    others+=$(grep -v '_handler$\|_tool$\|_group$' <<<"$names" | sed "s|^|${object##*/} exports |") || true
-    count=$((count + $(grep -c '_handler$\|_tool$\|_group$' <<<"$names" || true)))
+    others+=$(grep -v '_handler$\|_group$\|_item$' <<<"$names" | sed "s|^|${object##*/} exports |") || true
+    count=$((count + $(grep -c '_handler$\|_group$\|_item$' <<<"$names" || true)))
 done
 if [ -n "$others" ]; then
     printf '%s\n' "$others" "exports: make these static, or move them to handlers/support"

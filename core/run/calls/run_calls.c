@@ -17,6 +17,7 @@
 #include "core/run/calls/run_variables.h"
 #include "core/run/catalog/tool_choice.h"
 #include "core/tool/registry.h"
+#include "core/tool/tool_item.h"
 
 static void clear_call(struct call *call)
 {
@@ -122,10 +123,12 @@ static void set_fields(struct item *item, json_t *fields)
     json_object_update(item->fields, fields);
 }
 
-static void open_announced(struct run *run, struct call *call, const char *type, json_t *fields)
+static void open_announced(struct run *run, struct call *call, json_t *fields)
 {
-    struct item *item = run_new_call_item(run, call, item_type_parse(type));
+    const struct tool_item *look = call->use->handler->item;
+    struct item *item = run_new_call_item(run, call, item_type_parse(look->type));
 
+    item->look = look;
     set_fields(item, fields);
     json_set_string(item->fields, "call_id", call->id);
     run_open_item(run, item);
@@ -138,7 +141,7 @@ static void open_input(struct run *run, struct call *call)
 
     if (call->use->handler->announce(call->use->own, "", &shown, NULL) == ERR_OK &&
         json_get_string(shown.opening, "input", NULL))
-        open_announced(run, call, shown.item_type, shown.opening);
+        open_announced(run, call, shown.opening);
     json_decref(shown.fields);
     json_decref(shown.opening);
 }
@@ -193,8 +196,7 @@ void run_tell_arguments_done(struct run *run, struct item *item)
 static void show_announced(struct run *run, struct call *call,
                            const struct tool_announcement *shown)
 {
-    open_announced(run, call, shown->item_type,
-                   shown->opening ? shown->opening : shown->fields);
+    open_announced(run, call, shown->opening ? shown->opening : shown->fields);
     if (shown->opening) {
         set_fields(call->item, shown->fields);
         run_tell_arguments_done(run, call->item);

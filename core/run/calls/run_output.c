@@ -20,6 +20,7 @@
 #include "core/base/mem.h"
 #include "core/base/utf8.h"
 #include "core/tool/cut.h"
+#include "core/tool/tool_item.h"
 
 /* Bytes of a message that a tool may say. */
 #define OUTPUT_KEPT_LIMIT ((size_t)1 << 20)
@@ -27,27 +28,20 @@
 /* How often what a tool notes about its call is told at most. */
 #define METADATA_INTERVAL_NS (100 * NS_PER_MS)
 
-/* The shape of a hosted item before its tool has said anything. */
-/* clang-format off */
-static const struct {
-    const char *item_type;
-    const char *fields;
-} hosted_shapes[] = {
-    {"image_generation_call", "{\"result\":null}"},
-    {"file_search_call",      "{\"queries\":[],\"results\":null}"},
-    {"web_search_call",       "{\"action\":{\"type\":\"search\",\"query\":\"\"}}"},
-    {"code_interpreter_call", "{\"code\":\"\",\"container_id\":\"\",\"outputs\":[]}"},
-};
-/* clang-format on */
-
-static void shape_hosted(struct item *item, const struct call *call)
+/* The item of a hosted tool's call, before the tool has said anything. */
+static struct item *new_hosted_item(struct run *run, struct call *call,
+                                    const struct tool_item *look)
 {
-    for (size_t i = 0; i < COUNT_OF(hosted_shapes); i++) {
-        if (strcmp(item_row_type_name(&item->row), hosted_shapes[i].item_type) != 0)
-            continue;
-        item->fields = json_parse_own(hosted_shapes[i].fields);
-        item->tool_type = mem_strdup(call->use->type);
-    }
+    struct item *item = run_new_call_item(run, call, item_type_parse(look->type));
+
+    item_row_set_type(&item->row, look->type);
+    if (look->id_prefix)
+        id_make(item->row.id, look->id_prefix);
+    item->look = look;
+    item->tool_type = mem_strdup(call->use->type);
+    json_decref(item->fields);
+    item->fields = look->fields ? json_parse_own(look->fields) : json_object();
+    return item;
 }
 
 void run_tell_stage(struct run *run, struct item *item, const char *stage, json_t *fields)
@@ -60,12 +54,12 @@ void run_tell_stage(struct run *run, struct item *item, const char *stage, json_
 static void show_call(struct run *run, struct call *call)
 {
     bool ours = call->use && !tool_use_is_clients(call->use);
-    enum item_type type = ours ? item_type_parse(tool_use_item_type(call->use)) : ITEM_MCP_CALL;
+    const struct tool_item *look = ours ? call->use->handler->item : NULL;
     struct item *item;
 
     run_close_item(run, ITEM_COMPLETED);
-    item = run_new_call_item(run, call, type);
-    shape_hosted(item, call);
+    item =
+        look ? new_hosted_item(run, call, look) : run_new_call_item(run, call, ITEM_MCP_CALL);
     run_open_item(run, item);
     run_tell_stage(run, item, "in_progress", NULL);
     if (call->arguments.length)
@@ -247,28 +241,14 @@ static char *output_text(const struct run *run, const struct call *call,
 static void fill_hosted(struct item *item, const struct call *call,
                         const struct tool_output *output)
 {
-    if (item->row.type == ITEM_IMAGE_GENERATION_CALL) {
-        for (size_t i = 0; i < output->result.count; i++) {
-            const struct tool_part *part = &output->result.parts[i];
+    const char *text = call->arguments.length ? call->arguments.data : "{}";
+    json_auto_t *args = NULL;
 
-            if (part->kind == TOOL_PART_IMAGE && part->data)
-                json_set_string(item->fields, "result", part->data);
-        }
-    }
-    if (item->row.type == ITEM_FILE_SEARCH_CALL || item->row.type == ITEM_WEB_SEARCH_CALL) {
-        json_auto_t *args = NULL;
-        const char *text = call->arguments.length ? call->arguments.data : "{}";
-        const char *query;
-
-        if (json_parse(text, strlen(text), &args, NULL))
-            return;
-        query = json_get_string(args, "query", "");
-        if (item->row.type == ITEM_FILE_SEARCH_CALL)
-            json_set(item->fields, "queries", json_build("[s]", query));
-        else
-            json_set(item->fields, "action",
-                     json_build("{s:s, s:s}", "type", "search", "query", query));
-    }
+    if (!item->look->fill)
+        return;
+    if (json_parse(text, strlen(text), &args, NULL))
+        args = NULL;
+    item->look->fill(item->fields, args, &output->result);
 }
 
 /* It is told when all calls have ended: what it said is the answer, or is not. */
@@ -477,7 +457,7 @@ static void close_call(struct run *run, struct call *call, const struct tool_out
     }
     if (failed)
         item->error = mem_strdup(text);
-    else if (item->tool_type)
+    else if (item->look)
         fill_hosted(item, call, output);
     if (call->truncated)
         note_truncated(item);

@@ -306,13 +306,6 @@ json_t *tool_use_parameters(const struct tool_use *use)
     return made ? json_incref(made) : json_parse_own(use->handler->parameters);
 }
 
-const char *tool_use_item_type(const struct tool_use *use)
-{
-    if (tool_use_is_clients(use))
-        return "function_call";
-    return use->handler->item_type ? use->handler->item_type : "mcp_call";
-}
-
 /* The function as the client has described it. */
 static json_t *given_function(const struct tool_use *use)
 {

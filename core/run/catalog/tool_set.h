@@ -128,9 +128,6 @@ bool tool_use_is_clients(const struct tool_use *use);
 const char *tool_use_description(const struct tool_use *use);
 json_t *tool_use_parameters(const struct tool_use *use);
 
-/* The Responses item type that a call of it appears as. */
-const char *tool_use_item_type(const struct tool_use *use);
-
 /* The functions that the model is offered: a Chat Completions `tools` array, in the order of the
  * request; NULL when there are none. `choice` is the request's tool_choice: allowed_tools narrow the
  * list. New reference. */

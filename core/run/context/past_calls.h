@@ -11,7 +11,8 @@
  *
  * To a model every tool is a function. What its calls became for the client (shell_call,
  * apply_patch_call, computer_call ...) becomes a function's name and arguments again, and what the
- * client answered becomes content. handlers/ knows the way there; this is the way back.
+ * client answered becomes content. Each tool's item knows the way there and the way
+ * back (core/tool/tool_item.h); this is what all have in common.
  *
  * `type` and `body` are those of the item. Pure functions: any thread.
  */

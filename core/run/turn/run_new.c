@@ -144,14 +144,9 @@ struct run *run_new(struct engine_loop *home, const struct tenant_limits *limits
     if (!run->settings.snapshot)
         run_settings_load(&run->settings, run->row.config);
     run->tenant = tenant_of_project(run->row.project);
-<<<<<<< HEAD
     run->tenant.user = run_settings_user(&run->settings);
-    chain_init(&run->chain, &run->settings, run->row.usage);
-=======
-    run->tenant.user = tool_settings_user(run->config);
     run->tenant.limits = *limits;
-    chain_init(&run->chain, run->config, run->row.usage);
->>>>>>> tenant
+    chain_init(&run->chain, &run->settings, run->row.usage);
     take_rounds(run);
     budget_init(&run->budget, &run->settings, run->row.usage);
     run->without_model = start->without_model;

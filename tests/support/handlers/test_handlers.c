@@ -436,10 +436,10 @@ TEST_HANDLER(final, "Answers with args.pieces.", .flags = TOOL_FINAL, run_final)
 TEST_HANDLER(final_image, "Answers with an image.", .flags = TOOL_FINAL, run_final_image);
 TEST_HANDLER(hidden, "As test_stream, unseen.", .flags = TOOL_HIDDEN, run_stream);
 TEST_HANDLER(stubborn, "Blocks for args.ms whatever happens.", PLAIN, run_stubborn);
-TEST_HANDLER(image, "Makes a picture.", .item_type = "image_generation_call", run_image);
-TEST_HANDLER(search, "Searches files.", .item_type = "file_search_call", run_search);
-TEST_HANDLER(web, "Searches the web.", .item_type = "web_search_call", run_search);
-TEST_HANDLER(code, "Runs code.", .item_type = "code_interpreter_call", run_code);
+TEST_HANDLER(image, "Makes a picture.", .item = &image_generation_item, run_image);
+TEST_HANDLER(search, "Searches files.", .item = &file_search_item, run_search);
+TEST_HANDLER(web, "Searches the web.", .item = &web_search_item, run_search);
+TEST_HANDLER(code, "Runs code.", .item = &code_interpreter_item, run_code);
 TEST_HANDLER(echo_context, "Returns what it was given.", PLAIN, run_echo_context);
 const struct tool_handler test_greet_handler = {.name = "test_greet",
                                                 .group = "test",

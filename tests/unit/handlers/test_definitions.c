@@ -8,7 +8,7 @@ static void expect_announced(const struct tool_handler *handler, const char *nam
 
     assert_int_equal(handler->announce(name, arguments, &announcement, NULL), ERR_OK);
     text = json_text(announcement.fields);
-    assert_string_equal(announcement.item_type, item_type);
+    assert_string_equal(handler->item->type, item_type);
     assert_string_equal(text, fields);
     json_decref(announcement.fields);
     json_decref(announcement.opening);

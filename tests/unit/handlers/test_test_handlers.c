@@ -133,7 +133,7 @@ static void test_image_goes_through_its_stages(void **state)
     AUTO_OUTCOME outcome = tool_run(&test_image_handler, "{\"partial_images\":2}");
 
     (void)state;
-    assert_string_equal(test_image_handler.item_type, "image_generation_call");
+    assert_ptr_equal(test_image_handler.item, &image_generation_item);
     assert_int_equal(outcome.count, 3);
     expect_said(&outcome, 0, TOOL_OUTPUT_STAGE, "generating", NULL);
     expect_said(&outcome, 1, TOOL_OUTPUT_STAGE, "partial_image", NULL);
@@ -149,8 +149,8 @@ static void test_searches_say_that_they_search(void **state)
     AUTO_OUTCOME web = tool_run(&test_web_handler, "{\"text\":\"found\"}");
 
     (void)state;
-    assert_string_equal(test_search_handler.item_type, "file_search_call");
-    assert_string_equal(test_web_handler.item_type, "web_search_call");
+    assert_ptr_equal(test_search_handler.item, &file_search_item);
+    assert_ptr_equal(test_web_handler.item, &web_search_item);
     expect_said(&files, 0, TOOL_OUTPUT_STAGE, "searching", NULL);
     expect_said(&web, 0, TOOL_OUTPUT_STAGE, "searching", NULL);
     assert_string_equal(files.text, "found");
@@ -163,7 +163,7 @@ static void test_code_streams_its_code(void **state)
         tool_run(&test_code_handler, "{\"pieces\":[\"1+\",\"1\"],\"text\":\"2\"}");
 
     (void)state;
-    assert_string_equal(test_code_handler.item_type, "code_interpreter_call");
+    assert_ptr_equal(test_code_handler.item, &code_interpreter_item);
     assert_int_equal(outcome.count, 3);
     expect_said(&outcome, 0, TOOL_OUTPUT_DELTA, "code", "1+");
     expect_said(&outcome, 1, TOOL_OUTPUT_DELTA, "code", "1");

@@ -1,6 +1,7 @@
 unit_test(handlers/basic/datetime handlers)
 unit_test(handlers/definitions handlers)
 unit_test(handlers/basic/json2interface handlers)
+unit_test(handlers/hosted/items handlers)
 unit_test(handlers/list handlers)
 unit_test(handlers/basic/text handlers)
 unit_test(handlers/support/timezone handlers)

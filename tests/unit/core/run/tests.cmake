@@ -20,3 +20,7 @@ foreach(file budget context context_fit long_messages told_costs)
     unit_test(core/run/context/${file} core_run)
     target_sources(test_core_run_context_${file} PRIVATE ${CMAKE_CURRENT_LIST_DIR}/context/history.c)
 endforeach()
+# What past calls of the client's tools were to the model, their handlers say.
+foreach(file context context_fit)
+    target_link_libraries(test_core_run_context_${file} PRIVATE handlers)
+endforeach()

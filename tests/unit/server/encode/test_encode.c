@@ -10,8 +10,9 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/tool/registry.h"
+#include "handlers/handlers.h"
 #include "server/encode/encode.h"
-#include "server/params/assistants/step_include.h"
 
 #define SECOND ((int64_t)1000000)
 
@@ -356,6 +357,8 @@ static void calls_of_every_kind_look_like_functions(void **state)
         {"local_shell_call", "{'action':{'type':'exec','command':['ls']}}",
          "{'name':'local_shell','arguments':'{\\'type\\':\\'exec\\',\\'command\\':[\\'ls\\']}',"
          "'output':null}"},
+        {"weather_call", "{'runnel':{'name':'rain','arguments':'{}','output':'wet'}}",
+         "{'name':'rain','arguments':'{}','output':'wet'}"},
         {"web_search_call", "{'runnel':{'name':'find','arguments':'{}','output':'found'}}",
          "{'name':'find','arguments':'{}','output':'found'}"},
     };
@@ -374,6 +377,8 @@ static void calls_of_every_kind_look_like_functions(void **state)
 
 static void a_search_shows_its_text_to_those_who_ask(void **state)
 {
+    static const struct tool_handler search = {.name = "search", .item = &file_search_item};
+    static const struct tool_handler *const handlers[] = {&search, NULL};
     static const char *const shown[] = {
         [0] =
             "{'id':'call_1','type':'file_search','file_search':{'results':[{'file_id':'file-1',"
@@ -389,6 +394,7 @@ static void a_search_shows_its_text_to_those_who_ask(void **state)
     struct item_row call = {.type = ITEM_FILE_SEARCH_CALL, .call_id = "call_1", .body = body};
 
     (void)state;
+    tool_registry_set(handlers);
     for (unsigned include = 0; include < COUNT_OF(shown); include++) {
         json_auto_t *encoded = encode_tool_call(&call, NULL, include);
         AUTO_FREE char *text = json_text(encoded);
@@ -396,6 +402,7 @@ static void a_search_shows_its_text_to_those_who_ask(void **state)
 
         assert_string_equal(text, wanted);
     }
+    handlers_register();
 }
 
 static void outputs_of_several_parts_are_read_as_one_text(void **state)
@@ -583,6 +590,13 @@ static void times_are_whole_seconds(void **state)
     expect(encode_time(1999999), "1");
 }
 
+static int register_handlers(void **state)
+{
+    (void)state;
+    handlers_register();
+    return 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -612,5 +626,5 @@ int main(void)
         cmocka_unit_test(times_are_whole_seconds),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, register_handlers, NULL);
 }

@@ -95,7 +95,7 @@ static void tool_set_knows_whose_a_tool_is(void **state)
     assert_int_equal(set.count, 3);
     assert_true(tool_use_is_clients(tool_set_find(&set, "f")));
     assert_false(tool_use_is_clients(tool_set_find(&set, "one")));
-    assert_string_equal(tool_use_item_type(tool_set_find(&set, "one")), "mcp_call");
+    assert_null(tool_set_find(&set, "one")->handler->item);
     assert_null(tool_set_find(&set, "three"));
     tool_set_clear(&set);
 }
@@ -483,7 +483,7 @@ static void tool_set_names_tools_of_servers_by_both_names(void **state)
     assert_string_equal(use->label, "a");
     assert_string_equal(use->handler->description, "A's.");
     assert_false(tool_use_is_clients(use));
-    assert_string_equal(tool_use_item_type(use), "mcp_call");
+    assert_null(use->handler->item);
     assert_int_equal(use->handler->flags, 0);
     assert_non_null(tool_set_find(&set, "b__one"));
     assert_non_null(tool_set_find(&set, "one"));

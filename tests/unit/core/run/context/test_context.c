@@ -9,6 +9,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/run/context/context.h"
+#include "handlers/handlers.h"
 #include "tests/unit/core/run/context/history.h"
 
 /* ---- Items, briefly ---- */
@@ -444,6 +445,13 @@ static void context_what_is_attached_to_a_call_goes_to_its_upstream_only(void **
 
 #define context_test(name) cmocka_unit_test_teardown(name, clear_items)
 
+static int register_handlers(void **state)
+{
+    (void)state;
+    handlers_register();
+    return 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -467,5 +475,5 @@ int main(void)
         context_test(context_an_id_that_is_used_again_has_its_own_output),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, register_handlers, NULL);
 }

@@ -15,6 +15,7 @@
 #include "core/run/context/compaction.h"
 #include "core/run/context/context.h"
 #include "core/run/context/context_fit.h"
+#include "handlers/handlers.h"
 #include "tests/support/tenants.h"
 #include "tests/unit/core/run/context/history.h"
 
@@ -483,9 +484,10 @@ static void another_projects_item_is_refused(void **state)
     assert_non_null(strstr(err.text, "could not be decrypted or parsed"));
 }
 
-static int make_key(void **state)
+static int set_up(void **state)
 {
     (void)state;
+    handlers_register();
     seal_make_key(seal.key);
     return 0;
 }
@@ -515,5 +517,5 @@ int main(void)
         promise(another_projects_item_is_refused),
     };
 
-    return cmocka_run_group_tests(tests, make_key, NULL);
+    return cmocka_run_group_tests(tests, set_up, NULL);
 }
