@@ -13,7 +13,7 @@
 #include "core/store/cluster/wakeups.h"
 #include "core/store/pg/state.h"
 #include "core/store/tables/approvals/approvals.h"
-#include "core/store/writer/group.h"
+#include "core/store/writer/group_commit.h"
 
 /* How long a writer waits for company, once there is some traffic: a commit costs the database as
  * much as dozens of rows, and where many streams are logged a few milliseconds halve the commits. */

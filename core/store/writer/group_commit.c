@@ -1,10 +1,10 @@
-#include "core/store/writer/group.h"
+#include "core/store/writer/group_commit.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/store/tables/runs/load.h"
-#include "core/store/tables/runs/puts.h"
+#include "core/store/tables/runs/upserts.h"
 #include "core/store/tables/threads/variable_sql.h"
 
 /* clang-format off */
