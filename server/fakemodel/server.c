@@ -675,7 +675,7 @@ static const char usage[] =
     "\n"
     "A Chat Completions server that answers from a script. Without --script it is the\n"
     "demo model. It listens on " DEFAULT_LISTEN " unless told otherwise, and prints its\n"
-    "base URL when it is ready. server/fakemodel/README.md describes the script.\n";
+    "base URL when it is ready. server/fakemodel/SCRIPT.md describes the script.\n";
 
 /* The whole file, which the caller frees; NULL when it cannot be read, errno saying why. */
 static char *read_file(const char *path)
