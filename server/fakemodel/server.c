@@ -19,11 +19,11 @@
 #include "core/base/json.h"
 #include "core/base/lock.h"
 #include "core/base/mem.h"
+#include "core/net/listen.h"
 #include "server/fakemodel/prompt.h"
 #include "server/fakemodel/reply.h"
 #include "server/fakemodel/rules.h"
 #include "server/fakemodel/script.h"
-#include "server/http/listen.h"
 
 /*
  * fakemodel/server.c -- connections, each with its thread, and what they share: the script in
