@@ -15,7 +15,7 @@
 #include "core/run/engine/waiters.h"
 #include "core/run/turn/run.h"
 #include "core/store/cluster/log_reader.h"
-#include "core/store/cluster/wakeups.h"
+#include "core/store/wakeup.h"
 
 #define READ_LIMIT ((size_t)64 << 10)
 

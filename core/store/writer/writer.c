@@ -10,9 +10,9 @@
 #include "core/base/lock.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
-#include "core/store/cluster/wakeups.h"
 #include "core/store/pg/state.h"
 #include "core/store/tables/approvals/approvals.h"
+#include "core/store/wakeup.h"
 #include "core/store/writer/group_commit.h"
 
 /* How long a writer waits for company, once there is some traffic: a commit costs the database as
