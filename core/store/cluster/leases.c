@@ -1,3 +1,5 @@
+#include "core/store/cluster/leases.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +10,6 @@
 #include "core/store/pg/state.h"
 #include "core/store/tables/columns.h"
 #include "core/store/tables/runs/load.h"
-#include "core/store/tables/runs/runs.h"
 
 /*
  * leases.c -- who may act for a run, for how long, and what happens when nobody does.
