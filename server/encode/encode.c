@@ -12,7 +12,7 @@
 #include "core/run/context/past_calls.h"
 #include "server/encode/encode_chain.h"
 #include "server/encode/encode_field.h"
-#include "server/params/assistants/step_include.h"
+#include "server/encode/step_include.h"
 
 /* ---- Assistants and threads ---- */
 

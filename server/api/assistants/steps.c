@@ -7,7 +7,7 @@
 #include "core/store/tables/runs/runs.h"
 #include "server/api/api.h"
 #include "server/encode/encode.h"
-#include "server/params/assistants/step_include.h"
+#include "server/encode/step_include.h"
 #include "server/params/params.h"
 #include "server/server.h"
 

@@ -1,4 +1,4 @@
-#include "server/params/assistants/step_include.h"
+#include "server/encode/step_include.h"
 
 #include <string.h>
 
