@@ -12,7 +12,6 @@
 #include "core/run/context/past_calls.h"
 #include "server/encode/encode_chain.h"
 #include "server/encode/encode_field.h"
-#include "server/encode/step_include.h"
 
 /* ---- Assistants and threads ---- */
 

@@ -33,7 +33,7 @@ json_t *encode_message(const struct item_row *row);
 json_t *encode_annotation(const json_t *annotation);
 json_t *encode_run(const struct run_row *row);
 /* Its calls with their outputs, from the items that carry its id; hidden ones are left out.
- * `include` is of enum step_include. */
+ * `include` is of enum run_include. */
 json_t *encode_step(const struct step_load *load, unsigned include);
 /* A call of whatever kind (function_call, mcp_call, custom_tool_call, local_shell_call ...) as a
  * tool call of type "function"; a search in files as one of its own. `output` is the item with its

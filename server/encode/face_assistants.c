@@ -14,7 +14,6 @@
 #include "core/run/turn/run.h"
 #include "server/encode/encode.h"
 #include "server/encode/faces.h"
-#include "server/encode/step_include.h"
 
 /* One event; takes the object. */
 static void frame(struct frames *frames, const char *event, json_t *object)

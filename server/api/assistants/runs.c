@@ -23,7 +23,7 @@
 #include "server/api/request_key.h"
 #include "server/encode/encode.h"
 #include "server/encode/faces.h"
-#include "server/encode/step_include.h"
+#include "server/params/assistants/step_include.h"
 #include "server/params/assistants/messages.h"
 #include "server/params/assistants/run_answers.h"
 #include "server/params/assistants/run_request.h"
@@ -168,7 +168,7 @@ static enum err_code read_settings(struct request *request, const struct thread_
     json_auto_t *snapshot = NULL;
     json_auto_t *skilled = NULL;
     unsigned include = 0;
-    enum err_code rc = step_include_read(request, &include, err);
+    enum err_code rc = param_step_include(request, &include, err);
 
     if (!rc)
         rc = store_assistant_for_run(server->store, tenant,
