@@ -11,7 +11,6 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "server/encode/encode.h"
-#include "server/encode/step_include.h"
 
 #define SECOND ((int64_t)1000000)
 
