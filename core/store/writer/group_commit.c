@@ -1,3 +1,31 @@
+/*
+ * One transaction for the writes of many runs: a statement per table, whatever the number of runs.
+ *
+ * A group of 256 runs has thousands of rows. A statement for each row would cost the server a message,
+ * and the database a round of its executor. So the rows of a table become the arrays of one
+ * statement (upserts.h), and all statements are sent with one Sync. Without a BEGIN, what stands between
+ * two Syncs is one transaction. Groups of frames alone, which is most groups while many streams are
+ * open, are a single statement.
+ *
+ * The fence. The leases of all runs are locked first, with the fences that their writers hold, in the
+ * order of run ids as everywhere. From there to the end of the transaction no lease changes hands. Every
+ * statement asks for the fence as well: a run whose lease is lost writes nothing, and the others of the
+ * group do not notice. The answer to the lock tells which writes held their lease.
+ *
+ * The first try and the others. A first try knows that what it creates is not there: it inserts,
+ * and asks for no lease that it has just made itself. When the answer to a commit was lost the group is
+ * sent again, as GROUP_AGAIN. It then inserts what is missing, replaces the rest, and asks for every
+ * lease, because another node may hold one by now.
+ *
+ * The order of statements. New rows come before the lock. Then rows are locked in the order in which
+ * an answer to an approval locks them: leases, questions, items, variables. Leases are released and
+ * dropped last, because everything before asks for them.
+ *
+ * Decided against: a savepoint for each run. It would confine an SQL error to its run, at the price of two
+ * statements a run in every group. Such errors are mistakes of ours and rare, so the writer repeats the
+ * group run by run instead.
+ */
+
 #include "core/store/writer/group_commit.h"
 
 #include <stdlib.h>
