@@ -10,12 +10,12 @@
 /*
  * wakeup.h -- hints that one node sends to another, so that no node waits for its next poll.
  *
- * A wake-up says where to look. Everything that it speaks of is in the database already. It may get lost,
- * come late or come twice: the node that it is for polls all the same. So it is sent after the commit that
- * it is about, never fails, and never blocks.
+ * A wake-up says where to look. Everything that it speaks of is in the database already. It may
+ * get lost, come late or come twice: the node that it is for polls all the same. So it is sent
+ * after the commit that it is about, never fails, and never blocks.
  *
- * Any thread may call, with no lock held. core/store/cluster/wakeups.h is the thread that sends and
- * listens.
+ * Any thread may call, with no lock held. core/store/cluster/wakeups.h is the thread that sends
+ * and listens.
  */
 
 enum wakeup_kind {
@@ -39,8 +39,8 @@ struct wakeup {
 void store_wake_node(struct store *store, const char *owner, enum wakeup_kind kind,
                      const char *run_id);
 
-/* WAKEUP_FOLLOW to the owner of a run, if that is another node. The caller need not know the owner: the
- * database is asked for it. */
+/* WAKEUP_FOLLOW to the owner of a run, if that is another node. The caller need not know the
+ * owner: the database is asked for it. */
 void store_wake_followed(struct store *store, const struct tenant *tenant, const char *run_id);
 
 /* To all other nodes, if there are any. */

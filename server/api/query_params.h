@@ -14,8 +14,8 @@
  * A parameter that is missing leaves the output untouched.
  */
 
-/* ERR_INVALID for any other parameter, whatever the setting unknown_parameters says: a misspelt filter must not
- * make a request do more than was meant. `known` ends with NULL. */
+/* ERR_INVALID for any other parameter, whatever the setting unknown_parameters says: a misspelt
+ * filter must not make a request do more than was meant. `known` ends with NULL. */
 enum err_code param_query_unknown(const struct request *request, const char *const *known,
                                   struct err *err) MUST_CHECK;
 
