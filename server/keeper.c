@@ -15,6 +15,7 @@
 #include "core/base/mem.h"
 #include "core/run/engine/engine.h"
 #include "core/run/engine/recover.h"
+#include "core/store/cluster/leases.h"
 #include "core/store/cluster/wakeups.h"
 #include "core/store/store.h"
 #include "core/store/tables/approvals/approval_holds.h"

@@ -21,6 +21,7 @@
 #include "core/base/log.h"
 #include "core/base/mem.h"
 #include "core/net/http_client.h"
+#include "core/net/listen.h"
 #include "core/run/engine/engine.h"
 #include "core/store/cluster/log_reader.h"
 #include "core/store/embedded/embedded.h"
@@ -29,6 +30,7 @@
 #include "core/store/writer/writer.h"
 #include "core/tool/executor.h"
 #include "server/api/auth.h"
+#include "server/api/responses/socket/memory.h"
 #include "server/cli/commands.h"
 #include "server/config/config.h"
 #include "server/config/tools.h"
@@ -37,7 +39,6 @@
 #include "server/encode/faces.h"
 #include "server/fakemodel/server.h"
 #include "server/http/http.h"
-#include "server/http/listen.h"
 #include "server/http/stream/sse.h"
 #include "server/keeper.h"
 #include "server/masking.h"
@@ -55,6 +56,7 @@
 struct serving {
     struct server server;
     struct config *config;
+    struct ws_budget past_responses;
     int lock_fd;                   /* of data_dir; -1 */
     struct data_dir_traces before; /* in data_dir */
     char node_id[2 * DATA_DIR_LINE_SIZE];
@@ -525,6 +527,8 @@ int cmd_serve(int argc, char **argv)
         return command_failed(EXIT_USAGE, &err);
     }
     serving->server.config = serving->config;
+    serving->past_responses.limit = serving->config->websocket_memory;
+    serving->server.past_responses = &serving->past_responses;
     log_set_level((enum log_level)serving->config->log);
     params_set_unknown(serving->config->unknown_parameters == UNKNOWN_REJECT
                            ? PARAM_UNKNOWN_REJECT

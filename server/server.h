@@ -21,6 +21,7 @@ struct masking;
 struct store;
 struct tool_executor;
 struct workers;
+struct ws_budget;
 
 struct server {
     const struct config *config;
@@ -32,6 +33,7 @@ struct server {
     struct workers *workers;       /* for what comes over WebSockets */
     struct seal seal;              /* the same on all servers of the database */
     char default_project[ID_SIZE]; /* whose key is the setting api_key; also that of no_auth */
+    struct ws_budget *past_responses; /* for what all WebSockets remember */
     atomic_bool draining;
 };
 

@@ -1,6 +1,7 @@
 #ifndef RUNNEL_SERVER_API_API_H
 #define RUNNEL_SERVER_API_API_H
 
+#include "server/api/query_params.h"
 #include "server/encode/encode.h"
 #include "server/http/request.h"
 

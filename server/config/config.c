@@ -20,10 +20,10 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/model/mask.h"
+#include "core/net/listen.h"
+#include "core/net/own_address.h"
 #include "server/config/tools.h"
 #include "server/config/yaml.h"
-#include "server/http/listen.h"
-#include "server/http/own_address.h"
 
 #define KEY_LIMIT 256
 

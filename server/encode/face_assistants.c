@@ -15,7 +15,6 @@
 #include "core/tool/tool_item.h"
 #include "server/encode/encode.h"
 #include "server/encode/faces.h"
-#include "server/params/assistants/step_include.h"
 
 /* One event; takes the object. */
 static void frame(struct frames *frames, const char *event, json_t *object)

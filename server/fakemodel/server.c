@@ -19,11 +19,11 @@
 #include "core/base/json.h"
 #include "core/base/lock.h"
 #include "core/base/mem.h"
+#include "core/net/listen.h"
 #include "server/fakemodel/prompt.h"
 #include "server/fakemodel/reply.h"
 #include "server/fakemodel/rules.h"
 #include "server/fakemodel/script.h"
-#include "server/http/listen.h"
 
 /*
  * fakemodel/server.c -- connections, each with its thread, and what they share: the script in
@@ -675,7 +675,7 @@ static const char usage[] =
     "\n"
     "A Chat Completions server that answers from a script. Without --script it is the\n"
     "demo model. It listens on " DEFAULT_LISTEN " unless told otherwise, and prints its\n"
-    "base URL when it is ready. server/fakemodel/README.md describes the script.\n";
+    "base URL when it is ready. server/fakemodel/SCRIPT.md describes the script.\n";
 
 /* The whole file, which the caller frees; NULL when it cannot be read, errno saying why. */
 static char *read_file(const char *path)

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "server/http/own_address.h"
+#include "core/net/own_address.h"
 #include "server/http/request.h"
 
 #define MAX_AGE "600" /* seconds that a browser may remember the answer */

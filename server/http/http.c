@@ -219,7 +219,6 @@ static struct http *http_new(const struct http_options *options)
     http->ping_interval = config->sse_ping_interval;
     http->stall_timeout = config->stream_stall_timeout;
     http->stream_buffer = config->stream_buffer;
-    http->websocket_memory.limit = config->websocket_memory;
     http->deadlines.patience_ns[DEADLINE_IDLE] = clock_ns_from_seconds(config->keep_alive);
     http->deadlines.patience_ns[DEADLINE_HEADER] =
         clock_ns_from_seconds(config->header_timeout);
@@ -342,6 +341,16 @@ void http_free(struct http *http)
 }
 
 /* ---- Figures ---- */
+
+void http_count_body(struct http *http, size_t bytes)
+{
+    atomic_fetch_add(&http->body_bytes, bytes);
+}
+
+void http_uncount_body(struct http *http, size_t bytes)
+{
+    atomic_fetch_sub(&http->body_bytes, bytes);
+}
 
 void http_stats(struct http *http, struct http_stats *ret_stats)
 {

@@ -74,6 +74,11 @@ struct http_stats {
 };
 void http_stats(struct http *http, struct http_stats *ret_stats);
 
+/* Bytes that a client has sent outside of a request's body and that are kept: they are among the
+ * body_bytes of the stats, which the setting max_bodies limits. Any thread. */
+void http_count_body(struct http *http, size_t bytes);
+void http_uncount_body(struct http *http, size_t bytes);
+
 /* Answers of one route since start; the number past the last is requests without a route. */
 uint64_t http_answers(struct http *http, size_t route, enum http_class class);
 

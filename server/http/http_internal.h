@@ -18,7 +18,6 @@
 #include "server/http/request.h"
 #include "server/http/router.h"
 #include "server/http/stream/suspended.h"
-#include "server/http/websocket/memory.h"
 
 /*
  * http_internal.h -- for http.c, connection.c, request*.c and those that suspend connections only.
@@ -67,7 +66,6 @@ struct http {
     atomic_bool draining;
     _Atomic uint64_t refused, late, cut;
     _Atomic size_t body_bytes;
-    struct ws_budget websocket_memory;
     _Atomic uint64_t (*answers)[HTTP_CLASS_COUNT]; /* by route */
 };
 

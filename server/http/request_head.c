@@ -10,9 +10,9 @@
 
 #include "core/base/buf.h"
 #include "core/base/mem.h"
+#include "core/net/own_address.h"
 #include "server/http/cors.h"
 #include "server/http/http_internal.h"
-#include "server/http/own_address.h"
 
 struct header_list {
     struct hygiene_header headers[HYGIENE_HEADER_LIMIT + 1];

@@ -12,7 +12,6 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/base/utf8.h"
-#include "server/http/request.h"
 
 #define PAGE_LIMIT_DEFAULT 20
 #define PAGE_LIMIT_MAX     100
@@ -543,16 +542,9 @@ enum err_code param_unknown_ours(const json_t *object, const char *path,
     return ERR_OK;
 }
 
-enum err_code param_query_unknown(const struct request *request, const char *const *known,
-                                  struct err *err)
+enum err_code param_unknown_name(const char *name, const char *const *known, struct err *err)
 {
-    const char *name;
-
-    for (size_t n = 0; (name = request_query_name(request, n)); n++) {
-        if (!contains(known, name))
-            return unknown(err, "", name, known);
-    }
-    return ERR_OK;
+    return contains(known, name) ? ERR_OK : unknown(err, "", name, known);
 }
 
 /* ---- Ids ---- */
@@ -675,49 +667,4 @@ enum err_code param_page_parse(const char *limit, const char *order, const char 
     if (!rc)
         *ret_page = page;
     return rc;
-}
-
-enum err_code param_page(const struct request *request, struct page *ret_page, struct err *err)
-{
-    return param_page_parse(request_query(request, "limit"), request_query(request, "order"),
-                            request_query(request, "after"), request_query(request, "before"),
-                            ret_page, err);
-}
-
-enum err_code param_starting_after(const struct request *request, int64_t *ret_first,
-                                   struct err *err)
-{
-    const char *text = request_query(request, "starting_after");
-    char *end;
-    long long number;
-
-    if (!text)
-        text = request_header(request, "Last-Event-ID");
-    if (!text || !*text)
-        return ERR_OK;
-    errno = 0;
-    number = strtoll(text, &end, 10);
-    if (errno || *end || number < -1 || number >= INT64_MAX)
-        return err_invalid(err, "invalid_type", "starting_after",
-                           "Invalid type for 'starting_after': expected an integer, but got a "
-                           "string instead.");
-    *ret_first = number + 1;
-    return ERR_OK;
-}
-
-enum err_code param_query_bool(const struct request *request, const char *name, bool *ret_value,
-                               struct err *err)
-{
-    const char *text = request_query(request, name);
-    bool yes = text && strcmp(text, "true") == 0;
-
-    if (!text || !*text)
-        return ERR_OK;
-    if (!yes && strcmp(text, "false") != 0)
-        return err_invalid(err, "invalid_type", name,
-                           "Invalid type for '%s': expected a boolean, but got a string "
-                           "instead.",
-                           name);
-    *ret_value = yes;
-    return ERR_OK;
 }

@@ -110,25 +110,13 @@ enum err_code param_unknown(const json_t *object, const char *path, const char *
 enum err_code param_unknown_ours(const json_t *object, const char *path,
                                  const char *const *known, struct err *err) MUST_CHECK;
 
-struct request;
-/* The same of the query, for what must not do more than was meant because a filter is misspelt. */
-enum err_code param_query_unknown(const struct request *request, const char *const *known,
-                                  struct err *err) MUST_CHECK;
+/* The same of one name that is no key, such as that of a parameter in the query. */
+enum err_code param_unknown_name(const char *name, const char *const *known,
+                                 struct err *err) MUST_CHECK;
 
 /* limit, order, after, before from the query; NULL for each that is absent. */
 enum err_code param_page_parse(const char *limit, const char *order, const char *after,
                                const char *before, struct page *ret_page,
-                               struct err *err) MUST_CHECK;
-enum err_code param_page(const struct request *request, struct page *ret_page,
-                         struct err *err) MUST_CHECK;
-
-/* Where a stream is joined again: the number of the first event wanted, which is the one after
- * the query's starting_after, or after the header Last-Event-ID; 0 without either. */
-enum err_code param_starting_after(const struct request *request, int64_t *ret_first,
-                                   struct err *err) MUST_CHECK;
-
-/* true or false in the query; untouched when absent. */
-enum err_code param_query_bool(const struct request *request, const char *name, bool *ret_value,
                                struct err *err) MUST_CHECK;
 
 /* Ids of the path or the body must look like ours: "Invalid 'thread_id': 'abc'. Expected an ID that

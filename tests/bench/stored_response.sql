@@ -1,4 +1,4 @@
--- What one response costs that is stored and not streamed, for pgbench: the rows that core/store/tables/runs/puts.c
+-- What one response costs that is stored and not streamed, for pgbench: the rows that core/store/tables/runs/upserts.c
 -- writes for it, one of runs and two of items, in one transaction. Ids are random in Runnel and begin
 -- with their time; here each client counts, which is as kind to the indexes.
 \set n :n + 1

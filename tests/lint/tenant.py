@@ -72,7 +72,7 @@ PLAIN_PROJECT = {
 PLAIN_BINDING = {
     ("core/store/pg/db.c", "db_arg_text(args, tenant->project);"): "is db_arg_tenant()",
     ("core/store/pg/batch.c", "batch_text(batch, tenant->project);"): "is batch_tenant()",
-    ("core/store/tables/runs/puts.c", "batch_text(batch, run->project);"):
+    ("core/store/tables/runs/upserts.c", "batch_text(batch, run->project);"):
         "a new run's row names its project, which store_run_create() holds against its tenant",
     ("core/store/cluster/wakeups.c", "batch_text(&batch, hints[i]->project);"):
         "hints of several projects in one statement, as they were queued",

@@ -23,9 +23,6 @@
  * On the run's loop.
  */
 
-/* What a run of a thread calls to ask. No tool may have this name. */
-#define RUN_APPROVAL_FUNCTION "runnel_approval"
-
 #define RUN_APPROVAL_REFUSED "Execution rejected by user"
 #define RUN_PERMISSION_REFUSED                            \
     "The user rejected permission to use this tool. You " \

@@ -10,7 +10,6 @@
 #include "core/mcp/mcp_named.h"
 #include "core/mcp/mcp_tools.h"
 #include "core/net/egress.h"
-#include "core/run/approval/run_approvals.h"
 #include "core/run/catalog/tool_set_internal.h"
 #include "core/tool/registry.h"
 #include "core/tool/wish.h"

@@ -37,6 +37,10 @@
  * there is nothing to wait for, and it is offered like any other.
  */
 
+/* The function that a run of a thread calls to ask for an approval (run_approvals.h). It is reserved: no
+ * tool of a request may have this name. */
+#define RUN_APPROVAL_FUNCTION "runnel_approval"
+
 /* What a model is offered at most. Looking for a tool goes through all of them. */
 #define TOOL_SET_LIMIT ((size_t)1024)
 

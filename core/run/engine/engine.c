@@ -1,5 +1,28 @@
 /*
- * The loops, and the messages between the runs on them and everybody else.
+ * The run loops, the table of runs on each, and the messages that reach a run from outside.
+ *
+ * A run waits nearly all the time: for a model, a tool, the database, a timer. So it has no
+ * thread. It is a state machine on one of a few loops, and stays there for as long as it is in
+ * memory. The loop follows from the run's id, so every thread finds it without a table and
+ * without a lock.
+ *
+ * Only the loop's thread touches a run. Every function of engine.h makes a message with the id
+ * and posts it. The loop looks the run up when the message arrives: a run that has ended
+ * meanwhile is not found, and the message does nothing. A pointer in a message would have to
+ * keep the run alive. The order in which messages arrive is the order in which things happen to
+ * the run, and after each of them run_pump() writes and publishes what is due.
+ *
+ * A sink may find its client gone while the run is emitting to it. It must not change the run's
+ * list of sinks from within, so that news is a message as well (engine_sink_gone()).
+ *
+ * What other threads must know at once is not a message: how many runs there are, which are
+ * held here, whether there is a slot. Each has a lock of its own (below, held_leases.c,
+ * slots.c).
+ *
+ * Decided against: a lock for each run and a pool of threads. libcurl, sockets and timers
+ * belong to a thread, and their callbacks would have to take that lock for every piece of text.
+ * And against moving runs between loops to balance them: ids spread well enough, and a run that
+ * may move needs a forwarding address.
  */
 
 #include "core/run/engine/engine.h"

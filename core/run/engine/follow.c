@@ -1,8 +1,32 @@
 /*
- * A follower is in one of three places: asking the log for more; among the sinks of its run; or
- * waiting for a moment, because the run is at work elsewhere; then it hears from the owner when there is
- * more, also while it asks the log. It is a sink itself, which passes
- * on to the client's.
+ * A stream that joins a run again: what was said from the log, then live.
+ *
+ * A follower is a sink that passes frames on to its client's sink. It is in one of three
+ * places:
+ *
+ *   reading   it has asked for the next piece of the log
+ *   joined    it is among the sinks of its run, and the run sends to it
+ *   waiting   the run is on another node, so only the log can have more: a timer and a wake-up look again
+ *
+ * Without a gap or a duplicate. Frames are numbered, and the follower knows the number of the
+ * next frame that its client needs. A frame of a resumable run is committed before it is
+ * published, so whatever was published is in the log. When the log has nothing more, the
+ * follower compares with what the run has published. If that is more than it has read, it reads
+ * again. Otherwise it joins, in the same step on the run's loop, where nothing can be published
+ * in between. When the run leaves the loop without having ended, the follower reads on.
+ *
+ * A run on another node. Its owner is asked to notify this node when the log grows, and asked
+ * again every 10 s, because it forgets (run_peers.c). The log is polled all the same: after 50
+ * ms, then less and less often, up to 1 s; every 5 s once the owner has answered. A
+ * notification that arrives while the log is being read makes the follower read once more.
+ *
+ * Its client may leave at any moment. A read under way cannot be taken back, so the follower is
+ * freed by whatever comes last: the read, or the message that the client has gone.
+ *
+ * Decided against: keeping the last frames of every run in memory, so that joining again needs
+ * no database. The log must exist for other nodes and for restarts, and hardly any stream is
+ * joined again. And against streams between nodes: they would have to find and trust each
+ * other, where now each needs the database only.
  */
 
 #include "core/run/engine/follow.h"
@@ -15,7 +39,7 @@
 #include "core/run/engine/waiters.h"
 #include "core/run/turn/run.h"
 #include "core/store/cluster/log_reader.h"
-#include "core/store/cluster/wakeups.h"
+#include "core/store/wakeup.h"
 
 #define READ_LIMIT ((size_t)64 << 10)
 

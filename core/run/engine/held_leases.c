@@ -1,3 +1,24 @@
+/*
+ * The leases of the runs in this node's memory, kept apart from the runs.
+ *
+ * A run is touched by its loop only. But the keeper must renew all leases of the node in one
+ * statement, from its own thread, and endpoints ask whether a run is here. So the little that
+ * they need is copied into a table behind a lock: the id, the fence, and whether the run waits
+ * for answers. A loop enters a run when it arrives, and removes it when it forgets it.
+ *
+ * The copy may be a moment late, and that is harmless. Renewing the lease of a run that has
+ * just ended changes nothing: its row is gone, or has another fence. A run that was entered
+ * just after the keeper looked is renewed the next time, well before its lease expires. And
+ * when the keeper reports a lease as lost, its message carries the fence, so the loop drops the
+ * run only if it still has that very lease.
+ *
+ * Runs that wait for answers are counted. The keeper looks for them at each renewal, and nearly
+ * always there are none.
+ *
+ * Decided against: asking every loop by message and collecting the answers. One busy loop would
+ * delay the renewal of all leases, until other nodes take over runs that are well.
+ */
+
 #include "core/run/engine/held_leases.h"
 
 #include <assert.h>

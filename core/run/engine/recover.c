@@ -1,7 +1,31 @@
 /*
- * After a crash: a run whose owner died comes to a new one with what was committed. What was
- * being said is closed exactly as far as anybody can have heard it, is not told to the model
- * again, and the turn is asked anew. Calls that had been asked for go on (restore.c).
+ * A run whose owner died is made ready for its new owner; a run whose write is refused is made
+ * ready to fail.
+ *
+ * What there is of the run is what was committed: its rows, and the log of what clients were
+ * sent. The row of an item is written when the item opens and when it closes, its text is in
+ * the log piece by piece. So the log may say more than the rows.
+ *
+ * What clients were sent stays true. An item that was open is closed with exactly the text that
+ * a client can have received. That text is read from the log before the loop has the run,
+ * because reading blocks (recover_load()). A client that follows the run sees the item end, and
+ * its numbers go on without a gap.
+ *
+ * The model is sent only what is whole. Items that were cut, and all items of a turn that had
+ * not ended, are marked and left out, and the turn is requested anew. Calls that the model had
+ * already made are not requested again: they go on from their rows (calls/restore.c).
+ *
+ * A run may be what brings servers down. Each death of an owner is counted, and after
+ * ATTEMPT_LIMIT the run fails instead. A turn that ends sets the count back (group_commit.c).
+ *
+ * A refused write is a smaller crash. The database does not take something in it, so the run
+ * fails without the contents of that write. Frames that were not stored were not sent, and
+ * their numbers are used again.
+ *
+ * Decided against: letting the model continue where it stopped. The APIs have no way to ask for
+ * the rest of an answer, and half an answer in a prompt changes what the model says. And
+ * against taking back what was shown: clients keep what they have received, and ask for more by
+ * its number.
  */
 
 #include "core/run/engine/recover.h"
@@ -85,8 +109,8 @@ static const char *told_field(const json_t *body)
     return NULL;
 }
 
-/* All that was heard of it are parts that had ended, which were stored with it: nothing was cut but its
- * end. */
+/* All that was heard of it are parts that had ended, which were stored with it: nothing was cut
+ * but its end. */
 static bool is_whole(const json_t *body, const struct listener *listener)
 {
     AUTO_BUF stored = {0};

@@ -9,7 +9,7 @@
 #include "core/base/mem.h"
 #include "core/run/engine/follow.h"
 #include "core/run/turn/run.h"
-#include "core/store/cluster/wakeups.h"
+#include "core/store/wakeup.h"
 
 /* Beyond, they look for themselves. */
 #define PEERS_LIMIT ((size_t)64)

@@ -1,3 +1,43 @@
+/*
+ * Who may act for a run, for how long, and what happens when no node does.
+ *
+ * A run that is not final has a row in run_leases: its owner ("node_x/boot_y"), a fence, and
+ * until when the owner may act. The fence grows each time the run changes hands, and every
+ * write carries it (group_commit.c). Safety is the fence's alone: an owner that was too slow
+ * cannot write any more, whatever it believes. The time only decides how soon another node
+ * takes the run over.
+ *
+ * Time. The clock of the database decides whether a lease has expired, because those of nodes
+ * may differ. A keeper renews all leases of its node in one statement, each third of a lease.
+ *
+ * A database that stood still. Every lease expires then, although every owner is alive. Three
+ * rules keep the nodes from taking each other's runs once it goes on:
+ *
+ *   - A node never claims what its own boot holds.
+ *   - It claims from other nodes only after its own renewals have succeeded for a whole lease
+ *     (server/keeper.c): nodes that are alive have renewed theirs by then. Until then it claims
+ *     only what no node holds.
+ *   - A claim that took longer than a third of a lease is undone (refuse_late()). It may have
+ *     waited in the database while owners had no chance to renew.
+ *
+ * What an earlier boot of this node held is claimed at once: two servers cannot share a
+ * data_dir, so that boot is dead.
+ *
+ * Claiming. Nodes that claim at once skip each other's rows, and so share the work. A resumable
+ * run is loaded and continued by this node. A foreground response of a dead node fails: its
+ * client was connected there, and has gone with it.
+ *
+ * Locks. A statement that locks several leases does so in the order of their run ids, or skips
+ * those that are locked.
+ *
+ * Decided against: locks that a session of PostgreSQL holds. A broken connection would give up
+ * runs that are well, a frozen server would keep its runs for as long as its socket lasts, and
+ * behind a pooler no session belongs to a node. And against a leader that assigns runs: it
+ * would have to be elected, and every node would wait for it when it dies.
+ */
+
+#include "core/store/cluster/leases.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,19 +48,11 @@
 #include "core/store/pg/state.h"
 #include "core/store/tables/columns.h"
 #include "core/store/tables/runs/load.h"
-#include "core/store/tables/runs/runs.h"
-
-/*
- * leases.c -- who may act for a run, for how long, and what happens when nobody does.
- *
- * Whether a lease has run out, the database's clock decides. Whoever locks several leases does so
- * in the order of their run ids, or skips those that somebody else holds.
- */
 
 /* ---- Renewing ---- */
 
-/* Others are there if they have been seen within two leases, by the clock of the database: theirs may
- * differ. Those that nobody has seen for a day were servers of a moment. */
+/* Others are there if they have been seen within two leases, by the clock of the database:
+ * theirs may differ. Those that nobody has seen for a day were servers of a moment. */
 static enum err_code note_node(struct db *db, enum wakeup_peers *ret_peers, struct err *err)
 {
     static const struct db_statement note = {
@@ -51,9 +83,10 @@ static enum err_code note_node(struct db *db, enum wakeup_peers *ret_peers, stru
     return rc;
 }
 
-/* The run's own row is looked at as well: a node of a version that does not know run_leases.stopping
- * may have cancelled it. LATERAL and OFFSET 0 make it one look-up by key for each lease, whatever the
- * planner thinks of tables that were small when the statement was prepared. */
+/* The run's own row is looked at as well: a node of a version that does not know
+ * run_leases.stopping may have cancelled it. LATERAL and OFFSET 0 make it one look-up by key
+ * for each lease, whatever the planner thinks of tables that were small when the statement was
+ * prepared. */
 static enum err_code renew(struct db *db, const char *const *run_ids, const int64_t *fences,
                            size_t count, struct db_rows **ret_rows, struct err *err)
 {

@@ -15,8 +15,8 @@
  * log_reader.h -- the event log, read for run loops, which may not block.
  *
  * One thread with a connection of its own; reads are done in the order in which they were asked
- * for, and each is posted back to its loop. Those that ask for the same while they wait are done as one:
- * who follows a run with others costs the database nothing more.
+ * for, and each is posted back to its loop. Those that ask for the same while they wait are
+ * done as one: who follows a run with others costs the database nothing more.
  */
 
 struct log_read {

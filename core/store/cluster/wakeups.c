@@ -140,8 +140,8 @@ static void ring(struct wakeups *wakeups)
     (void)!write(wakeups->bell, &(uint64_t){1}, sizeof(uint64_t));
 }
 
-/* What streams tell each other, again and again. There may be very much of it, and nothing else waits
- * behind it, or is dropped for it. */
+/* What streams tell each other, again and again. There may be very much of it, and nothing else
+ * waits behind it, or is dropped for it. */
 static bool is_chatter(enum wakeup_kind kind)
 {
     return kind == WAKEUP_EVENTS || kind == WAKEUP_FOLLOW;
@@ -500,7 +500,8 @@ static enum err_code send_notices(struct wakeups *wakeups, struct hint *const *h
     return run_statement(wakeups, &notify, &args, err);
 }
 
-/* Several on this node may follow the same run: of notices that are alike PostgreSQL passes on one. */
+/* Several on this node may follow the same run: of notices that are alike PostgreSQL passes on
+ * one. */
 static enum err_code send_follows(struct wakeups *wakeups, struct hint *const *hints,
                                   size_t count, struct err *err)
 {

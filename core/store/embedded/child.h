@@ -6,7 +6,7 @@
 #include <sys/types.h>
 
 #include "core/base/err.h"
-#include "core/store/pg/patience.h"
+#include "core/store/embedded/patience.h"
 
 /*
  * child.h -- running PostgreSQL's programs, as another user if need be, with limited patience.

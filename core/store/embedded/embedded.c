@@ -17,9 +17,9 @@
 #include "core/base/log.h"
 #include "core/base/mem.h"
 #include "core/store/embedded/child.h"
+#include "core/store/embedded/patience.h"
 #include "core/store/embedded/postmaster.h"
 #include "core/store/embedded/socket_dir.h"
-#include "core/store/pg/patience.h"
 
 #define CREATE_SECONDS  120
 #define START_SECONDS   120 /* replaying the log after a crash may take its time */

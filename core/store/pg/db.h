@@ -7,7 +7,7 @@
 
 #include "core/base/err.h"
 #include "core/domain/tenant.h"
-#include "core/store/cluster/wakeups.h"
+#include "core/store/wakeup.h"
 
 /*
  * db.h -- one thread's connection, for the functions of core/store only.

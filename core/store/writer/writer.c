@@ -1,3 +1,35 @@
+/*
+ * The threads of the group commit: loops hand writes over, and writers commit those of many
+ * runs at once.
+ *
+ * A commit makes the database flush its log, which costs as much as dozens of rows. Thousands
+ * of streams that committed one by one would spend it on flushes. So a writer makes one
+ * transaction of what many runs have to store (group_commit.c), and sends it through a pipeline
+ * with one Sync.
+ *
+ * The queue. A run always has the same writer, chosen by the hash of its id, and a group has
+ * one write of a run at most. That alone keeps the writes of a run in order. While one group is
+ * under way the next one gathers, so a slow database makes larger groups, and not more of them.
+ *
+ * Waiting for company. A writer whose last group was a single write sends the next one at once:
+ * a server with little traffic is as fast as its database. Otherwise it waits for more, 1 ms,
+ * or 4 ms after a large group.
+ *
+ * Failure. A group is repeated until the database has answered; its statements are made for
+ * that.
+ *
+ *   the database is away        the same group again, with back-off, until it is back or the server stops
+ *   the answer was lost         the same group again, as one that may be committed already
+ *   the deadline passed         each half by itself: it may have been too much at once
+ *   a statement was refused     each write by itself, so that only the run at fault fails
+ *
+ * A run whose lease is lost is not a failure of the group: its statements change no rows.
+ *
+ * Decided against: a connection for each loop, used asynchronously. Every loop would commit by
+ * itself, where now the runs of all loops meet in a few writers. And against reporting success
+ * before the commit, however much sooner that is: what was acknowledged must survive a crash.
+ */
+
 #include "core/store/writer/writer.h"
 
 #include <assert.h>
@@ -10,13 +42,14 @@
 #include "core/base/lock.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
-#include "core/store/cluster/wakeups.h"
 #include "core/store/pg/state.h"
 #include "core/store/tables/approvals/approvals.h"
-#include "core/store/writer/group.h"
+#include "core/store/wakeup.h"
+#include "core/store/writer/group_commit.h"
 
-/* How long a writer waits for company, once there is some traffic: a commit costs the database as
- * much as dozens of rows, and where many streams are logged a few milliseconds halve the commits. */
+/* How long a writer waits for company, once there is some traffic: a commit costs the database
+ * as much as dozens of rows, and where many streams are logged a few milliseconds halve the
+ * commits. */
 #define GATHER_NS        NS_PER_MS
 #define GATHER_LONGER_NS (4 * NS_PER_MS)
 #define MANY_WRITES      48 /* in the last group */

@@ -16,22 +16,22 @@
  * writer.h -- what run loops write, in groups, without ever waiting.
  *
  * A loop fills in a run_write and hands it over; a writer thread takes what has come together
- * (at most WRITER_GROUP_LIMIT runs and WRITER_GROUP_BYTES, or what came within 1 ms; within 4 ms
- * where many write), sends it all through a pipeline with one Sync, and posts each write back to its
- * loop once it is committed. Writes of one run are carried out in the order in which they were handed
- * over: a run always uses the same writer.
+ * (at most WRITER_GROUP_LIMIT runs and WRITER_GROUP_BYTES, or what came within 1 ms; within 4
+ * ms where many write), sends it all through a pipeline with one Sync, and posts each write
+ * back to its loop once it is committed. Writes of one run are carried out in the order in
+ * which they were handed over: a run always uses the same writer.
  *
- * Those that ask for a permission come back after the rest of their group: what was allowed meanwhile is
- * looked for first (approval_cover.h).
+ * Those that ask for a permission come back after the rest of their group: what was allowed
+ * meanwhile is looked for first (approval_cover.h).
  *
  * Every statement carries the run's fence. A run that was taken over by another node yields no
  * rows: its write comes back as ERR_CONFLICT and leaves the group unharmed. An SQL error makes
  * the group be repeated run by run; the run at fault comes back with ERR_INTERNAL.
  *
- * When the database is away the writer keeps the group and tries again, with back-off, until the
- * database is back or the writers are stopped (ERR_STORE). Repeating is safe: rows are put, not
- * added, and a log chunk is keyed by its first number. A large group has more time; one that the
- * database did not manage in time is repeated in halves.
+ * When the database is away the writer keeps the group and tries again, with back-off, until
+ * the database is back or the writers are stopped (ERR_STORE). Repeating is safe: rows are put,
+ * not added, and a log chunk is keyed by its first number. A large group has more time; one
+ * that the database did not manage in time is repeated in halves.
  */
 
 /* A flush of the log costs the database two thirds of what it costs in groups of 32; after a moment
@@ -58,10 +58,11 @@ struct run_write {
     /* A response in a conversation that ends completed or incomplete: all its items become the
      * conversation's in the same transaction. Until then they have no thread_id. */
 
-    /* release: gives the lease back. With `ready` whoever comes first takes the run up; without,
-     * it waits for its client until run.expires_at, if `update` or `create` says so: of one of which
-     * nothing is said nobody knows what it waits for, and it is ready. A run that somebody wants to
-     * stop does not go to wait: it is still ours, and cancel_requested says so. */
+    /* release: gives the lease back. With `ready` whoever comes first takes the run up;
+     * without, it waits for its client until run.expires_at, if `update` or `create` says so:
+     * of one of which nothing is said nobody knows what it waits for, and it is ready. A run
+     * that somebody wants to stop does not go to wait: it is still ours, and cancel_requested
+     * says so. */
     bool release;
     bool ready;
 

@@ -3,9 +3,9 @@
 #include "core/base/mem.h"
 #include "core/store/tables/threads/threads.h"
 #include "server/api/api.h"
+#include "server/api/request_key.h"
 #include "server/encode/encode.h"
 #include "server/params/params.h"
-#include "server/params/request_key.h"
 #include "server/server.h"
 
 /* The messages of a thread. */

@@ -20,6 +20,7 @@
 #include "core/store/tables/threads/threads.h"
 #include "core/tool/files_view.h"
 #include "server/api/api.h"
+#include "server/api/request_key.h"
 #include "server/encode/encode.h"
 #include "server/encode/faces.h"
 #include "server/params/assistants/messages.h"
@@ -27,7 +28,6 @@
 #include "server/params/assistants/run_request.h"
 #include "server/params/assistants/step_include.h"
 #include "server/params/params.h"
-#include "server/params/request_key.h"
 #include "server/params/runnel_params.h"
 #include "server/params/skill_params.h"
 #include "server/params/tool_settings_params.h"
@@ -168,7 +168,7 @@ static enum err_code read_settings(struct request *request, const struct thread_
     json_auto_t *snapshot = NULL;
     json_auto_t *skilled = NULL;
     unsigned include = 0;
-    enum err_code rc = step_include_read(request, &include, err);
+    enum err_code rc = param_step_include(request, &include, err);
 
     if (!rc)
         rc = store_assistant_for_run(server->store, tenant,

@@ -7,7 +7,6 @@
 #include "core/store/tables/runs/runs.h"
 #include "server/api/api.h"
 #include "server/encode/encode.h"
-#include "server/params/assistants/step_include.h"
 #include "server/params/params.h"
 #include "server/server.h"
 
@@ -37,7 +36,7 @@ enum err_code api_step_list(struct request *request, struct err *err)
         return rc;
     rc = param_page(request, &page, err);
     if (!rc)
-        rc = step_include_read(request, &include, err);
+        rc = param_step_include(request, &include, err);
     if (rc)
         return rc;
     rc = store_step_list(request_server(request)->store, request_tenant(request), thread_id,
@@ -63,7 +62,7 @@ enum err_code api_step_get(struct request *request, struct err *err)
         return rc;
     rc = param_id(request_param(request, "step"), "step", "step_id", err);
     if (!rc)
-        rc = step_include_read(request, &include, err);
+        rc = param_step_include(request, &include, err);
     if (rc)
         return rc;
     rc = store_step_get(request_server(request)->store, request_tenant(request), thread_id,

@@ -3,10 +3,10 @@
 #include "core/base/mem.h"
 #include "core/tool/files_view.h"
 #include "server/api/api.h"
+#include "server/api/request_key.h"
 #include "server/encode/encode.h"
 #include "server/params/assistants/messages.h"
 #include "server/params/params.h"
-#include "server/params/request_key.h"
 #include "server/params/runnel_params.h"
 #include "server/server.h"
 

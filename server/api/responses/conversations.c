@@ -195,7 +195,7 @@ enum err_code api_conversation_item_create(struct request *request, struct err *
     if (!rc)
         rc = param_unknown(body, "", known, err);
     if (!rc)
-        rc = response_include_check(request, err);
+        rc = param_item_include(request, err);
     if (!rc)
         rc = decode_items(request, PARAM_REQUIRED, &items, &count, err);
     if (rc)
@@ -223,7 +223,7 @@ enum err_code api_conversation_item_list(struct request *request, struct err *er
     if (!rc)
         rc = param_page(request, &page, err);
     if (!rc)
-        rc = response_include_check(request, err);
+        rc = param_item_include(request, err);
     if (!rc)
         rc = store_conversation_items(place.store, place.tenant, place.thread, &page, &items,
                                       &count, &more, err);
@@ -237,7 +237,7 @@ enum err_code api_conversation_item_get(struct request *request, struct err *err
     enum err_code rc = item_place(request, &place, err);
 
     if (!rc)
-        rc = response_include_check(request, err);
+        rc = param_item_include(request, err);
     if (!rc)
         rc = store_conversation_item_get(place.store, place.tenant, place.thread, place.item,
                                          &item, err);

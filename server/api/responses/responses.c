@@ -152,7 +152,7 @@ static enum err_code check_query(const struct request *request, bool *ret_stream
 {
     bool obfuscation = false; /* there is none in either case */
     int64_t first = 0;
-    enum err_code rc = response_include_check(request, err);
+    enum err_code rc = param_item_include(request, err);
 
     if (!rc)
         rc = param_query_bool(request, "stream", ret_stream, err);
@@ -208,7 +208,7 @@ enum err_code api_response_inputs(struct request *request, struct err *err)
     enum err_code rc = param_page(request, &page, err);
 
     if (!rc)
-        rc = response_include_check(request, err);
+        rc = param_item_include(request, err);
     if (!rc)
         rc = find_response(request, &run, err);
     if (!rc)

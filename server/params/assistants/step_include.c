@@ -3,26 +3,15 @@
 #include <string.h>
 
 #include "core/base/json.h"
-#include "server/params/params.h"
 
 static const char search_content[] =
     "step_details.tool_calls[*].file_search.results[*].content";
 
-enum err_code step_include_read(const struct request *request, unsigned *ret_include,
-                                struct err *err)
-{
-    unsigned include = 0;
-    const char *word;
-    size_t at = 0;
+const char *const step_include_values[] = {search_content, NULL};
 
-    for (size_t i = 0; (word = request_query_next(request, "include", &at)); i++) {
-        if (strcmp(word, search_content) != 0)
-            return param_wrong_word(err, param_index("include", i).text, word,
-                                    (const char *const[]){search_content, NULL});
-        include |= RUN_INCLUDE_SEARCH_CONTENT;
-    }
-    *ret_include = include;
-    return ERR_OK;
+unsigned step_include_flag(const char *value)
+{
+    return strcmp(value, search_content) == 0 ? RUN_INCLUDE_SEARCH_CONTENT : 0;
 }
 
 void step_include_keep(json_t *snapshot, unsigned include)

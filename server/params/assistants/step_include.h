@@ -3,20 +3,22 @@
 
 #include <jansson.h>
 
-#include "core/base/err.h"
 #include "core/domain/run_settings.h"
-#include "server/http/request.h"
 
 /*
- * step_include.h -- what a run step shows only to those who ask for it.
+ * step_include.h -- what a run step shows only to clients that ask for it.
  *
- * The query parameter include[] of operations that show steps; of a run that is created, it is for
- * the steps of its stream, and kept with the run's configuration.
+ * They ask with include[] in the query. When a run is created, it is for the steps of its
+ * stream, and so it is kept in the snapshot of the run.
+ *
+ * Pure functions.
  */
 
-/* Flags (enum run_include) from the query. ERR_INVALID for a word that nothing is known by. */
-enum err_code step_include_read(const struct request *request, unsigned *ret_include,
-                                struct err *err) MUST_CHECK;
+/* The values of include[]; ends with NULL. */
+extern const char *const step_include_values[];
+
+/* The flag of one value, of enum run_include; 0 for one that is unknown. */
+unsigned step_include_flag(const char *value);
 
 /* Into the snapshot of a run. */
 void step_include_keep(json_t *snapshot, unsigned include);

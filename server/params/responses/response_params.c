@@ -6,7 +6,6 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/run/catalog/tool_secrets.h"
-#include "server/http/request.h"
 #include "server/params/params.h"
 #include "server/params/responses/prompt_template.h"
 #include "server/params/responses/response_tools.h"
@@ -147,15 +146,10 @@ static enum err_code check_include(const json_t *body, struct err *err)
     return ERR_OK;
 }
 
-enum err_code response_include_check(const struct request *request, struct err *err)
+enum err_code response_include_check(json_t *include, struct err *err)
 {
-    json_auto_t *list = json_array();
-    json_auto_t *body = json_build("{s:O}", "include", list);
-    const char *word;
-    size_t at = 0;
+    json_auto_t *body = json_build("{s:O}", "include", include);
 
-    while ((word = request_query_next(request, "include", &at)))
-        json_array_append_new(list, json_string_nocheck(word));
     return check_include(body, err);
 }
 

@@ -29,9 +29,8 @@ enum err_code response_compact_params_check(const json_t *body, struct err *err)
 enum err_code response_fields_check(const json_t *body, const char *const *keys,
                                     struct err *err) MUST_CHECK;
 
-/* What the query's `include` asks to be shown. */
-struct request;
-enum err_code response_include_check(const struct request *request, struct err *err) MUST_CHECK;
+/* What `include` asks to be shown, as a list that a query gave instead of a body. */
+enum err_code response_include_check(json_t *include, struct err *err) MUST_CHECK;
 
 /* The conversation that a checked request names, as the store knows it; untouched when it names
  * none. */

@@ -17,10 +17,10 @@
 #include "core/base/compiler.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/net/listen.h"
 #include "core/net/loop.h"
 #include "core/store/tables/keys.h"
 #include "server/http/http_internal.h"
-#include "server/http/listen.h"
 #include "server/http/request.h"
 #include "server/http/stream/sse.h"
 

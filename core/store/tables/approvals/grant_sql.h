@@ -3,7 +3,7 @@
 
 #include "core/store/pg/batch.h"
 #include "core/store/pg/db.h"
-#include "core/store/tables/runs/puts.h"
+#include "core/store/tables/runs/upserts.h"
 
 /*
  * grant_sql.h -- grants that are made in somebody's transaction.

@@ -5,7 +5,6 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/domain/tenant.h"
-#include "core/store/cluster/wakeups.h"
 #include "core/store/pg/commit.h"
 #include "core/store/pg/state.h"
 #include "core/store/tables/approvals/approval_cover.h"
@@ -13,6 +12,7 @@
 #include "core/store/tables/columns.h"
 #include "core/store/tables/runs/load.h"
 #include "core/store/tables/runs/runs.h"
+#include "core/store/wakeup.h"
 
 /*
  * run_moves.c -- what clients do to a run that is going on: answering its calls, cancelling it.

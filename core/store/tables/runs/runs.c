@@ -12,7 +12,7 @@
 #include "core/store/tables/approvals/approval_sql.h"
 #include "core/store/tables/columns.h"
 #include "core/store/tables/runs/load.h"
-#include "core/store/tables/runs/puts.h"
+#include "core/store/tables/runs/upserts.h"
 #include "core/store/tables/threads/conversations.h"
 #include "core/store/tables/threads/thread_guard.h"
 #include "core/store/tables/threads/variable_sql.h"

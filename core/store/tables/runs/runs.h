@@ -11,7 +11,7 @@
 #include "core/store/tables/idempotency.h"
 
 /*
- * runs.h -- runs and responses as rows: made, looked at, claimed, answered, cancelled.
+ * runs.h -- runs and responses as rows: made, looked at, answered, cancelled.
  *
  * A run that is going on belongs to a node: its row in run_leases names the owner, a fence that
  * grows with every change of hands, and the time until which the owner may act. What the owner
@@ -182,49 +182,6 @@ enum err_code store_step_list(struct store *store, const struct tenant *tenant,
 enum err_code store_step_get(struct store *store, const struct tenant *tenant,
                              const char *thread_id, const char *run_id, const char *step_id,
                              struct step_load *ret_step, struct err *err) MUST_CHECK;
-
-/* ---- Leases: the keeper ---- */
-
-/* Renews every lease in the list in one statement. ret_state[i] says what became of it. */
-enum lease_state {
-    LEASE_HELD,
-    LEASE_LOST,             /* fenced: somebody else has it, or it is gone */
-    LEASE_CANCEL_REQUESTED, /* held, but the run is to stop */
-};
-enum err_code store_leases_renew(struct store *store, const char *const *run_ids,
-                                 const int64_t *fences, size_t count,
-                                 enum lease_state *ret_states, struct err *err) MUST_CHECK;
-
-/* Ends the sessions of servers that stand still between the statements of a pipeline, their rows
- * locked, for `seconds` or longer: PostgreSQL's own limit counts only from the pipeline's end. */
-enum err_code store_stalled_end(struct store *store, double seconds, size_t *ret_count,
-                                struct err *err) MUST_CHECK;
-
-/* After a successful renewal: what this boot holds without naming it there, because it could not be
- * taken up or ended, and whose time is over, is anybody's again. `run_ids` are all runs that live
- * here. */
-enum err_code store_leases_give_back(struct store *store, const char *const *run_ids,
-                                     size_t count, size_t *ret_count,
-                                     struct err *err) MUST_CHECK;
-
-/* When the database was away, or stood still, every lease has run out; those who live renew theirs
- * as soon as they can, and for so long their runs are not to be had. */
-enum claim_scope {
-    CLAIM_LEFT, /* what was given back, waited too long, or belongs to an earlier boot of this node */
-    CLAIM_ALL, /* also of other nodes whose time is over */
-};
-
-/* Takes over runs whose lease ran out or was released, and runs in requires_action whose time is
- * over (for their loop to expire), orphans first, in order of their original queue time; at most
- * `limit`. Never one that this very boot owns. The caller frees the array. ERR_STORE also when the
- * database took longer than a third of a lease: then nothing was claimed. */
-enum err_code store_runs_claim(struct store *store, enum claim_scope scope, size_t limit,
-                               size_t context_limit, struct run_load **ret_loads,
-                               size_t *ret_count, struct err *err) MUST_CHECK;
-
-/* Closes as failed every foreground response (not resumable) whose owner died; as above. */
-enum err_code store_runs_fail_foreground(struct store *store, enum claim_scope scope,
-                                         size_t *ret_count, struct err *err) MUST_CHECK;
 
 /* ---- The event log ---- */
 

@@ -8,7 +8,7 @@
 #include "core/store/pg/page.h"
 #include "core/store/tables/columns.h"
 #include "core/store/tables/runs/load.h"
-#include "core/store/tables/runs/puts.h"
+#include "core/store/tables/runs/upserts.h"
 #include "core/store/tables/threads/deleted.h"
 #include "core/store/tables/threads/threads.h"
 

@@ -5,7 +5,7 @@
 #include "core/domain/variable.h"
 #include "core/store/pg/batch.h"
 #include "core/store/pg/db.h"
-#include "core/store/tables/runs/puts.h"
+#include "core/store/tables/runs/upserts.h"
 
 /*
  * variable_sql.h -- statements about variables that other files of core/store have in their own

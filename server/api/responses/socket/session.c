@@ -6,7 +6,8 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "server/http/envelope.h"
-#include "server/http/http_internal.h"
+#include "server/http/http.h"
+#include "server/http/request.h"
 #include "server/server.h"
 
 /* A text that came and was not looked at yet. */
@@ -53,12 +54,12 @@ void session_error(struct session *session, const char *lane, const struct err *
 
 void session_count(struct session *session, size_t bytes)
 {
-    atomic_fetch_add(&session->http->body_bytes, bytes);
+    http_count_body(session->server->http, bytes);
 }
 
 void session_uncount(struct session *session, size_t bytes)
 {
-    atomic_fetch_sub(&session->http->body_bytes, bytes);
+    http_uncount_body(session->server->http, bytes);
 }
 
 static void message_free(struct session *session, struct message *message)
@@ -235,13 +236,12 @@ void session_open(struct request *request, const char *accept)
 {
     struct session *session = mem_new(struct session);
 
-    session->http = request->http;
     session->server = request_server(request);
     session->loop = engine_any_loop(session->server->engine);
     session->inbox_end = &session->inbox;
     session->authorization = mem_strdup(request_authorization(request));
-    session->memory = ws_memory_new(&request->http->websocket_memory);
-    memcpy(session->id, request->id, sizeof(session->id));
+    session->memory = ws_memory_new(session->server->past_responses);
+    (void)snprintf(session->id, sizeof(session->id), "%s", request_id(request));
     session->tenant = tenant_kept(request_tenant(request));
     session->socket = request_upgrade(request, session->loop, accept, &socket_ops, session);
 }

@@ -10,7 +10,7 @@
 #include "core/net/loop.h"
 #include "core/run/engine/engine.h"
 #include "server/api/responses/socket/command.h"
-#include "server/http/websocket/memory.h"
+#include "server/api/responses/socket/memory.h"
 #include "server/http/websocket/websocket.h"
 #include "server/workers.h"
 
@@ -35,7 +35,6 @@
 #define WS_STEERS      ((size_t)16)      /* said to one response */
 #define WS_STEER_BYTES ((size_t)1 << 20) /* of a connection, until a response has them */
 
-struct http;
 struct request;
 struct server;
 struct lane;
@@ -105,7 +104,6 @@ struct reading;
 
 struct session {
     struct websocket *socket;
-    struct http *http;
     struct server *server;
     struct loop *loop;
     char id[ID_SIZE];     /* of the request that opened it: for the log */

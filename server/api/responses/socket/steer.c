@@ -15,7 +15,6 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "server/api/responses/socket/session.h"
-#include "server/http/http_internal.h"
 #include "server/server.h"
 
 struct steer {

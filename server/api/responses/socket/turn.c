@@ -8,9 +8,9 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/store/tables/runs/runs.h"
+#include "server/api/auth.h"
 #include "server/api/responses/response_create.h"
 #include "server/api/responses/socket/session.h"
-#include "server/http/http_internal.h"
 #include "server/server.h"
 
 static void start_lane(struct session *session, struct lane *lane);
@@ -303,13 +303,12 @@ static char *settings_of(const json_t *body)
 static enum err_code check_key(const struct turn *turn, struct tenant *ret_tenant,
                                struct err *err)
 {
-    const struct http_options *options = &turn->session->http->options;
+    struct server *server = turn->session->server;
 
-    if (atomic_load(&turn->session->http->draining))
+    if (atomic_load(&server->draining))
         return err_set(err, ERR_UPSTREAM,
                        "The server is shutting down. Please retry your request.");
-    return options->authenticate(options->server, turn->session->authorization, ret_tenant,
-                                 err);
+    return auth_check(server, turn->session->authorization, ret_tenant, err);
 }
 
 /* What is remembered of a stored response does not outlive it. */
@@ -495,7 +494,7 @@ static void start_lane(struct session *session, struct lane *lane)
 static enum err_code check_room(const struct session *session, const struct lane *lane,
                                 size_t length, struct err *err)
 {
-    const struct config *config = session->http->options.config;
+    const struct config *config = session->server->config;
 
     if (!lane && session->lane_count >= config->websocket_lanes)
         return err_invalid(err, "websocket_stream_limit_reached", "stream_id",

@@ -11,6 +11,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/mem.h"
+#include "core/store/cluster/leases.h"
 #include "core/store/tables/threads/conversations.h"
 #include "core/store/tables/threads/threads.h"
 #include "core/store/writer/writer.h"

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "core/base/fault.h"
+#include "core/store/cluster/leases.h"
 #include "core/store/tables/runs/runs.h"
 #include "tests/integration/core/store/opened_store.h"
 #include "tests/integration/core/store/run_samples.h"

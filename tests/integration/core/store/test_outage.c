@@ -16,6 +16,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/mem.h"
+#include "core/store/cluster/leases.h"
 #include "core/store/tables/keys.h"
 #include "core/store/writer/writer.h"
 #include "tests/integration/core/store/samples.h"

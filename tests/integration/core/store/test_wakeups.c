@@ -16,6 +16,7 @@
 #include "core/base/fault.h"
 #include "core/base/lock.h"
 #include "core/base/mem.h"
+#include "core/store/cluster/leases.h"
 #include "core/store/cluster/wakeups.h"
 #include "tests/integration/core/store/samples.h"
 #include "tests/support/pg_fixture.h"

@@ -13,6 +13,7 @@
 #include "core/base/clock.h"
 #include "core/base/fault.h"
 #include "core/base/mem.h"
+#include "core/store/cluster/leases.h"
 #include "core/store/tables/threads/deleted.h"
 #include "core/store/writer/writer.h"
 #include "tests/integration/core/store/opened_store.h"

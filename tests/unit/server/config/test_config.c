@@ -12,10 +12,10 @@
 
 #include "core/base/clock.h"
 #include "core/base/mem.h"
+#include "core/net/own_address.h"
 #include "handlers/handlers.h"
 #include "server/config/config.h"
 #include "server/config/yaml.h"
-#include "server/http/own_address.h"
 
 static struct err err;
 

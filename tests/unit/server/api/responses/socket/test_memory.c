@@ -10,7 +10,7 @@
 
 #include "core/base/buf.h"
 #include "core/base/mem.h"
-#include "server/http/websocket/memory.h"
+#include "server/api/responses/socket/memory.h"
 
 static struct ws_budget budget;
 static struct ws_memory *memory;

@@ -1,5 +1,5 @@
-#ifndef RUNNEL_CORE_STORE_WRITER_GROUP_H
-#define RUNNEL_CORE_STORE_WRITER_GROUP_H
+#ifndef RUNNEL_CORE_STORE_WRITER_GROUP_COMMIT_H
+#define RUNNEL_CORE_STORE_WRITER_GROUP_COMMIT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -8,7 +8,7 @@
 #include "core/store/writer/writer.h"
 
 /*
- * group.h -- the writes of several runs as one transaction.
+ * group_commit.h -- the writes of several runs as one transaction.
  *
  * The rows of all of them go table by table: a statement per table, whatever the number of runs,
  * all sent with one Sync. No two writes of a group are of the same run.

@@ -1,4 +1,4 @@
-#include "server/http/own_address.h"
+#include "core/net/own_address.h"
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>

@@ -1,4 +1,4 @@
-#include "core/store/pg/patience.h"
+#include "core/store/embedded/patience.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
-#ifndef RUNNEL_CORE_STORE_TABLES_RUNS_PUTS_H
-#define RUNNEL_CORE_STORE_TABLES_RUNS_PUTS_H
+#ifndef RUNNEL_CORE_STORE_TABLES_RUNS_UPSERTS_H
+#define RUNNEL_CORE_STORE_TABLES_RUNS_UPSERTS_H
 
 #include <stdint.h>
 
@@ -8,7 +8,7 @@
 #include "core/store/pg/batch.h"
 
 /*
- * puts.h -- rows on their way into the database, many at once.
+ * upserts.h -- rows on their way into the database, many at once.
  *
  * A batch is filled with foo_add() and becomes the parameters of a statement:
  *   _insert  the rows are new, and nobody else writes for their run

@@ -1,10 +1,40 @@
-#include "core/store/writer/group.h"
+/*
+ * One transaction for the writes of many runs: a statement per table, whatever the number of
+ * runs.
+ *
+ * A group of 256 runs has thousands of rows. A statement for each row would cost the server a
+ * message, and the database a round of its executor. So the rows of a table become the arrays
+ * of one statement (upserts.h), and all statements are sent with one Sync. Without a BEGIN,
+ * what stands between two Syncs is one transaction. Groups of frames alone, which is most
+ * groups while many streams are open, are a single statement.
+ *
+ * The fence. The leases of all runs are locked first, with the fences that their writers hold,
+ * in the order of run ids as everywhere. From there to the end of the transaction no lease
+ * changes hands. Every statement asks for the fence as well: a run whose lease is lost writes
+ * nothing, and the others of the group do not notice. The answer to the lock tells which writes
+ * held their lease.
+ *
+ * The first try and the others. A first try knows that what it creates is not there: it
+ * inserts, and asks for no lease that it has just made itself. When the answer to a commit was
+ * lost the group is sent again, as GROUP_AGAIN. It then inserts what is missing, replaces the
+ * rest, and asks for every lease, because another node may hold one by now.
+ *
+ * The order of statements. New rows come before the lock. Then rows are locked in the order in
+ * which an answer to an approval locks them: leases, questions, items, variables. Leases are
+ * released and dropped last, because everything before asks for them.
+ *
+ * Decided against: a savepoint for each run. It would confine an SQL error to its run, at the
+ * price of two statements a run in every group. Such errors are mistakes of ours and rare, so
+ * the writer repeats the group run by run instead.
+ */
+
+#include "core/store/writer/group_commit.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/store/tables/runs/load.h"
-#include "core/store/tables/runs/puts.h"
+#include "core/store/tables/runs/upserts.h"
 #include "core/store/tables/threads/variable_sql.h"
 
 /* clang-format off */
@@ -48,8 +78,8 @@ static const struct db_statement leases_touch = {
     "  FROM mine m WHERE l.project_id = m.project_id AND l.run_id = m.run_id)"
     " SELECT m.n, m.stopping FROM mine m"};
 
-/* Frames and nothing else: most groups are this, when many streams are open. Their leases are locked
- * as well, but not written: see LEASE_LAST_SEQ. */
+/* Frames and nothing else: most groups are this, when many streams are open. Their leases are
+ * locked as well, but not written: see LEASE_LAST_SEQ. */
 static const struct db_statement frames_insert = {
     "group_frames_insert",
     "WITH mine AS MATERIALIZED ("
@@ -520,8 +550,8 @@ static void send_counts(struct sending *sending)
     send_batch(sending, &leases_count, &batch);
 }
 
-/* Until when it waits for its client; NULL when anybody may take it up. Without a word about its status
- * there is nothing that it could wait for. */
+/* Until when it waits for its client; NULL when anybody may take it up. Without a word about
+ * its status there is nothing that it could wait for. */
 static void add_wait(struct batch *batch, const struct run_write *write)
 {
     if (write->ready || !has_status(write))
@@ -578,7 +608,8 @@ static void send_frames(struct sending *sending)
     sending->locked_at = send_batch(sending, &frames_insert, &batch);
 }
 
-/* Rows are locked in the order in which an answer locks them: leases, questions, items, variables. */
+/* Rows are locked in the order in which an answer locks them: leases, questions, items,
+ * variables. */
 static void send_group(struct sending *sending)
 {
     send_plain(sending, &by_key);

@@ -1,4 +1,4 @@
-#include "server/http/websocket/memory.h"
+#include "server/api/responses/socket/memory.h"
 
 #include <assert.h>
 #include <stdio.h>

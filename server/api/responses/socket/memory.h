@@ -1,5 +1,5 @@
-#ifndef RUNNEL_SERVER_HTTP_WEBSOCKET_MEMORY_H
-#define RUNNEL_SERVER_HTTP_WEBSOCKET_MEMORY_H
+#ifndef RUNNEL_SERVER_API_RESPONSES_SOCKET_MEMORY_H
+#define RUNNEL_SERVER_API_RESPONSES_SOCKET_MEMORY_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -9,7 +9,7 @@
 #include "core/domain/rows.h"
 
 /*
- * websocket/memory.h -- what a WebSocket remembers of its responses, so that one can go on from another
+ * socket/memory.h -- what a WebSocket remembers of its responses, so that one can go on from another
  * without a look into the store, or without being there at all (store:false).
  *
  * A response is remembered as the items it added, behind those of the response it went on from: a

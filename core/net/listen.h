@@ -1,5 +1,5 @@
-#ifndef RUNNEL_SERVER_HTTP_LISTEN_H
-#define RUNNEL_SERVER_HTTP_LISTEN_H
+#ifndef RUNNEL_CORE_NET_LISTEN_H
+#define RUNNEL_CORE_NET_LISTEN_H
 
 #include <stddef.h>
 

@@ -1,4 +1,4 @@
-#include "server/params/request_key.h"
+#include "server/api/request_key.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "core/store/tables/runs/puts.h"
+#include "core/store/tables/runs/upserts.h"
 
 /* clang-format off */
 

@@ -1,5 +1,5 @@
-#ifndef RUNNEL_SERVER_PARAMS_REQUEST_KEY_H
-#define RUNNEL_SERVER_PARAMS_REQUEST_KEY_H
+#ifndef RUNNEL_SERVER_API_REQUEST_KEY_H
+#define RUNNEL_SERVER_API_REQUEST_KEY_H
 
 #include "core/base/err.h"
 #include "core/store/tables/idempotency.h"

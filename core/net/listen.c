@@ -1,4 +1,4 @@
-#include "server/http/listen.h"
+#include "core/net/listen.h"
 
 #include <errno.h>
 #include <netdb.h>
