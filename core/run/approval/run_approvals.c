@@ -213,8 +213,8 @@ static const char *asked_before(const struct run *run, const struct call *call)
 {
     const struct item_row *item = find_question(run, call);
 
-    for (unsigned i = 0; i < run->call_count; i++) {
-        const struct call *other = &run->calls[i];
+    for (unsigned i = 0; i < run->calls.count; i++) {
+        const struct call *other = &run->calls.list[i];
 
         if (call_is_clients(other) && strcmp(other->name, RUN_APPROVAL_FUNCTION) == 0 &&
             asks_about(other->arguments.data, call))
@@ -328,7 +328,7 @@ static json_t *details_of(const struct run *run, const struct call *call)
 /* The question as a call of the reserved function, which the client answers with its output. */
 static void add_question(struct run *run, unsigned position)
 {
-    const struct call *asked = &run->calls[position];
+    const struct call *asked = &run->calls.list[position];
     json_auto_t *arguments = details_of(run, asked);
     char id[ID_LIMIT + 1];
     struct call *question;
@@ -345,8 +345,8 @@ static void add_question(struct run *run, unsigned position)
 
 static bool has_call(const struct run *run, const char *id)
 {
-    for (unsigned i = 0; i < run->call_count; i++) {
-        if (strcmp(run->calls[i].id, id) == 0)
+    for (unsigned i = 0; i < run->calls.count; i++) {
+        if (strcmp(run->calls.list[i].id, id) == 0)
             return true;
     }
     return false;
@@ -360,32 +360,33 @@ static bool is_asked_about(const struct call *call)
 void run_add_questions(struct run *run, unsigned count)
 {
     for (unsigned i = 0; run_is_assistants(run) && i < count; i++) {
-        if (is_asked_about(&run->calls[i]) && !has_call(run, question_id(&run->calls[i])))
+        if (is_asked_about(&run->calls.list[i]) &&
+            !has_call(run, question_id(&run->calls.list[i])))
             add_question(run, i);
     }
 }
 
 void run_ask_approvals(struct run *run)
 {
-    unsigned count = run->call_count;
+    unsigned count = run->calls.count;
 
     for (unsigned i = 0; i < count; i++) {
         if (FAULT("run.unasked")) /* our mistake: run_may_execute() must see it */
             continue;
-        if (run->calls[i].status == CALL_PROPOSED && was_decided(&run->calls[i]))
+        if (run->calls.list[i].status == CALL_PROPOSED && was_decided(&run->calls.list[i]))
             continue;
-        if (!must_ask(run, &run->calls[i]))
+        if (!must_ask(run, &run->calls.list[i]))
             continue;
-        ask(run, &run->calls[i]);
-        run_note_call(run, &run->calls[i], CALL_WAITING, NULL); /* as it was resolved */
+        ask(run, &run->calls.list[i]);
+        run_note_call(run, &run->calls.list[i], CALL_WAITING, NULL); /* as it was resolved */
     }
     run_add_questions(run, count);
 }
 
 bool run_has_questions(const struct run *run)
 {
-    for (unsigned i = 0; i < run->call_count; i++) {
-        if (is_asked_about(&run->calls[i]))
+    for (unsigned i = 0; i < run->calls.count; i++) {
+        if (is_asked_about(&run->calls.list[i]))
             return true;
     }
     return false;
@@ -472,9 +473,9 @@ static void post_question(struct run *run, struct call *call)
     json_set_string(question, "server_label", label_of(call));
     json_set_string(question, "name", call->use->own);
     json_set_string(question, "arguments", arguments_of(call));
-    if (!run->posts)
-        run->posts = json_array();
-    json_array_append_new(run->posts, question);
+    if (!run->writing.posts)
+        run->writing.posts = json_array();
+    json_array_append_new(run->writing.posts, question);
 }
 
 /* A client that has read a question may answer it by its id. */
@@ -482,17 +483,17 @@ void run_show_approvals(struct run *run)
 {
     if (run_has_questions(run))
         run_raise_barrier(run);
-    for (unsigned i = 0; !run_is_assistants(run) && i < run->call_count; i++) {
-        if (is_asked_about(&run->calls[i]))
-            show_question(run, &run->calls[i]);
+    for (unsigned i = 0; !run_is_assistants(run) && i < run->calls.count; i++) {
+        if (is_asked_about(&run->calls.list[i]))
+            show_question(run, &run->calls.list[i]);
     }
     run_store_questions(run, "");
 }
 
 void run_store_questions(struct run *run, const char *owner)
 {
-    for (unsigned i = 0; i < run->call_count; i++) {
-        struct call *call = &run->calls[i];
+    for (unsigned i = 0; i < run->calls.count; i++) {
+        struct call *call = &run->calls.list[i];
 
         if (!is_asked_about(call))
             continue;
@@ -521,9 +522,9 @@ json_t *run_open_questions(const struct run *run, enum question_part part)
 {
     json_t *list = json_array();
 
-    for (unsigned i = 0; i < run->call_count; i++) {
-        if (is_asked_about(&run->calls[i]))
-            json_array_append_new(list, open_question(run, &run->calls[i], part));
+    for (unsigned i = 0; i < run->calls.count; i++) {
+        if (is_asked_about(&run->calls.list[i]))
+            json_array_append_new(list, open_question(run, &run->calls.list[i], part));
     }
     return list;
 }
@@ -582,7 +583,7 @@ bool run_take_decisions(struct run *run)
 
     if (!settings->decision_count)
         return false;
-    run->call_turn = run->row.turn;
+    run->calls.turn = run->row.turn;
     for (size_t i = 0; i < settings->decision_count; i++) {
         const struct run_decision *decision = &settings->decisions[i];
         const struct tool_use *use =
@@ -620,8 +621,8 @@ static void take_answer(struct call *call, const json_t *answer)
 
 void run_take_answers_held(struct run *run, const json_t *answers)
 {
-    for (unsigned i = 0; i < run->call_count; i++) {
-        struct call *call = &run->calls[i];
+    for (unsigned i = 0; i < run->calls.count; i++) {
+        struct call *call = &run->calls.list[i];
 
         if (is_asked_about(call))
             take_answer(call, json_object_get(answers, question_id(call)));
@@ -639,7 +640,7 @@ static void restore_of_response(struct run *run, struct call *call)
 {
     const struct run_settings *settings = &run->settings;
 
-    for (size_t i = 0; run->call_turn == 0 && i < settings->decision_count; i++) {
+    for (size_t i = 0; run->calls.turn == 0 && i < settings->decision_count; i++) {
         if (strcmp(settings->decisions[i].call_id, call->id) == 0) {
             use_tool(run, call, tool_set_find(&run->tools, call->name));
             decide(call, &settings->decisions[i]);

@@ -264,9 +264,9 @@ static json_t *questions_of(const struct run *run)
 {
     json_t *questions = json_array();
 
-    for (unsigned i = 0; i < run->call_count; i++) {
-        if (is_looked_for(&run->calls[i]))
-            add_questions_of(run->calls[i].recall, questions);
+    for (unsigned i = 0; i < run->calls.count; i++) {
+        if (is_looked_for(&run->calls.list[i]))
+            add_questions_of(run->calls.list[i].recall, questions);
     }
     return questions;
 }
@@ -341,9 +341,9 @@ static void take_grants(struct run *run, unsigned job, const struct offload_resu
     size_t next = 0;
 
     (void)job;
-    for (unsigned i = 0; grants && i < run->call_count; i++) {
-        if (is_looked_for(&run->calls[i]))
-            take_grants_of(&run->calls[i], grants, &next);
+    for (unsigned i = 0; grants && i < run->calls.count; i++) {
+        if (is_looked_for(&run->calls.list[i]))
+            take_grants_of(&run->calls.list[i], grants, &next);
     }
 }
 
@@ -370,8 +370,8 @@ enum stage_step run_recall_grants(struct run *run)
 {
     bool wanted = false;
 
-    for (unsigned i = 0; i < run->call_count; i++) {
-        struct call *call = &run->calls[i];
+    for (unsigned i = 0; i < run->calls.count; i++) {
+        struct call *call = &run->calls.list[i];
 
         if (!*call->approval.id)
             note_recall(run, call, call_permission(call));

@@ -52,7 +52,7 @@ static int64_t patience_us(const struct run *run)
 
 static void tell(struct run *run)
 {
-    struct run_hold *hold = run->hold;
+    struct run_hold *hold = run->calls.hold;
     json_auto_t *notice =
         json_build("{s:s, s:I, s:o}", "event", "approval.pending", "expires_at",
                    (json_int_t)hold->expires_at, "approval_requests",
@@ -64,7 +64,7 @@ static void tell(struct run *run)
 
 static void wait_on(struct run *run)
 {
-    struct run_hold *hold = run->hold;
+    struct run_hold *hold = run->calls.hold;
     double seconds = engine_options(run->engine)->notice_seconds;
     uint64_t next = clock_mono_ns() + (uint64_t)(seconds * (double)NS_PER_SECOND);
 
@@ -151,14 +151,14 @@ static json_t *question_ids(const struct run *run)
 static void keep_found(struct run *run, unsigned job, const struct offload_result *result)
 {
     (void)job;
-    json_decref(run->hold->found);
-    run->hold->found = json_incref((json_t *)(uintptr_t)result->fields);
+    json_decref(run->calls.hold->found);
+    run->calls.hold->found = json_incref((json_t *)(uintptr_t)result->fields);
 }
 
 /* Without an answer of the store nothing is known: it waits on, or asks again whether it is over. */
 static void take_found(struct run *run)
 {
-    struct run_hold *hold = run->hold;
+    struct run_hold *hold = run->calls.hold;
     json_auto_t *found = TAKE(hold->found);
 
     if (json_get_bool(found, "goes_on", false)) {
@@ -177,12 +177,12 @@ static void take_found(struct run *run)
 
 void run_hold_look(struct run *run)
 {
-    struct run_hold *hold = run->hold;
+    struct run_hold *hold = run->calls.hold;
     json_auto_t *args = NULL;
 
     if (!hold || run->life != RUN_ALIVE)
         return;
-    hold->again = !hold->begun || run->offload;
+    hold->again = !hold->begun || run->calls.offload;
     if (hold->again)
         return;
     hold->last = hold->leaving;
@@ -199,9 +199,9 @@ void run_hold_look(struct run *run)
 
 void run_hold_leave(struct run *run)
 {
-    if (!run->hold)
+    if (!run->calls.hold)
         return;
-    run->hold->leaving = true;
+    run->calls.hold->leaving = true;
     run_hold_look(run);
 }
 
@@ -210,7 +210,7 @@ void run_hold_leave(struct run *run)
 /* They are in the store: from here on somebody may answer. */
 static void begin(struct run *run)
 {
-    struct run_hold *hold = run->hold;
+    struct run_hold *hold = run->calls.hold;
     int64_t patience;
 
     if (!hold || run->life != RUN_ALIVE)
@@ -231,9 +231,9 @@ enum stage_step run_hold_calls(struct run *run)
 {
     if (!may_hold(run) || !run_has_questions(run) || !engine_hold_add(run->engine, run))
         return STAGE_PASSED;
-    run->hold = mem_new(struct run_hold);
-    run->hold->run = run;
-    run->hold->timer.fire = tick;
+    run->calls.hold = mem_new(struct run_hold);
+    run->calls.hold->run = run;
+    run->calls.hold->timer.fire = tick;
     run_store_questions(run, run->row.id);
     run_after_write(run, begin);
     return STAGE_WAITS;
@@ -241,11 +241,11 @@ enum stage_step run_hold_calls(struct run *run)
 
 void run_stop_hold(struct run *run)
 {
-    if (!run->hold)
+    if (!run->calls.hold)
         return;
     run_stop_offload(run);
-    loop_timer_stop(run->loop, &run->hold->timer);
+    loop_timer_stop(run->loop, &run->calls.hold->timer);
     engine_hold_drop(run->engine, run);
-    json_decref(run->hold->found);
-    free(TAKE(run->hold));
+    json_decref(run->calls.hold->found);
+    free(TAKE(run->calls.hold));
 }

@@ -123,10 +123,10 @@ void run_restore_withheld(struct call *call, const json_t *output)
 
 void run_ask_results(struct run *run)
 {
-    unsigned count = run->call_count;
+    unsigned count = run->calls.count;
 
     for (unsigned i = 0; i < count; i++) {
-        struct call *call = &run->calls[i];
+        struct call *call = &run->calls.list[i];
 
         if (call->withheld && call->use && !*call->withheld->approval_id)
             run_ask_about(run, call, call->withheld->approval_id);

@@ -50,7 +50,7 @@ enum err_code run_prepare_call(struct run *run, const struct call *call, json_t 
                                struct err *err)
 {
     const char *text = call->arguments.length ? call->arguments.data : "{}";
-    struct schema_budget *budget = call->use && call->use->remote ? &run->checks : NULL;
+    struct schema_budget *budget = call->use && call->use->remote ? &run->calls.checks : NULL;
     json_auto_t *parameters = NULL;
     enum err_code rc;
 
@@ -81,7 +81,7 @@ enum err_code run_prepare_call(struct run *run, const struct call *call, json_t 
 static void refuse_call(struct run *run, const struct call *call, const struct err *err)
 {
     struct tool_output output = {.kind = TOOL_OUTPUT_END, .rc = err->code, .error = *err};
-    enum err_code rc = tool_channel_put(run->channel, call->channel_position, &output);
+    enum err_code rc = tool_channel_put(run->calls.channel, call->channel_position, &output);
 
     (void)rc; /* closed: then nobody wants to hear it */
 }
@@ -128,19 +128,19 @@ static void refuse_unasked(struct run *run, const struct call *call)
  * once, when the first tool runs. */
 static const json_t *files_view(struct run *run)
 {
-    if (run->files)
-        return run->files;
-    run->files = files_view_from_resources(run->settings.tool_resources);
+    if (run->calls.files)
+        return run->calls.files;
+    run->calls.files = files_view_from_resources(run->settings.tool_resources);
     for (size_t i = 0; i < run->history_count; i++) {
         const struct item_row *item = &run->history[i];
 
         if (item->type == ITEM_MESSAGE && item->body && strstr(item->body, "\"attachments\"")) {
             json_auto_t *body = json_parse_own(item->body);
 
-            files_view_add_attachments(run->files, json_object_get(body, "attachments"));
+            files_view_add_attachments(run->calls.files, json_object_get(body, "attachments"));
         }
     }
-    return run->files;
+    return run->calls.files;
 }
 
 /* Tools of a group stand under its label. */
@@ -160,7 +160,7 @@ static void execute(struct run *run, struct call *call, json_t *args)
     tool_executor_submit(engine_options(run->engine)->executor,
                          &(struct tool_call_spec){
                              .handler = call->use->handler,
-                             .channel = run->channel,
+                             .channel = run->calls.channel,
                              .position = call->channel_position,
                              .call_id = call->id,
                              .tenant = &run->tenant,
@@ -210,7 +210,7 @@ static void resume_call(struct run *run, struct call *call)
 {
     struct err err;
 
-    run->started_calls++;
+    run->calls.started++;
     if (call->status == CALL_REFUSED || call_may_repeat(call)) {
         start_call(run, call);
         return;
@@ -234,12 +234,12 @@ static bool is_parallel(const struct run *run)
 /* All at once, or one after another when the request says so. */
 static void start_calls(struct run *run)
 {
-    for (unsigned i = 0; i < run->call_count; i++) {
-        struct call *call = &run->calls[i];
+    for (unsigned i = 0; i < run->calls.count; i++) {
+        struct call *call = &run->calls.list[i];
 
-        if (!call_is_due(call) || call->channel_position != run->started_calls)
+        if (!call_is_due(call) || call->channel_position != run->calls.started)
             continue;
-        run->started_calls++;
+        run->calls.started++;
         start_call(run, call);
         if (!is_parallel(run))
             return;
@@ -248,7 +248,7 @@ static void start_calls(struct run *run)
 
 static void start_committed_calls(struct run *run)
 {
-    if (run->life != RUN_ALIVE || !run->channel)
+    if (run->life != RUN_ALIVE || !run->calls.channel)
         return;
     start_calls(run);
     run_collect_output(run);
@@ -257,11 +257,11 @@ static void start_committed_calls(struct run *run)
 /* What may have an effect is in the store before it has one. */
 static void start_next_calls(struct run *run)
 {
-    unsigned next = run->started_calls;
-    unsigned end = is_parallel(run) ? run->server_calls : next + 1;
+    unsigned next = run->calls.started;
+    unsigned end = is_parallel(run) ? run->calls.due : next + 1;
 
-    for (unsigned i = 0; i < run->call_count; i++) {
-        const struct call *call = &run->calls[i];
+    for (unsigned i = 0; i < run->calls.count; i++) {
+        const struct call *call = &run->calls.list[i];
 
         if (call_is_due(call) && call->channel_position >= next && call->channel_position < end)
             run_note_call(run, call, CALL_RUNNING, NULL);
@@ -271,32 +271,32 @@ static void start_next_calls(struct run *run)
 
 static void open_channel(struct run *run)
 {
-    AUTO_FREE bool *hidden = mem_new_array(bool, run->call_count);
+    AUTO_FREE bool *hidden = mem_new_array(bool, run->calls.count);
 
-    run->server_calls = run->started_calls = run->ended_calls = 0;
-    for (unsigned i = 0; i < run->call_count; i++) {
-        struct call *call = &run->calls[i];
+    run->calls.due = run->calls.started = run->calls.ended = 0;
+    for (unsigned i = 0; i < run->calls.count; i++) {
+        struct call *call = &run->calls.list[i];
 
         if (!call_is_due(call))
             continue;
-        hidden[run->server_calls] = call->hidden;
-        call->channel_position = run->server_calls++;
+        hidden[run->calls.due] = call->hidden;
+        call->channel_position = run->calls.due++;
     }
-    if (!run->server_calls)
+    if (!run->calls.due)
         return;
-    run->channel = engine_channel(run, run->server_calls, hidden, CHANNEL_CAPACITY);
+    run->calls.channel = engine_channel(run, run->calls.due, hidden, CHANNEL_CAPACITY);
 }
 
 enum stage_step run_execute_calls(struct run *run)
 {
     open_channel(run);
-    if (!run->channel)
+    if (!run->calls.channel)
         return STAGE_PASSED;
-    for (unsigned i = 0; i < run->call_count; i++) {
-        if (call_is_due(&run->calls[i]) && run->calls[i].begun)
-            resume_call(run, &run->calls[i]);
+    for (unsigned i = 0; i < run->calls.count; i++) {
+        if (call_is_due(&run->calls.list[i]) && run->calls.list[i].begun)
+            resume_call(run, &run->calls.list[i]);
     }
-    if (!run->started_calls)
+    if (!run->calls.started)
         start_next_calls(run);
     run_collect_output(run);
     return STAGE_WAITS;
@@ -304,12 +304,12 @@ enum stage_step run_execute_calls(struct run *run)
 
 void run_stop_execution(struct run *run)
 {
-    if (!run->channel)
+    if (!run->calls.channel)
         return;
     engine_hang_up(run);
     run_stop_server_calls(run);
-    tool_channel_close(run->channel);
-    tool_channel_release(TAKE(run->channel));
+    tool_channel_close(run->calls.channel);
+    tool_channel_release(TAKE(run->calls.channel));
 }
 
 /* ---- What comes back ---- */
@@ -317,7 +317,7 @@ void run_stop_execution(struct run *run)
 /* Without parallel calls the next one waits for this one's end. */
 static void start_what_waited(struct run *run)
 {
-    if (run->started_calls < run->server_calls && run->started_calls == run->ended_calls)
+    if (run->calls.started < run->calls.due && run->calls.started == run->calls.ended)
         start_next_calls(run);
 }
 
@@ -326,13 +326,13 @@ void run_collect_output(struct run *run)
     struct tool_output output;
 
     run_collect_offload(run);
-    while (run->channel && tool_channel_take(run->channel, &output)) {
+    while (run->calls.channel && tool_channel_take(run->calls.channel, &output)) {
         run_take_output(run, &output);
         if (output.kind == TOOL_OUTPUT_END)
             start_what_waited(run);
         tool_output_clear(&output);
     }
-    if (run->channel && tool_channel_finished(run->channel)) {
+    if (run->calls.channel && tool_channel_finished(run->calls.channel)) {
         run_stop_execution(run);
         run_pass_stage(run);
     }

@@ -29,18 +29,18 @@ void run_offload(struct run *run, unsigned jobs, offload_take *take,
     AUTO_FREE bool *hidden = mem_new_array(bool, jobs);
     struct offload *offload = mem_new(struct offload);
 
-    assert(!run->offload);
+    assert(!run->calls.offload);
     offload->channel = engine_channel(run, jobs, hidden, CHANNEL_CAPACITY);
     offload->jobs = jobs;
     offload->fields = mem_new_array(json_t *, jobs);
     offload->take = take;
     offload->done = done;
-    run->offload = offload;
+    run->calls.offload = offload;
 }
 
 void run_offload_job(struct run *run, unsigned job, struct tool_call_spec spec)
 {
-    spec.channel = run->offload->channel;
+    spec.channel = run->calls.offload->channel;
     spec.position = job;
     spec.tenant = &run->tenant;
     spec.run = run->row.id;
@@ -66,7 +66,7 @@ static void take_output(struct run *run, struct offload *offload,
 
 void run_collect_offload(struct run *run)
 {
-    struct offload *offload = run->offload;
+    struct offload *offload = run->calls.offload;
     struct tool_output output;
     void (*done)(struct run * run);
 
@@ -85,7 +85,7 @@ void run_collect_offload(struct run *run)
 
 void run_stop_offload(struct run *run)
 {
-    struct offload *offload = TAKE(run->offload);
+    struct offload *offload = TAKE(run->calls.offload);
 
     if (!offload)
         return;

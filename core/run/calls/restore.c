@@ -75,7 +75,7 @@ static struct call *restore_call(struct run *run, const struct call_row *row)
     struct call *call = run_add_call(run, row->call_id, row->tool ? row->tool : "");
     json_auto_t *stored = NULL;
 
-    run->call_turn = row->turn;
+    run->calls.turn = row->turn;
     if (row->arguments)
         buf_add_text(&call->arguments, row->arguments);
     call->resolved = resolved_call_restore(row->resolved);
@@ -101,7 +101,7 @@ void run_resume_calls(struct run *run, const struct call_row *rows, size_t count
 {
     run_clear_calls(run);
     chain_reopen_round(&run->chain);
-    run->choice_spent = true;
+    run->turn.choice_spent = true;
     for (size_t i = 0; i < count; i++)
         run_restore_decision(run, restore_call(run, &rows[i]), rows, count);
     run_walk_stages(run);
@@ -121,10 +121,10 @@ static bool has_question(const struct call_row *rows, size_t count)
 /* What the answers were about goes on once the tools are known. */
 static void keep_rows(struct run *run, const struct call_row *rows, size_t count)
 {
-    run->answered = mem_new_array(struct call_row, count);
-    run->answered_count = count;
+    run->calls.answered = mem_new_array(struct call_row, count);
+    run->calls.answered_count = count;
     for (size_t i = 0; i < count; i++)
-        call_row_copy(&run->answered[i], &rows[i]);
+        call_row_copy(&run->calls.answered[i], &rows[i]);
 }
 
 void run_take_answers(struct run *run, const struct call_row *rows, size_t count)
@@ -145,7 +145,7 @@ void run_take_answers(struct run *run, const struct call_row *rows, size_t count
             memcpy(item->row.step_id, asked->step_id, ID_SIZE);
         run_store_silently(run, item, ITEM_COMPLETED);
     }
-    run->choice_spent = true;
+    run->turn.choice_spent = true;
     if (has_question(rows, count)) {
         keep_rows(run, rows, count);
         return;
@@ -156,10 +156,10 @@ void run_take_answers(struct run *run, const struct call_row *rows, size_t count
 
 void run_go_on(struct run *run)
 {
-    struct call_row *rows = TAKE(run->answered);
-    size_t count = run->answered_count;
+    struct call_row *rows = TAKE(run->calls.answered);
+    size_t count = run->calls.answered_count;
 
-    run->answered_count = 0;
+    run->calls.answered_count = 0;
     if (rows)
         run_resume_calls(run, rows, count);
     else if (run->row.turn || !run_take_decisions(run))

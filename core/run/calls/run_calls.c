@@ -37,12 +37,12 @@ static void clear_call(struct call *call)
 
 void run_clear_calls(struct run *run)
 {
-    for (unsigned i = 0; i < run->call_count; i++)
-        clear_call(&run->calls[i]);
-    free(TAKE(run->calls));
-    free(TAKE(run->final_order));
-    run->call_count = run->final_count = 0;
-    run->server_calls = run->started_calls = run->ended_calls = 0;
+    for (unsigned i = 0; i < run->calls.count; i++)
+        clear_call(&run->calls.list[i]);
+    free(TAKE(run->calls.list));
+    free(TAKE(run->calls.final_order));
+    run->calls.count = run->calls.final_count = 0;
+    run->calls.due = run->calls.started = run->calls.ended = 0;
 }
 
 /* What the model was not offered is not there. */
@@ -51,7 +51,7 @@ static const struct tool_use *find_offered(const struct run *run, const char *na
     const struct tool_use *use = tool_set_find(&run->tools, name);
     const json_t *choice = run->settings.tool_choice;
 
-    if (run->choice_spent)
+    if (run->turn.choice_spent)
         choice = tool_choice_standing(choice);
     return use && tool_choice_offers(&run->tools, choice, use) ? use : NULL;
 }
@@ -61,10 +61,11 @@ struct call *run_add_call(struct run *run, const char *id, const char *name)
     const struct tool_use *use = find_offered(run, name);
     struct call *call;
 
-    if (!run->call_count)
-        run->checks.left_ns = REMOTE_CHECK_MS * NS_PER_MS;
-    run->calls = mem_resize(run->calls, run->call_count + 1, sizeof(*run->calls));
-    call = &run->calls[run->call_count++];
+    if (!run->calls.count)
+        run->calls.checks.left_ns = REMOTE_CHECK_MS * NS_PER_MS;
+    run->calls.list =
+        mem_resize(run->calls.list, run->calls.count + 1, sizeof(*run->calls.list));
+    call = &run->calls.list[run->calls.count++];
     memset(call, 0, sizeof(*call));
     (void)snprintf(call->id, sizeof(call->id), "%s", id);
     call->name = mem_strdup(name);
@@ -93,8 +94,8 @@ struct item *run_new_call_item(struct run *run, struct call *call, enum item_typ
 {
     struct item *item = run_new_item(run, type);
 
-    item->row.turn = run->call_turn;
-    item->row.model_index = (int)(call - run->calls) + 1000; /* after the turn's text */
+    item->row.turn = run->calls.turn;
+    item->row.model_index = (int)(call - run->calls.list) + 1000; /* after the turn's text */
     (void)snprintf(item->row.call_id, sizeof(item->row.call_id), "%s", call->id);
     item->name = mem_strdup(goes_by_own_name(call) ? call->use->own : call->name);
     if (call->use && call->use->remote)
@@ -150,7 +151,7 @@ void run_begin_call(struct run *run, const char *id, const char *name)
 {
     struct call *call = run_add_call(run, id, name);
 
-    run->call_turn = run->row.turn;
+    run->calls.turn = run->row.turn;
     run_close_item(run, ITEM_COMPLETED);
     if (is_live(call))
         run_open_item(run, run_new_call_item(run, call, ITEM_FUNCTION_CALL));
@@ -177,10 +178,10 @@ static void tell_input(struct run *run, struct call *call, const char *text, siz
 
 void run_add_arguments(struct run *run, unsigned position, const char *text, size_t length)
 {
-    struct call *call = &run->calls[position];
+    struct call *call = &run->calls.list[position];
 
     buf_add(&call->arguments, text, length);
-    if (!call->item || call->item != run->open)
+    if (!call->item || call->item != run->items.open)
         return;
     if (is_live(call))
         run_tell_arguments(run, call->item, text, length);
@@ -242,10 +243,10 @@ static void announce(struct run *run, struct call *call)
 
 void run_add_extra(struct run *run, unsigned position, const json_t *extra)
 {
-    struct call *call = &run->calls[position];
+    struct call *call = &run->calls.list[position];
 
     json_decref(call->extra);
-    call->extra = json_build("{s:s, s:o}", "upstream", run->upstream->name, "value",
+    call->extra = json_build("{s:s, s:o}", "upstream", run->turn.upstream->name, "value",
                              json_deep_copy(extra));
     if (!call->item)
         return;
@@ -255,16 +256,16 @@ void run_add_extra(struct run *run, unsigned position, const json_t *extra)
 
 bool run_call_is_open(const struct run *run)
 {
-    const struct call *last = run->call_count ? &run->calls[run->call_count - 1] : NULL;
+    const struct call *last = run->calls.count ? &run->calls.list[run->calls.count - 1] : NULL;
 
-    return last && last->item && last->item == run->open;
+    return last && last->item && last->item == run->items.open;
 }
 
 void run_end_call(struct run *run, unsigned position)
 {
-    struct call *call = &run->calls[position];
+    struct call *call = &run->calls.list[position];
 
-    if (call->item && call->item == run->open) {
+    if (call->item && call->item == run->items.open) {
         if (!is_live(call))
             tell_rest_of_input(run, call);
         else if (!call->arguments.length)
@@ -282,8 +283,8 @@ void run_note_call(struct run *run, const struct call *call, enum call_state sta
                    const char *output)
 {
     struct call_row row = {
-        .turn = run->call_turn,
-        .position = (int)(call - run->calls),
+        .turn = run->calls.turn,
+        .position = (int)(call - run->calls.list),
         .client = call_is_clients(call),
         .state = state,
         .arguments = call->arguments.data ? call->arguments.data : mem_strdup(""),
@@ -299,8 +300,8 @@ void run_note_call(struct run *run, const struct call *call, enum call_state sta
     memcpy(row.call_id, call->id, sizeof(row.call_id));
     if (call->item)
         memcpy(row.item_id, call->item->row.id, sizeof(row.item_id));
-    if (run->step)
-        memcpy(row.step_id, run->step->row.id, ID_SIZE);
+    if (run->items.step)
+        memcpy(row.step_id, run->items.step->row.id, ID_SIZE);
     row.tool = call->name;
     run_put_call(run, &row);
 }

@@ -70,19 +70,19 @@ static void show_call(struct run *run, struct call *call)
 /* A final tool's text is the answer: it streams as a message, one part per call. */
 static void want_final_message(struct run *run, struct call *call)
 {
-    if (call->message && run->open == call->message && call->message->part_open)
+    if (call->message && run->items.open == call->message && call->message->part_open)
         return;
-    if (!run->open || run->open->row.type != ITEM_MESSAGE) {
+    if (!run->items.open || run->items.open->row.type != ITEM_MESSAGE) {
         struct item *message;
 
         run_close_item(run, ITEM_COMPLETED);
         message = run_new_item(run, ITEM_MESSAGE);
         message->row.turn =
-            run->call_turn + 1; /* said after the calls, whatever the order shown */
+            run->calls.turn + 1; /* said after the calls, whatever the order shown */
         run_open_item(run, message);
     }
     run_open_part(run, PART_TEXT);
-    call->message = run->open;
+    call->message = run->items.open;
 }
 
 static void take_tool_text(struct run *run, struct call *call, const struct tool_output *output)
@@ -98,7 +98,7 @@ static void take_tool_text(struct run *run, struct call *call, const struct tool
 static void take_tool_stage(struct run *run, struct call *call,
                             const struct tool_output *output)
 {
-    if (!call->item || call->item != run->open)
+    if (!call->item || call->item != run->items.open)
         return;
     item_settle(call->item);
     run_tell_stage(run, call->item, output->name, output->fields);
@@ -110,7 +110,7 @@ static void take_tool_delta(struct run *run, struct call *call,
 {
     struct item *item = call->item;
 
-    if (!item || item != run->open)
+    if (!item || item != run->items.open)
         return;
     item_grow(item, output->name, output->text, output->length);
     run_tell(run, &(struct run_event){.kind = RUN_EVENT_DELTA,
@@ -146,7 +146,7 @@ static void take_tool_metadata(struct run *run, struct call *call,
     uint64_t now = clock_mono_ns();
     struct item *item = call->item;
 
-    if (!item || item != run->open)
+    if (!item || item != run->items.open)
         return;
     if (output->text)
         item_note(item, "title", output->text);
@@ -292,8 +292,8 @@ static void put_result(struct run *run, const struct call *call, enum call_statu
     json = json_text(output);
 
     run_note_call(run, call, CALL_DONE, json);
-    if (run_is_resumable(run) && !run->frames.count)
-        run->urgent = true; /* nobody is told yet, but it has happened */
+    if (run_is_resumable(run) && !run->publishing.frames.count)
+        run->writing.urgent = true; /* nobody is told yet, but it has happened */
 }
 
 static void note_truncated(struct item *item)
@@ -503,8 +503,9 @@ static void keep_final_call(struct run *run, struct call *call, const char *text
         buf_clear(&call->said); /* the message has it; the call has why */
     if (!call->said.length)
         buf_add_text(&call->said, text);
-    run->final_order = mem_resize(run->final_order, run->final_count + 1, sizeof(unsigned));
-    run->final_order[run->final_count++] = (unsigned)(call - run->calls);
+    run->calls.final_order =
+        mem_resize(run->calls.final_order, run->calls.final_count + 1, sizeof(unsigned));
+    run->calls.final_order[run->calls.final_count++] = (unsigned)(call - run->calls.list);
 }
 
 static void end_final_call(struct run *run, struct call *call, const char *text)
@@ -513,7 +514,7 @@ static void end_final_call(struct run *run, struct call *call, const char *text)
         want_final_message(run, call);
         run_add_text(run, text, strlen(text));
     }
-    if (call->message && run->open == call->message) {
+    if (call->message && run->items.open == call->message) {
         run_close_part(run);
         run_store_open_item(run); /* as far as it goes it is whole */
     }
@@ -575,7 +576,7 @@ static void take_tool_end(struct run *run, struct call *call, const struct tool_
     AUTO_FREE char *text = NULL;
 
     call_move(call, output->rc ? CALL_EV_FAIL : CALL_EV_SUCCEED);
-    run->ended_calls++;
+    run->calls.ended++;
     call->ended_at = clock_wall_us();
     take_status(call, output);
     if (was == CALL_EXECUTING)
@@ -595,9 +596,10 @@ static void take_tool_end(struct run *run, struct call *call, const struct tool_
 
 static struct call *call_at(struct run *run, unsigned channel_position)
 {
-    for (unsigned i = 0; i < run->call_count; i++) {
-        if (call_is_due(&run->calls[i]) && run->calls[i].channel_position == channel_position)
-            return &run->calls[i];
+    for (unsigned i = 0; i < run->calls.count; i++) {
+        if (call_is_due(&run->calls.list[i]) &&
+            run->calls.list[i].channel_position == channel_position)
+            return &run->calls.list[i];
     }
     assert(false);
     return NULL;
@@ -620,8 +622,8 @@ void run_take_output(struct run *run, const struct tool_output *output)
 
 void run_show_final_calls(struct run *run)
 {
-    for (unsigned i = 0; i < run->final_count; i++) {
-        struct call *call = &run->calls[run->final_order[i]];
+    for (unsigned i = 0; i < run->calls.final_count; i++) {
+        struct call *call = &run->calls.list[run->calls.final_order[i]];
         struct tool_output nothing = {.kind = TOOL_OUTPUT_END};
 
         show_call(run, call);

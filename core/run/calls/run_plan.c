@@ -46,8 +46,8 @@ static void take_plan(struct run *run, unsigned job, const struct offload_result
 {
     struct call_plan *plan = NULL;
 
-    for (unsigned i = 0; i < run->call_count && !plan; i++) {
-        plan = run->calls[i].plan;
+    for (unsigned i = 0; i < run->calls.count && !plan; i++) {
+        plan = run->calls.list[i].plan;
         if (plan && (!plan->waiting || plan->job != job))
             plan = NULL;
     }
@@ -82,8 +82,8 @@ enum stage_step run_plan_calls(struct run *run)
 {
     unsigned count = 0;
 
-    for (unsigned i = 0; i < run->call_count; i++) {
-        struct call *call = &run->calls[i];
+    for (unsigned i = 0; i < run->calls.count; i++) {
+        struct call *call = &run->calls.list[i];
         json_t *args = args_to_plan(run, call);
 
         if (!args)
@@ -96,9 +96,9 @@ enum stage_step run_plan_calls(struct run *run)
     if (!count)
         return STAGE_PASSED;
     run_offload(run, count, take_plan, run_pass_stage);
-    for (unsigned i = 0; i < run->call_count; i++) {
-        if (run->calls[i].plan && run->calls[i].plan->waiting)
-            submit(run, &run->calls[i]);
+    for (unsigned i = 0; i < run->calls.count; i++) {
+        if (run->calls.list[i].plan && run->calls.list[i].plan->waiting)
+            submit(run, &run->calls.list[i]);
     }
     return STAGE_WAITS;
 }

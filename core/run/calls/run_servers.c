@@ -154,7 +154,7 @@ static void add_tools(struct run_server *server, const json_t *tools)
     json_auto_t *allowed = allowed_of(server, tools);
 
     tool_set_add_remote(&server->run->tools, server->server, allowed);
-    server->run->frame = (struct context_frame){0};
+    server->run->turn.frame = (struct context_frame){0};
     server->known = true;
 }
 
@@ -184,18 +184,18 @@ void run_open_servers(struct run *run)
 
     if (!count)
         return;
-    run->servers = mem_new_array(struct run_server, count);
-    run->server_count = count;
+    run->remote.servers = mem_new_array(struct run_server, count);
+    run->remote.count = count;
     for (size_t i = 0; i < count; i++) {
         const struct tool_server *server = &run->tools.servers[i];
-        const json_t *secrets = json_array_get(run->secrets, server->index);
+        const json_t *secrets = json_array_get(run->remote.secrets, server->index);
 
-        run->servers[i] = (struct run_server){
+        run->remote.servers[i] = (struct run_server){
             .run = run,
             .server = server,
             .secrets = json_is_object(secrets) ? secrets : NULL,
         };
-        find_list(&run->servers[i]);
+        find_list(&run->remote.servers[i]);
     }
 }
 
@@ -265,8 +265,8 @@ static void show_lists(struct run *run)
 {
     void (*then)(struct run *);
 
-    for (size_t i = 0; i < run->server_count; i++) {
-        struct run_server *server = &run->servers[i];
+    for (size_t i = 0; i < run->remote.count; i++) {
+        struct run_server *server = &run->remote.servers[i];
 
         if (server->known)
             continue;
@@ -275,7 +275,7 @@ static void show_lists(struct run *run)
         if (server->listing || !settle_list(server))
             return;
     }
-    then = TAKE(run->after_listing);
+    then = TAKE(run->remote.after_listing);
     then(run);
 }
 
@@ -304,9 +304,9 @@ static void take_list(void *arg, const struct mcp_answer *answer)
 
 void run_list_servers(struct run *run, void (*then)(struct run *run))
 {
-    run->after_listing = then;
-    for (size_t i = 0; i < run->server_count; i++) {
-        struct run_server *server = &run->servers[i];
+    run->remote.after_listing = then;
+    for (size_t i = 0; i < run->remote.count; i++) {
+        struct run_server *server = &run->remote.servers[i];
 
         if (server->known)
             continue;
@@ -322,9 +322,9 @@ void run_list_servers(struct run *run, void (*then)(struct run *run))
 
 static struct run_server *server_of(struct run *run, const struct call *call)
 {
-    for (size_t i = 0; i < run->server_count; i++) {
-        if (run->servers[i].server->entry == call->use->entry)
-            return &run->servers[i];
+    for (size_t i = 0; i < run->remote.count; i++) {
+        if (run->remote.servers[i].server->entry == call->use->entry)
+            return &run->remote.servers[i];
     }
     assert(false);
     return NULL;
@@ -335,7 +335,7 @@ static void put_end(struct run *run, const struct call *call, struct tool_output
     output->kind = TOOL_OUTPUT_END;
     output->rc = output->error.code;
     /* Closed: then nobody wants to hear it. */
-    (void)!tool_channel_put(run->channel, call->channel_position, output);
+    (void)!tool_channel_put(run->calls.channel, call->channel_position, output);
 }
 
 /* What the item shows as its error, in OpenAI's words. */
@@ -373,7 +373,7 @@ static void put_answer(struct run *run, struct call *call, const struct mcp_answ
 
 static void forget_call(struct server_call *call)
 {
-    struct server_call **at = &call->run->server_calls_open;
+    struct server_call **at = &call->run->remote.open_calls;
 
     while (*at != call)
         at = &(*at)->next;
@@ -384,7 +384,7 @@ static void forget_call(struct server_call *call)
 static void take_result(void *arg, const struct mcp_answer *answer)
 {
     struct server_call *call = arg;
-    struct call *its = &call->run->calls[call->index];
+    struct call *its = &call->run->calls.list[call->index];
 
     its->list_changed = mcp_session_list_changed(server_of(call->run, its)->session);
     put_answer(call->run, its, answer);
@@ -413,8 +413,8 @@ static void take_progress(void *arg, const json_t *params)
     (void)TAKE(title);
     add_number(output.fields, params, "progress");
     add_number(output.fields, params, "total");
-    (void)!tool_channel_put(call->run->channel, call->run->calls[call->index].channel_position,
-                            &output);
+    (void)!tool_channel_put(call->run->calls.channel,
+                            call->run->calls.list[call->index].channel_position, &output);
 }
 
 void run_call_server(struct run *run, struct call *call, const json_t *args)
@@ -431,9 +431,10 @@ void run_call_server(struct run *run, struct call *call, const json_t *args)
         return;
     }
     open = mem_new(struct server_call);
-    *open = (struct server_call){
-        .next = run->server_calls_open, .run = run, .index = (unsigned)(call - run->calls)};
-    run->server_calls_open = open;
+    *open = (struct server_call){.next = run->remote.open_calls,
+                                 .run = run,
+                                 .index = (unsigned)(call - run->calls.list)};
+    run->remote.open_calls = open;
     open->question = mcp_session_call(session_of(server), call->use->own, call->use->extra,
                                       args, take_progress, take_result, open);
 }
@@ -442,18 +443,18 @@ void run_call_server(struct run *run, struct call *call, const json_t *args)
 
 void run_stop_server_calls(struct run *run)
 {
-    while (run->server_calls_open) {
-        mcp_question_cancel(run->server_calls_open->question);
-        forget_call(run->server_calls_open);
+    while (run->remote.open_calls) {
+        mcp_question_cancel(run->remote.open_calls->question);
+        forget_call(run->remote.open_calls);
     }
 }
 
 void run_close_servers(struct run *run)
 {
     run_stop_server_calls(run);
-    run->after_listing = NULL;
-    for (size_t i = 0; i < run->server_count; i++) {
-        struct run_server *server = &run->servers[i];
+    run->remote.after_listing = NULL;
+    for (size_t i = 0; i < run->remote.count; i++) {
+        struct run_server *server = &run->remote.servers[i];
 
         server->listing = NULL; /* ends with its session */
         mcp_session_close(TAKE(server->session));
@@ -463,10 +464,10 @@ void run_close_servers(struct run *run)
 void run_free_servers(struct run *run)
 {
     run_close_servers(run);
-    for (size_t i = 0; i < run->server_count; i++) {
-        json_decref(run->servers[i].tools);
-        free(run->servers[i].error);
+    for (size_t i = 0; i < run->remote.count; i++) {
+        json_decref(run->remote.servers[i].tools);
+        free(run->remote.servers[i].error);
     }
-    free(run->servers);
-    json_decref(run->secrets);
+    free(run->remote.servers);
+    json_decref(run->remote.secrets);
 }

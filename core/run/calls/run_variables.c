@@ -293,8 +293,8 @@ static void take_resolved(struct run *run, unsigned job, const struct offload_re
 {
     struct resolved_call *resolved = NULL;
 
-    for (unsigned i = 0; i < run->call_count && !resolved; i++) {
-        resolved = run->calls[i].resolved;
+    for (unsigned i = 0; i < run->calls.count && !resolved; i++) {
+        resolved = run->calls.list[i].resolved;
         if (resolved && (!resolved->waiting || resolved->job != job))
             resolved = NULL;
     }
@@ -317,8 +317,8 @@ static void start_resolving(struct run *run)
 
     if (run->life != RUN_ALIVE)
         return;
-    for (unsigned i = 0; i < run->call_count; i++) {
-        struct resolved_call *resolved = run->calls[i].resolved;
+    for (unsigned i = 0; i < run->calls.count; i++) {
+        struct resolved_call *resolved = run->calls.list[i].resolved;
 
         if (resolved && resolved->waiting)
             resolved->job = count++;
@@ -328,8 +328,8 @@ static void start_resolving(struct run *run)
         return;
     }
     run_offload(run, count, take_resolved, run_pass_stage);
-    for (unsigned i = 0; i < run->call_count; i++) {
-        const struct call *call = &run->calls[i];
+    for (unsigned i = 0; i < run->calls.count; i++) {
+        const struct call *call = &run->calls.list[i];
 
         if (call->resolved && call->resolved->waiting)
             run_offload_job(run, call->resolved->job,
@@ -346,8 +346,8 @@ enum stage_step run_resolve_calls(struct run *run)
 {
     bool wanted = false;
 
-    for (unsigned i = 0; i < run->call_count; i++) {
-        struct call *call = &run->calls[i];
+    for (unsigned i = 0; i < run->calls.count; i++) {
+        struct call *call = &run->calls.list[i];
         json_t *args = references_in(call);
 
         wanted = wanted || args || reads_variables(call);

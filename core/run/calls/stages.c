@@ -6,7 +6,7 @@
  * would start the quick ones earlier, but a question about the third call would come while the
  * first one already runs, and the order in the stream would depend on the store.
  *
- * A stage that waits keeps nothing on a stack: its place is run->stage, its progress is in the calls,
+ * A stage that waits keeps nothing on a stack: its place is run->calls.stage, its progress is in the calls,
  * and what matters after a crash is in the rows of the calls. Recovery therefore restores the calls
  * (restore.c) and walks the same list again.
  */
@@ -28,8 +28,8 @@
 
 static bool waits_for_client(const struct run *run)
 {
-    for (unsigned i = 0; i < run->call_count; i++) {
-        if (run->calls[i].status == CALL_OPEN)
+    for (unsigned i = 0; i < run->calls.count; i++) {
+        if (run->calls.list[i].status == CALL_OPEN)
             return true;
     }
     return false;
@@ -38,11 +38,11 @@ static bool waits_for_client(const struct run *run)
 /* Every call of the turn was a final tool's, and none failed: the answer has been given. */
 static bool answered_by_tools(const struct run *run)
 {
-    for (unsigned i = 0; i < run->call_count; i++) {
-        if (!run->calls[i].final || run->calls[i].status != CALL_SUCCEEDED)
+    for (unsigned i = 0; i < run->calls.count; i++) {
+        if (!run->calls.list[i].final || run->calls.list[i].status != CALL_SUCCEEDED)
             return false;
     }
-    return run->call_count > 0;
+    return run->calls.count > 0;
 }
 
 static enum stage_step ask_approvals(struct run *run)
@@ -100,15 +100,15 @@ static enum stage_step (*const stages[])(struct run *run) = {
 
 void run_walk_stages(struct run *run)
 {
-    run->stage = 0;
+    run->calls.stage = 0;
     run_pass_stage(run);
 }
 
 void run_pass_stage(struct run *run)
 {
     /* A stage may pass at once, or from inside its own beginning: its number is taken before. */
-    while (run->stage < COUNT_OF(stages)) {
-        if (stages[run->stage++](run) == STAGE_WAITS)
+    while (run->calls.stage < COUNT_OF(stages)) {
+        if (stages[run->calls.stage++](run) == STAGE_WAITS)
             return;
     }
 }
@@ -117,9 +117,9 @@ void run_pass_stage(struct run *run)
 
 void run_start_calls(struct run *run)
 {
-    run->choice_spent = true;
-    for (unsigned i = 0; i < run->call_count; i++)
-        run_note_call(run, &run->calls[i], CALL_WAITING, NULL);
+    run->turn.choice_spent = true;
+    for (unsigned i = 0; i < run->calls.count; i++)
+        run_note_call(run, &run->calls.list[i], CALL_WAITING, NULL);
     run_walk_stages(run);
 }
 
@@ -127,7 +127,7 @@ void run_start_calls(struct run *run)
  * executed. What it said besides is the answer; without that the response is incomplete. */
 void run_dispatch_tools(struct run *run)
 {
-    if (!run->last_answer || waits_for_client(run))
+    if (!run->turn.last_answer || waits_for_client(run))
         run_start_calls(run);
     else if (run_has_answered(run))
         run_finish(run);
@@ -137,8 +137,8 @@ void run_dispatch_tools(struct run *run)
 
 void run_stop_tools(struct run *run)
 {
-    run->then = NULL;
-    run->stage = COUNT_OF(stages);
+    run->writing.then = NULL;
+    run->calls.stage = COUNT_OF(stages);
     run_stop_hold(run);
     run_stop_offload(run);
     run_stop_server_calls(run);

@@ -210,11 +210,11 @@ struct run *engine_find(struct engine *engine, const char *run_id)
 
 void engine_lease_add(struct engine *engine, const struct run *run)
 {
-    struct engine_lease lease = {.fence = run->fence};
+    struct engine_lease lease = {.fence = run->writing.fence};
 
     memcpy(lease.run_id, run->row.id, ID_SIZE);
     /* Its questions may be of its first write. */
-    held_leases_add(engine->leases, &run->tenant, &lease, run->hold != NULL);
+    held_leases_add(engine->leases, &run->tenant, &lease, run->calls.hold != NULL);
 }
 
 void engine_lease_drop(struct engine *engine, const struct run *run)
@@ -270,7 +270,7 @@ struct message {
  * the lease back. */
 static void lose_lease(struct run *run, int64_t fence)
 {
-    if (run->fence == fence && !run->write)
+    if (run->writing.fence == fence && !run->writing.write)
         run_abandon(run);
 }
 
@@ -453,7 +453,7 @@ static void end_now(struct run *run)
 {
     if (run->life != RUN_ALIVE)
         return;
-    if (run_is_resumable(run) && run->exists) {
+    if (run_is_resumable(run) && run->writing.exists) {
         run_release(run);
         return;
     }

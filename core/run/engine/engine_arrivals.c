@@ -85,7 +85,7 @@ static void add_run(struct engine_loop *home, struct run *run)
     run->engine = engine;
     run->loop = home->loop;
     run->face = run_is_assistants(run) ? engine->options.assistants : engine->options.responses;
-    if (run->fence)
+    if (run->writing.fence)
         engine_lease_add(engine, run);
 }
 
@@ -95,8 +95,8 @@ static void add_sink(struct run *run, struct sink *sink)
         return;
     sink->gone = engine_sink_gone;
     sink->gone_arg = run;
-    sink->next = run->sinks;
-    run->sinks = sink;
+    sink->next = run->publishing.sinks;
+    run->publishing.sinks = sink;
 }
 
 /* A run may come again before its last stay is over: its client saw in the database that it
@@ -275,8 +275,8 @@ void engine_forget(struct run *run)
     run_stop_model(run);
     run_stop_tools(run);
     loop_timer_stop(run->loop, &run->expiry);
-    loop_timer_stop(run->loop, &run->flush);
-    if (run->fence)
+    loop_timer_stop(run->loop, &run->writing.flush);
+    if (run->writing.fence)
         engine_lease_drop(run->engine, run);
     if (!run->has_slot && run->slot.ready)
         (void)slots_leave(run->engine->slots, &run->slot); /* if it has one by now, slot_came()

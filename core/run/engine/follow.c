@@ -263,8 +263,8 @@ static void join(struct follower *follower, struct run *run)
     stop_waiting(follower);
     follower->ask_owner_ns = 0;
     follower->joined = true;
-    follower->sink.next = run->sinks;
-    run->sinks = &follower->sink;
+    follower->sink.next = run->publishing.sinks;
+    run->publishing.sinks = &follower->sink;
 }
 
 /* Nothing more in the log: has the run ended, is it here, or somewhere else? */
@@ -276,7 +276,7 @@ static void caught_up(struct follower *follower)
     if (run_status_is_final(status) ||
         (status == RUN_REQUIRES_ACTION && !(follower->flags & FOLLOW_WAITING)))
         end_stream(follower);
-    else if (run && run->published <= follower->next)
+    else if (run && run->publishing.published <= follower->next)
         join(follower, run);
     else if (run || follower->again)
         ask_log(follower);

@@ -176,7 +176,7 @@ enum err_code recover_load(struct store *store, const struct face *face, struct 
 
 static struct step *step_of(struct run *run, const struct item_row *row)
 {
-    for (struct step *step = run->steps; step; step = step->next) {
+    for (struct step *step = run->items.steps; step; step = step->next) {
         if (strcmp(step->row.id, row->step_id) == 0)
             return step;
     }
@@ -200,7 +200,7 @@ static void close_cut_item(struct run *run, struct item_row *row)
         row->completed_at = clock_wall_us();
     past = (struct item){.row = *row, .open = false};
     past.step = step_of(run, row);
-    past.output_index = run->output_count - 1;
+    past.output_index = run->items.shown - 1;
     run_tell(run, &(struct run_event){.kind = RUN_EVENT_ITEM_CLOSED, .item = &past});
     run_put_item(run, row);
 }
@@ -309,32 +309,33 @@ static void put_blank_items(struct run *run, const struct run_write *write)
         if (!write->create || !write->items[i].input)
             run_put_item(run, &write->items[i]);
     }
-    for (size_t i = 0; i < run->unwritten.item_count; i++) {
-        if (!run->unwritten.items[i].input)
-            blank(&run->unwritten.items[i]);
+    for (size_t i = 0; i < run->writing.unwritten.item_count; i++) {
+        if (!run->writing.unwritten.items[i].input)
+            blank(&run->writing.unwritten.items[i]);
     }
 }
 
 /* Frames that were not stored are not told, and their numbers are free again. */
 static void forget_untold(struct run *run, int64_t first)
 {
-    frames_clear(&run->frames);
-    run->pause_length = 0;
-    run->frames.next = run->log_next = first;
+    frames_clear(&run->publishing.frames);
+    run->publishing.pause_length = 0;
+    run->publishing.frames.next = run->writing.log_next = first;
 }
 
 void run_take_refusal(struct run *run, const struct run_write *write)
 {
-    int64_t first =
-        write->log_length ? write->log_first : run->frames.next - (int64_t)run->frames.count;
+    int64_t first = write->log_length
+                        ? write->log_first
+                        : run->publishing.frames.next - (int64_t)run->publishing.frames.count;
 
     forget_untold(run, first);
     run_fail(run, "server_error", "The server could not store this run.");
     /* What is closed now was perhaps never heard of: only the end is told. Its number comes behind
      * those that have left. */
-    forget_untold(run, first < run->published ? run->published : first);
+    forget_untold(run, first < run->publishing.published ? run->publishing.published : first);
     run_tell(run, &(struct run_event){.kind = RUN_EVENT_STATUS});
     put_blank_items(run, write);
-    for (struct step *step = run->steps; step; step = step->next)
+    for (struct step *step = run->items.steps; step; step = step->next)
         run_put_step(run, &step->row);
 }

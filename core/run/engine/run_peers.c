@@ -24,9 +24,9 @@ struct run_peer {
 
 static struct run_peer *find_peer(struct run *run, const char *node)
 {
-    for (size_t i = 0; i < run->peer_count; i++)
-        if (strcmp(run->peers[i].node, node) == 0)
-            return &run->peers[i];
+    for (size_t i = 0; i < run->publishing.peer_count; i++)
+        if (strcmp(run->publishing.peers[i].node, node) == 0)
+            return &run->publishing.peers[i];
     return NULL;
 }
 
@@ -34,10 +34,11 @@ static struct run_peer *new_peer(struct run *run, const char *node)
 {
     struct run_peer *peer;
 
-    if (run->peer_count == PEERS_LIMIT)
+    if (run->publishing.peer_count == PEERS_LIMIT)
         return NULL;
-    run->peers = mem_resize(run->peers, run->peer_count + 1, sizeof(*run->peers));
-    peer = &run->peers[run->peer_count++];
+    run->publishing.peers = mem_resize(run->publishing.peers, run->publishing.peer_count + 1,
+                                       sizeof(*run->publishing.peers));
+    peer = &run->publishing.peers[run->publishing.peer_count++];
     (void)snprintf(peer->node, sizeof(peer->node), "%s", node);
     return peer;
 }
@@ -63,11 +64,11 @@ void run_tell_peers(struct run *run)
 {
     size_t kept = 0;
 
-    for (size_t i = 0; i < run->peer_count; i++) {
-        if (loop_now(run->loop) >= run->peers[i].until_ns)
+    for (size_t i = 0; i < run->publishing.peer_count; i++) {
+        if (loop_now(run->loop) >= run->publishing.peers[i].until_ns)
             continue;
-        run->peers[kept] = run->peers[i];
-        tell(run, &run->peers[kept++]);
+        run->publishing.peers[kept] = run->publishing.peers[i];
+        tell(run, &run->publishing.peers[kept++]);
     }
-    run->peer_count = kept;
+    run->publishing.peer_count = kept;
 }

@@ -9,9 +9,12 @@
 #include "core/base/ids.h"
 #include "core/domain/call_status.h"
 #include "core/domain/item.h"
+#include "core/domain/rows.h"
 #include "core/run/catalog/tool_set.h"
 #include "core/run/context/chain.h"
 #include "core/run/turn/input_text.h"
+#include "core/tool/channel.h"
+#include "core/tool/schema.h"
 #include "core/tool/tool.h"
 
 /*
@@ -22,6 +25,8 @@
  *
  * "Residency" is the time from when a loop takes the run up until the run ends, pauses or moves.
  */
+
+struct run;
 
 /* The approval that a person is asked for: before the call is executed. */
 struct call_approval {
@@ -75,6 +80,26 @@ struct call {
     struct item *message;    /* of a final call: the message that carries its text */
 };
 
+/* The calls of a turn. What they pass through is in core/run/calls. */
+struct run_calls {
+    struct call *list; /* in the model's order */
+    unsigned count;
+    int turn;                     /* the turn that asked for them */
+    unsigned stage;               /* the next one of stages.c */
+    struct offload *offload;      /* offload.h; NULL: nothing is looked up */
+    struct run_hold *hold;        /* run_hold.h; NULL: the run does not hold */
+    struct tool_channel *channel; /* of those that are executed; NULL: none is */
+    unsigned due;                 /* of them, by channel position */
+    unsigned started, ended;
+    unsigned *final_order; /* final calls, in the order in which they ended */
+    unsigned final_count;
+    struct schema_budget checks; /* of arguments by schemas of strangers, in this turn */
+    struct call_row
+        *answered; /* approvals and what they are about, until the tools are known */
+    size_t answered_count;
+    json_t *files; /* which tool type may see which; NULL until a tool runs */
+};
+
 /* The event must be possible in its status: anything else is our own mistake. */
 void call_move(struct call *call, enum call_event event);
 
@@ -92,5 +117,38 @@ bool call_result_is_rejected(const struct call *call);
 
 /* One that may have run already may run again: that can do no harm. */
 bool call_may_repeat(const struct call *call);
+
+/* ---- What a turn does with its calls: core/run/calls ---- */
+
+/* The model has asked for the calls of its turn. */
+void run_dispatch_tools(struct run *run);
+/* The workers' wake-up. */
+void run_collect_output(struct run *run);
+/* Nothing of the calls happens any more. */
+void run_stop_tools(struct run *run);
+void run_resume_calls(struct run *run, const struct call_row *rows, size_t count);
+/* The client has answered: its outputs become items, the step is done. */
+void run_take_answers(struct run *run, const struct call_row *rows, size_t count);
+/* The tools are known: the calls that the answers were about go on, or the model is asked. */
+void run_go_on(struct run *run);
+
+/* ---- run_calls.c: as the model makes them ---- */
+
+void run_clear_calls(struct run *run);
+/* The next call of the model begins. */
+void run_begin_call(struct run *run, const char *id, const char *name);
+void run_add_arguments(struct run *run, unsigned call, const char *text, size_t length);
+/* What its upstream wants to have back with it. */
+void run_add_extra(struct run *run, unsigned call, const json_t *extra);
+/* Its arguments are complete: a client's call is shown, live or at once. */
+void run_end_call(struct run *run, unsigned call);
+/* A client's call is being shown while the model writes it. */
+bool run_call_is_open(const struct run *run);
+
+/* ---- run_list.c ---- */
+
+/* The tools of groups and of remote servers, where the conversation has not listed them yet; then the
+ * model is asked, at once or when the last server has answered. */
+void run_list_tools(struct run *run);
 
 #endif

@@ -40,7 +40,7 @@ static bool is_told(const struct run *run)
 void run_tell(struct run *run, const struct run_event *event)
 {
     if (is_told(run))
-        run->face->event(run, event, &run->frames);
+        run->face->event(run, event, &run->publishing.frames);
 }
 
 static void tell_status(struct run *run)
@@ -57,7 +57,7 @@ static void run_move(struct run *run, enum run_status_event event)
     log_debug("run %s: %s -> %s", run->row.id, run_status_name(run->row.status),
               run_status_name(next));
     run->row.status = next;
-    run->unwritten.row = true;
+    run->writing.unwritten.row = true;
 }
 
 /* ---- Arrival ---- */
@@ -80,9 +80,9 @@ void run_watch_expiry(struct run *run)
  * nothing before its end, and is stored then. */
 static void announce_new(struct run *run)
 {
-    if (!run->exists && is_told(run) && run->row.flags & RUN_STORED) {
+    if (!run->writing.exists && is_told(run) && run->row.flags & RUN_STORED) {
         run_raise_barrier(run);
-        run->unwritten.row = true;
+        run->writing.unwritten.row = true;
     }
     if (run->row.status == RUN_QUEUED)
         tell_status(run);
@@ -210,10 +210,10 @@ static void store_usage(struct run *run)
  * than the turn that ends is not looked at. */
 static bool is_turn_taken(const struct run *run, int turn)
 {
-    for (size_t i = run->item_count; i-- > 0;) {
-        if (run->items[i]->row.turn == turn)
+    for (size_t i = run->items.count; i-- > 0;) {
+        if (run->items.list[i]->row.turn == turn)
             return true;
-        if (run->items[i]->row.turn < turn - 1)
+        if (run->items.list[i]->row.turn < turn - 1)
             return false;
     }
     for (size_t i = run->history_count; i-- > 0 && run_has_made(run, &run->history[i]);) {
@@ -232,7 +232,7 @@ void run_end_turn(struct run *run)
     if (is_turn_taken(run, run->row.turn))
         run->row.turn++;
     store_usage(run);
-    run->unwritten.row = true;
+    run->writing.unwritten.row = true;
 }
 
 /* The last thing that is told waits for the last thing that is written. */
@@ -244,7 +244,7 @@ static void end(struct run *run, enum run_status_event event)
     free(TAKE(run->row.required_action));
     tell_status(run);
     run->life = RUN_ENDED;
-    run->release = true;
+    run->writing.release = true;
 }
 
 void run_finish(struct run *run)
@@ -288,7 +288,7 @@ void run_fail(struct run *run, const char *code, const char *message)
 /* A pause whose write is on its way hears of the wish when it comes back. */
 void run_cancel(struct run *run)
 {
-    if (run->life == RUN_ENDED && run->pause_length)
+    if (run->life == RUN_ENDED && run->publishing.pause_length)
         run_take_back_pause(run);
     if (run->life != RUN_ALIVE)
         return;
@@ -322,8 +322,8 @@ static json_t *required_calls(const struct run *run)
 {
     json_t *list = json_array();
 
-    for (unsigned i = 0; i < run->call_count; i++) {
-        const struct call *call = &run->calls[i];
+    for (unsigned i = 0; i < run->calls.count; i++) {
+        const struct call *call = &run->calls.list[i];
 
         if (call->status != CALL_OPEN)
             continue;
@@ -347,39 +347,40 @@ void run_require_action(struct run *run)
     store_usage(run);
     run->row.required_action = json_text(action);
     tell_status(run);
-    run->pause_length = run->frames.bytes.length - run->frames.frame_start;
+    run->publishing.pause_length =
+        run->publishing.frames.bytes.length - run->publishing.frames.frame_start;
     run->life = RUN_ENDED; /* for this stay: nothing waits in memory */
-    run->release = true;
+    run->writing.release = true;
 }
 
 void run_release(struct run *run)
 {
     stop_work(run);
     run->life = RUN_ENDED;
-    run->release = run->ready = true;
-    run->unwritten.row = true;
-    run->urgent = true;
+    run->writing.release = run->writing.ready = true;
+    run->writing.unwritten.row = true;
+    run->writing.urgent = true;
 }
 
 /* The lease is still ours, and nobody was told anything. */
 void run_take_back_pause(struct run *run)
 {
     assert(run->life == RUN_ENDED && run->row.status == RUN_REQUIRES_ACTION);
-    if (run->pause_length)
-        frames_drop_last(&run->frames);
-    run->pause_length = 0;
+    if (run->publishing.pause_length)
+        frames_drop_last(&run->publishing.frames);
+    run->publishing.pause_length = 0;
     run->life = RUN_ALIVE;
-    run->release = false;
+    run->writing.release = false;
 }
 
 bool run_take_back_end(struct run *run)
 {
     if (run->life == RUN_ALIVE)
         return true;
-    if (run->life != RUN_ENDED || run->ready || run->row.status == RUN_CANCELLED)
+    if (run->life != RUN_ENDED || run->writing.ready || run->row.status == RUN_CANCELLED)
         return false;
     run->life = RUN_ALIVE;
-    run->release = false;
+    run->writing.release = false;
     run->row.status = run_status_next(run->row.status, RUN_EV_TAKE_BACK);
     assert(run->row.status != RUN_STATUS_NONE);
     run->row.completed_at = run->row.failed_at = run->row.incomplete_at = 0;
@@ -395,9 +396,9 @@ void run_abandon(struct run *run)
     log_info("run %s: left to others", run->row.id);
     stop_work(run);
     run->life = RUN_ABANDONED;
-    unwritten_clear(&run->unwritten);
-    run->urgent = false;
-    frames_clear(&run->frames);
+    unwritten_clear(&run->writing.unwritten);
+    run->writing.urgent = false;
+    frames_clear(&run->publishing.frames);
 }
 
 /* ---- Steering ---- */
@@ -415,7 +416,7 @@ bool run_steer(struct run *run, const char *steer_id)
 
 void run_listener_gone(struct run *run, struct sink *sink)
 {
-    struct sink **at = &run->sinks;
+    struct sink **at = &run->publishing.sinks;
 
     while (*at && *at != sink)
         at = &(*at)->next;
@@ -423,6 +424,6 @@ void run_listener_gone(struct run *run, struct sink *sink)
         return;
     *at = sink->next;
     sink->ops->close(sink);
-    if (!run->sinks && !run_is_resumable(run) && run->life == RUN_ALIVE)
+    if (!run->publishing.sinks && !run_is_resumable(run) && run->life == RUN_ALIVE)
         run_cancel(run);
 }

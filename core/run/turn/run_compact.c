@@ -38,17 +38,17 @@ static int64_t threshold_of(const struct run *run)
 
     if (!run->settings.compacts)
         return 0;
-    return threshold ? threshold : THRESHOLD(run->upstream->context_tokens);
+    return threshold ? threshold : THRESHOLD(run->turn.upstream->context_tokens);
 }
 
 struct context run_context(struct run *run)
 {
-    return (struct context){.upstream = run->upstream,
+    return (struct context){.upstream = run->turn.upstream,
                             .run_id = run->row.id,
                             .settings = &run->settings,
                             .tools = &run->tools,
                             .compact = run_is_compact(run),
-                            .frame = &run->frame};
+                            .frame = &run->turn.frame};
 }
 
 bool run_is_compact(const struct run *run)
@@ -67,15 +67,15 @@ void run_count_items(struct run *run)
 {
     const struct context context = run_context(run);
 
-    if (!context_is_counted(run->upstream, &run->settings)) {
+    if (!context_is_counted(run->turn.upstream, &run->settings)) {
         if (is_told_otherwise(&context) && budget_limits_prompts(&run->budget))
             context_count(&context, CONTEXT_BYTES, run->history, run->history_count);
         return;
     }
     context_count(&context, CONTEXT_TOKENS, run->history, run->history_count);
-    for (size_t i = 0; i < run->item_count; i++) {
-        if (!run->items[i]->open)
-            context_count_item(run->upstream->tokenizer, &run->items[i]->row);
+    for (size_t i = 0; i < run->items.count; i++) {
+        if (!run->items.list[i]->open)
+            context_count_item(run->turn.upstream->tokenizer, &run->items.list[i]->row);
     }
 }
 
@@ -100,8 +100,8 @@ bool run_must_compact(struct run *run)
     AUTO_FREE const struct item_row **items = NULL;
     size_t count, first;
 
-    if (run->compacted || was_asked_for(run) || threshold <= 0)
-        return !run->compacted && was_asked_for(run);
+    if (run->turn.compacted || was_asked_for(run) || threshold <= 0)
+        return !run->turn.compacted && was_asked_for(run);
     items = run_gather_items(run, &count);
     run_count_items(run);
     first = context_window(items, count);
@@ -121,14 +121,14 @@ static json_t *new_content(struct run *run)
     bool small = threshold && threshold / 2 < COMPACTION_KEEP_TOKENS;
     const struct compaction compaction = {
         .kind = kind_of(run),
-        .tokenizer = run->upstream->tokenizer,
+        .tokenizer = run->turn.upstream->tokenizer,
         .keep_tokens = small ? threshold / 2 : COMPACTION_KEEP_TOKENS,
         .run_id = run->row.id,
         .items = items + first,
         .count = count - first,
     };
 
-    return compaction_content(&compaction, run->summary.data);
+    return compaction_content(&compaction, run->turn.summary.data);
 }
 
 static void add_item(struct run *run)
@@ -161,7 +161,7 @@ static void take_text(void *arg, const char *text, size_t length)
 {
     struct run *run = arg;
 
-    buf_add(&run->summary, text, length);
+    buf_add(&run->turn.summary, text, length);
 }
 
 static void take_other(void *arg, const char *text, size_t length)
@@ -225,13 +225,13 @@ static void take_done(void *arg, enum model_finish finish, const struct model_us
 {
     struct run *run = arg;
 
-    run->model = NULL;
+    run->turn.model = NULL;
     count_usage(run, usage);
-    if (finish == MODEL_FINISH_CONTENT_FILTER || !run->summary.length) {
+    if (finish == MODEL_FINISH_CONTENT_FILTER || !run->turn.summary.length) {
         run_fail(run, "server_error", "The model did not summarize the conversation.");
     } else {
         add_item(run);
-        run->compacted = true;
+        run->turn.compacted = true;
         run_end_turn(run);
         if (was_asked_for(run))
             run_finish(run);
@@ -275,11 +275,12 @@ static json_t *build_request(struct run *run, const struct run_settings *setting
     context.compact = false; /* a summary is made of what was said, not of logs */
     context.frame = NULL;    /* it is another's: no tools are shown */
     /* Once, however often it is tried. */
-    if (run->upstream->context_tokens)
+    if (run->turn.upstream->context_tokens)
         context_count_each(&context, run->history, run->history_count);
     context_fit(&context, items, &count);
-    request = context_request(run->row.id, settings, &run->tools, items, count,
-                              CONTEXT_LAST_ANSWER | CONTEXT_CHOICE_SPENT, run->upstream->name);
+    request =
+        context_request(run->row.id, settings, &run->tools, items, count,
+                        CONTEXT_LAST_ANSWER | CONTEXT_CHOICE_SPENT, run->turn.upstream->name);
     compaction_ask(request);
     return request;
 }
@@ -293,6 +294,6 @@ void run_compact(struct run *run)
     settings.max_completion_tokens = RUN_NO_LIMIT;
     settings.truncates = true;
     settings.message_limit = 0;
-    buf_reset(&run->summary);
+    buf_reset(&run->turn.summary);
     run_send(run, build_request(run, &settings), &events);
 }

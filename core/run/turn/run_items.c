@@ -23,9 +23,10 @@ struct step *run_open_step(struct run *run, enum step_type type)
 
     if (!run_is_assistants(run))
         return NULL;
-    if (run->step && run->step->row.type == STEP_TOOL_CALLS && type == STEP_TOOL_CALLS)
-        return run->step;
-    if (run->step)
+    if (run->items.step && run->items.step->row.type == STEP_TOOL_CALLS &&
+        type == STEP_TOOL_CALLS)
+        return run->items.step;
+    if (run->items.step)
         run_close_step(run, STEP_COMPLETED);
     step = mem_new(struct step);
     id_make(step->row.id, "step_");
@@ -37,8 +38,8 @@ struct step *run_open_step(struct run *run, enum step_type type)
     step->row.turn = run->row.turn;
     step->row.created_at = clock_wall_us();
     step->open = true;
-    step->next = run->steps;
-    run->steps = run->step = step;
+    step->next = run->items.steps;
+    run->items.steps = run->items.step = step;
     run_put_step(run, &step->row);
     return step;
 }
@@ -48,13 +49,13 @@ static const char no_usage[] = "{\"input_tokens\":0,\"output_tokens\":0,\"total_
 
 void run_close_step(struct run *run, enum step_status status)
 {
-    struct step *step = TAKE(run->step);
+    struct step *step = TAKE(run->items.step);
 
     if (!step)
         return;
-    if (run->turn_usage) {
+    if (run->turn.usage) {
         free(step->row.usage);
-        step->row.usage = TAKE(run->turn_usage);
+        step->row.usage = TAKE(run->turn.usage);
     }
     if (!step->row.usage)
         step->row.usage = mem_strdup(no_usage);
@@ -85,15 +86,15 @@ struct item *run_new_item(struct run *run, enum item_type type)
     if (run_is_assistants(run)) /* a response's become its conversation's when it ends */
         memcpy(row->thread_id, run->row.thread_id, ID_SIZE);
     memcpy(row->assistant_id, run->row.assistant_id, ID_SIZE);
-    row->position = run->next_position++;
+    row->position = run->writing.next_position++;
     row->turn = run->row.turn;
-    row->model_index = run->next_model_index++;
+    row->model_index = run->turn.next_model_index++;
     row->status = ITEM_IN_PROGRESS;
     row->created_at = clock_wall_us();
     item->output_index = -1;
 
-    run->items = mem_resize(run->items, run->item_count + 1, sizeof(struct item *));
-    run->items[run->item_count++] = item;
+    run->items.list = mem_resize(run->items.list, run->items.count + 1, sizeof(struct item *));
+    run->items.list[run->items.count++] = item;
     return item;
 }
 
@@ -117,18 +118,18 @@ void run_store_open_item(struct run *run)
 
     if (!run_is_resumable(run))
         return;
-    body = item_body(run->open);
+    body = item_body(run->items.open);
     text = json_text(body);
-    row = run->open->row;
+    row = run->items.open->row;
     row.body = text;
     run_put_item(run, &row);
 }
 
 void run_open_item(struct run *run, struct item *item)
 {
-    struct step *before = run->step;
+    struct step *before = run->items.step;
 
-    assert(!run->open);
+    assert(!run->items.open);
     if (has_step(item))
         item->step = run_open_step(run, step_type_of(item));
     if (item->step) {
@@ -140,8 +141,8 @@ void run_open_item(struct run *run, struct item *item)
                               .kind = RUN_EVENT_STEP_OPENED, .step = item->step, .item = item});
     }
     item->open = true;
-    item->output_index = run->output_count++;
-    run->open = item;
+    item->output_index = run->items.shown++;
+    run->items.open = item;
     run_store_open_item(run);
     run_tell(run, &(struct run_event){.kind = RUN_EVENT_ITEM_OPENED, .item = item});
 }
@@ -154,7 +155,7 @@ void run_store_silently(struct run *run, struct item *item, enum item_status sta
 
 void run_open_part(struct run *run, enum part_kind kind)
 {
-    struct item *item = run->open;
+    struct item *item = run->items.open;
 
     run_close_part(run);
     item_add_part(item, kind);
@@ -165,10 +166,10 @@ void run_open_part(struct run *run, enum part_kind kind)
 
 void run_add_text(struct run *run, const char *text, size_t length)
 {
-    struct item *item = run->open;
+    struct item *item = run->items.open;
     struct part *part = &item->parts[item->part_count - 1];
 
-    json_auto_t *logprobs = part->kind == PART_TEXT ? TAKE(run->logprobs) : NULL;
+    json_auto_t *logprobs = part->kind == PART_TEXT ? TAKE(run->turn.logprobs) : NULL;
 
     buf_add(&part->text, text, length);
     if (logprobs)
@@ -183,7 +184,7 @@ void run_add_text(struct run *run, const char *text, size_t length)
 
 void run_annotate(struct run *run, json_t *annotation)
 {
-    struct item *item = run->open;
+    struct item *item = run->items.open;
     size_t number = item_annotate(item, annotation);
 
     run_tell(run, &(struct run_event){.kind = RUN_EVENT_ANNOTATION,
@@ -195,7 +196,7 @@ void run_annotate(struct run *run, json_t *annotation)
 
 void run_close_part(struct run *run)
 {
-    struct item *item = run->open;
+    struct item *item = run->items.open;
 
     if (!item || !item->part_open)
         return;
@@ -214,7 +215,7 @@ static void note_end_reason(struct run *run, struct item *item)
 
 void run_close_item(struct run *run, enum item_status status)
 {
-    struct item *item = run->open;
+    struct item *item = run->items.open;
 
     if (!item)
         return;
@@ -222,7 +223,7 @@ void run_close_item(struct run *run, enum item_status status)
     if (status == ITEM_INCOMPLETE)
         note_end_reason(run, item);
     item_close(item, status);
-    run->open = NULL;
+    run->items.open = NULL;
     run_tell(run, &(struct run_event){.kind = RUN_EVENT_ITEM_CLOSED, .item = item});
     run_put_item(run, &item->row);
 }
@@ -243,9 +244,9 @@ json_t *run_output(const struct run *run)
         if (run_has_made(run, row) && !row->hidden)
             json_array_append_new(output, item_object(&past));
     }
-    for (size_t i = 0; i < run->item_count; i++) {
-        if (run->items[i]->output_index >= 0)
-            json_array_append_new(output, item_object(run->items[i]));
+    for (size_t i = 0; i < run->items.count; i++) {
+        if (run->items.list[i]->output_index >= 0)
+            json_array_append_new(output, item_object(run->items.list[i]));
     }
     return output;
 }
@@ -254,16 +255,16 @@ const struct item_row **run_step_items(const struct run *run, const struct step 
                                        size_t *ret_count)
 {
     const struct item_row **rows =
-        mem_new_array(const struct item_row *, run->history_count + run->item_count);
+        mem_new_array(const struct item_row *, run->history_count + run->items.count);
     size_t count = 0;
 
     for (size_t i = 0; i < run->history_count; i++) {
         if (strcmp(run->history[i].step_id, step->row.id) == 0)
             rows[count++] = &run->history[i];
     }
-    for (size_t i = 0; i < run->item_count; i++) {
-        if (strcmp(run->items[i]->row.step_id, step->row.id) == 0)
-            rows[count++] = &run->items[i]->row;
+    for (size_t i = 0; i < run->items.count; i++) {
+        if (strcmp(run->items.list[i]->row.step_id, step->row.id) == 0)
+            rows[count++] = &run->items.list[i]->row;
     }
     *ret_count = count;
     return rows;

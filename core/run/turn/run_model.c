@@ -20,13 +20,14 @@
  * open, and items come one after another. */
 static bool held_back(struct run *run, enum part_kind kind, const char *text, size_t length)
 {
-    struct part *last = run->held_count ? &run->held[run->held_count - 1] : NULL;
+    struct part *last = run->turn.held_count ? &run->turn.held[run->turn.held_count - 1] : NULL;
 
     if (!run_call_is_open(run))
         return false;
     if (!last || last->kind != kind) {
-        run->held = mem_resize(run->held, run->held_count + 1, sizeof(*run->held));
-        last = &run->held[run->held_count++];
+        run->turn.held =
+            mem_resize(run->turn.held, run->turn.held_count + 1, sizeof(*run->turn.held));
+        last = &run->turn.held[run->turn.held_count++];
         *last = (struct part){.kind = kind};
     }
     buf_add(&last->text, text, length);
@@ -36,7 +37,7 @@ static bool held_back(struct run *run, enum part_kind kind, const char *text, si
 /* A message is open and takes this kind of text next. */
 static void want_message(struct run *run, enum part_kind kind)
 {
-    struct item *item = run->open;
+    struct item *item = run->items.open;
 
     if (!item || item->row.type != ITEM_MESSAGE) {
         run_close_item(run, ITEM_COMPLETED);
@@ -50,7 +51,7 @@ static void want_message(struct run *run, enum part_kind kind)
 
 static bool is_open(const struct run *run, enum item_type type)
 {
-    return run->open && run->open->row.type == type;
+    return run->items.open && run->items.open->row.type == type;
 }
 
 static void want_reasoning_item(struct run *run)
@@ -66,7 +67,7 @@ static void want_reasoning(struct run *run, enum part_kind kind)
     struct item *item;
 
     want_reasoning_item(run);
-    item = run->open;
+    item = run->items.open;
     if (!item->part_open || item->parts[item->part_count - 1].kind != kind)
         run_open_part(run, kind);
 }
@@ -85,10 +86,10 @@ static void say(struct run *run, enum part_kind kind, const char *text, size_t l
 /* What waited for the end of a call. */
 static void say_held(struct run *run)
 {
-    for (size_t i = 0; i < run->held_count; i++) {
-        const struct buf *text = &run->held[i].text;
+    for (size_t i = 0; i < run->turn.held_count; i++) {
+        const struct buf *text = &run->turn.held[i].text;
 
-        say(run, run->held[i].kind, text->data, text->length);
+        say(run, run->turn.held[i].kind, text->data, text->length);
     }
     run_forget_held(run);
 }
@@ -105,9 +106,9 @@ static void take_logprobs(void *arg, json_t *tokens)
 
     if (run_call_is_open(run) || !run_settings_want_logprobs(&run->settings))
         return;
-    if (!run->logprobs)
-        run->logprobs = json_array();
-    json_array_extend(run->logprobs, tokens);
+    if (!run->turn.logprobs)
+        run->turn.logprobs = json_array();
+    json_array_extend(run->turn.logprobs, tokens);
 }
 
 static void take_refusal(void *arg, const char *text, size_t length)
@@ -150,9 +151,9 @@ static void take_part_end(void *arg)
  * that form if it asked for it. */
 static void seal_reasoning(struct run *run, const struct model_item *end)
 {
-    struct item *item = run->open;
+    struct item *item = run->items.open;
 
-    item_note(item, "upstream", run->upstream->name);
+    item_note(item, "upstream", run->turn.upstream->name);
     if (end->id)
         item_note(item, "upstream_id", end->id);
     if (!end->encrypted_content)
@@ -184,7 +185,7 @@ static void take_call_begin(void *arg, unsigned call, const char *id, const char
 {
     struct run *run = arg;
 
-    assert(call == run->call_count);
+    assert(call == run->calls.count);
     run_begin_call(run, id, name);
     run_pump(run);
 }
@@ -224,16 +225,16 @@ static json_t *usage_object(const struct model_usage *usage)
  * step that waits for the client shows them already. */
 static void settle_step(struct run *run, const struct model_usage *usage)
 {
-    free(run->turn_usage);
+    free(run->turn.usage);
     {
         json_auto_t *tokens = usage_object(usage);
 
-        run->turn_usage = json_text(tokens);
+        run->turn.usage = json_text(tokens);
     }
-    if (run->step && run->step->row.type == STEP_TOOL_CALLS) {
-        free(run->step->row.usage);
-        run->step->row.usage = TAKE(run->turn_usage);
-        run_put_step(run, &run->step->row);
+    if (run->items.step && run->items.step->row.type == STEP_TOOL_CALLS) {
+        free(run->items.step->row.usage);
+        run->items.step->row.usage = TAKE(run->turn.usage);
+        run_put_step(run, &run->items.step->row);
     }
 }
 
@@ -253,8 +254,8 @@ static bool says_something(const struct item *item)
 
 bool run_has_answered(const struct run *run)
 {
-    for (size_t i = run->item_count; i-- > 0;) {
-        const struct item *item = run->items[i];
+    for (size_t i = run->items.count; i-- > 0;) {
+        const struct item *item = run->items.list[i];
 
         if (item->row.turn != run->row.turn)
             break;
@@ -267,13 +268,13 @@ bool run_has_answered(const struct run *run)
 /* Tools were called here, or the answer was demanded, and then nothing was said. */
 static bool ends_in_silence(const struct run *run)
 {
-    return (run->chain.rounds || run->last_answer) && !run_has_answered(run);
+    return (run->chain.rounds || run->turn.last_answer) && !run_has_answered(run);
 }
 
 /* Once. */
 static void ask_to_speak(struct run *run)
 {
-    if (run->last_answer) {
+    if (run->turn.last_answer) {
         run_truncate(run, "max_output_tokens");
         return;
     }
@@ -288,11 +289,11 @@ static void end_whole_turn(struct run *run)
     const char *exceeded = run_is_assistants(run) ? budget_exceeded(&run->budget) : NULL;
 
     run_close_item(run, ITEM_COMPLETED);
-    if (run->step && run->step->row.type == STEP_MESSAGE)
+    if (run->items.step && run->items.step->row.type == STEP_MESSAGE)
         run_close_step(run, STEP_COMPLETED);
     if (exceeded)
         run_truncate(run, exceeded);
-    else if (run->call_count)
+    else if (run->calls.count)
         run_dispatch_tools(run);
     else if (ends_in_silence(run))
         ask_to_speak(run);
@@ -304,8 +305,8 @@ static void take_done(void *arg, enum model_finish finish, const struct model_us
 {
     struct run *run = arg;
 
-    run->model = NULL;
-    run->compacted = false;
+    run->turn.model = NULL;
+    run->turn.compacted = false;
     budget_add(&run->budget, usage);
     chain_add_turn(&run->chain, run->row.turn, usage);
     settle_step(run, usage);
@@ -359,8 +360,8 @@ static void fail_without_model(struct run *run)
 
 void run_model_failed(struct run *run, const struct err *error)
 {
-    run->model = NULL;
-    run->chain.failed = run->last_answer ? CHAIN_FINAL_RESPONSE : CHAIN_LLM_RESPONSE;
+    run->turn.model = NULL;
+    run->chain.failed = run->turn.last_answer ? CHAIN_FINAL_RESPONSE : CHAIN_LLM_RESPONSE;
     log_info("run %s: %s", run->row.id, error->text);
     if (lacks_model(error))
         fail_without_model(run);
@@ -402,9 +403,9 @@ static void mark_answered(const struct run *run, const struct item_row *const *i
 
     for (size_t i = 0; i < run->history_count && at < past; i++, at++)
         run->history[i].answered = true;
-    for (size_t i = 0; i < run->item_count && at < past; i++) {
-        if (!run->items[i]->open) {
-            run->items[i]->row.answered = true;
+    for (size_t i = 0; i < run->items.count && at < past; i++) {
+        if (!run->items.list[i]->open) {
+            run->items.list[i]->row.answered = true;
             at++;
         }
     }
@@ -412,15 +413,15 @@ static void mark_answered(const struct run *run, const struct item_row *const *i
 
 const struct item_row **run_gather_items(const struct run *run, size_t *ret_count)
 {
-    size_t count = run->history_count + run->item_count;
+    size_t count = run->history_count + run->items.count;
     const struct item_row **items = mem_zeroed(count, sizeof(*items));
     size_t used = 0;
 
     for (size_t i = 0; i < run->history_count; i++)
         items[used++] = &run->history[i];
-    for (size_t i = 0; i < run->item_count; i++) {
-        if (!run->items[i]->open)
-            items[used++] = &run->items[i]->row;
+    for (size_t i = 0; i < run->items.count; i++) {
+        if (!run->items.list[i]->open)
+            items[used++] = &run->items.list[i]->row;
     }
     mark_answered(run, items, used);
     *ret_count = used;
@@ -441,17 +442,17 @@ static json_t *build_request(struct run *run, const struct run_settings *setting
     context_fit(&context, items, &count);
     if (!budget_fit(&run->budget, &context, items, &count))
         return NULL;
-    if (run->last_answer)
+    if (run->turn.last_answer)
         flags |= CONTEXT_LAST_ANSWER;
-    if (run->choice_spent)
+    if (run->turn.choice_spent)
         flags |= CONTEXT_CHOICE_SPENT;
-    if (run->upstream->dialect == MODEL_DIALECT_RESPONSES)
+    if (run->turn.upstream->dialect == MODEL_DIALECT_RESPONSES)
         flags |= CONTEXT_REASONING;
     if (context.compact)
         flags |= CONTEXT_COMPACT;
     chat = context_request(run->row.id, settings, &run->tools, items, count, flags,
-                           run->upstream->name);
-    if (run->last_answer)
+                           run->turn.upstream->name);
+    if (run->turn.last_answer)
         json_array_append_new(json_object_get(chat, "messages"), chain_last_word(&run->chain));
     return chat;
 }
@@ -488,14 +489,14 @@ void run_ask_model(struct run *run)
         return;
     }
     run_clear_calls(run);
-    run->next_model_index = 0;
-    json_decref(TAKE(run->logprobs));
-    run->upstream = upstream;
+    run->turn.next_model_index = 0;
+    json_decref(TAKE(run->turn.logprobs));
+    run->turn.upstream = upstream;
     if (run_must_compact(run)) {
         run_compact(run);
         return;
     }
-    run->last_answer = run->chain.stop != CHAIN_GOES_ON;
+    run->turn.last_answer = run->chain.stop != CHAIN_GOES_ON;
     settings = budget_settings(&run->budget, &run->settings);
     request = spent ? NULL : build_request(run, &settings);
     if (!request) {
@@ -507,15 +508,15 @@ void run_ask_model(struct run *run)
 
 void run_forget_held(struct run *run)
 {
-    for (size_t i = 0; i < run->held_count; i++)
-        buf_clear(&run->held[i].text);
-    free(TAKE(run->held));
-    run->held_count = 0;
+    for (size_t i = 0; i < run->turn.held_count; i++)
+        buf_clear(&run->turn.held[i].text);
+    free(TAKE(run->turn.held));
+    run->turn.held_count = 0;
 }
 
 void run_stop_model(struct run *run)
 {
     run_stop_sending(run);
-    if (run->model)
-        model_turn_cancel(TAKE(run->model));
+    if (run->turn.model)
+        model_turn_cancel(TAKE(run->turn.model));
 }

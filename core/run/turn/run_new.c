@@ -29,9 +29,9 @@ static void expiry_fired(struct loop_timer *timer)
 
 static void flush_fired(struct loop_timer *timer)
 {
-    struct run *run = CONTAINER_OF(timer, struct run, flush);
+    struct run *run = CONTAINER_OF(timer, struct run, writing.flush);
 
-    run->urgent = true;
+    run->writing.urgent = true;
     run_pump(run);
 }
 
@@ -70,10 +70,10 @@ static void take_steps(struct run *run, struct run_load *load)
         step->row = load->steps[i];
         step->calls = count_calls(run, step->row.id);
         step->open = step->row.status == STEP_IN_PROGRESS;
-        step->next = run->steps;
-        run->steps = step;
+        step->next = run->items.steps;
+        run->items.steps = step;
         if (step->open)
-            run->step = step;
+            run->items.step = step;
     }
     free(load->steps);
     load->steps = NULL;
@@ -129,14 +129,15 @@ struct run *run_new(struct engine_loop *home, const struct tenant_limits *limits
     run->arrival = start->arrival;
     run->row = load->run;
     memset(&load->run, 0, sizeof(load->run));
-    run->fence = load->fence;
-    run->exists = load->fence != 0;
-    run->frames.next = run->log_next = run->published = load->next_seq;
-    run->next_position = load->next_position;
+    run->writing.fence = load->fence;
+    run->writing.exists = load->fence != 0;
+    run->publishing.frames.next = run->writing.log_next = run->publishing.published =
+        load->next_seq;
+    run->writing.next_position = load->next_position;
     run->history = TAKE(load->items);
     run->history_count = load->item_count;
     load->item_count = 0;
-    run->output_count = count_shown(run);
+    run->items.shown = count_shown(run);
     take_steps(run, load);
     take_thread(run, start->new_thread);
     run->settings = start->settings;
@@ -151,10 +152,10 @@ struct run *run_new(struct engine_loop *home, const struct tenant_limits *limits
     budget_init(&run->budget, &run->settings, run->row.usage);
     run->without_model = start->without_model;
     run->context = TAKE(start->context);
-    run->secrets = TAKE(start->secrets);
+    run->remote.secrets = TAKE(start->secrets);
     run_open_variables(run, start);
     run->expiry.fire = expiry_fired;
-    run->flush.fire = flush_fired;
+    run->writing.flush.fire = flush_fired;
     return run;
 }
 
@@ -163,35 +164,35 @@ void run_free(struct run *run)
     if (!run)
         return;
     run_clear_calls(run);
-    call_rows_free(run->answered, run->answered_count);
-    json_decref(run->posts);
-    json_decref(run->posts_written);
+    call_rows_free(run->calls.answered, run->calls.answered_count);
+    json_decref(run->writing.posts);
+    json_decref(run->writing.posts_written);
     run_forget_held(run);
     chain_clear(&run->chain);
-    buf_clear(&run->summary);
-    free(run->turn_usage);
-    free(run->peers);
-    for (size_t i = 0; i < run->item_count; i++)
-        item_free(run->items[i]);
-    free(run->items);
-    while (run->steps) {
-        struct step *step = run->steps;
+    buf_clear(&run->turn.summary);
+    free(run->turn.usage);
+    free(run->publishing.peers);
+    for (size_t i = 0; i < run->items.count; i++)
+        item_free(run->items.list[i]);
+    free(run->items.list);
+    while (run->items.steps) {
+        struct step *step = run->items.steps;
 
-        run->steps = step->next;
+        run->items.steps = step->next;
         step_row_clear(&step->row);
         free(step);
     }
-    unwritten_clear(&run->unwritten);
+    unwritten_clear(&run->writing.unwritten);
     item_rows_free(run->history, run->history_count);
     run_free_servers(run);
     tool_set_clear(&run->tools);
     thread_row_clear(&run->thread);
     run_row_clear(&run->row);
-    frames_clear(&run->frames);
+    frames_clear(&run->publishing.frames);
     run_settings_clear(&run->settings);
     json_decref(run->context);
-    json_decref(run->files);
-    json_decref(run->logprobs);
+    json_decref(run->calls.files);
+    json_decref(run->turn.logprobs);
     variable_memory_release(run->variables);
     message_cache_release(run->messages);
     free(run);

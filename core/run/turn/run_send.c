@@ -25,9 +25,9 @@ static json_t *in_dialect(const struct run *run, json_t *chat)
 {
     json_t *request;
 
-    if (run->upstream->dialect != MODEL_DIALECT_RESPONSES)
+    if (run->turn.upstream->dialect != MODEL_DIALECT_RESPONSES)
         return chat;
-    request = context_responses(chat, &run->settings, &run->tools, run->upstream->name);
+    request = context_responses(chat, &run->settings, &run->tools, run->turn.upstream->name);
     json_decref(chat);
     return request;
 }
@@ -36,7 +36,7 @@ static void start(struct run *run, json_t *chat, const struct model_events *even
 {
     json_auto_t *request = in_dialect(run, chat);
 
-    run->model = model_turn_start(run->loop, run->upstream, request, events, run);
+    run->turn.model = model_turn_start(run->loop, run->turn.upstream, request, events, run);
 }
 
 static void send_on(struct sending *sending)
@@ -45,9 +45,9 @@ static void send_on(struct sending *sending)
 
     if (!run)
         return;
-    run->sending = NULL;
+    run->turn.sending = NULL;
     if (sending->outgoing.rc) {
-        run->chain.failed = run->last_answer ? CHAIN_FINAL_RESPONSE : CHAIN_LLM_RESPONSE;
+        run->chain.failed = run->turn.last_answer ? CHAIN_FINAL_RESPONSE : CHAIN_LLM_RESPONSE;
         log_warn("run %s: not sent: %s", run->row.id, sending->outgoing.why.text);
         run_fail(run, "server_error", "The request could not be prepared for the model.");
     } else {
@@ -83,7 +83,7 @@ void run_send(struct run *run, json_t *chat, const struct model_events *events)
         start(run, chat, events);
         return;
     }
-    sending = run->sending = mem_new(struct sending);
+    sending = run->turn.sending = mem_new(struct sending);
     sending->run = run;
     sending->loop = run->loop;
     sending->task.run = come_back;
@@ -97,6 +97,6 @@ void run_send(struct run *run, json_t *chat, const struct model_events *events)
 
 void run_stop_sending(struct run *run)
 {
-    if (run->sending)
-        TAKE(run->sending)->run = NULL;
+    if (run->turn.sending)
+        TAKE(run->turn.sending)->run = NULL;
 }

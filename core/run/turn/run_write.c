@@ -60,26 +60,26 @@ static bool is_stored(const struct run *run)
 void run_put_item(struct run *run, const struct item_row *row)
 {
     if (is_stored(run))
-        unwritten_put_item(&run->unwritten, row);
+        unwritten_put_item(&run->writing.unwritten, row);
 }
 
 void run_put_step(struct run *run, const struct step_row *row)
 {
-    unwritten_put_step(&run->unwritten, row);
+    unwritten_put_step(&run->writing.unwritten, row);
 }
 
 /* Only runs that another node may go on with need their calls remembered one by one. */
 void run_put_call(struct run *run, const struct call_row *row)
 {
     if (run_is_resumable(run))
-        unwritten_put_call(&run->unwritten, row);
+        unwritten_put_call(&run->writing.unwritten, row);
 }
 
 bool run_put_variable(struct run *run, struct variable *variable)
 {
     if (run->variables)
         return variable_memory_add(run->variables, variable);
-    unwritten_put_variable(&run->unwritten, variable);
+    unwritten_put_variable(&run->writing.unwritten, variable);
     return true;
 }
 
@@ -87,7 +87,7 @@ bool run_put_variable(struct run *run, struct variable *variable)
 void run_put_approval(struct run *run, const struct approval_row *row)
 {
     if (is_stored(run))
-        unwritten_put_approval(&run->unwritten, row);
+        unwritten_put_approval(&run->writing.unwritten, row);
 }
 
 /* ---- Publishing ---- */
@@ -110,7 +110,7 @@ static const char *skip_frames(const char *bytes, size_t *length, int64_t count)
 static void publish(struct run *run, const char *bytes, size_t length, int64_t first,
                     int64_t last)
 {
-    for (struct sink *sink = run->sinks, *next; sink; sink = next) {
+    for (struct sink *sink = run->publishing.sinks, *next; sink; sink = next) {
         const char *wanted = bytes;
         size_t wanted_length = length;
 
@@ -121,37 +121,38 @@ static void publish(struct run *run, const char *bytes, size_t length, int64_t f
             wanted = skip_frames(bytes, &wanted_length, sink->from - first);
         sink->ops->events(sink, wanted, wanted_length);
     }
-    run->published = last + 1;
+    run->publishing.published = last + 1;
 }
 
 /* A barrier stands: the write that it waits for is not committed yet. */
 static bool is_held_back(const struct run *run)
 {
-    return run->barrier > run->writes_committed;
+    return run->writing.barrier > run->writing.committed;
 }
 
 /* Frames that wait for nothing. */
 static void publish_free_frames(struct run *run)
 {
-    if (run_is_resumable(run) || is_held_back(run) || !run->frames.count)
+    if (run_is_resumable(run) || is_held_back(run) || !run->publishing.frames.count)
         return;
-    publish(run, run->frames.bytes.data, run->frames.bytes.length,
-            run->frames.next - (int64_t)run->frames.count, run->frames.next - 1);
-    frames_clear(&run->frames);
+    publish(run, run->publishing.frames.bytes.data, run->publishing.frames.bytes.length,
+            run->publishing.frames.next - (int64_t)run->publishing.frames.count,
+            run->publishing.frames.next - 1);
+    frames_clear(&run->publishing.frames);
 }
 
 /* The number of the next write, which need not wait for the flush timer. */
 static uint64_t ask_for_write(struct run *run)
 {
-    run->urgent = true;
-    return run->writes_begun + 1;
+    run->writing.urgent = true;
+    return run->writing.begun + 1;
 }
 
 void run_raise_barrier(struct run *run)
 {
     publish_free_frames(run);
     if (is_stored(run))
-        run->barrier = ask_for_write(run);
+        run->writing.barrier = ask_for_write(run);
 }
 
 /* ---- The end of a stay ---- */
@@ -175,7 +176,7 @@ static void dismiss(struct run *run, struct sink *sink)
             sink->ops->paused(sink);
         return;
     }
-    if (run->life == RUN_ENDED && !run->ready) {
+    if (run->life == RUN_ENDED && !run->writing.ready) {
         if (sink->ops->events && end)
             sink->ops->events(sink, end, strlen(end));
         if (sink->ops->answer)
@@ -189,10 +190,10 @@ static void dismiss(struct run *run, struct sink *sink)
 
 static void settle(struct run *run)
 {
-    while (run->sinks) {
-        struct sink *sink = run->sinks;
+    while (run->publishing.sinks) {
+        struct sink *sink = run->publishing.sinks;
 
-        run->sinks = sink->next;
+        run->publishing.sinks = sink->next;
         dismiss(run, sink);
     }
     engine_forget(run);
@@ -229,14 +230,14 @@ static void lend_input(const struct run *run, struct run_write *write)
 
 static void carry_log(struct run *run, struct run_write *write)
 {
-    write->log_first = run->log_next;
-    write->log_last = run->frames.next - 1;
-    write->log_length = run->frames.bytes.length;
-    write->log_bytes = buf_take(&run->frames.bytes);
-    write->log_pause = run->pause_length;
-    run->pause_length = 0;
-    run->frames.count = 0;
-    run->log_next = run->frames.next;
+    write->log_first = run->writing.log_next;
+    write->log_last = run->publishing.frames.next - 1;
+    write->log_length = run->publishing.frames.bytes.length;
+    write->log_bytes = buf_take(&run->publishing.frames.bytes);
+    write->log_pause = run->publishing.pause_length;
+    run->publishing.pause_length = 0;
+    run->publishing.frames.count = 0;
+    run->writing.log_next = run->publishing.frames.next;
 }
 
 static void write_done(struct loop_task *task);
@@ -248,72 +249,74 @@ static void start_write(struct run *run)
     (void)FAULT("run.write"); /* a place to die: before anything is written */
     write->tenant = tenant_kept(&run->tenant);
     memcpy(write->run_id, run->row.id, ID_SIZE);
-    write->fence = run->fence;
-    write->create = !run->exists;
-    write->update = run->unwritten.row && run->exists;
+    write->fence = run->writing.fence;
+    write->create = !run->writing.exists;
+    write->update = run->writing.unwritten.row && run->writing.exists;
     if (write->create || write->update) {
         write->run = mem_new(struct run_row);
         run_row_copy(write->run, &run->row);
     }
-    write->release = run->release;
-    write->ready = run->ready;
-    unwritten_move(&run->unwritten, write);
+    write->release = run->writing.release;
+    write->ready = run->writing.ready;
+    unwritten_move(&run->writing.unwritten, write);
     if (write->create)
         lend_input(run, write);
     (void)snprintf(write->variable_scope, sizeof(write->variable_scope), "%s",
                    run_variable_scope(run));
     write->log_last = -1;
-    if (run_is_resumable(run) && run->frames.count)
+    if (run_is_resumable(run) && run->publishing.frames.count)
         carry_log(run, write);
-    run->flush_due_ns = loop_now(run->loop) + FLUSH_EVERY_NS;
+    run->writing.flush_due_ns = loop_now(run->loop) + FLUSH_EVERY_NS;
     write->loop = run->loop;
     write->arg = run;
     write->done.run = write_done;
 
-    json_decref(run->posts_written);
-    run->posts_written = TAKE(run->posts);
-    run->urgent = false;
-    run->write = write;
-    run->writes_begun++;
-    loop_timer_stop(run->loop, &run->flush);
+    json_decref(run->writing.posts_written);
+    run->writing.posts_written = TAKE(run->writing.posts);
+    run->writing.urgent = false;
+    run->writing.write = write;
+    run->writing.begun++;
+    loop_timer_stop(run->loop, &run->writing.flush);
     store_write(engine_options(run->engine)->store, write);
 }
 
 static bool has_unwritten(const struct run *run)
 {
-    return !unwritten_is_empty(&run->unwritten) || (run_is_resumable(run) && run->frames.count);
+    return !unwritten_is_empty(&run->writing.unwritten) ||
+           (run_is_resumable(run) && run->publishing.frames.count);
 }
 
 /* Is it time? If not yet, sees to it that it will be. */
 static bool write_is_due(struct run *run)
 {
-    if (!is_stored(run) || run->write || run->life == RUN_ABANDONED)
+    if (!is_stored(run) || run->writing.write || run->life == RUN_ABANDONED)
         return false;
-    if (run->urgent)
+    if (run->writing.urgent)
         return true;
-    if (!run_is_resumable(run) || !run->frames.count)
+    if (!run_is_resumable(run) || !run->publishing.frames.count)
         return false;
-    if (run->frames.count >= FLUSH_AFTER_FRAMES ||
-        run->frames.bytes.length >= FLUSH_AFTER_BYTES ||
-        loop_now(run->loop) >= run->flush_due_ns)
+    if (run->publishing.frames.count >= FLUSH_AFTER_FRAMES ||
+        run->publishing.frames.bytes.length >= FLUSH_AFTER_BYTES ||
+        loop_now(run->loop) >= run->writing.flush_due_ns)
         return true;
-    if (!run->flush.slot)
-        loop_timer_start(run->loop, &run->flush, run->flush_due_ns);
+    if (!run->writing.flush.slot)
+        loop_timer_start(run->loop, &run->writing.flush, run->writing.flush_due_ns);
     return false;
 }
 
 /* Somebody vanished before anything was written: then there is nothing to write. */
 static bool never_mind(const struct run *run)
 {
-    return !run->exists && !run->sinks && run->row.status == RUN_CANCELLED && !run->write;
+    return !run->writing.exists && !run->publishing.sinks && run->row.status == RUN_CANCELLED &&
+           !run->writing.write;
 }
 
 /* The number of the write with which everything so far is committed. */
 static uint64_t write_of_all(struct run *run)
 {
-    bool is_under_way = run->write && !has_unwritten(run);
+    bool is_under_way = run->writing.write && !has_unwritten(run);
 
-    return is_under_way ? run->writes_begun : ask_for_write(run);
+    return is_under_way ? run->writing.begun : ask_for_write(run);
 }
 
 void run_after_commit(struct run *run, void (*then)(struct run *run))
@@ -322,40 +325,41 @@ void run_after_commit(struct run *run, void (*then)(struct run *run))
         then(run);
         return;
     }
-    run->then = then;
-    run->then_after = write_of_all(run);
+    run->writing.then = then;
+    run->writing.then_after = write_of_all(run);
 }
 
 void run_after_write(struct run *run, void (*then)(struct run *run))
 {
-    if (!is_stored(run) || (run->exists && !has_unwritten(run) && !run->write)) {
+    if (!is_stored(run) ||
+        (run->writing.exists && !has_unwritten(run) && !run->writing.write)) {
         then(run);
         return;
     }
-    run->then = then;
-    run->then_after = write_of_all(run);
+    run->writing.then = then;
+    run->writing.then_after = write_of_all(run);
 }
 
 /* The database has been away for so long that what waits for it is too much. */
 static void mind_backlog(struct run *run)
 {
-    if (run->life == RUN_ALIVE && run->frames.bytes.length > BACKLOG_LIMIT)
+    if (run->life == RUN_ALIVE && run->publishing.frames.bytes.length > BACKLOG_LIMIT)
         run_fail(run, "server_error", "The server could not store this run.");
 }
 
 /* A barrier or a step of the run waits for a write that has not begun and was not asked for. */
 static bool waits_in_vain(const struct run *run)
 {
-    bool waits =
-        run->barrier > run->writes_begun || (run->then && run->then_after > run->writes_begun);
+    bool waits = run->writing.barrier > run->writing.begun ||
+                 (run->writing.then && run->writing.then_after > run->writing.begun);
 
-    return waits && !run->urgent;
+    return waits && !run->writing.urgent;
 }
 
 /* No write is under way, the flush timer does not run, and there are frames that have not left. */
 static bool has_forgotten_frames(const struct run *run)
 {
-    return run->frames.count && !run->flush.slot;
+    return run->publishing.frames.count && !run->writing.flush.slot;
 }
 
 void run_pump(struct run *run)
@@ -363,7 +367,7 @@ void run_pump(struct run *run)
     mind_backlog(run);
     publish_free_frames(run);
     assert(run->life == RUN_ABANDONED || !waits_in_vain(run));
-    if (run->write)
+    if (run->writing.write)
         return;
     if (run->life == RUN_ENDED && never_mind(run)) {
         settle(run);
@@ -386,24 +390,24 @@ void run_pump(struct run *run)
 static json_t *stored_object(struct run *run, const struct run_write *write)
 {
     enum run_status status = run->row.status;
-    size_t items = run->item_count;
+    size_t items = run->items.count;
     json_t *object;
 
     run->row.status = write->run->status;
-    run->item_count = 0;
+    run->items.count = 0;
     object = run->face->object(run);
     run->row.status = status;
-    run->item_count = items;
+    run->items.count = items;
     return object;
 }
 
 /* The client that wants work in the background has its answer when the run cannot be lost any more. */
 static void answer_stored(struct run *run, const struct run_write *write)
 {
-    while (run->sinks) {
-        struct sink *sink = run->sinks;
+    while (run->publishing.sinks) {
+        struct sink *sink = run->publishing.sinks;
 
-        run->sinks = sink->next;
+        run->publishing.sinks = sink->next;
         sink->ops->answer(sink, 200, stored_object(run, write));
         sink->ops->close(sink);
     }
@@ -413,17 +417,17 @@ static void answer_stored(struct run *run, const struct run_write *write)
  * free again. Nothing was told since. */
 static void forget_pause(struct run *run, struct run_write *write)
 {
-    assert(!run->frames.count);
+    assert(!run->publishing.frames.count);
     write->log_length -= write->log_pause;
     write->log_last--;
-    run->frames.next--;
-    run->log_next--;
+    run->publishing.frames.next--;
+    run->writing.log_next--;
 }
 
 /* What was asked can be answered now. */
 static void tell_webhook(struct run *run)
 {
-    json_auto_t *questions = TAKE(run->posts_written);
+    json_auto_t *questions = TAKE(run->writing.posts_written);
     size_t i;
     json_t *question;
 
@@ -433,16 +437,16 @@ static void tell_webhook(struct run *run)
 
 static void committed(struct run *run, struct run_write *write)
 {
-    run->writes_committed = run->writes_begun; /* it is the only one */
+    run->writing.committed = run->writing.begun; /* it is the only one */
     tell_webhook(run);
     if (write->cancel_requested && write->log_pause)
         forget_pause(run, write);
-    if (!run->exists) {
+    if (!run->writing.exists) {
         if (run->row.flags & RUN_BACKGROUND && !(run->row.flags & RUN_STREAMED))
             answer_stored(run, write);
-        run->exists = true;
-        run->fence = run_status_is_final(write->run->status) ? 0 : 1;
-        if (run->fence)
+        run->writing.exists = true;
+        run->writing.fence = run_status_is_final(write->run->status) ? 0 : 1;
+        if (run->writing.fence)
             engine_lease_add(run->engine, run);
     }
     if (write->log_length) {
@@ -454,7 +458,7 @@ static void committed(struct run *run, struct run_write *write)
 
 static void go_on(struct run *run, const struct run_write *write)
 {
-    void (*then)(struct run *) = run->then;
+    void (*then)(struct run *) = run->writing.then;
 
     if (write->cancel_requested && run->life == RUN_ENDED &&
         run->row.status == RUN_REQUIRES_ACTION)
@@ -465,8 +469,8 @@ static void go_on(struct run *run, const struct run_write *write)
     }
     if (run->life == RUN_ALIVE && write->cancel_requested)
         run_cancel(run);
-    else if (then && run->then_after <= run->writes_committed) {
-        run->then = NULL;
+    else if (then && run->writing.then_after <= run->writing.committed) {
+        run->writing.then = NULL;
         then(run);
     }
     run_pump(run);
@@ -477,9 +481,9 @@ static void go_on(struct run *run, const struct run_write *write)
 static void give_up(struct run *run, const struct run_write *refused)
 {
     run_abandon(run);
-    run->write = run_write_failure(refused, &run->row);
-    if (run->write)
-        store_write(engine_options(run->engine)->store, run->write);
+    run->writing.write = run_write_failure(refused, &run->row);
+    if (run->writing.write)
+        store_write(engine_options(run->engine)->store, run->writing.write);
     else
         settle(run);
 }
@@ -488,7 +492,7 @@ static void give_up(struct run *run, const struct run_write *refused)
 static void refused(struct run *run, const struct run_write *write)
 {
     log_error("run %s: the store refused a write", write->run_id);
-    if (run->write_failures++ || !run_take_back_end(run)) {
+    if (run->writing.failures++ || !run_take_back_end(run)) {
         give_up(run, write);
         return;
     }
@@ -502,7 +506,7 @@ static void write_done(struct loop_task *task)
     struct run *run = write->arg;
 
     (void)FAULT("run.committed"); /* a place to die: written, and nobody told */
-    run->write = NULL;
+    run->writing.write = NULL;
     if (run->life == RUN_ABANDONED) {
         settle(run);
     } else if (write->rc == ERR_OK) {
