@@ -59,7 +59,7 @@ static void tell(struct run *run)
                    run_open_questions(run, hold->told ? QUESTION_ID : QUESTION_WHOLE));
 
     hold->told = true;
-    run_tell(run, &(struct run_event){.kind = RUN_EVENT_HELD, .fields = notice});
+    run_emit(run, &(struct run_event){.kind = RUN_EVENT_HELD, .fields = notice});
 }
 
 static void wait_on(struct run *run)

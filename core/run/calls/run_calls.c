@@ -159,10 +159,10 @@ void run_begin_call(struct run *run, const char *id, const char *name)
         open_input(run, call);
 }
 
-void run_tell_arguments(struct run *run, struct item *item, const char *text, size_t length)
+void run_emit_arguments(struct run *run, struct item *item, const char *text, size_t length)
 {
     buf_add(&item->arguments, text, length);
-    run_tell(run,
+    run_emit(run,
              &(struct run_event){
                  .kind = RUN_EVENT_ARGUMENTS, .item = item, .text = text, .length = length});
 }
@@ -173,7 +173,7 @@ static void tell_input(struct run *run, struct call *call, const char *text, siz
 
     input_text_feed(&call->input, text, length, &input);
     if (input.length)
-        run_tell_arguments(run, call->item, input.data, input.length);
+        run_emit_arguments(run, call->item, input.data, input.length);
 }
 
 void run_add_arguments(struct run *run, unsigned position, const char *text, size_t length)
@@ -184,14 +184,14 @@ void run_add_arguments(struct run *run, unsigned position, const char *text, siz
     if (!call->item || call->item != run->items.open)
         return;
     if (is_live(call))
-        run_tell_arguments(run, call->item, text, length);
+        run_emit_arguments(run, call->item, text, length);
     else
         tell_input(run, call, text, length);
 }
 
-void run_tell_arguments_done(struct run *run, struct item *item)
+void run_emit_arguments_done(struct run *run, struct item *item)
 {
-    run_tell(run, &(struct run_event){.kind = RUN_EVENT_ARGUMENTS_DONE, .item = item});
+    run_emit(run, &(struct run_event){.kind = RUN_EVENT_ARGUMENTS_DONE, .item = item});
 }
 
 static void show_announced(struct run *run, struct call *call,
@@ -200,7 +200,7 @@ static void show_announced(struct run *run, struct call *call,
     open_announced(run, call, shown->opening ? shown->opening : shown->fields);
     if (shown->opening) {
         set_fields(call->item, shown->fields);
-        run_tell_arguments_done(run, call->item);
+        run_emit_arguments_done(run, call->item);
     }
     run_close_item(run, ITEM_COMPLETED);
 }
@@ -217,9 +217,9 @@ static void tell_rest_of_input(struct run *run, struct call *call)
     (void)!call->use->handler->announce(call->use->own, arguments, &shown, NULL);
     input = json_get_string(shown.fields, "input", "");
     if (!so_far->length)
-        run_tell_arguments(run, call->item, input, strlen(input));
+        run_emit_arguments(run, call->item, input, strlen(input));
     else if (strlen(input) > so_far->length && memcmp(input, so_far->data, so_far->length) == 0)
-        run_tell_arguments(run, call->item, input + so_far->length,
+        run_emit_arguments(run, call->item, input + so_far->length,
                            strlen(input) - so_far->length);
     json_decref(shown.fields);
     json_decref(shown.opening);
@@ -270,7 +270,7 @@ void run_end_call(struct run *run, unsigned position)
             tell_rest_of_input(run, call);
         else if (!call->arguments.length)
             run_add_arguments(run, position, "{}", 2); /* none: clients parse them */
-        run_tell_arguments_done(run, call->item);
+        run_emit_arguments_done(run, call->item);
         run_close_item(run, ITEM_COMPLETED);
     } else if (call_is_clients(call) && !call->item) {
         announce(run, call);

@@ -22,8 +22,8 @@ struct call *run_add_call(struct run *run, const char *id, const char *name);
 
 /* The item that shows a call; not told yet. */
 struct item *run_new_call_item(struct run *run, struct call *call, enum item_type type);
-void run_tell_arguments(struct run *run, struct item *item, const char *text, size_t length);
-void run_tell_arguments_done(struct run *run, struct item *item);
+void run_emit_arguments(struct run *run, struct item *item, const char *text, size_t length);
+void run_emit_arguments_done(struct run *run, struct item *item);
 
 /* Its row goes with the next write; `output` is JSON, or NULL. */
 void run_note_call(struct run *run, const struct call *call, enum call_state state,
@@ -61,6 +61,6 @@ void run_show_final_calls(struct run *run);
 void run_end_final_call_again(struct run *run, struct call *call, const json_t *stored);
 
 /* "in_progress", "completed" ... of a hosted item. `fields` are borrowed; NULL for none. */
-void run_tell_stage(struct run *run, struct item *item, const char *stage, json_t *fields);
+void run_emit_stage(struct run *run, struct item *item, const char *stage, json_t *fields);
 
 #endif

@@ -44,9 +44,9 @@ static struct item *new_hosted_item(struct run *run, struct call *call,
     return item;
 }
 
-void run_tell_stage(struct run *run, struct item *item, const char *stage, json_t *fields)
+void run_emit_stage(struct run *run, struct item *item, const char *stage, json_t *fields)
 {
-    run_tell(run, &(struct run_event){
+    run_emit(run, &(struct run_event){
                       .kind = RUN_EVENT_STAGE, .item = item, .name = stage, .fields = fields});
 }
 
@@ -61,10 +61,10 @@ static void show_call(struct run *run, struct call *call)
     item =
         look ? new_hosted_item(run, call, look) : run_new_call_item(run, call, ITEM_MCP_CALL);
     run_open_item(run, item);
-    run_tell_stage(run, item, "in_progress", NULL);
+    run_emit_stage(run, item, "in_progress", NULL);
     if (call->arguments.length)
-        run_tell_arguments(run, item, call->arguments.data, call->arguments.length);
-    run_tell_arguments_done(run, item);
+        run_emit_arguments(run, item, call->arguments.data, call->arguments.length);
+    run_emit_arguments_done(run, item);
 }
 
 /* A final tool's text is the answer: it streams as a message, one part per call. */
@@ -101,7 +101,7 @@ static void take_tool_stage(struct run *run, struct call *call,
     if (!call->item || call->item != run->items.open)
         return;
     item_settle(call->item);
-    run_tell_stage(run, call->item, output->name, output->fields);
+    run_emit_stage(run, call->item, output->name, output->fields);
 }
 
 /* A field of the item grows: the item will show the whole when it closes. */
@@ -113,7 +113,7 @@ static void take_tool_delta(struct run *run, struct call *call,
     if (!item || item != run->items.open)
         return;
     item_grow(item, output->name, output->text, output->length);
-    run_tell(run, &(struct run_event){.kind = RUN_EVENT_DELTA,
+    run_emit(run, &(struct run_event){.kind = RUN_EVENT_DELTA,
                                       .item = item,
                                       .name = output->name,
                                       .text = output->text,
@@ -154,7 +154,7 @@ static void take_tool_metadata(struct run *run, struct call *call,
     if (!item->metadata || (call->noted_ns && now - call->noted_ns < METADATA_INTERVAL_NS))
         return;
     call->noted_ns = now;
-    run_tell(run, &(struct run_event){
+    run_emit(run, &(struct run_event){
                       .kind = RUN_EVENT_METADATA, .item = item, .fields = item->metadata});
 }
 
@@ -402,7 +402,7 @@ static void close_rejected(struct run *run, struct call *call, const char *text)
     item_note(item, "output", text);
     if (ran)
         note_course(run, item, call);
-    run_tell_stage(run, item, "failed", NULL);
+    run_emit_stage(run, item, "failed", NULL);
     run_close_item(run, ITEM_INCOMPLETE);
 }
 
@@ -445,7 +445,7 @@ static void close_call(struct run *run, struct call *call, const struct tool_out
     if (is_undone(call)) {
         note_undone(run, item, call, text);
         note_description(item, &output->result);
-        run_tell_stage(run, item, "failed", NULL);
+        run_emit_stage(run, item, "failed", NULL);
         run_close_item(run, ITEM_INCOMPLETE);
         return;
     }
@@ -470,7 +470,7 @@ static void close_call(struct run *run, struct call *call, const struct tool_out
         json_set_bool(item->metadata, RUN_LIST_CHANGED, true);
     if (call->withheld)
         withheld_mark(item->metadata);
-    run_tell_stage(run, item, failed ? "failed" : "completed", NULL);
+    run_emit_stage(run, item, failed ? "failed" : "completed", NULL);
     run_close_item(run, status_of(call));
 }
 

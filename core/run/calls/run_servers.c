@@ -226,7 +226,7 @@ static void open_list(struct run_server *server)
 {
     server->item = new_list_item(server);
     run_open_item(server->run, server->item);
-    run_tell_stage(server->run, server->item, "in_progress", NULL);
+    run_emit_stage(server->run, server->item, "in_progress", NULL);
 }
 
 static void close_list(struct run_server *server)
@@ -237,7 +237,7 @@ static void close_list(struct run_server *server)
         json_set_string(item->fields, "error", server->error);
     else
         json_object_set(item->fields, "tools", server->tools);
-    run_tell_stage(server->run, item, server->error ? "failed" : "completed", NULL);
+    run_emit_stage(server->run, item, server->error ? "failed" : "completed", NULL);
     run_close_item(server->run, server->error ? ITEM_FAILED : ITEM_COMPLETED);
 }
 

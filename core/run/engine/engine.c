@@ -155,7 +155,7 @@ const struct approval_webhook *engine_webhook(const struct engine *engine,
     return NULL;
 }
 
-void engine_tell_webhook(struct run *run, const json_t *question)
+void engine_post_question(struct run *run, const json_t *question)
 {
     const struct approval_webhook *webhook = engine_webhook(run->engine, &run->tenant);
 

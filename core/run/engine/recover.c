@@ -201,7 +201,7 @@ static void close_cut_item(struct run *run, struct item_row *row)
     past = (struct item){.row = *row, .open = false};
     past.step = step_of(run, row);
     past.output_index = run->items.shown - 1;
-    run_tell(run, &(struct run_event){.kind = RUN_EVENT_ITEM_CLOSED, .item = &past});
+    run_emit(run, &(struct run_event){.kind = RUN_EVENT_ITEM_CLOSED, .item = &past});
     run_put_item(run, row);
 }
 
@@ -334,7 +334,7 @@ void run_take_refusal(struct run *run, const struct run_write *write)
     /* What is closed now was perhaps never heard of: only the end is told. Its number comes behind
      * those that have left. */
     forget_untold(run, first < run->publishing.published ? run->publishing.published : first);
-    run_tell(run, &(struct run_event){.kind = RUN_EVENT_STATUS});
+    run_emit(run, &(struct run_event){.kind = RUN_EVENT_STATUS});
     put_blank_items(run, write);
     for (struct step *step = run->items.steps; step; step = step->next)
         run_put_step(run, &step->row);

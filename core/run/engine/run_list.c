@@ -38,9 +38,9 @@ static void list_groups(struct run *run)
         item = run_new_item(run, ITEM_MCP_LIST_TOOLS);
         item->fields = json_build("{s:s, s:[]}", "server_label", label, "tools");
         run_open_item(run, item);
-        run_tell_stage(run, item, "in_progress", NULL);
+        run_emit_stage(run, item, "in_progress", NULL);
         json_set(item->fields, "tools", tool_set_listing(&run->tools, label));
-        run_tell_stage(run, item, "completed", NULL);
+        run_emit_stage(run, item, "completed", NULL);
         run_close_item(run, ITEM_COMPLETED);
     }
 }

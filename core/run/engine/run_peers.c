@@ -60,7 +60,7 @@ void run_add_peer(struct run *run, const char *node)
     tell(run, peer);
 }
 
-void run_tell_peers(struct run *run)
+void run_notify_peers(struct run *run)
 {
     size_t kept = 0;
 

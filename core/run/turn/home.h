@@ -25,7 +25,7 @@ void engine_lease_drop(struct engine *engine, const struct run *run);
 bool engine_hold_add(struct engine *engine, const struct run *run);
 void engine_hold_drop(struct engine *engine, const struct run *run);
 /* The webhook of its project, if it has one. The question is only read. */
-void engine_tell_webhook(struct run *run, const json_t *question);
+void engine_post_question(struct run *run, const json_t *question);
 void engine_forget(struct run *run); /* out of its loop's table, and freed in the next round */
 /* Takes the run up, slot or not, if it still waits: before it ends it must have begun. */
 void engine_begin(struct run *run);

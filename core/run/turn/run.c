@@ -37,7 +37,7 @@ static bool is_told(const struct run *run)
     return run_is_resumable(run) || run->row.flags & RUN_STREAMED;
 }
 
-void run_tell(struct run *run, const struct run_event *event)
+void run_emit(struct run *run, const struct run_event *event)
 {
     if (is_told(run))
         run->face->event(run, event, &run->publishing.frames);
@@ -45,7 +45,7 @@ void run_tell(struct run *run, const struct run_event *event)
 
 static void tell_status(struct run *run)
 {
-    run_tell(run, &(struct run_event){.kind = RUN_EVENT_STATUS});
+    run_emit(run, &(struct run_event){.kind = RUN_EVENT_STATUS});
 }
 
 /* The only place where a status changes. */
@@ -408,7 +408,7 @@ bool run_steer(struct run *run, const char *steer_id)
     if (run->life != RUN_ALIVE || run->arriving || run->row.status != RUN_IN_PROGRESS)
         return false;
     run->steered = true;
-    run_tell(run, &(struct run_event){.kind = RUN_EVENT_STEERED, .name = steer_id});
+    run_emit(run, &(struct run_event){.kind = RUN_EVENT_STEERED, .name = steer_id});
     return true;
 }
 

@@ -149,6 +149,6 @@ bool run_is_resumable(const struct run *run);
 bool run_is_assistants(const struct run *run);
 
 /* Tells the face. Fields not named are zero. */
-void run_tell(struct run *run, const struct run_event *event);
+void run_emit(struct run *run, const struct run_event *event);
 
 #endif

@@ -67,7 +67,7 @@ void run_close_step(struct run *run, enum step_status status)
     else
         step->row.ended_at = clock_wall_us();
     step->open = false;
-    run_tell(run, &(struct run_event){.kind = RUN_EVENT_STEP_CLOSED, .step = step});
+    run_emit(run, &(struct run_event){.kind = RUN_EVENT_STEP_CLOSED, .step = step});
     run_put_step(run, &step->row);
 }
 
@@ -137,14 +137,14 @@ void run_open_item(struct run *run, struct item *item)
         if (item->step->row.type == STEP_TOOL_CALLS)
             item->step_index = item->step->calls++;
         if (item->step != before)
-            run_tell(run, &(struct run_event){
+            run_emit(run, &(struct run_event){
                               .kind = RUN_EVENT_STEP_OPENED, .step = item->step, .item = item});
     }
     item->open = true;
     item->output_index = run->items.shown++;
     run->items.open = item;
     run_store_open_item(run);
-    run_tell(run, &(struct run_event){.kind = RUN_EVENT_ITEM_OPENED, .item = item});
+    run_emit(run, &(struct run_event){.kind = RUN_EVENT_ITEM_OPENED, .item = item});
 }
 
 void run_store_silently(struct run *run, struct item *item, enum item_status status)
@@ -159,7 +159,7 @@ void run_open_part(struct run *run, enum part_kind kind)
 
     run_close_part(run);
     item_add_part(item, kind);
-    run_tell(run, &(struct run_event){.kind = RUN_EVENT_PART_OPENED,
+    run_emit(run, &(struct run_event){.kind = RUN_EVENT_PART_OPENED,
                                       .item = item,
                                       .part = item->part_count - 1});
 }
@@ -174,7 +174,7 @@ void run_add_text(struct run *run, const char *text, size_t length)
     buf_add(&part->text, text, length);
     if (logprobs)
         part_add_logprobs(part, logprobs);
-    run_tell(run, &(struct run_event){.kind = RUN_EVENT_TEXT,
+    run_emit(run, &(struct run_event){.kind = RUN_EVENT_TEXT,
                                       .item = item,
                                       .part = item->part_count - 1,
                                       .text = text,
@@ -187,7 +187,7 @@ void run_annotate(struct run *run, json_t *annotation)
     struct item *item = run->items.open;
     size_t number = item_annotate(item, annotation);
 
-    run_tell(run, &(struct run_event){.kind = RUN_EVENT_ANNOTATION,
+    run_emit(run, &(struct run_event){.kind = RUN_EVENT_ANNOTATION,
                                       .item = item,
                                       .part = item->part_count - 1,
                                       .number = number,
@@ -201,7 +201,7 @@ void run_close_part(struct run *run)
     if (!item || !item->part_open)
         return;
     item->part_open = false;
-    run_tell(run, &(struct run_event){.kind = RUN_EVENT_PART_CLOSED,
+    run_emit(run, &(struct run_event){.kind = RUN_EVENT_PART_CLOSED,
                                       .item = item,
                                       .part = item->part_count - 1});
 }
@@ -224,7 +224,7 @@ void run_close_item(struct run *run, enum item_status status)
         note_end_reason(run, item);
     item_close(item, status);
     run->items.open = NULL;
-    run_tell(run, &(struct run_event){.kind = RUN_EVENT_ITEM_CLOSED, .item = item});
+    run_emit(run, &(struct run_event){.kind = RUN_EVENT_ITEM_CLOSED, .item = item});
     run_put_item(run, &item->row);
 }
 

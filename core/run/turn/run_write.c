@@ -432,7 +432,7 @@ static void tell_webhook(struct run *run)
     json_t *question;
 
     json_array_foreach (questions, i, question)
-        engine_tell_webhook(run, question);
+        engine_post_question(run, question);
 }
 
 static void committed(struct run *run, struct run_write *write)
@@ -451,7 +451,7 @@ static void committed(struct run *run, struct run_write *write)
     }
     if (write->log_length) {
         publish(run, write->log_bytes, write->log_length, write->log_first, write->log_last);
-        run_tell_peers(run);
+        run_notify_peers(run);
     }
     publish_free_frames(run);
 }

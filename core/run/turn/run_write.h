@@ -76,6 +76,6 @@ void run_after_write(struct run *run, void (*then)(struct run *run));
 /* Tells it at once, for the case that it has missed something meanwhile. */
 void run_add_peer(struct run *run, const char *node);
 /* There is more in the log. */
-void run_tell_peers(struct run *run);
+void run_notify_peers(struct run *run);
 
 #endif
