@@ -11,6 +11,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "tests/support/answer_pieces.h"
+#include "tests/support/sanitized.h"
 
 /* --- telling events --- */
 
@@ -234,7 +235,8 @@ void story_may_be_cut_anywhere(const struct scripts *scripts)
         AUTO_FREE char *bytewise = play(scripts->dialect, &scripts->list[i], 1, 1, 0, NULL);
 
         expect(&scripts->list[i], bytewise, "byte by byte");
-        for (size_t cut = 1; cut < strlen(scripts->list[i].body); cut++) {
+        for (size_t cut = 1 + i % CASE_STRIDE; cut < strlen(scripts->list[i].body);
+             cut += CASE_STRIDE) {
             AUTO_FREE char *told =
                 play(scripts->dialect, &scripts->list[i], cut, SIZE_MAX, 0, NULL);
 
@@ -247,13 +249,13 @@ void story_may_be_cut_anywhere(const struct scripts *scripts)
 void story_may_end_anywhere(const struct scripts *scripts)
 {
     for (size_t i = 0; i < scripts->count; i++) {
-        AUTO_FREE char *body = mem_strdup(scripts->list[i].body);
+        size_t whole = strlen(scripts->list[i].body);
 
-        for (size_t length = strlen(body); length-- > 0;) {
+        for (size_t length = i % CASE_STRIDE; length < whole; length += CASE_STRIDE) {
             struct script shorter = scripts->list[i];
+            AUTO_FREE char *body = mem_strndup(shorter.body, length);
             AUTO_FREE char *told = NULL;
 
-            body[length] = '\0';
             shorter.body = body;
             told = play(scripts->dialect, &shorter, SIZE_MAX, SIZE_MAX, 0, NULL);
             assert_true(strstr(told, "done(") || strstr(told, "failed("));

@@ -8,6 +8,7 @@
 
 #include "core/base/mem.h"
 #include "core/model/answer.h"
+#include "tests/support/sanitized.h"
 #include "tests/unit/core/model/answer_story.h"
 
 #define EVENT(type, rest) "event: " type "\ndata: {'type':'" type "'" rest "}\n\n"
@@ -331,7 +332,7 @@ static void items_are_limited_even_those_that_wait(void **state)
 
     (void)state;
     memset(filling, 'x', (size_t)1 << 20);
-    for (size_t i = 0; i < COUNT_OF(events); i++) {
+    for (size_t i = 0; i < COUNT_OF(events); i += UNDER_TSAN ? 2 : 1) {
         struct chat_failure failure;
 
         assert_true(flood(open_item, events[i], filling, 100, &failure) < 17);
@@ -341,7 +342,8 @@ static void items_are_limited_even_those_that_wait(void **state)
         struct chat_failure failure;
 
         assert_true(flood("", events[1], filling, 100, &failure) < 17);
-        assert_true(flood("", events[0], "", 1000000, &failure) < 1000000);
+        if (!UNDER_TSAN) /* a quarter of a million items, parsed by one thread */
+            assert_true(flood("", events[0], "", 1000000, &failure) < 1000000);
     }
 }
 
