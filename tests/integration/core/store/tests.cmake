@@ -4,8 +4,8 @@ function(store_test name)
     target_link_libraries(test_store_${name} PRIVATE store_samples PkgConfig::CMOCKA)
     target_compile_options(test_store_${name} PRIVATE -Wno-missing-prototypes)
     add_test(NAME integration.core/store/${name} COMMAND test_store_${name})
-    set_tests_properties(integration.core/store/${name} PROPERTIES
-        LABELS integration TIMEOUT 120)
+    set_tests_properties(integration.core/store/${name} PROPERTIES LABELS integration)
+    time_limit(integration.core/store/${name} 120)
 endfunction()
 
 # For the integration tests of other layers too.
