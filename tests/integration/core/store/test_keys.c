@@ -15,6 +15,7 @@
 #include "core/store/tables/keys.h"
 #include "core/store/tables/tool_settings.h"
 #include "tests/integration/core/store/opened_store.h"
+#include "tests/support/patience.h"
 #include "tests/support/pg_fixture.h"
 
 /* ---- Poolers ---- */
@@ -25,7 +26,7 @@ static long prepared_after_two(bool behind_pooler)
     static const struct db_statement ask = {"ask", "SELECT 1"};
     static const struct db_statement look = {NULL,
                                              "SELECT count(*) FROM pg_prepared_statements"};
-    uint64_t deadline = clock_mono_ns() + 10 * NS_PER_SECOND;
+    uint64_t deadline = clock_mono_ns() + patience_ns(10);
     struct connection *connection;
     PGresult *results[3];
     bool pooled = true;

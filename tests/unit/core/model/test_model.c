@@ -13,11 +13,12 @@
 #include "core/base/lock.h"
 #include "core/base/mem.h"
 #include "core/model/model.h"
+#include "tests/support/patience.h"
 #include "tests/unit/core/model/scripted_server.h"
 
 /* Turns against a real server on the loopback address, on a real loop. */
 
-#define PATIENCE (20 * NS_PER_SECOND) /* a test that waits longer than this has failed */
+#define PATIENCE patience_ns(20) /* a test that waits longer than this has failed */
 
 #define HEAD(status) "HTTP/1.1 " status "\r\nConnection: close\r\n"
 #define STREAM       HEAD("200 OK") "Content-Type: text/event-stream\r\n\r\n"

@@ -15,6 +15,7 @@
 #include "core/base/mem.h"
 #include "core/net/http_client.h"
 #include "core/run/approval/approval_webhook.h"
+#include "tests/support/patience.h"
 
 /* The loop does not turn: whatever is to be sent stays on its way. */
 struct post_office {
@@ -134,7 +135,7 @@ static void expect_line(struct listener *listener, const char *part)
     char line[1024] = "";
 
     for (size_t at = 0; at < sizeof(line) - 1 && !strchr(line, '\n'); at++) {
-        if (poll(&ready, 1, 60000) != 1 || read(listener->read, line + at, 1) != 1)
+        if (poll(&ready, 1, patience_ms(60)) != 1 || read(listener->read, line + at, 1) != 1)
             break;
     }
     if (!strstr(line, part))
