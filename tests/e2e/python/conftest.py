@@ -7,6 +7,7 @@ import tempfile
 
 import pytest
 
+from harness.patience import patience
 from harness.recorder import Recorder
 from harness.server import Server, with_native_model
 from harness.stream import events_of
@@ -33,6 +34,16 @@ def pytest_addoption(parser):
 def pytest_collection_modifyitems(items):
     """The check of what was called comes last."""
     items.sort(key=lambda item: item.get_closest_marker("last") is not None)
+    for item in items:
+        stretch_timeout(item)
+
+
+def stretch_timeout(item):
+    """The limit of a test, which may be its own, is stretched as every other deadline."""
+    marker = item.get_closest_marker("timeout")
+    seconds = marker.args[0] if marker else float(item.config.getini("timeout"))
+    if item.config.getoption("timeout") is None:
+        item.add_marker(pytest.mark.timeout(patience(seconds)), append=False)
 
 
 def pytest_configure(config):

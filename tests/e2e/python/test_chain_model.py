@@ -13,6 +13,7 @@ import pytest
 
 from harness.chain_model import (Conversation, Item, Project, Refused, Response, as_json, chat,
                                  check_calls, looks_like, open_calls)
+from harness.patience import patience
 from harness.server import eventually
 from harness.tools import GRAMMAR, WEATHER_FLAT
 
@@ -360,7 +361,7 @@ def clients(binary, start_server):
     key = subprocess.run([binary, "keys", "create", "--project", "other", "--data-dir",
                           server.settings["data_dir"]], capture_output=True, text=True,
                          check=True).stdout.strip()
-    made = [httpx2.Client(base_url=server.url, timeout=60,
+    made = [httpx2.Client(base_url=server.url, timeout=patience(60),
                           headers={"Authorization": f"Bearer {one}"})
             for one in (server.settings["api_key"], key)]
     yield made

@@ -7,6 +7,7 @@ import httpx2
 import openai
 import pytest
 
+from harness.patience import patience
 from harness.ranks import rank_file
 from harness.server import eventually
 from harness.tools import WEATHER_FLAT, call, then_says
@@ -400,7 +401,7 @@ def test_what_was_altered_is_refused(responses, client, upstream):
 
 def test_another_project_does_not_open_it(server, responses, client, binary):
     key = subprocess.run([binary, "keys", "create", "--project", "elsewhere", "--data-dir",
-                          server.settings["data_dir"]], capture_output=True, text=True, timeout=60,
+                          server.settings["data_dir"]], capture_output=True, text=True, timeout=patience(60),
                          check=True).stdout.strip()
     refused(client.with_options(api_key=key).responses, sealed(responses))
 

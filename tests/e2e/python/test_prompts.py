@@ -3,6 +3,8 @@
 import openai
 import pytest
 
+from harness.patience import patience
+
 UNKNOWN = "pmpt_000000000000000000000000"
 
 
@@ -209,7 +211,7 @@ def test_a_template_belongs_to_its_project(server, prompts, client, binary):
     import subprocess
     made = prompts.make(model="demo", instructions="Secret.")
     key = subprocess.run([binary, "keys", "create", "--project", "elsewhere", "--data-dir",
-                          server.settings["data_dir"]], capture_output=True, text=True, timeout=60,
+                          server.settings["data_dir"]], capture_output=True, text=True, timeout=patience(60),
                          check=True).stdout.strip()
     other = client.with_options(api_key=key)
     with pytest.raises(openai.NotFoundError):

@@ -9,6 +9,7 @@ import signal
 import httpx2
 import pytest
 
+from harness.patience import patience
 from harness.process import Process, free_port
 from harness.server import eventually
 from harness.tools import WEATHER, WEATHER_RULES
@@ -107,7 +108,7 @@ def test_a_socket_that_was_removed_comes_back(server):
     body = {"model": "demo", "input": "Hi"}
     # A new connection is asked for when the next thread needs one.
     with contextlib.ExitStack() as clients:
-        many = [clients.enter_context(httpx2.Client(base_url=server.url, timeout=60,
+        many = [clients.enter_context(httpx2.Client(base_url=server.url, timeout=patience(60),
                                                     headers=http.headers)) for _ in range(32)]
         for client in many:
             client.get("/v1/assistants")

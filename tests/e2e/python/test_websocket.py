@@ -7,6 +7,7 @@ import subprocess
 import httpx2
 import pytest
 
+from harness.patience import patience
 from harness.server import eventually
 from harness.tools import WEATHER_FLAT, WEATHER_RULES
 from harness.websocket import BINARY, CLOSE, PING, PONG, TEXT, Refused, WebSocket, text_of
@@ -608,7 +609,7 @@ def test_a_drain_lets_responses_finish(start_server, connect, upstream):
     assert error["status"] == 503 and "shutting down" in error["error"]["message"]
     assert busy.read_close()[0] == 1001
     busy.socket.close()
-    assert server.process.child.wait(timeout=30) == 0
+    assert server.process.child.wait(timeout=patience(30)) == 0
 
 
 def test_a_drain_of_websockets_has_an_end(start_server, connect, upstream):
@@ -620,7 +621,7 @@ def test_a_drain_of_websockets_has_an_end(start_server, connect, upstream):
     server.process.signal(signal.SIGTERM)
     assert ws.response()[-1]["type"] == "response.failed"
     assert ws.read_close()[0] == 1001
-    assert server.process.child.wait(timeout=30) == 0
+    assert server.process.child.wait(timeout=patience(30)) == 0
 
 
 def test_a_client_that_does_not_hang_up_does_not_hold_the_drain(start_server, connect):
@@ -628,5 +629,5 @@ def test_a_client_that_does_not_hang_up_does_not_hold_the_drain(start_server, co
     ws = connect(server)
     ws.ask(input="Hi")
     server.process.signal(signal.SIGTERM)
-    assert server.process.child.wait(timeout=30) == 0
+    assert server.process.child.wait(timeout=patience(30)) == 0
     assert ws.read_close()[0] == 1001
