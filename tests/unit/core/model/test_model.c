@@ -13,6 +13,7 @@
 #include "core/base/lock.h"
 #include "core/base/mem.h"
 #include "core/model/model.h"
+#include "tests/support/http_group.h"
 #include "tests/support/patience.h"
 #include "tests/unit/core/model/scripted_server.h"
 
@@ -744,20 +745,6 @@ static void every_step_may_fail(void **state)
 
 #endif
 
-static int set_up_group(void **state)
-{
-    (void)state;
-    http_client_global_init();
-    return 0;
-}
-
-static int tear_down_group(void **state)
-{
-    (void)state;
-    http_client_global_free();
-    return 0;
-}
-
 #define turn_test(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -791,5 +778,5 @@ int main(void)
 #endif
     };
 
-    return cmocka_run_group_tests(tests, set_up_group, tear_down_group);
+    return cmocka_run_group_tests(tests, start_http, end_http);
 }
