@@ -219,8 +219,10 @@ static void expect(const struct script *script, const char *told, const char *ho
                  script->events);
 }
 
-void story_is_told(const struct scripts *scripts)
+void every_habit_becomes_its_events(void **state)
 {
+    const struct scripts *scripts = *state;
+
     for (size_t i = 0; i < scripts->count; i++) {
         AUTO_FREE char *told =
             play(scripts->dialect, &scripts->list[i], SIZE_MAX, SIZE_MAX, 0, NULL);
@@ -229,8 +231,10 @@ void story_is_told(const struct scripts *scripts)
     }
 }
 
-void story_may_be_cut_anywhere(const struct scripts *scripts)
+void it_does_not_matter_where_the_bytes_are_cut(void **state)
 {
+    const struct scripts *scripts = *state;
+
     for (size_t i = 0; i < scripts->count; i++) {
         AUTO_FREE char *bytewise = play(scripts->dialect, &scripts->list[i], 1, 1, 0, NULL);
 
@@ -246,8 +250,10 @@ void story_may_be_cut_anywhere(const struct scripts *scripts)
 }
 
 /* However a body ends early, what is told is what was told before, in order, and an end. */
-void story_may_end_anywhere(const struct scripts *scripts)
+void a_body_that_ends_anywhere_ends_the_turn(void **state)
 {
+    const struct scripts *scripts = *state;
+
     for (size_t i = 0; i < scripts->count; i++) {
         size_t whole = strlen(scripts->list[i].body);
 
@@ -263,8 +269,10 @@ void story_may_end_anywhere(const struct scripts *scripts)
     }
 }
 
-void story_may_be_stopped_anywhere(const struct scripts *scripts)
+void every_callback_may_end_the_turn(void **state)
 {
+    const struct scripts *scripts = *state;
+
     for (size_t i = 0; i < scripts->count; i++) {
         for (unsigned stop_at = 1;; stop_at++) {
             AUTO_FREE char *told =

@@ -443,31 +443,6 @@ static const struct scripts table = {MODEL_DIALECT_CHAT, scripts, COUNT_OF(scrip
 
 /* --- tests --- */
 
-static void every_habit_becomes_its_events(void **state)
-{
-    (void)state;
-    story_is_told(&table);
-}
-
-static void it_does_not_matter_where_the_bytes_are_cut(void **state)
-{
-    (void)state;
-    story_may_be_cut_anywhere(&table);
-}
-
-/* However a body ends early, what is told is what was told before, in order, and an end. */
-static void a_body_that_ends_anywhere_ends_the_turn(void **state)
-{
-    (void)state;
-    story_may_end_anywhere(&table);
-}
-
-static void every_callback_may_end_the_turn(void **state)
-{
-    (void)state;
-    story_may_be_stopped_anywhere(&table);
-}
-
 static void a_broken_connection_is_the_reason_only_when_something_is_missing(void **state)
 {
     static const struct script whole = {"whole", SSE, TEXT("x") FINISH("stop"), "text(x) " END};
@@ -673,10 +648,7 @@ static void a_signature_is_at_most_the_limit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_habit_becomes_its_events),
-        cmocka_unit_test(it_does_not_matter_where_the_bytes_are_cut),
-        cmocka_unit_test(a_body_that_ends_anywhere_ends_the_turn),
-        cmocka_unit_test(every_callback_may_end_the_turn),
+        STORY_TESTS(table),
         cmocka_unit_test(a_signature_is_at_most_the_limit),
         cmocka_unit_test(a_broken_connection_is_the_reason_only_when_something_is_missing),
         cmocka_unit_test(an_answer_is_at_most_the_turn_limit),
