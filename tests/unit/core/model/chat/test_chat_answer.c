@@ -8,6 +8,7 @@
 
 #include "core/base/mem.h"
 #include "core/model/answer.h"
+#include "tests/support/quoted.h"
 #include "tests/support/sanitized.h"
 #include "tests/unit/core/model/answer_story.h"
 
@@ -520,10 +521,7 @@ static unsigned flood(struct counter *counter, const char *head, const char *tai
     memset(buf_reserve(&chunk, FILLING), 'x', FILLING);
     buf_added(&chunk, FILLING);
     buf_add_text(&chunk, tail);
-    for (char *c = chunk.data; *c; c++) {
-        if (*c == '\'')
-            *c = '"';
-    }
+    quote(chunk.data);
     answer_init(&answer, MODEL_DIALECT_CHAT, &counting, counter);
     for (; !rc && taken < FLOOD; taken += rc == ERR_OK)
         rc = answer_feed(&answer, chunk.data, chunk.length, failure);
