@@ -122,7 +122,7 @@ static json_t *annotations_of(const json_t *tool)
     return json_null();
 }
 
-static bool has_tool(const json_t *tools, const char *name)
+bool mcp_tools_have(const json_t *tools, const char *name)
 {
     size_t i;
     json_t *tool;
@@ -171,7 +171,7 @@ enum err_code mcp_tools_add_page(json_t *tools, const json_t *page, struct err *
 
         if (!tool)
             continue;
-        if (has_tool(tools, json_get_string(tool, "name", ""))) {
+        if (mcp_tools_have(tools, json_get_string(tool, "name", ""))) {
             json_decref(tool);
             continue;
         }
