@@ -6,7 +6,6 @@ A walk is told by its seed: RUNNEL_SEED=... takes it again.
 import json
 import os
 import random
-import subprocess
 
 import httpx2
 import pytest
@@ -355,12 +354,10 @@ class Walk:
 
 
 @pytest.fixture
-def clients(binary, start_server):
+def clients(start_server):
     """Of two projects on a server that purges what was deleted early."""
     server = start_server(response_timeout=4)
-    key = subprocess.run([binary, "keys", "create", "--project", "other", "--data-dir",
-                          server.settings["data_dir"]], capture_output=True, text=True,
-                         check=True).stdout.strip()
+    key = server.new_key("other")
     made = [httpx2.Client(base_url=server.url, timeout=patience(60),
                           headers={"Authorization": f"Bearer {one}"})
             for one in (server.settings["api_key"], key)]

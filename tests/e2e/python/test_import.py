@@ -31,8 +31,8 @@ def message(number, created_at=1700000001, role="user", **more):
 
 
 def run_import(binary, server, path, *more):
-    done = subprocess.run([binary, "import", path, "--data-dir", server.settings["data_dir"],
-                           *more], capture_output=True, text=True, env=clean_environment(),
+    done = subprocess.run([binary, "import", path, *server.where(), *more], capture_output=True,
+                          text=True, env=clean_environment(),
                           timeout=patience(120))
     assert "Sanitizer" not in done.stderr, done.stderr
     return done
@@ -177,7 +177,7 @@ def test_an_import_may_be_the_first_thing(binary, start_server, tmp_path, scratc
                               env=clean_environment(), timeout=patience(120))
         assert done.returncode == 0, done.stderr
         assert counts(done.stdout)["messages"] == (1, 0, 0)
-    server = start_server(data_dir=directory / "data")
+    server = start_server(embedded=True, data_dir=directory / "data")
     assert texts(server.sdk(), THREAD["id"]) == ["text 1"]
 
 

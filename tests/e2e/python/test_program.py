@@ -22,7 +22,7 @@ def runnel(binary):
 
 
 def keys(runnel, server, *arguments):
-    return runnel("keys", *arguments, "--data-dir", server.settings["data_dir"])
+    return runnel("keys", *arguments, *server.where())
 
 
 def status_with(server, key):

@@ -269,15 +269,12 @@ def test_F44_a_webhook_of_no_project_is_refused_at_start(binary, start_server, t
     path = tmp_path / "runnel.yaml"
     path.write_text("approval_webhooks:\n"
                     f"  - {{project: defualt, url: \"http://a.example\", secret: {SECRET}}}\n")
-    data = server.directory / "data"
-    command = [binary, "serve", "--config", path, "--listen", server.settings["listen"],
-               "--data-dir", data]
+    command = [binary, "serve", "--config", path, "--listen", server.settings["listen"], *server.where()]
     for _ in range(2):  # the first has not made it for the second
         ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=patience(120),
                                env=clean_environment())
         assert ended.returncode == 1, ended.stderr
         assert "approval_webhooks[0].project: there is no project 'defualt'" in ended.stderr
-    subprocess.run([binary, "keys", "create", "--project", "defualt", "--data-dir", data],
-                   check=True, timeout=patience(120), env=clean_environment(), stdout=subprocess.DEVNULL)
+    server.new_key("defualt")
     server.settings["config"] = path
     server.start()

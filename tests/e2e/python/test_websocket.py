@@ -2,7 +2,6 @@
 
 import json
 import signal
-import subprocess
 
 import httpx2
 import pytest
@@ -428,19 +427,14 @@ def test_what_follows_the_handshake_at_once_is_heard(connect):
     assert connect(early=early).response()[-1]["type"] == "response.completed"
 
 
-def test_a_key_is_asked_for_again(start_server, connect, binary):
+def test_a_key_is_asked_for_again(start_server, connect):
     server = start_server()
-    key = binary_output(binary, "keys", "create", server=server)
+    key = server.command("keys", "create")
     ws = connect(server, headers={"Authorization": f"Bearer {key}"})
     ws.ask(input="Hi")
-    binary_output(binary, "keys", "revoke", key, server=server)
+    server.command("keys", "revoke", key)
     ws.create(input="Hi")
     assert (error := ws.error())["status"] == 401 and error["error"]["code"] == "invalid_api_key"
-
-
-def binary_output(binary, *arguments, server):
-    return subprocess.run([binary, *arguments, "--data-dir", server.settings["data_dir"]],
-                          check=True, capture_output=True, text=True).stdout.strip()
 
 
 # ---- frames ----

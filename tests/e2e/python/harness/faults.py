@@ -2,14 +2,13 @@
 runs that have been through them."""
 
 import json
-import os
 import pathlib
 import re
 
 import httpx2
 
 from .patience import patience
-from .process import Process, free_port
+from .process import Process
 from .recorder import parse_events
 from .server import Server, eventually
 

@@ -75,6 +75,20 @@ class Server:
                 flags += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
         return flags
 
+    def where(self):
+        """What tells other commands of the program where its database is."""
+        url = self.settings.get("database_url")
+        return ["--database-url", url] if url else ["--data-dir", self.settings["data_dir"]]
+
+    def command(self, *arguments):
+        """What another command of the program says about its database."""
+        return subprocess.run([self.binary, *arguments, *self.where()], check=True, text=True,
+                              capture_output=True, timeout=patience(120),
+                              env=clean_environment()).stdout.strip()
+
+    def new_key(self, project):
+        return self.command("keys", "create", "--project", project)
+
     def prepare_data(self):
         data = self.settings["data_dir"]
         if not self.first and "database_url" not in self.settings and not data.exists():
