@@ -193,6 +193,18 @@ bool json_get_bool(const json_t *object, const char *key, bool fallback)
     return json_is_boolean(value) ? json_is_true(value) : fallback;
 }
 
+bool json_list_has(const json_t *list, const char *text)
+{
+    size_t i;
+    json_t *member;
+
+    json_array_foreach (list, i, member) {
+        if (json_is_string(member) && strcmp(json_string_value(member), text) == 0)
+            return true;
+    }
+    return false;
+}
+
 const char *json_kind(const json_t *value)
 {
     switch (json_typeof(value)) {

@@ -68,6 +68,9 @@ const char *json_get_string(const json_t *object, const char *key, const char *f
 json_int_t json_get_int(const json_t *object, const char *key, json_int_t fallback);
 bool json_get_bool(const json_t *object, const char *key, bool fallback);
 
+/* Whether that text is in a list; false for what is no list. */
+bool json_list_has(const json_t *list, const char *text);
+
 /* True for NULL and JSON null alike. */
 static inline bool json_absent(const json_t *value)
 {

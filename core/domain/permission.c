@@ -245,18 +245,6 @@ json_t *permissions_merge(const json_t *a, const json_t *b)
 
 /* ---- require_approval ---- */
 
-static bool names(const json_t *filter, const char *tool)
-{
-    size_t i;
-    json_t *name;
-
-    json_array_foreach (json_object_get(filter, "tool_names"), i, name) {
-        if (strcmp(json_string_value(name), tool) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* All that a filter says must hold; one that says nothing filters nothing out, and holds for none. */
 static bool holds(const json_t *filter, const char *tool, bool read_only)
 {
@@ -265,7 +253,7 @@ static bool holds(const json_t *filter, const char *tool, bool read_only)
 
     if (json_absent(list) && json_absent(wanted))
         return false;
-    if (!json_absent(list) && !names(filter, tool))
+    if (!json_absent(list) && !json_list_has(list, tool))
         return false;
     return json_absent(wanted) || json_is_true(wanted) == read_only;
 }

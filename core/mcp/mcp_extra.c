@@ -256,18 +256,6 @@ bool mcp_extra_is_wanted(const json_t *wishes, const char *wish)
     return json_get_bool(wishes, wish, false);
 }
 
-static bool has_tool(const json_t *tools, const char *name)
-{
-    size_t i;
-    json_t *tool;
-
-    json_array_foreach (tools, i, tool) {
-        if (strcmp(json_get_string(tool, "name", ""), name) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* The mark tells it from one of the server's own when the list is read again. */
 static json_t *new_tool(const struct mcp_extra *extra)
 {
@@ -283,7 +271,7 @@ void mcp_extra_add(json_t *tools, const json_t *capabilities, const json_t *wish
 
         if (mcp_extra_is_wanted(wishes, extra->wish) &&
             json_is_object(json_object_get(capabilities, extra->wish)) &&
-            !has_tool(tools, extra->name) && json_array_size(tools) < MCP_TOOL_LIMIT)
+            !mcp_tools_have(tools, extra->name) && json_array_size(tools) < MCP_TOOL_LIMIT)
             json_array_append_new(tools, new_tool(extra));
     }
 }

@@ -122,7 +122,7 @@ static json_t *annotations_of(const json_t *tool)
     return json_null();
 }
 
-static bool has_tool(const json_t *tools, const char *name)
+bool mcp_tools_have(const json_t *tools, const char *name)
 {
     size_t i;
     json_t *tool;
@@ -171,7 +171,7 @@ enum err_code mcp_tools_add_page(json_t *tools, const json_t *page, struct err *
 
         if (!tool)
             continue;
-        if (has_tool(tools, json_get_string(tool, "name", ""))) {
+        if (mcp_tools_have(tools, json_get_string(tool, "name", ""))) {
             json_decref(tool);
             continue;
         }
@@ -186,18 +186,6 @@ enum err_code mcp_tools_add_page(json_t *tools, const json_t *page, struct err *
 
 /* ---- Which of them ---- */
 
-static bool is_named(const json_t *names, const char *name)
-{
-    size_t i;
-    json_t *word;
-
-    json_array_foreach (names, i, word) {
-        if (json_is_string(word) && strcmp(json_string_value(word), name) == 0)
-            return true;
-    }
-    return false;
-}
-
 bool mcp_tool_is_read_only(const json_t *tool)
 {
     return json_get_bool(json_object_get(tool, "annotations"), "readOnlyHint", false);
@@ -209,7 +197,7 @@ static bool is_allowed(const json_t *tool, const json_t *allowed)
         json_is_object(allowed) ? json_object_get(allowed, "tool_names") : allowed;
     const json_t *read_only = json_object_get(allowed, "read_only");
 
-    if (json_is_array(names) && !is_named(names, json_get_string(tool, "name", "")))
+    if (json_is_array(names) && !json_list_has(names, json_get_string(tool, "name", "")))
         return false;
     return !json_is_boolean(read_only) ||
            json_is_true(read_only) == mcp_tool_is_read_only(tool);

@@ -30,6 +30,9 @@
  * none, ERR_LIMIT when there are too many. */
 enum err_code mcp_tools_add_page(json_t *tools, const json_t *page, struct err *err) MUST_CHECK;
 
+/* Whether the list has a tool of that name. */
+bool mcp_tools_have(const json_t *tools, const char *name);
+
 /* The same limits, for lists that a client brings along. Whoever shows a name shows all of it: 1 to
  * MCP_NAME_LIMIT visible ASCII characters. */
 bool mcp_name_is_fit(const char *name);

@@ -342,18 +342,6 @@ enum err_code variable_memory_get(const struct variable_access *access,
     return found ? ERR_OK : variable_not_found(name, err);
 }
 
-static bool has_tag(const struct variable *variable, const char *wanted)
-{
-    const json_t *tag;
-    size_t i;
-
-    json_array_foreach (variable->tags, i, tag) {
-        if (strcmp(json_string_value(tag), wanted) == 0)
-            return true;
-    }
-    return false;
-}
-
 static bool matches(const struct variable *variable, const struct variable_query *query)
 {
     const char *described = variable->description ? variable->description : "";
@@ -361,7 +349,7 @@ static bool matches(const struct variable *variable, const struct variable_query
     return (!query->type || strcmp(query->type, variable_type_name(variable->type)) == 0) &&
            (!query->search || strcasestr(variable->name, query->search) ||
             strcasestr(described, query->search)) &&
-           (!query->tag || has_tag(variable, query->tag));
+           (!query->tag || json_list_has(variable->tags, query->tag));
 }
 
 static int by_name(const void *left, const void *right)

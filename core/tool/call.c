@@ -122,14 +122,12 @@ enum err_code tool_call_variables(const struct tool_call *call,
     return ERR_OK;
 }
 
-/* Variables that are older than messages may have names of theirs. */
 enum err_code tool_call_read_variable(const struct tool_call *call,
                                       const struct variable_access *access, const char *name,
                                       struct variable *ret_variable, struct err *err)
 {
-    if (variable_is_message(name) &&
-        message_cache_get(access->messages, name, ret_variable, NULL) == ERR_OK)
-        return ERR_OK;
+    if (variable_is_message(name))
+        return message_cache_get(access->messages, name, ret_variable, err);
     return access->ops->get(access, &call->tenant, name, VARIABLE_READ, ret_variable, err);
 }
 

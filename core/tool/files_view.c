@@ -27,17 +27,6 @@ static bool is_store(const char *tool_type, const char *id)
     return strcmp(tool_type, "file_search") == 0 && !starts_with(id, FILE_PREFIX);
 }
 
-static bool contains(const json_t *list, const char *id)
-{
-    const json_t *item;
-    size_t i;
-
-    json_array_foreach (list, i, item)
-        if (strcmp(json_string_value(item), id) == 0)
-            return true;
-    return false;
-}
-
 static size_t count_stores(const char *tool_type, const json_t *list)
 {
     size_t count = 0;
@@ -60,7 +49,7 @@ void files_view_add(json_t *view, const char *tool_type, const char *file_id)
 {
     json_t *list = list_in(view, tool_type);
 
-    if (json_array_size(list) >= FILES_VIEW_LIMIT || contains(list, file_id))
+    if (json_array_size(list) >= FILES_VIEW_LIMIT || json_list_has(list, file_id))
         return;
     if (is_store(tool_type, file_id))
         json_array_insert_new(list, count_stores(tool_type, list), json_build("s", file_id));

@@ -238,7 +238,7 @@ enum err_code tool_call_variables(const struct tool_call *call,
                                   struct variable_access *ret_access,
                                   struct err *err) MUST_CHECK;
 
-/* One of them by its name: a long message of the run's history, or else what was written; blocks.
+/* One of them by its name, which says whether it is a long message of the run's history; blocks.
  * ERR_NOT_FOUND is "Variable 'X' not found." */
 enum err_code tool_call_read_variable(const struct tool_call *call,
                                       const struct variable_access *access, const char *name,

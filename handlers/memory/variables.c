@@ -383,18 +383,6 @@ static enum err_code write_var(struct tool_call *call, struct tool_result *ret_r
 
 /* ---- RemoveVars ---- */
 
-static bool is_in(const json_t *list, const char *word)
-{
-    const json_t *member;
-    size_t i;
-
-    json_array_foreach (list, i, member) {
-        if (strcmp(json_string_value(member), word) == 0)
-            return true;
-    }
-    return false;
-}
-
 static char *removal_text(const json_t *names, const json_t *removed)
 {
     struct buf text = {0};
@@ -403,7 +391,7 @@ static char *removal_text(const json_t *names, const json_t *removed)
     size_t i, count = 0;
 
     json_array_foreach (names, i, name) {
-        if (is_in(removed, json_string_value(name)))
+        if (json_list_has(removed, json_string_value(name)))
             continue;
         buf_addf(&failed, "%s%s", count++ ? ", " : "", json_string_value(name));
     }

@@ -95,18 +95,6 @@ enum err_code permissions_check(const json_t *set, const char *path, struct err 
 
 /* ---- require_approval ---- */
 
-static bool names(const json_t *filter, const char *tool)
-{
-    size_t i;
-    json_t *name;
-
-    json_array_foreach (json_object_get(filter, "tool_names"), i, name) {
-        if (strcmp(json_string_value(name), tool) == 0)
-            return true;
-    }
-    return false;
-}
-
 static enum err_code check_names(const json_t *list, const char *path, struct err *err)
 {
     AUTO_FREE char *here = path_of(path, "tool_names");
@@ -161,7 +149,7 @@ static enum err_code check_both(const json_t *require, const char *path, struct 
 
     json_array_foreach (json_object_get(json_object_get(require, "always"), "tool_names"), i,
                         name) {
-        if (names(never, json_string_value(name)))
+        if (json_list_has(json_object_get(never, "tool_names"), json_string_value(name)))
             return err_invalid(
                 err, "invalid_value", path,
                 "Invalid '%s': the tool '%s' is named in both 'always' and 'never'.", path,

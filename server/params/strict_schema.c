@@ -71,24 +71,12 @@ static enum err_code complain(const struct check *check, const struct place *pla
     return ERR_INVALID;
 }
 
-static bool list_has(const json_t *list, const char *word)
-{
-    size_t i;
-    json_t *value;
-
-    json_array_foreach (list, i, value) {
-        if (json_is_string(value) && strcmp(json_string_value(value), word) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* "type": "object", or a list with it. */
 static bool has_type(const json_t *schema, const char *type)
 {
     const json_t *value = json_object_get(schema, "type");
 
-    return strcmp(json_get_string(schema, "type", ""), type) == 0 || list_has(value, type);
+    return strcmp(json_get_string(schema, "type", ""), type) == 0 || json_list_has(value, type);
 }
 
 static enum err_code check_required(const struct check *check, const struct place *place,
@@ -101,7 +89,7 @@ static enum err_code check_required(const struct check *check, const struct plac
     json_t *value;
 
     json_object_foreach (properties, key, value) {
-        if (list_has(required, key))
+        if (json_list_has(required, key))
             continue;
         buf_addf(&what,
                  "'required' is required to be supplied and to be an array including every key "

@@ -58,18 +58,6 @@ static const json_t *allowed_names(const json_t *entry)
     return json_is_object(allowed) ? json_object_get(allowed, "tool_names") : allowed;
 }
 
-static bool has_name(const json_t *names, const char *name)
-{
-    size_t i;
-    json_t *word;
-
-    json_array_foreach (names, i, word) {
-        if (json_is_string(word) && strcmp(json_string_value(word), name) == 0)
-            return true;
-    }
-    return false;
-}
-
 static bool is_read_only(const struct tool_handler *handler)
 {
     return handler->flags & TOOL_READ_ONLY;
@@ -81,7 +69,7 @@ static bool is_allowed(const json_t *entry, const struct tool_handler *handler)
     const json_t *wanted =
         json_object_get(json_object_get(entry, "allowed_tools"), "read_only");
 
-    if (!json_absent(names) && !has_name(names, handler->name))
+    if (!json_absent(names) && !json_list_has(names, handler->name))
         return false;
     return json_absent(wanted) || json_is_true(wanted) == is_read_only(handler);
 }

@@ -164,37 +164,37 @@ static void take_text(void *arg, const char *text, size_t length)
     buf_add(&run->turn.summary, text, length);
 }
 
-static void take_other(void *arg, const char *text, size_t length)
+static void ignore_text(void *arg, const char *text, size_t length)
 {
     (void)arg;
     (void)text;
     (void)length;
 }
 
-static void take_annotation(void *arg, const json_t *annotation)
+static void ignore_annotation(void *arg, const json_t *annotation)
 {
     (void)arg;
     (void)annotation;
 }
 
-static void take_logprobs(void *arg, json_t *tokens)
+static void ignore_logprobs(void *arg, json_t *tokens)
 {
     (void)arg;
     (void)tokens;
 }
 
-static void take_part_end(void *arg)
+static void ignore_part_end(void *arg)
 {
     (void)arg;
 }
 
-static void take_item_end(void *arg, const struct model_item *item)
+static void ignore_item_end(void *arg, const struct model_item *item)
 {
     (void)arg;
     (void)item;
 }
 
-static void take_call_begin(void *arg, unsigned call, const char *id, const char *name)
+static void ignore_call_begin(void *arg, unsigned call, const char *id, const char *name)
 {
     (void)arg;
     (void)call;
@@ -202,20 +202,20 @@ static void take_call_begin(void *arg, unsigned call, const char *id, const char
     (void)name;
 }
 
-static void take_call_arguments(void *arg, unsigned call, const char *text, size_t length)
+static void ignore_call_arguments(void *arg, unsigned call, const char *text, size_t length)
 {
     (void)call;
-    take_other(arg, text, length);
+    ignore_text(arg, text, length);
 }
 
-static void take_call_extra(void *arg, unsigned call, const json_t *extra)
+static void ignore_call_extra(void *arg, unsigned call, const json_t *extra)
 {
     (void)arg;
     (void)call;
     (void)extra;
 }
 
-static void take_call_end(void *arg, unsigned call)
+static void ignore_call_end(void *arg, unsigned call)
 {
     (void)arg;
     (void)call;
@@ -248,17 +248,17 @@ static void take_failure(void *arg, const struct err *error)
 
 static const struct model_events events = {
     .text = take_text,
-    .reasoning = take_other,
-    .refusal = take_other,
-    .summary = take_other,
-    .annotation = take_annotation,
-    .logprobs = take_logprobs,
-    .part_end = take_part_end,
-    .item_end = take_item_end,
-    .call_begin = take_call_begin,
-    .call_arguments = take_call_arguments,
-    .call_extra = take_call_extra,
-    .call_end = take_call_end,
+    .reasoning = ignore_text,
+    .refusal = ignore_text,
+    .summary = ignore_text,
+    .annotation = ignore_annotation,
+    .logprobs = ignore_logprobs,
+    .part_end = ignore_part_end,
+    .item_end = ignore_item_end,
+    .call_begin = ignore_call_begin,
+    .call_arguments = ignore_call_arguments,
+    .call_extra = ignore_call_extra,
+    .call_end = ignore_call_end,
     .done = take_done,
     .failed = take_failure,
 };

@@ -83,10 +83,6 @@ static enum err_code note_node(struct db *db, enum wakeup_peers *ret_peers, stru
     return rc;
 }
 
-/* The run's own row is looked at as well: a node of a version that does not know
- * run_leases.stopping may have cancelled it. LATERAL and OFFSET 0 make it one look-up by key
- * for each lease, whatever the planner thinks of tables that were small when the statement was
- * prepared. */
 static enum err_code renew(struct db *db, const char *const *run_ids, const int64_t *fences,
                            size_t count, struct db_rows **ret_rows, struct err *err)
 {
@@ -99,9 +95,7 @@ static enum err_code renew(struct db *db, const char *const *run_ids, const int6
         " renewed AS (UPDATE run_leases l"
         "  SET lease_until = clock_timestamp() + $4::bigint * interval '1 microsecond'"
         "  FROM held h WHERE l.project_id = h.project_id AND l.run_id = h.run_id)"
-        " SELECT h.n, h.stopping OR coalesce(r.cancelling, false) FROM held h"
-        "  LEFT JOIN LATERAL (SELECT r.status = 'cancelling' AS cancelling FROM runs r"
-        "   WHERE r.project_id = h.project_id AND r.id = h.run_id OFFSET 0) r ON true"};
+        " SELECT h.n, h.stopping FROM held h"};
     AUTO_DB_ARGS args = {0};
 
     db_arg_texts(&args, run_ids, count);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/buf.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
@@ -16,12 +17,24 @@
  * Several servers may start at once. Each takes the advisory lock inside its transaction (a lock
  * of the session would get lost in a pooler), looks what is missing, and applies the next one
  * file; so a waiting server finds the work done.
+ *
+ * Before the first release the schema was made in nineteen other steps. The files of today are the
+ * same schema, sorted by topic. A database with all of the old steps gets the rows of today's files
+ * instead of its own, and nothing else changes in it. One that lacks a step would need the old
+ * files, which are gone; so it is refused.
  */
 
 /* Creating an index on a large table takes its time; so does waiting for somebody who does. */
 #define MIGRATION_SECONDS 1800
 
 #define CHECKSUM_SIZE (BASE16_ENCODE_LENGTH(SHA256_DIGEST_SIZE) + 1)
+
+/* The first of the old steps, all of them, and the files of today that they amount to. */
+#define OLD_FIRST "800d5b481cd22e8b8f6e3a7a3409e0a40b05ab0f0ef8e33617867172db3483ba"
+#define OLD_ALL \
+    "2c38095e32883d10dabed70405e0170383d4b0703dc9f75c124a11495bbfa16f" /* of their checksums */
+#define OLD_LAST_NAME "0019_extra_content"
+#define OLD_BECAME    8
 
 static const char lock_sql[] = "BEGIN;"
                                "SELECT pg_advisory_xact_lock(7310311890118);"
@@ -97,6 +110,44 @@ static enum err_code note_applied(struct connection *connection, uint64_t deadli
     return connection_run(connection, deadline_ns, NULL, NULL, err);
 }
 
+static bool has_old_steps(const PGresult *applied)
+{
+    return PQntuples(applied) > 0 && strcmp(PQgetvalue(applied, 0, 2), OLD_FIRST) == 0;
+}
+
+static bool has_all_old_steps(const PGresult *applied)
+{
+    AUTO_BUF sums = {0};
+    char sum[CHECKSUM_SIZE];
+
+    for (int row = 0; row < PQntuples(applied); row++)
+        buf_add_text(&sums, PQgetvalue(applied, row, 2));
+    checksum(sums.data, sum);
+    return strcmp(sum, OLD_ALL) == 0;
+}
+
+/* Inside a transaction with the lock: the schema stays, its rows become those of today's files. */
+static enum err_code replace_old_steps(struct connection *connection, uint64_t deadline_ns,
+                                       const PGresult *applied, struct err *err)
+{
+    enum err_code rc;
+
+    if (!has_all_old_steps(applied))
+        return err_set(
+            err, ERR_STORE,
+            "the database was made before the first release and stops at migration %s: "
+            "run `runnel migrate` of a build that has " OLD_LAST_NAME ", then this one",
+            PQgetvalue(applied, PQntuples(applied) - 1, 1));
+    rc = connection_script(connection, "DELETE FROM schema_migrations", deadline_ns, err);
+    for (size_t i = 0; !rc && i < OLD_BECAME; i++)
+        rc = note_applied(connection, deadline_ns, &migrations[i], err);
+    if (rc)
+        return rc;
+    log_info(
+        "database: its migrations of before the first release are those of this program now");
+    return ERR_OK;
+}
+
 /* Inside a transaction with the lock: applies the next migration, if there is one. */
 static enum err_code apply_next(struct connection *connection, uint64_t deadline_ns,
                                 size_t *ret_applied, struct err *err)
@@ -108,6 +159,12 @@ static enum err_code apply_next(struct connection *connection, uint64_t deadline
     rc = read_applied(connection, deadline_ns, &applied, err);
     if (rc)
         return rc;
+    if (has_old_steps(applied)) {
+        rc = replace_old_steps(connection, deadline_ns, applied, err);
+        PQclear(applied);
+        *ret_applied = OLD_BECAME;
+        return rc;
+    }
     *ret_applied = (size_t)PQntuples(applied);
     rc = check_applied(applied, err);
     PQclear(applied);

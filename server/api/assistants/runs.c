@@ -253,53 +253,16 @@ static enum err_code create(struct request *request, const struct thread_row *ne
     return ERR_OK;
 }
 
-static const char *const run_keys[] = {
-    "additional_instructions",
-    "additional_messages",
-    "assistant_id",
-    "instructions",
-    "max_completion_tokens",
-    "max_prompt_tokens",
-    "metadata",
-    "model",
-    "parallel_tool_calls",
-    "reasoning_effort",
-    "response_format",
-    "runnel",
-    "safety_identifier",
-    "stream",
-    "temperature",
-    "tool_choice",
-    "tool_resources",
-    "tools",
-    "top_p",
-    "truncation_strategy",
-    "user",
-    NULL,
-};
-static const char *const thread_run_keys[] = {
-    "assistant_id",
-    "instructions",
-    "max_completion_tokens",
-    "max_prompt_tokens",
-    "metadata",
-    "model",
-    "parallel_tool_calls",
-    "reasoning_effort",
-    "response_format",
-    "runnel",
-    "safety_identifier",
-    "stream",
-    "temperature",
-    "thread",
-    "tool_choice",
-    "tool_resources",
-    "tools",
-    "top_p",
-    "truncation_strategy",
-    "user",
-    NULL,
-};
+/* What a run says for itself, on an existing thread and with a new one. */
+#define RUN_KEYS                                                                              \
+    "assistant_id", "instructions", "max_completion_tokens", "max_prompt_tokens", "metadata", \
+        "model", "parallel_tool_calls", "reasoning_effort", "response_format", "runnel",      \
+        "safety_identifier", "stream", "temperature", "tool_choice", "tool_resources",        \
+        "tools", "top_p", "truncation_strategy", "user"
+
+static const char *const run_keys[] = {RUN_KEYS, "additional_instructions",
+                                       "additional_messages", NULL};
+static const char *const thread_run_keys[] = {RUN_KEYS, "thread", NULL};
 
 static enum err_code check_body(const json_t *body, const char *const *known, struct err *err)
 {

@@ -2,11 +2,11 @@ import atexit
 import functools
 import pathlib
 import shutil
-import subprocess
 import tempfile
 
 import pytest
 
+from harness.patience import patience
 from harness.recorder import Recorder
 from harness.server import Server, with_native_model
 from harness.stream import events_of
@@ -33,6 +33,16 @@ def pytest_addoption(parser):
 def pytest_collection_modifyitems(items):
     """The check of what was called comes last."""
     items.sort(key=lambda item: item.get_closest_marker("last") is not None)
+    for item in items:
+        stretch_timeout(item)
+
+
+def stretch_timeout(item):
+    """The limit of a test, which may be its own, is stretched as every other deadline."""
+    marker = item.get_closest_marker("timeout")
+    seconds = marker.args[0] if marker else float(item.config.getini("timeout"))
+    if item.config.getoption("timeout") is None:
+        item.add_marker(pytest.mark.timeout(patience(seconds)), append=False)
 
 
 def pytest_configure(config):
@@ -63,11 +73,14 @@ def pytest_terminal_summary(terminalreporter, config):
 
 
 @pytest.fixture
-def discard(request):
-    """discard(server): what it has left on the disk goes, if its test went well."""
+def discard(request, database):
+    """discard(server): what it has left on the disk goes, if its test went well. All servers of the test have
+    ended, for they may share a database."""
     def discard(server):
         if FAILED not in request.node.stash and not request.config.getoption("--keep"):
             server.discard()
+            if database.is_mine(server.settings.get("database_url")):
+                database.drop(server.settings["database_url"])
     return discard
 
 
@@ -135,11 +148,14 @@ def statements(database):
 
 
 @pytest.fixture
-def start_server(binary, scratch, upstream, recorder, request, discard):
-    """start_server(run_expiry=1) -> a server of the test's own, ended with the test."""
+def start_server(binary, scratch, upstream, recorder, request, discard, database):
+    """start_server(run_expiry=1) -> a server of the test's own, ended with the test. It has a new database,
+    unless `embedded` says that it runs PostgreSQL itself, which takes longer."""
     servers = []
 
-    def start(**settings):
+    def start(embedded=False, **settings):
+        if not embedded:
+            settings.setdefault("database_url", database.new())
         directory = scratch / f"{request.node.name.translate(str.maketrans('[]/', '---'))[:40]}-{len(servers)}"
         directory.mkdir(mode=0o755)
         settings.setdefault("upstream_url", upstream.url)
@@ -150,6 +166,7 @@ def start_server(binary, scratch, upstream, recorder, request, discard):
     yield start
     for server in servers:
         ended_well(server)
+    for server in servers:
         discard(server)
 
 
@@ -171,12 +188,9 @@ def stream(http):
 
 
 @pytest.fixture(scope="session")
-def stranger_key(binary, session_server):
+def stranger_key(session_server):
     """A key of another project."""
-    made = subprocess.run([binary, "keys", "create", "--project", "strangers", "--data-dir",
-                           session_server.settings["data_dir"]],
-                          capture_output=True, text=True, check=True)
-    return made.stdout.strip()
+    return session_server.new_key("strangers")
 
 
 @pytest.fixture

@@ -275,30 +275,6 @@ def test_F84_a_question_that_comes_while_it_is_being_allowed_is_answered(start_f
     assert len(log.lines()) == 2
 
 
-# ---- Servers of other versions ----
-
-def test_F44_F84_what_an_older_server_was_told_is_not_decided_again(
-        start_fault_server, database, upstream, log):
-    """It stored the output and left the question open."""
-    server = start_fault_server()
-    threads = Threads(server, [WEATHER, TEST])
-    asks_for(upstream, *outside(log, DOCS), call("get_weather", 7, city="Bern"), text="All.")
-    run = threads.run()
-    asks_for(upstream, call("test_outside", 8, path=log.name, paths=DOCS, text="r"), text="All.")
-    other = threads.run()
-    weather, question = asked(run)
-    database.ask("UPDATE tool_calls SET state = 'done', output = 'false'"
-                 f" WHERE call_id = '{question.id}'", url=server.settings["database_url"])
-    threads.decide(other)
-    threads.ends(other)
-    assert threads.shown(question)["status"] == "pending"
-    refused = threads.http.post(f"{APPROVALS}/{question.id}", json={"approve": True})
-    assert refused.status_code == 409, refused.text
-    assert refused.json()["error"]["code"] == "approval_already_decided"
-    assert submit(threads.client, run, {weather.id: "sunny"}).status == "completed"
-    assert log.lines() == ["call_8"]
-
-
 # ---- Servers that end ----
 
 @pytest.mark.parametrize("point", ["cover_find", "cover_lock_runs", "approvals_cover", "cover_answer_calls",

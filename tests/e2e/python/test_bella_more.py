@@ -6,13 +6,12 @@ import http.server
 import json
 import pathlib
 import re
-import subprocess
 import threading
 import time
 
 import pytest
 
-from harness.process import clean_environment, free_port
+from harness.process import free_port
 from harness.recorder import parse_events
 from harness.refusals import PATHS
 from harness.server import eventually
@@ -135,12 +134,9 @@ def test_bella_B15_what_happens_to_a_run_changes_no_message_of_others(client, up
 # ---- C: security ----
 
 @pytest.fixture
-def stranger(server, binary):
-    made = subprocess.run([binary, "keys", "create", "--project", "strangers", "--data-dir",
-                           server.settings["data_dir"]], capture_output=True, text=True,
-                          env=clean_environment(), check=True)
+def stranger(server, stranger_key):
     http = server.http()
-    http.headers["Authorization"] = f"Bearer {made.stdout.strip()}"
+    http.headers["Authorization"] = f"Bearer {stranger_key}"
     return http
 
 

@@ -10,6 +10,8 @@ import pytest
 
 from test_heads import only_answer
 
+from harness.patience import patience
+
 MIB = 1 << 20
 CHUNK = b"10000\r\n" + b"x" * 65536 + b"\r\n"
 
@@ -48,13 +50,13 @@ def small(start_server):
 
 
 def test_who_stops_in_the_middle_of_a_body_that_is_too_large_is_told(small):
-    with socket.create_connection(("127.0.0.1", small.port), timeout=30) as peer:
+    with socket.create_connection(("127.0.0.1", small.port), timeout=patience(30)) as peer:
         peer.sendall(head(small) + CHUNK * 16 + b"1\r\nx")
         expect_too_large(read_to_the_end(peer))
 
 
 def test_who_goes_on_with_a_body_that_is_too_large_is_told(small):
-    with socket.create_connection(("127.0.0.1", small.port), timeout=30) as peer:
+    with socket.create_connection(("127.0.0.1", small.port), timeout=patience(30)) as peer:
         peer.sendall(head(small))
         for _ in range(40):  # it is listened to for five seconds
             peer.sendall(CHUNK)
@@ -62,7 +64,7 @@ def test_who_goes_on_with_a_body_that_is_too_large_is_told(small):
 
 
 def test_who_never_ends_is_told_and_then_hung_up_on(small):
-    with socket.create_connection(("127.0.0.1", small.port), timeout=30) as peer:
+    with socket.create_connection(("127.0.0.1", small.port), timeout=patience(30)) as peer:
         peer.sendall(head(small))
         with pytest.raises(ConnectionError):
             for _ in range(2048):

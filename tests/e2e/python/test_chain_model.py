@@ -6,13 +6,13 @@ A walk is told by its seed: RUNNEL_SEED=... takes it again.
 import json
 import os
 import random
-import subprocess
 
 import httpx2
 import pytest
 
 from harness.chain_model import (Conversation, Item, Project, Refused, Response, as_json, chat,
                                  check_calls, looks_like, open_calls)
+from harness.patience import patience
 from harness.server import eventually
 from harness.tools import GRAMMAR, WEATHER_FLAT
 
@@ -354,13 +354,11 @@ class Walk:
 
 
 @pytest.fixture
-def clients(binary, start_server):
+def clients(start_server):
     """Of two projects on a server that purges what was deleted early."""
     server = start_server(response_timeout=4)
-    key = subprocess.run([binary, "keys", "create", "--project", "other", "--data-dir",
-                          server.settings["data_dir"]], capture_output=True, text=True,
-                         check=True).stdout.strip()
-    made = [httpx2.Client(base_url=server.url, timeout=60,
+    key = server.new_key("other")
+    made = [httpx2.Client(base_url=server.url, timeout=patience(60),
                           headers={"Authorization": f"Bearer {one}"})
             for one in (server.settings["api_key"], key)]
     yield made

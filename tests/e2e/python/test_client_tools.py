@@ -6,7 +6,7 @@ import json
 import openai
 import pytest
 
-from harness.tools import WEATHER_FLAT, call
+from harness.tools import WEATHER_FLAT
 
 SHELL = {"type": "shell", "environment": {"type": "local"}}
 PATCH = {"type": "apply_patch"}

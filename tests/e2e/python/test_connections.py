@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from harness import host
+from harness.patience import patience
 from harness.process import free_port
 from harness.server import KEY
 
@@ -64,13 +65,13 @@ def ask(peer):
 
 def test_a_connection_ends_after_so_many_requests(start_server):
     server = start_server(max_connection_requests=3)
-    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as peer:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=patience(30)) as peer:
         heads = [ask(peer) for _ in range(3)]
         assert ["connection: close" in head for head in heads] == [False, False, True]
         assert all(" 200 " in head for head in heads)
         while peer.recv(65536):
             pass
-    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as peer:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=patience(30)) as peer:
         assert "connection: close" not in ask(peer)
 
 
@@ -82,7 +83,7 @@ def test_the_last_request_of_a_connection_is_a_stream(start_server, upstream):
     assert events[-1] == "response.completed"
 
     body = json.dumps({"model": "demo", "input": "hi", "stream": True})
-    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as peer:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=patience(30)) as peer:
         peer.sendall((f"POST /v1/responses HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {KEY}\r\n"
                       f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}").encode())
         answer = b"".join(iter(lambda: peer.recv(65536), b"")).decode()

@@ -1,7 +1,6 @@
 """Contexts that grow too long: left out, made short, refused."""
 
 import json
-import subprocess
 
 import httpx2
 import openai
@@ -398,11 +397,8 @@ def test_what_was_altered_is_refused(responses, client, upstream):
             {"type": "compaction", "encrypted_content": content[:-2]}])
 
 
-def test_another_project_does_not_open_it(server, responses, client, binary):
-    key = subprocess.run([binary, "keys", "create", "--project", "elsewhere", "--data-dir",
-                          server.settings["data_dir"]], capture_output=True, text=True, timeout=60,
-                         check=True).stdout.strip()
-    refused(client.with_options(api_key=key).responses, sealed(responses))
+def test_another_project_does_not_open_it(responses, client, stranger_key):
+    refused(client.with_options(api_key=stranger_key).responses, sealed(responses))
 
 
 def test_it_opens_after_a_restart(start_server, upstream):

@@ -16,7 +16,7 @@ BASIC = {"type": "mcp", "server_label": "basic", "server_url": "builtin:basic",
 
 @pytest.fixture
 def demo(start_server):
-    return start_server(upstream_url=None, first=True)
+    return start_server(embedded=True, upstream_url=None, first=True)
 
 
 def test_the_demo_model_is_worth_talking_to(demo):

@@ -19,8 +19,8 @@ TEXT = " ".join(f"word{i}" for i in range(60))
 
 
 @pytest.fixture(scope="module")
-def own_database(scratch):
-    database = Database(scratch / "own-database")
+def own_database(scratch, binary):
+    database = Database(scratch / "own-database", binary)
     yield database
     database.stop()
 

@@ -22,55 +22,46 @@ def status_of(database, url, run_id):
     return database.ask(f"SELECT status FROM runs WHERE id = '{run_id}'", url=url)[0][0]
 
 
-def test_an_answer_may_overtake_the_news_that_it_is_awaited(fault_server, upstream, database,
-                                                            tmp_path):
-    """The client reads in the database that its run waits; the loop has not heard of it yet."""
-    url = fault_server.settings["database_url"]
-    process = fault_server.process
+def held_waits(server, upstream, database, tmp_path):
+    """A run whose loop has not heard that it waits, once for each visit: (client, whether the database says that
+    it does). Ends with the one that does."""
+    url, process = server.settings["database_url"], server.process
+    overtook = False
     for visit in VISITS:
-        fault_server.arm()
-        client = shapes.Client(fault_server, upstream, tmp_path)
-        fault_server.arm(f"writer.result:{visit}:hold")
+        server.arm()
+        client = shapes.Client(server, upstream, tmp_path)
+        server.arm(f"writer.result:{visit}:hold")
         client.run = client.insist("POST", client.base, {"assistant_id": client.assistant})
-        eventually(lambda client=client: fault_server.has_fired() or status_of(
+        eventually(lambda client=client: server.has_fired() or status_of(
             database, url, client.run["id"]) == "requires_action")
-        overtook = fault_server.has_fired() and \
-            status_of(database, url, client.run["id"]) == "requires_action"
-        if overtook:
-            client.answer_calls()
-        fault_server.arm()
-        client.walk()
-        shapes.check_database(database, url, client.run["id"])
-        assert client.run["status"] == "completed"
+        overtook = server.has_fired() and status_of(database, url, client.run["id"]) == "requires_action"
+        yield client, overtook
         Log(database, url, client.run["id"])
         if overtook:
             break
-    assert overtook and fault_server.process is process and fault_server.ended() is None
-    fault_server.forgets_its_runs()
+    assert overtook and server.process is process and server.ended() is None
+    server.forgets_its_runs()
+
+
+def test_an_answer_may_overtake_the_news_that_it_is_awaited(fault_server, upstream, database,
+                                                            tmp_path):
+    """The client reads in the database that its run waits; the loop has not heard of it yet."""
+    for client, waits in held_waits(fault_server, upstream, database, tmp_path):
+        if waits:
+            client.answer_calls()
+        fault_server.arm()
+        client.walk()
+        shapes.check_database(database, fault_server.settings["database_url"], client.run["id"])
+        assert client.run["status"] == "completed"
 
 
 def test_a_cancel_may_overtake_the_news_that_a_run_waits(fault_server, upstream, database,
                                                          tmp_path):
-    url = fault_server.settings["database_url"]
-    process = fault_server.process
-    for visit in VISITS:
-        fault_server.arm()
-        client = shapes.Client(fault_server, upstream, tmp_path)
-        fault_server.arm(f"writer.result:{visit}:hold")
-        client.run = client.insist("POST", client.base, {"assistant_id": client.assistant})
-        eventually(lambda client=client: fault_server.has_fired() or status_of(
-            database, url, client.run["id"]) == "requires_action")
-        overtook = fault_server.has_fired() and \
-            status_of(database, url, client.run["id"]) == "requires_action"
+    for client, _ in held_waits(fault_server, upstream, database, tmp_path):
         client.insist("POST", f"{client.base}/{client.run['id']}/cancel")
         fault_server.arm()
         assert client.settle("cancelled", "completed") == "cancelled"
-        shapes.check_database(database, url)
-        Log(database, url, client.run["id"])
-        if overtook:
-            break
-    assert overtook and fault_server.process is process and fault_server.ended() is None
-    fault_server.forgets_its_runs()
+        shapes.check_database(database, fault_server.settings["database_url"])
 
 
 def test_a_cancel_that_overtakes_a_pause_leaves_no_word_of_it(fault_server, upstream, database,

@@ -5,7 +5,6 @@ import threading
 
 import pytest
 
-from harness.recorder import parse_events
 from harness.tools import PARIS, WEATHER, WEATHER_RULES
 
 WORDS = " ".join(f"word{n}" for n in range(30))

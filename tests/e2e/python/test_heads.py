@@ -10,6 +10,8 @@ import socket
 
 import pytest
 
+from harness.patience import patience
+
 HOST = "Host: test\r\n"
 GET = "GET /v1/models HTTP/1.1\r\n"
 POST = "POST /v1/responses HTTP/1.1\r\n" + HOST
@@ -121,7 +123,7 @@ BODIES = {
 def exchange(server, *pieces):
     """All that comes back until the server hangs up."""
     came = b""
-    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=patience(30)) as connection:
         # It may have hung up before everything was sent, or with something unread.
         with contextlib.suppress(ConnectionError):
             connection.sendall("".join(pieces).encode("latin-1"))
@@ -177,7 +179,7 @@ def test_a_key_with_something_behind_it_is_not_the_key(server, junk):
 
 @pytest.mark.parametrize("sent", ["GET /" + "p" * 30000, "GARBAGE\r\n" + "x" * 30000])
 def test_what_follows_on_what_is_refused_does_not_reset_the_connection(server, sent):
-    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=patience(30)) as connection:
         connection.sendall(sent.encode())
         only_answer(b"".join(iter(lambda: connection.recv(65536), b"")))
 
@@ -248,7 +250,7 @@ def test_behind_the_last_answer_nothing_is_said(server, last):
 
 @pytest.mark.parametrize("sent", ["", ALIVE])
 def test_who_leaves_is_told_nothing(server, sent):
-    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=patience(30)) as connection:
         if sent:
             connection.sendall(sent.encode())
             assert connection.recv(65536).startswith(b"HTTP/1.1 200")

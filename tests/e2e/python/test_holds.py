@@ -5,6 +5,7 @@ import threading
 
 import pytest
 
+from harness.patience import patience
 from harness.recorder import parse_events
 from harness.server import eventually
 from harness.tools import asks_for, call, then_says
@@ -327,7 +328,7 @@ def test_F44_what_cannot_be_meant_is_refused(http, approval, param, code):
 def ask_of(server, upstream, log, **more):
     asks_for(upstream, call("test_count", path=log.name, text="counted"))
     body = {"model": "demo", "input": "go", "tools": [TEST], **hold(**more)}
-    return Asking(lambda: server.http().post("/v1/responses", json=body, timeout=60).json())
+    return Asking(lambda: server.http().post("/v1/responses", json=body, timeout=patience(60)).json())
 
 
 def question_of(server):
@@ -347,7 +348,7 @@ def held_outside(server, upstream, log):
     """A response of ada's that holds for a place outside."""
     asks_for(upstream, call("test_outside", path=log.name, paths=["shared:/docs/a"], text="r"))
     body = {"model": "demo", "input": "go", "tools": [OPEN], "user": "ada", **hold()}
-    return Asking(lambda: server.http().post("/v1/responses", json=body, timeout=60).json())
+    return Asking(lambda: server.http().post("/v1/responses", json=body, timeout=patience(60)).json())
 
 
 def test_F44_F84_an_answer_to_another_is_heard_by_all_that_it_covers(start_fault_server, upstream, log):

@@ -6,7 +6,6 @@ import json
 import httpx2
 import pytest
 
-from harness.process import Process
 from harness.recorder import parse_events
 from harness.server import eventually
 from harness.tools import PARIS, WEATHER, WEATHER_RULES
@@ -233,11 +232,8 @@ def test_keys_hold_on_other_servers_and_after_a_restart(start_fault_server, upst
 
 
 @pytest.mark.slow
-def test_keys_belong_to_a_project(server, http, binary, scratch, thread, key):
-    made = Process([binary, "keys", "create", "--project", "keys", "--data-dir",
-                    server.settings["data_dir"]], scratch / "keys.log")
-    secret = made.child.stdout.read().strip()
-    assert made.child.wait(60) == 0
+def test_keys_belong_to_a_project(server, http, thread, key):
+    secret = server.new_key("keys")
     body = {"role": "user", "content": "Hi"}
     send(http, f"/v1/threads/{thread}/messages", body, key)
     with httpx2.Client(base_url=server.url, headers={"Authorization": f"Bearer {secret}"}) as other:

@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from harness.patience import patience
 from harness.process import clean_environment
 from harness.server import KEY, eventually
 
@@ -30,9 +31,9 @@ def message(number, created_at=1700000001, role="user", **more):
 
 
 def run_import(binary, server, path, *more):
-    done = subprocess.run([binary, "import", path, "--data-dir", server.settings["data_dir"],
-                           *more], capture_output=True, text=True, env=clean_environment(),
-                          timeout=120)
+    done = subprocess.run([binary, "import", path, *server.where(), *more], capture_output=True,
+                          text=True, env=clean_environment(),
+                          timeout=patience(120))
     assert "Sanitizer" not in done.stderr, done.stderr
     return done
 
@@ -81,7 +82,7 @@ def dump_script():
 def dump_of(server, thread_ids, path):
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", dump_script()],
                           input="".join(f"{one}\n" for one in thread_ids), text=True,
-                          capture_output=True, timeout=120,
+                          capture_output=True, timeout=patience(120),
                           env={**clean_environment(), "OPENAI_API_KEY": KEY,
                                "OPENAI_BASE_URL": f"{server.url}/v1"})
     assert done.returncode == 0, done.stderr
@@ -173,10 +174,10 @@ def test_an_import_may_be_the_first_thing(binary, start_server, tmp_path, scratc
     for project in ("default", "other"):
         done = subprocess.run([binary, "import", tmp_path, "--data-dir", directory / "data",
                                "--project", project], capture_output=True, text=True,
-                              env=clean_environment(), timeout=120)
+                              env=clean_environment(), timeout=patience(120))
         assert done.returncode == 0, done.stderr
         assert counts(done.stdout)["messages"] == (1, 0, 0)
-    server = start_server(data_dir=directory / "data")
+    server = start_server(embedded=True, data_dir=directory / "data")
     assert texts(server.sdk(), THREAD["id"]) == ["text 1"]
 
 
@@ -380,7 +381,7 @@ def test_a_thread_comes_whole_or_not_at_all(binary, start_fault_server, database
 
     def load(fault):
         return subprocess.run([binary, "import", path, "--data-dir", server.directory / "none",
-                               "--database-url", url], capture_output=True, text=True, timeout=60,
+                               "--database-url", url], capture_output=True, text=True, timeout=patience(60),
                               env={**clean_environment(), "RUNNEL_FAULT": fault})
 
     def rows():

@@ -6,6 +6,7 @@ import subprocess
 import openai
 import pytest
 
+from harness.patience import patience
 from harness.ranks import rank_file
 from harness.tools import WEATHER_FLAT
 
@@ -133,6 +134,6 @@ def test_a_model_must_be_one(start_server, upstream, tmp_path):
 def test_a_wrong_configuration_is_refused(binary, tmp_path, upstream_keys, complaint):
     config = write_config(tmp_path / "runnel.yaml", url="http://127.0.0.1:9/v1", **upstream_keys)
     ended = subprocess.run([binary, "serve", "--config", config], capture_output=True, text=True,
-                           timeout=60)
+                           timeout=patience(60))
     assert ended.returncode == 2
     assert complaint in ended.stderr

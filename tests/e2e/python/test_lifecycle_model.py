@@ -2,13 +2,10 @@
 threads, messages, runs and steps. RUNNEL_WALK_SEED=N goes the way that a failure has named."""
 
 import os
-import subprocess
 
 import pytest
 
 from harness import lifecycle
-from harness.lifecycle import Difference
-from harness.process import clean_environment
 from harness.walk import OPERATIONS, Walk
 
 RUN_EXPIRY = 1  # of the hasty node
@@ -26,12 +23,8 @@ def nodes(start_fault_server, upstream):
 
 
 @pytest.fixture
-def foreign_key(nodes, binary):
-    node, _ = nodes
-    return subprocess.run([binary, "keys", "create", "--project", "strangers", "--data-dir",
-                           node.settings["data_dir"], "--database-url",
-                           node.settings["database_url"]], capture_output=True, text=True,
-                          env=clean_environment(), check=True).stdout.strip()
+def foreign_key(nodes):
+    return nodes[0].new_key("strangers")
 
 
 @pytest.mark.timeout(300)

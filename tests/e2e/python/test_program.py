@@ -8,6 +8,7 @@ import threading
 
 import pytest
 
+from harness.patience import patience
 from harness.process import clean_environment, free_port
 from harness.server import KEY, eventually
 
@@ -16,12 +17,12 @@ from harness.server import KEY, eventually
 def runnel(binary):
     def run(*arguments):
         return subprocess.run([binary, *map(str, arguments)], capture_output=True, text=True,
-                              stdin=subprocess.DEVNULL, env=clean_environment(), timeout=60)
+                              stdin=subprocess.DEVNULL, env=clean_environment(), timeout=patience(60))
     return run
 
 
 def keys(runnel, server, *arguments):
-    return runnel("keys", *arguments, "--data-dir", server.settings["data_dir"])
+    return runnel("keys", *arguments, *server.where())
 
 
 def status_with(server, key):
@@ -153,7 +154,7 @@ ENDLESS = {"answer": {"text": ["a", "b"], "piece_delay_ms": 3600000}}
 def open_stream(server):
     """A response's stream on a plain socket, once its first delta has come."""
     body = b'{"model": "demo", "input": "Hi", "stream": true}'
-    connection = socket.create_connection(("127.0.0.1", server.port), timeout=30)
+    connection = socket.create_connection(("127.0.0.1", server.port), timeout=patience(30))
     connection.sendall(b"POST /v1/responses HTTP/1.1\r\nHost: test\r\nAuthorization: Bearer "
                        + KEY.encode() + b"\r\nContent-Type: application/json\r\nContent-Length: "
                        + str(len(body)).encode() + b"\r\n\r\n" + body)
@@ -173,7 +174,7 @@ def rest_of(connection, seen):
 def signal_and_wait(server, *signals):
     for number in signals:
         server.process.signal(number)
-    return server.process.child.wait(timeout=30)
+    return server.process.child.wait(timeout=patience(30))
 
 
 def test_a_drain_lets_streams_finish(start_server, upstream):
@@ -188,7 +189,7 @@ def test_a_drain_lets_streams_finish(start_server, upstream):
     assert refused.status_code == 503 and refused.headers["retry-after"]
     answer = rest_of(connection, seen)
     assert b"event: response.completed" in answer and answer.endswith(b"0\r\n\r\n")
-    assert server.process.child.wait(timeout=30) == 0
+    assert server.process.child.wait(timeout=patience(30)) == 0
 
 
 def test_a_drain_has_an_end(start_server, upstream):
@@ -231,7 +232,7 @@ def test_a_client_that_leaves_ends_its_call_of_the_upstream(server, upstream):
     bodies = [("/v1/chat/completions", '{"model": "demo", "stream": %s, "messages": []}' % stream)
               for stream in ("true", "false")]
     for number, (path, body) in enumerate(bodies, 1):
-        connection = socket.create_connection(("127.0.0.1", server.port), timeout=30)
+        connection = socket.create_connection(("127.0.0.1", server.port), timeout=patience(30))
         connection.sendall(f"POST {path} HTTP/1.1\r\nHost: test\r\nAuthorization: Bearer {KEY}\r\n"
                            f"Content-Length: {len(body)}\r\n\r\n{body}".encode())
         eventually(lambda: len(upstream.requests()), lambda count: count == number)

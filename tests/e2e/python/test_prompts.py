@@ -3,6 +3,7 @@
 import openai
 import pytest
 
+
 UNKNOWN = "pmpt_000000000000000000000000"
 
 
@@ -204,14 +205,10 @@ def test_bad_prompts_are_refused(http, prompts, upstream, template, prompt, stat
     assert upstream.chats() == []
 
 
-def test_a_template_belongs_to_its_project(server, prompts, client, binary):
+def test_a_template_belongs_to_its_project(prompts, client, stranger_key):
     """The key of another project does not open it."""
-    import subprocess
     made = prompts.make(model="demo", instructions="Secret.")
-    key = subprocess.run([binary, "keys", "create", "--project", "elsewhere", "--data-dir",
-                          server.settings["data_dir"]], capture_output=True, text=True, timeout=60,
-                         check=True).stdout.strip()
-    other = client.with_options(api_key=key)
+    other = client.with_options(api_key=stranger_key)
     with pytest.raises(openai.NotFoundError):
         other.responses.create(prompt={"id": made["id"]}, input="Hi")
 

@@ -4,7 +4,6 @@ standard SDK."""
 import json
 import threading
 
-import openai
 import pytest
 
 from harness.faults import listen

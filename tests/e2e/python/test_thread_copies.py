@@ -2,12 +2,10 @@
 
 import concurrent.futures
 import random
-import subprocess
 
 import httpx2
 import pytest
 
-from harness.process import clean_environment
 from harness.server import KEY, eventually
 from harness.tools import WEATHER, WEATHER_RULES, call
 
@@ -308,11 +306,8 @@ def test_a_thread_is_not_put_into_itself(threads, put, verb):
     assert said(threads, thread.id) == [("user", "x")]
 
 
-def test_what_is_not_mine_is_not_there(server, binary, threads, http):
-    made = subprocess.run([binary, "keys", "create", "--project", "copies", "--data-dir",
-                           server.settings["data_dir"]], capture_output=True, text=True,
-                          env=clean_environment(), check=True)
-    headers = {"Authorization": f"Bearer {made.stdout.strip()}"}
+def test_what_is_not_mine_is_not_there(threads, http, stranger_key):
+    headers = {"Authorization": f"Bearer {stranger_key}"}
     theirs = http.post("/v1/threads", headers=headers).json()["id"]
     mine = threads.create(messages=user("secret")).id
     unknown = "thread_" + "0" * 24

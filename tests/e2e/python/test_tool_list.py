@@ -4,6 +4,7 @@ import subprocess
 
 import pytest
 
+from harness.patience import patience
 from harness.tools import call
 
 
@@ -151,7 +152,7 @@ def test_F80_a_typing_error_stops_the_start(binary, tmp_path, text, words):
     config = tmp_path / "runnel.yaml"
     config.write_text(f"tools: {text}\n")
     ended = subprocess.run([binary, "serve", "--config", config, "--data-dir", tmp_path / "data"],
-                           capture_output=True, text=True, timeout=60)
+                           capture_output=True, text=True, timeout=patience(60))
     assert ended.returncode == 2 and words in ended.stderr
 
 

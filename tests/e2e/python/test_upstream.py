@@ -10,6 +10,7 @@ import httpx2
 import openai
 import pytest
 
+from harness.patience import patience
 from harness.process import Process, free_port
 from harness.server import eventually
 
@@ -18,7 +19,7 @@ ASK = {"model": "demo", "messages": [{"role": "user", "content": "hi"}]}
 
 @pytest.fixture
 def sdk(upstream):
-    return openai.OpenAI(base_url=upstream.url, api_key="sk-x", max_retries=0, timeout=30,
+    return openai.OpenAI(base_url=upstream.url, api_key="sk-x", max_retries=0, timeout=patience(30),
                          _strict_response_validation=True)
 
 
@@ -200,7 +201,7 @@ def test_it_stops_while_clients_wait(binary, tmp_path):
                       tmp_path / "log")
     url = process.read_until(lambda line: line.startswith("http"))
     assert url == f"http://127.0.0.1:{port}/v1"
-    clients = [httpx2.Client(timeout=30) for _ in range(5)]
+    clients = [httpx2.Client(timeout=patience(30)) for _ in range(5)]
     for client in clients:
         request = client.build_request("POST", f"{url}/chat/completions",
                                        json={**ASK, "stream": True})

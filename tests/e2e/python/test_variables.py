@@ -523,26 +523,6 @@ def test_F33_a_misspelt_word_does_nothing(http, base):
     assert [(v["name"], v["keep"]) for v in accepted(http.get(base))["data"]] == [("a", False)]
 
 
-def test_F33_what_had_the_name_of_a_message_before_there_were_such_names_is_found(
-        start_server, upstream, database):
-    """Stored by an earlier version, which gave such names to anything."""
-    server = start_server(database_url=database.new())
-    http, old = server.http(), "Message_0123456789abcdef"
-    thread = accepted(http.post("/v1/threads", json={}))["id"]
-    base = f"/v1/runnel/threads/{thread}/variables"
-    accepted(http.post(base, json={"name": "old", "value": "still here"}))
-    database.ask(f"UPDATE variables SET name = '{old}'", url=server.settings["database_url"])
-    turns(upstream, ("ReadVar", {"name": old}), ("test_slow", {"text": "<$VAR_REF{{%s}}>" % old}),
-          ("ReadVar", {"name": "Message_0000000000000000"}), ("RemoveVars", {"names": [old]}))
-    accepted(http.post("/v1/responses", json={
-        "model": "demo", "input": "go", "tools": [TEST, VARS], "conversation": thread,
-        "runnel": {"message_cache": {"max_chars": 256}}}))
-    read, referred, missing, removed = told(upstream)
-    assert read == "still here" and referred.startswith("<still here>\n")
-    assert missing == "Variable 'Message_0000000000000000' not found."
-    assert removed == "Removed 1 variable(s)."
-
-
 def test_F32_F33_strangers_find_nothing(http, base, stranger_key):
     accepted(http.post(base, json={"name": "a", "value": "1"}))
     of = base.split("/")[-2]

@@ -9,6 +9,7 @@ import threading
 import openai
 import pytest
 
+from harness.patience import patience
 from harness.process import clean_environment, free_port
 from harness.server import eventually
 from harness.tools import asks_for, call
@@ -38,7 +39,7 @@ class Receiver:
                     receiver.at_once += 1
                     receiver.most_at_once = max(receiver.most_at_once, receiver.at_once)
                 receiver.heard.put((self.path, dict(self.headers), body))
-                receiver.answers.wait(timeout=60)
+                receiver.answers.wait(timeout=patience(60))
                 with receiver.lock:
                     receiver.at_once -= 1
                 self.send_response(receiver.statuses.pop(0) if receiver.statuses else 200)
@@ -53,7 +54,7 @@ class Receiver:
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     def next(self):
-        return self.heard.get(timeout=30)
+        return self.heard.get(timeout=patience(30))
 
     def close(self):
         self.answers.set()
@@ -114,7 +115,7 @@ def test_F44_the_webhook_is_told(told_server, receiver, upstream, log, approve):
     shown = http.get(f"{APPROVALS}/{asked['id']}").json()
     assert shown["status"] == "pending" and shown["run_id"] == asked["run_id"]
     http.post(f"{APPROVALS}/{asked['id']}", json={"approve": approve})
-    done = answers.get(timeout=30)
+    done = answers.get(timeout=patience(30))
     assert done["status"] == "completed"
     assert log.lines() == (["call_1"] if approve else [])
     kept = json.dumps(http.get(f"/v1/responses/{done['id']}").json())
@@ -127,7 +128,7 @@ def test_F44_each_question_is_told_once_also_when_it_suspends(told_server, recei
     answers = begin(told_server, upstream, log,
                     runnel={"approval": {"channel": "webhook", "hold_timeout_s": 1}})
     asked = read(receiver.next())["data"]
-    done = answers.get(timeout=30)
+    done = answers.get(timeout=patience(30))
     assert [item["type"] for item in done["output"]][-1] == "mcp_approval_request"
     assert done["output"][-1]["id"] == asked["id"] and receiver.heard.empty()
 
@@ -164,7 +165,7 @@ def test_F44_what_is_not_taken_is_told_again(told_server, receiver, upstream, lo
     first, second = read(receiver.next()), read(receiver.next())
     assert first == second
     told_server.http().post(f"{APPROVALS}/{first['data']['id']}", json={"approve": True})
-    assert answers.get(timeout=30)["status"] == "completed"
+    assert answers.get(timeout=patience(30))["status"] == "completed"
 
 
 TEXT_LIMIT = 16 << 10  # bytes of a text in an event
@@ -200,7 +201,7 @@ def test_F44_long_texts_are_cut_and_the_list_has_them_whole(told_server, receive
     assert asked["length"] == whole["length"] and asked["truncated"] == whole["truncated"]
     check_cut(asked["output"], whole["output"])
     http.post(f"{APPROVALS}/{asked['id']}", json={"approve": True})
-    assert answers.get(timeout=30).status == "completed"
+    assert answers.get(timeout=patience(30)).status == "completed"
 
 
 def test_F44_only_some_are_told_at_once(told_server, receiver, upstream, log):
@@ -219,7 +220,7 @@ def test_F44_only_some_are_told_at_once(told_server, receiver, upstream, log):
     assert len(set(told)) == 12 and receiver.most_at_once == 8
     for asked in told:
         http.post(f"{APPROVALS}/{asked}", json={"approve": True})
-    assert answers.get(timeout=30)["status"] == "completed"
+    assert answers.get(timeout=patience(30))["status"] == "completed"
 
 
 def test_F44_F109_a_webhook_within_is_not_told_unless_it_is_open(start_server, receiver, upstream,
@@ -227,7 +228,7 @@ def test_F44_F109_a_webhook_within_is_not_told_unless_it_is_open(start_server, r
     server = start_server(config=configured(tmp_path, receiver, open_it=False))
     answers = begin(server, upstream, log,
                     runnel={"approval": {"channel": "webhook", "hold_timeout_s": 2}})
-    assert answers.get(timeout=30)["status"] == "completed"
+    assert answers.get(timeout=patience(30))["status"] == "completed"
     assert receiver.heard.empty()
 
 
@@ -255,7 +256,7 @@ def test_F44_a_webhook_that_cannot_be_is_refused_at_start(binary, tmp_path, entr
     path = tmp_path / "runnel.yaml"
     path.write_text(f"approval_webhooks:\n  - {entry}\n")
     ended = subprocess.run([binary, "serve", "--config", path, "--data-dir", tmp_path / "data"],
-                           capture_output=True, text=True, check=False, timeout=60,
+                           capture_output=True, text=True, check=False, timeout=patience(60),
                            env=clean_environment())
     assert ended.returncode == 2 and why in ended.stderr, ended.stderr
     assert SECRET not in ended.stderr
@@ -268,15 +269,12 @@ def test_F44_a_webhook_of_no_project_is_refused_at_start(binary, start_server, t
     path = tmp_path / "runnel.yaml"
     path.write_text("approval_webhooks:\n"
                     f"  - {{project: defualt, url: \"http://a.example\", secret: {SECRET}}}\n")
-    data = server.directory / "data"
-    command = [binary, "serve", "--config", path, "--listen", server.settings["listen"],
-               "--data-dir", data]
+    command = [binary, "serve", "--config", path, "--listen", server.settings["listen"], *server.where()]
     for _ in range(2):  # the first has not made it for the second
-        ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120,
+        ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=patience(120),
                                env=clean_environment())
         assert ended.returncode == 1, ended.stderr
         assert "approval_webhooks[0].project: there is no project 'defualt'" in ended.stderr
-    subprocess.run([binary, "keys", "create", "--project", "defualt", "--data-dir", data],
-                   check=True, timeout=120, env=clean_environment(), stdout=subprocess.DEVNULL)
+    server.new_key("defualt")
     server.settings["config"] = path
     server.start()

@@ -2,11 +2,11 @@
 
 import json
 import signal
-import subprocess
 
 import httpx2
 import pytest
 
+from harness.patience import patience
 from harness.server import eventually
 from harness.tools import WEATHER_FLAT, WEATHER_RULES
 from harness.websocket import BINARY, CLOSE, PING, PONG, TEXT, Refused, WebSocket, text_of
@@ -427,19 +427,14 @@ def test_what_follows_the_handshake_at_once_is_heard(connect):
     assert connect(early=early).response()[-1]["type"] == "response.completed"
 
 
-def test_a_key_is_asked_for_again(start_server, connect, binary):
+def test_a_key_is_asked_for_again(start_server, connect):
     server = start_server()
-    key = binary_output(binary, "keys", "create", server=server)
+    key = server.command("keys", "create")
     ws = connect(server, headers={"Authorization": f"Bearer {key}"})
     ws.ask(input="Hi")
-    binary_output(binary, "keys", "revoke", key, server=server)
+    server.command("keys", "revoke", key)
     ws.create(input="Hi")
     assert (error := ws.error())["status"] == 401 and error["error"]["code"] == "invalid_api_key"
-
-
-def binary_output(binary, *arguments, server):
-    return subprocess.run([binary, *arguments, "--data-dir", server.settings["data_dir"]],
-                          check=True, capture_output=True, text=True).stdout.strip()
 
 
 # ---- frames ----
@@ -608,7 +603,7 @@ def test_a_drain_lets_responses_finish(start_server, connect, upstream):
     assert error["status"] == 503 and "shutting down" in error["error"]["message"]
     assert busy.read_close()[0] == 1001
     busy.socket.close()
-    assert server.process.child.wait(timeout=30) == 0
+    assert server.process.child.wait(timeout=patience(30)) == 0
 
 
 def test_a_drain_of_websockets_has_an_end(start_server, connect, upstream):
@@ -620,7 +615,7 @@ def test_a_drain_of_websockets_has_an_end(start_server, connect, upstream):
     server.process.signal(signal.SIGTERM)
     assert ws.response()[-1]["type"] == "response.failed"
     assert ws.read_close()[0] == 1001
-    assert server.process.child.wait(timeout=30) == 0
+    assert server.process.child.wait(timeout=patience(30)) == 0
 
 
 def test_a_client_that_does_not_hang_up_does_not_hold_the_drain(start_server, connect):
@@ -628,5 +623,5 @@ def test_a_client_that_does_not_hang_up_does_not_hold_the_drain(start_server, co
     ws = connect(server)
     ws.ask(input="Hi")
     server.process.signal(signal.SIGTERM)
-    assert server.process.child.wait(timeout=30) == 0
+    assert server.process.child.wait(timeout=patience(30)) == 0
     assert ws.read_close()[0] == 1001

@@ -326,7 +326,7 @@ void say(const char *text)
 
 void await_made(unsigned count)
 {
-    uint64_t deadline = clock_mono_ns() + PATIENCE_MS * NS_PER_MS;
+    uint64_t deadline = clock_mono_ns() + (uint64_t)PATIENCE_MS * NS_PER_MS;
 
     lock_acquire(&under.lock);
     while (under.made < count)
@@ -336,7 +336,7 @@ void await_made(unsigned count)
 
 void await_gone(void)
 {
-    uint64_t deadline = clock_mono_ns() + PATIENCE_MS * NS_PER_MS;
+    uint64_t deadline = clock_mono_ns() + (uint64_t)PATIENCE_MS * NS_PER_MS;
 
     lock_acquire(&under.lock);
     while (!under.handed.gone)
@@ -346,7 +346,7 @@ void await_gone(void)
 
 void await_dropped(void)
 {
-    uint64_t deadline = clock_mono_ns() + PATIENCE_MS * NS_PER_MS;
+    uint64_t deadline = clock_mono_ns() + (uint64_t)PATIENCE_MS * NS_PER_MS;
 
     lock_acquire(&under.lock);
     while (!under.handed.dropped)

@@ -9,6 +9,7 @@
 #include "core/event/sink.h"
 #include "server/config/config.h"
 #include "server/http/http.h"
+#include "tests/support/patience.h"
 
 /*
  * served_http.h -- the HTTP layer with a table of endpoints of its own, and the engine behind it,
@@ -20,7 +21,7 @@
  * way; /too_late is handed over only when the server stops.
  */
 
-#define PATIENCE_MS 10000
+#define PATIENCE_MS patience_ms(10)
 #define HOST        "Host: test\r\n"
 #define KEY         "Authorization: Bearer good\r\n"
 

@@ -25,7 +25,7 @@ static void drip(struct client *client, const char *first)
     put(client, first);
     while (poll(&ready, 1, 50) == 0) {
         put(client, "x");
-        assert_true(clock_mono_ns() - begun < PATIENCE_MS * NS_PER_MS);
+        assert_true(clock_mono_ns() - begun < (uint64_t)PATIENCE_MS * NS_PER_MS);
     }
     expect_end(client);
 }

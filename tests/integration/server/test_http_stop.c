@@ -88,7 +88,8 @@ static void draining_finishes_and_begins_nothing(void **state)
     get_until(&client, "last\n\n\r\n");
     play(ACT_CLOSE, NULL, 0);
     get_until(&client, "0\r\n\r\n");
-    assert_true(http_wait_idle(under.http, clock_mono_ns() + PATIENCE_MS * NS_PER_MS));
+    assert_true(
+        http_wait_idle(under.http, clock_mono_ns() + (uint64_t)PATIENCE_MS * NS_PER_MS));
     hang_up(&client);
     stop();
 }

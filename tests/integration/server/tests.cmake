@@ -4,7 +4,8 @@ function(server_test name)
     target_link_libraries(test_integration_server_${name} PRIVATE served_http PkgConfig::CMOCKA)
     target_compile_options(test_integration_server_${name} PRIVATE -Wno-missing-prototypes)
     add_test(NAME integration.server/${name} COMMAND test_integration_server_${name})
-    set_tests_properties(integration.server/${name} PROPERTIES LABELS integration TIMEOUT 180)
+    set_tests_properties(integration.server/${name} PROPERTIES LABELS integration)
+    time_limit(integration.server/${name} 180)
 endfunction()
 
 add_library(served_http STATIC

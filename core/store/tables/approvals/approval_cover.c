@@ -45,13 +45,10 @@
     " ELSE w.used_by = w.run_id" \
     "  AND EXISTS (" RUN_OF_IT " AND r.status IN ('queued', 'in_progress')) END"
 
-/* Of a run of a thread that is not about to expire; and not answered by a server of a version that left
- * the question open. */
+/* Of a run of a thread that is not about to expire. */
 #define IS_REQUIRED \
     "EXISTS (" RUN_OF_IT " AND r.status = 'requires_action'" \
-    " AND (r.expires_at IS NULL OR r.expires_at > $3))" \
-    " AND EXISTS (SELECT FROM tool_calls c WHERE c.project_id = w.project_id" \
-    "  AND c.run_id = w.run_id AND c.call_id = w.id AND c.state = 'waiting')"
+    " AND (r.expires_at IS NULL OR r.expires_at > $3))"
 
 /* clang-format on */
 

@@ -142,9 +142,7 @@ static enum err_code lock_answered(struct db *db, const struct tenant *tenant,
         "approvals_lock",
         "SELECT a.id, " APPROVAL_STATUS ", a.used_by, EXISTS (SELECT FROM runs r"
         "  WHERE r.project_id = a.project_id AND r.id = a.used_by"
-        "  AND r.status NOT IN ('failed', 'cancelled')), a.run_id,"
-        " EXISTS (SELECT FROM tool_calls c WHERE c.project_id = a.project_id"
-        "  AND c.run_id = a.run_id AND c.call_id = a.id AND c.state = 'done')"
+        "  AND r.status NOT IN ('failed', 'cancelled')), a.run_id"
         " FROM approvals a WHERE a.project_id = $1 AND a.id = ANY ($2::text[])"
         " ORDER BY a.id FOR UPDATE OF a"};
     AUTO_DB_ARGS args = {0};
@@ -384,14 +382,6 @@ enum err_code store_approval_decide(struct store *store, const struct tenant *te
     return rc ? rc : store_approval_get(store, tenant, answer->id, ret_row, err);
 }
 
-/* A server of a version that submitted outputs without deciding has left the question open: what it was
- * told is what counts, and is not to be read here. */
-static enum err_code answered_otherwise(const char *id, struct err *err)
-{
-    return err_set_api(err, ERR_TAKEN, "approval_already_decided", "approval_request_id",
-                       "Approval request '%.64s' was already decided: by tool outputs.", id);
-}
-
 /* Those of the locked questions of the run that are open; the caller has room for all. */
 static enum err_code find_first(const struct db_rows *rows, const char *run_id,
                                 const struct approval_answer *answers, size_t count,
@@ -411,8 +401,6 @@ static enum err_code find_first(const struct db_rows *rows, const char *run_id,
         rc = check_decision(id, status, answer, err);
         if (!rc && status == APPROVAL_EXPIRED && grants && grants->count)
             rc = already_decided(id, status, err);
-        if (!rc && status == APPROVAL_PENDING && db_bool(rows, row, 5))
-            rc = answered_otherwise(id, err);
         if (rc)
             return rc;
         if (status == APPROVAL_PENDING)

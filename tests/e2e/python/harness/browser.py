@@ -12,6 +12,7 @@ from selenium import webdriver
 from selenium.webdriver.common.proxy import Proxy, ProxyType
 from selenium.webdriver.remote.client_config import ClientConfig
 
+from .patience import patience
 from .process import clean_environment, free_port
 
 E2E = pathlib.Path(__file__).resolve().parents[2]
@@ -99,7 +100,7 @@ class Browser:
         except BaseException:
             self.service.stop()
             raise
-        self.driver.set_script_timeout(30)
+        self.driver.set_script_timeout(patience(30))
 
     def open(self, origin, sdk="openai"):
         self.driver.get(f"{origin}/page/{sdk}")

@@ -35,8 +35,9 @@ def unprivileged():
 
 
 class Database:
-    def __init__(self, directory):
+    def __init__(self, directory, binary):
         self.bin = binaries()
+        self.binary = binary
         self.directory = directory
         self.data = directory / "pg"
         self.who = unprivileged()
@@ -81,12 +82,16 @@ class Database:
 
     def freeze(self):
         """Nobody answers any more, but nobody hangs up either."""
-        for pid in self.processes():
-            os.kill(pid, signal.SIGSTOP)
+        self.signal(signal.SIGSTOP)
 
     def thaw(self):
+        self.signal(signal.SIGCONT)
+
+    def signal(self, number):
+        """To all of its processes, of which some may be ending."""
         for pid in self.processes():
-            os.kill(pid, signal.SIGCONT)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
 
     @contextlib.contextmanager
     def frozen(self):
@@ -98,11 +103,7 @@ class Database:
 
     def crash(self):
         """As a power failure: no time for last words."""
-        for pid in self.processes():
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
+        self.signal(signal.SIGKILL)
         self.postmaster.wait()
 
     def stop(self):
@@ -111,12 +112,34 @@ class Database:
             self.postmaster.send_signal(signal.SIGQUIT)
             self.postmaster.wait()
 
+    def url_of(self, name):
+        return f"host={self.directory} dbname={name} user=runnel"
+
     def new(self):
-        """The URL of an empty database."""
+        """The URL of a database with the schema and nothing in it. A copy is much faster than to migrate one."""
+        if not self.count:
+            self.ask("CREATE DATABASE migrated", "postgres")
+            subprocess.run([self.binary, "migrate", "--database-url", self.url_of("migrated")], check=True,
+                           capture_output=True, env=clean_environment())
+        return self.url_of(self.make("TEMPLATE migrated"))
+
+    def empty(self):
+        """The URL of a database without the schema."""
+        return self.url_of(self.make(""))
+
+    def make(self, options):
         self.count += 1
         name = f"runnel_{self.count}"
-        self.ask(f"CREATE DATABASE {name}", "postgres")
-        return f"host={self.directory} dbname={name} user=runnel"
+        self.ask(f"CREATE DATABASE {name} {options}", "postgres")
+        return name
+
+    def is_mine(self, url):
+        return bool(url) and url.startswith(f"host={self.directory} ")
+
+    def drop(self, url):
+        """What used it has ended."""
+        name = url.split("dbname=")[1].split()[0]
+        self.ask(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)", "postgres")
 
     def holding(self, lock, url):
         """A session that has the advisory lock of this number."""

@@ -10,8 +10,8 @@ from .faults import FaultServer
 
 
 @pytest.fixture(scope="session")
-def database(scratch):
-    database = Database(scratch / "database")
+def database(scratch, binary):
+    database = Database(scratch / "database", binary)
     yield database
     database.stop()
 
@@ -32,6 +32,7 @@ def start_fault_server(binary, scratch, upstream, recorder, database, discard):
     yield start
     for server in servers:
         ended_well(server)
+    for server in servers:
         discard(server)
 
 

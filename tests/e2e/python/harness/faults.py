@@ -2,13 +2,13 @@
 runs that have been through them."""
 
 import json
-import os
 import pathlib
 import re
 
 import httpx2
 
-from .process import Process, free_port
+from .patience import patience
+from .process import Process
 from .recorder import parse_events
 from .server import Server, eventually
 
@@ -56,7 +56,7 @@ class FaultServer(Server):
         """A client without the recorder: for hundreds of requests."""
         if self.plain is None:
             self.plain = httpx2.Client(
-                base_url=f"{self.url}/v1", timeout=60,
+                base_url=f"{self.url}/v1", timeout=patience(60),
                 headers={"Authorization": f"Bearer {self.settings['api_key']}"})
             self.clients.append(self.plain)
         return self.plain

@@ -13,10 +13,11 @@ import socket
 import threading
 import time
 
+from .patience import patience
 from .process import free_port
 from .websocket import WebSocket
 
-DEADLINE = 15  # seconds; only a bug reaches it
+DEADLINE = patience(15)  # seconds; only a bug reaches it
 
 
 class Journal:

@@ -6,6 +6,7 @@ import queue
 import threading
 import uuid
 
+from .patience import patience
 from .process import free_port
 
 VERSION = "2025-06-18"
@@ -57,7 +58,7 @@ class World:
     def headers(self, method):
         return [h for _, h, m in self.requests if m and m.get("method") == method]
 
-    def wait(self, condition, timeout=60):
+    def wait(self, condition, timeout=patience(60)):
         with self.changed:
             assert self.changed.wait_for(lambda: condition(self), timeout), self.requests
         return self

@@ -9,6 +9,7 @@ import json
 import re
 from types import SimpleNamespace
 
+from .patience import patience
 from .recorder import parse_events
 
 ID = re.compile(r"(?<=/)[a-z]+_[A-Za-z0-9]+")
@@ -28,7 +29,7 @@ class Answer:
 
 class PlainClient:
     def __init__(self, server, key=None, recorder=None):
-        self.connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+        self.connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=patience(60))
         self.headers = {"Authorization": f"Bearer {key or server.settings['api_key']}",
                         "Content-Type": "application/json"}
         self.recorder = recorder or server.recorder

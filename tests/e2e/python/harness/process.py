@@ -8,6 +8,8 @@ import socket
 import subprocess
 import threading
 
+from .patience import patience
+
 SANITIZER = re.compile(rb"ERROR: \w+Sanitizer|WARNING: ThreadSanitizer|runtime error:|"
                        rb"lock.*violat|Assertion .* failed")
 
@@ -49,7 +51,7 @@ class Process:
 
     def read_until(self, is_last, seconds=120):
         """Reads standard output up to the line that is_last() accepts, which it returns."""
-        watchdog = threading.Timer(seconds, self.child.kill)
+        watchdog = threading.Timer(patience(seconds), self.child.kill)
         watchdog.start()
         try:
             for line in self.child.stdout:
@@ -93,10 +95,10 @@ class Process:
             self.child.send_signal(signal.SIGTERM)
             self.child.send_signal(signal.SIGCONT)
         try:
-            return self.child.wait(seconds)
+            return self.child.wait(patience(seconds))
         except subprocess.TimeoutExpired:
             self.kill()
-            raise AssertionError(f"{self.child.args} did not stop within {seconds} s of SIGTERM")
+            raise AssertionError(f"{self.child.args} did not stop within {patience(seconds)} s of SIGTERM")
 
     def sanitizer_report(self):
         with open(self.log_path, "rb") as log:

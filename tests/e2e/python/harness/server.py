@@ -11,6 +11,7 @@ import time
 import httpx2
 import openai
 
+from .patience import patience
 from .process import Process, clean_environment, free_port
 
 KEY = "sk-end-to-end"
@@ -74,6 +75,20 @@ class Server:
                 flags += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
         return flags
 
+    def where(self):
+        """What tells other commands of the program where its database is."""
+        url = self.settings.get("database_url")
+        return ["--database-url", url] if url else ["--data-dir", self.settings["data_dir"]]
+
+    def command(self, *arguments):
+        """What another command of the program says about its database."""
+        return subprocess.run([self.binary, *arguments, *self.where()], check=True, text=True,
+                              capture_output=True, timeout=patience(120),
+                              env=clean_environment()).stdout.strip()
+
+    def new_key(self, project):
+        return self.command("keys", "create", "--project", project)
+
     def prepare_data(self):
         data = self.settings["data_dir"]
         if not self.first and "database_url" not in self.settings and not data.exists():
@@ -110,7 +125,7 @@ class Server:
 
     def http(self, **options):
         """A plain client; answers are recorded."""
-        client = httpx2.Client(base_url=self.url, transport=self.recorder.transport(), timeout=60,
+        client = httpx2.Client(base_url=self.url, transport=self.recorder.transport(), timeout=patience(60),
                                headers={"Authorization": f"Bearer {self.settings['api_key']}"},
                                **options)
         self.clients.append(client)
@@ -120,7 +135,7 @@ class Server:
         """The SDK, strict about every field, and without retries that would hide a failure. What the
         Assistants API of OpenAI does not have, such as groups of tools, is only read when it is not
         strict, as it is by default."""
-        transport = httpx2.Client(transport=self.recorder.transport(), timeout=60)
+        transport = httpx2.Client(transport=self.recorder.transport(), timeout=patience(60))
         self.clients.append(transport)
         return openai.OpenAI(base_url=f"{self.url}/v1", api_key=self.settings["api_key"],
                              http_client=transport, max_retries=0,
@@ -129,10 +144,10 @@ class Server:
 
 def eventually(ask, is_right=bool, seconds=20):
     """Asks until the answer is right: for what another process does in its own time."""
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + patience(seconds)
     while True:
         answer = ask()
         if is_right(answer):
             return answer
-        assert time.monotonic() < deadline, f"still {answer!r} after {seconds} s"
+        assert time.monotonic() < deadline, f"still {answer!r} after {patience(seconds)} s"
         time.sleep(0.02)

@@ -4,6 +4,7 @@ import json
 
 import httpx2
 
+from .patience import patience
 from .process import Process, free_port
 
 
@@ -14,7 +15,7 @@ class Upstream:
                                log_path)
         self.url = self.process.read_until(lambda line: line.startswith("http"))
         self.process.drain_output()
-        self.control = httpx2.Client(base_url=f"http://127.0.0.1:{self.port}", timeout=30, verify=False)
+        self.control = httpx2.Client(base_url=f"http://127.0.0.1:{self.port}", timeout=patience(30), verify=False)
         if script:
             self.script(script)
 

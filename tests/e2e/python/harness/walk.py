@@ -13,6 +13,7 @@ import time
 
 from . import lifecycle as model
 from .lifecycle import Difference, Refusal, Run, Thread, learn, not_found
+from .patience import patience
 from .plain import PlainClient
 from .recorder import parse_events
 from .refusals import PATHS, REFUSALS
@@ -20,7 +21,7 @@ from .tools import TIME, WEATHER
 
 ASSISTANTS, THREADS, MESSAGES = 4, 6, 24  # at most; then some are deleted
 PAGE = 100  # of the lists that everything is compared with
-PATIENCE = 30  # seconds, which only a bug takes
+PATIENCE = patience(30)  # seconds, which only a bug takes
 
 
 def collapsed(events):

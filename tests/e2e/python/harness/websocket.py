@@ -8,6 +8,8 @@ import os
 import socket
 import struct
 
+from .patience import patience
+
 TEXT, BINARY, CLOSE, PING, PONG = 1, 2, 8, 9, 10
 GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 SCHEMA = {"$ref": "#/components/schemas/ResponseSocketEvent"}
@@ -32,7 +34,7 @@ class WebSocket:
         self.socket = socket.socket()
         if receive_buffer:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-        self.socket.settimeout(30)
+        self.socket.settimeout(patience(30))
         self.socket.connect(("127.0.0.1", server.port))
         self.unread = b""
         self.closed = None  # (code, reason) of the server's close

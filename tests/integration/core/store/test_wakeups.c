@@ -19,10 +19,11 @@
 #include "core/store/cluster/leases.h"
 #include "core/store/cluster/wakeups.h"
 #include "tests/integration/core/store/samples.h"
+#include "tests/support/patience.h"
 #include "tests/support/pg_fixture.h"
 
 /* For what should come at once. */
-#define PATIENCE_NS (60 * NS_PER_SECOND)
+#define PATIENCE_NS patience_ns(60)
 
 #define HEARD_LIMIT 64
 

@@ -4,8 +4,8 @@ function(store_test name)
     target_link_libraries(test_store_${name} PRIVATE store_samples PkgConfig::CMOCKA)
     target_compile_options(test_store_${name} PRIVATE -Wno-missing-prototypes)
     add_test(NAME integration.core/store/${name} COMMAND test_store_${name})
-    set_tests_properties(integration.core/store/${name} PROPERTIES
-        LABELS integration TIMEOUT 120)
+    set_tests_properties(integration.core/store/${name} PROPERTIES LABELS integration)
+    time_limit(integration.core/store/${name} 120)
 endfunction()
 
 # For the integration tests of other layers too.
@@ -27,6 +27,7 @@ store_test(grants)
 store_test(keys)
 store_test(leases)
 store_test(log_reader)
+store_test(migrate)
 store_test(outage)
 store_test(prompts)
 store_test(runs)

@@ -201,6 +201,21 @@ static void values_and_keys_are_counted_up_to_the_limit(void **state)
     }
 }
 
+static void a_list_has_its_texts_and_nothing_else(void **state)
+{
+    json_auto_t *list = json_build("[s,i,n,s]", "a", 7, "b");
+    json_auto_t *object = json_build("{s:s}", "a", "a");
+
+    (void)state;
+    assert_true(json_list_has(list, "a"));
+    assert_true(json_list_has(list, "b"));
+    assert_false(json_list_has(list, "ab"));
+    assert_false(json_list_has(list, "7"));
+    assert_false(json_list_has(list, ""));
+    assert_false(json_list_has(object, "a"));
+    assert_false(json_list_has(NULL, "a"));
+}
+
 static void getters_fall_back_on_absence_null_and_other_types(void **state)
 {
     json_auto_t *object = json_build("{s:s,s:i,s:b,s:n}", "s", "text", "i", 7, "b", 1, "n");
@@ -384,6 +399,7 @@ int main(void)
         cmocka_unit_test(nesting_is_allowed_up_to_the_limit),
         cmocka_unit_test(brackets_in_strings_are_not_nesting),
         cmocka_unit_test(values_and_keys_are_counted_up_to_the_limit),
+        cmocka_unit_test(a_list_has_its_texts_and_nothing_else),
         cmocka_unit_test(getters_fall_back_on_absence_null_and_other_types),
         cmocka_unit_test(setters_set),
         cmocka_unit_test(no_value_is_null_as_text),

@@ -12,6 +12,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/mcp/mcp_session.h"
+#include "tests/support/http_group.h"
 #include "tests/unit/core/net/errand.h"
 #include "tests/unit/core/net/tiny_server.h"
 
@@ -325,20 +326,6 @@ static void headers_that_are_ours_are_not_free(void **state)
     assert_false(mcp_header_name_is_free("a\r\nb"));
 }
 
-static int start_all(void **state)
-{
-    (void)state;
-    http_client_global_init();
-    return 0;
-}
-
-static int end_all(void **state)
-{
-    (void)state;
-    http_client_global_free();
-    return 0;
-}
-
 #define session_test(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 int main(void)
@@ -354,5 +341,5 @@ int main(void)
         cmocka_unit_test(headers_that_are_ours_are_not_free),
     };
 
-    return cmocka_run_group_tests(tests, start_all, end_all);
+    return cmocka_run_group_tests(tests, start_http, end_http);
 }

@@ -29,11 +29,20 @@ struct scripts {
     size_t count;
 };
 
-/* Tests of all scripts of a table. */
-void story_is_told(const struct scripts *scripts);
-void story_may_be_cut_anywhere(const struct scripts *scripts);
-void story_may_end_anywhere(const struct scripts *scripts);
-void story_may_be_stopped_anywhere(const struct scripts *scripts);
+/* Tests of all scripts of a table, a struct scripts. */
+#define STORY_TESTS(table)                                                                    \
+    cmocka_unit_test_prestate(every_habit_becomes_its_events, (void *)(uintptr_t) & (table)), \
+        cmocka_unit_test_prestate(it_does_not_matter_where_the_bytes_are_cut,                 \
+                                  (void *)(uintptr_t) & (table)),                             \
+        cmocka_unit_test_prestate(a_body_that_ends_anywhere_ends_the_turn,                    \
+                                  (void *)(uintptr_t) & (table)),                             \
+        cmocka_unit_test_prestate(every_callback_may_end_the_turn,                            \
+                                  (void *)(uintptr_t) & (table))
+
+void every_habit_becomes_its_events(void **state);
+void it_does_not_matter_where_the_bytes_are_cut(void **state);
+void a_body_that_ends_anywhere_ends_the_turn(void **state);
+void every_callback_may_end_the_turn(void **state);
 
 /* One script whose connection broke: fails unless it becomes its events. */
 void story_breaks(enum model_dialect dialect, const struct script *script,

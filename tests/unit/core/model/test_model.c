@@ -13,11 +13,13 @@
 #include "core/base/lock.h"
 #include "core/base/mem.h"
 #include "core/model/model.h"
+#include "tests/support/http_group.h"
+#include "tests/support/patience.h"
 #include "tests/unit/core/model/scripted_server.h"
 
 /* Turns against a real server on the loopback address, on a real loop. */
 
-#define PATIENCE (20 * NS_PER_SECOND) /* a test that waits longer than this has failed */
+#define PATIENCE patience_ns(20) /* a test that waits longer than this has failed */
 
 #define HEAD(status) "HTTP/1.1 " status "\r\nConnection: close\r\n"
 #define STREAM       HEAD("200 OK") "Content-Type: text/event-stream\r\n\r\n"
@@ -743,20 +745,6 @@ static void every_step_may_fail(void **state)
 
 #endif
 
-static int set_up_group(void **state)
-{
-    (void)state;
-    http_client_global_init();
-    return 0;
-}
-
-static int tear_down_group(void **state)
-{
-    (void)state;
-    http_client_global_free();
-    return 0;
-}
-
 #define turn_test(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -790,5 +778,5 @@ int main(void)
 #endif
     };
 
-    return cmocka_run_group_tests(tests, set_up_group, tear_down_group);
+    return cmocka_run_group_tests(tests, start_http, end_http);
 }

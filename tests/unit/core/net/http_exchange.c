@@ -148,17 +148,3 @@ int tear_down(void **state)
     free(fixture);
     return 0;
 }
-
-int start_client(void **state)
-{
-    (void)state;
-    http_client_global_init();
-    return 0;
-}
-
-int end_client(void **state)
-{
-    (void)state;
-    http_client_global_free();
-    return 0;
-}

@@ -9,6 +9,7 @@
 #include "core/base/err.h"
 #include "core/net/http_client.h"
 #include "core/net/loop.h"
+#include "tests/support/http_group.h"
 #include "tests/unit/core/net/tiny_server.h"
 
 /*
@@ -70,9 +71,7 @@ void cancel_exchange(void *arg);
 /* The loop has been round: what was ready when this was called has been dealt with. */
 void let_pass(struct loop *loop);
 
-/* For cmocka: of the program, and of each test, whose state is the fixture. */
-int start_client(void **state);
-int end_client(void **state);
+/* For cmocka: of each test, whose state is the fixture. The program starts and ends with http_group.h. */
 int set_up(void **state);
 int tear_down(void **state);
 

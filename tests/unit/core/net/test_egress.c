@@ -11,6 +11,7 @@
 #include "core/base/mem.h"
 #include "core/net/egress.h"
 #include "core/net/http_client.h"
+#include "tests/support/http_group.h"
 
 /* F109: the table of section 4, "SSRF". */
 static void addresses_within_are_closed(void **state)
@@ -163,20 +164,6 @@ static void a_pair_is_a_host_and_a_port(void **state)
     }
 }
 
-static int start_all(void **state)
-{
-    (void)state;
-    http_client_global_init();
-    return 0;
-}
-
-static int end_all(void **state)
-{
-    (void)state;
-    http_client_global_free();
-    return 0;
-}
-
 static void a_reference_stays_within_its_origin(void **state)
 {
     static const struct {
@@ -217,5 +204,5 @@ int main(void)
         cmocka_unit_test(a_pair_is_a_host_and_a_port),
     };
 
-    return cmocka_run_group_tests(tests, start_all, end_all);
+    return cmocka_run_group_tests(tests, start_http, end_http);
 }

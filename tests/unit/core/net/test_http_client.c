@@ -287,5 +287,5 @@ int main(void)
         client_test(what_is_sent_once_is_not_sent_again),
     };
 
-    return cmocka_run_group_tests(tests, start_client, end_client);
+    return cmocka_run_group_tests(tests, start_http, end_http);
 }

@@ -235,5 +235,5 @@ int main(void)
         client_test(a_thousand_calls_may_be_cancelled_at_once),
     };
 
-    return cmocka_run_group_tests(tests, start_client, end_client);
+    return cmocka_run_group_tests(tests, start_http, end_http);
 }

@@ -162,5 +162,5 @@ int main(void)
         client_test(an_answer_that_goes_on_is_not_idle),
     };
 
-    return cmocka_run_group_tests(tests, start_client, end_client);
+    return cmocka_run_group_tests(tests, start_http, end_http);
 }

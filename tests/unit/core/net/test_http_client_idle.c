@@ -313,5 +313,5 @@ int main(void)
         client_test(a_connection_may_be_used_many_times),
     };
 
-    return cmocka_run_group_tests(tests, start_client, end_client);
+    return cmocka_run_group_tests(tests, start_http, end_http);
 }

@@ -186,7 +186,7 @@ static void a_slow_name_server_keeps_nobody_waiting(void **state)
 static int know_names(void **state)
 {
     name_server_init();
-    return start_client(state);
+    return start_http(state);
 }
 
 int main(void)
@@ -202,5 +202,5 @@ int main(void)
         client_test(a_slow_name_server_keeps_nobody_waiting),
     };
 
-    return cmocka_run_group_tests(tests, know_names, end_client);
+    return cmocka_run_group_tests(tests, know_names, end_http);
 }

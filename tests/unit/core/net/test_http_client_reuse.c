@@ -38,13 +38,13 @@ static int begin(void **state)
 {
     name_server_init();
     http_endings_begin();
-    return start_client(state);
+    return start_http(state);
 }
 
 static int end(void **state)
 {
     http_endings_end();
-    return end_client(state);
+    return end_http(state);
 }
 
 int main(void)

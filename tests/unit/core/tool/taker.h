@@ -13,13 +13,14 @@
 #include "core/base/clock.h"
 #include "core/base/lock.h"
 #include "core/tool/channel.h"
+#include "tests/support/patience.h"
 
 /*
  * taker.h -- the loop's end of a channel, for tests: it takes until nothing is there, then waits
  * for the wake and for nothing else. So a wake that gets lost is a test that fails.
  */
 
-#define TAKER_PATIENCE (30 * NS_PER_SECOND)
+#define TAKER_PATIENCE patience_ns(30)
 
 struct taker {
     pthread_mutex_t mutex;

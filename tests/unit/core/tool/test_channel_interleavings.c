@@ -10,6 +10,7 @@
 #include "core/base/compiler.h"
 #include "core/base/mem.h"
 #include "core/tool/channel_internal.h"
+#include "tests/support/sanitized.h"
 
 /*
  * The channel against its six rules, in every order in which things can happen.
@@ -438,15 +439,6 @@ static size_t explore_paths(const struct config *config)
 }
 
 /* ---- the tests ---- */
-
-/* There is one thread here, from which the thread sanitizer learns nothing, slowly. */
-#if defined(__SANITIZE_THREAD__)
-#define UNDER_TSAN true
-#elif defined(__has_feature)
-#define UNDER_TSAN __has_feature(thread_sanitizer)
-#else
-#define UNDER_TSAN false
-#endif
 
 static void channel_keeps_its_rules_in_every_state(void **state)
 {

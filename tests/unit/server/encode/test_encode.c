@@ -13,19 +13,9 @@
 #include "core/tool/registry.h"
 #include "handlers/handlers.h"
 #include "server/encode/encode.h"
+#include "tests/support/quoted.h"
 
 #define SECOND ((int64_t)1000000)
-
-/* JSON from a literal with ' for ". */
-static char *quoted(const char *text)
-{
-    char *json = mem_strdup(text);
-
-    for (char *c = json; *c; c++)
-        if (*c == '\'')
-            *c = '"';
-    return json;
-}
 
 /* Takes `got`. Keys are compared in order: the text of the two must be the same. */
 static void expect(json_t *got, const char *wanted)

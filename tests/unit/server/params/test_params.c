@@ -11,19 +11,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "server/params/params.h"
-
-/* The body of a request, from a literal with ' for ". */
-static json_t *body(const char *text)
-{
-    AUTO_FREE char *json = mem_strdup(text);
-    json_t *value = NULL;
-
-    for (char *c = json; *c; c++)
-        if (*c == '\'')
-            *c = '"';
-    assert_int_equal(json_parse(json, strlen(json), &value, NULL), ERR_OK);
-    return value;
-}
+#include "tests/support/quoted.h"
 
 static void expect(const struct err *err, const char *api_code, const char *param,
                    const char *text)
@@ -38,7 +26,7 @@ static void expect(const struct err *err, const char *api_code, const char *para
 
 static void a_string_is_read_and_an_absent_or_null_one_left_alone(void **state)
 {
-    json_auto_t *object = body("{'name':'Ada','none':null}");
+    json_auto_t *object = quoted_json("{'name':'Ada','none':null}");
     const char *text = "untouched";
 
     (void)state;
@@ -51,7 +39,7 @@ static void a_string_is_read_and_an_absent_or_null_one_left_alone(void **state)
 
 static void what_is_required_is_missed_by_its_whole_path(void **state)
 {
-    json_auto_t *object = body("{'empty':'','none':null}");
+    json_auto_t *object = quoted_json("{'empty':'','none':null}");
     struct err err;
     const char *text;
 
@@ -101,7 +89,7 @@ static void lengths_are_counted_in_characters(void **state)
 
 static void names_have_letters_digits_underscores_and_dashes(void **state)
 {
-    json_auto_t *object = body("{'good':'get_Weather-2','bad':'get weather'}");
+    json_auto_t *object = quoted_json("{'good':'get_Weather-2','bad':'get weather'}");
     const char *name = NULL;
     struct err err;
 
@@ -129,7 +117,7 @@ static void a_wrong_type_is_named_with_what_came_instead(void **state)
 
     (void)state;
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        json_auto_t *object = body(cases[i].json);
+        json_auto_t *object = quoted_json(cases[i].json);
         char text[128];
         struct err err;
         bool value;
@@ -144,7 +132,7 @@ static void a_wrong_type_is_named_with_what_came_instead(void **state)
 
 static void objects_and_arrays_are_lent(void **state)
 {
-    json_auto_t *object = body("{'o':{'a':1},'l':[1,2,3],'b':true}");
+    json_auto_t *object = quoted_json("{'o':{'a':1},'l':[1,2,3],'b':true}");
     json_t *inner = NULL;
     json_t *list = NULL;
     struct err err;
@@ -167,7 +155,7 @@ static void objects_and_arrays_are_lent(void **state)
 
 static void whole_reals_are_integers_and_others_are_not(void **state)
 {
-    json_auto_t *object = body("{'one':1.0,'half':1.5,'huge':1e300,'top':9.3e18}");
+    json_auto_t *object = quoted_json("{'one':1.0,'half':1.5,'huge':1e300,'top':9.3e18}");
     json_int_t value = 0;
     struct err err;
 
@@ -186,7 +174,7 @@ static void whole_reals_are_integers_and_others_are_not(void **state)
 
 static void integers_have_a_range(void **state)
 {
-    json_auto_t *object = body("{'low':0,'high':21,'min':16,'max':20}");
+    json_auto_t *object = quoted_json("{'low':0,'high':21,'min':16,'max':20}");
     json_int_t value = 0;
     struct err err;
 
@@ -206,7 +194,7 @@ static void integers_have_a_range(void **state)
 
 static void decimals_have_a_range(void **state)
 {
-    json_auto_t *object = body("{'temperature':3,'low':-0.25,'fine':1,'word':'x'}");
+    json_auto_t *object = quoted_json("{'temperature':3,'low':-0.25,'fine':1,'word':'x'}");
     double value = 0;
     struct err err;
 
@@ -237,7 +225,7 @@ static void words_are_offered_as_english_lists(void **state)
     static const char *const two[] = {"auto", "disabled", NULL};
     static const char *const three[] = {"a", "b", "c", NULL};
     static const char *const one[] = {"auto", NULL};
-    json_auto_t *object = body("{'k':'bogus','n':5}");
+    json_auto_t *object = quoted_json("{'k':'bogus','n':5}");
     const char *word = NULL;
     struct err err;
 
@@ -287,8 +275,8 @@ static void what_the_client_wrote_is_shown_short_whole_and_on_one_line(void **st
 
 static void metadata_is_a_small_map_of_short_strings(void **state)
 {
-    json_auto_t *object = body("{'metadata':{'a':'b'}}");
-    json_auto_t *none = body("{'metadata':null}");
+    json_auto_t *object = quoted_json("{'metadata':{'a':'b'}}");
+    json_auto_t *none = quoted_json("{'metadata':null}");
     json_t *metadata = NULL;
 
     (void)state;
@@ -300,7 +288,7 @@ static void metadata_is_a_small_map_of_short_strings(void **state)
 
 static void metadata_may_have_sixteen_pairs(void **state)
 {
-    json_auto_t *object = body("{'metadata':{}}");
+    json_auto_t *object = quoted_json("{'metadata':{}}");
     json_t *map = json_object_get(object, "metadata");
     json_t *metadata = NULL;
     struct err err;
@@ -322,7 +310,7 @@ static void metadata_may_have_sixteen_pairs(void **state)
 
 static void metadata_keys_and_values_have_limits(void **state)
 {
-    json_auto_t *object = body("{'metadata':{}}");
+    json_auto_t *object = quoted_json("{'metadata':{}}");
     json_t *map = json_object_get(object, "metadata");
     json_t *metadata = NULL;
     char text[600];
@@ -358,8 +346,8 @@ static void metadata_keys_and_values_have_limits(void **state)
 static void unknown_keys_matter_only_when_asked_for(void **state)
 {
     static const char *const known[] = {"store", "stream", "metadata", NULL};
-    json_auto_t *object = body("{'stoer':true}");
-    json_auto_t *far = body("{'temperature':1,'stream':true}");
+    json_auto_t *object = quoted_json("{'stoer':true}");
+    json_auto_t *far = quoted_json("{'temperature':1,'stream':true}");
     struct err err;
 
     (void)state;
@@ -376,7 +364,7 @@ static void unknown_keys_matter_only_when_asked_for(void **state)
 static void our_own_object_knows_its_keys(void **state)
 {
     static const char *const known[] = {"tool_groups", NULL};
-    json_auto_t *object = body("{'tool_group':[]}");
+    json_auto_t *object = quoted_json("{'tool_group':[]}");
     struct err err;
 
     (void)state;

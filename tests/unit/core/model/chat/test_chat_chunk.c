@@ -9,18 +9,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/model/chat/chat_chunk.h"
-
-/* Texts are written with ' for ", to be readable. */
-static char *quoted(const char *text)
-{
-    char *copy = mem_strdup(text);
-
-    for (char *c = copy; *c; c++) {
-        if (*c == '\'')
-            *c = '"';
-    }
-    return copy;
-}
+#include "tests/support/quoted.h"
 
 /* The scanner sees a copy that ends where the memory ends, so that a sanitizer sees a read
  * beyond it. */

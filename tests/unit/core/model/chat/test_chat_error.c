@@ -10,6 +10,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/model/chat/chat_error.h"
+#include "tests/support/quoted.h"
 
 struct refusal_case {
     int status;
@@ -59,17 +60,6 @@ static const struct refusal_case cases[] = {
     {307, "", ERR_UPSTREAM, false, NULL, "307"},
 };
 /* clang-format on */
-
-static char *quoted(const char *text)
-{
-    char *copy = mem_strdup(text);
-
-    for (char *c = copy; *c; c++) {
-        if (*c == '\'')
-            *c = '"';
-    }
-    return copy;
-}
 
 static void each_refusal_becomes_one_error(void **state)
 {

@@ -15,6 +15,8 @@
 #include "core/base/mem.h"
 #include "core/net/http_client.h"
 #include "core/run/approval/approval_webhook.h"
+#include "tests/support/http_group.h"
+#include "tests/support/patience.h"
 
 /* The loop does not turn: whatever is to be sent stays on its way. */
 struct post_office {
@@ -134,7 +136,7 @@ static void expect_line(struct listener *listener, const char *part)
     char line[1024] = "";
 
     for (size_t at = 0; at < sizeof(line) - 1 && !strchr(line, '\n'); at++) {
-        if (poll(&ready, 1, 60000) != 1 || read(listener->read, line + at, 1) != 1)
+        if (poll(&ready, 1, patience_ms(60)) != 1 || read(listener->read, line + at, 1) != 1)
             break;
     }
     if (!strstr(line, part))
@@ -208,10 +210,6 @@ int main(void)
         IN_AN_OFFICE(F44_the_log_has_one_line_of_many_that_are_dropped),
         IN_AN_OFFICE(F44_the_others_are_counted_in_the_next_line),
     };
-    int failed;
 
-    http_client_global_init();
-    failed = cmocka_run_group_tests(tests, NULL, NULL);
-    http_client_global_free();
-    return failed;
+    return cmocka_run_group_tests(tests, start_http, end_http);
 }

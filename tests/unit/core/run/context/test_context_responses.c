@@ -9,8 +9,7 @@
 #include "core/base/mem.h"
 #include "core/run/context/context_responses.h"
 #include "core/tool/registry.h"
-
-/* The requests are written with ' for ". */
+#include "tests/support/quoted.h"
 
 static const struct tool_handler function = {.name = "function", .parameters = "{}"};
 static const struct tool_handler custom = {.name = "custom", .parameters = "{}"};
@@ -18,26 +17,13 @@ static const struct tool_handler *const all[] = {&function, &custom, NULL};
 
 static struct tool_set tools;
 
-static json_t *parse(const char *text)
-{
-    AUTO_FREE char *json = mem_strdup(text);
-    json_t *value;
-
-    for (char *c = json; *c; c++) {
-        if (*c == '\'')
-            *c = '"';
-    }
-    value = json_loads(json, 0, NULL);
-    assert_non_null(value);
-    return value;
-}
-
 static const struct run_settings unset;
 
 static int set_tools(void **state)
 {
-    json_auto_t *list = parse("[{'type':'function','name':'f','parameters':{'type':'object'}},"
-                              "{'type':'custom','name':'sql','format':{'type':'text'}}]");
+    json_auto_t *list =
+        quoted_json("[{'type':'function','name':'f','parameters':{'type':'object'}},"
+                    "{'type':'custom','name':'sql','format':{'type':'text'}}]");
     struct err err;
 
     (void)state;
@@ -56,10 +42,10 @@ static int clear_tools(void **state)
 /* What the member `key` of the request becomes. */
 static void assert_member(const char *chat_text, const char *key, const char *expected)
 {
-    json_auto_t *chat = parse(chat_text);
+    json_auto_t *chat = quoted_json(chat_text);
     const struct run_settings settings = {.reasoning_summary = "auto"};
     json_auto_t *request = context_responses(chat, &settings, &tools, "here");
-    json_auto_t *wanted = parse(expected);
+    json_auto_t *wanted = quoted_json(expected);
     AUTO_FREE char *got = json_text(json_object_get(request, key));
 
     if (!json_equal(json_object_get(request, key), wanted))
@@ -198,8 +184,8 @@ static void the_rest_is_said_in_the_words_of_this_api(void **state)
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         AUTO_FREE char *chat = mem_printf("[%s]", cases[i].chat);
         AUTO_FREE char *expected = mem_printf("[%s]", cases[i].expected);
-        json_auto_t *given = parse(chat);
-        json_auto_t *wanted = parse(expected);
+        json_auto_t *given = quoted_json(chat);
+        json_auto_t *wanted = quoted_json(expected);
         const struct run_settings settings = {.reasoning_summary = "auto"};
         json_auto_t *request =
             context_responses(json_array_get(given, 0), &settings, &tools, "here");

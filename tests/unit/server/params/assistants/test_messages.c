@@ -12,24 +12,12 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "server/params/assistants/messages.h"
-
-/* JSON from a literal with ' for ". */
-static json_t *body(const char *text)
-{
-    AUTO_FREE char *json = mem_strdup(text);
-    json_t *value = NULL;
-
-    for (char *c = json; *c; c++)
-        if (*c == '\'')
-            *c = '"';
-    assert_int_equal(json_parse(json, strlen(json), &value, NULL), ERR_OK);
-    return value;
-}
+#include "tests/support/quoted.h"
 
 static void expect_json(const char *got, const char *wanted)
 {
     json_auto_t *a = json_parse_own(got);
-    json_auto_t *b = body(wanted);
+    json_auto_t *b = quoted_json(wanted);
 
     if (!json_equal(a, b))
         print_error("got %s\nwanted %s\n", got, wanted);
@@ -39,7 +27,7 @@ static void expect_json(const char *got, const char *wanted)
 /* What a good message becomes. */
 static void becomes(const char *message, const char *item_body)
 {
-    json_auto_t *json = body(message);
+    json_auto_t *json = quoted_json(message);
     struct item_row item = {0};
     struct err err = {0};
     enum err_code rc = message_decode(json, "", "thread_1", &item, &err);
@@ -54,7 +42,7 @@ static void becomes(const char *message, const char *item_body)
 static void refused(const char *message, const char *api_code, const char *param,
                     const char *complaint)
 {
-    json_auto_t *json = body(message);
+    json_auto_t *json = quoted_json(message);
     struct item_row item = {0};
     struct err err = {0};
 
@@ -67,7 +55,7 @@ static void refused(const char *message, const char *api_code, const char *param
 
 static void a_message_is_an_item_of_its_thread(void **state)
 {
-    json_auto_t *json = body("{'role':'user','content':'hi','metadata':{'a':'b'}}");
+    json_auto_t *json = quoted_json("{'role':'user','content':'hi','metadata':{'a':'b'}}");
     struct item_row item = {0};
     int64_t before = clock_wall_us();
 
@@ -171,7 +159,7 @@ static void parts_have_known_types_and_their_fields(void **state)
 
 static void a_message_has_limits(void **state)
 {
-    json_auto_t *json = body("{'role':'user','content':[]}");
+    json_auto_t *json = quoted_json("{'role':'user','content':[]}");
     json_t *content = json_object_get(json, "content");
     AUTO_FREE char *text = mem_zeroed(MESSAGE_TEXT_LIMIT + 2, 1);
     struct item_row item = {0};
@@ -203,11 +191,11 @@ static void attachments_name_files_and_tools(void **state)
 
 static void lists_of_messages_say_which_one_is_wrong(void **state)
 {
-    json_auto_t *good = body("{'additional_messages':[{'role':'user','content':'a'},"
-                             "{'role':'assistant','content':'b'}]}");
-    json_auto_t *bad = body("{'additional_messages':[{'role':'user','content':'a'},"
-                            "{'role':'user'}]}");
-    json_auto_t *none = body("{'additional_messages':null}");
+    json_auto_t *good = quoted_json("{'additional_messages':[{'role':'user','content':'a'},"
+                                    "{'role':'assistant','content':'b'}]}");
+    json_auto_t *bad = quoted_json("{'additional_messages':[{'role':'user','content':'a'},"
+                                   "{'role':'user'}]}");
+    json_auto_t *none = quoted_json("{'additional_messages':null}");
     struct item_row *items = NULL;
     size_t count = 7;
     struct err err;
@@ -235,8 +223,9 @@ static void lists_of_messages_say_which_one_is_wrong(void **state)
 
 static void a_thread_is_made_with_its_messages(void **state)
 {
-    json_auto_t *json = body("{'messages':[{'role':'user','content':'a'}],'metadata':{'k':'v'},"
-                             "'tool_resources':{'code_interpreter':{'file_ids':['file-1']}}}");
+    json_auto_t *json =
+        quoted_json("{'messages':[{'role':'user','content':'a'}],'metadata':{'k':'v'},"
+                    "'tool_resources':{'code_interpreter':{'file_ids':['file-1']}}}");
     json_auto_t *empty = json_object();
     struct thread_row thread = {0};
     struct item_row *messages = NULL;
@@ -276,7 +265,7 @@ static void a_bad_thread_says_where(void **state)
 
     (void)state;
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        json_auto_t *json = body(cases[i].json);
+        json_auto_t *json = quoted_json(cases[i].json);
         struct thread_row thread = {0};
         struct item_row *messages = NULL;
         size_t count;

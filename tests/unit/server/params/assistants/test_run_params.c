@@ -11,23 +11,11 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "server/params/assistants/run_params.h"
-
-/* The body of a request, from a literal with ' for ". */
-static json_t *body(const char *text)
-{
-    AUTO_FREE char *json = mem_strdup(text);
-    json_t *value = NULL;
-
-    for (char *c = json; *c; c++)
-        if (*c == '\'')
-            *c = '"';
-    assert_int_equal(json_parse(json, strlen(json), &value, NULL), ERR_OK);
-    return value;
-}
+#include "tests/support/quoted.h"
 
 static void good(const char *text)
 {
-    json_auto_t *object = body(text);
+    json_auto_t *object = quoted_json(text);
     struct err err = {0};
     enum err_code rc = run_params_check(object, &err);
 
@@ -39,7 +27,7 @@ static void good(const char *text)
 static void bad(const char *text, const char *api_code, const char *param,
                 const char *complaint)
 {
-    json_auto_t *object = body(text);
+    json_auto_t *object = quoted_json(text);
     struct err err = {0};
 
     assert_int_equal(run_params_check(object, &err), ERR_INVALID);
@@ -75,7 +63,7 @@ static void everything_an_assistant_can_have_is_accepted(void **state)
 
 static void tools_have_a_type_and_a_number(void **state)
 {
-    json_auto_t *object = body("{'tools':[]}");
+    json_auto_t *object = quoted_json("{'tools':[]}");
     struct err err;
 
     (void)state;

@@ -1,4 +1,4 @@
--- What conversations remember by name: see core/tool/variable.h and core/store/variables.h.
+-- What conversations remember by name: see variable.h and variables.h.
 
 CREATE TABLE variables (
     project_id  text COLLATE "C" NOT NULL,
@@ -21,15 +21,3 @@ CREATE TABLE variables (
     visited_at  bigint NOT NULL,
     PRIMARY KEY (project_id, scope_id, name)
 );
-
--- The arguments with the values of variables in place of references; NULL where there were none.
-ALTER TABLE tool_calls ADD COLUMN resolved_arguments text;
-
-DO $$
-BEGIN
-    ALTER TABLE variables ALTER COLUMN value SET COMPRESSION lz4;
-    ALTER TABLE tool_calls ALTER COLUMN resolved_arguments SET COMPRESSION lz4;
-EXCEPTION WHEN feature_not_supported OR invalid_parameter_value THEN
-    RAISE NOTICE 'this server has no lz4; pglz is used';
-END
-$$;
