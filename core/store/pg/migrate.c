@@ -13,12 +13,13 @@
 /*
  * migrate.c -- brings a database to the schema that this program knows.
  *
- * Several servers may start at once. Each takes the advisory lock inside its transaction (a lock
- * of the session would get lost in a pooler), looks what is missing, and applies the next one
- * file; so a waiting server finds the work done.
+ * Several servers may start at once. Each takes an advisory lock inside its transaction, looks
+ * which migration is missing, and applies that one file. So a server that waited for the lock
+ * finds the work done. A lock of the session would get lost in a pooler.
  */
 
-/* Creating an index on a large table takes its time; so does waiting for somebody who does. */
+/* An index on a large table takes long to create, and so does waiting for another server that
+ * does. */
 #define MIGRATION_SECONDS 1800
 
 #define CHECKSUM_SIZE (BASE16_ENCODE_LENGTH(SHA256_DIGEST_SIZE) + 1)
@@ -40,7 +41,7 @@ static void checksum(const char *sql, char ret_text[CHECKSUM_SIZE])
     ret_text[CHECKSUM_SIZE - 1] = '\0';
 }
 
-/* ret_checksums[version] of those that were applied; the caller clears it. */
+/* The migrations that were applied; the caller clears the result. */
 static enum err_code read_applied(struct connection *connection, uint64_t deadline_ns,
                                   PGresult **ret_applied, struct err *err)
 {
@@ -97,7 +98,7 @@ static enum err_code note_applied(struct connection *connection, uint64_t deadli
     return connection_run(connection, deadline_ns, NULL, NULL, err);
 }
 
-/* Inside a transaction with the lock: applies the next migration, if there is one. */
+/* Inside a transaction with the lock: applies the next migration, if one is missing. */
 static enum err_code apply_next(struct connection *connection, uint64_t deadline_ns,
                                 size_t *ret_applied, struct err *err)
 {
@@ -126,7 +127,7 @@ static enum err_code apply_next(struct connection *connection, uint64_t deadline
     return ERR_OK;
 }
 
-/* A failure leaves the transaction to end with the connection. */
+/* After a failure the transaction ends with its connection. */
 static enum err_code step(struct connection *connection, uint64_t deadline_ns,
                           size_t *ret_applied, struct err *err)
 {
@@ -141,7 +142,7 @@ static enum err_code step(struct connection *connection, uint64_t deadline_ns,
     return connection_script(connection, "COMMIT", deadline_ns, err);
 }
 
-/* One round trip for the usual case; false when in doubt, also when there is no such table. */
+/* One round trip for the usual case. False when in doubt, also when the table is missing. */
 static bool is_current(struct connection *connection, uint64_t deadline_ns)
 {
     PGresult *applied;
