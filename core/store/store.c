@@ -18,8 +18,8 @@ static void thread_has_ended(void *db)
     db_free(db);
 }
 
-/* A server that sleeps in the middle of a transaction, nobody knows for how long, must not keep
- * others from the rows that it has locked: its runs could not be taken over. */
+/* A server that stops in the middle of a transaction must not keep the rows that it has locked:
+ * other nodes could not take over its runs. */
 static enum err_code limit_sleep(struct connection *connection, uint64_t deadline_ns,
                                  struct err *err)
 {
@@ -33,7 +33,7 @@ static enum err_code limit_sleep(struct connection *connection, uint64_t deadlin
     return connection_run(connection, deadline_ns, NULL, NULL, err);
 }
 
-/* A pooler would carry a setting over to strangers; it has one of its own for that. */
+/* A pooler would carry the setting over to other clients. It has a limit of its own for that. */
 static enum err_code prepare(const struct store *store, struct connection *connection,
                              uint64_t deadline_ns, struct err *err)
 {
@@ -43,7 +43,7 @@ static enum err_code prepare(const struct store *store, struct connection *conne
     return ERR_OK;
 }
 
-/* Also finds out whether a pooler sits in between, for all connections to come. */
+/* Also finds out whether a pooler is in between, for all later connections. */
 static enum err_code open_first_connection(struct store *store, struct err *err)
 {
     struct db *db = db_of_thread(store);
@@ -93,7 +93,7 @@ void store_free(struct store *store)
     if (!store)
         return;
 
-    /* First the key: a thread that ends from now on leaves its connection to us. */
+    /* First the key: a thread that ends from now on leaves its connection to this function. */
     pthread_key_delete(store->thread_db);
     while (store->dbs)
         db_free(store->dbs);

@@ -13,8 +13,8 @@
 
 /* ---- In the child: only what is safe between fork and exec ---- */
 
-/* The system calls themselves: the library's functions would speak to our other threads, of which
- * the child has none. */
+/* The system calls themselves: the library's functions would signal the other threads, which
+ * the child does not have. */
 static bool become_user(const struct child_plan *plan)
 {
     return syscall(SYS_setgroups, 0, NULL) == 0 &&
@@ -51,7 +51,7 @@ static NO_RETURN void become(const struct child_plan *plan, int null)
         _exit(CHILD_NO_DIRECTORY);
     set_streams(plan, null);
     restore_signals();
-    /* execv() does not change what it is given; its type is older than const. */
+    /* execv() changes nothing in its arguments; its type is older than const. */
     execv(plan->argv[0], (char *const *)(uintptr_t)plan->argv);
     _exit(CHILD_NO_PROGRAM);
 }
@@ -93,7 +93,7 @@ int child_reap(pid_t pid)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/* Its session is its own, once it has come so far. */
+/* The child has a session of its own, once it has come that far. */
 static void kill_all(const struct child *child)
 {
     kill(-child->pid, SIGKILL);
@@ -116,7 +116,7 @@ static enum err_code wait_for_end(struct child *child, const struct patience *pa
     return ERR_OK;
 }
 
-/* Reads to the end, or as long as there is patience; what does not fit is thrown away. */
+/* Reads to the end, or until patience runs out. What does not fit is discarded. */
 static void read_output(int fd, const struct patience *patience, char *ret_output, size_t size)
 {
     size_t length = 0;
@@ -133,7 +133,7 @@ static void read_output(int fd, const struct patience *patience, char *ret_outpu
     ret_output[length] = '\0';
 }
 
-/* The text lies in the pipe before the child starts: it is shorter than a pipe holds. */
+/* The text is in the pipe before the child starts: it is shorter than the buffer of a pipe. */
 static bool fill_input(int pipe_fd, const char *input)
 {
     size_t length = input ? strlen(input) : 0;

@@ -29,16 +29,16 @@
 struct embedded {
     char data_dir[PATH_MAX]; /* absolute */
     char cluster[PATH_MAX];
-    char socket_dir[PATH_MAX]; /* "" until we know */
+    char socket_dir[PATH_MAX]; /* "" until it is known */
     char bin[PATH_MAX];
     char log[PATH_MAX];
     bool switch_user;
-    uid_t uid; /* who runs it */
+    uid_t uid; /* the user that runs it */
     gid_t gid;
     char user[64];
 
     struct postmaster postmaster;
-    int users; /* the shared lock of all who have the cluster open; -1 */
+    int users; /* the lock that all users of the cluster share; -1 */
     char *url;
 };
 
@@ -54,7 +54,8 @@ static enum err_code join_path(char ret_path[PATH_MAX], const char *directory, c
     return ERR_OK;
 }
 
-/* Makes data_dir and what is missing above it. The database's user must be able to pass. */
+/* Makes data_dir and the directories above it that are missing. The database's user must be
+ * able to pass. */
 static enum err_code make_data_dir(const char *data_dir, char ret_absolute[PATH_MAX],
                                    struct err *err)
 {
@@ -212,7 +213,7 @@ static struct child_plan plan_program(const struct embedded *embedded, const cha
                                .output = -1};
 }
 
-/* What keeps any program from starting as that user; ERR_OK for other statuses. */
+/* Explains why no program can start as that user; ERR_OK for other statuses. */
 static enum err_code check_child_status(const struct embedded *embedded, int status,
                                         struct err *err)
 {
@@ -227,9 +228,9 @@ static enum err_code check_child_status(const struct embedded *embedded, int sta
     return ERR_OK;
 }
 
-/* The line of a program's output that says best what went wrong: the last that is fatal, or the
- * last at all. */
-static const char *telling_line(char *output)
+/* The line of a program's output that best explains the failure: the last fatal one, or the
+ * last one. */
+static const char *failure_line(char *output)
 {
     const char *best = "";
     bool fatal = false;
@@ -262,7 +263,7 @@ static enum err_code run_program(const struct embedded *embedded, const char *co
     if (rc)
         return rc;
     if (status != 0)
-        return err_set(err, ERR_STORE, "%s failed: %s", argv[0], telling_line(output));
+        return err_set(err, ERR_STORE, "%s failed: %s", argv[0], failure_line(output));
     return ERR_OK;
 }
 
@@ -272,9 +273,9 @@ static enum err_code run_initdb(const struct embedded *embedded, const char *dir
                                 int stop_fd, struct err *err)
 {
     char initdb[PATH_MAX];
-    /* Small segments of the WAL: a new one is written full of zeros while every commit waits for it.
-     * That takes 50 to 100 ms and more for the 16 MB that are usual, and streams of thousands need one each
-     * second or two until the first are used again. */
+    /* Small segments of the WAL. A new segment is filled with zeros while every commit waits
+     * for it. For the usual 16 MB that takes 50 to 100 ms and more, and thousands of streams
+     * need one each second or two, until the first segments are used again. */
     const char *const argv[] = {initdb,
                                 "--pgdata",
                                 directory,
@@ -297,7 +298,8 @@ static enum err_code run_initdb(const struct embedded *embedded, const char *dir
     return run_program(embedded, argv, NULL, stop_fd, err);
 }
 
-/* Without starting a server, so that a cluster under its final name always has the database. */
+/* Works without a running server, so that a cluster under its final name always has the
+ * database. */
 static enum err_code create_database(const struct embedded *embedded, const char *directory,
                                      int stop_fd, struct err *err)
 {
@@ -311,7 +313,8 @@ static enum err_code create_database(const struct embedded *embedded, const char
     return run_program(embedded, argv, "CREATE DATABASE runnel\n", stop_fd, err);
 }
 
-/* Made under another name and moved into place: what a crash left half done is made again. */
+/* The cluster is made under another name and then renamed. So a half-made one is never used
+ * after a crash: it is made again. */
 static enum err_code make_cluster(const struct embedded *embedded, int stop_fd, struct err *err)
 {
     char fresh[PATH_MAX];
@@ -345,12 +348,11 @@ static enum err_code ensure_cluster(const struct embedded *embedded, int stop_fd
 
 /* ---- Who has it open ---- */
 
-/* Two locks on files in data_dir. Whoever dies loses them, so they come free.
- *
- * pg.lock: `runnel keys` may make or start the cluster while `runnel serve` does: one at a time.
- *
- * pg.users: shared by all who have the cluster open. Whoever has it alone is the last to leave, and
- * nobody comes until he has stopped the cluster. */
+/* Two locks on files in data_dir. The kernel releases the locks of a process that dies.
+ * pg.lock: one process at a time makes or starts the cluster, for example `runnel serve` or
+ * `runnel keys`. pg.users: shared by all processes that have the cluster open. A process that
+ * can hold it exclusively is the last user. No other can open the cluster before it has stopped
+ * it. */
 static enum err_code lock_file(const struct embedded *embedded, const char *name, int operation,
                                int *ret_fd, struct err *err)
 {
@@ -376,7 +378,8 @@ static enum err_code lock_file(const struct embedded *embedded, const char *name
     return ERR_OK;
 }
 
-/* A program that was started just now may still have a copy of the descriptor. */
+/* Unlocks explicitly, because a program that was just started may still have a copy of the
+ * descriptor. */
 static void unlock_file(int fd)
 {
     flock(fd, LOCK_UN);
@@ -388,8 +391,9 @@ static enum err_code lock_using(struct embedded *embedded, struct err *err)
     return lock_file(embedded, "pg.users", LOCK_SH, &embedded->users, err);
 }
 
-/* Nobody else uses it, and from now on nobody can. Of several who ask at once exactly one is told so:
- * whoever asks has given up his share first, whatever the answer. */
+/* True if no other process has the cluster open; from now on none can open it. When several
+ * processes leave at once, exactly one gets true: each gives up its share before it asks for
+ * the exclusive lock. */
 static bool is_last_to_leave(const struct embedded *embedded)
 {
     return embedded->users >= 0 && flock(embedded->users, LOCK_EX | LOCK_NB) == 0;
@@ -407,7 +411,7 @@ static int open_log(const char *path)
     return fd;
 }
 
-/* What the log said last; the file is short enough to look at its end only. */
+/* The end of the log. The file is short enough that its end is all that matters. */
 static void read_log_end(const char *path, char *ret_text, size_t size)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -451,7 +455,7 @@ static long program_version(const struct embedded *embedded)
     return strtol(output + sizeof(head) - 1, NULL, 10);
 }
 
-/* Asked only after a failure: the answer costs a process. */
+/* Called only after a failure, because it starts a process. */
 static enum err_code explain_failure(const struct embedded *embedded, int status,
                                      struct err *err)
 {
@@ -471,7 +475,7 @@ static enum err_code explain_failure(const struct embedded *embedded, int status
             embedded->cluster, have, can, have);
     read_log_end(embedded->log, output, sizeof(output));
     return err_set(err, ERR_STORE, "the private database did not start: %s (see %s)",
-                   telling_line(output), embedded->log);
+                   failure_line(output), embedded->log);
 }
 
 static enum err_code start_postmaster(struct embedded *embedded, int log, struct err *err)
@@ -491,12 +495,12 @@ static enum err_code start_postmaster(struct embedded *embedded, int log, struct
         "-c", "max_wal_senders=0",
         "-c", "max_logical_replication_workers=0",
         "-c", "checkpoint_timeout=15min",
-        /* As usual; initdb counts them in segments. */
+        /* The usual value; initdb would count it in segments. */
         "-c", "min_wal_size=80MB",
         "-c", "max_wal_size=1GB",
         "-c", "jit=off",
         "-c", "max_parallel_workers_per_gather=0",
-        /* A statement whose client has gone ends. */
+        /* Ends a statement whose client has gone. */
         "-c", "client_connection_check_interval=5s",
         "-c", "logging_collector=off",
         "-c", "log_checkpoints=off",
@@ -523,7 +527,8 @@ static enum err_code launch(struct embedded *embedded, struct err *err)
     return rc;
 }
 
-/* Where others find it who have come before. */
+/* Waits until the postmaster is ready, and notes its socket's directory, which an earlier
+ * process may have chosen. */
 static enum err_code await_postmaster(struct embedded *embedded,
                                       const struct patience *patience, struct err *err)
 {
@@ -574,7 +579,7 @@ static bool find_postmaster(struct embedded *embedded)
     return postmaster_find(embedded->cluster, postmaster);
 }
 
-/* ERR_STORE when there is none that could be reached, and none runs any more. */
+/* ERR_STORE when no postmaster can be reached. Then none is running any more. */
 static enum err_code reach_postmaster(struct embedded *embedded,
                                       const struct patience *patience, struct err *err)
 {
@@ -588,14 +593,14 @@ static enum err_code reach_postmaster(struct embedded *embedded,
         (void)postmaster_leave(postmaster);
     if (rc || socket_dir_has_socket(embedded->socket_dir))
         return rc;
-    /* Those who are connected already would not miss it, but nobody else gets in. */
+    /* Connected clients would not notice, but no other client can connect. */
     log_warn("the private database has lost its socket in %s; it is started again",
              embedded->socket_dir);
     rc = postmaster_ask_to_end(postmaster, patience, err);
     return rc ? rc : err_set(err, ERR_STORE, "the private database had no socket");
 }
 
-/* Nobody else makes or starts it meanwhile. */
+/* No other process makes or starts it meanwhile. */
 static enum err_code find_or_start(struct embedded *embedded, const struct patience *patience,
                                    struct err *err)
 {
@@ -674,7 +679,7 @@ static void let_go(struct embedded *embedded)
     free(embedded);
 }
 
-/* Whoever comes after a timeout has less to wait for. */
+/* After a timeout the cluster goes on replaying, so that the next process has less to wait for. */
 enum err_code embedded_open(const char *data_dir, int stop_fd, struct embedded **ret_embedded,
                             struct err *err)
 {
@@ -692,8 +697,8 @@ enum err_code embedded_open(const char *data_dir, int stop_fd, struct embedded *
     return rc;
 }
 
-/* Whoever else opens the cluster just now starts it as well; and does not wait for us when we are
- * to stop, nor we for him. */
+/* If another process holds the lock, it starts the cluster, so this one does not wait for it.
+ * The next call looks again. */
 enum err_code embedded_revive(struct embedded *embedded, int stop_fd, struct err *err)
 {
     const struct patience patience = patience_of(stop_fd, START_SECONDS);
@@ -715,7 +720,7 @@ const char *embedded_url(const struct embedded *embedded)
     return embedded->url;
 }
 
-/* Another who had it open may have started it again. */
+/* Another process that had it open may have started it again. */
 static void stop_cluster(struct embedded *embedded)
 {
     if (find_postmaster(embedded))

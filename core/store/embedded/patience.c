@@ -21,7 +21,7 @@ static int ms_left(const struct patience *patience)
     return (int)((patience->deadline_ns - now + NS_PER_MS - 1) / NS_PER_MS);
 }
 
-/* poll() passes over what is -1. */
+/* poll() ignores descriptors that are -1. */
 static bool poll_all(const struct patience *patience, struct pollfd *watched, size_t count)
 {
     int ready;

@@ -8,26 +8,26 @@
 #include "core/base/err.h"
 
 /*
- * patience.h -- how long somebody waits for a process or a file.
+ * patience.h -- how long to wait for a process or a file, and what ends the wait.
  *
- * A database that replays its log may take minutes, and whoever is told to stop does not want to
- * wait for that: so each wait has a deadline, and a descriptor that ends it when it becomes readable
- * (an eventfd, a signalfd).
+ * A database that replays its log may take minutes, and a server that is to stop must not wait
+ * that long. So each wait has a deadline, and a descriptor that ends it when it becomes
+ * readable (an eventfd, a signalfd).
  */
 
 struct patience {
     uint64_t deadline_ns; /* of the monotonic clock */
-    int stop_fd;          /* -1: nothing but the deadline ends it. Borrowed, never read */
+    int stop_fd;          /* -1: only the deadline ends it. Borrowed, never read */
 };
 
 struct patience patience_of(int stop_fd, unsigned seconds);
 
 #define PATIENCE_FDS 2
 
-/* True once one of the descriptors is readable, or has nothing more to say. */
+/* True once one of the descriptors is readable or closed by its other end. */
 bool patience_wait(const struct patience *patience, const int *fds, size_t count);
 
-/* Why there was no longer any: ERR_CANCELLED or ERR_TIMEOUT, with `what` was waited for. */
+/* Why the wait ended: ERR_CANCELLED or ERR_TIMEOUT. `what` was waited for. */
 enum err_code patience_lost(const struct patience *patience, const char *what, struct err *err);
 
 #endif

@@ -23,7 +23,7 @@
 
 /* ---- postmaster.pid ---- */
 
-/* Its lines, from 0. The status is padded with blanks. */
+/* The lines of postmaster.pid, from 0. The status is padded with blanks. */
 enum {
     PID_LINE = 0,
     SOCKET_LINE = 4,
@@ -69,9 +69,9 @@ static bool pid_file_read(const char *cluster, struct pid_file *ret_file)
 
 /* ---- Whose process it is ---- */
 
-/* Linux shows where a process works to the user that runs it, and to root with CAP_SYS_PTRACE,
- * which containers withhold: so this thread looks with the eyes of the cluster's owner. Having looked
- * so, the process would leave no core dump. */
+/* Linux shows the working directory of a process to the user that runs it, and to root with
+ * CAP_SYS_PTRACE, which containers withhold. So this thread takes the user of the cluster's
+ * owner for the look. A process that has done so no longer leaves a core dump. */
 static ssize_t read_directory(pid_t pid, const struct stat *owner, char *ret_path, size_t size)
 {
     int dumpable = prctl(PR_GET_DUMPABLE);
@@ -173,7 +173,7 @@ static bool is_ready(struct postmaster *postmaster, const char *cluster)
     return true;
 }
 
-/* `watch` must be older than the question, or a change between the two is lost. */
+/* `watch` must be set up before the file is read, or a change in between is missed. */
 static enum err_code await_ready(struct postmaster *postmaster, const char *cluster, int watch,
                                  const struct patience *patience, struct err *err)
 {
@@ -232,7 +232,7 @@ enum err_code postmaster_start(const struct child_plan *plan, struct postmaster 
     return rc;
 }
 
-/* By its descriptor: the number might be somebody else's by now. */
+/* Signals the descriptor, because by now the number may belong to another process. */
 static bool signal_and_wait(const struct postmaster *postmaster, int signal,
                             const struct patience *patience)
 {

@@ -12,24 +12,25 @@
  * postmaster.h -- the process that runs a private cluster: found, started, stopped.
  *
  * postmaster.pid in the cluster's directory says which process it is, where its socket lies and
- * how far it has got. PostgreSQL writes it; we watch it with inotify. A process that has the
- * directory as its working directory belongs to the cluster: a number in a stale postmaster.pid
- * may meanwhile be anybody's.
+ * how far it has come. PostgreSQL writes that file, and inotify reports its changes. A process
+ * whose working directory is the cluster's belongs to the cluster. The number in a stale
+ * postmaster.pid may belong to any process.
  */
 
 struct postmaster {
     pid_t pid;
-    int pidfd;                 /* -1: there is none */
-    bool ours;                 /* our child, to be reaped */
-    bool ready;                /* it has been seen to accept connections */
+    int pidfd;                 /* -1: no process */
+    bool ours;                 /* a child of this process, to be reaped */
+    bool ready;                /* it was seen to accept connections */
     char socket_dir[PATH_MAX]; /* once it is ready */
 };
 
-/* True, with the postmaster filled in, if one is alive for the cluster, ready or not. Does not wait. */
+/* True, with the postmaster filled in, if one is alive for the cluster, ready or not. Never
+ * waits. */
 bool postmaster_find(const char *cluster, struct postmaster *ret_postmaster);
 
-/* Waits for what a dead postmaster left behind (its children go when they notice), and removes
- * its stale postmaster.pid. */
+/* Waits for the children of a dead postmaster, which end when they notice. Then removes its
+ * stale postmaster.pid. */
 enum err_code postmaster_clear_remains(const char *cluster, const struct patience *patience,
                                        struct err *err) MUST_CHECK;
 
@@ -37,25 +38,25 @@ enum err_code postmaster_clear_remains(const char *cluster, const struct patienc
 enum err_code postmaster_start(const struct child_plan *plan, struct postmaster *ret_postmaster,
                                struct err *err) MUST_CHECK;
 
-/* Waits until it accepts connections. ERR_STORE when it has ended instead; ERR_TIMEOUT and
- * ERR_CANCELLED leave it as it is, it may be waited for again. */
+/* Waits until it accepts connections. ERR_STORE when it has ended instead. ERR_TIMEOUT and
+ * ERR_CANCELLED leave it running, and it may be waited for again. */
 enum err_code postmaster_await(struct postmaster *postmaster, const char *cluster,
                                const struct patience *patience, struct err *err) MUST_CHECK;
 
-/* True if it is no longer there. */
+/* True if the process has ended. */
 bool postmaster_has_ended(const struct postmaster *postmaster);
 
-/* Asks it to end in fast mode, and waits for that, with patience. */
+/* Asks it to end in fast mode, and waits for that with patience. */
 enum err_code postmaster_ask_to_end(struct postmaster *postmaster,
                                     const struct patience *patience,
                                     struct err *err) MUST_CHECK;
 
-/* Stops it in fast mode and waits for its end; harder when it does not end, and at once while it
- * is not ready: what it replays then, it replays again. */
+/* Stops it in fast mode and waits for its end. Uses force if it does not end. While it is not
+ * ready it is stopped at once: the next start repeats its replay. */
 void postmaster_stop(struct postmaster *postmaster);
 
-/* Lets go of it, running as it is; one of ours that has ended is reaped, and its exit status
- * returned. */
+/* Releases the struct and leaves the process running. A child that has ended is reaped, and its
+ * exit status returned. */
 int postmaster_leave(struct postmaster *postmaster);
 
 #endif

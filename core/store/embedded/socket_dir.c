@@ -37,7 +37,8 @@ enum err_code private_dir_make(const char *path, uid_t uid, gid_t gid, struct er
 {
     if (mkdir(path, 0700) != 0 && errno != EEXIST)
         return err_set(err, ERR_STORE, "cannot make %s: %s", path, strerror(errno));
-    /* What stands in /tmp may be a link by now, and where it leads is not ours to give. */
+    /* The path in /tmp may be a link by now, and the file that it leads to must not change its
+     * owner. */
     if (geteuid() == 0 && lchown(path, uid, gid) != 0)
         return err_set(err, ERR_STORE, "cannot give %s to user %u: %s", path, (unsigned)uid,
                        strerror(errno));
@@ -46,7 +47,7 @@ enum err_code private_dir_make(const char *path, uid_t uid, gid_t gid, struct er
 
 /* ---- The name that is kept ---- */
 
-/* A copy of data_dir gets a directory of its own: so the name goes with that of data_dir. */
+/* The name is kept with data_dir's own, so that a copy of data_dir gets a directory of its own. */
 static char *note_of(const char *data_dir, const char *path)
 {
     return mem_printf("%s %s\n", path, data_dir);
@@ -57,7 +58,7 @@ static char *note_path(const char *data_dir)
     return mem_printf("%s/socket_dir", data_dir);
 }
 
-/* Half a note, or that of a copy, is none. */
+/* A note that is cut, or that belongs to a copy, does not count. */
 static bool read_note(const char *data_dir, char ret_path[PATH_MAX])
 {
     AUTO_FREE char *name = note_path(data_dir);
@@ -95,7 +96,7 @@ static enum err_code write_note(const char *data_dir, const char *path, struct e
 
 /* ---- In /tmp ---- */
 
-/* There, anybody may have made it first, or what looks like it. */
+/* In /tmp any user may have made it first, or a thing that looks like it. */
 static bool is_theirs(const char *path, uid_t uid)
 {
     struct stat info;
@@ -119,15 +120,15 @@ static enum err_code make_short(const char *path, uid_t uid, gid_t gid, struct e
     if (mkdir(path, 0700) != 0 && errno == EEXIST && is_theirs(path, uid))
         return err_set(err, ERR_STORE,
                        "%s, where the private database has its socket, "
-                       "belongs to somebody else",
+                       "belongs to another user",
                        path);
     return private_dir_make(path, uid, gid, err);
 }
 
 /* ---- The interface ---- */
 
-/* Whoever listens is alive, though we may not see him: in another container, say. What the dead have
- * left refuses. */
+/* A process that listens is alive, even if this one cannot see it: it may be in another
+ * container. The socket of a dead process refuses connections. */
 static bool is_listened_to(const char *path)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -139,13 +140,13 @@ static bool is_listened_to(const char *path)
     (void)snprintf(address.sun_path, sizeof(address.sun_path), "%.*s" SOCKET, SOCKET_DIR_LIMIT,
                    path);
     listened = connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0 ||
-               errno == EAGAIN; /* by a busy one */
+               errno == EAGAIN; /* its queue is full: it is alive */
     close(fd);
     return listened;
 }
 
-/* Nobody listens, so whatever these files say is not true. PostgreSQL only asks whether there is
- * a process of that number, and a dead one that nobody has waited for is still there. */
+/* No process listens, so these files are stale. PostgreSQL would only check whether a process
+ * with that number exists, and a dead one that was not reaped still does. */
 static void clear(const char *path)
 {
     AUTO_FREE char *socket = mem_printf("%s" SOCKET, path);
@@ -166,8 +167,8 @@ static enum err_code choose(const char *data_dir, uid_t uid, char path[PATH_MAX]
     return ERR_OK;
 }
 
-/* Where it was it stays: others know it. A place of others is not said to be ours: whoever fails clears
- * up what is his. */
+/* The place does not change, because other processes know it. A directory of another user is
+ * never entered in `path`: a caller that fails removes what `path` names. */
 enum err_code socket_dir_make(const char *data_dir, uid_t uid, gid_t gid, char path[PATH_MAX],
                               struct err *err)
 {

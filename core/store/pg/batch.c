@@ -35,7 +35,7 @@ void batch_begin(struct batch *batch)
     batch->next = 0;
 }
 
-/* The column of the value that comes; in the first row it is made. */
+/* The column of the next value. The first row creates the columns. */
 static struct buf *next_column(struct batch *batch, uint32_t element_type)
 {
     struct array_head head = {htobe32(1), htobe32(1), htobe32(element_type), 0, htobe32(1)};

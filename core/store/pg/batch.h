@@ -11,8 +11,8 @@
 /*
  * batch.h -- many rows as the parameters of one statement: an array per column, for unnest().
  *
- * Values are added row by row, column by column; which types the columns have, the first row
- * says. The arrays grow in PostgreSQL's binary form, in which nothing is escaped.
+ * Values are added row by row, column by column. The first row decides the types of the
+ * columns. The arrays grow in PostgreSQL's binary form, in which nothing is escaped.
  */
 
 struct batch {
@@ -31,7 +31,7 @@ void batch_time(struct batch *batch, int64_t microseconds); /* 0 is SQL NULL */
 void batch_bool(struct batch *batch, bool value);
 void batch_bytes(struct batch *batch, const void *bytes, size_t size);
 
-/* Adds the columns to `args`, which owns them from then on. The batch is empty again. */
+/* Adds the columns to `args`, which owns them from then on. Afterwards the batch is empty. */
 void batch_finish(struct batch *batch, struct db_args *args);
 void batch_clear(struct batch *batch);
 #define AUTO_BATCH CLEANUP(batch_clear) struct batch

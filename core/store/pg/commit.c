@@ -8,24 +8,25 @@
 #include "core/store/pg/connection.h"
 #include "core/store/pg/state.h"
 
-/* How long we look, if the deadline of the call leaves less. */
+/* How long to look at least, if the deadline of the call leaves less time. */
 #define LOOK_AT_LEAST_NS NS_PER_SECOND
 
-/* Of who makes a run. */
+/* The fence of a run that was just made. */
 #define FENCE_MADE 1
 
 #define PAUSE_FIRST_MS 20
 #define PAUSE_LIMIT_MS 500
 
-/* The transaction may still be under way on the other side. It holds these rows, so whoever has
- * locked them sees how it ended. Each statement sees what is true when it begins. */
+/* The transaction may still be under way in the database. It holds these rows, so a statement
+ * that has locked them sees how it ended. Each statement sees what is committed when it begins. */
 static const struct db_statement lock_thread = {
     "commit_lock_thread", "SELECT 1 FROM threads WHERE project_id = $1 AND id = $2 FOR UPDATE"};
 static const struct db_statement lock_lease = {
     "commit_lock_lease",
     "SELECT 1 FROM run_leases WHERE project_id = $1 AND run_id = $2 FOR UPDATE"};
-/* Of a run that is being made nobody sees a row that could be locked. Who makes the same row waits as well:
- * there is none if the transaction came to nothing. It is not kept, and says nothing of an owner. */
+/* While a run is being made, no other transaction sees a row that it could lock. But an insert
+ * of the same row waits for that transaction, and succeeds only if it was rolled back. This
+ * transaction is then rolled back as well. */
 static const struct db_statement make_lease = {
     "commit_make_lease",
     "INSERT INTO run_leases (project_id, run_id, fence, lease_until, foreground, queued_at,"
@@ -73,7 +74,7 @@ static enum err_code look(struct connection *connection, const char *owner,
     connection_queue(connection, &begin, NULL);
     queue_row(connection, &lock_thread, proof->tenant, proof->thread_id);
     queue_row(connection, &lock_lease, proof->tenant, proof->run_id);
-    /* Any other was there before. */
+    /* Any other lease existed before. */
     queue_row(connection, proof->fence == FENCE_MADE ? &make_lease : &lock_lease, proof->tenant,
               proof->run_id);
     queue_look(connection, owner, proof);
@@ -105,7 +106,7 @@ static enum err_code look_once(struct store *store, const struct commit_proof *p
     return rc;
 }
 
-/* Until there is an answer, or no time left. */
+/* Repeats until there is an answer, or no time left. */
 static bool was_committed(struct store *store, const struct commit_proof *proof,
                           uint64_t deadline_ns)
 {

@@ -4,23 +4,24 @@
 #include "core/store/pg/db.h"
 
 /*
- * commit.h -- a COMMIT whose answer got lost, looked up.
+ * commit.h -- a COMMIT whose answer was lost, looked up.
  *
- * When the connection breaks at COMMIT nobody knows whether it happened. For what a client would
- * have to repeat, the row that was written is looked at on a new connection: a run that was made
- * must not be called an outage. It may also be under way still on the other side: then the look waits for
- * it, as long as the call may take.
+ * When the connection breaks at COMMIT, nothing says whether it happened. For a call that a
+ * client would have to repeat, the row that was written is looked up on a new connection: a run
+ * that was made must not be reported as an outage. The COMMIT may also be still under way in
+ * the database. Then the look-up waits for it, for as long as the call may take.
  */
 
 struct commit_proof {
     const struct tenant *tenant;
     const char *thread_id; /* locked or made by the transaction; NULL or "" for none */
     const char *run_id;
-    /* With which this node has taken the lease, 1 when it has made the run; 0: a wish to stop was noted. */
+    /* The fence with which this node has taken the lease, 1 if it made the run. 0: the proof is
+     * that a cancellation was noted. */
     int64_t fence;
 };
 
-/* As db_commit(), and ERR_OK also when the proof is there. */
+/* As db_commit(). Also ERR_OK when the commit failed and the proof is in the database. */
 enum err_code commit_proven(struct db *db, const struct commit_proof *proof,
                             struct err *err) MUST_CHECK;
 

@@ -59,7 +59,7 @@ static int ms_until(uint64_t deadline_ns)
     return ms > 3600000 ? 3600000 : (int)ms;
 }
 
-/* False when the deadline has passed and nothing is ready, or when we are to stop. */
+/* False when the deadline has passed and nothing is ready, or when stop_fd is readable. */
 static bool wait_socket(struct connection *connection, short events, uint64_t deadline_ns)
 {
     struct pollfd watched[] = {{.fd = PQsocket(connection->pg), .events = events},
@@ -76,7 +76,7 @@ static bool wait_socket(struct connection *connection, short events, uint64_t de
     return ready != 0 && !connection->stopped;
 }
 
-/* libpq's sentences end in a newline and may have several lines; ours do not. */
+/* Messages of libpq end in a newline and may have several lines. Only the first line is kept. */
 static enum err_code fail_text(struct err *err, enum err_code code, const char *what,
                                const char *text)
 {
@@ -124,8 +124,8 @@ static enum err_code finish_connecting(struct connection *connection, uint64_t d
 enum err_code connection_open(const char *url, uint64_t deadline_ns,
                               struct connection **ret_connection, struct err *err)
 {
-    /* Whose server has vanished without a word, and only listens, would never learn of it. What
-     * the URL says counts. */
+    /* A connection that only listens would never notice that its server has vanished. Settings
+     * in the URL override these. */
     const char *const names[] = {"keepalives_idle",
                                  "keepalives_interval",
                                  "keepalives_count",
@@ -180,7 +180,8 @@ bool connection_usable(struct connection *connection)
 {
     struct pollfd watched = {.fd = PQsocket(connection->pg), .events = POLLIN};
 
-    /* An idle connection has nothing to say but a notice, or last words and then the end. */
+    /* On an idle connection there can only be a notice, or the last message before the server
+     * closes it. */
     while (!connection->broken && poll(&watched, 1, 0) > 0) {
         if (!PQconsumeInput(connection->pg) || PQstatus(connection->pg) == CONNECTION_BAD)
             connection->broken = true;
@@ -259,7 +260,7 @@ static void note_args(struct connection *connection, const struct db_args *args)
     note_size(connection, connection->unanswered);
 }
 
-/* libpq holds one row at a time as it came. */
+/* libpq buffers one row at a time, as it was received. */
 static void note_result(struct connection *connection, const PGresult *result)
 {
     int rows = PQntuples(result);
@@ -267,7 +268,7 @@ static void note_result(struct connection *connection, const PGresult *result)
     note_size(connection, PQresultMemorySize(result) / (size_t)(rows > 0 ? rows : 1));
 }
 
-/* A failure to send shows when the answers are read: the connection is broken then. */
+/* A failure to send is reported when the answers are read: the connection is broken then. */
 static void send_unnamed(struct connection *connection, const struct db_statement *statement,
                          const struct db_args *args)
 {
@@ -322,9 +323,9 @@ static bool state_is(const char *state, const char *wanted)
     return strncmp(state, wanted, strlen(wanted)) == 0;
 }
 
-/* Classes 08, 53, 57, 58: the server is going away, is full, or its disk is. 25006: it has become
- * a replica. 40: try again. 0A000 and 26000 for a prepared statement: the schema changed under it,
- * or a pooler has come in between. */
+/* Classes 08, 53, 57 and 58: the server is shutting down, is full, or its disk is. 25006: it
+ * has become a replica. 40: the transaction may be tried again. 0A000 and 26000 for a prepared
+ * statement: the schema has changed since, or a pooler is in between now. */
 static bool is_outage(const char *state)
 {
     static const char *const states[] = {"08",    "53", "57",    "58",
@@ -367,7 +368,7 @@ static bool flush_and_wait(struct connection *connection, uint64_t deadline_ns)
     return PQconsumeInput(connection->pg);
 }
 
-/* The next result, or NULL: the end of a statement's results, or broken. */
+/* The next result. NULL at the end of a statement's results, or when the connection broke. */
 static PGresult *next_result(struct connection *connection, uint64_t deadline_ns)
 {
     if (PQflush(connection->pg) < 0)
@@ -386,7 +387,7 @@ static bool is_success(const PGresult *result)
     return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
 }
 
-/* Takes one queued command's result; NULL when the connection broke. */
+/* Takes the result of one queued command; NULL when the connection broke. */
 static PGresult *take_answer(struct connection *connection, uint64_t deadline_ns)
 {
     PGresult *result = next_result(connection, deadline_ns);
@@ -487,7 +488,7 @@ enum err_code connection_run(struct connection *connection, uint64_t deadline_ns
 enum err_code connection_detect_pooler(struct connection *connection, uint64_t deadline_ns,
                                        bool *ret_pooled, struct err *err)
 {
-    /* Unnamed: whether names are allowed is the question. */
+    /* Unnamed, because the question is whether names are allowed. */
     static const struct db_statement ask = {NULL, "SELECT pg_backend_pid()"};
     PGresult *result;
     enum err_code rc;

@@ -12,16 +12,16 @@
 /*
  * connection.h -- a libpq connection that keeps deadlines.
  *
- * libpq's blocking calls hang for ever when a server stops without closing its sockets, in
- * spite of all its time-out settings, so only its asynchronous half is used. Every function that
- * may wait takes a moment of the monotonic clock. When that passes, the connection is broken and
- * nothing is known about what was under way.
+ * libpq's blocking calls hang for ever when a server stops without closing its sockets,
+ * whatever its time-out settings are. So only its asynchronous half is used. Every function
+ * that may wait takes a moment of the monotonic clock. When that has passed, the connection is
+ * broken and nothing is known about the statements under way.
  *
  * Statements are queued, then all of them are sent with one Sync and answered together. What
  * stands between two Syncs, without a BEGIN, is one transaction. An SQL error leaves the
- * connection usable; any other breaks it.
+ * connection usable; any other error breaks it.
  *
- * One thread at a time. Only connection.c calls libpq.
+ * One thread at a time. Only connection.c sends anything through libpq.
  */
 
 struct connection;
@@ -34,48 +34,50 @@ enum err_code connection_open(const char *url, uint64_t deadline_ns,
                               struct connection **ret_connection, struct err *err) MUST_CHECK;
 void connection_free(struct connection *connection);
 
-/* Nothing is waited for any more once that descriptor is readable: ERR_CANCELLED, and the connection is
- * broken. Borrowed, never read; -1, as at first: none. */
+/* Once this descriptor is readable, waiting ends with ERR_CANCELLED, and the connection is
+ * broken. Borrowed, never read. -1, the value at first: none. */
 void connection_set_stop(struct connection *connection, int stop_fd);
 
-/* A pooler hands each transaction to another server process, so nothing may be prepared by name. */
+/* Statements are not prepared from now on: a pooler may run each transaction in another server
+ * process. */
 void connection_set_pooled(struct connection *connection);
 
-/* Asks the server's process whether it is the one that we were promised at connecting; a pooler
- * in between makes up that number. */
+/* Compares the process id that the server announced at connecting with that of the process that
+ * answers. A pooler in between makes up the first one. */
 enum err_code connection_detect_pooler(struct connection *connection, uint64_t deadline_ns,
                                        bool *ret_pooled, struct err *err) MUST_CHECK;
 
-/* False when it is broken, or when the server has closed it meanwhile. Does not wait. */
+/* False when it is broken, or when the server has closed it meanwhile. Never waits. */
 bool connection_usable(struct connection *connection);
 bool connection_is_broken(const struct connection *connection);
 
-/* libpq keeps the room that its largest message took, for as long as the connection lasts. True
- * when that is so much that a new connection is the better bargain. */
+/* True when its buffers have grown so much that a new connection is cheaper. libpq keeps the
+ * memory of its largest message for as long as the connection lasts. */
 bool connection_is_swollen(const struct connection *connection);
 
 /* True if it broke because a deadline passed. */
 bool connection_missed_deadline(const struct connection *connection);
 
-/* To be watched for what the server says unasked; connection_usable() takes it in. */
+/* For poll(): readable when the server sends a notification. connection_usable() reads it. */
 int connection_socket(const struct connection *connection);
 
-/* What another session has told a channel that this one listens to, the next of what was taken in.
- * NULL when there is nothing; the caller frees. */
+/* The next notification that another session has sent to a channel that this one listens to, of
+ * those read so far. NULL after the last one; the caller frees. */
 char *connection_take_notice(struct connection *connection);
 
-/* Queues a statement. Nothing of `args` is needed afterwards; NULL for no parameters. */
+/* Queues a statement. `args` may be freed afterwards; NULL for no parameters. */
 void connection_queue(struct connection *connection, const struct db_statement *statement,
                       const struct db_args *args);
 
 /* Sends the queue and a Sync, and waits for all answers. ret_results, if not NULL, has room for
- * as many results as were queued; the caller clears them with PQclear(). On failure they are
- * untouched and *ret_failed, if not NULL, is the number of the statement at fault, from 0. */
+ * one result for each queued statement; the caller clears them with PQclear(). On failure they
+ * are untouched, and *ret_failed, if not NULL, is the number of the failed statement, from 0. */
 enum err_code connection_run(struct connection *connection, uint64_t deadline_ns,
                              PGresult **ret_results, size_t *ret_failed,
                              struct err *err) MUST_CHECK;
 
-/* Several statements as one text, one transaction unless it says otherwise: for migrations. */
+/* Several statements as one text, in one transaction unless the text says otherwise. For
+ * migrations. */
 enum err_code connection_script(struct connection *connection, const char *sql,
                                 uint64_t deadline_ns, struct err *err) MUST_CHECK;
 

@@ -159,14 +159,14 @@ static void drop_connection(struct db *db)
     db->connection = NULL;
 }
 
-/* The call is over. */
+/* At the end of a call. */
 static void release_connection(struct db *db)
 {
     if (db->connection && connection_is_swollen(db->connection))
         drop_connection(db);
 }
 
-/* What a call leaves of its connection when it has failed. */
+/* After a failed statement: the transaction cannot go on, and the connection may be unusable. */
 static enum err_code note_failure(struct db *db, enum err_code rc)
 {
     db->failed = true;
@@ -190,7 +190,7 @@ static enum err_code ensure_connection(struct db *db, struct err *err)
     return store_connect(db->store, db->deadline_ns, &db->connection, err);
 }
 
-/* Whoever is sure that a call begins: the connection is there, nothing is under way. */
+/* Begins a call: the connection is open, and nothing is under way on it. */
 static enum err_code prepare_call(struct store *store, struct db **ret_db, struct err *err)
 {
     struct db *db;
@@ -219,7 +219,7 @@ static const struct db_statement begin_statement = {"begin", "BEGIN"};
 static const struct db_statement commit_statement = {"commit", "COMMIT"};
 static const struct db_statement rollback_statement = {"rollback", "ROLLBACK"};
 
-/* BEGIN goes out together with the first statement. */
+/* BEGIN is sent together with the first statement. */
 enum err_code db_begin(struct store *store, struct db **ret_db, struct err *err)
 {
     struct db *db;
@@ -284,7 +284,8 @@ void db_after_commit(struct db *db, void (*run)(struct store *store, void *arg),
     db->after_arg = arg;
 }
 
-/* What it begins is a transaction like any other: this one is forgotten by then. */
+/* The callback may begin a transaction of its own, so everything about this one is cleared
+ * before. */
 static void do_after(struct db *db)
 {
     void (*after)(struct store * store, void *arg) = db->committed ? db->after : NULL;
@@ -304,7 +305,7 @@ void db_note_committed(struct db *db)
     forget_wakes(db);
 }
 
-/* For faults: it has gone out, and may last longer than the connection. */
+/* For faults: COMMIT was sent, and may take effect after the connection is closed. */
 static enum err_code commit_and_break(struct db *db, struct err *err)
 {
     connection_queue(db->connection, &commit_statement, NULL);

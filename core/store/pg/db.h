@@ -33,8 +33,9 @@ struct store;
 struct db;
 struct db_rows;
 
-/* A statement with $1 ... parameters. Static; its name is the function that uses it. Prepared
- * at first use on each connection, or sent unnamed where a pooler sits in between. */
+/* A statement with parameters $1 and so on. Static. Its name is that of the function that uses
+ * it. It is prepared at its first use on each connection, or sent unnamed if a pooler is in
+ * between. */
 struct db_statement {
     const char *name;
     const char *sql;
@@ -42,7 +43,7 @@ struct db_statement {
 
 #define DB_ARGS_LIMIT 40
 
-/* Parameters, in order. Zero it; text and bytes are borrowed until the statement was sent. */
+/* Parameters, in order. Zero it first. Text and bytes are borrowed until the statement is sent. */
 struct db_args {
     int count;
     const char *values[DB_ARGS_LIMIT];
@@ -66,19 +67,20 @@ void db_arg_ints(struct db_args *args, const int64_t *list, size_t count); /* bi
 void db_args_clear(struct db_args *args);
 #define AUTO_DB_ARGS CLEANUP(db_args_clear) struct db_args
 
-/* Lends the thread's connection, with a transaction begun. ERR_STORE at once when the store is away. */
+/* Lends the thread's connection, in a new transaction. ERR_STORE at once when the store is
+ * away. */
 enum err_code db_begin(struct store *store, struct db **ret_db, struct err *err) MUST_CHECK;
-/* Begins anew the time that this call may take, for one that consists of many statements, each of
- * which has an end. */
+/* Restarts the time that this call may take: for a call of many statements, each of which is
+ * bounded. */
 void db_allow_time(struct db *db);
 enum err_code db_commit(struct db *db, struct err *err) MUST_CHECK;
 void db_end(struct db *db); /* NULL is fine */
 
-/* Once what was done is committed, and only then, all nodes hear of it, this one too. */
+/* Sends a wake-up to all nodes, this one included, once the transaction is committed. */
 void db_wake(struct db *db, enum wakeup_kind kind, const char *run_id);
 
-/* Once what was done is committed, and db_end() has been called, `run` is, on this thread, and may begin
- * something else. One a transaction. `arg` is taken, and freed with free(). */
+/* Calls `run` on this thread once the transaction is committed and db_end() was called. It may
+ * begin another transaction. Once a transaction. `arg` is taken, and freed with free(). */
 void db_after_commit(struct db *db, void (*run)(struct store *store, void *arg), void *arg);
 
 static inline void db_end_local(struct db **db)
@@ -88,8 +90,8 @@ static inline void db_end_local(struct db **db)
 #define AUTO_DB CLEANUP(db_end_local) struct db
 
 /* Runs a statement. ret_rows may be NULL. A unique violation is ERR_CONFLICT, with the
- * constraint's name in err->param; a serialization failure or deadlock is retried by nobody
- * here: it is ERR_STORE and the caller of the store may try again. */
+ * constraint's name in err->param. A serialization failure or deadlock is not retried here: it
+ * is ERR_STORE, and the caller of the store may try again. */
 enum err_code db_exec(struct db *db, const struct db_statement *statement, struct db_args *args,
                       struct db_rows **ret_rows, struct err *err) MUST_CHECK;
 
@@ -98,7 +100,8 @@ enum err_code db_once(struct store *store, const struct db_statement *statement,
                       struct db_args *args, struct db_rows **ret_rows,
                       struct err *err) MUST_CHECK;
 
-/* The same for a statement about one thing of a project: the project is $1, what names the thing $2. */
+/* The same for a statement about one object of a project: the project is $1, the object's id
+ * $2. */
 enum err_code db_once_by_id(struct store *store, const struct db_statement *statement,
                             const struct tenant *tenant, const char *id,
                             struct db_rows **ret_rows, struct err *err) MUST_CHECK;

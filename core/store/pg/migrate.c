@@ -24,7 +24,8 @@
  * files, which are gone; so it is refused.
  */
 
-/* Creating an index on a large table takes its time; so does waiting for somebody who does. */
+/* An index on a large table takes long to create, and so does waiting for another server that
+ * does. */
 #define MIGRATION_SECONDS 1800
 
 #define CHECKSUM_SIZE (BASE16_ENCODE_LENGTH(SHA256_DIGEST_SIZE) + 1)
@@ -53,7 +54,7 @@ static void checksum(const char *sql, char ret_text[CHECKSUM_SIZE])
     ret_text[CHECKSUM_SIZE - 1] = '\0';
 }
 
-/* ret_checksums[version] of those that were applied; the caller clears it. */
+/* The migrations that were applied; the caller clears the result. */
 static enum err_code read_applied(struct connection *connection, uint64_t deadline_ns,
                                   PGresult **ret_applied, struct err *err)
 {
@@ -183,7 +184,7 @@ static enum err_code apply_next(struct connection *connection, uint64_t deadline
     return ERR_OK;
 }
 
-/* A failure leaves the transaction to end with the connection. */
+/* After a failure the transaction ends with its connection. */
 static enum err_code step(struct connection *connection, uint64_t deadline_ns,
                           size_t *ret_applied, struct err *err)
 {
@@ -198,7 +199,7 @@ static enum err_code step(struct connection *connection, uint64_t deadline_ns,
     return connection_script(connection, "COMMIT", deadline_ns, err);
 }
 
-/* One round trip for the usual case; false when in doubt, also when there is no such table. */
+/* One round trip for the usual case. False when in doubt, also when the table is missing. */
 static bool is_current(struct connection *connection, uint64_t deadline_ns)
 {
     PGresult *applied;

@@ -4,7 +4,7 @@
 #include <stddef.h>
 
 /*
- * migrations.h -- the files of migrations/, as the build has put them into the program.
+ * migrations.h -- the files of migrations/, which the build has made part of the program.
  */
 
 struct migration {

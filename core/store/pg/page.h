@@ -12,14 +12,15 @@
 /*
  * page.h -- how a page of a list is read.
  *
- * `after` begins a page behind a row; `before` alone ends one in front of a row, so that it has to
- * be read backwards from there. A statement gets both ends in rising order of its key, whichever
- * way the list goes, and one row more than wanted, which tells whether there are more.
+ * `after` begins a page behind a row. `before` alone ends a page in front of a row, so the page
+ * is read backwards from there. A statement gets both ends in ascending order of its key,
+ * whatever the order of the list. It reads one row more than the page has: that row shows
+ * whether there are more.
  */
 
 struct page_scan {
     bool ascending;  /* which of the two statements reads it */
-    bool backwards;  /* what was read is to be turned round */
+    bool backwards;  /* the rows are to be reversed */
     const char *low; /* ids; "" for none */
     const char *high;
     int limit; /* for LIMIT */
@@ -27,26 +28,26 @@ struct page_scan {
 
 struct page_scan page_scan(const struct page *page);
 
-/* How many of the rows are the page's, and which row comes i-th. */
+/* How many of the rows belong to the page, and which row is its i-th. */
 size_t page_count(const struct page_scan *scan, const struct db_rows *rows, bool *ret_more);
 size_t page_row(const struct page_scan *scan, size_t count, size_t i);
 
-/* Both cursors of the page name something in the list: `exists` selects a row for project $1,
+/* Checks that both cursors name something in the list: `exists` selects a row for project $1,
  * owner of the list $2 and id $3. ERR_INVALID otherwise. */
 enum err_code page_cursors_check(struct store *store, const struct db_statement *exists,
                                  const struct tenant *tenant, const char *owner,
                                  const struct page *page, struct err *err) MUST_CHECK;
 
-/* A page of a list, by id: its cursors checked, the project as $1, the list's owner as $2, both ends as
- * $3 and $4, the limit as $5. Of a project's own list the owner is NULL, and not among these. `lists`
- * are the falling and the rising statement. */
+/* Reads a page of a list by id, after checking its cursors. Parameters: the project $1, the
+ * list's owner $2, both ends $3 and $4, the limit $5. The list of a whole project has no owner:
+ * NULL here, and no parameter. `lists` are the descending and the ascending statement. */
 enum err_code page_read(struct store *store, const struct db_statement lists[2],
                         const struct db_statement *exists, const struct tenant *tenant,
                         const char *owner, const struct page *page, struct page_scan *ret_scan,
                         struct db_rows **ret_rows, struct err *err) MUST_CHECK;
 
-/* The page's rows, in its order, as an array that the caller frees: `read(rows, row, element)` fills
- * in each. A macro, because elements have types. */
+/* The page's rows, in its order, as an array that the caller frees. `read(rows, row, element)`
+ * fills in each element. A macro, because elements have types. */
 #define page_unroll(scan, rows, read, ret_array, ret_count, ret_more)                       \
     do {                                                                                    \
         size_t page_count_ = page_count((scan), (rows), (ret_more));                        \
@@ -57,7 +58,7 @@ enum err_code page_read(struct store *store, const struct db_statement lists[2],
         *(ret_count) = page_count_;                                                         \
     } while (0)
 
-/* ERR_INVALID for a cursor that names nothing of the list; `param` is "after" or "before". */
+/* ERR_INVALID for a cursor that is not in the list; `param` is "after" or "before". */
 enum err_code page_cursor_unknown(const char *param, const char *id, struct err *err);
 
 #endif

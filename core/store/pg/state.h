@@ -11,7 +11,7 @@
 #include "core/store/store.h"
 
 /*
- * state.h -- what a struct store is, for core/store only.
+ * state.h -- what a struct store consists of. For core/store only.
  */
 
 struct wakeups;
@@ -20,16 +20,16 @@ struct writer;
 struct db {
     struct store *store;
     struct connection *connection; /* NULL until needed, and after it broke */
-    unsigned outage;               /* store->outages when it was made */
+    unsigned outage;               /* store->outages when it was opened */
     uint64_t deadline_ns;          /* of the call under way */
     bool begun;                    /* between db_begin() and db_end() */
-    bool sent;                     /* BEGIN has gone out and is not undone or done yet */
+    bool sent;                     /* BEGIN was sent, and neither COMMIT nor ROLLBACK */
     bool failed;                   /* the transaction can only be rolled back */
-    struct wakeup *wakes;          /* for when it is committed */
+    struct wakeup *wakes;          /* sent once it is committed */
     size_t wake_count;
     void (*after)(struct store *store, void *arg); /* db_after_commit(); NULL: nothing */
     void *after_arg;
-    bool committed;          /* and it is due */
+    bool committed;          /* `after` is due */
     struct db *next, **link; /* store->dbs */
 };
 
@@ -42,29 +42,31 @@ struct store {
     bool pooled; /* set while opening, then only read */
 
     atomic_bool up;
-    atomic_uint outages; /* a connection from before the last one is not used again */
+    atomic_uint outages; /* counts them: a connection that was opened before the last one is not
+                          * used again */
 
     pthread_key_t thread_db; /* the calling thread's struct db */
     struct lock lock;
     struct db *dbs; /* of all threads; guarded by lock */
 
-    struct wakeups *wakeups; /* as long as the store */
+    struct wakeups *wakeups; /* lives as long as the store */
     struct writer *writers;
     unsigned writer_count;
 };
 
-/* Notes that nobody can be reached: every call fails from now on, until a probe succeeds. */
+/* Notes that the database cannot be reached: every call fails from now on, until a probe
+ * succeeds. */
 void store_note_away(struct store *store);
 
-/* The same after a missed deadline: what other threads are connected to is dead as well. */
+/* The same after a missed deadline. The connections of all other threads are dead as well. */
 void store_note_silent(struct store *store);
 
-/* A connection of this store, pooled or not as it is. */
+/* Opens a connection of this store, set up for a pooler or not. */
 enum err_code store_connect(struct store *store, uint64_t deadline_ns,
                             struct connection **ret_connection, struct err *err) MUST_CHECK;
 
-/* It is committed: what db_wake() was given is told, what db_after_commit() was given is due.
- * db_commit() does it when it says so itself. */
+/* The transaction is committed: sends the wake-ups of db_wake(), and makes the callback of
+ * db_after_commit() due. db_commit() calls it when the database has answered. */
 void db_note_committed(struct db *db);
 
 struct db *db_of_thread(struct store *store);
