@@ -15,7 +15,7 @@
 /*
  * tool.h -- what a tool handler is, and everything it may touch.
  *
- * A handler is one file in handlers/ that ends in one constant descriptor. handlers/handlers.c
+ * A handler is one file in handlers/ that ends in one constant descriptor. handlers/handlers.h
  * lists them; nothing else knows that they exist. Start by reading handlers/basic/datetime.c, which
  * is short.
  *
