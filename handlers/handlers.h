@@ -73,7 +73,8 @@
     X(test_ends_hidden)           \
     X(test_number)                \
     X(test_count)                 \
-    X(test_count_idempotent)
+    X(test_count_idempotent)      \
+    X(test_weather)
 #define TEST_GROUPS(X) X(test)
 #else
 #define TEST_HANDLERS(X)
