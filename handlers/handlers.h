@@ -6,79 +6,102 @@
 #include "core/tool/tool_item.h"
 
 /*
- * handlers.h -- every tool there is.
+ * handlers.h -- every tool there is, and every group.
  *
- * A new tool is one file with one descriptor, one line below and one line in handlers.c.
+ * A new tool is one file in the folder of its group, which ends in a descriptor called <name>_handler, and
+ * one line in a list below: X(<name>).
  */
+
+/* clang-format off */
+
+/* Definition-only: the client executes. */
+#define CLIENT_HANDLERS(X)        \
+    X(function)                   \
+    X(custom)                     \
+    X(local_shell)                \
+    X(shell)                      \
+    X(apply_patch)                \
+    X(computer)                   \
+    X(computer_use_preview)       \
+    X(tool_search)
+
+/* Groups "basic", "vars" and "skills", in the order in which models are offered them. */
+#define SERVER_HANDLERS(X)        \
+    X(datetime)                   \
+    X(text)                       \
+    X(json2interface)             \
+    X(list_vars)                  \
+    X(read_var)                   \
+    X(write_var)                  \
+    X(remove_vars)                \
+    X(skill)
+
+#define SERVER_GROUPS(X)         \
+    X(basic)                     \
+    X(vars)                      \
+    X(skills)
+
+/* Groups "test" and "careful", only in builds with RUNNEL_TEST_HANDLERS. */
+#ifdef RUNNEL_TEST_HANDLERS
+#define TEST_HANDLERS(X)          \
+    X(test_slow)                  \
+    X(test_stream)                \
+    X(test_outside)               \
+    X(test_backwards)             \
+    X(test_pages)                 \
+    X(test_short)                 \
+    X(test_whole)                 \
+    X(test_unkept)                \
+    X(test_fail)                  \
+    X(test_final)                 \
+    X(test_final_image)           \
+    X(test_hidden)                \
+    X(test_stubborn)              \
+    X(test_image)                 \
+    X(test_search)                \
+    X(test_web)                   \
+    X(test_code)                  \
+    X(test_echo_context)          \
+    X(test_greet)                 \
+    X(test_careful)               \
+    X(test_data)                  \
+    X(test_lines)                 \
+    X(test_brief)                 \
+    X(test_notes)                 \
+    X(test_ends)                  \
+    X(test_ends_final)            \
+    X(test_ends_hidden)           \
+    X(test_number)                \
+    X(test_count)                 \
+    X(test_count_idempotent)      \
+    X(test_weather)
+#define TEST_GROUPS(X) X(test)
+#else
+#define TEST_HANDLERS(X)
+#define TEST_GROUPS(X)
+#endif
+
+#define ALL_HANDLERS(X) CLIENT_HANDLERS(X) SERVER_HANDLERS(X) TEST_HANDLERS(X)
+#define ALL_GROUPS(X)   SERVER_GROUPS(X) TEST_GROUPS(X)
+/* clang-format on */
 
 /* Puts all of them into the registry, and what groups have to say; once more does no harm. At start,
  * before there are other threads. */
 void handlers_register(void);
 
-/* The lists; each ends with NULL. */
-
+/* Each ends with NULL. */
 extern const struct tool_handler *const all_handlers[];
 extern const struct tool_group *const all_groups[];
 
-/* Definition-only: the client executes. */
-extern const struct tool_handler function_handler;
-extern const struct tool_handler custom_handler;
-extern const struct tool_handler local_shell_handler;
-extern const struct tool_handler shell_handler;
-extern const struct tool_handler apply_patch_handler;
-extern const struct tool_handler computer_handler;
-extern const struct tool_handler computer_use_preview_handler;
-extern const struct tool_handler tool_search_handler;
-
-/* Groups "basic", "vars" and "skills". */
-extern const struct tool_group basic_group;
-extern const struct tool_group vars_group;
-extern const struct tool_group skills_group;
-extern const struct tool_handler datetime_handler;
-extern const struct tool_handler text_handler;
-extern const struct tool_handler json2interface_handler;
-extern const struct tool_handler list_vars_handler;
-extern const struct tool_handler read_var_handler;
-extern const struct tool_handler write_var_handler;
-extern const struct tool_handler remove_vars_handler;
-extern const struct tool_handler skill_handler;
+#define DECLARE_HANDLER(name) extern const struct tool_handler name##_handler;
+#define DECLARE_GROUP(name)   extern const struct tool_group name##_group;
+ALL_HANDLERS(DECLARE_HANDLER)
+ALL_GROUPS(DECLARE_GROUP)
 
 /* The items of OpenAI's hosted tools, for the handlers that execute them. */
 extern const struct tool_item file_search_item;
 extern const struct tool_item web_search_item;
 extern const struct tool_item image_generation_item;
 extern const struct tool_item code_interpreter_item;
-
-/* Group "test", only in builds with RUNNEL_TEST_HANDLERS. */
-extern const struct tool_group test_group;
-extern const struct tool_handler test_slow_handler;
-extern const struct tool_handler test_brief_handler;
-extern const struct tool_handler test_backwards_handler;
-extern const struct tool_handler test_outside_handler;
-extern const struct tool_handler test_stream_handler;
-extern const struct tool_handler test_pages_handler;
-extern const struct tool_handler test_short_handler;
-extern const struct tool_handler test_whole_handler;
-extern const struct tool_handler test_unkept_handler;
-extern const struct tool_handler test_fail_handler;
-extern const struct tool_handler test_final_handler;
-extern const struct tool_handler test_final_image_handler;
-extern const struct tool_handler test_hidden_handler;
-extern const struct tool_handler test_stubborn_handler;
-extern const struct tool_handler test_image_handler;
-extern const struct tool_handler test_search_handler;
-extern const struct tool_handler test_web_handler;
-extern const struct tool_handler test_code_handler;
-extern const struct tool_handler test_echo_context_handler;
-extern const struct tool_handler test_greet_handler;
-extern const struct tool_handler test_careful_handler;
-extern const struct tool_handler test_data_handler;
-extern const struct tool_handler test_lines_handler;
-extern const struct tool_handler test_notes_handler;
-extern const struct tool_handler test_ends_handler, test_ends_final_handler,
-    test_ends_hidden_handler;
-extern const struct tool_handler test_number_handler;
-extern const struct tool_handler test_count_handler;
-extern const struct tool_handler test_count_idempotent_handler;
 
 #endif

@@ -12,7 +12,7 @@
  *
  * A group is there as soon as a handler names it. It needs a descriptor only if its tools may run
  * without a question, or if it has something to say: a prompt about its tools, and skill rules, which
- * are instructions for one kind of task. handlers/handlers.c lists the descriptors; rules.h makes the
+ * are instructions for one kind of task. handlers/handlers.h lists the descriptors; rules.h makes the
  * text of them.
  *
  * A request that enables no tool of a group is told nothing of it.

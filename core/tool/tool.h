@@ -15,7 +15,7 @@
 /*
  * tool.h -- what a tool handler is, and everything it may touch.
  *
- * A handler is one file in handlers/ that ends in one constant descriptor. handlers/handlers.c
+ * A handler is one file in handlers/ that ends in one constant descriptor. handlers/handlers.h
  * lists them; nothing else knows that they exist. Start by reading handlers/basic/datetime.c, which
  * is short.
  *
@@ -114,6 +114,13 @@ enum tool_flags {
     TOOL_NOT_KEPT = 1 << 3,   /* neither result nor arguments are kept in variables */
     TOOL_VARIABLES = 1 << 4,  /* reads or writes variables: tool_call_variables() */
     TOOL_READ_ONLY = 1 << 5,  /* changes nothing: `read_only` of a request means it */
+
+    /* Definition-only: */
+    TOOL_NAMED = 1 << 6, /* each entry has a name, others go by their type */
+    TOOL_AS_WRITTEN =
+        1 << 7, /* description and parameters are those of the entry, as they are */
+    TOOL_FREE_TEXT = 1 << 8, /* takes text: an upstream that has such tools is offered one */
+    TOOL_LOADS = 1 << 9,     /* its outputs bring the tools with defer_loading */
 };
 
 /* What a definition-only call shows when the client is to execute it. */
@@ -197,6 +204,13 @@ struct tool_handler {
      * function_call. An error is told to the model, and the client hears nothing. */
     enum err_code (*announce)(const char *name, const char *arguments,
                               struct tool_announcement *ret, struct err *err);
+
+    /* Definition-only: whether an entry of a request's `tools` is one for the client, and the server can
+     * do what it says; `param` is the path of the entry, for the error. Entries that are not for the
+     * client are passed over. NULL: all are, and all can be done. */
+    bool (*is_clients)(const json_t *entry);
+    enum err_code (*check)(const json_t *entry, const char *param, struct err *err);
+    const char *alias; /* another type under which a tool_choice may mean it; NULL: none */
 
     /* A definition that is not the same for everybody: {"description","parameters"}, each optional,
      * say more than what stands above, or instead of it. "revision", any JSON that nobody is shown, is

@@ -271,6 +271,7 @@ const struct tool_handler computer_handler = {
 
 const struct tool_handler computer_use_preview_handler = {
     .name = "computer_use_preview",
+    .alias = "computer_use",
     .parameters = one,
     .announce = announce_one,
     .item = &item,

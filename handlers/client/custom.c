@@ -74,6 +74,7 @@ static const struct tool_item item = {
 
 const struct tool_handler custom_handler = {
     .name = "custom",
+    .flags = TOOL_NAMED | TOOL_FREE_TEXT,
     .parameters = parameters,
     .announce = announce,
     .item = &item,

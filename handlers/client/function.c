@@ -10,4 +10,5 @@
 
 const struct tool_handler function_handler = {
     .name = "function",
+    .flags = TOOL_NAMED | TOOL_AS_WRITTEN,
 };

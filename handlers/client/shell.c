@@ -5,7 +5,10 @@
  * opens without any.
  */
 
+#include <string.h>
+
 #include "core/base/json.h"
+#include "core/base/mem.h"
 #include "core/tool/arguments.h"
 #include "handlers/handlers.h"
 #include "handlers/support/json_as_text.h"
@@ -99,6 +102,21 @@ static const struct item_parts commands = {
     .list = commands_of,
 };
 
+/* A container would be the server's. */
+static enum err_code check(const json_t *entry, const char *param, struct err *err)
+{
+    const json_t *environment = json_object_get(entry, "environment");
+    const char *type = json_get_string(environment, "type", "local");
+    AUTO_FREE char *path = mem_printf("%s.environment.type", param);
+
+    if (strcmp(type, "local") == 0)
+        return ERR_OK;
+    return err_invalid(err, "unsupported_value", path,
+                       "Unsupported value: the tool 'shell' with a '%s' is not available on "
+                       "this server; its environment must be 'local'.",
+                       type);
+}
+
 /* ---- The way back ---- */
 
 static const char *name_of(const json_t *body)
@@ -147,5 +165,6 @@ const struct tool_handler shell_handler = {
         "and how they ended.",
     .parameters = parameters,
     .announce = announce,
+    .check = check,
     .item = &item,
 };

@@ -45,6 +45,12 @@ static json_t *init(const struct tool_context *context)
     return described;
 }
 
+/* A search of the server's finds nothing: everything is offered. */
+static bool is_clients(const json_t *entry)
+{
+    return strcmp(json_get_string(entry, "execution", "server"), "client") == 0;
+}
+
 /* ---- The way back ---- */
 
 static const char *name_of(const json_t *body)
@@ -93,7 +99,9 @@ const struct tool_handler tool_search_handler = {
     .name = "tool_search",
     .description = "Looks for further tools. Those that are found can be called afterwards.",
     .parameters = parameters,
+    .flags = TOOL_LOADS,
     .announce = announce,
+    .is_clients = is_clients,
     .item = &item,
     .init = init,
 };

@@ -3,6 +3,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/domain/item.h"
+#include "core/tool/registry.h"
 #include "server/encode/encode.h"
 #include "server/encode/encode_chain.h"
 #include "server/encode/encode_field.h"
@@ -72,9 +73,11 @@ static json_t *response_tools(const json_t *tools)
     json_t *tool;
 
     json_array_foreach (tools, i, tool) {
+        const struct tool_handler *handler =
+            tool_registry_definition(json_get_string(tool, "type", ""));
         json_t *copy = json_copy(tool);
 
-        if (strcmp(json_get_string(tool, "type", ""), "function") == 0)
+        if (handler && handler->flags & TOOL_AS_WRITTEN)
             field_copy_all(copy, tool, fields, COUNT_OF(fields));
         json_array_append_new(list, copy);
     }

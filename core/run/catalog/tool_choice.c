@@ -12,12 +12,12 @@ static const char *chosen_name(const json_t *choice)
     return name ? name : json_get_string(json_object_get(choice, "function"), "name", NULL);
 }
 
-/* The type it asks for. One of them has another name there. */
-static const char *chosen_type(const json_t *choice)
+/* Some have another name there. */
+static bool is_of_type(const struct tool_use *use, const char *type)
 {
-    const char *type = json_get_string(choice, "type", "");
+    const char *alias = use->handler->alias;
 
-    return strcmp(type, "computer_use") == 0 ? "computer_use_preview" : type;
+    return strcmp(type, use->type) == 0 || (alias && strcmp(type, alias) == 0);
 }
 
 /* Whether one tool of a choice, or of its allowed_tools, is this one: by type, and by its name,
@@ -25,12 +25,12 @@ static const char *chosen_type(const json_t *choice)
 static bool means(const json_t *choice, const struct tool_use *use)
 {
     const char *name = chosen_name(choice);
-    const char *type = chosen_type(choice);
+    const char *type = json_get_string(choice, "type", "");
     const char *label = json_get_string(choice, "server_label", NULL);
 
     if (strcmp(type, "namespace") == 0)
         return use->space && name && strcmp(use->space, name) == 0;
-    if (strcmp(type, use->type) != 0)
+    if (!is_of_type(use, type))
         return false;
     if (name && strcmp(name, use->own) != 0 && strcmp(name, use->name) != 0)
         return false;

@@ -21,28 +21,6 @@
 
 #define BUILTIN "builtin:"
 
-/* Types that OpenAI has and no part of this server executes yet, hosted ones first. */
-static const char *const not_yet[] = {
-    "image_generation",
-    "file_search",
-    "web_search",
-    "code_interpreter",
-    "web_search_preview",
-    "programmatic_tool_calling",
-    "web_search_2025_08_26",
-    "web_search_preview_2025_03_11",
-    NULL,
-};
-
-static bool in_list(const char *const *list, const char *word)
-{
-    for (; *list; list++) {
-        if (strcmp(*list, word) == 0)
-            return true;
-    }
-    return false;
-}
-
 const json_t *tool_entry_function(const json_t *entry)
 {
     const json_t *inner = json_object_get(entry, "function");
@@ -345,38 +323,8 @@ void tool_set_add_remote(struct tool_set *set, const struct tool_server *server,
 
 /* ---- Tools of the client ---- */
 
-/* A container would be the server's. */
-static enum err_code check_shell(const json_t *entry, size_t index, struct err *err)
-{
-    const json_t *environment = json_object_get(entry, "environment");
-    const char *type = json_get_string(environment, "type", "local");
-    char param[64];
-
-    if (strcmp(json_get_string(entry, "type", ""), "shell") != 0 || strcmp(type, "local") == 0)
-        return ERR_OK;
-    (void)snprintf(param, sizeof(param), "tools[%zu].environment.type", index);
-    return err_invalid(err, "unsupported_value", param,
-                       "Unsupported value: the tool 'shell' with a '%s' is not available on "
-                       "this server; its environment must be 'local'.",
-                       type);
-}
-
-static bool is_search(const char *type)
-{
-    return strcmp(type, "tool_search") == 0;
-}
-
-static bool is_clients_search(const json_t *entry)
-{
-    return strcmp(json_get_string(entry, "execution", "server"), "client") == 0;
-}
-
-/* Tools that are given a name by the client; the others go by their type. */
-static bool is_named(const char *type)
-{
-    return strcmp(type, "function") == 0 || strcmp(type, "custom") == 0;
-}
-
+/* A type that has no handler is one that OpenAI executes and this server does not: what is no type at all
+ * was refused with the request. */
 static enum err_code add_definition(struct tool_set *set, json_t *entry, const char *space,
                                     size_t index, struct err *err)
 {
@@ -388,11 +336,19 @@ static enum err_code add_definition(struct tool_set *set, json_t *entry, const c
     use.handler = tool_registry_definition(use.type);
     if (!use.handler) {
         (void)snprintf(param, sizeof(param), "tools[%zu].type", index);
-        return err_invalid(err, "invalid_value", param,
-                           "Invalid value: '%s' is not a tool of this server.", use.type);
+        return err_invalid(err, "unsupported_value", param,
+                           "Unsupported value: the tool '%s' is not available on this server.",
+                           use.type);
     }
-    use.own = is_named(use.type) ? json_get_string(tool_entry_function(entry), "name", NULL)
-                                 : use.type;
+    if (use.handler->is_clients && !use.handler->is_clients(entry))
+        return ERR_OK;
+    (void)snprintf(param, sizeof(param), "tools[%zu]", index);
+    rc = use.handler->check ? use.handler->check(entry, param, err) : ERR_OK;
+    if (rc)
+        return rc;
+    use.own = use.handler->flags & TOOL_NAMED
+                  ? json_get_string(tool_entry_function(entry), "name", NULL)
+                  : use.type;
     if (!use.own || !*use.own) {
         (void)snprintf(param, sizeof(param), "tools[%zu].name", index);
         return err_invalid(err, "missing_required_parameter", param,
@@ -435,7 +391,6 @@ static enum err_code add_entry(struct tool_set *set, json_t *entry, size_t index
 {
     const char *type = json_get_string(entry, "type", NULL);
     char param[64];
-    enum err_code rc;
 
     (void)snprintf(param, sizeof(param), "tools[%zu].type", index);
     if (!type)
@@ -445,15 +400,7 @@ static enum err_code add_entry(struct tool_set *set, json_t *entry, size_t index
         return add_mcp(set, entry, index, err);
     if (strcmp(type, "namespace") == 0)
         return add_namespace(set, entry, index, err);
-    if (in_list(not_yet, type))
-        return err_invalid(err, "unsupported_value", param,
-                           "Unsupported value: the tool '%s' is not available on this server.",
-                           type);
-    if (is_search(type) && !is_clients_search(entry))
-        return ERR_OK; /* everything is offered: there is nothing to search for */
-    set->searched |= is_search(type);
-    rc = check_shell(entry, index, err);
-    return rc ? rc : add_definition(set, entry, NULL, index, err);
+    return add_definition(set, entry, NULL, index, err);
 }
 
 enum err_code tool_entries_add(struct tool_set *set, json_t *tools, struct err *err)

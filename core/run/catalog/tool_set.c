@@ -83,6 +83,7 @@ enum err_code tool_set_add(struct tool_set *set, struct tool_use *use, size_t in
     set->uses[set->count] = *use;
     if (!use->own)
         set->uses[set->count].own = use->name;
+    set->searched |= (use->handler->flags & TOOL_LOADS) != 0;
     set->uses[set->count].deferred = json_get_bool(use->entry, "defer_loading", false);
     set->count++;
     return ERR_OK;
@@ -327,7 +328,7 @@ static json_t *offer_one(const struct tool_use *use)
 {
     json_t *function;
 
-    if (strcmp(use->type, "function") == 0) {
+    if (use->handler->flags & TOOL_AS_WRITTEN) {
         function = given_function(use);
     } else {
         function = json_build("{s:s, s:s}", "name", use->name, "description",

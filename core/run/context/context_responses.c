@@ -82,11 +82,9 @@ struct input {
     json_t *custom; /* ids of the calls of custom tools */
 };
 
-static bool is_custom(const struct input *input, const char *name)
+static bool is_custom(const struct tool_use *use)
 {
-    const struct tool_use *use = tool_set_find(input->tools, name);
-
-    return use && strcmp(use->type, "custom") == 0;
+    return use && use->handler->flags & TOOL_FREE_TEXT;
 }
 
 /* Sealed by this upstream, or sent by a client that knows what it does. */
@@ -138,7 +136,7 @@ static void add_call(struct input *input, const json_t *call)
     const char *name = json_get_string(function, "name", "");
     const char *arguments = json_get_string(function, "arguments", "{}");
 
-    if (is_custom(input, name)) {
+    if (is_custom(tool_set_find(input->tools, name))) {
         json_auto_t *given = json_parse_own(arguments);
 
         json_set_bool(input->custom, id, true);
@@ -244,9 +242,8 @@ static json_t *responses_tools(const json_t *offered, const struct tool_set *too
         const struct tool_use *use =
             tool_set_find(tools, json_get_string(function, "name", ""));
 
-        json_array_append_new(list, use && strcmp(use->type, "custom") == 0
-                                        ? custom_tool(use)
-                                        : function_tool(function));
+        json_array_append_new(list,
+                              is_custom(use) ? custom_tool(use) : function_tool(function));
     }
     return list;
 }
@@ -258,8 +255,7 @@ static json_t *responses_choice(json_t *choice, const struct tool_set *tools)
 
     if (!json_is_object(choice))
         return json_incref(choice);
-    return json_build("{s:s, s:s}", "type",
-                      use && strcmp(use->type, "custom") == 0 ? "custom" : "function", "name",
+    return json_build("{s:s, s:s}", "type", is_custom(use) ? "custom" : "function", "name",
                       name);
 }
 

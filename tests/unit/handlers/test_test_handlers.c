@@ -1,3 +1,5 @@
+#include "core/domain/item_type.h"
+#include "core/tool/registry.h"
 #include "tests/unit/handlers/tool_run.h"
 
 #include <stdio.h>
@@ -171,6 +173,34 @@ static void test_code_streams_its_code(void **state)
     assert_string_equal(outcome.text, "2");
 }
 
+static void test_weather_streams_its_forecast(void **state)
+{
+    AUTO_OUTCOME outcome = tool_run(&test_weather_handler, "{\"pieces\":[\"Rain.\"]}");
+
+    (void)state;
+    assert_int_equal(outcome.count, 3);
+    expect_said(&outcome, 0, TOOL_OUTPUT_STAGE, "measuring", NULL);
+    expect_said(&outcome, 1, TOOL_OUTPUT_DELTA, "forecast", "Rain.");
+    expect_said(&outcome, 2, TOOL_OUTPUT_STAGE, "signing", NULL);
+    assert_string_equal(outcome.text, "It will rain.");
+}
+
+/* Its type is in no table: the registry has it from the tool. */
+static void test_weather_has_an_item_that_nothing_else_knows(void **state)
+{
+    const struct tool_item *item;
+
+    (void)state;
+    handlers_register();
+    item = tool_registry_item("weather_call");
+    assert_ptr_equal(item, test_weather_handler.item);
+    assert_int_equal(item_type_parse(item->type), ITEM_OTHER_CALL);
+    tool_registry_remove("test", "test_weather");
+    assert_null(tool_registry_find("test", "test_weather"));
+    assert_ptr_equal(tool_registry_item("weather_call"), item);
+    handlers_register();
+}
+
 static void test_echo_context_shows_what_came_along(void **state)
 {
     const struct tenant tenant = {.project = "proj_1", .user = "ann"};
@@ -225,6 +255,8 @@ int main(void)
         cmocka_unit_test(test_image_goes_through_its_stages),
         cmocka_unit_test(test_searches_say_that_they_search),
         cmocka_unit_test(test_code_streams_its_code),
+        cmocka_unit_test(test_weather_streams_its_forecast),
+        cmocka_unit_test(test_weather_has_an_item_that_nothing_else_knows),
         cmocka_unit_test(test_echo_context_shows_what_came_along),
         cmocka_unit_test(test_count_leaves_a_line_each_time),
     };

@@ -347,7 +347,7 @@ static void calls_of_every_kind_look_like_functions(void **state)
         {"local_shell_call", "{'action':{'type':'exec','command':['ls']}}",
          "{'name':'local_shell','arguments':'{\\'type\\':\\'exec\\',\\'command\\':[\\'ls\\']}',"
          "'output':null}"},
-        {"weather_call", "{'runnel':{'name':'rain','arguments':'{}','output':'wet'}}",
+        {"tide_call", "{'runnel':{'name':'rain','arguments':'{}','output':'wet'}}",
          "{'name':'rain','arguments':'{}','output':'wet'}"},
         {"web_search_call", "{'runnel':{'name':'find','arguments':'{}','output':'found'}}",
          "{'name':'find','arguments':'{}','output':'found'}"},

@@ -13,6 +13,7 @@
 #include "core/run/catalog/tool_secrets.h"
 #include "core/run/catalog/tool_set.h"
 #include "core/tool/registry.h"
+#include "handlers/handlers.h"
 
 /* ---- A registry of our own ---- */
 
@@ -24,9 +25,6 @@ static enum err_code never_run(struct tool_call *call, struct tool_result *ret_r
     return err_set(err, ERR_INTERNAL, "not in this test");
 }
 
-static const struct tool_handler function = {.name = "function", .parameters = "{}"};
-static const struct tool_handler custom = {
-    .name = "custom", .parameters = "{\"type\":\"object\",\"properties\":{\"input\":{}}}"};
 static const struct tool_handler one = {.name = "one",
                                         .group = "g",
                                         .description = "The first.",
@@ -38,10 +36,6 @@ static const struct tool_handler two = {.name = "two",
                                         .parameters = "{\"type\":\"object\"}",
                                         .flags = TOOL_HIDDEN,
                                         .run = never_run};
-static const struct tool_handler shell = {
-    .name = "shell", .description = "A shell.", .parameters = "{\"type\":\"object\"}"};
-static const struct tool_handler search = {
-    .name = "tool_search", .description = "Finds.", .parameters = "{\"type\":\"object\"}"};
 /* Its words depend on the run's; "none" is a run in which there is no such tool. */
 static int inits;
 
@@ -61,8 +55,9 @@ static const struct tool_handler made = {.name = "made",
                                          .parameters = "{\"type\":\"object\"}",
                                          .init = init_made,
                                          .run = never_run};
-static const struct tool_handler *const all[] = {&function, &custom, &one,  &two,
-                                                 &shell,    &search, &made, NULL};
+static const struct tool_handler *const all[] = {
+    &function_handler, &custom_handler,      &one,  &two,
+    &shell_handler,    &tool_search_handler, &made, NULL};
 
 static int set_registry(void **state)
 {

@@ -11,8 +11,10 @@
 #include "core/tool/registry.h"
 #include "tests/support/quoted.h"
 
-static const struct tool_handler function = {.name = "function", .parameters = "{}"};
-static const struct tool_handler custom = {.name = "custom", .parameters = "{}"};
+static const struct tool_handler function = {
+    .name = "function", .flags = TOOL_NAMED | TOOL_AS_WRITTEN, .parameters = "{}"};
+static const struct tool_handler custom = {
+    .name = "custom", .flags = TOOL_NAMED | TOOL_FREE_TEXT, .parameters = "{}"};
 static const struct tool_handler *const all[] = {&function, &custom, NULL};
 
 static struct tool_set tools;
