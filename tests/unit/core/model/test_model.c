@@ -448,6 +448,7 @@ static void a_wait_beyond_the_deadline_is_not_begun(void **state)
     struct fixture *fixture = *state;
 
     serve(fixture, answers);
+    fixture->upstream.timeouts.total = 20 * NS_PER_SECOND;
     take_turn(fixture);
     expect_log(fixture, "failed");
     expect_requests(fixture, 1);
