@@ -1,6 +1,8 @@
 #ifndef RUNNEL_CORE_BASE_ERR_H
 #define RUNNEL_CORE_BASE_ERR_H
 
+#include <stdarg.h>
+
 #include "core/base/compiler.h"
 
 /*
@@ -18,37 +20,65 @@
  * The text is written once, by the function that knows most, and travels up
  * untouched. A function either returns an error or logs it, never both.
  *
- * Errors that a client caused carry the two words OpenAI's envelope has for
- * them: `param`, the request field to blame, and `api_code`, such as
- * "invalid_value". The texts are those of OpenAI's API.
+ * A refusal also says what exactly is wrong, as an enum err_reason, and where in what was given: its
+ * `place`, such as "tools[0].type". What an API calls that, and with which HTTP status it goes out, is
+ * not known here: server/complaint.h has a table, and is where complaints about requests are made.
  *
  * Running out of memory is not one of these errors: see mem.h.
  */
 
 enum err_code {
     ERR_OK = 0,
-    ERR_INVALID,      /* 400: the request makes no sense as written */
-    ERR_UNAUTHORIZED, /* 401: no key, or not one of ours */
-    ERR_FORBIDDEN,    /* 403: a key, but not for this */
-    ERR_NOT_FOUND,    /* 404: it makes sense, but there is no such thing */
-    ERR_METHOD,       /* 405: the path exists, this method of it does not */
-    ERR_CONFLICT,  /* 400: there is, but in a state that does not allow it (OpenAI says 400) */
-    ERR_TAKEN,     /* 409: somebody else was first, and did something else */
-    ERR_TOO_LARGE, /* 413: larger than a named limit */
-    ERR_LIMIT,     /* 429: too much at once; try again later */
-    ERR_CANCELLED, /* whoever asked for this no longer wants it */
-    ERR_TIMEOUT,   /* it took longer than the caller allowed */
-    ERR_UPSTREAM,  /* the model, or another service, failed us */
-    ERR_STORE,     /* 503: PostgreSQL failed us, or is away */
-    ERR_INTERNAL,  /* 500: we failed: this one is always a bug */
+    ERR_INVALID,      /* what was given makes no sense as written */
+    ERR_UNAUTHORIZED, /* no key, or an unknown one */
+    ERR_FORBIDDEN,    /* a key, but not for this */
+    ERR_NOT_FOUND,    /* it makes sense, but there is no such thing */
+    ERR_METHOD,       /* the thing exists, but nothing of the kind can be done with it */
+    ERR_CONFLICT,     /* it exists, but in a state that does not allow it */
+    ERR_TAKEN,        /* another caller was first, and did something else */
+    ERR_TOO_LARGE,    /* larger than a named limit */
+    ERR_LIMIT,        /* too much at once; try again later */
+    ERR_CANCELLED,    /* the caller no longer wants it */
+    ERR_TIMEOUT,      /* it took longer than the caller allowed */
+    ERR_UPSTREAM,     /* the model, or another service, failed */
+    ERR_STORE,        /* PostgreSQL failed, or is away */
+    ERR_INTERNAL,     /* this server failed: this one is always a bug */
     ERR_CODE_COUNT
+};
+
+/* What exactly is wrong, for a caller that acts on it or has its own name for it. */
+enum err_reason {
+    REASON_UNSET, /* the code says all that there is */
+
+    /* Of a member of what was given: */
+    REASON_BAD_VALUE,
+    REASON_BAD_TYPE,
+    REASON_UNKNOWN_MEMBER,
+    REASON_MISSING_MEMBER,
+    REASON_UNSUPPORTED, /* it makes sense, and this server has no such thing */
+    REASON_LIST_TOO_LONG,
+    REASON_ITEMS_TOO_LARGE, /* the items that are named, together */
+    REASON_BAD_SEAL,        /* encrypted content that this server has not written */
+
+    /* Of a state: */
+    REASON_UNKNOWN_KEY,         /* no such API key */
+    REASON_UNKNOWN_PARENT,      /* no such response to continue */
+    REASON_KEY_REUSED,          /* an idempotency key, for another request */
+    REASON_CONVERSATION_LOCKED, /* a run is at work in it */
+    REASON_DECIDED,             /* the approval was answered before */
+    REASON_USED,                /* another response has taken the answer up */
+    REASON_BUSY,                /* too much at once, here or upstream */
+    REASON_NO_MODEL,            /* the upstream does not have this model */
+    REASON_COUNT
 };
 
 struct err {
     enum err_code code;
-    const char *api_code; /* static string for the envelope's "code", or NULL */
-    char param[96];       /* offending request field, or empty */
-    char text[1024];      /* one sentence, no newline */
+    enum err_reason reason;
+    const char *
+        word; /* what the API calls it, where the server or an upstream has said; static, or NULL */
+    char place[96];  /* the member to blame, or empty */
+    char text[1024]; /* one sentence, no newline */
 };
 
 /* Fills in *err (unless err is NULL) and returns `code`, so that a failure is
@@ -56,17 +86,13 @@ struct err {
 enum err_code err_set(struct err *err, enum err_code code, const char *format, ...)
     PRINTF_LIKE(3, 4);
 
-/* As err_set() with ERR_INVALID, naming the request field to blame and the
- * envelope's code. `api_code` is a string literal; `param` is copied and may be NULL. */
-enum err_code err_invalid(struct err *err, const char *api_code, const char *param,
-                          const char *format, ...) PRINTF_LIKE(4, 5);
+/* As err_set(), with a reason, and the member to blame: copied, may be NULL. */
+enum err_code err_refuse(struct err *err, enum err_code code, enum err_reason reason,
+                         const char *place, const char *format, ...) PRINTF_LIKE(5, 6);
 
-/* As err_set() for any code, with the envelope's words. */
-enum err_code err_set_api(struct err *err, enum err_code code, const char *api_code,
-                          const char *param, const char *format, ...) PRINTF_LIKE(5, 6);
-
-/* The HTTP status of a code, and the envelope's "type" for it. */
-int err_http_status(enum err_code code);
-const char *err_api_type(enum err_code code);
+/* The same with the arguments of a caller's own. */
+enum err_code err_fill(struct err *err, enum err_code code, enum err_reason reason,
+                       const char *place, const char *format, va_list arguments)
+    PRINTF_LIKE(5, 0);
 
 #endif

@@ -135,16 +135,15 @@ enum err_code variable_not_put(const struct variable_change *change, enum variab
         return err_set(err, ERR_CONFLICT, "Variable '%.128s' exists already.", change->name);
     if (how == VARIABLE_UPDATE)
         return variable_not_found(change->name, err);
-    return err_invalid(err, "missing_required_parameter", "value",
-                       "Variable '%.128s' does not exist; a new one needs a value.",
-                       change->name);
+    return err_refuse(err, ERR_INVALID, REASON_MISSING_MEMBER, "value",
+                      "Variable '%.128s' does not exist; a new one needs a value.",
+                      change->name);
 }
 
 enum err_code variable_keeps_too_many(struct err *err)
 {
-    return err_invalid(err, "invalid_value", "keep",
-                       "Invalid 'keep': at most %d variables can be kept.",
-                       VARIABLE_KEEP_LIMIT);
+    return err_refuse(err, ERR_INVALID, REASON_BAD_VALUE, "keep",
+                      "Invalid 'keep': at most %d variables can be kept.", VARIABLE_KEEP_LIMIT);
 }
 
 /* ---- Results and arguments of tools ---- */

@@ -301,9 +301,9 @@ enum err_code variable_memory_fill(struct variable_memory *memory, struct variab
     lock_release(&memory->lock);
     if (all)
         return ERR_OK;
-    return err_set_api(err, ERR_LIMIT, "rate_limit_exceeded", NULL,
-                       "The variables of responses that are not stored are too much at once. "
-                       "Please retry in a few seconds.");
+    return err_refuse(err, ERR_LIMIT, REASON_BUSY, NULL,
+                      "The variables of responses that are not stored are too much at once. "
+                      "Please retry in a few seconds.");
 }
 
 /* ---- Reading ---- */

@@ -145,10 +145,10 @@ struct model_events {
      * it inside is allowed and does nothing. A turn with tool calls ends with
      * MODEL_FINISH_TOOL_CALLS even if the server called that "stop", unless it was cut short. */
     void (*done)(void *arg, enum model_finish finish, const struct model_usage *usage);
-    /* error->code is ERR_UPSTREAM, ERR_TIMEOUT, ERR_LIMIT (429 or 402; api_code is
+    /* error->code is ERR_UPSTREAM, ERR_TIMEOUT, ERR_LIMIT (429 or 402; error->word is
      * "rate_limit_exceeded" or "insufficient_quota") or ERR_INVALID (the upstream refused the
-     * request with another 4xx: error->text is its message, api_code e.g.
-     * "context_length_exceeded" or "model_not_found" when it said so). 401 and 403 are ERR_UPSTREAM
+     * request with another 4xx: error->text is its message, error->word
+     * e.g. "context_length_exceeded" when it said so, error->reason REASON_NO_MODEL when it lacks the model). 401 and 403 are ERR_UPSTREAM
      * and quote nothing: they are about the operator's key. error->text is valid UTF-8. */
     void (*failed)(void *arg, const struct err *error);
 };

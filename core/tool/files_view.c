@@ -152,17 +152,17 @@ const json_t *files_view_of(const json_t *view, const char *tool_type)
 static enum err_code wrong_type(struct err *err, const char *path, const char *expected,
                                 const json_t *value)
 {
-    return err_invalid(err, "invalid_type", path,
-                       "Invalid type for '%s': expected %s, but got %s instead.", path,
-                       expected, json_kind(value));
+    return err_refuse(err, ERR_INVALID, REASON_BAD_TYPE, path,
+                      "Invalid type for '%s': expected %s, but got %s instead.", path, expected,
+                      json_kind(value));
 }
 
 static enum err_code too_long(struct err *err, const char *path, size_t limit, size_t length)
 {
-    return err_invalid(err, "array_above_max_length", path,
-                       "Invalid '%s': array too long. Expected an array with maximum length "
-                       "%zu, but got an array with length %zu instead.",
-                       path, limit, length);
+    return err_refuse(err, ERR_INVALID, REASON_LIST_TOO_LONG, path,
+                      "Invalid '%s': array too long. Expected an array with maximum length "
+                      "%zu, but got an array with length %zu instead.",
+                      path, limit, length);
 }
 
 struct list_rule {
@@ -187,9 +187,9 @@ static enum err_code check_item(const struct list_rule *rule, const char *path,
     if (!json_is_string(item))
         return wrong_type(err, path, "a string", item);
     if (!starts_with(json_string_value(item), rule->prefix))
-        return err_invalid(err, "invalid_value", path,
-                           "Invalid '%s': '%.64s'. Expected an ID that begins with '%s'.", path,
-                           json_string_value(item), rule->prefix);
+        return err_refuse(err, ERR_INVALID, REASON_BAD_VALUE, path,
+                          "Invalid '%s': '%.64s'. Expected an ID that begins with '%s'.", path,
+                          json_string_value(item), rule->prefix);
     return ERR_OK;
 }
 

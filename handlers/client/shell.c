@@ -111,10 +111,10 @@ static enum err_code check(const json_t *entry, const char *param, struct err *e
 
     if (strcmp(type, "local") == 0)
         return ERR_OK;
-    return err_invalid(err, "unsupported_value", path,
-                       "Unsupported value: the tool 'shell' with a '%s' is not available on "
-                       "this server; its environment must be 'local'.",
-                       type);
+    return err_refuse(err, ERR_INVALID, REASON_UNSUPPORTED, path,
+                      "Unsupported value: the tool 'shell' with a '%s' is not available on "
+                      "this server; its environment must be 'local'.",
+                      type);
 }
 
 /* ---- The way back ---- */

@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "core/store/tables/keys.h"
+#include "server/complaint.h"
 #include "server/server.h"
 
 #define KEY_LENGTH_LIMIT 256 /* longer ones are not even looked up */

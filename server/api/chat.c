@@ -24,6 +24,7 @@
 #include "core/run/turn/before_send.h"
 #include "server/api/api.h"
 #include "server/api/upstream_call.h"
+#include "server/complaint.h"
 #include "server/masking.h"
 #include "server/params/params.h"
 #include "server/server.h"

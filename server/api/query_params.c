@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/json.h"
+#include "server/complaint.h"
 #include "server/params/assistants/step_include.h"
 #include "server/params/params.h"
 #include "server/params/responses/response_params.h"

@@ -5,6 +5,7 @@
 #include "core/base/buf.h"
 #include "core/base/json.h"
 #include "core/base/sha256.h"
+#include "server/complaint.h"
 
 /* There is no line feed inside a method or a target: so the parts cannot run into each other. */
 static void hash_request(const struct request *request, unsigned char ret_hash[32])

@@ -143,7 +143,7 @@ static void refuse(struct importing *importing, const struct dump_entry *entry, 
 static char *describe(const json_t *object, const struct err *refusal)
 {
     const char *id = json_get_string(object, "id", NULL);
-    const char *param = strstr(refusal->text, refusal->param) ? "" : refusal->param;
+    const char *param = strstr(refusal->text, refusal->place) ? "" : refusal->place;
 
     return mem_printf("%.64s%s%s%s%s", id ? id : "", id ? ": " : "", param, *param ? ": " : "",
                       refusal->text);

@@ -46,7 +46,7 @@ static enum err_code check_as_tool(json_t *server, const char *token, const char
     rc = mcp_tool_check(tool, path, NAME_LIMIT, &why);
     if (!rc)
         return ERR_OK;
-    return err_set(err, ERR_INVALID, "%s: %s", *why.param ? why.param : path, why.text);
+    return err_set(err, ERR_INVALID, "%s: %s", *why.place ? why.place : path, why.text);
 }
 
 /* Secrets stand in the environment rather than in a file. */

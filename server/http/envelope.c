@@ -2,6 +2,7 @@
 
 #include "core/base/json.h"
 #include "core/base/log.h"
+#include "server/complaint.h"
 
 /* What failed inside is for the log; the client learns that it was not its fault. */
 static const char *public_text(const char *request_id, const struct err *err)
@@ -23,7 +24,7 @@ json_t *envelope_error(const char *request_id, const struct err *err)
 
     json_set_string(error, "message", public_text(request_id, err));
     json_set_string(error, "type", err_api_type(err->code));
-    json_set_string(error, "param", err->param[0] ? err->param : NULL);
-    json_set_string(error, "code", err->api_code);
+    json_set_string(error, "param", complaint_param(err));
+    json_set_string(error, "code", complaint_code(err));
     return error;
 }

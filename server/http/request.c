@@ -10,6 +10,7 @@
 #include "core/base/json.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
+#include "server/complaint.h"
 #include "server/http/cors.h"
 #include "server/http/envelope.h"
 #include "server/http/http_internal.h"

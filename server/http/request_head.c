@@ -11,6 +11,7 @@
 #include "core/base/buf.h"
 #include "core/base/mem.h"
 #include "core/net/own_address.h"
+#include "server/complaint.h"
 #include "server/http/cors.h"
 #include "server/http/http_internal.h"
 

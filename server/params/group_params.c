@@ -2,6 +2,7 @@
 
 #include "core/base/json.h"
 #include "core/tool/registry.h"
+#include "server/complaint.h"
 #include "server/params/params.h"
 
 static const char enabled_key[] = "enabled";

@@ -7,6 +7,7 @@
 #include "core/base/json.h"
 #include "core/mcp/mcp_session.h"
 #include "core/mcp/mcp_tools.h"
+#include "server/complaint.h"
 #include "server/params/params.h"
 #include "server/params/permission_params.h"
 

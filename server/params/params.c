@@ -12,6 +12,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/base/utf8.h"
+#include "server/complaint.h"
 
 #define PAGE_LIMIT_DEFAULT 20
 #define PAGE_LIMIT_MAX     100

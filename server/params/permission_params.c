@@ -6,6 +6,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/domain/permission.h"
+#include "server/complaint.h"
 
 /* ---- Declarations ---- */
 

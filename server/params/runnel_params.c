@@ -14,6 +14,7 @@
 #include "core/run/context/long_messages.h"
 #include "core/tool/cut.h"
 #include "core/tool/wish.h"
+#include "server/complaint.h"
 #include "server/params/group_params.h"
 #include "server/params/params.h"
 #include "server/params/permission_params.h"

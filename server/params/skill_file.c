@@ -5,6 +5,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/domain/variable.h"
+#include "server/complaint.h"
 #include "server/config/yaml.h"
 
 static enum err_code wrong(const char *param, const char *what, struct err *err)

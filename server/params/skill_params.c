@@ -9,6 +9,7 @@
 #include "core/domain/tenant.h"
 #include "core/memory/skill.h"
 #include "core/store/tables/skills.h"
+#include "server/complaint.h"
 #include "server/params/params.h"
 
 /* ---- What is written ---- */

@@ -7,6 +7,7 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "server/complaint.h"
 #include "server/params/params.h"
 #include "server/params/skill_file.h"
 

@@ -7,6 +7,7 @@
 #include "core/base/buf.h"
 #include "core/base/compiler.h"
 #include "core/base/json.h"
+#include "server/complaint.h"
 
 /* The way from the root to the schema that is being looked at, innermost first. Schemas come
  * from json_parse(), so that the recursion is bounded by JSON_DEPTH_LIMIT. */

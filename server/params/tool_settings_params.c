@@ -6,6 +6,7 @@
 #include "core/run/catalog/tool_settings.h"
 #include "core/store/tables/tool_settings.h"
 #include "core/tool/registry.h"
+#include "server/complaint.h"
 #include "server/params/group_params.h"
 #include "server/params/params.h"
 #include "server/params/permission_params.h"

@@ -6,6 +6,7 @@
 #include "core/base/clock.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "server/complaint.h"
 
 enum err_code variable_param_name(const json_t *object, const char *path, const char **ret_name,
                                   struct err *err)

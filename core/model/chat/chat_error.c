@@ -18,6 +18,9 @@ struct refusal {
     char message[LINE_SIZE];
 };
 
+/* What a refusal is called that is about the model itself. */
+#define MODEL_MISSING "model_not_found"
+
 /* Words that servers use for `code` and `type`: the status they stand for where none is given, and
  * what a client of ours is told. */
 /* clang-format off */
@@ -55,10 +58,10 @@ static const struct {
     {"unknown_parameter",              400, "unknown_parameter"},
     {"unsupported_parameter",          400, "unsupported_parameter"},
     {"unsupported_value",              400, "unsupported_value"},
-    {"model_not_found",                404, "model_not_found"},
-    {"model_not_available",            404, "model_not_found"}, /* Together */
-    {"DeploymentNotFound",             404, "model_not_found"}, /* Azure */
-    {"invalid_model",                  404, "model_not_found"}, /* Mistral */
+    {MODEL_MISSING,                    404, MODEL_MISSING},
+    {"model_not_available",            404, MODEL_MISSING}, /* Together */
+    {"DeploymentNotFound",             404, MODEL_MISSING}, /* Azure */
+    {"invalid_model",                  404, MODEL_MISSING}, /* Mistral */
     {"not_found_error",                404, NULL},
     {"NotFoundError",                  404, NULL},
     {"invalid_request_error",          400, NULL},
@@ -104,7 +107,7 @@ static const char *word_of_message(const struct refusal *refusal)
     if (has_phrase(refusal->message, full))
         return "context_length_exceeded";
     if (has_phrase(refusal->message, refusal->status == 404 ? models : missing))
-        return "model_not_found";
+        return MODEL_MISSING;
     return NULL;
 }
 
@@ -198,9 +201,10 @@ static enum err_code refuse_limit(const struct refusal *refusal, struct chat_fai
                  (refusal->word && strcmp(refusal->word, "insufficient_quota") == 0);
 
     failure->temporary = !quota;
-    return err_set_api(&failure->err, ERR_LIMIT,
-                       quota ? "insufficient_quota" : "rate_limit_exceeded", NULL, "%s",
-                       message_or(refusal, "The upstream model server limits our requests."));
+    err_refuse(&failure->err, ERR_LIMIT, REASON_BUSY, NULL, "%s",
+               message_or(refusal, "The upstream model server limits our requests."));
+    failure->err.word = quota ? "insufficient_quota" : "rate_limit_exceeded";
+    return ERR_LIMIT;
 }
 
 static enum err_code refuse_request(const struct refusal *refusal, struct chat_failure *failure)
@@ -209,10 +213,15 @@ static enum err_code refuse_request(const struct refusal *refusal, struct chat_f
 
     failure->temporary = false;
     if (refusal->message[0])
-        return err_invalid(&failure->err, word, NULL, "%s", refusal->message);
-    return err_invalid(&failure->err, word, NULL,
-                       "The upstream model server refused the request with status %d.",
-                       refusal->status);
+        err_set(&failure->err, ERR_INVALID, "%s", refusal->message);
+    else
+        err_set(&failure->err, ERR_INVALID,
+                "The upstream model server refused the request with status %d.",
+                refusal->status);
+    failure->err.word = word;
+    if (word && strcmp(word, MODEL_MISSING) == 0)
+        failure->err.reason = REASON_NO_MODEL;
+    return ERR_INVALID;
 }
 
 /* 401 and 403 are about the operator's key. What the upstream says of it is not for clients. */

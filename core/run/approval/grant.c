@@ -40,8 +40,8 @@ static enum err_code check_word(const json_t *remember, const char *path, const 
         return ERR_OK;
     for (size_t i = 0; words[i]; i++)
         buf_addf(&list, "%s'%s'", !i ? "" : words[i + 1] ? ", " : " and ", words[i]);
-    return err_invalid(err, "invalid_value", here,
-                       "Invalid value for '%s': expected one of %s.", here, list.data);
+    return err_refuse(err, ERR_INVALID, REASON_BAD_VALUE, here,
+                      "Invalid value for '%s': expected one of %s.", here, list.data);
 }
 
 static enum err_code check_ttl(const json_t *remember, const char *path, struct err *err)
@@ -52,9 +52,8 @@ static enum err_code check_ttl(const json_t *remember, const char *path, struct 
     if (json_absent(value) || (json_is_integer(value) && json_integer_value(value) >= 1 &&
                                json_integer_value(value) <= GRANT_TTL_LIMIT))
         return ERR_OK;
-    return err_invalid(err, "invalid_value", here,
-                       "Invalid '%s': expected an integer from 1 to %d.", here,
-                       GRANT_TTL_LIMIT);
+    return err_refuse(err, ERR_INVALID, REASON_BAD_VALUE, here,
+                      "Invalid '%s': expected an integer from 1 to %d.", here, GRANT_TTL_LIMIT);
 }
 
 static enum err_code check_remember(const json_t *remember, const char *path, struct err *err)
@@ -65,14 +64,14 @@ static enum err_code check_remember(const json_t *remember, const char *path, st
     enum err_code rc;
 
     if (!json_is_object(remember))
-        return err_invalid(err, "invalid_type", path,
-                           "Invalid type for '%s': expected an object.", path);
+        return err_refuse(err, ERR_INVALID, REASON_BAD_TYPE, path,
+                          "Invalid type for '%s': expected an object.", path);
     json_object_foreach ((json_t *)(uintptr_t)remember, key, value) {
         AUTO_FREE char *here = at(path, key);
 
         if (!in_list(known, key))
-            return err_invalid(err, "unknown_parameter", here, "Unknown parameter: '%s'.",
-                               here);
+            return err_refuse(err, ERR_INVALID, REASON_UNKNOWN_MEMBER, here,
+                              "Unknown parameter: '%s'.", here);
     }
     rc = check_word(remember, path, "scope", grant_scopes, err);
     if (!rc)
@@ -87,13 +86,13 @@ enum err_code grant_words_check(const json_t *said, const char *path, struct err
     AUTO_FREE char *here = at(path, "persistDecision");
 
     if (!json_absent(persist) && !json_is_boolean(persist))
-        return err_invalid(err, "invalid_type", here,
-                           "Invalid type for '%s': expected a boolean.", here);
+        return err_refuse(err, ERR_INVALID, REASON_BAD_TYPE, here,
+                          "Invalid type for '%s': expected a boolean.", here);
     if (json_absent(remember))
         return ERR_OK;
     if (!json_absent(persist))
-        return err_invalid(err, "invalid_value", here,
-                           "Invalid '%s': it says the same as 'remember'.", here);
+        return err_refuse(err, ERR_INVALID, REASON_BAD_VALUE, here,
+                          "Invalid '%s': it says the same as 'remember'.", here);
     free(here);
     here = at(path, "remember");
     return check_remember(remember, here, err);
@@ -136,7 +135,8 @@ static bool wants_nothing(const json_t *said, const struct wish *wish)
 
 static enum err_code refuse(const struct wish *wish, const char *why, struct err *err)
 {
-    return err_invalid(err, "invalid_value", wish->path, "Invalid '%s': %s", wish->path, why);
+    return err_refuse(err, ERR_INVALID, REASON_BAD_VALUE, wish->path, "Invalid '%s': %s",
+                      wish->path, why);
 }
 
 /* Whose it is; NULL when there is none of that kind. */

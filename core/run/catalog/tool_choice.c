@@ -104,8 +104,8 @@ static enum err_code not_found(const json_t *choice, struct err *err)
 
     if (!name)
         name = json_get_string(choice, "server_label", json_get_string(choice, "type", ""));
-    return err_set_api(err, ERR_INVALID, NULL, "tool_choice",
-                       "Tool choice '%s' not found in 'tools' parameter.", name);
+    return err_refuse(err, ERR_INVALID, REASON_UNSET, "tool_choice",
+                      "Tool choice '%s' not found in 'tools' parameter.", name);
 }
 
 static enum err_code check_allowed(const struct tool_set *set, const json_t *choice,
@@ -128,8 +128,8 @@ enum err_code tool_choice_check(const struct tool_set *set, const json_t *choice
         if (strcmp(json_string_value(choice), "required") != 0 || set->count ||
             set->server_count)
             return ERR_OK;
-        return err_set_api(err, ERR_INVALID, NULL, "tool_choice",
-                           "Tool choice 'required' must be specified with 'tools' parameter.");
+        return err_refuse(err, ERR_INVALID, REASON_UNSET, "tool_choice",
+                          "Tool choice 'required' must be specified with 'tools' parameter.");
     }
     if (!json_is_object(choice))
         return ERR_OK;

@@ -108,9 +108,9 @@ static enum err_code check_named(const char *group, const json_t *names, const c
 
     json_array_foreach (names, i, name) {
         if (!tool_registry_find(group, json_string_value(name)))
-            return err_invalid(err, "invalid_value", param,
-                               "Invalid '%s': there is no tool '%.64s' in the group '%s'.",
-                               param, json_string_value(name), group);
+            return err_refuse(err, ERR_INVALID, REASON_BAD_VALUE, param,
+                              "Invalid '%s': there is no tool '%.64s' in the group '%s'.",
+                              param, json_string_value(name), group);
     }
     return ERR_OK;
 }
@@ -142,12 +142,12 @@ static enum err_code add_group(struct tool_set *set, json_t *entry, size_t index
 
     (void)snprintf(param, sizeof(param), "tools[%zu].server_url", index);
     if (!tool_registry_has_group(url + strlen(BUILTIN)))
-        return err_invalid(err, "invalid_value", param,
-                           "Invalid value: there is no tool group '%s' on this server.", url);
+        return err_refuse(err, ERR_INVALID, REASON_BAD_VALUE, param,
+                          "Invalid value: there is no tool group '%s' on this server.", url);
     if (json_object_size(mcp_extra_wishes(entry))) {
         (void)snprintf(param, sizeof(param), "tools[%zu].runnel", index);
-        return err_invalid(err, "invalid_value", param,
-                           "Invalid '%s': a group has neither resources nor prompts.", param);
+        return err_refuse(err, ERR_INVALID, REASON_BAD_VALUE, param,
+                          "Invalid '%s': a group has neither resources nor prompts.", param);
     }
     (void)snprintf(param, sizeof(param), "tools[%zu].allowed_tools", index);
     rc = check_named(url + strlen(BUILTIN), allowed_names(entry), param, err);
@@ -162,9 +162,9 @@ static enum err_code add_server(struct tool_set *set, json_t *entry, size_t inde
 
     (void)snprintf(param, sizeof(param), "tools[%zu].server_label", index);
     if (tool_set_has_server(set, label))
-        return err_invalid(err, "invalid_value", param,
-                           "Invalid '%s': there are two MCP servers labelled '%s'.", param,
-                           label);
+        return err_refuse(err, ERR_INVALID, REASON_BAD_VALUE, param,
+                          "Invalid '%s': there are two MCP servers labelled '%s'.", param,
+                          label);
     set->servers = mem_resize(set->servers, set->server_count + 1, sizeof(*set->servers));
     set->servers[set->server_count++] = (struct tool_server){
         .label = label,
@@ -183,18 +183,18 @@ static enum err_code add_url(struct tool_set *set, json_t *entry, size_t index, 
 
     if (!json_absent(json_object_get(entry, "connector_id"))) {
         (void)snprintf(param, sizeof(param), "tools[%zu].connector_id", index);
-        return err_invalid(err, "invalid_value", param,
-                           "Invalid '%s': a server has a 'server_url' or a 'connector_id', not "
-                           "both.",
-                           param);
+        return err_refuse(err, ERR_INVALID, REASON_BAD_VALUE, param,
+                          "Invalid '%s': a server has a 'server_url' or a 'connector_id', not "
+                          "both.",
+                          param);
     }
     if (is_builtin(url))
         return add_group(set, entry, index, err);
     (void)snprintf(param, sizeof(param), "tools[%zu].server_url", index);
     if (egress_url_check(url, &why))
-        return err_invalid(err, "invalid_value", param,
-                           "Invalid '%s': %s. A group of this server is 'builtin:<group>'.",
-                           param, why.text);
+        return err_refuse(err, ERR_INVALID, REASON_BAD_VALUE, param,
+                          "Invalid '%s': %s. A group of this server is 'builtin:<group>'.",
+                          param, why.text);
     return add_server(set, entry, index, NULL, err);
 }
 
@@ -209,10 +209,10 @@ static enum err_code check_plain(const json_t *entry, size_t index, const char *
         if (json_absent(json_object_get(entry, keys[i])))
             continue;
         (void)snprintf(param, sizeof(param), "tools[%zu].%s", index, keys[i]);
-        return err_invalid(err, "invalid_value", param,
-                           "Invalid '%s': what the MCP server '%.64s' is sent is set by the "
-                           "operator of this server.",
-                           param, name);
+        return err_refuse(err, ERR_INVALID, REASON_BAD_VALUE, param,
+                          "Invalid '%s': what the MCP server '%.64s' is sent is set by the "
+                          "operator of this server.",
+                          param, name);
     }
     return ERR_OK;
 }
@@ -232,8 +232,8 @@ static enum err_code check_wishes(const json_t *entry, size_t index,
     if (!wish)
         return ERR_OK;
     (void)snprintf(param, sizeof(param), "tools[%zu].runnel.%s", index, wish);
-    return err_invalid(
-        err, "invalid_value", param,
+    return err_refuse(
+        err, ERR_INVALID, REASON_BAD_VALUE, param,
         "Invalid '%s': the operator of this server does not offer the %s of the MCP "
         "server '%.64s'.",
         param, wish, named->name);
@@ -251,12 +251,12 @@ static enum err_code add_named(struct tool_set *set, json_t *entry, size_t index
     (void)snprintf(param, sizeof(param), "tools[%zu].%s", index,
                    id ? "connector_id" : "server_url");
     if (!named && !id)
-        return err_invalid(err, "missing_required_parameter", param,
-                           "Missing required parameter: '%s'.", param);
+        return err_refuse(err, ERR_INVALID, REASON_MISSING_MEMBER, param,
+                          "Missing required parameter: '%s'.", param);
     if (!named || !named->url)
-        return err_invalid(err, "invalid_value", param,
-                           "Invalid '%s': there is no MCP server '%.64s' on this server.",
-                           param, name);
+        return err_refuse(err, ERR_INVALID, REASON_BAD_VALUE, param,
+                          "Invalid '%s': there is no MCP server '%.64s' on this server.", param,
+                          name);
     rc = check_plain(entry, index, name, err);
     if (!rc)
         rc = check_wishes(entry, index, named, err);
@@ -272,8 +272,8 @@ static enum err_code add_mcp(struct tool_set *set, json_t *entry, size_t index, 
 
     (void)snprintf(param, sizeof(param), "tools[%zu].server_label", index);
     if (!label || !*label)
-        return err_invalid(err, "missing_required_parameter", param,
-                           "Missing required parameter: '%s'.", param);
+        return err_refuse(err, ERR_INVALID, REASON_MISSING_MEMBER, param,
+                          "Missing required parameter: '%s'.", param);
     (void)snprintf(param, sizeof(param), "tools[%zu].require_approval", index);
     rc = check_approval(url ? url : "", json_object_get(entry, "require_approval"), param, err);
     if (rc)
@@ -336,9 +336,9 @@ static enum err_code add_definition(struct tool_set *set, json_t *entry, const c
     use.handler = tool_registry_definition(use.type);
     if (!use.handler) {
         (void)snprintf(param, sizeof(param), "tools[%zu].type", index);
-        return err_invalid(err, "unsupported_value", param,
-                           "Unsupported value: the tool '%s' is not available on this server.",
-                           use.type);
+        return err_refuse(err, ERR_INVALID, REASON_UNSUPPORTED, param,
+                          "Unsupported value: the tool '%s' is not available on this server.",
+                          use.type);
     }
     if (use.handler->is_clients && !use.handler->is_clients(entry))
         return ERR_OK;
@@ -351,8 +351,8 @@ static enum err_code add_definition(struct tool_set *set, json_t *entry, const c
                   : use.type;
     if (!use.own || !*use.own) {
         (void)snprintf(param, sizeof(param), "tools[%zu].name", index);
-        return err_invalid(err, "missing_required_parameter", param,
-                           "Missing required parameter: '%s'.", param);
+        return err_refuse(err, ERR_INVALID, REASON_MISSING_MEMBER, param,
+                          "Missing required parameter: '%s'.", param);
     }
     if (space)
         use.made_name = tool_set_spaced_name(space, use.own);
@@ -360,9 +360,9 @@ static enum err_code add_definition(struct tool_set *set, json_t *entry, const c
     if (strcmp(use.name, RUN_APPROVAL_FUNCTION) == 0) {
         (void)snprintf(param, sizeof(param), "tools[%zu].name", index);
         free(use.made_name);
-        return err_invalid(err, "invalid_value", param,
-                           "Invalid '%s': the name '" RUN_APPROVAL_FUNCTION "' is reserved.",
-                           param);
+        return err_refuse(err, ERR_INVALID, REASON_BAD_VALUE, param,
+                          "Invalid '%s': the name '" RUN_APPROVAL_FUNCTION "' is reserved.",
+                          param);
     }
     rc = tool_set_add(set, &use, index, err);
     if (rc)
@@ -394,8 +394,8 @@ static enum err_code add_entry(struct tool_set *set, json_t *entry, size_t index
 
     (void)snprintf(param, sizeof(param), "tools[%zu].type", index);
     if (!type)
-        return err_invalid(err, "missing_required_parameter", param,
-                           "Missing required parameter: '%s'.", param);
+        return err_refuse(err, ERR_INVALID, REASON_MISSING_MEMBER, param,
+                          "Missing required parameter: '%s'.", param);
     if (strcmp(type, "mcp") == 0)
         return add_mcp(set, entry, index, err);
     if (strcmp(type, "namespace") == 0)
@@ -567,8 +567,8 @@ enum err_code tool_set_check_permissions(const struct tool_set *set, struct err 
                   : has_label(set, label))
             continue;
         if (!entry || (slash && !is_tool_of(entry, slash + 1)))
-            return err_invalid(
-                err, "invalid_value", "runnel.permissions",
+            return err_refuse(
+                err, ERR_INVALID, REASON_BAD_VALUE, "runnel.permissions",
                 "Invalid 'runnel.permissions': '%.128s' is no tool of this request. "
                 "Expected 'server_label/tool' or 'server_label'.",
                 key);

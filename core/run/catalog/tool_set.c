@@ -66,15 +66,14 @@ enum err_code tool_set_add(struct tool_set *set, struct tool_use *use, size_t in
     make_way(set, use->name);
     name_place(set, use, index, param, sizeof(param));
     if (tool_set_find(set, use->name))
-        return err_invalid(err, "invalid_value", param,
-                           "Invalid '%s': a tool named '%s' is offered twice.", param,
-                           use->name);
+        return err_refuse(err, ERR_INVALID, REASON_BAD_VALUE, param,
+                          "Invalid '%s': a tool named '%s' is offered twice.", param,
+                          use->name);
     if (set->count == TOOL_SET_LIMIT)
-        return err_invalid(
-            err, "array_above_max_length", param,
-            "Invalid '%s': too many tools. A model is offered at most %zu, those "
-            "in namespaces and groups included.",
-            param, TOOL_SET_LIMIT);
+        return err_refuse(err, ERR_INVALID, REASON_LIST_TOO_LONG, param,
+                          "Invalid '%s': too many tools. A model is offered at most %zu, those "
+                          "in namespaces and groups included.",
+                          param, TOOL_SET_LIMIT);
     if (!init_use(set, use)) {
         tool_use_clear(use);
         return ERR_OK;

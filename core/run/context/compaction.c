@@ -174,11 +174,10 @@ json_t *compaction_body(const struct seal *seal, const struct tenant *tenant,
 
 static enum err_code refuse(const char *sealed, struct err *err)
 {
-    return err_invalid(
-        err, "invalid_encrypted_content", NULL,
-        "The encrypted content %.16s... could not be verified. Reason: Encrypted "
-        "content could not be decrypted or parsed.",
-        sealed);
+    return err_refuse(err, ERR_INVALID, REASON_BAD_SEAL, NULL,
+                      "The encrypted content %.16s... could not be verified. Reason: Encrypted "
+                      "content could not be decrypted or parsed.",
+                      sealed);
 }
 
 static enum err_code open_one(const struct seal *seal, const struct tenant *tenant,

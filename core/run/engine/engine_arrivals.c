@@ -54,15 +54,15 @@ void run_start_clear(struct run_start *start)
 enum err_code engine_admit(struct engine *engine, struct err *err)
 {
     if (engine_is_draining(engine))
-        return err_set_api(err, ERR_STORE, NULL, NULL,
-                           "The server is shutting down. Please retry your request.");
+        return err_refuse(err, ERR_STORE, REASON_UNSET, NULL,
+                          "The server is shutting down. Please retry your request.");
     if (slots_line_full(engine->slots))
-        return err_set_api(err, ERR_LIMIT, "rate_limit_exceeded", NULL,
-                           "Too many runs wait on this server. Please retry in a few seconds.");
+        return err_refuse(err, ERR_LIMIT, REASON_BUSY, NULL,
+                          "Too many runs wait on this server. Please retry in a few seconds.");
     if (is_laden(engine))
-        return err_set_api(err, ERR_LIMIT, "rate_limit_exceeded", NULL,
-                           "The conversations that this server works on are too much at once. "
-                           "Please retry in a few seconds.");
+        return err_refuse(err, ERR_LIMIT, REASON_BUSY, NULL,
+                          "The conversations that this server works on are too much at once. "
+                          "Please retry in a few seconds.");
     return ERR_OK;
 }
 

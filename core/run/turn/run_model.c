@@ -321,12 +321,6 @@ static void take_done(void *arg, enum model_finish finish, const struct model_us
     run_pump(run);
 }
 
-static bool lacks_model(const struct err *error)
-{
-    return error->code == ERR_INVALID && error->api_code &&
-           strcmp(error->api_code, RUN_NO_MODEL) == 0;
-}
-
 /* The word that OpenAI's error objects have for what went wrong upstream. */
 static const char *error_code(const struct err *error)
 {
@@ -363,7 +357,7 @@ void run_model_failed(struct run *run, const struct err *error)
     run->turn.model = NULL;
     run->chain.failed = run->turn.last_answer ? CHAIN_FINAL_RESPONSE : CHAIN_LLM_RESPONSE;
     log_info("run %s: %s", run->row.id, error->text);
-    if (lacks_model(error))
+    if (error->reason == REASON_NO_MODEL)
         fail_without_model(run);
     else
         run_fail(run, error_code(error), public_text(error));

@@ -350,7 +350,7 @@ static enum err_code fail_sql(struct connection *connection,
     if (!state || !text)
         return fail_broken(connection, err);
     if (state_is(state, "23505"))
-        return err_set_api(err, ERR_CONFLICT, NULL, constraint, "%s: %s", name, text);
+        return err_refuse(err, ERR_CONFLICT, REASON_UNSET, constraint, "%s: %s", name, text);
     if (!is_outage(state))
         return err_set(err, ERR_INTERNAL, "%s: %s (SQLSTATE %s)", name, text, state);
     if (!state_is(state, "40"))

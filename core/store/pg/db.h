@@ -90,7 +90,7 @@ static inline void db_end_local(struct db **db)
 #define AUTO_DB CLEANUP(db_end_local) struct db
 
 /* Runs a statement. ret_rows may be NULL. A unique violation is ERR_CONFLICT, with the
- * constraint's name in err->param. A serialization failure or deadlock is not retried here: it
+ * constraint's name in err->place. A serialization failure or deadlock is not retried here: it
  * is ERR_STORE, and the caller of the store may try again. */
 enum err_code db_exec(struct db *db, const struct db_statement *statement, struct db_args *args,
                       struct db_rows **ret_rows, struct err *err) MUST_CHECK;

@@ -28,9 +28,9 @@ size_t page_row(const struct page_scan *scan, size_t count, size_t i)
 
 enum err_code page_cursor_unknown(const char *param, const char *id, struct err *err)
 {
-    return err_invalid(err, "invalid_value", param,
-                       "Invalid '%s': '%s'. Expected the ID of an object in this list.", param,
-                       id);
+    return err_refuse(err, ERR_INVALID, REASON_BAD_VALUE, param,
+                      "Invalid '%s': '%s'. Expected the ID of an object in this list.", param,
+                      id);
 }
 
 static enum err_code check_cursor(struct store *store, const struct db_statement *exists,

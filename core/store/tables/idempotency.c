@@ -53,10 +53,10 @@ static enum err_code find_first(struct db *db, const struct tenant *tenant,
     if (db_count(rows) == 0) /* forgotten this very moment */
         return err_set(err, ERR_STORE, "the idempotency key was just forgotten");
     if (!db_bool(rows, 0, 2))
-        return err_invalid(err, "idempotency_key_reused", "Idempotency-Key",
-                           "The Idempotency-Key '%.255s' was used before for a different "
-                           "request.",
-                           idempotency->key);
+        return err_refuse(err, ERR_INVALID, REASON_KEY_REUSED, NULL,
+                          "The Idempotency-Key '%.255s' was used before for a different "
+                          "request.",
+                          idempotency->key);
     ret_claim->repeated = true;
     db_id(rows, 0, 0, ret_claim->object_id, sizeof(ret_claim->object_id));
     ret_claim->first_seq = db_int(rows, 0, 1);

@@ -52,8 +52,8 @@ enum err_code store_key_find(struct store *store, const char *key, struct tenant
     if (rc)
         return rc;
     if (db_count(rows) == 0)
-        return err_set_api(err, ERR_UNAUTHORIZED, "invalid_api_key", NULL,
-                           "Incorrect API key provided.");
+        return err_refuse(err, ERR_UNAUTHORIZED, REASON_UNKNOWN_KEY, NULL,
+                          "Incorrect API key provided.");
 
     *ret_tenant = tenant_of_project(db_text(rows, 0, 0));
     db_id(rows, 0, 1, ret_tenant->key, sizeof(ret_tenant->key));
@@ -68,12 +68,12 @@ static enum err_code check_project_name(const char *name, struct err *err)
     size_t length = strlen(name);
 
     if (length == 0 || length > PROJECT_LETTERS)
-        return err_invalid(err, "invalid_value", "project",
-                           "a project's name has 1 to %d bytes", PROJECT_LETTERS);
+        return err_refuse(err, ERR_INVALID, REASON_BAD_VALUE, "project",
+                          "a project's name has 1 to %d bytes", PROJECT_LETTERS);
     for (size_t i = 0; i < length; i++) {
         if ((unsigned char)name[i] < 0x20 || name[i] == 0x7f)
-            return err_invalid(err, "invalid_value", "project",
-                               "a project's name has no control characters");
+            return err_refuse(err, ERR_INVALID, REASON_BAD_VALUE, "project",
+                              "a project's name has no control characters");
     }
     return ERR_OK;
 }

@@ -468,7 +468,7 @@ static void write_alone(struct writer *writer, struct run_write *write, enum gro
     struct err err = {0};
     enum err_code rc = persist(writer, &alone, &outcome, &err);
 
-    if (rc == ERR_CONFLICT && strcmp(err.param, "runs_active") != 0)
+    if (rc == ERR_CONFLICT && strcmp(err.place, "runs_active") != 0)
         rc = ERR_INTERNAL;
     if (rc == ERR_INTERNAL)
         log_error("writing run %s: %s", write->run_id, err.text);

@@ -21,6 +21,7 @@
 #include "core/tool/files_view.h"
 #include "server/api/api.h"
 #include "server/api/request_key.h"
+#include "server/complaint.h"
 #include "server/encode/encode.h"
 #include "server/encode/faces.h"
 #include "server/params/assistants/messages.h"

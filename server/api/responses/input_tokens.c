@@ -13,6 +13,7 @@
 #include "core/run/context/context_fit.h"
 #include "server/api/api.h"
 #include "server/api/responses/response_create.h"
+#include "server/complaint.h"
 #include "server/params/responses/response_params.h"
 #include "server/params/skill_params.h"
 #include "server/params/tool_settings_params.h"

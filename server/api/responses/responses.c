@@ -14,6 +14,7 @@
 #include "server/api/api.h"
 #include "server/api/responses/response_create.h"
 #include "server/api/run_end.h"
+#include "server/complaint.h"
 #include "server/encode/encode.h"
 #include "server/encode/faces.h"
 #include "server/keeper.h"

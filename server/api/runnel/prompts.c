@@ -11,6 +11,7 @@
 #include "core/base/mem.h"
 #include "core/store/tables/prompts.h"
 #include "server/api/api.h"
+#include "server/complaint.h"
 #include "server/encode/encode.h"
 #include "server/encode/encode_field.h"
 #include "server/params/params.h"

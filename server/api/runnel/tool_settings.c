@@ -8,6 +8,7 @@
 #include "core/base/mem.h"
 #include "core/store/tables/tool_settings.h"
 #include "server/api/api.h"
+#include "server/complaint.h"
 #include "server/encode/encode.h"
 #include "server/encode/encode_field.h"
 #include "server/params/params.h"

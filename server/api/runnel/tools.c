@@ -6,6 +6,7 @@
 #include "core/tool/registry.h"
 #include "core/tool/wish.h"
 #include "server/api/api.h"
+#include "server/complaint.h"
 #include "server/encode/encode.h"
 #include "server/params/params.h"
 #include "server/params/tool_settings_params.h"

@@ -13,6 +13,7 @@
 #include "core/store/tables/threads/threads.h"
 #include "core/store/tables/threads/variables.h"
 #include "server/api/api.h"
+#include "server/complaint.h"
 #include "server/encode/encode.h"
 #include "server/params/params.h"
 #include "server/params/variable_params.h"

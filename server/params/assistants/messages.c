@@ -9,6 +9,7 @@
 #include "core/base/mem.h"
 #include "core/store/tables/threads/threads.h"
 #include "core/tool/files_view.h"
+#include "server/complaint.h"
 #include "server/params/params.h"
 #include "server/params/runnel_params.h"
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/json.h"
+#include "server/complaint.h"
 #include "server/params/mcp_tool.h"
 #include "server/params/params.h"
 #include "server/params/strict_schema.h"

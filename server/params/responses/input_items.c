@@ -8,6 +8,7 @@
 #include "core/base/mem.h"
 #include "core/mcp/mcp_tools.h"
 #include "core/run/approval/approval_answer.h"
+#include "server/complaint.h"
 #include "server/params/params.h"
 #include "server/params/responses/response_tools.h"
 

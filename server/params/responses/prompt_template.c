@@ -9,6 +9,7 @@
 #include "core/domain/rows.h"
 #include "core/run/catalog/tool_secrets.h"
 #include "core/run/catalog/tool_set.h"
+#include "server/complaint.h"
 #include "server/params/params.h"
 #include "server/params/responses/response_input.h"
 #include "server/params/responses/response_params.h"

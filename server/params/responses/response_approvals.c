@@ -9,6 +9,7 @@
 #include "core/run/approval/run_approvals.h"
 #include "core/run/catalog/tool_set.h"
 #include "core/store/tables/approvals/approvals.h"
+#include "server/complaint.h"
 #include "server/params/responses/item_references.h"
 
 void response_approvals_clear(struct response_approvals *approvals)

@@ -8,6 +8,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/domain/item.h"
+#include "server/complaint.h"
 #include "server/params/params.h"
 #include "server/params/remember_params.h"
 #include "server/params/responses/input_items.h"

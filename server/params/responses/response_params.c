@@ -6,6 +6,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/run/catalog/tool_secrets.h"
+#include "server/complaint.h"
 #include "server/params/params.h"
 #include "server/params/responses/prompt_template.h"
 #include "server/params/responses/response_tools.h"

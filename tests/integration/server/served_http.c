@@ -20,6 +20,7 @@
 #include "core/net/listen.h"
 #include "core/net/loop.h"
 #include "core/store/tables/keys.h"
+#include "server/complaint.h"
 #include "server/http/http_internal.h"
 #include "server/http/request.h"
 #include "server/http/stream/sse.h"

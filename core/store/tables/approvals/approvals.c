@@ -119,9 +119,9 @@ static enum approval_event event_of(const struct approval_answer *answer)
 static enum err_code already_decided(const char *id, enum approval_status status,
                                      struct err *err)
 {
-    return err_set_api(err, ERR_TAKEN, "approval_already_decided", "approval_request_id",
-                       "Approval request '%.64s' was already decided: it is %s.", id,
-                       approval_status_name(status));
+    return err_refuse(err, ERR_TAKEN, REASON_DECIDED, NULL,
+                      "Approval request '%.64s' was already decided: it is %s.", id,
+                      approval_status_name(status));
 }
 
 static enum err_code check_decision(const char *id, enum approval_status status,
@@ -193,10 +193,10 @@ static enum err_code check_locked(const struct db_rows *rows, struct approval_an
             check_decision(id, approval_status_parse(db_text(rows, row, 1)), answer, err);
 
         if (!rc && (db_bool(rows, row, 3) || (!answer->seen_used && !db_is_null(rows, row, 2))))
-            rc = err_set_api(
-                err, ERR_TAKEN, "approval_already_used", "approval_request_id",
-                "Approval request '%.64s' was already taken up by response '%.64s'.", id,
-                db_text(rows, row, 2));
+            rc =
+                err_refuse(err, ERR_TAKEN, REASON_USED, NULL,
+                           "Approval request '%.64s' was already taken up by response '%.64s'.",
+                           id, db_text(rows, row, 2));
         if (rc)
             return rc;
         answer->lost = !db_is_null(rows, row, 2);

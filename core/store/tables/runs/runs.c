@@ -284,7 +284,7 @@ static enum err_code try_create(struct store *store, const struct run_creation *
 
 static bool is_other_run(enum err_code rc, const struct err *err)
 {
-    return rc == ERR_CONFLICT && strcmp(err->param, "runs_active") == 0;
+    return rc == ERR_CONFLICT && strcmp(err->place, "runs_active") == 0;
 }
 
 enum err_code store_run_create(struct store *store, const struct run_creation *creation,
@@ -308,8 +308,8 @@ enum err_code store_run_create(struct store *store, const struct run_creation *c
 
 static enum err_code fail_no_previous(const char *response_id, struct err *err)
 {
-    return err_invalid(err, "previous_response_not_found", "previous_response_id",
-                       "Previous response with id '%s' not found.", response_id);
+    return err_refuse(err, ERR_INVALID, REASON_UNKNOWN_PARENT, NULL,
+                      "Previous response with id '%s' not found.", response_id);
 }
 
 enum err_code store_chain_load(struct store *store, const struct tenant *tenant,

@@ -29,9 +29,9 @@ enum err_code conversation_error(enum err_code rc, const char *thread_id, struct
         return err_set(err, rc, "Conversation with id 'conv_%s' not found.",
                        name_of(thread_id));
     case ERR_CONFLICT:
-        return err_set_api(err, rc, "conversation_locked", NULL,
-                           "Another process is currently operating on this conversation. "
-                           "Please retry in a few seconds.");
+        return err_refuse(err, rc, REASON_CONVERSATION_LOCKED, NULL,
+                          "Another process is currently operating on this conversation. "
+                          "Please retry in a few seconds.");
     default: return rc;
     }
 }

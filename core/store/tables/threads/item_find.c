@@ -25,10 +25,10 @@ static enum err_code check_size(struct store *store, const struct tenant *tenant
     rc = db_once(store, &measure, &args, &rows, err);
     if (rc || db_int(rows, 0, 0) <= ITEM_FIND_BYTES)
         return rc;
-    return err_invalid(err, "string_above_max_length", "input",
-                       "Invalid 'input': the items that are referenced are too long together. "
-                       "Expected at most %lld bytes, but got %lld instead.",
-                       (long long)ITEM_FIND_BYTES, (long long)db_int(rows, 0, 0));
+    return err_refuse(err, ERR_INVALID, REASON_ITEMS_TOO_LARGE, NULL,
+                      "Invalid 'input': the items that are referenced are too long together. "
+                      "Expected at most %lld bytes, but got %lld instead.",
+                      (long long)ITEM_FIND_BYTES, (long long)db_int(rows, 0, 0));
 }
 
 /* OFFSET 0 keeps each a look-up by key, whatever the table's size was when this was planned. */

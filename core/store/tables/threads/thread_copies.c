@@ -422,8 +422,8 @@ static enum err_code put_into(struct store *store, struct copying *copying,
     enum err_code rc;
 
     if (strcmp(copying->from, copying->to) == 0)
-        return err_invalid(err, "invalid_value", "to",
-                           "Invalid 'to': a thread cannot be put into itself.");
+        return err_refuse(err, ERR_INVALID, REASON_BAD_VALUE, "to",
+                          "Invalid 'to': a thread cannot be put into itself.");
     rc = db_begin(store, &db, err);
     copying->db = db;
     if (!rc)

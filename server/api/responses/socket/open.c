@@ -7,6 +7,7 @@
 #include "core/base/mem.h"
 #include "server/api/api.h"
 #include "server/api/responses/socket/session.h"
+#include "server/complaint.h"
 #include "server/config/config.h"
 #include "server/http/cors.h"
 #include "server/http/websocket/handshake.h"

@@ -5,6 +5,7 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "server/complaint.h"
 #include "server/http/envelope.h"
 #include "server/http/http.h"
 #include "server/http/request.h"

@@ -11,6 +11,7 @@
 #include "server/api/auth.h"
 #include "server/api/responses/response_create.h"
 #include "server/api/responses/socket/session.h"
+#include "server/complaint.h"
 #include "server/server.h"
 
 static void start_lane(struct session *session, struct lane *lane);

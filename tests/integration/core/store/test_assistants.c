@@ -211,12 +211,12 @@ static void a_cursor_that_is_not_in_the_list_is_refused(void **state)
     memcpy(page.after, id, ID_SIZE);
     assert_int_equal(store_assistant_list(store, THEIRS, &page, &rows, &count, &more, &err),
                      ERR_INVALID);
-    assert_string_equal(err.param, "after");
-    assert_string_equal(err.api_code, "invalid_value");
+    assert_string_equal(err.place, "after");
+    assert_int_equal(err.reason, REASON_BAD_VALUE);
     (void)snprintf(page.before, sizeof(page.before), "asst_unknown");
     assert_int_equal(store_assistant_list(store, MINE, &page, &rows, &count, &more, &err),
                      ERR_INVALID);
-    assert_string_equal(err.param, "before");
+    assert_string_equal(err.place, "before");
     assert_null(rows);
 }
 

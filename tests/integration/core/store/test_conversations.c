@@ -189,10 +189,10 @@ static void a_response_that_goes_on_locks_its_conversation(void **state)
         ERR_CONFLICT);
     assert_int_equal(store_conversation_append(store, TENANT, thread, &item, 1, &err),
                      ERR_CONFLICT);
-    assert_string_equal(err.api_code, "conversation_locked");
+    assert_int_equal(err.reason, REASON_CONVERSATION_LOCKED);
     assert_int_equal(store_conversation_item_delete(store, TENANT, thread, item.id, &row, &err),
                      ERR_CONFLICT);
-    assert_string_equal(err.api_code, "conversation_locked");
+    assert_int_equal(err.reason, REASON_CONVERSATION_LOCKED);
     memcpy(item.thread_id, thread, ID_SIZE);
     assert_int_equal(store_message_create(store, TENANT, &item, NULL), ERR_CONFLICT);
 

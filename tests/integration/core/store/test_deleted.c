@@ -172,7 +172,7 @@ static void what_was_deleted_is_not_found(void **state)
     assert_int_equal(store_run_get(store, TENANT, NULL, a, &run, NULL), ERR_NOT_FOUND);
     assert_int_equal(store_chain_load(store, TENANT, a, CONTEXT, &items, &count, thread, &err),
                      ERR_INVALID);
-    assert_string_equal(err.api_code, "previous_response_not_found");
+    assert_int_equal(err.reason, REASON_UNKNOWN_PARENT);
     assert_int_equal(pg_fixture_count("SELECT count(*) FROM runs WHERE id = '%s'"
                                       " AND coalesce(config, metadata, usage) IS NULL",
                                       a),

@@ -99,7 +99,7 @@ static void unknown_keys_are_unauthorized(void **state)
 
     (void)state;
     assert_int_equal(store_key_find(store, "sk-nonsense", &tenant, &err), ERR_UNAUTHORIZED);
-    assert_string_equal(err.api_code, "invalid_api_key");
+    assert_int_equal(err.reason, REASON_UNKNOWN_KEY);
     assert_int_equal(store_key_find(store, "", &tenant, &err), ERR_UNAUTHORIZED);
 }
 

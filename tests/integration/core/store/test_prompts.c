@@ -159,7 +159,7 @@ static void versions_are_listed_by_number(void **state)
     (void)snprintf(page.after, sizeof(page.after), "x");
     assert_int_equal(store_prompt_versions(store, MINE, id, &page, &rows, &count, &more, &err),
                      ERR_INVALID);
-    assert_string_equal(err.param, "after");
+    assert_string_equal(err.place, "after");
 }
 
 int main(void)

@@ -237,8 +237,7 @@ static void a_chain_begins_with_a_response_that_has_ended(void **state)
         ERR_INVALID);
     snprintf(expected, sizeof(expected), "Previous response with id '%s' not found.", run.id);
     assert_string_equal(err.text, expected);
-    assert_string_equal(err.param, "previous_response_id");
-    assert_string_equal(err.api_code, "previous_response_not_found");
+    assert_int_equal(err.reason, REASON_UNKNOWN_PARENT);
 
     put_response("", "\"1\"", ended);
     assert_int_equal(store_chain_load(store, TENANT_OF("proj_other"), ended, CONTEXT, &items,

@@ -509,13 +509,13 @@ static void a_cursor_that_is_no_message_of_the_thread_is_refused(void **state)
     assert_int_equal(
         store_message_list(store, MINE, other, NULL, &page, &rows, &count, &more, &err),
         ERR_INVALID);
-    assert_string_equal(err.param, "after");
-    assert_string_equal(err.api_code, "invalid_value");
+    assert_string_equal(err.place, "after");
+    assert_int_equal(err.reason, REASON_BAD_VALUE);
     (void)snprintf(page.before, sizeof(page.before), "msg_unknown");
     assert_int_equal(
         store_message_list(store, MINE, thread, NULL, &page, &rows, &count, &more, &err),
         ERR_INVALID);
-    assert_string_equal(err.param, "before");
+    assert_string_equal(err.place, "before");
     assert_null(rows);
 }
 
@@ -579,7 +579,7 @@ static void a_request_is_carried_out_once_under_its_key(void **state)
     assert_int_equal(say_once(MINE, thread, 1, id, NULL), ERR_OK);
     assert_string_equal(id, first);
     assert_int_equal(say_once(MINE, thread, 2, id, &err), ERR_INVALID);
-    assert_string_equal(err.api_code, "idempotency_key_reused");
+    assert_int_equal(err.reason, REASON_KEY_REUSED);
     assert_int_equal(say_once(THEIRS, foreign, 3, id, NULL), ERR_OK);
 
     /* A day later. */

@@ -63,7 +63,7 @@ static void put_both(const struct pair *pair, const struct variable_change *chan
     assert_int_equal(variable_memory_put(&pair->memory, TENANT, change, how, &made_too, &other),
                      rc);
     assert_string_equal(one.text, other.text);
-    assert_string_equal(one.param, other.param);
+    assert_string_equal(one.place, other.place);
     assert_int_equal(made, made_too);
 }
 

@@ -205,7 +205,7 @@ static void F31_few_can_be_kept(void **state)
     fill(thread, VARIABLE_KEEP_LIMIT);
     pg_fixture_ask("UPDATE variables SET keep = true WHERE scope_id = '%s'", thread);
     assert_int_equal(put_change(thread, &change, VARIABLE_PUT, &err), ERR_INVALID);
-    assert_string_equal(err.param, "keep");
+    assert_string_equal(err.place, "keep");
     expect_is(thread, "more", NULL);
     change.name = "v1";
     assert_int_equal(put_change(thread, &change, VARIABLE_PUT, &err), ERR_OK);

@@ -166,6 +166,8 @@ static void what_is_stored_is_loaded_as_it_was(void **state)
     run_settings_set_tools(&settings, json_build("{s:{s:b}, s:{s:{s:s}}}", "tool_groups", "g",
                                                  1, "permissions", "g", "result", "always"));
     run_settings_decide(&settings, decisions, COUNT_OF(decisions));
+    assert_int_equal(settings.decision_count, 2);
+    assert_true(json_is_true(json_object_get(settings.project_tool_groups, "g")));
     text = run_settings_store(&settings);
     run_settings_load(&again, text);
 

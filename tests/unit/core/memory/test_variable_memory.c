@@ -444,7 +444,7 @@ static void test_F33_all_that_is_given_or_nothing(void **state)
     assert_string_equal(err.text,
                         "The variables of responses that are not stored are too much at once. "
                         "Please retry in a few seconds.");
-    assert_string_equal(err.api_code, "rate_limit_exceeded");
+    assert_int_equal(err.reason, REASON_BUSY);
     expect_names(&(struct variable_query){0}, 2, "a b");
     variable_memory_release(other);
 }

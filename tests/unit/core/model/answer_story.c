@@ -160,8 +160,8 @@ static void tell_failed(struct story *story, const struct chat_failure *failure)
              : err->code == ERR_TIMEOUT ? "timeout"
                                         : "?",
              failure->temporary ? " again" : "");
-    if (err->api_code)
-        buf_addf(&story->log, " %s", err->api_code);
+    if (err->word)
+        buf_addf(&story->log, " %s", err->word);
     if (text)
         buf_addf(&story->log, ": %s", text);
     buf_add_text(&story->log, ")");

@@ -279,9 +279,9 @@ static void expect_failure(const struct fixture *fixture, enum err_code code,
     if (fixture->error.code != code || !strstr(fixture->error.text, text))
         fail_msg("failed with %d: %s", (int)fixture->error.code, fixture->error.text);
     if (api_code)
-        assert_string_equal(fixture->error.api_code, api_code);
+        assert_string_equal(fixture->error.word, api_code);
     else
-        assert_null(fixture->error.api_code);
+        assert_null(fixture->error.word);
 }
 
 /* --- asking --- */

@@ -134,7 +134,7 @@ static void expect_good(const char *text)
     assert_int_equal(files_view_check_resources(resources, "tool_resources", NULL), ERR_OK);
 }
 
-static void expect_bad(const char *text, const char *param, const char *code,
+static void expect_bad(const char *text, const char *place, enum err_reason reason,
                        const char *sentence)
 {
     json_auto_t *resources = json_parse_own(text);
@@ -142,8 +142,8 @@ static void expect_bad(const char *text, const char *param, const char *code,
 
     assert_int_equal(files_view_check_resources(resources, "tool_resources", &err),
                      ERR_INVALID);
-    assert_string_equal(err.param, param);
-    assert_string_equal(err.api_code, code);
+    assert_string_equal(err.place, place);
+    assert_int_equal(err.reason, reason);
     assert_string_equal(err.text, sentence);
 }
 
@@ -162,29 +162,29 @@ static void files_view_check_accepts_what_openai_accepts(void **state)
 static void files_view_check_refuses_with_the_words_of_openai(void **state)
 {
     (void)state;
-    expect_bad("[]", "tool_resources", "invalid_type",
+    expect_bad("[]", "tool_resources", REASON_BAD_TYPE,
                "Invalid type for 'tool_resources': expected an object, but got an array "
                "instead.");
-    expect_bad("{\"file_search\":true}", "tool_resources.file_search", "invalid_type",
+    expect_bad("{\"file_search\":true}", "tool_resources.file_search", REASON_BAD_TYPE,
                "Invalid type for 'tool_resources.file_search': expected an object, but got a "
                "boolean instead.");
     expect_bad(
         "{\"code_interpreter\":{\"file_ids\":\"file-1\"}}",
-        "tool_resources.code_interpreter.file_ids", "invalid_type",
+        "tool_resources.code_interpreter.file_ids", REASON_BAD_TYPE,
         "Invalid type for 'tool_resources.code_interpreter.file_ids': expected an array, "
         "but got a string instead.");
     expect_bad("{\"code_interpreter\":{\"file_ids\":[\"file-1\",2.5]}}",
-               "tool_resources.code_interpreter.file_ids[1]", "invalid_type",
+               "tool_resources.code_interpreter.file_ids[1]", REASON_BAD_TYPE,
                "Invalid type for 'tool_resources.code_interpreter.file_ids[1]': expected a "
                "string, but got a decimal instead.");
     expect_bad(
         "{\"file_search\":{\"vector_store_ids\":[\"vs_1\",\"vs_2\"]}}",
-        "tool_resources.file_search.vector_store_ids", "array_above_max_length",
+        "tool_resources.file_search.vector_store_ids", REASON_LIST_TOO_LONG,
         "Invalid 'tool_resources.file_search.vector_store_ids': array too long. Expected "
         "an array with maximum length 1, but got an array with length 2 instead.");
     expect_bad(
         "{\"file_search\":{\"vector_store_ids\":[\"file-1\"]}}",
-        "tool_resources.file_search.vector_store_ids[0]", "invalid_value",
+        "tool_resources.file_search.vector_store_ids[0]", REASON_BAD_VALUE,
         "Invalid 'tool_resources.file_search.vector_store_ids[0]': 'file-1'. Expected an "
         "ID that begins with 'vs'.");
 }
@@ -202,7 +202,7 @@ static void files_view_check_counts_files(void **state)
     json_array_append_new(ids, json_string("file-1"));
     assert_int_equal(files_view_check_resources(resources, "tool_resources", &err),
                      ERR_INVALID);
-    assert_string_equal(err.api_code, "array_above_max_length");
+    assert_int_equal(err.reason, REASON_LIST_TOO_LONG);
 }
 
 static void files_view_check_survives_long_keys(void **state)

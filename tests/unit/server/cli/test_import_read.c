@@ -140,8 +140,8 @@ static void what_could_not_be_found_again_is_refused(void **state)
         AUTO_BUF notes = {0};
 
         if (read_message(wrong[i][0], &row, &notes, &err) != ERR_INVALID ||
-            strcmp(err.param, wrong[i][1]) != 0)
-            fail_msg("%s: %s: %s", wrong[i][0], err.param, err.text);
+            strcmp(err.place, wrong[i][1]) != 0)
+            fail_msg("%s: %s: %s", wrong[i][0], err.place, err.text);
         item_row_clear(&row);
     }
 }

@@ -17,8 +17,8 @@ static void expect(const struct err *err, const char *api_code, const char *para
                    const char *text)
 {
     assert_int_equal(err->code, ERR_INVALID);
-    assert_string_equal(err->api_code ? err->api_code : "(null)", api_code);
-    assert_string_equal(err->param, param);
+    assert_string_equal(err->word ? err->word : "(null)", api_code);
+    assert_string_equal(err->place, param);
     assert_string_equal(err->text, text);
 }
 
@@ -166,9 +166,9 @@ static void whole_reals_are_integers_and_others_are_not(void **state)
     expect(&err, "invalid_type", "half",
            "Invalid type for 'half': expected an integer, but got a decimal instead.");
     assert_int_equal(param_int(object, "", "huge", 0, 5, &value, &err), ERR_INVALID);
-    assert_string_equal(err.api_code, "integer_above_max_value");
+    assert_string_equal(err.word, "integer_above_max_value");
     assert_int_equal(param_int(object, "", "top", 0, INT64_MAX, &value, &err), ERR_INVALID);
-    assert_string_equal(err.api_code, "integer_above_max_value");
+    assert_string_equal(err.word, "integer_above_max_value");
     assert_int_equal(value, 1);
 }
 
@@ -337,8 +337,8 @@ static void metadata_keys_and_values_have_limits(void **state)
     text[65] = '\0';
     json_set_string(map, text, "v");
     assert_int_equal(param_metadata(object, &metadata, &err), ERR_INVALID);
-    assert_string_equal(err.api_code, "string_above_max_length");
-    assert_string_equal(err.param, "metadata");
+    assert_string_equal(err.word, "string_above_max_length");
+    assert_string_equal(err.place, "metadata");
 }
 
 /* ---- Unknown keys ---- */
@@ -394,7 +394,7 @@ static void ids_look_like_ours(void **state)
         param_id("asst_00000000000000000000000000000000000000000000000000000000000000", "asst_",
                  "assistant_id", &err),
         ERR_INVALID);
-    assert_string_equal(err.api_code, "string_above_max_length");
+    assert_string_equal(err.word, "string_above_max_length");
 }
 
 static void a_thread_may_be_called_a_conversation(void **state)
@@ -448,7 +448,7 @@ static void pages_that_make_no_sense_are_refused(void **state)
            "instead.");
     assert_int_equal(param_page_parse("99999999999999999999", NULL, NULL, NULL, &page, &err),
                      ERR_INVALID);
-    assert_string_equal(err.api_code, "integer_above_max_value");
+    assert_string_equal(err.word, "integer_above_max_value");
     for (size_t i = 0; i < 4; i++) {
         static const char *const nonsense[] = {"ten", "", " 5", "5x"};
 
@@ -461,7 +461,7 @@ static void pages_that_make_no_sense_are_refused(void **state)
     expect(&err, "invalid_value", "order",
            "Invalid value: 'up'. Supported values are: 'asc' and 'desc'.");
     assert_int_equal(param_page_parse(NULL, NULL, "\xFF", NULL, &page, &err), ERR_INVALID);
-    assert_string_equal(err.param, "after");
+    assert_string_equal(err.place, "after");
     assert_int_equal(page.limit, 7);
 }
 

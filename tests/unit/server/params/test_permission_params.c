@@ -18,8 +18,8 @@ static void refuse(enum err_code (*check)(const json_t *, const char *, struct e
     struct err err = {0};
 
     assert_int_equal(check(value, "p", &err), ERR_INVALID);
-    assert_string_equal(err.api_code, code);
-    assert_string_equal(err.param, param);
+    assert_string_equal(err.word, code);
+    assert_string_equal(err.place, param);
     assert_string_equal(err.text, wanted);
 }
 
@@ -74,8 +74,8 @@ static void test_a_long_name_is_told_whole(void **state)
 
     assert_int_equal(permissions_check(set, "pp", &err), ERR_INVALID);
     assert_string_equal(err.text, text);
-    assert_int_equal(strlen(err.param), strlen("pp.a.") + 3 * 30);
-    assert_memory_equal(err.param, text + strlen("Unknown parameter: '"), strlen(err.param));
+    assert_int_equal(strlen(err.place), strlen("pp.a.") + 3 * 30);
+    assert_memory_equal(err.place, text + strlen("Unknown parameter: '"), strlen(err.place));
 }
 
 static void test_forms_of_require_approval(void **state)
@@ -122,7 +122,7 @@ static void test_an_entry_of_type_mcp_is_checked_for_it(void **state)
         struct err err = {0};
 
         assert_int_equal(mcp_tool_check(entry, "tools[0]", 64, &err), ERR_INVALID);
-        assert_string_equal(err.param, "tools[0].require_approval");
+        assert_string_equal(err.place, "tools[0].require_approval");
     }
 }
 

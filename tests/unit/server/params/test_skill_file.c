@@ -40,7 +40,7 @@ static void refuse(const char *content, const char *words)
     struct err err = {0};
 
     assert_int_equal(skill_file_parse(content, "content", &row, &err), ERR_INVALID);
-    assert_string_equal(err.param, "content");
+    assert_string_equal(err.place, "content");
     if (!strstr(err.text, words))
         fail_msg("'%s' does not say '%s'", err.text, words);
     assert_null(row.name);

@@ -38,8 +38,8 @@ static void bad(json_t *object, const char *api_code, const char *param, const c
 
     assert_int_equal(runnel_params_check(object, &err), ERR_INVALID);
     assert_string_equal(err.text, complaint);
-    assert_string_equal(err.param, param);
-    assert_string_equal(err.api_code, api_code);
+    assert_string_equal(err.place, param);
+    assert_string_equal(err.word, api_code);
     json_decref(object);
 }
 

@@ -74,9 +74,12 @@ static void each_refusal_becomes_one_error(void **state)
             fail_msg("%d %s became %d, %d: %s", cases[i].status, body, rc, failure.temporary,
                      failure.err.text);
         if (cases[i].api_code)
-            assert_string_equal(failure.err.api_code, cases[i].api_code);
+            assert_string_equal(failure.err.word, cases[i].api_code);
         else
-            assert_null(failure.err.api_code);
+            assert_null(failure.err.word);
+        assert_int_equal(failure.err.reason == REASON_NO_MODEL,
+                         cases[i].api_code &&
+                             strcmp(cases[i].api_code, "model_not_found") == 0);
     }
 }
 

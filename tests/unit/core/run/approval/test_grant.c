@@ -32,7 +32,7 @@ static void expect(const char *said, const char *memory, const char *run, const 
     struct err err;
 
     if (grants_make(object, "x", &answer, &grants, &count, &err)) {
-        buf_addf(&got, "! %s", err.param);
+        buf_addf(&got, "! %s", err.place);
         assert_int_equal(count, 0);
     }
     for (size_t i = 0; i < count; i++)

@@ -165,7 +165,7 @@ static void tool_set_refuses_what_nobody_executes(void **state)
         struct err err = {0};
 
         assert_int_equal(init(&set, cases[i].tools, &err), ERR_INVALID);
-        assert_string_equal(err.param, cases[i].param);
+        assert_string_equal(err.place, cases[i].param);
     }
 }
 
@@ -324,7 +324,7 @@ static void assert_no_choice(const struct tool_set *set, const char *choice, con
 
     assert_int_equal(tool_choice_check(set, given, &err), ERR_INVALID);
     assert_string_equal(err.text, text);
-    assert_string_equal(err.param, "tool_choice");
+    assert_string_equal(err.place, "tool_choice");
 }
 
 static void tool_choice_of_what_is_not_there_is_refused(void **state)
@@ -429,7 +429,7 @@ static void tool_set_has_a_limit(void **state)
 
     json_array_append_new(tools, namespace_of(8, 127));
     assert_int_equal(tool_set_init(&set, tools, &unset, &err), ERR_INVALID);
-    assert_string_equal(err.param, "tools[8]");
+    assert_string_equal(err.place, "tools[8]");
 }
 
 static void tool_set_hidden_tools_are_offered_but_not_listed(void **state)
@@ -651,7 +651,7 @@ static void tool_set_wants_a_label_for_each_server(void **state)
 
     (void)state;
     assert_int_equal(init(&set, "[" SERVER("a") "," SERVER("a") "]", &err), ERR_INVALID);
-    assert_string_equal(err.param, "tools[1].server_label");
+    assert_string_equal(err.place, "tools[1].server_label");
 }
 
 static void servers_do_not_come_with_items(void **state)

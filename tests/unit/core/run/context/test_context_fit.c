@@ -480,7 +480,7 @@ static void another_projects_item_is_refused(void **state)
     (void)state;
     send_back(COMPACTION_WHOLE, TENANT_OF("p"));
     assert_int_equal(compaction_open(&seal, TENANT_OF("q"), rows, count, &err), ERR_INVALID);
-    assert_string_equal(err.api_code, "invalid_encrypted_content");
+    assert_int_equal(err.reason, REASON_BAD_SEAL);
     assert_non_null(strstr(err.text, "could not be decrypted or parsed"));
 }
 

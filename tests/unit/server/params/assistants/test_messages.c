@@ -48,8 +48,8 @@ static void refused(const char *message, const char *api_code, const char *param
 
     assert_int_equal(message_decode(json, "", "", &item, &err), ERR_INVALID);
     assert_string_equal(err.text, complaint);
-    assert_string_equal(err.param, param);
-    assert_string_equal(err.api_code, api_code);
+    assert_string_equal(err.place, param);
+    assert_string_equal(err.word, api_code);
     assert_null(item.body);
 }
 
@@ -169,12 +169,12 @@ static void a_message_has_limits(void **state)
     for (size_t i = 0; i <= MESSAGE_PART_LIMIT; i++)
         json_array_append_new(content, json_build("{s:s, s:s}", "type", "text", "text", "x"));
     assert_int_equal(message_decode(json, "", "", &item, &err), ERR_INVALID);
-    assert_string_equal(err.api_code, "array_above_max_length");
+    assert_string_equal(err.word, "array_above_max_length");
     memset(text, 'x', MESSAGE_TEXT_LIMIT + 1);
     json_set_string(json, "content", text);
     assert_int_equal(message_decode(json, "messages[3]", "", &item, &err), ERR_INVALID);
-    assert_string_equal(err.api_code, "string_above_max_length");
-    assert_string_equal(err.param, "messages[3].content");
+    assert_string_equal(err.word, "string_above_max_length");
+    assert_string_equal(err.place, "messages[3].content");
 }
 
 static void attachments_name_files_and_tools(void **state)
@@ -217,7 +217,7 @@ static void lists_of_messages_say_which_one_is_wrong(void **state)
     assert_int_equal(
         messages_decode(bad, "", "additional_messages", "thread_1", &items, &count, &err),
         ERR_INVALID);
-    assert_string_equal(err.param, "additional_messages[1].content");
+    assert_string_equal(err.place, "additional_messages[1].content");
     assert_null(items);
 }
 
@@ -273,7 +273,7 @@ static void a_bad_thread_says_where(void **state)
 
         assert_int_equal(thread_decode(json, "thread", &thread, &messages, &count, &err),
                          ERR_INVALID);
-        assert_string_equal(err.param, cases[i].param);
+        assert_string_equal(err.place, cases[i].param);
         assert_null(messages);
         assert_null(thread.metadata);
     }

@@ -32,8 +32,8 @@ static void bad(const char *text, const char *api_code, const char *param,
 
     assert_int_equal(run_params_check(object, &err), ERR_INVALID);
     assert_string_equal(err.text, complaint);
-    assert_string_equal(err.param, param);
-    assert_string_equal(err.api_code, api_code);
+    assert_string_equal(err.place, param);
+    assert_string_equal(err.word, api_code);
 }
 
 static void nothing_and_null_are_fine(void **state)

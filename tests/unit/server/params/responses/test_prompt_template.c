@@ -138,7 +138,7 @@ static void apply_refused(const char *template, const char *variables, const cha
         mem_printf("{\"prompt\": {\"id\": \"pmpt_1\", \"variables\": %s}}", variables);
 
     assert_null(apply(template, body));
-    assert_string_equal(err.param, param);
+    assert_string_equal(err.place, param);
     if (!strstr(err.text, text))
         fail_msg("'%s' does not say '%s'", err.text, text);
 }
@@ -176,7 +176,7 @@ static void refused(const char *text, const char *param, const char *complaint)
 
     assert_int_equal(prompt_template_parse(body, &template, &err), ERR_INVALID);
     assert_null(template);
-    assert_string_equal(err.param, param);
+    assert_string_equal(err.place, param);
     if (!strstr(err.text, complaint))
         fail_msg("'%s' does not say '%s'", err.text, complaint);
 }

@@ -1,0 +1,120 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka needs the four above. */
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "core/base/compiler.h"
+#include "server/complaint.h"
+
+static void an_invalid_request_names_its_field(void **state)
+{
+    struct err err;
+
+    (void)state;
+    assert_int_equal(err_invalid(&err, "invalid_value", "model", "no model '%s'", "x"),
+                     ERR_INVALID);
+    assert_string_equal(complaint_code(&err), "invalid_value");
+    assert_string_equal(complaint_param(&err), "model");
+    assert_string_equal(err.text, "no model 'x'");
+    assert_int_equal(err_set_api(&err, ERR_TOO_LARGE, "too_big", NULL, "too big"),
+                     ERR_TOO_LARGE);
+    assert_int_equal(err.code, ERR_TOO_LARGE);
+    assert_string_equal(complaint_code(&err), "too_big");
+    assert_null(complaint_param(&err));
+}
+
+static void nobody_needs_to_want_the_text(void **state)
+{
+    (void)state;
+    assert_int_equal(err_invalid(NULL, "c", "p", "text"), ERR_INVALID);
+    assert_int_equal(err_set_api(NULL, ERR_LIMIT, "c", NULL, "text"), ERR_LIMIT);
+}
+
+/* What the core calls it, and what clients read: code and param. */
+static void each_reason_has_openais_name(void **state)
+{
+    /* clang-format off */
+    static const struct {
+        enum err_reason reason;
+        const char *code, *param;
+    } table[] = {
+        {REASON_UNSET,               NULL,                          NULL},
+        {REASON_BAD_VALUE,           "invalid_value",               NULL},
+        {REASON_BAD_TYPE,            "invalid_type",                NULL},
+        {REASON_UNKNOWN_MEMBER,      "unknown_parameter",           NULL},
+        {REASON_MISSING_MEMBER,      "missing_required_parameter",  NULL},
+        {REASON_UNSUPPORTED,         "unsupported_value",           NULL},
+        {REASON_LIST_TOO_LONG,       "array_above_max_length",      NULL},
+        {REASON_ITEMS_TOO_LARGE,     "string_above_max_length",     "input"},
+        {REASON_BAD_SEAL,            "invalid_encrypted_content",   NULL},
+        {REASON_UNKNOWN_KEY,         "invalid_api_key",             NULL},
+        {REASON_UNKNOWN_PARENT,      "previous_response_not_found", "previous_response_id"},
+        {REASON_KEY_REUSED,          "idempotency_key_reused",      "Idempotency-Key"},
+        {REASON_CONVERSATION_LOCKED, "conversation_locked",         NULL},
+        {REASON_DECIDED,             "approval_already_decided",    "approval_request_id"},
+        {REASON_USED,                "approval_already_used",       "approval_request_id"},
+        {REASON_BUSY,                "rate_limit_exceeded",         NULL},
+        {REASON_NO_MODEL,            "model_not_found",             NULL},
+    };
+    /* clang-format on */
+
+    (void)state;
+    assert_int_equal(COUNT_OF(table), REASON_COUNT);
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
+        struct err err;
+
+        err_refuse(&err, ERR_INVALID, table[i].reason, NULL, "No.");
+        assert_int_equal(table[i].reason, i);
+        if (table[i].code)
+            assert_string_equal(complaint_code(&err), table[i].code);
+        else
+            assert_null(complaint_code(&err));
+        if (table[i].param)
+            assert_string_equal(complaint_param(&err), table[i].param);
+        else
+            assert_null(complaint_param(&err));
+    }
+}
+
+/* What an upstream or the server has called it comes before the reason, a place before its param. */
+static void the_nearest_name_counts(void **state)
+{
+    struct err err;
+
+    (void)state;
+    err_refuse(&err, ERR_LIMIT, REASON_BUSY, NULL, "No.");
+    err.word = "insufficient_quota";
+    assert_string_equal(complaint_code(&err), "insufficient_quota");
+    err_refuse(&err, ERR_INVALID, REASON_UNKNOWN_PARENT, "tools[0]", "No.");
+    assert_string_equal(complaint_param(&err), "tools[0]");
+}
+
+static void every_code_has_a_status_and_a_type(void **state)
+{
+    (void)state;
+    for (int code = ERR_OK + 1; code < ERR_CODE_COUNT; code++) {
+        assert_in_range(err_http_status((enum err_code)code), 400, 599);
+        assert_true(strlen(err_api_type((enum err_code)code)) > 0);
+    }
+    assert_int_equal(err_http_status(ERR_LIMIT), 429);
+    assert_int_equal(err_http_status(ERR_STORE), 503);
+    assert_int_equal(err_http_status(ERR_CONFLICT), 400);
+    assert_string_equal(err_api_type(ERR_INVALID), "invalid_request_error");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_invalid_request_names_its_field),
+        cmocka_unit_test(nobody_needs_to_want_the_text),
+        cmocka_unit_test(each_reason_has_openais_name),
+        cmocka_unit_test(the_nearest_name_counts),
+        cmocka_unit_test(every_code_has_a_status_and_a_type),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
