@@ -51,7 +51,7 @@ static bool ends_in(const char *text, const char *end)
 }
 
 /* F27: <tool>_<14 digits>-<7 of 0-9a-z>_result. */
-static void test_F27_names_of_results(void **state)
+static void test_names_of_results(void **state)
 {
     struct variable_names names, others;
     const char *at;
@@ -74,7 +74,8 @@ static void test_F27_names_of_results(void **state)
     assert_true(variable_name_fits(names.result));
 }
 
-static void test_F27_what_a_result_says_of_its_call(void **state)
+/* F27. */
+static void test_what_a_result_says_of_its_call(void **state)
 {
     json_auto_t *args = json_parse_own("{\"url\":\"https://example.com/page\",\"n\":5,"
                                        "\"list\":[\"a\",\"b\"]}");
@@ -117,7 +118,7 @@ static void test_too_long_values_are_cut_with_a_note(void **state)
 }
 
 /* F28: both forms, to the byte. */
-static void test_F28_hints(void **state)
+static void test_hints(void **state)
 {
     struct variable_hint hint = {.name = "v_result", .length = 20};
     AUTO_FREE char *complete = variable_hint_text(&hint);
@@ -168,7 +169,8 @@ static void test_F28_hints(void **state)
     assert_non_null(strstr(chinese, "`$VAR_REF{{v_result}}`"));
 }
 
-static void test_F33_words_of_types(void **state)
+/* F33. */
+static void test_words_of_types(void **state)
 {
     enum variable_type type;
 
@@ -186,12 +188,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_slices),
         cmocka_unit_test(test_which_names_can_be_referred_to),
-        cmocka_unit_test(test_F27_names_of_results),
-        cmocka_unit_test(test_F27_what_a_result_says_of_its_call),
+        cmocka_unit_test(test_names_of_results),
+        cmocka_unit_test(test_what_a_result_says_of_its_call),
         cmocka_unit_test(test_long_names_of_arguments_are_cut_between_letters),
         cmocka_unit_test(test_too_long_values_are_cut_with_a_note),
-        cmocka_unit_test(test_F28_hints),
-        cmocka_unit_test(test_F33_words_of_types),
+        cmocka_unit_test(test_hints),
+        cmocka_unit_test(test_words_of_types),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

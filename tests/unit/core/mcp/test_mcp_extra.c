@@ -1,3 +1,5 @@
+/* F102: resources and prompts of MCP servers. */
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -42,7 +44,7 @@ static void assert_names(const char *tools, const char *capabilities, const char
     assert_string_equal(found ? found : "", expected);
 }
 
-static void F102_they_are_added_where_both_sides_want_them(void **state)
+static void they_are_added_where_both_sides_want_them(void **state)
 {
     const char both[] = "{\"resources\":{},\"prompts\":{}}";
 
@@ -57,7 +59,7 @@ static void F102_they_are_added_where_both_sides_want_them(void **state)
     assert_names("[{\"name\":\"x\"}]", "{\"resources\":true}", all_wishes, "x ");
 }
 
-static void F102_a_tool_of_the_servers_own_name_stays(void **state)
+static void a_tool_of_the_servers_own_name_stays(void **state)
 {
     (void)state;
     assert_names("[{\"name\":\"read_resource\"}]", "{\"resources\":{}}", all_wishes,
@@ -66,7 +68,7 @@ static void F102_a_tool_of_the_servers_own_name_stays(void **state)
                  all_wishes, "x ");
 }
 
-static void F102_a_list_with_no_room_stays_as_it_is(void **state)
+static void a_list_with_no_room_stays_as_it_is(void **state)
 {
     json_auto_t *tools = json_array();
     json_auto_t *able = json_parse_own("{\"resources\":{}}");
@@ -96,7 +98,7 @@ static enum err_code add(json_t *gathered, const char *text)
     return mcp_listing_add(&extra->listings[1], gathered, page, NULL);
 }
 
-static void F102_what_a_list_has_is_made_fit(void **state)
+static void what_a_list_has_is_made_fit(void **state)
 {
     json_auto_t *gathered = json_object();
     AUTO_FREE char *text = NULL;
@@ -113,7 +115,7 @@ static void F102_what_a_list_has_is_made_fit(void **state)
     assert_int_equal(add(gathered, "{\"resources\":{}}"), ERR_UPSTREAM);
 }
 
-static void F102_a_list_has_limits(void **state)
+static void a_list_has_limits(void **state)
 {
     json_auto_t *gathered = json_object();
     json_auto_t *large = json_object();
@@ -144,7 +146,7 @@ static char *shown(const char *name, const char *method, const char *given)
     return made ? json_text(made) : mem_strdup("");
 }
 
-static void F102_contents_are_parts(void **state)
+static void contents_are_parts(void **state)
 {
     AUTO_FREE char *text =
         shown("read_resource", "resources/read",
@@ -159,7 +161,7 @@ static void F102_contents_are_parts(void **state)
     assert_string_equal(none, "");
 }
 
-static void F102_messages_say_whose_they_are(void **state)
+static void messages_say_whose_they_are(void **state)
 {
     AUTO_FREE char *text = shown(
         "get_prompt", "prompts/get",
@@ -187,7 +189,7 @@ static char *so_many(const char *key, size_t count)
     return json_text(given);
 }
 
-static void F102_what_is_given_has_limits(void **state)
+static void what_is_given_has_limits(void **state)
 {
     AUTO_FREE char *fits = so_many("contents", MCP_CONTENT_LIMIT);
     AUTO_FREE char *beyond = so_many("contents", MCP_CONTENT_LIMIT + 1);
@@ -209,14 +211,14 @@ static void F102_what_is_given_has_limits(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(F102_they_are_added_where_both_sides_want_them),
-        cmocka_unit_test(F102_a_tool_of_the_servers_own_name_stays),
-        cmocka_unit_test(F102_a_list_with_no_room_stays_as_it_is),
-        cmocka_unit_test(F102_what_a_list_has_is_made_fit),
-        cmocka_unit_test(F102_a_list_has_limits),
-        cmocka_unit_test(F102_contents_are_parts),
-        cmocka_unit_test(F102_messages_say_whose_they_are),
-        cmocka_unit_test(F102_what_is_given_has_limits),
+        cmocka_unit_test(they_are_added_where_both_sides_want_them),
+        cmocka_unit_test(a_tool_of_the_servers_own_name_stays),
+        cmocka_unit_test(a_list_with_no_room_stays_as_it_is),
+        cmocka_unit_test(what_a_list_has_is_made_fit),
+        cmocka_unit_test(a_list_has_limits),
+        cmocka_unit_test(contents_are_parts),
+        cmocka_unit_test(messages_say_whose_they_are),
+        cmocka_unit_test(what_is_given_has_limits),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

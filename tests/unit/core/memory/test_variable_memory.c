@@ -135,7 +135,8 @@ static void fill(int count)
 
 /* ---- Putting and reading ---- */
 
-static void test_F30_fields_that_are_not_given_stay(void **state)
+/* F30. */
+static void test_fields_that_are_not_given_stay(void **state)
 {
     json_auto_t *tags = json_parse_own("[\"x\",\"y\"]");
     AUTO_VARIABLE seen = {0};
@@ -191,7 +192,8 @@ static void test_what_cannot_be_put_says_why(void **state)
     expect_is("a", "2");
 }
 
-static void test_F27_a_result_takes_the_place_of_what_had_its_name(void **state)
+/* F27. */
+static void test_a_result_takes_the_place_of_what_had_its_name(void **state)
 {
     AUTO_VARIABLE seen = {0};
 
@@ -207,7 +209,8 @@ static void test_F27_a_result_takes_the_place_of_what_had_its_name(void **state)
     expect_names(&(struct variable_query){0}, 1, "t_result");
 }
 
-static void test_F30_lists_are_filtered_and_paged(void **state)
+/* F30. */
+static void test_lists_are_filtered_and_paged(void **state)
 {
     json_auto_t *tags = json_parse_own("[\"x%\"]");
 
@@ -234,7 +237,8 @@ static void test_F30_lists_are_filtered_and_paged(void **state)
                  "c b_100");
 }
 
-static void test_F30_removing(void **state)
+/* F30. */
+static void test_removing(void **state)
 {
     static const char *const names[] = {"a", "kept", "none"};
     json_auto_t *removed = NULL;
@@ -253,7 +257,8 @@ static void test_F30_removing(void **state)
 
 /* ---- Limits ---- */
 
-static void test_F31_the_longest_unused_goes(void **state)
+/* F31. */
+static void test_the_longest_unused_goes(void **state)
 {
     AUTO_VARIABLE read = {0};
 
@@ -285,7 +290,8 @@ static char *mebibyte(void)
     return text;
 }
 
-static void test_F31_the_same_for_bytes(void **state)
+/* F31. */
+static void test_the_same_for_bytes(void **state)
 {
     AUTO_FREE char *much = mebibyte();
     char name[16];
@@ -303,7 +309,8 @@ static void test_F31_the_same_for_bytes(void **state)
     expect_is("new", "1");
 }
 
-static void test_F31_few_can_be_kept(void **state)
+/* F31. */
+static void test_few_can_be_kept(void **state)
 {
     const bool yes = true;
     struct err err;
@@ -323,8 +330,8 @@ static void test_F31_few_can_be_kept(void **state)
     assert_string_equal(err.text, "Invalid 'keep': at most 32 variables can be kept.");
 }
 
-/* What all of a node's responses have together is bounded, too; everybody pays with his own. */
-static void test_F31_who_goes_beyond_the_budget_evicts_his_own(void **state)
+/* F31: what all of a node's responses have together is bounded, too; everybody pays with his own. */
+static void test_who_goes_beyond_the_budget_evicts_his_own(void **state)
 {
     AUTO_FREE char *much = mebibyte();
     struct variable_memory *mine = access.memory;
@@ -359,8 +366,8 @@ static void expect_no_room(const char *name, const char *value)
     assert_string_equal(err.text, text);
 }
 
-/* Nothing is said to be written that is gone at once, and nothing goes for what is not written. */
-static void test_F31_what_there_is_no_room_for_is_refused(void **state)
+/* F31: nothing is said to be written that is gone at once, and nothing goes for what is not written. */
+static void test_what_there_is_no_room_for_is_refused(void **state)
 {
     AUTO_FREE char *much = mebibyte();
     struct variable_memory *mine = access.memory;
@@ -401,8 +408,8 @@ static struct variable_memory *limited(const char *project, size_t bytes)
     return variable_memory_new(&budget, &tenant);
 }
 
-/* Nobody takes it all away from the others. */
-static void test_F31_a_project_has_its_share(void **state)
+/* F31: nobody takes it all away from the others. */
+static void test_a_project_has_its_share(void **state)
 {
     AUTO_FREE char *much = mebibyte();
     struct variable_memory *mine = access.memory;
@@ -425,7 +432,8 @@ static void test_F31_a_project_has_its_share(void **state)
     expect_is("a", much);
 }
 
-static void test_F33_all_that_is_given_or_nothing(void **state)
+/* F33. */
+static void test_all_that_is_given_or_nothing(void **state)
 {
     struct variable_memory *other = limited("p1", 2 * VARIABLE_VALUE_LIMIT);
     struct err err;
@@ -500,18 +508,18 @@ static void test_workers_use_it_at_the_same_time(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        MEMORY_TEST(test_F30_fields_that_are_not_given_stay),
+        MEMORY_TEST(test_fields_that_are_not_given_stay),
         MEMORY_TEST(test_what_cannot_be_put_says_why),
-        MEMORY_TEST(test_F27_a_result_takes_the_place_of_what_had_its_name),
-        MEMORY_TEST(test_F30_lists_are_filtered_and_paged),
-        MEMORY_TEST(test_F30_removing),
-        MEMORY_TEST(test_F31_the_longest_unused_goes),
-        MEMORY_TEST(test_F31_the_same_for_bytes),
-        MEMORY_TEST(test_F31_few_can_be_kept),
-        MEMORY_TEST(test_F31_who_goes_beyond_the_budget_evicts_his_own),
-        MEMORY_TEST(test_F31_what_there_is_no_room_for_is_refused),
-        MEMORY_TEST(test_F31_a_project_has_its_share),
-        MEMORY_TEST(test_F33_all_that_is_given_or_nothing),
+        MEMORY_TEST(test_a_result_takes_the_place_of_what_had_its_name),
+        MEMORY_TEST(test_lists_are_filtered_and_paged),
+        MEMORY_TEST(test_removing),
+        MEMORY_TEST(test_the_longest_unused_goes),
+        MEMORY_TEST(test_the_same_for_bytes),
+        MEMORY_TEST(test_few_can_be_kept),
+        MEMORY_TEST(test_who_goes_beyond_the_budget_evicts_his_own),
+        MEMORY_TEST(test_what_there_is_no_room_for_is_refused),
+        MEMORY_TEST(test_a_project_has_its_share),
+        MEMORY_TEST(test_all_that_is_given_or_nothing),
         MEMORY_TEST(test_workers_use_it_at_the_same_time),
     };
 

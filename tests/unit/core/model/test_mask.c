@@ -49,7 +49,8 @@ static void refused(const char *list, const char *why)
     assert_null(masks);
 }
 
-static void F62_every_text_is_masked(void **state)
+/* F62. */
+static void every_text_is_masked(void **state)
 {
     (void)state;
     masked(MAIL, "[{\"role\":\"user\",\"content\":\"a@b, c@d and e\"}]",
@@ -146,7 +147,7 @@ static void there_are_limits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(F62_every_text_is_masked),
+        cmocka_unit_test(every_text_is_masked),
         cmocka_unit_test(what_a_request_is_made_of_stays),
         cmocka_unit_test(arguments_stay_json),
         cmocka_unit_test(masks_follow_one_another),

@@ -59,7 +59,7 @@ static void run_vector(const json_t *vector)
     }
 }
 
-static void test_F03_F06_vectors(void **state)
+static void test_vectors(void **state)
 {
     json_error_t error;
     json_auto_t *all = json_load_file(VECTORS "/toolsystem_vectors.json", 0, &error);
@@ -125,7 +125,7 @@ static void test_what_is_shown_is_told_without_the_notice(void **state)
 }
 
 /* F04: the model's word is first, then the request's, then the tool's. */
-static void test_F04_whose_limit_it_is(void **state)
+static void test_whose_limit_it_is(void **state)
 {
     (void)state;
     assert_int_equal(rule_of(NULL, NULL, CUT_DEFAULT_LIMIT).limit, 8000);
@@ -147,11 +147,11 @@ static void test_F04_whose_limit_it_is(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_F03_F06_vectors),
+        cmocka_unit_test(test_vectors),
         cmocka_unit_test(test_in_english),
         cmocka_unit_test(test_what_is_shown_is_told_without_the_notice),
         cmocka_unit_test(test_characters_are_counted_and_stay_whole),
-        cmocka_unit_test(test_F04_whose_limit_it_is),
+        cmocka_unit_test(test_whose_limit_it_is),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -107,7 +107,8 @@ static void registry_bella_B22_an_invented_name_is_nobody(void **state)
 
 static const struct tool_handler another_one = {.name = "one", .group = "a", .run = run};
 
-static void F01_of_two_tools_with_one_name_the_second_counts(void **state)
+/* F01. */
+static void of_two_tools_with_one_name_the_second_counts(void **state)
 {
     static const struct tool_handler *const twice[] = {&one, &two, &another_one, NULL};
     AUTO_FREE char *said = NULL;
@@ -123,7 +124,8 @@ static void F01_of_two_tools_with_one_name_the_second_counts(void **state)
     assert_non_null(strstr(said, "the tool a/one is registered twice"));
 }
 
-static void F76_what_is_removed_is_not_found(void **state)
+/* F76. */
+static void what_is_removed_is_not_found(void **state)
 {
     (void)state;
     tool_registry_set(list);
@@ -137,7 +139,8 @@ static void F76_what_is_removed_is_not_found(void **state)
     assert_ptr_equal(tool_registry_definition("function"), &function);
 }
 
-static void F80_what_says_nothing_is_asked_about_unless_its_group_runs_by_itself(void **state)
+/* F80. */
+static void what_says_nothing_is_asked_about_unless_its_group_runs_by_itself(void **state)
 {
     static const struct tool_handler asks = {.name = "asks",
                                              .group = "a",
@@ -169,9 +172,9 @@ int main(void)
         cmocka_unit_test(registry_lists_a_group_in_order),
         cmocka_unit_test(registry_knows_definitions_from_tools_of_groups),
         cmocka_unit_test(registry_bella_B22_an_invented_name_is_nobody),
-        cmocka_unit_test(F01_of_two_tools_with_one_name_the_second_counts),
-        cmocka_unit_test(F76_what_is_removed_is_not_found),
-        cmocka_unit_test(F80_what_says_nothing_is_asked_about_unless_its_group_runs_by_itself),
+        cmocka_unit_test(of_two_tools_with_one_name_the_second_counts),
+        cmocka_unit_test(what_is_removed_is_not_found),
+        cmocka_unit_test(what_says_nothing_is_asked_about_unless_its_group_runs_by_itself),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

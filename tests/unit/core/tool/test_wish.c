@@ -19,7 +19,8 @@ static void expect_merged(const char *wide, const char *narrow, const char *both
     assert_true(json_equal(merged, wanted));
 }
 
-static void F13_of_each_word_the_nearest_counts(void **state)
+/* F13. */
+static void of_each_word_the_nearest_counts(void **state)
 {
     (void)state;
     expect_merged("{\"a\":true,\"b\":false}", "{\"b\":true,\"c\":false}",
@@ -65,7 +66,7 @@ static void a_word_is_on_off_or_missing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(F13_of_each_word_the_nearest_counts),
+        cmocka_unit_test(of_each_word_the_nearest_counts),
         cmocka_unit_test(nobody_says_nothing),
         cmocka_unit_test(a_word_is_on_off_or_missing),
     };
