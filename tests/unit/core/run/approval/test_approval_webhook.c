@@ -1,3 +1,5 @@
+/* F44: the approval request as the body of a webhook. */
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -67,7 +69,7 @@ static size_t taken(struct post_office *office, unsigned webhook, const json_t *
     return count;
 }
 
-static void F44_too_many_are_dropped_for_their_own_project_only(void **state)
+static void too_many_are_dropped_for_their_own_project_only(void **state)
 {
     struct post_office *office = *state;
     json_auto_t *question = json_build("{s:s}", "id", "mcpr_1");
@@ -86,7 +88,7 @@ static char *letters(size_t count)
     return text;
 }
 
-static void F44_so_are_too_many_bytes(void **state)
+static void so_are_too_many_bytes(void **state)
 {
     struct post_office *office = *state;
     AUTO_FREE char *text = letters(WEBHOOK_TEXT_LIMIT);
@@ -101,7 +103,7 @@ static void F44_so_are_too_many_bytes(void **state)
 }
 
 /* Else they would be a few only. */
-static void F44_a_long_text_counts_as_what_is_sent_of_it(void **state)
+static void a_long_text_counts_as_what_is_sent_of_it(void **state)
 {
     struct post_office *office = *state;
     AUTO_FREE char *text = letters((size_t)1 << 20);
@@ -152,7 +154,7 @@ static void stop_listening(struct listener *listener)
     close(listener->write);
 }
 
-static void F44_the_log_has_one_line_of_many_that_are_dropped(void **state)
+static void the_log_has_one_line_of_many_that_are_dropped(void **state)
 {
     struct post_office *office = *state;
     json_auto_t *question = json_build("{s:s}", "id", "mcpr_1");
@@ -182,7 +184,7 @@ static void drop_four(struct loop_task *task)
         assert_false(tell(office, 0, question));
 }
 
-static void F44_the_others_are_counted_in_the_next_line(void **state)
+static void the_others_are_counted_in_the_next_line(void **state)
 {
     struct post_office *office = *state;
     json_auto_t *question = json_build("{s:s}", "id", "mcpr_1");
@@ -202,11 +204,11 @@ int main(void)
 {
 #define IN_AN_OFFICE(test) cmocka_unit_test_setup_teardown(test, open_office, close_office)
     const struct CMUnitTest tests[] = {
-        IN_AN_OFFICE(F44_too_many_are_dropped_for_their_own_project_only),
-        IN_AN_OFFICE(F44_so_are_too_many_bytes),
-        IN_AN_OFFICE(F44_a_long_text_counts_as_what_is_sent_of_it),
-        IN_AN_OFFICE(F44_the_log_has_one_line_of_many_that_are_dropped),
-        IN_AN_OFFICE(F44_the_others_are_counted_in_the_next_line),
+        IN_AN_OFFICE(too_many_are_dropped_for_their_own_project_only),
+        IN_AN_OFFICE(so_are_too_many_bytes),
+        IN_AN_OFFICE(a_long_text_counts_as_what_is_sent_of_it),
+        IN_AN_OFFICE(the_log_has_one_line_of_many_that_are_dropped),
+        IN_AN_OFFICE(the_others_are_counted_in_the_next_line),
     };
     int failed;
 

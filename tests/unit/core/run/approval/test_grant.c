@@ -42,7 +42,8 @@ static void expect(const char *said, const char *memory, const char *run, const 
     grant_rows_free(grants, count);
 }
 
-static void F35_an_answer_goes_where_it_says(void **state)
+/* F35. */
+static void an_answer_goes_where_it_says(void **state)
 {
     (void)state;
     expect(NULL, ONCE, "run_1", "thread thread_1 exact k ");
@@ -54,7 +55,8 @@ static void F35_an_answer_goes_where_it_says(void **state)
     expect("{\"remember\":{}}", CHAIN, NULL, "thread resp_1 exact k ");
 }
 
-static void F37_older_words(void **state)
+/* F37. */
+static void older_words(void **state)
 {
     (void)state;
     expect("{\"persistDecision\":true}", ONCE, "run_1", "thread thread_1 tool  ");
@@ -62,7 +64,8 @@ static void F37_older_words(void **state)
     expect("{\"persistDecision\":true,\"remember\":{}}", ONCE, "run_1", "! x.persistDecision");
 }
 
-static void F35_nothing_is_remembered_that_nobody_asked_for(void **state)
+/* F35. */
+static void nothing_is_remembered_that_nobody_asked_for(void **state)
 {
     (void)state;
     expect(NULL, MEMORY(""), "run_1", "");
@@ -70,7 +73,8 @@ static void F35_nothing_is_remembered_that_nobody_asked_for(void **state)
     expect("{}", NULL, "run_1", "");
 }
 
-static void F35_what_cannot_be_remembered_is_refused(void **state)
+/* F35. */
+static void what_cannot_be_remembered_is_refused(void **state)
 {
     (void)state;
     expect("{\"remember\":{}}", NULL, "run_1", "! x.remember");
@@ -85,7 +89,8 @@ static void F35_what_cannot_be_remembered_is_refused(void **state)
     expect("{\"remember\":[]}", ONCE, "run_1", "! x.remember");
 }
 
-static void F47_patterns_are_those_of_the_question(void **state)
+/* F47. */
+static void patterns_are_those_of_the_question(void **state)
 {
     (void)state;
     expect("{\"remember\":{\"match\":\"pattern\"}}",
@@ -93,8 +98,8 @@ static void F47_patterns_are_those_of_the_question(void **state)
            "thread thread_1 pattern git * bash, thread thread_1 pattern ls bash");
 }
 
-/* "always" of seed 003. */
-static void F84_of_a_permission_only_patterns_are_remembered(void **state)
+/* F84: "always" of seed 003. */
+static void of_a_permission_only_patterns_are_remembered(void **state)
 {
     static const char asked[] = "{\"tool\":\"a/b\",\"scopes\":{\"thread\":\"thread_1\"},"
                                 "\"type\":\"bash\",\"patterns\":[\"ls\"]}";
@@ -135,7 +140,8 @@ static bool covered(const char *const *patterns, const char *memory)
     "{\"tool\":\"a/b\",\"scopes\":{\"user\":\"" user "\"},\"type\":\"" type "\"," \
     "\"patterns\":" patterns "}"
 
-static void F84_what_is_covered(void **state)
+/* F84. */
+static void what_is_covered(void **state)
 {
     static const char *const two[] = {"git *", "ls", NULL};
     static const char *const no[] = {"*", "!git push*", NULL};
@@ -190,7 +196,8 @@ static bool is_covered(const json_t *vector)
     return covered(patterns, text);
 }
 
-static void F84_vectors(void **state)
+/* F84. */
+static void vectors(void **state)
 {
     json_auto_t *all = json_load_file(VECTORS "/toolsystem_vectors.json", 0, NULL);
     const json_t *vectors = json_object_get(all, "permission_cover");
@@ -210,14 +217,14 @@ static void F84_vectors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(F35_an_answer_goes_where_it_says),
-        cmocka_unit_test(F37_older_words),
-        cmocka_unit_test(F35_nothing_is_remembered_that_nobody_asked_for),
-        cmocka_unit_test(F35_what_cannot_be_remembered_is_refused),
-        cmocka_unit_test(F47_patterns_are_those_of_the_question),
-        cmocka_unit_test(F84_what_is_covered),
-        cmocka_unit_test(F84_vectors),
-        cmocka_unit_test(F84_of_a_permission_only_patterns_are_remembered),
+        cmocka_unit_test(an_answer_goes_where_it_says),
+        cmocka_unit_test(older_words),
+        cmocka_unit_test(nothing_is_remembered_that_nobody_asked_for),
+        cmocka_unit_test(what_cannot_be_remembered_is_refused),
+        cmocka_unit_test(patterns_are_those_of_the_question),
+        cmocka_unit_test(what_is_covered),
+        cmocka_unit_test(vectors),
+        cmocka_unit_test(of_a_permission_only_patterns_are_remembered),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,7 +21,8 @@ static void expect_merged(const char *project, const char *user, const char *bot
 
 #define POLICY(execution, result) "{\"execution\":\"" execution "\",\"result\":\"" result "\"}"
 
-static void F49_a_user_switches_and_only_tightens(void **state)
+/* F49. */
+static void a_user_switches_and_only_tightens(void **state)
 {
     (void)state;
     expect_merged("{\"tool_groups\":{\"g\":false}}", "{\"tool_groups\":{\"g\":true}}",
@@ -32,7 +33,8 @@ static void F49_a_user_switches_and_only_tightens(void **state)
                       "ask-always", "always") "}}");
 }
 
-static void F49_a_policy_that_is_gone_is_the_strictest(void **state)
+/* F49. */
+static void a_policy_that_is_gone_is_the_strictest(void **state)
 {
     (void)state;
     expect_merged("{\"permissions\":{\"g\":{\"execution\":\"whenever\"}}}", "{}",
@@ -49,8 +51,8 @@ static void nobody_says_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(F49_a_user_switches_and_only_tightens),
-        cmocka_unit_test(F49_a_policy_that_is_gone_is_the_strictest),
+        cmocka_unit_test(a_user_switches_and_only_tightens),
+        cmocka_unit_test(a_policy_that_is_gone_is_the_strictest),
         cmocka_unit_test(nobody_says_nothing),
     };
 

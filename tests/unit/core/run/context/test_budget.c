@@ -358,7 +358,8 @@ static void a_turn_that_is_over_goes_as_a_whole(void **state)
     assert_string_equal(left(), "4");
 }
 
-static void F33_a_message_that_is_cut_weighs_what_is_shown_of_it(void **state)
+/* F33. */
+static void a_message_that_is_cut_weighs_what_is_shown_of_it(void **state)
 {
     static const char cutting[] = "{\"max_prompt_tokens\":600,\"runnel\":{\"message_cache\":"
                                   "{\"max_chars\":256}}}";
@@ -408,7 +409,7 @@ int main(void)
         cmocka_unit_test_teardown(a_turn_that_is_over_goes_as_a_whole, clear_items),
         cmocka_unit_test_teardown(an_image_does_not_weigh_what_its_data_do, clear_items),
         cmocka_unit_test_teardown(a_text_weighs_all_of_it, clear_items),
-        cmocka_unit_test_teardown(F33_a_message_that_is_cut_weighs_what_is_shown_of_it,
+        cmocka_unit_test_teardown(a_message_that_is_cut_weighs_what_is_shown_of_it,
                                   clear_items),
     };
 

@@ -1,3 +1,5 @@
+/* F33: long messages are shortened for the model, which reads the rest by name. */
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -86,7 +88,7 @@ static char *told(const char *config, unsigned flags, size_t n)
 
 /* ---- Promises ---- */
 
-static void F33_nothing_is_cut_unless_it_is_wanted_and_can_be_read(void **state)
+static void nothing_is_cut_unless_it_is_wanted_and_can_be_read(void **state)
 {
     (void)state;
     assert_int_equal(rule_of(wish, &reading_tools).limit, 256);
@@ -106,7 +108,7 @@ static void F33_nothing_is_cut_unless_it_is_wanted_and_can_be_read(void **state)
                      256);
 }
 
-static void F33_what_was_answered_is_past(void **state)
+static void what_was_answered_is_past(void **state)
 {
     (void)state;
     assert_int_equal(long_message_past(items, 0), 0);
@@ -122,7 +124,7 @@ static void F33_what_was_answered_is_past(void **state)
     assert_int_equal(long_message_past(items, count), 2);
 }
 
-static void F33_a_long_message_is_shown_by_its_ends(void **state)
+static void a_long_message_is_shown_by_its_ends(void **state)
 {
     AUTO_FREE char *text = text_of('a', LONG);
     AUTO_FREE char *shown = NULL, *expected = NULL, *newest = NULL, *answer = NULL;
@@ -149,7 +151,7 @@ static void F33_a_long_message_is_shown_by_its_ends(void **state)
     assert_string_equal(newest, text);
 }
 
-static void F33_rules_and_what_is_not_too_long_stay_whole(void **state)
+static void rules_and_what_is_not_too_long_stay_whole(void **state)
 {
     AUTO_FREE char *text = text_of('a', LONG);
     AUTO_FREE char *rules = NULL, *said = NULL;
@@ -166,7 +168,7 @@ static void F33_rules_and_what_is_not_too_long_stay_whole(void **state)
     assert_int_equal(strlen(rules), LONG);
 }
 
-static void F33_in_compact_form_answers_with_calls_are_cut_as_well(void **state)
+static void in_compact_form_answers_with_calls_are_cut_as_well(void **state)
 {
     AUTO_FREE char *text = text_of('b', LONG);
     AUTO_FREE char *past = NULL;
@@ -185,7 +187,8 @@ static void F33_in_compact_form_answers_with_calls_are_cut_as_well(void **state)
     assert_non_null(strstr(past, "\n<!--ToolCallLog:Begin-->\n[system log] The message was"));
 }
 
-static void F33_F69_nobody_else_writes_such_a_note(void **state)
+/* F69. */
+static void nobody_else_writes_such_a_note(void **state)
 {
     AUTO_FREE char *text = text_of('a', LONG);
     AUTO_FREE char *shown = NULL, *newest = NULL, *plain = NULL;
@@ -204,7 +207,7 @@ static void F33_F69_nobody_else_writes_such_a_note(void **state)
     assert_string_equal(plain, forged);
 }
 
-static void F33_each_text_of_a_message_with_pictures_is_cut_by_itself(void **state)
+static void each_text_of_a_message_with_pictures_is_cut_by_itself(void **state)
 {
     AUTO_FREE char *text = text_of('a', LONG);
     CLEANUP(run_settings_clear) struct run_settings settings = {0};
@@ -231,7 +234,7 @@ static void F33_each_text_of_a_message_with_pictures_is_cut_by_itself(void **sta
     message_cache_release(cache);
 }
 
-static void F33_what_is_shown_in_part_can_be_read_whole(void **state)
+static void what_is_shown_in_part_can_be_read_whole(void **state)
 {
     AUTO_FREE char *first = text_of('a', LONG), *second = text_of('b', LONG),
                    *third = text_of('c', LONG);
@@ -254,7 +257,7 @@ static void F33_what_is_shown_in_part_can_be_read_whole(void **state)
     message_cache_release(cache);
 }
 
-static void F33_a_long_message_costs_what_is_shown_of_it(void **state)
+static void a_long_message_costs_what_is_shown_of_it(void **state)
 {
     struct model_upstream upstream = {.context_tokens = 1000};
     CLEANUP(run_settings_clear) struct run_settings settings = {0};
@@ -298,7 +301,7 @@ static char *sent_within(const char *config, int64_t *ret_asking)
 #define SHORT_OF_ROOM \
     "{\"max_prompt_tokens\":4000,\"runnel\":{\"message_cache\":{\"max_chars\":256}}}"
 
-static void F33_what_was_cut_stays_cut_when_its_answer_is_left_out(void **state)
+static void what_was_cut_stays_cut_when_its_answer_is_left_out(void **state)
 {
     AUTO_FREE char *text = text_of('a', 100000), *noise = text_of('y', 60000);
     AUTO_FREE char *sent = NULL;
@@ -316,7 +319,7 @@ static void F33_what_was_cut_stays_cut_when_its_answer_is_left_out(void **state)
 }
 
 /* What is not sent at all has decided with the rest. */
-static void F33_what_is_cut_weighs_what_is_sent_beside_broken_calls(void **state)
+static void what_is_cut_weighs_what_is_sent_beside_broken_calls(void **state)
 {
     AUTO_FREE char *text = text_of('a', 100000);
     AUTO_FREE char *sent = NULL;
@@ -333,7 +336,7 @@ static void F33_what_is_cut_weighs_what_is_sent_beside_broken_calls(void **state
 
 /* ---- What it costs, and is called ---- */
 
-static void F33_a_picture_weighs_no_more_because_messages_are_cut(void **state)
+static void a_picture_weighs_no_more_because_messages_are_cut(void **state)
 {
     AUTO_FREE char *data = text_of('A', 1000000);
     AUTO_FREE char *url = mem_printf("data:image/png;base64,%s", data);
@@ -353,7 +356,7 @@ static void F33_a_picture_weighs_no_more_because_messages_are_cut(void **state)
 }
 
 /* Tools may turn out to be others than they were. */
-static void F33_what_was_counted_by_another_rule_is_counted_again(void **state)
+static void what_was_counted_by_another_rule_is_counted_again(void **state)
 {
     AUTO_FREE char *text = text_of('a', 40000);
     struct model_upstream upstream = {.context_tokens = 1000};
@@ -377,7 +380,7 @@ static void F33_what_was_counted_by_another_rule_is_counted_again(void **state)
     assert_in_range(context_total(&context, items, count), 50, 1000);
 }
 
-static void F33_in_compact_form_a_note_names_what_is_kept(void **state)
+static void in_compact_form_a_note_names_what_is_kept(void **state)
 {
     AUTO_FREE char *text = text_of('b', LONG);
     const struct long_message_rule rule = rule_of(wish, &reading_tools);
@@ -401,7 +404,7 @@ static void F33_in_compact_form_a_note_names_what_is_kept(void **state)
     message_cache_release(cache);
 }
 
-static void F33_a_text_is_cut_only_where_that_makes_it_shorter(void **state)
+static void a_text_is_cut_only_where_that_makes_it_shorter(void **state)
 {
     const struct long_message_rule rule = rule_of(wish, &reading_tools);
 
@@ -415,7 +418,7 @@ static void F33_a_text_is_cut_only_where_that_makes_it_shorter(void **state)
     }
 }
 
-static void F33_who_may_call_nothing_is_not_told_to(void **state)
+static void who_may_call_nothing_is_not_told_to(void **state)
 {
     AUTO_FREE char *text = text_of('a', LONG);
     AUTO_FREE char *shown = NULL;
@@ -433,27 +436,27 @@ static void F33_who_may_call_nothing_is_not_told_to(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(F33_nothing_is_cut_unless_it_is_wanted_and_can_be_read),
-        cmocka_unit_test_teardown(F33_what_was_answered_is_past, clear_items),
-        cmocka_unit_test_teardown(F33_a_long_message_is_shown_by_its_ends, clear_items),
-        cmocka_unit_test_teardown(F33_rules_and_what_is_not_too_long_stay_whole, clear_items),
-        cmocka_unit_test_teardown(F33_in_compact_form_answers_with_calls_are_cut_as_well,
+        cmocka_unit_test(nothing_is_cut_unless_it_is_wanted_and_can_be_read),
+        cmocka_unit_test_teardown(what_was_answered_is_past, clear_items),
+        cmocka_unit_test_teardown(a_long_message_is_shown_by_its_ends, clear_items),
+        cmocka_unit_test_teardown(rules_and_what_is_not_too_long_stay_whole, clear_items),
+        cmocka_unit_test_teardown(in_compact_form_answers_with_calls_are_cut_as_well,
                                   clear_items),
-        cmocka_unit_test_teardown(F33_F69_nobody_else_writes_such_a_note, clear_items),
-        cmocka_unit_test_teardown(F33_each_text_of_a_message_with_pictures_is_cut_by_itself,
+        cmocka_unit_test_teardown(nobody_else_writes_such_a_note, clear_items),
+        cmocka_unit_test_teardown(each_text_of_a_message_with_pictures_is_cut_by_itself,
                                   clear_items),
-        cmocka_unit_test_teardown(F33_what_is_shown_in_part_can_be_read_whole, clear_items),
-        cmocka_unit_test_teardown(F33_a_long_message_costs_what_is_shown_of_it, clear_items),
-        cmocka_unit_test_teardown(F33_a_picture_weighs_no_more_because_messages_are_cut,
+        cmocka_unit_test_teardown(what_is_shown_in_part_can_be_read_whole, clear_items),
+        cmocka_unit_test_teardown(a_long_message_costs_what_is_shown_of_it, clear_items),
+        cmocka_unit_test_teardown(a_picture_weighs_no_more_because_messages_are_cut,
                                   clear_items),
-        cmocka_unit_test_teardown(F33_what_was_counted_by_another_rule_is_counted_again,
+        cmocka_unit_test_teardown(what_was_counted_by_another_rule_is_counted_again,
                                   clear_items),
-        cmocka_unit_test_teardown(F33_in_compact_form_a_note_names_what_is_kept, clear_items),
-        cmocka_unit_test(F33_a_text_is_cut_only_where_that_makes_it_shorter),
-        cmocka_unit_test_teardown(F33_who_may_call_nothing_is_not_told_to, clear_items),
-        cmocka_unit_test_teardown(F33_what_was_cut_stays_cut_when_its_answer_is_left_out,
+        cmocka_unit_test_teardown(in_compact_form_a_note_names_what_is_kept, clear_items),
+        cmocka_unit_test(a_text_is_cut_only_where_that_makes_it_shorter),
+        cmocka_unit_test_teardown(who_may_call_nothing_is_not_told_to, clear_items),
+        cmocka_unit_test_teardown(what_was_cut_stays_cut_when_its_answer_is_left_out,
                                   clear_items),
-        cmocka_unit_test_teardown(F33_what_is_cut_weighs_what_is_sent_beside_broken_calls,
+        cmocka_unit_test_teardown(what_is_cut_weighs_what_is_sent_beside_broken_calls,
                                   clear_items),
     };
 

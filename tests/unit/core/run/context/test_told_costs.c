@@ -1,4 +1,4 @@
-/* What is counted of a history is never less than what is sent of it: over random histories, the same ones
+/* F33: what is counted of a history is never less than what is sent of it: over random histories, the same ones
  * each time. */
 
 #include <setjmp.h>
@@ -272,7 +272,7 @@ static void check_tokens(unsigned number, bool compact, bool noted)
     run_settings_clear(&asking.settings);
 }
 
-static void F33_nothing_is_sent_that_was_not_counted(void **state)
+static void nothing_is_sent_that_was_not_counted(void **state)
 {
     (void)state;
     for (unsigned number = 0; number < HISTORIES; number++) {
@@ -290,7 +290,7 @@ static void F33_nothing_is_sent_that_was_not_counted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(F33_nothing_is_sent_that_was_not_counted),
+        cmocka_unit_test(nothing_is_sent_that_was_not_counted),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -224,7 +224,8 @@ static void slots_without_limits_are_always_there(void **state)
     slots_free(slots);
 }
 
-static void F44_slots_of_a_project_are_held_by_some_only(void **state)
+/* F44. */
+static void slots_of_a_project_are_held_by_some_only(void **state)
 {
     struct slots *slots = slots_new(&(struct slots_limits){0});
 
@@ -254,7 +255,7 @@ int main(void)
         cmocka_unit_test_setup(slots_can_be_waited_for_in_vain, begin),
         cmocka_unit_test_setup(slots_line_has_a_limit, begin),
         cmocka_unit_test_setup(slots_without_limits_are_always_there, begin),
-        cmocka_unit_test_setup(F44_slots_of_a_project_are_held_by_some_only, begin),
+        cmocka_unit_test_setup(slots_of_a_project_are_held_by_some_only, begin),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
