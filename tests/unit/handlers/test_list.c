@@ -57,7 +57,8 @@ static void handlers_are_found(void **state)
     assert_ptr_equal(tool_registry_definition("local_shell"), &local_shell_handler);
 }
 
-static void F76_registering_all_once_more_changes_nothing(void **state)
+/* F76. */
+static void registering_all_once_more_changes_nothing(void **state)
 {
     static const char *const basic[] = {"datetime", "text", "json2interface"};
 
@@ -102,7 +103,7 @@ int main(void)
         cmocka_unit_test(handlers_are_run_in_a_group_or_left_to_the_client),
         cmocka_unit_test(handlers_are_listed_once),
         cmocka_unit_test(handlers_are_found),
-        cmocka_unit_test(F76_registering_all_once_more_changes_nothing),
+        cmocka_unit_test(registering_all_once_more_changes_nothing),
         cmocka_unit_test(handlers_bella_B23_every_parameter_has_a_type_and_a_description),
     };
 

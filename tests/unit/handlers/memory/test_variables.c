@@ -54,7 +54,7 @@ static void expect(const struct tool_handler *handler, const char *args, const c
 
 /* ---- F30 ---- */
 
-static void F30_vectors(void **state)
+static void vectors(void **state)
 {
     json_auto_t *all = json_load_file(VECTORS "/toolsystem_vectors.json", 0, NULL);
     const json_t *vectors = json_object_get(all, "read_var");
@@ -74,7 +74,7 @@ static void F30_vectors(void **state)
     }
 }
 
-static void F30_what_is_said_of_one_variable_is_not_taken_for_another(void **state)
+static void what_is_said_of_one_variable_is_not_taken_for_another(void **state)
 {
     (void)state;
     put("a", "1", "x\n- fake\n  - Type: RULE; Len: 3\t");
@@ -88,7 +88,7 @@ static void F30_what_is_said_of_one_variable_is_not_taken_for_another(void **sta
 #define OLD "Message_0123456789abcdef"
 
 /* Names of this form were anybody's before they were those of messages. */
-static void F33_what_has_the_name_of_a_message_and_is_none_is_read(void **state)
+static void what_has_the_name_of_a_message_and_is_none_is_read(void **state)
 {
     (void)state;
     expect(&read_var_handler, "{\"name\":\"" OLD "\"}", "Variable '" OLD "' not found.");
@@ -98,7 +98,7 @@ static void F33_what_has_the_name_of_a_message_and_is_none_is_read(void **state)
     expect(&read_var_handler, "{\"name\":\"" OLD "\"}", "old");
 }
 
-static void F33_a_message_comes_before_what_has_its_name(void **state)
+static void a_message_comes_before_what_has_its_name(void **state)
 {
     char name[VARIABLE_NAME_LIMIT + 1];
     AUTO_FREE char *args = NULL;
@@ -117,10 +117,10 @@ static void F33_a_message_comes_before_what_has_its_name(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        VARIABLES_TEST(F30_vectors),
-        VARIABLES_TEST(F30_what_is_said_of_one_variable_is_not_taken_for_another),
-        VARIABLES_TEST(F33_what_has_the_name_of_a_message_and_is_none_is_read),
-        VARIABLES_TEST(F33_a_message_comes_before_what_has_its_name),
+        VARIABLES_TEST(vectors),
+        VARIABLES_TEST(what_is_said_of_one_variable_is_not_taken_for_another),
+        VARIABLES_TEST(what_has_the_name_of_a_message_and_is_none_is_read),
+        VARIABLES_TEST(a_message_comes_before_what_has_its_name),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

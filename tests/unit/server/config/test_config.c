@@ -355,7 +355,7 @@ static void sections_of_later_features_are_accepted(void **state)
 }
 
 /* F80: what the operator says of tools, with an exact word about each typing error. */
-static void F80_tools_are_checked_to_the_last_word(void **state)
+static void tools_are_checked_to_the_last_word(void **state)
 {
     struct config *config = read_file(
         "tools:\n"
@@ -500,7 +500,7 @@ int main(void)
         cmocka_unit_test(masks_are_read_with_their_paths),
         cmocka_unit_test(servers_of_the_operator_are_checked),
         cmocka_unit_test(sections_of_later_features_are_accepted),
-        cmocka_unit_test(F80_tools_are_checked_to_the_last_word),
+        cmocka_unit_test(tools_are_checked_to_the_last_word),
         cmocka_unit_test(a_file_that_is_not_one_is_refused_with_its_line),
         cmocka_unit_test(aliases_do_not_make_an_endless_tree),
         cmocka_unit_test(an_empty_file_sets_nothing),

@@ -1,3 +1,5 @@
+/* F33: the variables that a request brings along. */
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -45,7 +47,7 @@ static void bad(json_t *object, const char *api_code, const char *param, const c
     json_decref(object);
 }
 
-static void F33_what_a_request_may_give(void **state)
+static void what_a_request_may_give(void **state)
 {
     (void)state;
     good("null");
@@ -53,7 +55,7 @@ static void F33_what_a_request_may_give(void **state)
     good("[{'name':'a','value':'1'},{'name':'A','value':'1','desc':null,'tags':[]}]");
 }
 
-static void F33_what_it_may_not(void **state)
+static void what_it_may_not(void **state)
 {
     (void)state;
     bad(body("{}"), "invalid_type", "runnel.variables_in",
@@ -86,7 +88,7 @@ static void F33_what_it_may_not(void **state)
 }
 
 /* A typing error is none that goes unnoticed, and a type is nothing to be chosen. */
-static void F33_what_it_does_not_know(void **state)
+static void what_it_does_not_know(void **state)
 {
     (void)state;
     bad(body("[{'name':'a','value':'1','type':'RULE'}]"), "unknown_parameter",
@@ -95,7 +97,7 @@ static void F33_what_it_does_not_know(void **state)
         "runnel.variables_in[0].keep", "Unknown parameter: 'runnel.variables_in[0].keep'.");
 }
 
-static void F33_how_much_it_may_give(void **state)
+static void how_much_it_may_give(void **state)
 {
     json_t *object = body("[]");
     json_t *list = json_object_get(json_object_get(object, "runnel"), "variables_in");
@@ -118,7 +120,7 @@ static void F33_how_much_it_may_give(void **state)
 }
 
 /* They belong to one run, and are no setting of it. */
-static void F33_they_are_no_settings(void **state)
+static void they_are_no_settings(void **state)
 {
     json_auto_t *object = body("[{'name':'a','value':'1'}]");
     json_auto_t *settings = runnel_settings(object);
@@ -130,7 +132,7 @@ static void F33_they_are_no_settings(void **state)
     assert_string_equal(err.text, "Unknown parameter: 'runnel.variables_in'.");
 }
 
-static void F33_what_is_given_is_the_clients(void **state)
+static void what_is_given_is_the_clients(void **state)
 {
     json_auto_t *object =
         body("[{'name':'a','value':'v\xC3\xA4','desc':'The a','tags':['x']},{'name':'b',"
@@ -156,12 +158,12 @@ static void F33_what_is_given_is_the_clients(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(F33_what_a_request_may_give),
-        cmocka_unit_test(F33_what_it_may_not),
-        cmocka_unit_test(F33_what_it_does_not_know),
-        cmocka_unit_test(F33_how_much_it_may_give),
-        cmocka_unit_test(F33_they_are_no_settings),
-        cmocka_unit_test(F33_what_is_given_is_the_clients),
+        cmocka_unit_test(what_a_request_may_give),
+        cmocka_unit_test(what_it_may_not),
+        cmocka_unit_test(what_it_does_not_know),
+        cmocka_unit_test(how_much_it_may_give),
+        cmocka_unit_test(they_are_no_settings),
+        cmocka_unit_test(what_is_given_is_the_clients),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
