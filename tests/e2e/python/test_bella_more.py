@@ -224,11 +224,12 @@ def test_bella_C3_nobody_is_who_he_says_he_is(http, stranger, owned):
 GROUP = {"type": "mcp", "server_label": "test", "server_url": "builtin:test"}
 
 
+@pytest.mark.feature("F38")
 @pytest.mark.parametrize("approval", [
     "allways", {}, ["test_slow"], True, {"always": {"tool_names": ["test_slwo"]}},
     {"never": {"tools": ["test_fail"]}},
     {"never": {"tool_names": ["test_slow"]}, "always": {"tool_names": ["test_slow"]}}], ids=str)
-def test_bella_C4_F38_a_wrong_word_about_approvals_is_refused(http, upstream, approval):
+def test_bella_C4_a_wrong_word_about_approvals_is_refused(http, upstream, approval):
     answer = http.post("/v1/responses", json={"model": "demo", "input": "x", "tools": [
         {**GROUP, "require_approval": approval}]})
     assert answer.status_code == 400, answer.text

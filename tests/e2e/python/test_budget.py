@@ -149,12 +149,13 @@ def thread(client, upstream):
     return run
 
 
+@pytest.mark.feature("F68")
 @pytest.mark.parametrize("history, limit, kept", [
     ("native", 1200, ["go", "done", "next"]),
     ("compact", 1200, ["go", "<SYSTEM-CONTEXT>", "next"]),
     ("compact", 300, ["go", "next"]),
 ])
-def test_F68_what_a_prompt_may_cost_is_estimated_as_it_is_sent(thread, upstream, history, limit, kept):
+def test_what_a_prompt_may_cost_is_estimated_as_it_is_sent(thread, upstream, history, limit, kept):
     run = thread(history, max_prompt_tokens=limit)
     assert run.status == "completed"
     (chat,) = upstream.chats()

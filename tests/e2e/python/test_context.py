@@ -108,8 +108,9 @@ def tokenized(server):
     return int(line.split()[1])
 
 
+@pytest.mark.feature("F68")
 @pytest.mark.parametrize("history", ["native", "compact"])
-def test_F68_a_context_is_counted_once(configured, upstream, history):
+def test_a_context_is_counted_once(configured, upstream, history):
     server = configured(context_tokens=1_000_000)
     responses = server.sdk().responses
 

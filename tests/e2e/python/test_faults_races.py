@@ -143,8 +143,9 @@ def test_a_lease_that_was_given_back_is_not_taken_for_lost(start_fault_server, u
     raise AssertionError("the end was never reached")
 
 
+@pytest.mark.feature("F44", "F46")
 @pytest.mark.parametrize("approve", [True, False])
-def test_F44_F46_a_question_is_decided_when_its_answer_is_stored(fault_server, upstream, log, approve):
+def test_a_question_is_decided_when_its_answer_is_stored(fault_server, upstream, log, approve):
     """Whoever looks before the run has gone on with it finds it decided, and so does whoever comes after
     a crash; what was to be remembered is."""
     api = fault_server.api()
@@ -181,7 +182,8 @@ def test_F44_F46_a_question_is_decided_when_its_answer_is_stored(fault_server, u
     check(api)
 
 
-def test_F44_an_answer_may_overtake_the_end_of_the_stream_that_asks(fault_server, upstream, log):
+@pytest.mark.feature("F44")
+def test_an_answer_may_overtake_the_end_of_the_stream_that_asks(fault_server, upstream, log):
     """What the stream has told can be answered: the response is stored, its conversation not busy any more."""
     api = fault_server.api()
     asks_for(upstream, call("test_count", path=log.name, text="counted"))

@@ -195,7 +195,8 @@ def test_a_client_gets_arguments_that_hold_nul_as_they_came(stream, http, upstre
     assert called["tool_calls"][0]["function"]["arguments"] == NUL
 
 
-def test_F77_F78_arguments_are_checked_against_the_schema(stream, upstream):
+@pytest.mark.feature("F77", "F78")
+def test_arguments_are_checked_against_the_schema(stream, upstream):
     """Every issue is told to the model by its path, the tool is not called, and the run goes on; a
     property that the tool does not know does no harm, nor does a limit."""
     calls_then_says(upstream, ("text", {"operation": "count", "input": 7}),
@@ -212,7 +213,8 @@ def test_F77_F78_arguments_are_checked_against_the_schema(stream, upstream):
     assert events[-1]["type"] == "response.completed"
 
 
-def test_F05_an_answer_is_for_the_client_and_is_not_cut(stream, upstream):
+@pytest.mark.feature("F05")
+def test_an_answer_is_for_the_client_and_is_not_cut(stream, upstream):
     upstream.answer(tool_calls=[call("test_final", pieces=["x" * 9000])])
     events = stream([TEST])
     called, = items(events, "mcp_call")
@@ -221,6 +223,7 @@ def test_F05_an_answer_is_for_the_client_and_is_not_cut(stream, upstream):
     assert not called.get("runnel", {}).get("is_truncated")
 
 
+@pytest.mark.feature("F04", "F05", "F10")
 @pytest.mark.parametrize("tool, arguments, runnel, shown", [
     ("test_slow", {"text": "0123456789", "limit": 4},
      {}, "01\n\n... too long, characters left out here: 6 ...\n\n89"),
@@ -231,7 +234,7 @@ def test_F05_an_answer_is_for_the_client_and_is_not_cut(stream, upstream):
     ("test_short", {"text": "x" * 11},
      {}, "xxxxx\n\n... too long, characters left out here: 1 ...\n\nxxxxx"),
     ("test_pages", {"text": "0123456789", "begin": 3, "limit": 2}, {}, "page: 34")])
-def test_F04_F05_F10_only_the_final_text_reaches_the_model(stream, upstream, tool, arguments,
+def test_only_the_final_text_reaches_the_model(stream, upstream, tool, arguments,
                                                            runnel, shown):
     calls_then_says(upstream, (tool, arguments))
     called, = items(stream([TEST], runnel={**runnel, "tool_groups": {"vars": False}}), "mcp_call")
@@ -240,12 +243,13 @@ def test_F04_F05_F10_only_the_final_text_reaches_the_model(stream, upstream, too
             if m["role"] == "tool"] == [shown]
 
 
+@pytest.mark.feature("F28")
 @pytest.mark.parametrize("tool, arguments, runnel, count, start, length", [
     ("test_pages", {"begin": 3, "limit": 2}, {}, 2, 5, 5),
     ("test_pages", {"limit": 4}, {}, 4, 4, 6),
     ("test_slow", {"limit": 4}, {}, 4, 2, 6),
     ("test_slow", {}, {"truncation": {"mode": "head", "limit": 4}}, 4, 4, 6)])
-def test_F28_the_hint_counts_what_is_shown_of_the_text_alone(stream, upstream, tool, arguments, runnel,
+def test_the_hint_counts_what_is_shown_of_the_text_alone(stream, upstream, tool, arguments, runnel,
                                                              count, start, length):
     """Whoever cuts may put words of its own around what it shows, such as a page's heading."""
     calls_then_says(upstream, (tool, {"text": "0123456789", **arguments}))
@@ -255,10 +259,11 @@ def test_F28_the_hint_counts_what_is_shown_of_the_text_alone(stream, upstream, t
     assert f'"start":{start},"length":{length}}}' in hint
 
 
+@pytest.mark.feature("F06")
 @pytest.mark.parametrize("tool, arguments", [("test_slow", {"text": "x" * 8000}),
                                              ("test_slow", {"text": "x" * 9000, "limit": -1}),
                                              ("test_whole", {"text": "x" * 9000})])
-def test_F06_what_is_complete_is_not_called_cut(stream, upstream, tool, arguments):
+def test_what_is_complete_is_not_called_cut(stream, upstream, tool, arguments):
     calls_then_says(upstream, (tool, arguments))
     called, = items(stream([TEST]), "mcp_call")
     assert called["output"] == arguments["text"] and "is_truncated" not in called["runnel"]
