@@ -11,7 +11,7 @@
 static const struct {
     int http_status;
     const char *api_type;
-} words[ERR_CODE_COUNT] = {
+} envelopes[ERR_CODE_COUNT] = {
     [ERR_OK]           = {200, ""},
     [ERR_INVALID]      = {400, "invalid_request_error"},
     [ERR_UNAUTHORIZED] = {401, "invalid_request_error"},
@@ -30,7 +30,7 @@ static const struct {
 };
 /* clang-format on */
 
-/* Bytes up to the next letter. */
+/* Bytes up to the next character. */
 static size_t letter_length(const char *letter)
 {
     size_t length = 1;
@@ -40,8 +40,8 @@ static size_t letter_length(const char *letter)
     return length;
 }
 
-/* What was cut, at the end or by a precision before it, may end in half a letter: it goes, because the
- * text will be JSON. */
+/* Removes what is not UTF-8, because the text will be JSON. A text that was cut, at its end or by a
+ * precision in the format, may end within a character. */
 static void trim(char *text)
 {
     char *end = text;
@@ -106,10 +106,10 @@ enum err_code err_set_api(struct err *err, enum err_code code, const char *api_c
 
 int err_http_status(enum err_code code)
 {
-    return words[code].http_status;
+    return envelopes[code].http_status;
 }
 
 const char *err_api_type(enum err_code code)
 {
-    return words[code].api_type;
+    return envelopes[code].api_type;
 }

@@ -18,8 +18,8 @@
  * The text is written once, by the function that knows most, and travels up
  * untouched. A function either returns an error or logs it, never both.
  *
- * Errors that a client caused carry the two words OpenAI's envelope has for
- * them: `param`, the request field to blame, and `api_code`, such as
+ * Errors that a client caused carry two more fields of OpenAI's envelope:
+ * `param`, the request field to blame, and `api_code`, such as
  * "invalid_value". The texts are those of OpenAI's API.
  *
  * Running out of memory is not one of these errors: see mem.h.
@@ -28,19 +28,19 @@
 enum err_code {
     ERR_OK = 0,
     ERR_INVALID,      /* 400: the request makes no sense as written */
-    ERR_UNAUTHORIZED, /* 401: no key, or not one of ours */
+    ERR_UNAUTHORIZED, /* 401: no key, or an unknown one */
     ERR_FORBIDDEN,    /* 403: a key, but not for this */
-    ERR_NOT_FOUND,    /* 404: it makes sense, but there is no such thing */
+    ERR_NOT_FOUND,    /* 404: it makes sense, but the object does not exist */
     ERR_METHOD,       /* 405: the path exists, this method of it does not */
-    ERR_CONFLICT,  /* 400: there is, but in a state that does not allow it (OpenAI says 400) */
-    ERR_TAKEN,     /* 409: somebody else was first, and did something else */
+    ERR_CONFLICT,  /* 400: the object is in a state that does not allow it (OpenAI says 400) */
+    ERR_TAKEN,     /* 409: another request was first, and did something else */
     ERR_TOO_LARGE, /* 413: larger than a named limit */
     ERR_LIMIT,     /* 429: too much at once; try again later */
-    ERR_CANCELLED, /* whoever asked for this no longer wants it */
+    ERR_CANCELLED, /* the caller no longer wants it */
     ERR_TIMEOUT,   /* it took longer than the caller allowed */
-    ERR_UPSTREAM,  /* the model, or another service, failed us */
-    ERR_STORE,     /* 503: PostgreSQL failed us, or is away */
-    ERR_INTERNAL,  /* 500: we failed: this one is always a bug */
+    ERR_UPSTREAM,  /* the model, or another service, has failed */
+    ERR_STORE,     /* 503: PostgreSQL has failed, or cannot be reached */
+    ERR_INTERNAL,  /* 500: this server has failed, which is always a bug */
     ERR_CODE_COUNT
 };
 
@@ -61,7 +61,7 @@ enum err_code err_set(struct err *err, enum err_code code, const char *format, .
 enum err_code err_invalid(struct err *err, const char *api_code, const char *param,
                           const char *format, ...) PRINTF_LIKE(4, 5);
 
-/* As err_set() for any code, with the envelope's words. */
+/* As err_set() for any code, with the fields of the envelope. */
 enum err_code err_set_api(struct err *err, enum err_code code, const char *api_code,
                           const char *param, const char *format, ...) PRINTF_LIKE(5, 6);
 
