@@ -19,7 +19,7 @@ enum err_code answer_count(struct answer *answer, size_t size)
     return ERR_OK;
 }
 
-static enum err_code tell_piece(struct answer *answer, answer_piece_fn *piece, const char *text,
+static enum err_code emit_piece(struct answer *answer, answer_piece_fn *piece, const char *text,
                                 size_t length)
 {
     struct chat_sink *sink = &answer->sink;
@@ -35,38 +35,38 @@ static enum err_code tell_piece(struct answer *answer, answer_piece_fn *piece, c
     return sink->stopped ? ERR_CANCELLED : ERR_OK;
 }
 
-static enum err_code tell_cut(struct answer *answer, answer_piece_fn *piece,
+static enum err_code emit_cut(struct answer *answer, answer_piece_fn *piece,
                               const struct chat_cut *cut)
 {
-    enum err_code rc = tell_piece(answer, piece, cut->head, cut->head_length);
+    enum err_code rc = emit_piece(answer, piece, cut->head, cut->head_length);
 
-    return rc ? rc : tell_piece(answer, piece, cut->text, cut->length);
+    return rc ? rc : emit_piece(answer, piece, cut->text, cut->length);
 }
 
 enum err_code answer_settle(struct answer *answer)
 {
     struct chat_cut cut;
 
-    chat_half_end(&answer->half, &cut);
-    return tell_cut(answer, answer->half_of, &cut);
+    chat_split_char_end(&answer->split, &cut);
+    return emit_cut(answer, answer->split_in, &cut);
 }
 
 enum err_code answer_pass(struct answer *answer, answer_piece_fn *piece, const char *text,
                           size_t length)
 {
-    const struct chat_halves *halves = &answer->sink.halves;
+    const struct chat_surrogates *surrogates = &answer->sink.surrogates;
     struct chat_cut cut;
     enum err_code rc = ERR_OK;
 
-    if (LIKELY(!answer->half && !halves->high) || !length)
-        return tell_piece(answer, piece, text, length);
-    if (answer->half_of != piece)
+    if (LIKELY(!answer->split && !surrogates->high) || !length)
+        return emit_piece(answer, piece, text, length);
+    if (answer->split_in != piece)
         rc = answer_settle(answer);
     if (rc)
         return rc;
-    answer->half_of = piece;
-    chat_half_cut(&answer->half, halves, text, length, &cut);
-    return tell_cut(answer, piece, &cut);
+    answer->split_in = piece;
+    chat_split_char_cut(&answer->split, surrogates, text, length, &cut);
+    return emit_cut(answer, piece, &cut);
 }
 
 enum err_code answer_pass_string(struct answer *answer, answer_piece_fn *piece,
@@ -163,7 +163,7 @@ static enum err_code parse_object(struct answer *answer, const char *text, size_
 
     rc = json_parse(text, length, &value, err);
     if (rc == ERR_INVALID) {
-        AUTO_FREE char *clean = chat_repair_json(text, length, &answer->sink.halves);
+        AUTO_FREE char *clean = chat_repair_json(text, length, &answer->sink.surrogates);
 
         rc = json_parse(clean, strlen(clean), &value, err);
     }
@@ -216,7 +216,7 @@ static enum err_code read_event(struct answer *answer, const char *name, const c
 
     if (answer->done_seen)
         return ERR_OK;
-    answer->sink.halves = (struct chat_halves){0};
+    answer->sink.surrogates = (struct chat_surrogates){0};
     if (name[0] && strcmp(name, "error") == 0)
         return chat_error_event(data, length, answer->failure);
     if (answer->dialect->scan && answer->dialect->scan(answer, data, length, &rc))

@@ -51,8 +51,8 @@ struct answer {
     } state; /* the dialect's */
     struct model_usage usage;
     enum model_finish finish;
-    uint16_t half;                /* held back: see chat_half.h */
-    answer_piece_fn *half_of;     /* where it belongs */
+    uint16_t split;               /* held back: see chat_split_char.h */
+    answer_piece_fn *split_in;    /* where it belongs */
     bool finish_seen;             /* the model has ended; usage may follow */
     bool done_seen;               /* nothing follows any more */
     bool ending;                  /* the body is over: what does not parse was cut */

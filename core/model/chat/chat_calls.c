@@ -26,7 +26,7 @@ struct chat_call {
     json_t *extra;      /* its extra_content, or NULL */
     struct buf waiting; /* arguments that were not passed on yet */
     bool written;       /* some were */
-    uint16_t half;      /* of them, held back: see chat_half.h */
+    uint16_t split;     /* of them, held back: see chat_split_char.h */
     struct extent extent;
 };
 
@@ -211,7 +211,7 @@ static void call_write_cut(struct chat_call *call, const struct chat_cut *cut)
 }
 
 static void call_fill(struct chat_call *call, const struct delta *delta,
-                      const struct chat_halves *halves)
+                      const struct chat_surrogates *surrogates)
 {
     struct chat_cut cut;
 
@@ -223,7 +223,7 @@ static void call_fill(struct chat_call *call, const struct delta *delta,
         json_decref(call->extra);
         call->extra = json_incref(delta->extra);
     }
-    chat_half_cut(&call->half, halves, delta->arguments, delta->length, &cut);
+    chat_split_char_cut(&call->split, surrogates, delta->arguments, delta->length, &cut);
     call_write_cut(call, &cut);
 }
 
@@ -369,7 +369,7 @@ enum err_code chat_calls_take(struct chat_calls *calls, const json_t *value,
                                  MODEL_CALL_LIMIT);
     if (!call)
         call = call_add(calls, &delta);
-    call_fill(call, &delta, &sink->halves);
+    call_fill(call, &delta, &sink->surrogates);
     return advance(calls, sink);
 }
 
@@ -383,7 +383,7 @@ enum err_code chat_calls_end(struct chat_calls *calls, struct chat_sink *sink,
 
         if (!live->name)
             return chat_error_broken(failure, "The model called a tool without naming it.");
-        chat_half_end(&live->half, &cut);
+        chat_split_char_end(&live->split, &cut);
         call_write_cut(live, &cut);
         rc = begin_live(calls, sink);
         if (!rc)

@@ -24,7 +24,7 @@ struct refusal {
 static const struct {
     const char *word;
     int status;
-    const char *told; /* NULL: nothing */
+    const char *shown; /* NULL: nothing */
 } known_words[] = {
     {"insufficient_quota",             429, "insufficient_quota"},
     {"rate_limit_exceeded",            429, "rate_limit_exceeded"},
@@ -75,7 +75,7 @@ static const char *word_known(const char *word, int *ret_status)
     for (size_t i = 0; i < COUNT_OF(known_words); i++) {
         if (strcmp(known_words[i].word, word) == 0) {
             *ret_status = known_words[i].status;
-            return known_words[i].told;
+            return known_words[i].shown;
         }
     }
     return NULL;
@@ -124,14 +124,14 @@ static void read_word(struct refusal *refusal, const json_t *value)
 {
     int status = status_of_number(json_integer_value(value));
     const char *word = json_string_value(value);
-    const char *told = word ? word_known(word, &status) : NULL;
+    const char *shown = word ? word_known(word, &status) : NULL;
 
     if (word && !status)
         status = status_of_number(strtol(word, NULL, 10));
     if (!refusal->status)
         refusal->status = status;
     if (!refusal->word)
-        refusal->word = told;
+        refusal->word = shown;
 }
 
 static void read_message(struct refusal *refusal, const json_t *value)

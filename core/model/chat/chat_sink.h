@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "core/model/chat/chat_half.h"
+#include "core/model/chat/chat_split_char.h"
 #include "core/model/model.h"
 
 /*
@@ -17,10 +17,10 @@
 struct chat_sink {
     const struct model_events *events;
     void *arg;
-    struct chat_halves halves; /* of the event being read */
-    size_t size;               /* bytes of the answer so far, against MODEL_TURN_LIMIT */
-    bool announced;            /* something was: the turn cannot be asked again */
-    bool stopped;              /* set from outside: no more callbacks */
+    struct chat_surrogates surrogates; /* of the event being read */
+    size_t size;    /* bytes of the answer so far, against MODEL_TURN_LIMIT */
+    bool announced; /* something was: the turn cannot be asked again */
+    bool stopped;   /* set from outside: no more callbacks */
 };
 
 #endif

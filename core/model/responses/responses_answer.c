@@ -194,7 +194,7 @@ static enum err_code pass_input(struct answer *answer, const char *text, size_t 
 {
     struct chat_cut cut;
 
-    chat_half_cut(&items_of(answer)->half, &answer->sink.halves, text, length, &cut);
+    chat_split_char_cut(&items_of(answer)->split, &answer->sink.surrogates, text, length, &cut);
     return pass_input_cut(answer, &cut);
 }
 
@@ -202,7 +202,7 @@ static enum err_code settle_input(struct answer *answer)
 {
     struct chat_cut cut;
 
-    chat_half_end(&items_of(answer)->half, &cut);
+    chat_split_char_end(&items_of(answer)->split, &cut);
     return pass_input_cut(answer, &cut);
 }
 
@@ -256,7 +256,7 @@ static enum err_code pass_part(struct answer *answer, const char *type, const ch
     if (!part)
         return ERR_OK;
     memcpy(&piece, (const char *)answer->sink.events + part->piece, sizeof(piece));
-    items_of(answer)->told += length;
+    items_of(answer)->emitted += length;
     return answer_pass(answer, piece, text, length);
 }
 
@@ -276,13 +276,13 @@ static bool turn_to_part(struct answer *answer, enum responses_list list, json_i
         answer->sink.events->part_end(answer->sink.arg);
     }
     items->parts[list] = number;
-    items->told = 0;
+    items->emitted = 0;
     items->annotations = 0;
     return !answer->sink.stopped;
 }
 
 /* Annotations that the part has and nobody was told of. */
-static enum err_code tell_annotations(struct answer *answer, const json_t *part)
+static enum err_code emit_annotations(struct answer *answer, const json_t *part)
 {
     struct responses_items *items = items_of(answer);
     const json_t *list = json_object_get(part, "annotations");
@@ -293,22 +293,22 @@ static enum err_code tell_annotations(struct answer *answer, const json_t *part)
     return rc;
 }
 
-static enum err_code tell_part(struct answer *answer, const json_t *part)
+static enum err_code emit_part(struct answer *answer, const json_t *part)
 {
     const char *type = json_get_string(part, "type", "");
     const struct part_type *known = part_type_of(type);
     const json_t *text = known ? json_object_get(part, known->key) : NULL;
     enum err_code rc;
 
-    if (!items_of(answer)->told && json_string_length(text)) {
+    if (!items_of(answer)->emitted && json_string_length(text)) {
         rc = pass_part(answer, type, json_string_value(text), json_string_length(text));
         if (rc)
             return rc;
     }
-    return tell_annotations(answer, part);
+    return emit_annotations(answer, part);
 }
 
-static enum err_code tell_list(struct answer *answer, enum responses_list list,
+static enum err_code emit_list(struct answer *answer, enum responses_list list,
                                const json_t *parts)
 {
     const struct responses_items *items = items_of(answer);
@@ -319,7 +319,7 @@ static enum err_code tell_list(struct answer *answer, enum responses_list list,
 
         if (!turn_to_part(answer, list, (json_int_t)i))
             return stopped(answer);
-        rc = tell_part(answer, json_array_get(parts, i));
+        rc = emit_part(answer, json_array_get(parts, i));
         if (rc)
             return rc;
     }
@@ -337,10 +337,10 @@ static enum err_code begin_item(struct answer *answer, json_int_t index, const j
         return rc;
     put_begun(items, index);
     items->open = true;
-    items->half = 0;
+    items->split = 0;
     items->index = index;
     items->kind = kind_of(item);
-    items->told = items->annotations = 0;
+    items->emitted = items->annotations = 0;
     memset(items->parts, 0, sizeof(items->parts));
     return is_call(items->kind) ? begin_call(answer, item) : ERR_OK;
 }
@@ -357,7 +357,7 @@ static enum err_code finish_call(struct answer *answer, const json_t *item)
     const json_t *text =
         json_object_get(item, items->kind == RESPONSES_FUNCTION_CALL ? "arguments" : "input");
 
-    if (!items->told && json_string_length(text)) {
+    if (!items->emitted && json_string_length(text)) {
         enum err_code rc =
             pass_input(answer, json_string_value(text), json_string_length(text));
 
@@ -378,7 +378,7 @@ static enum err_code finish_parts(struct answer *answer, const json_t *item)
     enum err_code rc = ERR_OK;
 
     for (size_t i = 0; !rc && i < COUNT_OF(lists); i++)
-        rc = tell_list(answer, lists[i].list, json_object_get(item, lists[i].key));
+        rc = emit_list(answer, lists[i].list, json_object_get(item, lists[i].key));
     if (!rc)
         rc = answer_settle(answer);
     if (!rc && end.encrypted_content)
@@ -401,7 +401,7 @@ static enum err_code finish_item(struct answer *answer, const json_t *item)
     return items->kind == RESPONSES_OTHER ? ERR_OK : finish_parts(answer, item);
 }
 
-static enum err_code tell_item(struct answer *answer, json_int_t index, const json_t *item)
+static enum err_code emit_item(struct answer *answer, json_int_t index, const json_t *item)
 {
     enum err_code rc = begin_item(answer, index, item);
 
@@ -409,14 +409,14 @@ static enum err_code tell_item(struct answer *answer, json_int_t index, const js
 }
 
 /* Those that are done and had to wait. */
-static enum err_code tell_late(struct answer *answer)
+static enum err_code emit_late(struct answer *answer)
 {
     struct responses_items *items = items_of(answer);
     json_auto_t *late = TAKE(items->late);
 
     for (size_t i = 0; i < json_array_size(late); i++) {
         const json_t *event = json_array_get(late, i);
-        enum err_code rc = tell_item(answer, json_get_int(event, "output_index", -1),
+        enum err_code rc = emit_item(answer, json_get_int(event, "output_index", -1),
                                      json_object_get(event, "item"));
 
         if (rc)
@@ -472,8 +472,8 @@ static enum err_code item_done(struct answer *answer, const json_t *event)
     else if (items->open)
         return put_late(answer, event);
     else
-        rc = tell_item(answer, index, item);
-    return rc ? rc : tell_late(answer);
+        rc = emit_item(answer, index, item);
+    return rc ? rc : emit_late(answer);
 }
 
 static enum err_code part_done(struct answer *answer, const json_t *event)
@@ -482,7 +482,7 @@ static enum err_code part_done(struct answer *answer, const json_t *event)
         return ERR_OK;
     if (!turn_to_part(answer, RESPONSES_CONTENT, json_get_int(event, "content_index", 0)))
         return stopped(answer);
-    return tell_part(answer, json_object_get(event, "part"));
+    return emit_part(answer, json_object_get(event, "part"));
 }
 
 static enum err_code annotation_added(struct answer *answer, const json_t *event)
@@ -502,7 +502,7 @@ static enum err_code grow_part(struct answer *answer, const struct growing *grow
 
     if (!turn_to_part(answer, growing->list, json_get_int(event, key, 0)))
         return stopped(answer);
-    if (growing->growth == ALL && items_of(answer)->told)
+    if (growing->growth == ALL && items_of(answer)->emitted)
         return ERR_OK;
     return pass_part(answer, growing->part, json_string_value(text), json_string_length(text));
 }
@@ -524,9 +524,9 @@ static enum err_code grow(struct answer *answer, const struct growing *growing,
     }
     if (growing->part)
         return grow_part(answer, growing, event, text);
-    if (growing->growth == ALL && items->told)
+    if (growing->growth == ALL && items->emitted)
         return ERR_OK;
-    items->told += json_string_length(text);
+    items->emitted += json_string_length(text);
     return pass_input(answer, json_string_value(text), json_string_length(text));
 }
 
@@ -545,7 +545,7 @@ static enum model_finish finish_of(const json_t *response)
 
 /* What the response shows and no event has told. Events without an index could have been of any
  * item. */
-static enum err_code tell_rest(struct answer *answer, const json_t *output)
+static enum err_code emit_rest(struct answer *answer, const json_t *output)
 {
     struct responses_items *items = items_of(answer);
 
@@ -556,7 +556,7 @@ static enum err_code tell_rest(struct answer *answer, const json_t *output)
         if (items->open && items->index == (json_int_t)i)
             rc = finish_item(answer, item);
         else if (!items->open && !has_begun(items, (json_int_t)i))
-            rc = tell_item(answer, (json_int_t)i, item);
+            rc = emit_item(answer, (json_int_t)i, item);
         if (rc)
             return rc;
     }
@@ -565,7 +565,7 @@ static enum err_code tell_rest(struct answer *answer, const json_t *output)
 
 static enum err_code response_ended(struct answer *answer, const json_t *response)
 {
-    enum err_code rc = tell_rest(answer, json_object_get(response, "output"));
+    enum err_code rc = emit_rest(answer, json_object_get(response, "output"));
 
     if (rc)
         return rc;
@@ -660,7 +660,7 @@ static enum err_code end_open(struct answer *answer)
 
     if (items_of(answer)->open)
         rc = finish_item(answer, nothing);
-    return rc ? rc : tell_late(answer);
+    return rc ? rc : emit_late(answer);
 }
 
 static unsigned count_calls(const struct answer *answer)

@@ -34,13 +34,13 @@ struct responses_items { /* zeroed: nothing yet */
     enum responses_kind kind;           /* of the open item */
     json_int_t index;                   /* its output_index */
     size_t parts[RESPONSES_LIST_COUNT]; /* of it, that something was told of */
-    size_t told;                        /* bytes of the last of them, or of the arguments */
+    size_t emitted;                     /* bytes of the last of them, or of the arguments */
     size_t annotations;                 /* of the last part */
     unsigned calls;                     /* so far */
-    json_t *begun; /* output_index of every item that was told of, as keys; NULL for none */
-    json_t *ids;   /* call ids that were told, as keys */
-    json_t *late;  /* whole items that wait */
-    uint16_t half; /* of the arguments, held back: see chat_half.h */
+    json_t *begun;  /* output_index of every item that was told of, as keys; NULL for none */
+    json_t *ids;    /* call ids that were told, as keys */
+    json_t *late;   /* whole items that wait */
+    uint16_t split; /* of the arguments, held back: see chat_split_char.h */
     struct buf escaped; /* a piece of a custom call's input */
 };
 

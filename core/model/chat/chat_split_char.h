@@ -1,11 +1,11 @@
-#ifndef RUNNEL_CORE_MODEL_CHAT_CHAT_HALF_H
-#define RUNNEL_CORE_MODEL_CHAT_CHAT_HALF_H
+#ifndef RUNNEL_CORE_MODEL_CHAT_CHAT_SPLIT_CHAR_H
+#define RUNNEL_CORE_MODEL_CHAT_CHAT_SPLIT_CHAR_H
 
 #include <stddef.h>
 #include <stdint.h>
 
 /*
- * chat_half.h -- characters that a server has cut in two. Pure.
+ * chat_split_char.h -- characters that a server has cut in two. Pure.
  *
  * JSON writes a character outside the basic plane, an emoji say, as two \u escapes, and servers
  * that cut their text into UTF-16 units send one at the end of a piece and the other at the
@@ -19,7 +19,7 @@
 
 /* What strings of one event are cut at; 0: at nothing. When several are cut, as a text and its
  * logprobs, they are cut at the same. */
-struct chat_halves {
+struct chat_surrogates {
     uint16_t low;  /* a second half, that a string begins with */
     uint16_t high; /* a first half, that a string ends with */
 };
@@ -32,12 +32,12 @@ struct chat_cut {
     size_t length;
 };
 
-/* Cuts the halves off a piece. `held` is the text's: the first half that its last piece ended with,
+/* Cuts the surrogates off a piece. `held` is the text's: the first half that its last piece ended with,
  * or 0. An empty piece changes nothing. */
-void chat_half_cut(uint16_t *held, const struct chat_halves *halves, const char *text,
-                   size_t length, struct chat_cut *ret_cut);
+void chat_split_char_cut(uint16_t *held, const struct chat_surrogates *surrogates,
+                         const char *text, size_t length, struct chat_cut *ret_cut);
 
 /* The text is over: U+FFFD if a half is held, else nothing. */
-void chat_half_end(uint16_t *held, struct chat_cut *ret_cut);
+void chat_split_char_end(uint16_t *held, struct chat_cut *ret_cut);
 
 #endif
