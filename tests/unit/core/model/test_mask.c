@@ -107,8 +107,8 @@ static void what_is_wrong_is_refused(void **state)
 {
     (void)state;
     refused("[{\"pattern\": \"a\"}, {\"pattern\": \"(\"}]", "[1].pattern: invalid regular");
-    refused("[{\"pattern\": \"a*\"}]", "[0].pattern: it matches where there is nothing");
-    refused("[{\"pattern\": \"\"}]", "[0].pattern: it matches where there is nothing");
+    refused("[{\"pattern\": \"a*\"}]", "[0].pattern: must not match the empty string");
+    refused("[{\"pattern\": \"\"}]", "[0].pattern: must not match the empty string");
     refused("[{\"pattern\": \"a\", \"flags\": \"g\"}]", "[0].flags: expected letters of 'ims'");
 }
 
