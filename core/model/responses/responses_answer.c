@@ -8,17 +8,24 @@
 #include "core/base/mem.h"
 
 /*
- * responses_answer.c -- what the JSON of a Responses answer says.
+ * responses_answer.c -- reads the JSON of a Responses answer.
  *
- * An item is followed while it grows. What its last event holds and no earlier one has told
- * (servers leave out what they like) is told then, and what no event has told, when the response
- * is complete.
+ * The dialect is redundant: a text comes as deltas, then whole in an event of its part, in an event
+ * of its item, and in the last event of the response. Servers leave out what they like. So an item is
+ * followed while it grows, and whatever a later event has that was not emitted is emitted then. The
+ * last chance is the end of the response. Nothing is emitted twice, because struct responses_items
+ * counts what was.
  *
- * A call of a custom tool is passed on as a function with one argument, `input`: above here, all
- * calls have arguments.
+ * To wait for whole items would be simpler, but the client would see no text until an item ends.
+ *
+ * The rest of the program knows items one after another. Servers may interleave them: see
+ * responses_items.h.
+ *
+ * A call of a custom tool is emitted as a function with one argument, `input`, because for the rest
+ * of the program all calls have arguments.
  */
 
-#define EVENT_COST 64 /* bytes that an item counts for, besides what it says */
+#define EVENT_COST 64 /* bytes that an item counts for, besides its text */
 
 #define CUSTOM_HEAD "{\"input\":\""
 #define CUSTOM_TAIL "\"}"
@@ -37,12 +44,12 @@ static const struct {
 static const struct {
     enum responses_list list;
     const char *key;
-} lists[] = { /* in the order in which they are told */
+} lists[] = { /* in the order in which they are emitted */
     {RESPONSES_SUMMARY, "summary"},
     {RESPONSES_CONTENT, "content"},
 };
 
-/* What a part of an item holds, by its type. */
+/* The text of a part of an item, by its type. */
 static const struct part_type {
     const char *type;
     const char *key;
@@ -57,11 +64,11 @@ static const struct part_type {
 
 enum growth { DELTA, ALL };
 
-/* Events in which something grows: a part, or the arguments of a call. */
+/* Events that add text to a part, or to the arguments of a call. */
 static const struct growing {
     const char *type;
     enum growth growth;
-    const char *key;   /* where the text stands */
+    const char *key;   /* of the text */
     enum responses_kind kind;
     const char *part;  /* type of the part; NULL for arguments */
     enum responses_list list;
@@ -118,7 +125,7 @@ static enum err_code stopped(const struct answer *answer)
     return answer->sink.stopped ? ERR_CANCELLED : ERR_OK;
 }
 
-/* A note in a set of words, made when it is first needed. */
+/* Adds to a set, which is made when it is first needed. */
 static void put_word(json_t **set, const char *word)
 {
     if (!*set)
@@ -144,7 +151,7 @@ static bool has_begun(const struct responses_items *items, json_int_t index)
 
 /* ---- Calls ---- */
 
-/* The server's id, unless a client could not send it back or could not tell two calls apart. */
+/* The server's id, unless it is too long for a client to send back, or not unique. */
 static void choose_id(struct responses_items *items, const char *given,
                       char ret_id[ID_LIMIT + 1])
 {
@@ -171,7 +178,7 @@ static enum err_code pass_arguments(struct answer *answer, const char *text, siz
     return stopped(answer);
 }
 
-/* Characters that the model writes for a call, as arguments. */
+/* Emits what the model writes for a call, as arguments. */
 static enum err_code pass_written(struct answer *answer, const char *text, size_t length)
 {
     struct responses_items *items = items_of(answer);
@@ -260,7 +267,7 @@ static enum err_code pass_part(struct answer *answer, const char *type, const ch
     return answer_pass(answer, piece, text, length);
 }
 
-/* The next piece is of this part. False when the part is over already. */
+/* The next piece belongs to this part. False when the part has ended already. */
 static bool turn_to_part(struct answer *answer, enum responses_list list, json_int_t index)
 {
     struct responses_items *items = items_of(answer);
@@ -281,7 +288,7 @@ static bool turn_to_part(struct answer *answer, enum responses_list list, json_i
     return !answer->sink.stopped;
 }
 
-/* Annotations that the part has and nobody was told of. */
+/* Emits the annotations of the part that were not emitted yet. */
 static enum err_code emit_annotations(struct answer *answer, const json_t *part)
 {
     struct responses_items *items = items_of(answer);
@@ -345,7 +352,7 @@ static enum err_code begin_item(struct answer *answer, json_int_t index, const j
     return is_call(items->kind) ? begin_call(answer, item) : ERR_OK;
 }
 
-/* What the token limit has cut. It stays open, for the end of the turn to close. */
+/* The token limit has cut the item. It stays open until the end of the turn. */
 static bool is_cut(const json_t *item)
 {
     return strcmp(json_get_string(item, "status", ""), "incomplete") == 0;
@@ -390,7 +397,7 @@ static enum err_code finish_parts(struct answer *answer, const json_t *item)
     return stopped(answer);
 }
 
-/* The open item is all here: what was not told of it is told now. */
+/* The open item is complete: emits what was not emitted of it. */
 static enum err_code finish_item(struct answer *answer, const json_t *item)
 {
     struct responses_items *items = items_of(answer);
@@ -408,7 +415,7 @@ static enum err_code emit_item(struct answer *answer, json_int_t index, const js
     return rc ? rc : finish_item(answer, item);
 }
 
-/* Those that are done and had to wait. */
+/* Emits the complete items that had to wait. */
 static enum err_code emit_late(struct answer *answer)
 {
     struct responses_items *items = items_of(answer);
@@ -543,8 +550,8 @@ static enum model_finish finish_of(const json_t *response)
                                                  : MODEL_FINISH_LENGTH;
 }
 
-/* What the response shows and no event has told. Events without an index could have been of any
- * item. */
+/* Emits the items of the response that had no event. That stops at events without an index, which
+ * could have been of any item. */
 static enum err_code emit_rest(struct answer *answer, const json_t *output)
 {
     struct responses_items *items = items_of(answer);
@@ -609,7 +616,7 @@ static enum err_code error_event(struct answer *answer, const json_t *event)
 static const struct {
     const char *type;
     enum err_code (*read)(struct answer *answer, const json_t *event);
-} other_events[] = { /* whatever else there is says nothing that we need */
+} other_events[] = { /* all others are ignored */
     {"response.output_item.added",            item_added},
     {"response.output_item.done",             item_done},
     {"response.content_part.done",            part_done},
@@ -652,7 +659,7 @@ static enum err_code read_whole(struct answer *answer, const json_t *whole)
     return response_ended(answer, whole);
 }
 
-/* A server that forgot to say that an item is done. */
+/* Ends the open item of a server that did not end it. */
 static enum err_code end_open(struct answer *answer)
 {
     json_auto_t *nothing = json_object();
