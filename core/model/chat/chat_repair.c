@@ -36,8 +36,8 @@ static bool is_low_half(int unit)
     return unit >= 0xDC00 && unit <= 0xDFFF;
 }
 
-/* Replaces one escape when it stands for no character; `escape` is at its backslash, and
- * `before` is where the last one ended. Returns where to go on. */
+/* Replaces one escape if it is no character; `escape` points to its backslash, and `before` to the
+ * end of the last one. Returns the place after it. */
 static char *repair_escape(char *escape, const char *before, struct chat_surrogates *surrogates)
 {
     bool begins = escape > before && escape[-1] == '"';

@@ -6,10 +6,10 @@
 #include "core/model/chat/chat_split_char.h"
 
 /*
- * chat_repair.h -- text from an upstream, made fit for JSON and for people.
+ * chat_repair.h -- repairs text from an upstream, for JSON and for people.
  */
 
-/* A copy of JSON text in which whatever no JSON reader takes as a character became U+FFFD:
+/* A copy of JSON text in which everything that JSON readers refuse in strings became U+FFFD:
  * bytes that are not UTF-8, NUL in either spelling, and \u escapes of half a surrogate pair
  * (a server that streams token by token may cut an emoji in two). The surrogates that stood at the ends
  * of strings are noted in `surrogates`, which may be NULL. The caller frees. */

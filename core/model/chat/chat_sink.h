@@ -10,8 +10,8 @@
 /*
  * chat_sink.h -- where the pieces of an answer go while they are read.
  *
- * Every callback may end the turn. Whoever called one looks at `stopped` before anything else
- * and returns ERR_CANCELLED, up to where the bytes came from.
+ * Every callback may end the turn. A function that calls one checks `stopped` before anything else
+ * and returns ERR_CANCELLED, and so do its callers, up to the reader of the bytes.
  */
 
 struct chat_sink {
@@ -19,7 +19,7 @@ struct chat_sink {
     void *arg;
     struct chat_surrogates surrogates; /* of the event being read */
     size_t size;    /* bytes of the answer so far, against MODEL_TURN_LIMIT */
-    bool announced; /* something was: the turn cannot be asked again */
+    bool announced; /* something was emitted: the turn cannot be repeated */
     bool stopped;   /* set from outside: no more callbacks */
 };
 
