@@ -6,13 +6,13 @@
 #include "core/tool/tool_item.h"
 
 /*
- * handlers.h -- every tool there is.
+ * handlers.h -- all tools.
  *
  * A new tool is one file with one descriptor, one line below and one line in handlers.c.
  */
 
-/* Puts all of them into the registry, and what groups have to say; once more does no harm. At start,
- * before there are other threads. */
+/* Puts all tools and groups into the registry; doing it again changes nothing. At start, before there
+ * are other threads. */
 void handlers_register(void);
 
 /* The lists; each ends with NULL. */

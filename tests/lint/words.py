@@ -64,7 +64,12 @@ RULES = [
 
 # Texts that clients, seed documents or files elsewhere have fixed: path, part of the line, why.
 ALLOWED = [
-    ("*http_client*.c", "go on with its answer", "the message is fixed by tests"),
+    ("*http_client*.c", "go on with its answer", "tests fix the message"),
+    ("handlers/*apply_patch.c", "with a line that tells where it is", "models read it: plain English there"),
+    ("handlers/*datetime.c", "Tells the current date and time", "models read it: plain English there"),
+    ("*variables.c", "Somebody has to agree before this skill is read", "tests fix the message"),
+    ("*test_skills.py", "Somebody has to agree", "tests fix the message"),
+    ("*test_handlers.c", "These tools do what a test tells them", "models read it: plain English there"),
 ]
 
 SKIPPED = ("tests/lint/words.py", LIST, "tests/e2e/golden/*", "tests/e2e/open_responses.json", "*/package-lock.json",
