@@ -9,7 +9,7 @@
 
 #include "core/base/err.h"
 
-static void setting_returns_the_code_and_fills_in_the_sentence(void **state)
+static void err_set_returns_the_code_and_fills_in_the_text(void **state)
 {
     struct err err;
 
@@ -21,7 +21,7 @@ static void setting_returns_the_code_and_fills_in_the_sentence(void **state)
     assert_null(err.api_code);
 }
 
-static void nobody_needs_to_want_the_text(void **state)
+static void a_caller_may_pass_null_instead_of_an_err(void **state)
 {
     (void)state;
     assert_int_equal(err_set(NULL, ERR_STORE, "away"), ERR_STORE);
@@ -29,7 +29,7 @@ static void nobody_needs_to_want_the_text(void **state)
     assert_int_equal(err_set_api(NULL, ERR_LIMIT, "c", NULL, "text"), ERR_LIMIT);
 }
 
-static void an_invalid_request_names_its_field(void **state)
+static void an_invalid_request_names_the_field(void **state)
 {
     struct err err;
 
@@ -46,7 +46,7 @@ static void an_invalid_request_names_its_field(void **state)
     assert_string_equal(err.param, "");
 }
 
-static void overlong_texts_are_cut_not_overrun(void **state)
+static void long_texts_are_cut(void **state)
 {
     struct err err;
     char lots[4096];
@@ -59,7 +59,7 @@ static void overlong_texts_are_cut_not_overrun(void **state)
     assert_int_equal(strlen(err.text), sizeof(err.text) - 1);
 }
 
-static void a_letter_that_a_precision_has_cut_goes(void **state)
+static void a_character_cut_by_a_precision_is_removed(void **state)
 {
     struct err err;
 
@@ -88,11 +88,11 @@ static void every_code_has_a_status_and_a_type(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(setting_returns_the_code_and_fills_in_the_sentence),
-        cmocka_unit_test(nobody_needs_to_want_the_text),
-        cmocka_unit_test(an_invalid_request_names_its_field),
-        cmocka_unit_test(overlong_texts_are_cut_not_overrun),
-        cmocka_unit_test(a_letter_that_a_precision_has_cut_goes),
+        cmocka_unit_test(err_set_returns_the_code_and_fills_in_the_text),
+        cmocka_unit_test(a_caller_may_pass_null_instead_of_an_err),
+        cmocka_unit_test(an_invalid_request_names_the_field),
+        cmocka_unit_test(long_texts_are_cut),
+        cmocka_unit_test(a_character_cut_by_a_precision_is_removed),
         cmocka_unit_test(every_code_has_a_status_and_a_type),
     };
 

@@ -238,7 +238,7 @@ static void regex_knows_its_groups(void **state)
     regex_free(regex);
 }
 
-static void regex_matches_of_a_scan_share_its_steps(void **state)
+static void regex_all_matches_of_a_scan_share_its_steps(void **state)
 {
     struct regex_match match;
     struct regex_scan *scan;
@@ -287,7 +287,7 @@ static void add_round(struct buf *text, const char *piece, size_t times, const c
 
 /* What is cheap at one place and ruinous at a million, what is one step and long, and what
  * wants memory for every character. The text is rounds of pieces with an end. */
-static void regex_ends_what_would_take_hours(void **state)
+static void regex_ends_a_search_that_would_take_hours(void **state)
 {
     static const struct {
         const char *pattern, *piece;
@@ -402,9 +402,9 @@ int main(void)
         cmocka_unit_test(regex_matches_as_javascript_does),
         cmocka_unit_test(regex_scans_for_all_matches),
         cmocka_unit_test(regex_knows_its_groups),
-        cmocka_unit_test(regex_matches_of_a_scan_share_its_steps),
+        cmocka_unit_test(regex_all_matches_of_a_scan_share_its_steps),
         cmocka_unit_test(regex_steps_are_bytes_too),
-        cmocka_unit_test(regex_ends_what_would_take_hours),
+        cmocka_unit_test(regex_ends_a_search_that_would_take_hours),
         cmocka_unit_test(regex_says_where_a_pattern_is_wrong),
         cmocka_unit_test(regex_refuses_text_that_is_not_utf8),
         cmocka_unit_test(regex_survives_random_patterns),

@@ -19,7 +19,7 @@
 #define BODY      "{\"test\": 2432232314}"
 #define SIGNATURE "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
 
-static void a_signature_is_that_of_the_specification(void **state)
+static void a_signature_matches_the_example_of_the_specification(void **state)
 {
     struct webhook_key key;
     AUTO_FREE char *signature = NULL;
@@ -45,7 +45,7 @@ static void another_body_or_moment_has_another_signature(void **state)
     assert_string_not_equal(shorter, SIGNATURE);
 }
 
-static void what_is_no_secret_is_refused(void **state)
+static void invalid_secrets_are_refused(void **state)
 {
     static const char *const wrong[] = {
         "",
@@ -65,9 +65,9 @@ static void what_is_no_secret_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_signature_is_that_of_the_specification),
+        cmocka_unit_test(a_signature_matches_the_example_of_the_specification),
         cmocka_unit_test(another_body_or_moment_has_another_signature),
-        cmocka_unit_test(what_is_no_secret_is_refused),
+        cmocka_unit_test(invalid_secrets_are_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
