@@ -44,7 +44,7 @@ static void assert_names(const char *tools, const char *capabilities, const char
     assert_string_equal(found ? found : "", expected);
 }
 
-static void they_are_added_where_both_sides_want_them(void **state)
+static void extras_are_added_where_request_and_server_have_them(void **state)
 {
     const char both[] = "{\"resources\":{},\"prompts\":{}}";
 
@@ -59,7 +59,7 @@ static void they_are_added_where_both_sides_want_them(void **state)
     assert_names("[{\"name\":\"x\"}]", "{\"resources\":true}", all_wishes, "x ");
 }
 
-static void a_tool_of_the_servers_own_name_stays(void **state)
+static void a_tool_of_the_server_with_the_same_name_is_kept(void **state)
 {
     (void)state;
     assert_names("[{\"name\":\"read_resource\"}]", "{\"resources\":{}}", all_wishes,
@@ -68,7 +68,7 @@ static void a_tool_of_the_servers_own_name_stays(void **state)
                  all_wishes, "x ");
 }
 
-static void a_list_with_no_room_stays_as_it_is(void **state)
+static void a_full_list_stays_as_it_is(void **state)
 {
     json_auto_t *tools = json_array();
     json_auto_t *able = json_parse_own("{\"resources\":{}}");
@@ -98,7 +98,7 @@ static enum err_code add(json_t *gathered, const char *text)
     return mcp_listing_add(&extra->listings[1], gathered, page, NULL);
 }
 
-static void what_a_list_has_is_made_fit(void **state)
+static void entries_of_a_list_are_made_fit(void **state)
 {
     json_auto_t *gathered = json_object();
     AUTO_FREE char *text = NULL;
@@ -146,7 +146,7 @@ static char *shown(const char *name, const char *method, const char *given)
     return made ? json_text(made) : mem_strdup("");
 }
 
-static void contents_are_parts(void **state)
+static void contents_become_parts(void **state)
 {
     AUTO_FREE char *text =
         shown("read_resource", "resources/read",
@@ -161,7 +161,7 @@ static void contents_are_parts(void **state)
     assert_string_equal(none, "");
 }
 
-static void messages_say_whose_they_are(void **state)
+static void messages_of_a_prompt_name_their_role(void **state)
 {
     AUTO_FREE char *text = shown(
         "get_prompt", "prompts/get",
@@ -189,7 +189,7 @@ static char *so_many(const char *key, size_t count)
     return json_text(given);
 }
 
-static void what_is_given_has_limits(void **state)
+static void results_have_limits(void **state)
 {
     AUTO_FREE char *fits = so_many("contents", MCP_CONTENT_LIMIT);
     AUTO_FREE char *beyond = so_many("contents", MCP_CONTENT_LIMIT + 1);
@@ -211,14 +211,14 @@ static void what_is_given_has_limits(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(they_are_added_where_both_sides_want_them),
-        cmocka_unit_test(a_tool_of_the_servers_own_name_stays),
-        cmocka_unit_test(a_list_with_no_room_stays_as_it_is),
-        cmocka_unit_test(what_a_list_has_is_made_fit),
+        cmocka_unit_test(extras_are_added_where_request_and_server_have_them),
+        cmocka_unit_test(a_tool_of_the_server_with_the_same_name_is_kept),
+        cmocka_unit_test(a_full_list_stays_as_it_is),
+        cmocka_unit_test(entries_of_a_list_are_made_fit),
         cmocka_unit_test(a_list_has_limits),
-        cmocka_unit_test(contents_are_parts),
-        cmocka_unit_test(messages_say_whose_they_are),
-        cmocka_unit_test(what_is_given_has_limits),
+        cmocka_unit_test(contents_become_parts),
+        cmocka_unit_test(messages_of_a_prompt_name_their_role),
+        cmocka_unit_test(results_have_limits),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

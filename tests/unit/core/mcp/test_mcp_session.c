@@ -220,7 +220,7 @@ static void a_session_is_opened_once_for_all_questions(void **state)
     wait_for(&delete_came);
 }
 
-static void a_list_is_made_of_tools(void **state)
+static void listing_returns_the_tools(void **state)
 {
     struct fixture *fixture = *state;
 
@@ -230,7 +230,7 @@ static void a_list_is_made_of_tools(void **state)
     assert_int_equal(fixture->tools, 1);
 }
 
-static void a_forgotten_session_is_opened_once_more(void **state)
+static void a_forgotten_session_is_opened_again_once(void **state)
 {
     struct fixture *fixture = *state;
 
@@ -250,7 +250,7 @@ static void a_forgotten_session_is_opened_once_more(void **state)
     assert_int_equal(called, 4);
 }
 
-static void a_cancelled_call_is_silent_and_the_server_told(void **state)
+static void a_cancelled_call_has_no_callback_and_the_server_is_notified(void **state)
 {
     struct fixture *fixture = *state;
 
@@ -297,7 +297,7 @@ static void list_and_call(void *arg)
 }
 
 /* The second question ends with the session, unheard. */
-static void whoever_hears_an_answer_may_close_the_session(void **state)
+static void a_callback_may_close_the_session(void **state)
 {
     struct fixture *fixture = *state;
 
@@ -310,7 +310,7 @@ static void whoever_hears_an_answer_may_close_the_session(void **state)
     assert_int_equal(fixture->answers, 1);
 }
 
-static void headers_that_are_ours_are_not_free(void **state)
+static void headers_that_this_client_sets_cannot_be_set(void **state)
 {
     (void)state;
     assert_true(mcp_header_name_is_free("X-Api-Key"));
@@ -345,13 +345,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         session_test(a_session_is_opened_once_for_all_questions),
-        session_test(a_list_is_made_of_tools),
-        session_test(a_forgotten_session_is_opened_once_more),
-        session_test(a_cancelled_call_is_silent_and_the_server_told),
+        session_test(listing_returns_the_tools),
+        session_test(a_forgotten_session_is_opened_again_once),
+        session_test(a_cancelled_call_has_no_callback_and_the_server_is_notified),
         session_test(a_call_has_a_deadline),
         session_test(a_session_that_cannot_be_opened_fails_all_questions),
-        session_test(whoever_hears_an_answer_may_close_the_session),
-        cmocka_unit_test(headers_that_are_ours_are_not_free),
+        session_test(a_callback_may_close_the_session),
+        cmocka_unit_test(headers_that_this_client_sets_cannot_be_set),
     };
 
     return cmocka_run_group_tests(tests, start_all, end_all);
