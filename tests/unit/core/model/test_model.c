@@ -295,7 +295,7 @@ static json_t *body_of_request(struct fixture *fixture, unsigned number)
     return value;
 }
 
-static void a_turn_asks_for_a_stream_with_usage_and_our_key(void **state)
+static void a_turn_requests_a_stream_with_usage_and_sends_the_key(void **state)
 {
     static const struct server_answer answers[] = {{.bytes = ANSWER}, {0}};
     struct fixture *fixture = *state;
@@ -319,7 +319,7 @@ static void a_turn_asks_for_a_stream_with_usage_and_our_key(void **state)
     assert_true(json_equal(body, expected));
 }
 
-static void without_a_key_none_is_sent(void **state)
+static void without_a_key_no_authorization_is_sent(void **state)
 {
     static const struct server_answer answers[] = {{.bytes = ANSWER}, {0}};
     struct fixture *fixture = *state;
@@ -369,7 +369,7 @@ static void stream_options_are_left_out_for_servers_that_refuse_them(void **stat
     assert_true(json_get_bool(body, "stream", false));
 }
 
-static void a_server_that_keeps_refusing_is_asked_without_stream_options_once(void **state)
+static void stream_options_are_left_out_only_once(void **state)
 {
     static const struct server_answer answers[] = {
         {.bytes = ERROR("400 Bad Request", "", "unknown field stream_options")}, {0}};
@@ -396,7 +396,7 @@ static void a_server_error_is_tried_again(void **state)
     expect_requests(fixture, 2);
 }
 
-static void a_server_that_keeps_failing_is_given_up(void **state)
+static void a_server_that_keeps_failing_is_given_up_after_the_last_retry(void **state)
 {
     static const struct server_answer answers[] = {
         {.bytes = ERROR("500 Internal Server Error", "", "broken")}, {0}};
@@ -439,7 +439,7 @@ static void a_long_retry_after_is_not_waited_for(void **state)
     expect_failure(fixture, ERR_LIMIT, "rate_limit_exceeded", "slow down");
 }
 
-static void a_wait_beyond_the_deadline_is_not_begun(void **state)
+static void no_wait_begins_that_would_exceed_the_deadline(void **state)
 {
     static const struct server_answer answers[] = {
         {.bytes = ERROR("503 Service Unavailable", "Retry-After: 30\r\n", "busy")}, {0}};
@@ -451,7 +451,7 @@ static void a_wait_beyond_the_deadline_is_not_begun(void **state)
     expect_requests(fixture, 1);
 }
 
-static void what_would_be_refused_again_is_not_tried_again(void **state)
+static void errors_that_would_repeat_are_not_retried(void **state)
 {
     /* clang-format off */
     static const struct {
@@ -485,7 +485,7 @@ static void what_would_be_refused_again_is_not_tried_again(void **state)
     }
 }
 
-static void a_server_that_is_not_there_is_an_upstream_error(void **state)
+static void a_refused_connection_is_an_upstream_error(void **state)
 {
     static const struct server_answer answers[] = {{.bytes = ANSWER}, {0}};
     struct fixture *fixture = *state;
@@ -503,7 +503,7 @@ static void a_server_that_is_not_there_is_an_upstream_error(void **state)
 
 /* --- cut short --- */
 
-static void an_answer_cut_before_its_first_piece_is_asked_for_again(void **state)
+static void an_answer_cut_before_its_first_piece_is_retried(void **state)
 {
     /* clang-format off */
     static const struct server_answer cuts[] = {
@@ -532,7 +532,7 @@ static void an_answer_cut_before_its_first_piece_is_asked_for_again(void **state
     }
 }
 
-static void an_answer_cut_after_its_first_piece_is_a_failure(void **state)
+static void an_answer_cut_after_its_first_piece_fails(void **state)
 {
     static const struct server_answer cuts[] = {
         {.bytes = STREAM TEXT("hi")},
@@ -567,7 +567,7 @@ static void an_answer_cut_after_its_end_is_complete(void **state)
     expect_log(fixture, "text(hi) done(0)");
 }
 
-static void a_body_that_never_ends_does_not_hold_up_a_complete_answer(void **state)
+static void a_body_that_never_ends_does_not_delay_a_complete_answer(void **state)
 {
     static const struct server_answer answers[] = {{.bytes = ANSWER, .after = SERVER_HOLDS},
                                                    {0}};
@@ -582,7 +582,7 @@ static void a_body_that_never_ends_does_not_hold_up_a_complete_answer(void **sta
 
 /* --- deadlines --- */
 
-static void a_server_that_says_nothing_times_out(void **state)
+static void a_server_that_never_answers_times_out(void **state)
 {
     static const struct server_answer answers[] = {{.bytes = "", .after = SERVER_HOLDS}, {0}};
     struct fixture *fixture = *state;
@@ -595,7 +595,7 @@ static void a_server_that_says_nothing_times_out(void **state)
     expect_failure(fixture, ERR_TIMEOUT, NULL, "begin");
 }
 
-static void a_server_that_falls_silent_times_out(void **state)
+static void a_server_that_stops_within_its_answer_times_out(void **state)
 {
     static const struct server_answer answers[] = {
         {.bytes = STREAM TEXT("hi"), .after = SERVER_HOLDS}, {0}};
@@ -660,7 +660,7 @@ static void every_callback_may_cancel_the_turn(void **state)
     }
 }
 
-static void a_failure_may_be_answered_by_cancelling(void **state)
+static void cancelling_inside_the_failure_callback_is_fine(void **state)
 {
     static const struct server_answer answers[] = {
         {.bytes = ERROR("400 Bad Request", "", "bad")}, {0}};
@@ -686,7 +686,7 @@ static void cancel_from_outside(struct fixture *fixture)
     expect_log(fixture, "");
 }
 
-static void a_turn_is_cancelled_while_it_waits_for_the_answer(void **state)
+static void a_turn_can_be_cancelled_while_it_waits_for_the_answer(void **state)
 {
     static const struct server_answer answers[] = {{.bytes = "", .after = SERVER_HOLDS}, {0}};
     struct fixture *fixture = *state;
@@ -695,7 +695,7 @@ static void a_turn_is_cancelled_while_it_waits_for_the_answer(void **state)
     cancel_from_outside(fixture);
 }
 
-static void a_turn_is_cancelled_while_it_waits_to_ask_again(void **state)
+static void a_turn_can_be_cancelled_while_it_waits_for_a_retry(void **state)
 {
     static const struct server_answer answers[] = {
         {.bytes = ERROR("503 Service Unavailable", "Retry-After: 5\r\n", "busy")}, {0}};
@@ -711,7 +711,7 @@ static void a_turn_is_cancelled_while_it_waits_to_ask_again(void **state)
 #ifdef RUNNEL_FAULTS
 
 /* Each point fails once on each of its visits: the turn ends, and in the right way. */
-static void every_step_may_fail(void **state)
+static void a_fault_at_every_step_is_handled(void **state)
 {
     static const char *const points[] = {"model.start", "model.chunk", "model.done"};
     static const struct server_answer answers[] = {{.bytes = ANSWER}, {0}};
@@ -762,31 +762,31 @@ static int tear_down_group(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        turn_test(a_turn_asks_for_a_stream_with_usage_and_our_key),
-        turn_test(without_a_key_none_is_sent),
+        turn_test(a_turn_requests_a_stream_with_usage_and_sends_the_key),
+        turn_test(without_a_key_no_authorization_is_sent),
         turn_test(a_json_answer_is_as_good_as_a_stream),
         turn_test(stream_options_are_left_out_for_servers_that_refuse_them),
-        turn_test(a_server_that_keeps_refusing_is_asked_without_stream_options_once),
+        turn_test(stream_options_are_left_out_only_once),
         turn_test(a_server_error_is_tried_again),
-        turn_test(a_server_that_keeps_failing_is_given_up),
+        turn_test(a_server_that_keeps_failing_is_given_up_after_the_last_retry),
         turn_test(retry_after_is_waited_for),
         turn_test(a_long_retry_after_is_not_waited_for),
-        turn_test(a_wait_beyond_the_deadline_is_not_begun),
-        cmocka_unit_test(what_would_be_refused_again_is_not_tried_again),
-        turn_test(a_server_that_is_not_there_is_an_upstream_error),
-        cmocka_unit_test(an_answer_cut_before_its_first_piece_is_asked_for_again),
-        cmocka_unit_test(an_answer_cut_after_its_first_piece_is_a_failure),
+        turn_test(no_wait_begins_that_would_exceed_the_deadline),
+        cmocka_unit_test(errors_that_would_repeat_are_not_retried),
+        turn_test(a_refused_connection_is_an_upstream_error),
+        cmocka_unit_test(an_answer_cut_before_its_first_piece_is_retried),
+        cmocka_unit_test(an_answer_cut_after_its_first_piece_fails),
         turn_test(an_answer_cut_after_its_end_is_complete),
-        turn_test(a_body_that_never_ends_does_not_hold_up_a_complete_answer),
-        turn_test(a_server_that_says_nothing_times_out),
-        turn_test(a_server_that_falls_silent_times_out),
+        turn_test(a_body_that_never_ends_does_not_delay_a_complete_answer),
+        turn_test(a_server_that_never_answers_times_out),
+        turn_test(a_server_that_stops_within_its_answer_times_out),
         turn_test(the_total_deadline_holds_for_all_attempts),
         cmocka_unit_test(every_callback_may_cancel_the_turn),
-        turn_test(a_failure_may_be_answered_by_cancelling),
-        turn_test(a_turn_is_cancelled_while_it_waits_for_the_answer),
-        turn_test(a_turn_is_cancelled_while_it_waits_to_ask_again),
+        turn_test(cancelling_inside_the_failure_callback_is_fine),
+        turn_test(a_turn_can_be_cancelled_while_it_waits_for_the_answer),
+        turn_test(a_turn_can_be_cancelled_while_it_waits_for_a_retry),
 #ifdef RUNNEL_FAULTS
-        cmocka_unit_test(every_step_may_fail),
+        cmocka_unit_test(a_fault_at_every_step_is_handled),
 #endif
     };
 

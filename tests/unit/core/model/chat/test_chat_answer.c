@@ -442,32 +442,32 @@ static const struct scripts table = {MODEL_DIALECT_CHAT, scripts, COUNT_OF(scrip
 
 /* --- tests --- */
 
-static void every_habit_becomes_its_events(void **state)
+static void every_habit_of_a_server_becomes_the_right_events(void **state)
 {
     (void)state;
     story_is_told(&table);
 }
 
-static void it_does_not_matter_where_the_bytes_are_cut(void **state)
+static void cutting_the_bytes_anywhere_changes_nothing(void **state)
 {
     (void)state;
     story_may_be_cut_anywhere(&table);
 }
 
 /* However a body ends early, what is told is what was told before, in order, and an end. */
-static void a_body_that_ends_anywhere_ends_the_turn(void **state)
+static void a_body_that_ends_at_any_byte_ends_the_turn(void **state)
 {
     (void)state;
     story_may_end_anywhere(&table);
 }
 
-static void every_callback_may_end_the_turn(void **state)
+static void every_callback_may_stop_the_answer(void **state)
 {
     (void)state;
     story_may_be_stopped_anywhere(&table);
 }
 
-static void a_broken_connection_is_the_reason_only_when_something_is_missing(void **state)
+static void a_broken_connection_fails_only_an_incomplete_answer(void **state)
 {
     static const struct script whole = {"whole", SSE, TEXT("x") FINISH("stop"), "text(x) " END};
     static const struct script cut = {"cut", SSE, TEXT("x"),
@@ -553,7 +553,7 @@ static enum err_code flood(struct counter *counter, const char *head, const char
     return rc;
 }
 
-static void an_answer_is_at_most_the_turn_limit(void **state)
+static void a_streamed_answer_above_the_turn_limit_fails(void **state)
 {
     /* clang-format off */
     static const char *const ends[][2] = {
@@ -580,7 +580,7 @@ static void an_answer_is_at_most_the_turn_limit(void **state)
     }
 }
 
-static void a_json_answer_is_at_most_the_turn_limit(void **state)
+static void a_json_answer_above_the_turn_limit_fails(void **state)
 {
     struct counter counter = {0};
     struct chat_failure failure;
@@ -590,7 +590,7 @@ static void a_json_answer_is_at_most_the_turn_limit(void **state)
     assert_non_null(strstr(failure.err.text, "larger"));
 }
 
-static void an_event_is_at_most_the_event_limit(void **state)
+static void an_event_above_the_event_limit_fails(void **state)
 {
     struct counter counter = {0};
     struct chat_failure failure;
@@ -619,7 +619,7 @@ static enum err_code make_calls(struct counter *counter, unsigned count,
     return rc;
 }
 
-static void an_answer_has_at_most_the_limit_of_calls(void **state)
+static void an_answer_with_more_calls_than_the_limit_fails(void **state)
 {
     struct counter counter = {0};
     struct chat_failure failure;
@@ -655,7 +655,7 @@ static struct counter make_signed_call(size_t length)
     return counter;
 }
 
-static void a_signature_is_at_most_the_limit(void **state)
+static void extra_content_above_its_limit_is_dropped(void **state)
 {
     struct counter counter = make_signed_call(MODEL_EXTRA_LIMIT);
 
@@ -669,16 +669,16 @@ static void a_signature_is_at_most_the_limit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_habit_becomes_its_events),
-        cmocka_unit_test(it_does_not_matter_where_the_bytes_are_cut),
-        cmocka_unit_test(a_body_that_ends_anywhere_ends_the_turn),
-        cmocka_unit_test(every_callback_may_end_the_turn),
-        cmocka_unit_test(a_signature_is_at_most_the_limit),
-        cmocka_unit_test(a_broken_connection_is_the_reason_only_when_something_is_missing),
-        cmocka_unit_test(an_answer_is_at_most_the_turn_limit),
-        cmocka_unit_test(a_json_answer_is_at_most_the_turn_limit),
-        cmocka_unit_test(an_event_is_at_most_the_event_limit),
-        cmocka_unit_test(an_answer_has_at_most_the_limit_of_calls),
+        cmocka_unit_test(every_habit_of_a_server_becomes_the_right_events),
+        cmocka_unit_test(cutting_the_bytes_anywhere_changes_nothing),
+        cmocka_unit_test(a_body_that_ends_at_any_byte_ends_the_turn),
+        cmocka_unit_test(every_callback_may_stop_the_answer),
+        cmocka_unit_test(extra_content_above_its_limit_is_dropped),
+        cmocka_unit_test(a_broken_connection_fails_only_an_incomplete_answer),
+        cmocka_unit_test(a_streamed_answer_above_the_turn_limit_fails),
+        cmocka_unit_test(a_json_answer_above_the_turn_limit_fails),
+        cmocka_unit_test(an_event_above_the_event_limit_fails),
+        cmocka_unit_test(an_answer_with_more_calls_than_the_limit_fails),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -156,7 +156,7 @@ static void a_chunk_cut_anywhere_is_refused(void **state)
 
 /* Every byte of a good chunk replaced by every other: what is still accepted, jansson must
  * read, and read the same. */
-static void what_is_accepted_jansson_reads_the_same(void **state)
+static void jansson_reads_every_accepted_chunk_the_same(void **state)
 {
     AUTO_FREE char *chunk = quoted("{'id':'a','choices':[{'index':0,'delta':{'content':"
                                    "'h\\n\\u00e9\xC3\xA9'},'finish_reason':null}]}");
@@ -195,7 +195,7 @@ int main(void)
         cmocka_unit_test(plain_deltas_are_read),
         cmocka_unit_test(anything_else_is_left_to_jansson),
         cmocka_unit_test(a_chunk_cut_anywhere_is_refused),
-        cmocka_unit_test(what_is_accepted_jansson_reads_the_same),
+        cmocka_unit_test(jansson_reads_every_accepted_chunk_the_same),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -71,7 +71,7 @@ static char *quoted(const char *text)
     return copy;
 }
 
-static void each_refusal_becomes_one_error(void **state)
+static void each_form_of_an_error_becomes_one_struct_err(void **state)
 {
     (void)state;
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
@@ -90,7 +90,7 @@ static void each_refusal_becomes_one_error(void **state)
     }
 }
 
-static void what_an_upstream_says_of_our_key_stays_here(void **state)
+static void errors_about_the_operators_key_quote_nothing(void **state)
 {
     static const char body[] = "{\"error\":{\"message\":\"Incorrect API key: sk-secret\"}}";
     struct chat_failure failure;
@@ -122,8 +122,8 @@ static void an_error_is_one_line_of_valid_text(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_refusal_becomes_one_error),
-        cmocka_unit_test(what_an_upstream_says_of_our_key_stays_here),
+        cmocka_unit_test(each_form_of_an_error_becomes_one_struct_err),
+        cmocka_unit_test(errors_about_the_operators_key_quote_nothing),
         cmocka_unit_test(an_error_is_one_line_of_valid_text),
     };
 

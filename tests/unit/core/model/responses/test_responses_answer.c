@@ -207,31 +207,31 @@ static const struct script scripts[] = {
 
 static const struct scripts table = {MODEL_DIALECT_RESPONSES, scripts, COUNT_OF(scripts)};
 
-static void every_habit_becomes_its_events(void **state)
+static void every_habit_of_a_server_becomes_the_right_events(void **state)
 {
     (void)state;
     story_is_told(&table);
 }
 
-static void it_does_not_matter_where_the_bytes_are_cut(void **state)
+static void cutting_the_bytes_anywhere_changes_nothing(void **state)
 {
     (void)state;
     story_may_be_cut_anywhere(&table);
 }
 
-static void a_body_that_ends_anywhere_ends_the_turn(void **state)
+static void a_body_that_ends_at_any_byte_ends_the_turn(void **state)
 {
     (void)state;
     story_may_end_anywhere(&table);
 }
 
-static void every_callback_may_end_the_turn(void **state)
+static void every_callback_may_stop_the_answer(void **state)
 {
     (void)state;
     story_may_be_stopped_anywhere(&table);
 }
 
-static void a_broken_connection_is_the_reason_only_when_something_is_missing(void **state)
+static void a_broken_connection_fails_only_an_incomplete_answer(void **state)
 {
     static const struct script whole = {"whole", SSE,
                                         ADDED(0, NEW_MESSAGE) TEXT(0, "a") COMPLETED,
@@ -318,7 +318,7 @@ static unsigned flood(const char *before, const char *event, const char *filling
     return taken;
 }
 
-static void items_are_limited_even_those_that_wait(void **state)
+static void items_that_wait_count_against_the_limit(void **state)
 {
     static const char open_item[] = "data: {\"type\":\"response.output_item.added\","
                                     "\"output_index\":0,\"item\":{\"type\":\"message\"}}\n\n";
@@ -345,7 +345,7 @@ static void items_are_limited_even_those_that_wait(void **state)
     }
 }
 
-static void an_answer_has_at_most_the_limit_of_calls(void **state)
+static void an_answer_with_more_calls_than_the_limit_fails(void **state)
 {
     struct chat_failure failure;
 
@@ -361,13 +361,13 @@ static void an_answer_has_at_most_the_limit_of_calls(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_habit_becomes_its_events),
-        cmocka_unit_test(it_does_not_matter_where_the_bytes_are_cut),
-        cmocka_unit_test(a_body_that_ends_anywhere_ends_the_turn),
-        cmocka_unit_test(every_callback_may_end_the_turn),
-        cmocka_unit_test(a_broken_connection_is_the_reason_only_when_something_is_missing),
-        cmocka_unit_test(items_are_limited_even_those_that_wait),
-        cmocka_unit_test(an_answer_has_at_most_the_limit_of_calls),
+        cmocka_unit_test(every_habit_of_a_server_becomes_the_right_events),
+        cmocka_unit_test(cutting_the_bytes_anywhere_changes_nothing),
+        cmocka_unit_test(a_body_that_ends_at_any_byte_ends_the_turn),
+        cmocka_unit_test(every_callback_may_stop_the_answer),
+        cmocka_unit_test(a_broken_connection_fails_only_an_incomplete_answer),
+        cmocka_unit_test(items_that_wait_count_against_the_limit),
+        cmocka_unit_test(an_answer_with_more_calls_than_the_limit_fails),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
