@@ -20,7 +20,7 @@
 #include "tests/unit/core/net/errand.h"
 #include "tests/unit/core/net/http_exchange.h"
 
-static void a_cut_answer_is_an_error_if_http_can_tell(void **state)
+static void an_answer_that_http_knows_to_be_cut_is_an_error(void **state)
 {
     static const struct {
         const char *path;
@@ -52,7 +52,7 @@ static void a_cut_answer_is_an_error_if_http_can_tell(void **state)
     }
 }
 
-static void an_answer_that_is_compressed_is_an_error(void **state)
+static void a_compressed_answer_is_an_error(void **state)
 {
     static const struct {
         const char *path;
@@ -137,7 +137,7 @@ static void a_server_that_does_not_accept_meets_the_connect_deadline(void **stat
 }
 
 /* It takes longer than the deadline for one piece, but no piece does. */
-static void an_answer_that_goes_on_is_not_idle(void **state)
+static void an_answer_that_continues_is_not_idle(void **state)
 {
     struct fixture *fixture = *state;
     struct exchange exchange;
@@ -155,11 +155,11 @@ static void an_answer_that_goes_on_is_not_idle(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        client_test(a_cut_answer_is_an_error_if_http_can_tell),
-        client_test(an_answer_that_is_compressed_is_an_error),
+        client_test(an_answer_that_http_knows_to_be_cut_is_an_error),
+        client_test(a_compressed_answer_is_an_error),
         client_test(every_phase_has_its_deadline),
         client_test(a_server_that_does_not_accept_meets_the_connect_deadline),
-        client_test(an_answer_that_goes_on_is_not_idle),
+        client_test(an_answer_that_continues_is_not_idle),
     };
 
     return cmocka_run_group_tests(tests, start_client, end_client);

@@ -104,13 +104,13 @@ static void assert_connections_are_closed(const struct fixture *fixture, size_t 
     assert_int_equal(idle_connections(fixture), 0);
 }
 
-static void what_the_server_has_closed_is_closed_without_another_call(void **state)
+static void connections_closed_by_the_server_are_closed_without_another_call(void **state)
 {
     run_together(*state, "/leaves");
     assert_connections_are_closed(*state, CALLS);
 }
 
-static void what_has_been_idle_for_long_is_closed(void **state)
+static void connections_idle_for_too_long_are_closed(void **state)
 {
     limit_pool(*state, HTTP_IDLE_LIMIT, 1);
     run_together(*state, "/stays");
@@ -125,7 +125,7 @@ static void too_many_idle_connections_are_closed(void **state)
     assert_connections_are_closed(*state, CALLS);
 }
 
-static void a_last_word_keeps_no_connection_open(void **state)
+static void bytes_before_a_close_keep_no_connection_open(void **state)
 {
     struct fixture *fixture = *state;
     struct exchange first;
@@ -164,7 +164,7 @@ static void plan_later(void *arg)
 /* libcurl looks at its connections at most once a second. The third call makes it do so shortly
  * before the sweep that the first closed connection is due, and the second one is closed in
  * between. */
-static void a_sweep_that_libcurl_passes_over_comes_again(void **state)
+static void a_sweep_that_libcurl_skips_is_repeated(void **state)
 {
     struct fixture *fixture = *state;
     struct exchange first;
@@ -233,7 +233,7 @@ static void *be_fickle(void *arg)
 }
 
 /* libcurl tries again on a connection of its own, and closes that one without a word. */
-static void only_what_is_open_is_kept(void **state)
+static void only_open_connections_are_kept(void **state)
 {
     struct fixture *fixture = *state;
     struct fickle_server server;
@@ -284,7 +284,7 @@ static void a_sweep_leaves_living_connections_alone(void **state)
 }
 
 /* Each use counts once: the list of idle connections is neither lost nor grown. */
-static void a_connection_may_be_used_many_times(void **state)
+static void a_connection_can_be_used_many_times(void **state)
 {
     struct fixture *fixture = *state;
 
@@ -303,14 +303,14 @@ static void a_connection_may_be_used_many_times(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        client_test(what_the_server_has_closed_is_closed_without_another_call),
-        client_test(what_has_been_idle_for_long_is_closed),
+        client_test(connections_closed_by_the_server_are_closed_without_another_call),
+        client_test(connections_idle_for_too_long_are_closed),
         client_test(too_many_idle_connections_are_closed),
-        client_test(a_last_word_keeps_no_connection_open),
-        client_test(a_sweep_that_libcurl_passes_over_comes_again),
-        client_test(only_what_is_open_is_kept),
+        client_test(bytes_before_a_close_keep_no_connection_open),
+        client_test(a_sweep_that_libcurl_skips_is_repeated),
+        client_test(only_open_connections_are_kept),
         client_test(a_sweep_leaves_living_connections_alone),
-        client_test(a_connection_may_be_used_many_times),
+        client_test(a_connection_can_be_used_many_times),
     };
 
     return cmocka_run_group_tests(tests, start_client, end_client);

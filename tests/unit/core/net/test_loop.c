@@ -92,7 +92,7 @@ static void *send_all(void *arg)
     return NULL;
 }
 
-static void every_message_arrives_once_and_in_its_sender_s_order(void **state)
+static void every_message_arrives_once_in_the_order_of_its_sender(void **state)
 {
     struct fixture *fixture = *state;
     struct sender *senders = mem_new_array(struct sender, THREADS);
@@ -172,7 +172,7 @@ static void note_place(void *arg)
     assert_true(sigismember(&blocked, SIGPIPE));
 }
 
-static void tasks_run_on_the_loop_s_thread_which_takes_no_signals(void **state)
+static void tasks_run_on_the_thread_of_the_loop_which_takes_no_signals(void **state)
 {
     struct fixture *fixture = *state;
     sigset_t blocked;
@@ -184,7 +184,7 @@ static void tasks_run_on_the_loop_s_thread_which_takes_no_signals(void **state)
     assert_false(sigismember(&blocked, SIGTERM));
 }
 
-static void a_loop_may_be_started_again(void **state)
+static void a_loop_can_be_started_again(void **state)
 {
     struct fixture *fixture = *state;
 
@@ -378,7 +378,7 @@ static void do_nothing(void *arg)
     (void)arg;
 }
 
-static void a_watch_tells_of_what_it_was_told_to_watch(void **state)
+static void a_watch_reports_the_events_it_was_added_for(void **state)
 {
     struct fixture *fixture = *state;
     struct ear ear = {.watch.ready = hear, .loop = fixture->loop, .done = &fixture->done};
@@ -461,7 +461,7 @@ static void a_callback_may_release_every_watch_of_its_round(void **state)
         close(far_ends[i]);
 }
 
-static void what_cannot_be_watched_is_an_error(void **state)
+static void a_descriptor_that_cannot_be_watched_is_an_error(void **state)
 {
     struct fixture *fixture = *state;
     struct loop_watch watch = {.fd = -1};
@@ -471,7 +471,7 @@ static void what_cannot_be_watched_is_an_error(void **state)
     assert_non_null(strstr(err.text, "-1"));
 }
 
-static void the_clock_of_a_round_goes_on(void **state)
+static void each_round_reads_the_clock(void **state)
 {
     struct fixture *fixture = *state;
     uint64_t before = clock_mono_ns();
@@ -488,18 +488,18 @@ static void the_clock_of_a_round_goes_on(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        loop_test(every_message_arrives_once_and_in_its_sender_s_order),
+        loop_test(every_message_arrives_once_in_the_order_of_its_sender),
         loop_test(messages_wait_for_the_loop_to_start),
         loop_test(a_task_that_posts_itself_does_not_starve_the_timers),
-        loop_test(tasks_run_on_the_loop_s_thread_which_takes_no_signals),
-        loop_test(a_loop_may_be_started_again),
+        loop_test(tasks_run_on_the_thread_of_the_loop_which_takes_no_signals),
+        loop_test(a_loop_can_be_started_again),
         loop_test(timers_fire_once_in_order_and_not_early),
         loop_test(a_timer_can_stop_another_that_is_due_as_well),
         loop_test(a_timer_that_is_always_due_does_not_starve_the_inbox),
-        loop_test(a_watch_tells_of_what_it_was_told_to_watch),
+        loop_test(a_watch_reports_the_events_it_was_added_for),
         loop_test(a_callback_may_release_every_watch_of_its_round),
-        loop_test(what_cannot_be_watched_is_an_error),
-        loop_test(the_clock_of_a_round_goes_on),
+        loop_test(a_descriptor_that_cannot_be_watched_is_an_error),
+        loop_test(each_round_reads_the_clock),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
