@@ -17,7 +17,7 @@ static json_t *lines(const char *text)
 }
 
 /* F107. */
-static void the_last_line_that_fits_counts(void **state)
+static void the_last_matching_line_counts(void **state)
 {
     json_auto_t *list = lines("[{\"skill\":\"*\",\"permission\":\"deny\"},"
                               "{\"skill\":\"mail-?\",\"permission\":\"ask\"},"
@@ -32,7 +32,7 @@ static void the_last_line_that_fits_counts(void **state)
 }
 
 /* F107. */
-static void a_word_that_there_is_not_is_a_refusal(void **state)
+static void an_unknown_value_is_a_refusal(void **state)
 {
     json_auto_t *list = lines("[{\"skill\":\"a\",\"permission\":\"Allow\"},{\"skill\":\"b\"}]");
 
@@ -42,7 +42,7 @@ static void a_word_that_there_is_not_is_a_refusal(void **state)
 }
 
 /* F107: a narrow place cannot open what a wide one has closed, however many there are. */
-static void of_several_places_the_strictest_counts(void **state)
+static void the_strictest_of_several_levels_counts(void **state)
 {
     json_auto_t *assistant = lines("[{\"skill\":\"a\",\"permission\":\"deny\"}]");
     json_auto_t *thread = lines("[{\"skill\":\"b\",\"permission\":\"ask\"}]");
@@ -73,9 +73,9 @@ static void a_skill_is_found_by_its_name(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_last_line_that_fits_counts),
-        cmocka_unit_test(a_word_that_there_is_not_is_a_refusal),
-        cmocka_unit_test(of_several_places_the_strictest_counts),
+        cmocka_unit_test(the_last_matching_line_counts),
+        cmocka_unit_test(an_unknown_value_is_a_refusal),
+        cmocka_unit_test(the_strictest_of_several_levels_counts),
         cmocka_unit_test(a_skill_is_found_by_its_name),
     };
 

@@ -81,7 +81,7 @@ static void run_vector(json_t *vector)
         expect_resolved(args, &known, of_tools);
 }
 
-static void test_vectors(void **state)
+static void test_the_vectors_of_the_design_hold(void **state)
 {
     json_error_t error;
     json_auto_t *all = json_load_file(VECTORS "/toolsystem_vectors.json", 0, &error);
@@ -139,7 +139,7 @@ static void test_results_are_never_followed(void **state)
 }
 
 /* F26: two halves that make a reference only together are none. */
-static void test_references_are_not_put_together(void **state)
+static void test_a_reference_cannot_be_joined_from_two_values(void **state)
 {
     AUTO_FREE char *seen = NULL;
 
@@ -152,7 +152,7 @@ static void test_references_are_not_put_together(void **state)
 }
 
 /* F26. */
-static void test_how_deep_and_how_many(void **state)
+static void test_depth_and_number_of_references_are_limited(void **state)
 {
     AUTO_BUF values = {0}, args = {0};
     AUTO_FREE char *seen = NULL;
@@ -188,7 +188,7 @@ static void test_how_deep_and_how_many(void **state)
 }
 
 /* F26: a value is asked for once, and may be inserted 8 MiB in all. */
-static void test_how_much(void **state)
+static void test_the_size_of_the_result_is_limited(void **state)
 {
     AUTO_FREE char *large = mem_new_array(char, VARIABLE_VALUE_LIMIT + 1);
     AUTO_BUF args = {0};
@@ -217,7 +217,7 @@ static void test_how_much(void **state)
 }
 
 /* F25. */
-static void test_the_names_that_were_used(void **state)
+static void test_the_names_of_used_variables_are_reported(void **state)
 {
     json_auto_t *args =
         json_parse_own("{\"x\":[\"$VAR_REF{{b}} $VAR_REF{{a:1}}$VAR_REF{{b}}\"]}");
@@ -241,7 +241,7 @@ static bool is_in(const char *text)
     return found;
 }
 
-static void test_whether_there_are_any(void **state)
+static void test_references_are_detected(void **state)
 {
     (void)state;
     assert_true(is_in("{\"x\":[1,{\"y\":\"a$VAR_REF{{b}}\"}]}"));
@@ -254,14 +254,14 @@ static void test_whether_there_are_any(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_vectors),
+        cmocka_unit_test(test_the_vectors_of_the_design_hold),
         cmocka_unit_test(test_slices_count_characters),
         cmocka_unit_test(test_results_are_never_followed),
-        cmocka_unit_test(test_references_are_not_put_together),
-        cmocka_unit_test(test_how_deep_and_how_many),
-        cmocka_unit_test(test_how_much),
-        cmocka_unit_test(test_the_names_that_were_used),
-        cmocka_unit_test(test_whether_there_are_any),
+        cmocka_unit_test(test_a_reference_cannot_be_joined_from_two_values),
+        cmocka_unit_test(test_depth_and_number_of_references_are_limited),
+        cmocka_unit_test(test_the_size_of_the_result_is_limited),
+        cmocka_unit_test(test_the_names_of_used_variables_are_reported),
+        cmocka_unit_test(test_references_are_detected),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

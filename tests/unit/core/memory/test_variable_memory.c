@@ -136,7 +136,7 @@ static void fill(int count)
 /* ---- Putting and reading ---- */
 
 /* F30. */
-static void test_fields_that_are_not_given_stay(void **state)
+static void test_fields_that_are_not_given_keep_their_values(void **state)
 {
     json_auto_t *tags = json_parse_own("[\"x\",\"y\"]");
     AUTO_VARIABLE seen = {0};
@@ -172,7 +172,7 @@ static void test_fields_that_are_not_given_stay(void **state)
     assert_int_equal(seen.reads, 0);
 }
 
-static void test_what_cannot_be_put_says_why(void **state)
+static void test_a_refused_variable_says_why(void **state)
 {
     struct variable_change wrong = {.name = "a", .type = VARIABLE_USER_ADD};
     struct err err;
@@ -193,7 +193,7 @@ static void test_what_cannot_be_put_says_why(void **state)
 }
 
 /* F27. */
-static void test_a_result_takes_the_place_of_what_had_its_name(void **state)
+static void test_a_result_replaces_the_variable_of_the_same_name(void **state)
 {
     AUTO_VARIABLE seen = {0};
 
@@ -238,7 +238,7 @@ static void test_lists_are_filtered_and_paged(void **state)
 }
 
 /* F30. */
-static void test_removing(void **state)
+static void test_several_variables_are_removed_at_once(void **state)
 {
     static const char *const names[] = {"a", "kept", "none"};
     json_auto_t *removed = NULL;
@@ -258,7 +258,7 @@ static void test_removing(void **state)
 /* ---- Limits ---- */
 
 /* F31. */
-static void test_the_longest_unused_goes(void **state)
+static void test_the_least_recently_used_variable_is_evicted(void **state)
 {
     AUTO_VARIABLE read = {0};
 
@@ -291,7 +291,7 @@ static char *mebibyte(void)
 }
 
 /* F31. */
-static void test_the_same_for_bytes(void **state)
+static void test_variables_are_evicted_above_the_byte_limit(void **state)
 {
     AUTO_FREE char *much = mebibyte();
     char name[16];
@@ -310,7 +310,7 @@ static void test_the_same_for_bytes(void **state)
 }
 
 /* F31. */
-static void test_few_can_be_kept(void **state)
+static void test_only_a_few_variables_can_be_marked_keep(void **state)
 {
     const bool yes = true;
     struct err err;
@@ -331,7 +331,7 @@ static void test_few_can_be_kept(void **state)
 }
 
 /* F31: what all of a node's responses have together is bounded, too; everybody pays with his own. */
-static void test_who_goes_beyond_the_budget_evicts_his_own(void **state)
+static void test_a_project_above_its_budget_evicts_its_own_variables(void **state)
 {
     AUTO_FREE char *much = mebibyte();
     struct variable_memory *mine = access.memory;
@@ -367,7 +367,7 @@ static void expect_no_room(const char *name, const char *value)
 }
 
 /* F31: nothing is said to be written that is gone at once, and nothing goes for what is not written. */
-static void test_what_there_is_no_room_for_is_refused(void **state)
+static void test_a_variable_without_room_is_refused(void **state)
 {
     AUTO_FREE char *much = mebibyte();
     struct variable_memory *mine = access.memory;
@@ -409,7 +409,7 @@ static struct variable_memory *limited(const char *project, size_t bytes)
 }
 
 /* F31: nobody takes it all away from the others. */
-static void test_a_project_has_its_share(void **state)
+static void test_a_project_has_a_share_of_the_memory(void **state)
 {
     AUTO_FREE char *much = mebibyte();
     struct variable_memory *mine = access.memory;
@@ -433,7 +433,7 @@ static void test_a_project_has_its_share(void **state)
 }
 
 /* F33. */
-static void test_all_that_is_given_or_nothing(void **state)
+static void test_all_given_variables_are_put_or_none(void **state)
 {
     struct variable_memory *other = limited("p1", 2 * VARIABLE_VALUE_LIMIT);
     struct err err;
@@ -480,7 +480,7 @@ static void *write_many(void *arg)
 }
 
 /* Workers that nobody waits for hold what they use. */
-static void test_workers_use_it_at_the_same_time(void **state)
+static void test_several_workers_use_it_at_once(void **state)
 {
     static char names[WRITERS][2] = {"a", "b", "c", "d"};
     pthread_t threads[WRITERS];
@@ -508,19 +508,19 @@ static void test_workers_use_it_at_the_same_time(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        MEMORY_TEST(test_fields_that_are_not_given_stay),
-        MEMORY_TEST(test_what_cannot_be_put_says_why),
-        MEMORY_TEST(test_a_result_takes_the_place_of_what_had_its_name),
+        MEMORY_TEST(test_fields_that_are_not_given_keep_their_values),
+        MEMORY_TEST(test_a_refused_variable_says_why),
+        MEMORY_TEST(test_a_result_replaces_the_variable_of_the_same_name),
         MEMORY_TEST(test_lists_are_filtered_and_paged),
-        MEMORY_TEST(test_removing),
-        MEMORY_TEST(test_the_longest_unused_goes),
-        MEMORY_TEST(test_the_same_for_bytes),
-        MEMORY_TEST(test_few_can_be_kept),
-        MEMORY_TEST(test_who_goes_beyond_the_budget_evicts_his_own),
-        MEMORY_TEST(test_what_there_is_no_room_for_is_refused),
-        MEMORY_TEST(test_a_project_has_its_share),
-        MEMORY_TEST(test_all_that_is_given_or_nothing),
-        MEMORY_TEST(test_workers_use_it_at_the_same_time),
+        MEMORY_TEST(test_several_variables_are_removed_at_once),
+        MEMORY_TEST(test_the_least_recently_used_variable_is_evicted),
+        MEMORY_TEST(test_variables_are_evicted_above_the_byte_limit),
+        MEMORY_TEST(test_only_a_few_variables_can_be_marked_keep),
+        MEMORY_TEST(test_a_project_above_its_budget_evicts_its_own_variables),
+        MEMORY_TEST(test_a_variable_without_room_is_refused),
+        MEMORY_TEST(test_a_project_has_a_share_of_the_memory),
+        MEMORY_TEST(test_all_given_variables_are_put_or_none),
+        MEMORY_TEST(test_several_workers_use_it_at_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,7 +10,7 @@
 
 /* Workers whose handlers take too long, or do not come back at all. */
 
-static void executor_ends_a_call_that_listens_at_its_deadline(void **state)
+static void executor_ends_a_cooperative_call_at_its_deadline(void **state)
 {
     struct tool_executor *executor = executor_started(1, 0);
     struct turn turn;
@@ -39,7 +39,7 @@ static void executor_has_a_deadline_for_handlers_that_name_none(void **state)
 }
 
 /* Peer fault A15: tools had no timeout, and one that hung held its run for ever. */
-static void executor_bella_A15_a_stubborn_handler_is_ended_for(void **state)
+static void executor_bella_A15_a_stubborn_handler_is_given_up_at_its_deadline(void **state)
 {
     struct tool_executor *executor = executor_started(1, 0);
     struct tool_output output;
@@ -139,9 +139,9 @@ static void executor_leaves_a_stuck_handler_behind(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(executor_ends_a_call_that_listens_at_its_deadline),
+        cmocka_unit_test(executor_ends_a_cooperative_call_at_its_deadline),
         cmocka_unit_test(executor_has_a_deadline_for_handlers_that_name_none),
-        cmocka_unit_test(executor_bella_A15_a_stubborn_handler_is_ended_for),
+        cmocka_unit_test(executor_bella_A15_a_stubborn_handler_is_given_up_at_its_deadline),
         cmocka_unit_test(executor_replaces_workers_that_do_not_return),
         cmocka_unit_test(executor_replaces_no_more_than_the_limit),
         cmocka_unit_test(executor_takes_the_worker_of_a_closed_call_when_others_wait),
