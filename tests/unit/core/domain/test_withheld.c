@@ -27,7 +27,7 @@ static json_t *withheld_body(void)
 }
 
 /* F43. */
-static void what_waits_is_told_as_a_refusal(void **state)
+static void a_withheld_result_is_sent_as_a_refusal(void **state)
 {
     json_auto_t *plain = call_body();
     json_auto_t *body = withheld_body();
@@ -42,7 +42,7 @@ static void what_waits_is_told_as_a_refusal(void **state)
 }
 
 /* F39. */
-static void what_is_delivered_is_told(void **state)
+static void a_delivered_result_is_sent(void **state)
 {
     json_auto_t *body = withheld_body();
 
@@ -60,7 +60,7 @@ static void what_is_delivered_is_told(void **state)
 }
 
 /* F43. */
-static void its_variable_waits_and_comes_back(void **state)
+static void the_variable_of_a_withheld_result_survives_storing(void **state)
 {
     AUTO_VARIABLE variable = {.type = VARIABLE_TOOL_CALL_RESULT,
                               .name = "t_result",
@@ -82,7 +82,7 @@ static void its_variable_waits_and_comes_back(void **state)
 }
 
 /* F42, F43. */
-static void of_what_is_refused_nothing_is_left(void **state)
+static void nothing_is_left_of_a_refused_result(void **state)
 {
     json_auto_t *body = withheld_body();
     json_auto_t *noted =
@@ -108,7 +108,7 @@ static void of_what_is_refused_nothing_is_left(void **state)
 }
 
 /* F43. */
-static void a_hosted_call_keeps_its_output_elsewhere(void **state)
+static void a_refused_hosted_call_loses_its_output(void **state)
 {
     json_auto_t *body = json_build("{s:{s:s, s:s, s:s, s:n}}", "runnel", "name", "t",
                                    "arguments", "{}", "output", "secret", "error");
@@ -124,7 +124,7 @@ static void a_hosted_call_keeps_its_output_elsewhere(void **state)
 }
 
 /* F42, F43: each with `shown` in the place of its result. */
-static void nor_of_what_hosted_calls_show(void **state)
+static void a_refused_hosted_call_loses_what_it_shows(void **state)
 {
     static const char *const samples[][2] = {
         {"{\"result\":\"secret\"}", "{\"result\":null}"},
@@ -153,12 +153,12 @@ static void nor_of_what_hosted_calls_show(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(its_variable_waits_and_comes_back),
-        cmocka_unit_test(what_waits_is_told_as_a_refusal),
-        cmocka_unit_test(what_is_delivered_is_told),
-        cmocka_unit_test(of_what_is_refused_nothing_is_left),
-        cmocka_unit_test(a_hosted_call_keeps_its_output_elsewhere),
-        cmocka_unit_test(nor_of_what_hosted_calls_show),
+        cmocka_unit_test(the_variable_of_a_withheld_result_survives_storing),
+        cmocka_unit_test(a_withheld_result_is_sent_as_a_refusal),
+        cmocka_unit_test(a_delivered_result_is_sent),
+        cmocka_unit_test(nothing_is_left_of_a_refused_result),
+        cmocka_unit_test(a_refused_hosted_call_loses_its_output),
+        cmocka_unit_test(a_refused_hosted_call_loses_what_it_shows),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

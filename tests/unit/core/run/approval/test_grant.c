@@ -43,7 +43,7 @@ static void expect(const char *said, const char *memory, const char *run, const 
 }
 
 /* F35. */
-static void an_answer_goes_where_it_says(void **state)
+static void an_answer_is_remembered_in_the_scope_that_it_names(void **state)
 {
     (void)state;
     expect(NULL, ONCE, "run_1", "thread thread_1 exact k ");
@@ -56,7 +56,7 @@ static void an_answer_goes_where_it_says(void **state)
 }
 
 /* F37. */
-static void older_words(void **state)
+static void the_older_persist_decision_is_understood(void **state)
 {
     (void)state;
     expect("{\"persistDecision\":true}", ONCE, "run_1", "thread thread_1 tool  ");
@@ -65,7 +65,7 @@ static void older_words(void **state)
 }
 
 /* F35. */
-static void nothing_is_remembered_that_nobody_asked_for(void **state)
+static void nothing_is_remembered_unless_the_answer_says_so(void **state)
 {
     (void)state;
     expect(NULL, MEMORY(""), "run_1", "");
@@ -74,7 +74,7 @@ static void nothing_is_remembered_that_nobody_asked_for(void **state)
 }
 
 /* F35. */
-static void what_cannot_be_remembered_is_refused(void **state)
+static void a_remember_that_cannot_be_honoured_is_refused(void **state)
 {
     (void)state;
     expect("{\"remember\":{}}", NULL, "run_1", "! x.remember");
@@ -90,7 +90,7 @@ static void what_cannot_be_remembered_is_refused(void **state)
 }
 
 /* F47. */
-static void patterns_are_those_of_the_question(void **state)
+static void patterns_are_those_of_the_approval_request(void **state)
 {
     (void)state;
     expect("{\"remember\":{\"match\":\"pattern\"}}",
@@ -99,7 +99,7 @@ static void patterns_are_those_of_the_question(void **state)
 }
 
 /* F84: "always" of seed 003. */
-static void of_a_permission_only_patterns_are_remembered(void **state)
+static void for_a_permission_only_patterns_are_remembered(void **state)
 {
     static const char asked[] = "{\"tool\":\"a/b\",\"scopes\":{\"thread\":\"thread_1\"},"
                                 "\"type\":\"bash\",\"patterns\":[\"ls\"]}";
@@ -141,7 +141,7 @@ static bool covered(const char *const *patterns, const char *memory)
     "\"patterns\":" patterns "}"
 
 /* F84. */
-static void what_is_covered(void **state)
+static void a_grant_covers_exactly_what_it_names(void **state)
 {
     static const char *const two[] = {"git *", "ls", NULL};
     static const char *const no[] = {"*", "!git push*", NULL};
@@ -158,7 +158,7 @@ static void what_is_covered(void **state)
     assert_false(covered(no, NULL));
 }
 
-/* ---- The vectors of the design ---- */
+/* ---- The the_vectors_of_the_design_hold of the design ---- */
 
 /* A file outside is asked for as all of its directory (tests/support/handlers/test_handlers.c), which is what the vector
  * of one file in place of another is about: it alone names files beside their directories. */
@@ -197,16 +197,16 @@ static bool is_covered(const json_t *vector)
 }
 
 /* F84. */
-static void vectors(void **state)
+static void the_vectors_of_the_design_hold(void **state)
 {
     json_auto_t *all = json_load_file(VECTORS "/toolsystem_vectors.json", 0, NULL);
-    const json_t *vectors = json_object_get(all, "permission_cover");
+    const json_t *the_vectors_of_the_design_hold = json_object_get(all, "permission_cover");
     size_t i;
     json_t *vector;
 
     (void)state;
-    assert_int_equal(json_array_size(vectors), 7);
-    json_array_foreach (vectors, i, vector) {
+    assert_int_equal(json_array_size(the_vectors_of_the_design_hold), 7);
+    json_array_foreach (the_vectors_of_the_design_hold, i, vector) {
         bool wanted = json_get_bool(vector, "required", json_get_bool(vector, "seed", false));
 
         if (is_covered(vector) != wanted)
@@ -217,14 +217,14 @@ static void vectors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_answer_goes_where_it_says),
-        cmocka_unit_test(older_words),
-        cmocka_unit_test(nothing_is_remembered_that_nobody_asked_for),
-        cmocka_unit_test(what_cannot_be_remembered_is_refused),
-        cmocka_unit_test(patterns_are_those_of_the_question),
-        cmocka_unit_test(what_is_covered),
-        cmocka_unit_test(vectors),
-        cmocka_unit_test(of_a_permission_only_patterns_are_remembered),
+        cmocka_unit_test(an_answer_is_remembered_in_the_scope_that_it_names),
+        cmocka_unit_test(the_older_persist_decision_is_understood),
+        cmocka_unit_test(nothing_is_remembered_unless_the_answer_says_so),
+        cmocka_unit_test(a_remember_that_cannot_be_honoured_is_refused),
+        cmocka_unit_test(patterns_are_those_of_the_approval_request),
+        cmocka_unit_test(a_grant_covers_exactly_what_it_names),
+        cmocka_unit_test(the_vectors_of_the_design_hold),
+        cmocka_unit_test(for_a_permission_only_patterns_are_remembered),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

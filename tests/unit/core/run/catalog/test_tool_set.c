@@ -85,7 +85,7 @@ static enum err_code init(struct tool_set *set, const char *text, struct err *er
 
 /* ---- Promises ---- */
 
-static void tool_set_knows_whose_a_tool_is(void **state)
+static void tool_set_separates_tools_of_client_and_server(void **state)
 {
     struct tool_set set;
 
@@ -137,7 +137,7 @@ static void tool_set_allowed_tools_of_an_entry_narrow_the_group(void **state)
     tool_set_clear(&set);
 }
 
-static void tool_set_refuses_what_nobody_executes(void **state)
+static void tool_set_refuses_tools_that_cannot_be_executed(void **state)
 {
     static const struct {
         const char *tools;
@@ -185,7 +185,7 @@ static enum err_code check_permissions(struct tool_set *set, const char *permiss
 }
 
 /* F38: a key that names nothing would leave a tool without its question. */
-static void tool_set_permissions_name_what_there_is(void **state)
+static void tool_set_permissions_must_name_existing_tools(void **state)
 {
     static const char *const good[] = {"{}", "{\"l\":{}}", "{\"l/one\":{},\"l/two\":{}}"};
     static const char *const bad[] = {"{\"g\":{}}", "{\"l/on\":{}}", "{\"l/\":{}}",
@@ -332,7 +332,7 @@ static void assert_no_choice(const struct tool_set *set, const char *choice, con
     assert_string_equal(err.param, "tool_choice");
 }
 
-static void tool_choice_of_what_is_not_there_is_refused(void **state)
+static void tool_choice_of_a_missing_tool_is_refused(void **state)
 {
     struct tool_set set;
 
@@ -490,7 +490,7 @@ static void tool_set_names_tools_of_servers_by_both_names(void **state)
     tool_set_clear(&set);
 }
 
-static void tool_choice_may_await_a_server(void **state)
+static void tool_choice_may_name_a_tool_that_a_server_lists_later(void **state)
 {
     json_auto_t *of_a = json_build("{s:s, s:s}", "type", "mcp", "server_label", "a");
     json_auto_t *of_c = json_build("{s:s, s:s}", "type", "mcp", "server_label", "c");
@@ -547,7 +547,7 @@ static void expect_made(const char *word)
 }
 
 /* F73. */
-static void a_tool_is_made_once_for_each_run(void **state)
+static void the_definition_of_a_tool_is_made_once_for_each_run(void **state)
 {
     (void)state;
     expect_made("one");
@@ -555,7 +555,7 @@ static void a_tool_is_made_once_for_each_run(void **state)
 }
 
 /* F73. */
-static void a_tool_may_not_be_there_in_a_run(void **state)
+static void a_tool_may_be_missing_in_a_run(void **state)
 {
     CLEANUP(run_settings_clear) struct run_settings settings = words("none");
     struct tool_set set;
@@ -568,7 +568,7 @@ static void a_tool_may_not_be_there_in_a_run(void **state)
 }
 
 /* F80. */
-static void a_group_of_the_operators_is_on_until_a_request_turns_it_off(void **state)
+static void a_group_that_the_operator_turns_on_is_on_until_a_request_turns_it_off(void **state)
 {
     json_auto_t *none = json_build("{s:b}", "g", 0);
     json_auto_t *some = json_build("{s:{s:{s:b}}}", "g", "tools", "two", 0);
@@ -621,7 +621,7 @@ static size_t offered_with(const char *settings, const char *runnel, const char 
 #define ONE_OFF "{\"tool_groups\":{\"g\":{\"tools\":{\"one\":false}}}}"
 
 /* F49. */
-static void settings_stand_between_the_operator_and_the_request(void **state)
+static void tool_settings_apply_between_operator_and_request(void **state)
 {
     (void)state;
     assert_int_equal(offered_with(ON, "{}", "[]"), 2);
@@ -639,14 +639,14 @@ static void settings_stand_between_the_operator_and_the_request(void **state)
 }
 
 /* F49. */
-static void a_group_that_settings_turn_on_gives_way(void **state)
+static void a_group_from_tool_settings_gives_way_to_functions_of_the_request(void **state)
 {
     (void)state;
     assert_int_equal(offered_with(ON, "{}", "[{\"type\":\"function\",\"name\":\"one\"}]"), 2);
 }
 
 /* F49. */
-static void what_settings_name_may_be_gone(void **state)
+static void tool_settings_may_name_tools_that_no_longer_exist(void **state)
 {
     (void)state;
     assert_int_equal(offered_with("{\"tool_groups\":{\"gone\":true,"
@@ -655,7 +655,7 @@ static void what_settings_name_may_be_gone(void **state)
                      2);
 }
 
-static void tool_set_wants_a_label_for_each_server(void **state)
+static void tool_set_requires_a_label_for_each_server(void **state)
 {
     struct tool_set set;
     struct err err;
@@ -665,7 +665,7 @@ static void tool_set_wants_a_label_for_each_server(void **state)
     assert_string_equal(err.param, "tools[1].server_label");
 }
 
-static void servers_do_not_come_with_items(void **state)
+static void servers_cannot_come_with_input_items(void **state)
 {
     char body[] = "{\"tools\":[" SERVER("a") "," GROUP "}]}";
     struct item_row item = {.type = ITEM_ADDITIONAL_TOOLS, .body = body};
@@ -681,7 +681,7 @@ static void servers_do_not_come_with_items(void **state)
 
 /* ---- Secrets ---- */
 
-static void secrets_are_kept_apart_by_place(void **state)
+static void secrets_are_kept_by_the_place_of_their_tool(void **state)
 {
     json_auto_t *tools =
         json_parse_own("[{\"type\":\"function\",\"name\":\"f\"},"
@@ -707,31 +707,31 @@ static void secrets_are_kept_apart_by_place(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tool_set_knows_whose_a_tool_is),
+        cmocka_unit_test(tool_set_separates_tools_of_client_and_server),
         cmocka_unit_test(tool_set_takes_functions_of_both_apis),
         cmocka_unit_test(tool_set_allowed_tools_of_an_entry_narrow_the_group),
-        cmocka_unit_test(tool_set_refuses_what_nobody_executes),
-        cmocka_unit_test(tool_set_permissions_name_what_there_is),
+        cmocka_unit_test(tool_set_refuses_tools_that_cannot_be_executed),
+        cmocka_unit_test(tool_set_permissions_must_name_existing_tools),
         cmocka_unit_test(tool_set_bella_B5_every_tool_choice_reaches_the_model),
         cmocka_unit_test(tool_set_allowed_tools_of_the_choice_are_enforced),
         cmocka_unit_test(tool_choice_allows_tools_of_every_kind),
         cmocka_unit_test(tool_choice_none_means_that_nothing_may_be_called),
-        cmocka_unit_test(tool_choice_of_what_is_not_there_is_refused),
+        cmocka_unit_test(tool_choice_of_a_missing_tool_is_refused),
         cmocka_unit_test(tool_set_members_of_a_namespace_have_two_names),
         cmocka_unit_test(tool_set_deferred_tools_wait_for_a_search_of_the_client),
         cmocka_unit_test(tool_set_has_a_limit),
         cmocka_unit_test(tool_set_hidden_tools_are_offered_but_not_listed),
         cmocka_unit_test(tool_set_names_tools_of_servers_by_both_names),
-        cmocka_unit_test(tool_choice_may_await_a_server),
-        cmocka_unit_test(a_tool_is_made_once_for_each_run),
-        cmocka_unit_test(a_tool_may_not_be_there_in_a_run),
-        cmocka_unit_test(a_group_of_the_operators_is_on_until_a_request_turns_it_off),
-        cmocka_unit_test(settings_stand_between_the_operator_and_the_request),
-        cmocka_unit_test(a_group_that_settings_turn_on_gives_way),
-        cmocka_unit_test(what_settings_name_may_be_gone),
-        cmocka_unit_test(tool_set_wants_a_label_for_each_server),
-        cmocka_unit_test(servers_do_not_come_with_items),
-        cmocka_unit_test(secrets_are_kept_apart_by_place),
+        cmocka_unit_test(tool_choice_may_name_a_tool_that_a_server_lists_later),
+        cmocka_unit_test(the_definition_of_a_tool_is_made_once_for_each_run),
+        cmocka_unit_test(a_tool_may_be_missing_in_a_run),
+        cmocka_unit_test(a_group_that_the_operator_turns_on_is_on_until_a_request_turns_it_off),
+        cmocka_unit_test(tool_settings_apply_between_operator_and_request),
+        cmocka_unit_test(a_group_from_tool_settings_gives_way_to_functions_of_the_request),
+        cmocka_unit_test(tool_settings_may_name_tools_that_no_longer_exist),
+        cmocka_unit_test(tool_set_requires_a_label_for_each_server),
+        cmocka_unit_test(servers_cannot_come_with_input_items),
+        cmocka_unit_test(secrets_are_kept_by_the_place_of_their_tool),
     };
 
     return cmocka_run_group_tests(tests, set_registry, NULL);

@@ -57,7 +57,7 @@ static void a_call_beyond_the_last_round_is_not_executed(void **state)
 }
 
 /* F59. */
-static void placeholders_say_why(void **state)
+static void placeholders_name_the_limit(void **state)
 {
     AUTO_FREE char *rounds = chain_placeholder(CHAIN_ROUNDS);
     AUTO_FREE char *calls = chain_placeholder(CHAIN_CALLS);
@@ -73,7 +73,7 @@ static void placeholders_say_why(void **state)
 }
 
 /* F63. */
-static void what_was_counted_outlives_the_run_in_memory(void **state)
+static void counts_survive_the_end_of_a_residency(void **state)
 {
     struct chain chain = made("{\"max_tool_calls\":2}", NULL);
     json_auto_t *tokens = json_build("{s:i}", "input_tokens", 3);
@@ -134,7 +134,7 @@ static void calls_of_a_round_that_waited_count_once(void **state)
 }
 
 /* F63. */
-static void tokens_of_endless_runs_are_not_kept_for_ever(void **state)
+static void tokens_are_kept_for_a_limited_number_of_turns(void **state)
 {
     struct chain chain = made("{}", NULL);
 
@@ -150,10 +150,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_servers_limits_hold_where_the_request_has_none),
         cmocka_unit_test(a_call_beyond_the_last_round_is_not_executed),
-        cmocka_unit_test(placeholders_say_why),
-        cmocka_unit_test(what_was_counted_outlives_the_run_in_memory),
+        cmocka_unit_test(placeholders_name_the_limit),
+        cmocka_unit_test(counts_survive_the_end_of_a_residency),
         cmocka_unit_test(calls_of_a_round_that_waited_count_once),
-        cmocka_unit_test(tokens_of_endless_runs_are_not_kept_for_ever),
+        cmocka_unit_test(tokens_are_kept_for_a_limited_number_of_turns),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

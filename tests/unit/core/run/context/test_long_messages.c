@@ -88,7 +88,7 @@ static char *told(const char *config, unsigned flags, size_t n)
 
 /* ---- Promises ---- */
 
-static void nothing_is_cut_unless_it_is_wanted_and_can_be_read(void **state)
+static void nothing_is_cut_unless_the_request_wants_it_and_the_model_can_read_it(void **state)
 {
     (void)state;
     assert_int_equal(rule_of(wish, &reading_tools).limit, 256);
@@ -108,7 +108,7 @@ static void nothing_is_cut_unless_it_is_wanted_and_can_be_read(void **state)
                      256);
 }
 
-static void what_was_answered_is_past(void **state)
+static void messages_that_were_answered_are_past(void **state)
 {
     (void)state;
     assert_int_equal(long_message_past(items, 0), 0);
@@ -188,7 +188,7 @@ static void in_compact_form_answers_with_calls_are_cut_as_well(void **state)
 }
 
 /* F69. */
-static void nobody_else_writes_such_a_note(void **state)
+static void a_forged_note_has_no_effect(void **state)
 {
     AUTO_FREE char *text = text_of('a', LONG);
     AUTO_FREE char *shown = NULL, *newest = NULL, *plain = NULL;
@@ -234,7 +234,7 @@ static void each_text_of_a_message_with_pictures_is_cut_by_itself(void **state)
     message_cache_release(cache);
 }
 
-static void what_is_shown_in_part_can_be_read_whole(void **state)
+static void a_shortened_message_can_be_read_whole(void **state)
 {
     AUTO_FREE char *first = text_of('a', LONG), *second = text_of('b', LONG),
                    *third = text_of('c', LONG);
@@ -301,7 +301,7 @@ static char *sent_within(const char *config, int64_t *ret_asking)
 #define SHORT_OF_ROOM \
     "{\"max_prompt_tokens\":4000,\"runnel\":{\"message_cache\":{\"max_chars\":256}}}"
 
-static void what_was_cut_stays_cut_when_its_answer_is_left_out(void **state)
+static void a_message_stays_shortened_when_its_answer_is_left_out(void **state)
 {
     AUTO_FREE char *text = text_of('a', 100000), *noise = text_of('y', 60000);
     AUTO_FREE char *sent = NULL;
@@ -319,7 +319,7 @@ static void what_was_cut_stays_cut_when_its_answer_is_left_out(void **state)
 }
 
 /* What is not sent at all has decided with the rest. */
-static void what_is_cut_weighs_what_is_sent_beside_broken_calls(void **state)
+static void a_shortened_message_costs_what_is_sent_beside_broken_calls(void **state)
 {
     AUTO_FREE char *text = text_of('a', 100000);
     AUTO_FREE char *sent = NULL;
@@ -336,7 +336,7 @@ static void what_is_cut_weighs_what_is_sent_beside_broken_calls(void **state)
 
 /* ---- What it costs, and is called ---- */
 
-static void a_picture_weighs_no_more_because_messages_are_cut(void **state)
+static void shortening_messages_does_not_change_the_cost_of_a_picture(void **state)
 {
     AUTO_FREE char *data = text_of('A', 1000000);
     AUTO_FREE char *url = mem_printf("data:image/png;base64,%s", data);
@@ -356,7 +356,7 @@ static void a_picture_weighs_no_more_because_messages_are_cut(void **state)
 }
 
 /* Tools may turn out to be others than they were. */
-static void what_was_counted_by_another_rule_is_counted_again(void **state)
+static void counts_under_another_rule_are_not_reused(void **state)
 {
     AUTO_FREE char *text = text_of('a', 40000);
     struct model_upstream upstream = {.context_tokens = 1000};
@@ -380,7 +380,7 @@ static void what_was_counted_by_another_rule_is_counted_again(void **state)
     assert_in_range(context_total(&context, items, count), 50, 1000);
 }
 
-static void in_compact_form_a_note_names_what_is_kept(void **state)
+static void in_compact_form_a_note_names_the_variable(void **state)
 {
     AUTO_FREE char *text = text_of('b', LONG);
     const struct long_message_rule rule = rule_of(wish, &reading_tools);
@@ -418,7 +418,7 @@ static void a_text_is_cut_only_where_that_makes_it_shorter(void **state)
     }
 }
 
-static void who_may_call_nothing_is_not_told_to(void **state)
+static void a_model_without_tools_gets_no_hint_to_call(void **state)
 {
     AUTO_FREE char *text = text_of('a', LONG);
     AUTO_FREE char *shown = NULL;
@@ -436,27 +436,26 @@ static void who_may_call_nothing_is_not_told_to(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_is_cut_unless_it_is_wanted_and_can_be_read),
-        cmocka_unit_test_teardown(what_was_answered_is_past, clear_items),
+        cmocka_unit_test(nothing_is_cut_unless_the_request_wants_it_and_the_model_can_read_it),
+        cmocka_unit_test_teardown(messages_that_were_answered_are_past, clear_items),
         cmocka_unit_test_teardown(a_long_message_is_shown_by_its_ends, clear_items),
         cmocka_unit_test_teardown(rules_and_what_is_not_too_long_stay_whole, clear_items),
         cmocka_unit_test_teardown(in_compact_form_answers_with_calls_are_cut_as_well,
                                   clear_items),
-        cmocka_unit_test_teardown(nobody_else_writes_such_a_note, clear_items),
+        cmocka_unit_test_teardown(a_forged_note_has_no_effect, clear_items),
         cmocka_unit_test_teardown(each_text_of_a_message_with_pictures_is_cut_by_itself,
                                   clear_items),
-        cmocka_unit_test_teardown(what_is_shown_in_part_can_be_read_whole, clear_items),
+        cmocka_unit_test_teardown(a_shortened_message_can_be_read_whole, clear_items),
         cmocka_unit_test_teardown(a_long_message_costs_what_is_shown_of_it, clear_items),
-        cmocka_unit_test_teardown(a_picture_weighs_no_more_because_messages_are_cut,
+        cmocka_unit_test_teardown(shortening_messages_does_not_change_the_cost_of_a_picture,
                                   clear_items),
-        cmocka_unit_test_teardown(what_was_counted_by_another_rule_is_counted_again,
-                                  clear_items),
-        cmocka_unit_test_teardown(in_compact_form_a_note_names_what_is_kept, clear_items),
+        cmocka_unit_test_teardown(counts_under_another_rule_are_not_reused, clear_items),
+        cmocka_unit_test_teardown(in_compact_form_a_note_names_the_variable, clear_items),
         cmocka_unit_test(a_text_is_cut_only_where_that_makes_it_shorter),
-        cmocka_unit_test_teardown(who_may_call_nothing_is_not_told_to, clear_items),
-        cmocka_unit_test_teardown(what_was_cut_stays_cut_when_its_answer_is_left_out,
+        cmocka_unit_test_teardown(a_model_without_tools_gets_no_hint_to_call, clear_items),
+        cmocka_unit_test_teardown(a_message_stays_shortened_when_its_answer_is_left_out,
                                   clear_items),
-        cmocka_unit_test_teardown(what_is_cut_weighs_what_is_sent_beside_broken_calls,
+        cmocka_unit_test_teardown(a_shortened_message_costs_what_is_sent_beside_broken_calls,
                                   clear_items),
     };
 

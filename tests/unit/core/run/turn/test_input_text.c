@@ -50,7 +50,7 @@ static void escapes_are_characters(void **state)
 }
 
 /* Whatever jansson reads as such a text is told the same. */
-static void it_is_what_a_reader_of_json_finds(void **state)
+static void the_text_is_what_a_json_parser_finds(void **state)
 {
     (void)state;
     for (uint32_t code = 1; code < 0x600; code++) {
@@ -61,7 +61,7 @@ static void it_is_what_a_reader_of_json_finds(void **state)
     }
 }
 
-static void another_shape_says_nothing(void **state)
+static void arguments_of_another_shape_give_no_text(void **state)
 {
     /* clang-format off */
     static const char *const others[] = {
@@ -83,8 +83,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_text_comes_out_as_it_is_written),
         cmocka_unit_test(escapes_are_characters),
-        cmocka_unit_test(it_is_what_a_reader_of_json_finds),
-        cmocka_unit_test(another_shape_says_nothing),
+        cmocka_unit_test(the_text_is_what_a_json_parser_finds),
+        cmocka_unit_test(arguments_of_another_shape_give_no_text),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
