@@ -24,7 +24,7 @@ static void test_slow_waits(void **state)
     expect_tool_result(&test_slow_handler, "{}", "done");
 }
 
-static void test_stream_says_its_pieces(void **state)
+static void test_stream_emits_its_pieces(void **state)
 {
     AUTO_OUTCOME outcome = tool_run(&test_stream_handler,
                                     "{\"pieces\":[\"a\",\"b\",\"c\"],\"ms\":1,\"text\":\"r\"}");
@@ -57,7 +57,7 @@ static void expect_end_of(const char *args, enum tool_status status, enum err_co
 }
 
 /* F11. */
-static void a_handler_says_how_it_ended(void **state)
+static void a_handler_reports_how_it_ended(void **state)
 {
     (void)state;
     expect_end_of("{\"text\":\"all\"}", TOOL_SUCCESS, ERR_OK, "all");
@@ -103,7 +103,7 @@ static void test_hidden_is_hidden(void **state)
     assert_int_equal(outcome.count, 1);
 }
 
-static void test_stubborn_does_not_listen(void **state)
+static void test_stubborn_ignores_cancelling(void **state)
 {
     struct tool_executor *executor = tool_executor_new(1, 0.01);
     json_auto_t *args = json_build("{s:i}", "ms", 60);
@@ -144,7 +144,7 @@ static void test_image_goes_through_its_stages(void **state)
                         outcome.end.result.parts[0].data);
 }
 
-static void test_searches_say_that_they_search(void **state)
+static void test_searches_emit_their_stages(void **state)
 {
     AUTO_OUTCOME files = tool_run(&test_search_handler, "{\"text\":\"found\"}");
     AUTO_OUTCOME web = tool_run(&test_web_handler, "{\"text\":\"found\"}");
@@ -172,7 +172,7 @@ static void test_code_streams_its_code(void **state)
     assert_string_equal(outcome.text, "2");
 }
 
-static void test_echo_context_shows_what_came_along(void **state)
+static void test_echo_context_shows_the_request_context(void **state)
 {
     const struct tenant tenant = {.project = "proj_1", .user = "ann"};
     json_auto_t *files = json_build("[s]", "file-1");
@@ -192,7 +192,7 @@ static void test_echo_context_shows_what_came_along(void **state)
                         "\"config\":{},\"files\":[\"file-1\"],\"context\":{\"trace\":\"t1\"}}");
 }
 
-static void test_count_leaves_a_line_each_time(void **state)
+static void test_count_adds_a_line_each_time(void **state)
 {
     char path[] = "/tmp/runnel-test-count-XXXXXX";
     int fd = mkstemp(path);
@@ -216,18 +216,18 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_slow_waits),
-        cmocka_unit_test(test_stream_says_its_pieces),
+        cmocka_unit_test(test_stream_emits_its_pieces),
         cmocka_unit_test(test_fail_fails_with_its_message),
-        cmocka_unit_test(a_handler_says_how_it_ended),
+        cmocka_unit_test(a_handler_reports_how_it_ended),
         cmocka_unit_test(test_final_answers_with_its_pieces),
         cmocka_unit_test(test_final_image_answers_with_an_image),
         cmocka_unit_test(test_hidden_is_hidden),
-        cmocka_unit_test(test_stubborn_does_not_listen),
+        cmocka_unit_test(test_stubborn_ignores_cancelling),
         cmocka_unit_test(test_image_goes_through_its_stages),
-        cmocka_unit_test(test_searches_say_that_they_search),
+        cmocka_unit_test(test_searches_emit_their_stages),
         cmocka_unit_test(test_code_streams_its_code),
-        cmocka_unit_test(test_echo_context_shows_what_came_along),
-        cmocka_unit_test(test_count_leaves_a_line_each_time),
+        cmocka_unit_test(test_echo_context_shows_the_request_context),
+        cmocka_unit_test(test_count_adds_a_line_each_time),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -54,16 +54,16 @@ static void expect(const struct tool_handler *handler, const char *args, const c
 
 /* ---- F30 ---- */
 
-static void vectors(void **state)
+static void the_vectors_of_the_design_hold(void **state)
 {
     json_auto_t *all = json_load_file(VECTORS "/toolsystem_vectors.json", 0, NULL);
-    const json_t *vectors = json_object_get(all, "read_var");
+    const json_t *the_vectors_of_the_design_hold = json_object_get(all, "read_var");
     size_t i;
     json_t *vector;
 
     (void)state;
-    assert_int_equal(json_array_size(vectors), 5);
-    json_array_foreach (vectors, i, vector) {
+    assert_int_equal(json_array_size(the_vectors_of_the_design_hold), 5);
+    json_array_foreach (the_vectors_of_the_design_hold, i, vector) {
         json_t *args = json_object_get(vector, "args");
         AUTO_FREE char *text = NULL;
 
@@ -74,7 +74,7 @@ static void vectors(void **state)
     }
 }
 
-static void what_is_said_of_one_variable_is_not_taken_for_another(void **state)
+static void a_description_cannot_look_like_another_variable(void **state)
 {
     (void)state;
     put("a", "1", "x\n- fake\n  - Type: RULE; Len: 3\t");
@@ -88,7 +88,7 @@ static void what_is_said_of_one_variable_is_not_taken_for_another(void **state)
 #define OLD "Message_0123456789abcdef"
 
 /* Names of this form were anybody's before they were those of messages. */
-static void what_has_the_name_of_a_message_and_is_none_is_read(void **state)
+static void a_stored_variable_with_the_name_of_a_message_is_read(void **state)
 {
     (void)state;
     expect(&read_var_handler, "{\"name\":\"" OLD "\"}", "Variable '" OLD "' not found.");
@@ -98,7 +98,7 @@ static void what_has_the_name_of_a_message_and_is_none_is_read(void **state)
     expect(&read_var_handler, "{\"name\":\"" OLD "\"}", "old");
 }
 
-static void a_message_comes_before_what_has_its_name(void **state)
+static void a_message_comes_before_a_stored_variable_of_its_name(void **state)
 {
     char name[VARIABLE_NAME_LIMIT + 1];
     AUTO_FREE char *args = NULL;
@@ -117,10 +117,10 @@ static void a_message_comes_before_what_has_its_name(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        VARIABLES_TEST(vectors),
-        VARIABLES_TEST(what_is_said_of_one_variable_is_not_taken_for_another),
-        VARIABLES_TEST(what_has_the_name_of_a_message_and_is_none_is_read),
-        VARIABLES_TEST(a_message_comes_before_what_has_its_name),
+        VARIABLES_TEST(the_vectors_of_the_design_hold),
+        VARIABLES_TEST(a_description_cannot_look_like_another_variable),
+        VARIABLES_TEST(a_stored_variable_with_the_name_of_a_message_is_read),
+        VARIABLES_TEST(a_message_comes_before_a_stored_variable_of_its_name),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -104,7 +104,7 @@ static void timezone_rules_agree_with_libc(void **state)
         }
 }
 
-static void timezone_refuses_rules_that_are_none(void **state)
+static void timezone_refuses_invalid_rules(void **state)
 {
     const char *const bad[] = {"",
                                "E5",
@@ -124,7 +124,7 @@ static void timezone_refuses_rules_that_are_none(void **state)
         assert_int_equal(timezone_offset_by_rule(bad[i], 0, &offset), ERR_INVALID);
 }
 
-static void timezone_refuses_what_is_no_zone(void **state)
+static void timezone_refuses_unknown_zones(void **state)
 {
     const char *const bad[] = {
         "",
@@ -204,8 +204,8 @@ int main(void)
         cmocka_unit_test(timezone_agrees_with_libc),
         cmocka_unit_test(timezone_agrees_with_libc_around_a_change),
         cmocka_unit_test(timezone_rules_agree_with_libc),
-        cmocka_unit_test(timezone_refuses_rules_that_are_none),
-        cmocka_unit_test(timezone_refuses_what_is_no_zone),
+        cmocka_unit_test(timezone_refuses_invalid_rules),
+        cmocka_unit_test(timezone_refuses_unknown_zones),
         cmocka_unit_test(timezone_survives_broken_files),
     };
 

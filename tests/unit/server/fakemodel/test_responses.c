@@ -216,7 +216,7 @@ static void samples_keep_within_bounds(void **state)
     "{\"type\":\"object\",\"properties\":{\"n\":{\"type\":\"null\"},\"next\":" children "}," \
     "\"required\":[\"next\"]}"
 
-static void samples_of_what_contains_itself_come_to_an_end(void **state)
+static void samples_of_recursive_schemas_end(void **state)
 {
     (void)state;
     assert_sample(NODE("{\"type\":\"array\",\"items\":{\"$ref\":\"#\"}}"),
@@ -226,7 +226,7 @@ static void samples_of_what_contains_itself_come_to_an_end(void **state)
     assert_sample("{\"$ref\":\"#\"}", "null");
 }
 
-static void samples_are_of_some_size_at_most(void **state)
+static void samples_have_a_size_limit(void **state)
 {
     AUTO_BUF schema = {0};
 
@@ -257,8 +257,8 @@ int main(void)
         cmocka_unit_test(input_items_are_matched_as_messages),
         cmocka_unit_test(samples_follow_references),
         cmocka_unit_test(samples_keep_within_bounds),
-        cmocka_unit_test(samples_of_what_contains_itself_come_to_an_end),
-        cmocka_unit_test(samples_are_of_some_size_at_most),
+        cmocka_unit_test(samples_of_recursive_schemas_end),
+        cmocka_unit_test(samples_have_a_size_limit),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

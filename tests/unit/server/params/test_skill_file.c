@@ -48,7 +48,7 @@ static void refuse(const char *content, const char *words)
     assert_null(row.name);
 }
 
-static void what_is_no_skill_is_refused(void **state)
+static void an_invalid_skill_is_refused(void **state)
 {
     static const char *const no_files[] = {"",
                                            "---",
@@ -72,7 +72,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_skill_has_a_name_a_description_and_instructions),
-        cmocka_unit_test(what_is_no_skill_is_refused),
+        cmocka_unit_test(an_invalid_skill_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

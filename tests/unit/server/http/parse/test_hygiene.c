@@ -181,7 +181,7 @@ static void headers_are_limited_in_number(void **state)
     assert_int_equal(hygiene_check(&head).status, 431);
 }
 
-static void the_client_says_whether_the_connection_goes_on(void **state)
+static void the_client_says_whether_the_connection_stays_open(void **state)
 {
     static const struct {
         bool keep_alive;
@@ -208,7 +208,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_doubtful_head_gets_its_status),
         cmocka_unit_test(the_body_is_described),
-        cmocka_unit_test(the_client_says_whether_the_connection_goes_on),
+        cmocka_unit_test(the_client_says_whether_the_connection_stays_open),
         cmocka_unit_test(size_is_limited_to_the_byte),
         cmocka_unit_test(headers_are_limited_in_number),
     };

@@ -49,7 +49,7 @@ static void assert_out(struct ws_codec *codec, const char *bytes, size_t length)
     buf_reset(out);
 }
 
-static void messages_are_put_together_around_pings(void **state)
+static void fragments_are_joined_around_pings(void **state)
 {
     struct ws_codec *codec = codec_new();
 
@@ -66,7 +66,7 @@ static void messages_are_put_together_around_pings(void **state)
     ws_codec_free(codec);
 }
 
-static void what_is_sent_is_framed_and_ends_with_a_close(void **state)
+static void sent_messages_are_framed_and_end_with_a_close(void **state)
 {
     struct ws_codec *codec = codec_new();
 
@@ -108,7 +108,7 @@ static void assert_refused(int first_byte, const char *payload, int code)
     ws_codec_free(codec);
 }
 
-static void what_breaks_the_protocol_is_refused(void **state)
+static void violations_of_the_protocol_are_refused(void **state)
 {
     char large[102] = {0};
 
@@ -137,10 +137,10 @@ static void pings_before_a_bad_frame_are_answered(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(messages_are_put_together_around_pings),
-        cmocka_unit_test(what_is_sent_is_framed_and_ends_with_a_close),
+        cmocka_unit_test(fragments_are_joined_around_pings),
+        cmocka_unit_test(sent_messages_are_framed_and_end_with_a_close),
         cmocka_unit_test(a_close_is_answered),
-        cmocka_unit_test(what_breaks_the_protocol_is_refused),
+        cmocka_unit_test(violations_of_the_protocol_are_refused),
         cmocka_unit_test(pings_before_a_bad_frame_are_answered),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
