@@ -110,7 +110,7 @@ static void reserving_without_adding_gives_an_empty_string(void **state)
     buf_added(&buf, 0);
     assert_string_equal(buf.data, "");
     buf_clear(&buf);
-    for (int i = 0; i < 100; i++) { /* memory that was used before */
+    for (int i = 0; i < 100; i++) { /* used memory */
         buf_reserve(&buf, 300);
         text = buf_take(&buf);
         assert_string_equal(text, "");

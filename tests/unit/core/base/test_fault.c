@@ -57,8 +57,7 @@ static void a_disarmed_point_does_not_fail(void **state)
     assert_false(fault_fired());
 }
 
-/* What becomes of a process that reads `setting` and visits "p" twice: exit code 0 to 3 is a bit
- * for each visit that failed. */
+/* Runs a process that reads `setting` and visits "p" twice. Its exit code, 0 to 3, has a bit for each visit that failed. */
 static int visit_twice(const char *setting)
 {
     pid_t child = fork();
@@ -105,7 +104,7 @@ static void an_invalid_setting_aborts_with_a_message(void **state)
     assert_int_equal(visit_twice("p:1:maybe"), -SIGABRT);
 }
 
-/* Puts another list in the place of the file. */
+/* Replaces the file by one with another list. */
 static void rearm(const char *path, const char *list)
 {
     char next[64];

@@ -56,7 +56,7 @@ static int compare(const void *a, const void *b)
     return memcmp(a, b, strlen("x_") + 9);
 }
 
-/* The nine letters of the time alone are never the same twice. */
+/* The nine digits of the time alone never repeat. */
 static void ids_of_several_threads_never_share_a_moment(void **state)
 {
     static char ids[THREADS * PER_THREAD][ID_SIZE];

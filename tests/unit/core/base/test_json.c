@@ -332,7 +332,7 @@ static void a_nul_is_not_valid_text(void **state)
                                "b");
 }
 
-/* The judge is jansson: whatever four bytes we call valid, it takes, and the other way round. */
+/* Compares with jansson: it accepts four bytes exactly when they are called valid here. */
 static void utf8_is_valid_exactly_when_jansson_accepts_it(void **state)
 {
     static const unsigned char edges[] = {0x01, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF,
@@ -352,7 +352,7 @@ static void utf8_is_valid_exactly_when_jansson_accepts_it(void **state)
     }
 }
 
-/* Rounded to 15 digits it would be larger than any number there is. */
+/* Rounded to 15 digits it would be larger than the largest number. */
 static void the_largest_number_can_be_read_back(void **state)
 {
     static const char *const numbers[] = {"1.7976931348623157e308", "[-1.7976931348623157e308]",

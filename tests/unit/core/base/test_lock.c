@@ -100,7 +100,7 @@ static void wait_while_holding_another(void)
     lock_release(&low);
 }
 
-/* Runs in a child, because the wrong order ends the process; true if it lived. */
+/* Runs in a child, because the wrong order ends the process; true if the child survived. */
 static bool survives(void (*doing)(void))
 {
     pid_t child = fork();

@@ -20,7 +20,7 @@
 #define THREADS 4
 #define LINES   200
 
-/* stderr as it was, and what it is while a test listens. */
+/* stderr as it was, and the pipe that replaces it during a test. */
 static int stderr_before;
 
 static void listen_to(int fd)

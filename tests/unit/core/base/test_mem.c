@@ -55,7 +55,7 @@ static void taking_leaves_null_behind(void **state)
     free(kept);
 }
 
-/* How many blocks are a mapping of their own while one of `size` bytes is there. */
+/* The number of blocks with a mapping of their own while one of `size` bytes is allocated. */
 static size_t mappings_with(size_t size)
 {
     AUTO_FREE char *block = mem_zeroed(size, 1);
@@ -70,7 +70,7 @@ static void large_blocks_return_to_the_system_even_after_larger_ones(void **stat
     (void)state;
     mem_give_back_early();
     if (mappings_with((size_t)32 << 20) == before)
-        skip(); /* the malloc of a sanitizer tells nothing */
+        skip(); /* a sanitizer's malloc does not count them */
     assert_int_equal(mappings_with((size_t)32 << 20), before + 1);
     assert_int_equal(mappings_with((size_t)1 << 20), before + 1);
     assert_int_equal(mappings_with(1), before);

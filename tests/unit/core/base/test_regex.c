@@ -20,7 +20,7 @@ static unsigned flags_of(const char *letters)
            (strchr(letters, 's') ? REGEX_DOT_ALL : 0u);
 }
 
-/* "0-3 1-2 -": begin and end of every group, a dash for one that took no part. */
+/* "0-3 1-2 -": begin and end of every group, a dash for a group that took no part. */
 static void write_match(const struct regex *regex, const struct regex_match *match,
                         char *ret_text, size_t size)
 {
@@ -38,7 +38,7 @@ static void write_match(const struct regex *regex, const struct regex_match *mat
     }
 }
 
-/* What became of it: the match, "none", "limit" or "refused". */
+/* The outcome: the match, "none", "limit" or "refused". */
 static void try(const char *pattern, const char *flags, const char *text, char *ret_text,
                 size_t size)
 {
@@ -285,8 +285,7 @@ static void add_round(struct buf *text, const char *piece, size_t times, const c
     buf_add_text(text, end);
 }
 
-/* What is cheap at one place and ruinous at a million, what is one step and long, and what
- * wants memory for every character. The text is rounds of pieces with an end. */
+/* Patterns that are cheap at one place and too expensive at a million, that take long in one step, or that need memory for every character. The text is rounds of pieces with an end. */
 static void regex_ends_a_search_that_would_take_hours(void **state)
 {
     static const struct {
@@ -365,7 +364,7 @@ static unsigned next_random(unsigned *seed)
     return *seed >> 8;
 }
 
-/* Any sequence of signs is refused or runs within its limits, and matches lie in the text. */
+/* Any sequence of characters is refused or runs within the limits, and matches lie in the text. */
 static void regex_survives_random_patterns(void **state)
 {
     static const char signs[] = "aab.*+?|()[]{}^$\\1,2-dwbBKcs:=!<>kx";

@@ -22,7 +22,7 @@ static void a_text_that_fits_is_kept_whole(void **state)
     assert_int_equal(utf8_fit("caf\xC3\xA9", 5), 5);
 }
 
-/* Letters of one to four bytes, at every limit. */
+/* Characters of one to four bytes, at every limit. */
 static void no_character_is_cut(void **state)
 {
     static const char text[] = "a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80"
