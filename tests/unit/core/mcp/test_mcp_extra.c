@@ -15,14 +15,14 @@
 #include "core/mcp/mcp_result.h"
 #include "core/mcp/mcp_tools.h"
 
-static const char all_wishes[] = "{\"resources\":true,\"prompts\":true}";
+static const char all_extras[] = "{\"resources\":true,\"prompts\":true}";
 
-/* The names that a server's tools have then, one after the other. The caller frees. */
-static char *names(const char *tools, const char *capabilities, const char *wishes)
+/* The names of all tools of a server with extras, one after another. The caller frees. */
+static char *names(const char *tools, const char *capabilities, const char *request)
 {
     json_auto_t *list = json_parse_own(tools);
     json_auto_t *able = json_parse_own(capabilities);
-    json_auto_t *wanted = json_parse_own(wishes);
+    json_auto_t *wanted = json_parse_own(request);
     AUTO_BUF text = {0};
     size_t i;
     json_t *tool;
@@ -36,10 +36,10 @@ static char *names(const char *tools, const char *capabilities, const char *wish
     return buf_take(&text);
 }
 
-static void assert_names(const char *tools, const char *capabilities, const char *wishes,
+static void assert_names(const char *tools, const char *capabilities, const char *request,
                          const char *expected)
 {
-    AUTO_FREE char *found = names(tools, capabilities, wishes);
+    AUTO_FREE char *found = names(tools, capabilities, request);
 
     assert_string_equal(found ? found : "", expected);
 }
@@ -49,30 +49,30 @@ static void extras_are_added_where_request_and_server_have_them(void **state)
     const char both[] = "{\"resources\":{},\"prompts\":{}}";
 
     (void)state;
-    assert_names("[]", both, all_wishes,
+    assert_names("[]", both, all_extras,
                  "list_resources+ read_resource+ list_prompts+ get_prompt+ ");
-    assert_names("[]", "{\"prompts\":{}}", all_wishes, "list_prompts+ get_prompt+ ");
+    assert_names("[]", "{\"prompts\":{}}", all_extras, "list_prompts+ get_prompt+ ");
     assert_names("[]", both, "{\"resources\":true}", "list_resources+ read_resource+ ");
     assert_names("[{\"name\":\"x\"}]", both, "{\"resources\":false}", "x ");
     assert_names("[{\"name\":\"x\"}]", both, NULL, "x ");
-    assert_names("[{\"name\":\"x\"}]", NULL, all_wishes, "x ");
-    assert_names("[{\"name\":\"x\"}]", "{\"resources\":true}", all_wishes, "x ");
+    assert_names("[{\"name\":\"x\"}]", NULL, all_extras, "x ");
+    assert_names("[{\"name\":\"x\"}]", "{\"resources\":true}", all_extras, "x ");
 }
 
 static void a_tool_of_the_server_with_the_same_name_is_kept(void **state)
 {
     (void)state;
-    assert_names("[{\"name\":\"read_resource\"}]", "{\"resources\":{}}", all_wishes,
+    assert_names("[{\"name\":\"read_resource\"}]", "{\"resources\":{}}", all_extras,
                  "read_resource list_resources+ ");
     assert_names("[{\"name\":\"x\",\"runnel\":{\"method\":\"resources/read\"}}]", "{}",
-                 all_wishes, "x ");
+                 all_extras, "x ");
 }
 
 static void a_full_list_stays_as_it_is(void **state)
 {
     json_auto_t *tools = json_array();
     json_auto_t *able = json_parse_own("{\"resources\":{}}");
-    json_auto_t *wanted = json_parse_own(all_wishes);
+    json_auto_t *wanted = json_parse_own(all_extras);
 
     (void)state;
     while (json_array_size(tools) < MCP_TOOL_LIMIT)
@@ -84,7 +84,7 @@ static void a_full_list_stays_as_it_is(void **state)
 static const struct mcp_extra *find(const char *name, const char *method)
 {
     json_auto_t *tool = json_build("{s:s, s:{s:s}}", "name", name, "runnel", "method", method);
-    json_auto_t *wanted = json_parse_own(all_wishes);
+    json_auto_t *wanted = json_parse_own(all_extras);
 
     return mcp_extra_of(tool, wanted);
 }
@@ -137,7 +137,7 @@ static void a_list_has_limits(void **state)
     assert_int_equal(rc, ERR_LIMIT);
 }
 
-/* What the method's result becomes, as text; "" when it is none. The caller frees. */
+/* The converted result of the method, as text; "" when it is invalid. The caller frees. */
 static char *shown(const char *name, const char *method, const char *given)
 {
     json_auto_t *result = json_parse_own(given);

@@ -17,7 +17,7 @@
 
 /* ---- The server ---- */
 
-static _Atomic int initialized, listed, called, told, deleted, forgets;
+static _Atomic int initialized, listed, called, notified, deleted, forgets;
 static sem_t call_came, cancel_came, delete_came;
 
 static bool says(const struct tiny_request *request, const char *word)
@@ -78,7 +78,7 @@ static bool serve(struct tiny_request *request)
     if (says(request, "notifications/cancelled"))
         sem_post(&cancel_came);
     if (says(request, "\"notifications/")) {
-        told++;
+        notified++;
         return accept_it(request);
     }
     assert_non_null(strcasestr(request->head.data, "\r\nMcp-Session-Id: s1\r\n"));
@@ -174,7 +174,7 @@ static int set_up(void **state)
     struct fixture *fixture = mem_new(struct fixture);
     struct err err;
 
-    initialized = listed = called = told = deleted = forgets = 0;
+    initialized = listed = called = notified = deleted = forgets = 0;
     sem_init(&call_came, 0, 0);
     sem_init(&cancel_came, 0, 0);
     sem_init(&delete_came, 0, 0);
@@ -213,7 +213,7 @@ static void a_session_is_opened_once_for_all_questions(void **state)
     wait_for(&fixture->answered);
     assert_int_equal(fixture->fault, MCP_FAULT_NONE);
     assert_int_equal(initialized, 1);
-    assert_int_equal(told, 1);
+    assert_int_equal(notified, 1);
     assert_int_equal(listed, 1);
     assert_int_equal(called, 1);
     on_loop(fixture->loop, close_it, fixture);
@@ -296,7 +296,7 @@ static void list_and_call(void *arg)
     call(arg);
 }
 
-/* The second question ends with the session, unheard. */
+/* The second question ends with the session without an answer. */
 static void a_callback_may_close_the_session(void **state)
 {
     struct fixture *fixture = *state;

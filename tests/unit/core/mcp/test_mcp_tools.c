@@ -108,7 +108,7 @@ static void a_page_without_a_list_is_refused(void **state)
     assert_int_equal(mcp_tools_add_page(tools, page, NULL), ERR_UPSTREAM);
 }
 
-/* F109: what a person who approves does not see, the model does not read. */
+/* F109: the model must not read what is invisible to the person who approves. */
 static void a_description_loses_hidden_characters(void **state)
 {
     static const char *const texts[][2] = {
