@@ -7,10 +7,9 @@
 #include "core/model/model.h"
 
 /*
- * answer_story.h -- what bytes of an upstream become, as one line of text.
+ * answer_story.h -- the events that an upstream's bytes become, as one line of text.
  *
- * Each habit of a server is a script of bytes and the events that it must become. Scripts are
- * written with ' for ". What a script becomes may not depend on where the network cuts it.
+ * Each habit of a server is a script of bytes and the events that it must become. Scripts are written with ' for ". The events may not depend on where the network cuts the bytes.
  */
 
 struct script {
@@ -29,8 +28,8 @@ struct scripts {
     size_t count;
 };
 
-/* Tests of all scripts of a table. */
-void story_is_told(const struct scripts *scripts);
+/* Tests all scripts of a table. */
+void scripts_play_right(const struct scripts *scripts);
 void story_may_be_cut_anywhere(const struct scripts *scripts);
 void story_may_end_anywhere(const struct scripts *scripts);
 void story_may_be_stopped_anywhere(const struct scripts *scripts);

@@ -79,11 +79,11 @@ static void technical_values_are_not_masked(void **state)
 static void masked_arguments_are_still_json(void **state)
 {
     (void)state;
-    /* Also the texts under names that mean something in a message. */
+    /* In arguments also the texts under keys that are technical in a message. */
     masked("[{\"pattern\": \"a.*\", \"replacement\": \"\\\"\"}]",
            "[{\"arguments\":\"{\\\"id\\\":\\\"xab\\\",\\\"n\\\":[\\\"b\\\"]}\"}]",
            "[{\"arguments\":\"{\\\"id\\\":\\\"x\\\\\\\"\\\",\\\"n\\\":[\\\"b\\\"]}\"}]");
-    /* What is none is a text, and what has nothing to mask keeps its form. */
+    /* Arguments that are no JSON are a text, and arguments without a match keep their form. */
     masked(MAIL, "[{\"arguments\":\"{a@b\"}]", "[{\"arguments\":\"{[mail]\"}]");
     masked(MAIL, "[{\"arguments\":\"{ \\\"a\\\" : 1 }\"}]",
            "[{\"arguments\":\"{ \\\"a\\\" : 1 }\"}]");

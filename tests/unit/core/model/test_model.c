@@ -56,9 +56,9 @@ static void signal_over(struct fixture *fixture)
     lock_release(&fixture->lock);
 }
 
-static void tell(struct fixture *fixture, const char *format, ...) PRINTF_LIKE(2, 3);
+static void note(struct fixture *fixture, const char *format, ...) PRINTF_LIKE(2, 3);
 
-static void tell(struct fixture *fixture, const char *format, ...)
+static void note(struct fixture *fixture, const char *format, ...)
 {
     va_list arguments;
     char line[256];
@@ -75,32 +75,32 @@ static void tell(struct fixture *fixture, const char *format, ...)
 
 static void on_text(void *arg, const char *text, size_t length)
 {
-    tell(arg, "text(%.*s)", (int)length, text);
+    note(arg, "text(%.*s)", (int)length, text);
 }
 
 static void on_reasoning(void *arg, const char *text, size_t length)
 {
-    tell(arg, "reasoning(%.*s)", (int)length, text);
+    note(arg, "reasoning(%.*s)", (int)length, text);
 }
 
 static void on_refusal(void *arg, const char *text, size_t length)
 {
-    tell(arg, "refusal(%.*s)", (int)length, text);
+    note(arg, "refusal(%.*s)", (int)length, text);
 }
 
 static void on_begin(void *arg, unsigned call, const char *id, const char *name)
 {
-    tell(arg, "begin(%u %s %s)", call, id, name);
+    note(arg, "begin(%u %s %s)", call, id, name);
 }
 
 static void on_arguments(void *arg, unsigned call, const char *text, size_t length)
 {
-    tell(arg, "args(%u %.*s)", call, (int)length, text);
+    note(arg, "args(%u %.*s)", call, (int)length, text);
 }
 
 static void on_end(void *arg, unsigned call)
 {
-    tell(arg, "end(%u)", call);
+    note(arg, "end(%u)", call);
 }
 
 static void on_done(void *arg, enum model_finish finish, const struct model_usage *usage)
@@ -108,7 +108,7 @@ static void on_done(void *arg, enum model_finish finish, const struct model_usag
     struct fixture *fixture = arg;
 
     fixture->usage = *usage;
-    tell(fixture, "done(%d)", (int)finish);
+    note(fixture, "done(%d)", (int)finish);
     signal_over(fixture);
 }
 
@@ -117,37 +117,37 @@ static void on_failed(void *arg, const struct err *error)
     struct fixture *fixture = arg;
 
     fixture->error = *error;
-    tell(fixture, "failed");
+    note(fixture, "failed");
     signal_over(fixture);
 }
 
 static void on_extra(void *arg, unsigned call, const json_t *extra)
 {
     (void)call, (void)extra;
-    tell(arg, "extra");
+    note(arg, "extra");
 }
 
 static void on_annotation(void *arg, const json_t *annotation)
 {
     (void)annotation;
-    tell(arg, "annotation");
+    note(arg, "annotation");
 }
 
 static void on_logprobs(void *arg, json_t *tokens)
 {
     (void)tokens;
-    tell(arg, "logprobs");
+    note(arg, "logprobs");
 }
 
 static void on_part_end(void *arg)
 {
-    tell(arg, "part");
+    note(arg, "part");
 }
 
 static void on_item_end(void *arg, const struct model_item *item)
 {
     (void)item;
-    tell(arg, "item");
+    note(arg, "item");
 }
 
 static const struct model_events events = {
@@ -244,7 +244,7 @@ static void wait_until_over(struct fixture *fixture)
         fail_msg("the turn does not end: %s", fixture->log.data ? fixture->log.data : "");
 }
 
-/* What the loop still had to do is done afterwards: no event can follow. */
+/* Lets the loop finish its work: no event can follow. */
 static void stop_loop(struct fixture *fixture)
 {
     loop_stop(fixture->loop);
@@ -263,7 +263,7 @@ static void take_turn(struct fixture *fixture)
 static void expect_log(const struct fixture *fixture, const char *log)
 {
     if (strcmp(fixture->log.data ? fixture->log.data : "", log) != 0)
-        fail_msg("told %s (%s)\n not %s", fixture->log.data, fixture->error.text, log);
+        fail_msg("got %s (%s)\n not %s", fixture->log.data, fixture->error.text, log);
 }
 
 static void expect_requests(const struct fixture *fixture, unsigned count)
@@ -282,7 +282,7 @@ static void expect_failure(const struct fixture *fixture, enum err_code code,
         assert_null(fixture->error.api_code);
 }
 
-/* --- asking --- */
+/* --- the request --- */
 
 static json_t *body_of_request(struct fixture *fixture, unsigned number)
 {
@@ -382,7 +382,7 @@ static void stream_options_are_left_out_only_once(void **state)
     expect_failure(fixture, ERR_INVALID, NULL, "unknown field");
 }
 
-/* --- asking again --- */
+/* --- retries --- */
 
 static void a_server_error_is_tried_again(void **state)
 {
@@ -608,7 +608,7 @@ static void a_server_that_stops_within_its_answer_times_out(void **state)
     expect_failure(fixture, ERR_TIMEOUT, NULL, "ended early");
 }
 
-/* The second attempt has what the first one left of the time. */
+/* The second attempt has the rest of the time. */
 static void the_total_deadline_holds_for_all_attempts(void **state)
 {
     static const struct server_answer answers[] = {
@@ -672,8 +672,7 @@ static void cancelling_inside_the_failure_callback_is_fine(void **state)
     expect_log(fixture, "failed");
 }
 
-/* Posts a cancel behind the start; what the turn did by then may vary, that it says nothing
- * may not. */
+/* Posts a cancel after the start. What the turn has done by then may vary; that it emits nothing may not. */
 static void cancel_from_outside(struct fixture *fixture)
 {
     fixture->start.run = start_turn;
@@ -710,7 +709,7 @@ static void a_turn_can_be_cancelled_while_it_waits_for_a_retry(void **state)
 
 #ifdef RUNNEL_FAULTS
 
-/* Each point fails once on each of its visits: the turn ends, and in the right way. */
+/* Each point fails once on each of its visits: the turn always ends in the right way. */
 static void a_fault_at_every_step_is_handled(void **state)
 {
     static const char *const points[] = {"model.start", "model.chunk", "model.done"};

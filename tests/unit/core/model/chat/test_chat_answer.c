@@ -360,7 +360,7 @@ static const struct script scripts[] = {
     {"half an object as data", SSE, TEXT("x") EVENT("{'choices':[") STOP, "text(x) failed(upstream)"},
     {"an array as data", SSE, EVENT("[1]") STOP, "failed(upstream)"},
 
-    /* --- text that is none --- */
+    /* --- text that is not valid --- */
     {"bytes that are not UTF-8", SSE, TEXT("a\xFF" "b\xE2\x82") STOP, "text(a\xEF\xBF\xBD" "b\xEF\xBF\xBD) " END},
 
     /* --- characters in two pieces --- */
@@ -445,7 +445,7 @@ static const struct scripts table = {MODEL_DIALECT_CHAT, scripts, COUNT_OF(scrip
 static void every_habit_of_a_server_becomes_the_right_events(void **state)
 {
     (void)state;
-    story_is_told(&table);
+    scripts_play_right(&table);
 }
 
 static void cutting_the_bytes_anywhere_changes_nothing(void **state)
@@ -454,7 +454,7 @@ static void cutting_the_bytes_anywhere_changes_nothing(void **state)
     story_may_be_cut_anywhere(&table);
 }
 
-/* However a body ends early, what is told is what was told before, in order, and an end. */
+/* Wherever a body ends early, the events are the beginning of the whole story, and an end. */
 static void a_body_that_ends_at_any_byte_ends_the_turn(void **state)
 {
     (void)state;

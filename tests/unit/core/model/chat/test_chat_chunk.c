@@ -22,8 +22,7 @@ static char *quoted(const char *text)
     return copy;
 }
 
-/* The scanner sees a copy that ends where the memory ends, so that a sanitizer sees a read
- * beyond it. */
+/* The scanner sees a copy that ends where the memory ends, so that a sanitizer sees a read beyond its end. */
 static bool scan(const char *chunk, size_t length, struct buf *scratch, char **ret_text)
 {
     AUTO_FREE char *copy = mem_zeroed(length ? length : 1, 1);

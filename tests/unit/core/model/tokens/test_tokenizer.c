@@ -97,7 +97,7 @@ static void a_piece_is_merged_by_rank(void **state)
     ranks_free(ranks);
 }
 
-/* The definition, without a heap: of all neighbours that make a token those of the lowest rank. */
+/* The definition, without a heap: joins the neighbours whose token has the lowest rank. */
 struct plain {
     char token[600][24];
     size_t length[600];
@@ -139,7 +139,7 @@ static size_t plain_count(const struct plain *plain, const char *piece, size_t l
     }
 }
 
-/* The same throws in every run. */
+/* The same random numbers in every run. */
 static size_t dice(size_t sides)
 {
     static uint32_t state = 7;
@@ -193,7 +193,7 @@ static void merging_agrees_with_a_simple_implementation(void **state)
 
             for (size_t at = 0; at < length; at++)
                 piece[at] = (char)('a' + (int)dice(3));
-            /* A piece that is a token is one, even if no merges lead to it. */
+            /* A piece that is a token counts as one, even if no merges lead to it. */
             if (plain_rank(plain, piece, length) >= 0)
                 assert_int_equal(ranks_count(ranks, piece, length), 1);
             else
@@ -216,7 +216,7 @@ static void a_long_piece_does_not_take_quadratic_time(void **state)
     memset(piece, 'l', length);
     assert_int_equal(ranks_count(ranks, piece, length), length / 2);
     assert_true(clock_thread_ns() - begin <
-                60 * NS_PER_SECOND); /* squared, it would be hours */
+                60 * NS_PER_SECOND); /* in quadratic time it would take hours */
     free(piece);
     ranks_free(ranks);
 }
