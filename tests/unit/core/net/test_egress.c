@@ -12,7 +12,7 @@
 #include "core/net/egress.h"
 #include "core/net/http_client.h"
 
-/* F109: the table of section 4, "SSRF". */
+/* F109: requests to inner addresses. */
 static void private_addresses_are_closed(void **state)
 {
     static const char *const within[] = {

@@ -177,8 +177,7 @@ static void a_head_request_expects_no_body(void **state)
     exchange_clear(&exchange);
 }
 
-/* Larger than any buffer on the way, and larger than what libcurl would ask consent for; also
- * when the answer begins before the body was sent. */
+/* Larger than any buffer on the way, and larger than the body for which libcurl would wait for "100 Continue"; also when the answer begins before the body was sent. */
 static void a_large_body_arrives_whole(void **state)
 {
     static const char *const paths[] = {"/echo", "/early"};
@@ -250,7 +249,7 @@ static void a_connection_closed_meanwhile_is_opened_again(void **state)
     assert_int_equal(fixture->server->accepted, 20);
 }
 
-/* libcurl would send it again over a new connection, although the server may have read it. */
+/* libcurl would repeat it over a new connection, although the server may have read it. */
 static void a_request_marked_once_is_not_repeated(void **state)
 {
     struct fixture *fixture = *state;

@@ -178,7 +178,7 @@ static void allow_descriptors(rlim_t wanted)
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 
-/* The server answers nobody before all have asked. In the second round nobody connects. */
+/* The server answers when all requests have come. In the second round no call connects. */
 static void a_thousand_calls_run_at_once(void **state)
 {
     struct fixture *fixture = *state;

@@ -1,6 +1,5 @@
 /*
- * Connections that wait for their next call: how long they may, how many of them, and that one that
- * the server has closed does not stay behind.
+ * Idle connections: how long they are kept, how many of them, and that those closed by the server are closed.
  */
 
 #include <setjmp.h>
@@ -26,7 +25,7 @@
 #include "tests/unit/core/net/http_exchange.h"
 
 #define CALLS      20
-#define PROMISED_S 5 /* within which a connection that the server has closed is closed here */
+#define PROMISED_S 5 /* within which a connection closed by the server is closed here */
 
 struct pool {
     struct loop *loop;
@@ -87,7 +86,7 @@ static void run_together(const struct fixture *fixture, const char *path)
     }
 }
 
-/* So many connections are closed, while no other call is made. */
+/* Waits until so many connections are closed, without another call. */
 static void wait_for_leaves(const struct fixture *fixture, size_t count)
 {
     struct timespec until;
@@ -232,7 +231,7 @@ static void *be_fickle(void *arg)
     return NULL;
 }
 
-/* libcurl tries again on a connection of its own, and closes that one without a word. */
+/* libcurl retries on a new connection, and closes that one without notice. */
 static void only_open_connections_are_kept(void **state)
 {
     struct fixture *fixture = *state;
@@ -256,7 +255,7 @@ static void only_open_connections_are_kept(void **state)
     close(server.fd);
 }
 
-/* Of two idle connections the server closes one: the other is still there and serves again. */
+/* The server closes one of two idle connections: the other one is kept and used again. */
 static void a_sweep_leaves_living_connections_alone(void **state)
 {
     struct fixture *fixture = *state;

@@ -1,6 +1,5 @@
 /*
- * Where the client goes: names with several addresses, addresses that a guarded call must not reach,
- * and nowhere.
+ * Which addresses the client reaches: names with several addresses, addresses that a guarded call must not reach, and servers that are missing.
  */
 
 #include <setjmp.h>
@@ -60,7 +59,7 @@ static void every_address_of_a_name_is_tried(void **state)
     }
 }
 
-/* F109: what counts is where a name leads when the socket is opened. */
+/* F109: the address counts to which a name leads when the socket is opened. */
 static void a_guarded_call_reaches_no_private_address(void **state)
 {
     static const char *const hosts[] = {"127.0.0.1",         "localhost",  "two.test",
@@ -149,11 +148,11 @@ static void proxies_of_the_environment_are_ignored(void **state)
     unsetenv("ALL_PROXY");
 }
 
-static bool name_was_told(void)
+static bool name_was_answered(void)
 {
     int count;
 
-    sem_getvalue(&name_told, &count);
+    sem_getvalue(&name_answered, &count);
     return count > 0;
 }
 
@@ -167,19 +166,19 @@ static void a_slow_name_server_delays_no_other_call(void **state)
     on_loop(exchange.loop, start_exchange, &exchange);
     wait_for(&name_asked);
     on_loop(exchange.loop, cancel_exchange, &exchange);
-    assert_false(name_was_told());
+    assert_false(name_was_answered());
     assert_int_equal(exchange.dones, 0);
 
     exchange.request.timeouts.connect = SHORT;
     run_exchange(&exchange);
     assert_int_equal(exchange.rc, ERR_TIMEOUT);
-    assert_false(name_was_told());
+    assert_false(name_was_answered());
 
     wait_for(&name_asked);
     sem_post(&name_known);
     sem_post(&name_known);
-    wait_for(&name_told);
-    wait_for(&name_told);
+    wait_for(&name_answered);
+    wait_for(&name_answered);
     exchange_clear(&exchange);
 }
 

@@ -329,44 +329,44 @@ static void a_timer_that_is_always_due_does_not_starve_the_inbox(void **state)
 struct ear {
     struct loop_watch watch;
     struct loop *loop;
-    struct ear **others; /* removed and freed by whoever is called first */
+    struct ear **others; /* removed and freed by the first callback */
     int count;
-    char heard[64];
+    char received[64];
     sem_t *done;
 };
 
-static void hear(struct loop_watch *watch, uint32_t events)
+static void read_bytes(struct loop_watch *watch, uint32_t events)
 {
     struct ear *ear = CONTAINER_OF(watch, struct ear, watch);
-    ssize_t got = read(watch->fd, ear->heard, sizeof(ear->heard) - 1);
+    ssize_t got = read(watch->fd, ear->received, sizeof(ear->received) - 1);
 
     assert_true(events & EPOLLIN);
     assert_true(got > 0);
     sem_post(ear->done);
 }
 
-static void hear_from_now_on(void *arg)
+static void start_watching(void *arg)
 {
     struct ear *ear = arg;
 
     assert_int_equal(loop_watch_add(ear->loop, &ear->watch, EPOLLIN, NULL), ERR_OK);
 }
 
-static void hear_nothing_for_now(void *arg)
+static void pause_watching(void *arg)
 {
     struct ear *ear = arg;
 
     loop_watch_change(ear->loop, &ear->watch, 0);
 }
 
-static void hear_again(void *arg)
+static void resume_watching(void *arg)
 {
     struct ear *ear = arg;
 
     loop_watch_change(ear->loop, &ear->watch, EPOLLIN);
 }
 
-static void hear_no_more(void *arg)
+static void stop_watching(void *arg)
 {
     struct ear *ear = arg;
 
@@ -381,38 +381,38 @@ static void do_nothing(void *arg)
 static void a_watch_reports_the_events_it_was_added_for(void **state)
 {
     struct fixture *fixture = *state;
-    struct ear ear = {.watch.ready = hear, .loop = fixture->loop, .done = &fixture->done};
-    int heard;
+    struct ear ear = {.watch.ready = read_bytes, .loop = fixture->loop, .done = &fixture->done};
+    int received;
     int ends[2];
 
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
     ear.watch.fd = ends[0];
     start(fixture);
-    on_loop(fixture->loop, hear_from_now_on, &ear);
+    on_loop(fixture->loop, start_watching, &ear);
     assert_int_equal(write(ends[1], "one", 3), 3);
     wait_for(&fixture->done);
-    assert_string_equal(ear.heard, "one");
+    assert_string_equal(ear.received, "one");
 
-    on_loop(fixture->loop, hear_nothing_for_now, &ear);
+    on_loop(fixture->loop, pause_watching, &ear);
     assert_int_equal(write(ends[1], "two", 3), 3);
     on_loop(fixture->loop, do_nothing, NULL);
     on_loop(fixture->loop, do_nothing, NULL);
-    sem_getvalue(&fixture->done, &heard);
-    assert_int_equal(heard, 0);
-    on_loop(fixture->loop, hear_again, &ear);
+    sem_getvalue(&fixture->done, &received);
+    assert_int_equal(received, 0);
+    on_loop(fixture->loop, resume_watching, &ear);
     wait_for(&fixture->done);
-    assert_string_equal(ear.heard, "two");
+    assert_string_equal(ear.received, "two");
 
-    on_loop(fixture->loop, hear_no_more, &ear);
+    on_loop(fixture->loop, stop_watching, &ear);
     assert_int_equal(write(ends[1], "three", 5), 5);
     on_loop(fixture->loop, do_nothing, NULL);
     on_loop(fixture->loop, do_nothing, NULL);
-    assert_string_equal(ear.heard, "two");
+    assert_string_equal(ear.received, "two");
     close(ends[0]);
     close(ends[1]);
 }
 
-/* Whoever is first removes and frees all, itself included. */
+/* The first callback removes and frees all, itself included. */
 static void free_everybody(struct loop_watch *watch, uint32_t events)
 {
     struct ear *ear = CONTAINER_OF(watch, struct ear, watch);

@@ -11,7 +11,7 @@
 #include "core/base/mem.h"
 #include "core/net/sse_parser.h"
 
-/* What came out, as text: "name:data;" for each event. */
+/* The events, as text: "name:data;" for each. */
 struct seen {
     struct buf text;
     struct sse_parser *parser;
@@ -29,8 +29,7 @@ static bool note(void *arg, const char *name, const char *data, size_t length)
     return ++seen->count != seen->stop_after;
 }
 
-/* Feeds `text` in pieces of `step` bytes, each in memory of its own, so that a look beyond a
- * piece or after its time is noticed by the address sanitizer. */
+/* Feeds `text` in pieces of `step` bytes, each in memory of its own, so that the address sanitizer notices reads beyond a piece or after its time. */
 static enum err_code feed(const char *text, size_t length, size_t step, struct seen *seen)
 {
     struct sse_parser parser = {0};
@@ -211,7 +210,7 @@ static bool count_event(void *arg, const char *name, const char *data, size_t le
     return true;
 }
 
-/* It is where to go on: an event that is not whole has not been there. */
+/* A client continues after it: an incomplete event does not count. */
 static void the_id_is_that_of_the_last_complete_event(void **state)
 {
     static const char text[] = "id: a\n\nid:b\ndata: 1\n\ndata: 2\n\nid: c\ndata: 3";
