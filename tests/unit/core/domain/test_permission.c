@@ -20,7 +20,7 @@ static void expect_policies(struct permission seen, const json_t *wanted)
                         json_string_value(json_array_get(wanted, 1)));
 }
 
-/* F36, F38: what an unknown word comes to differs from the seed: there it opened the tool. */
+/* F36, F38: an unknown value is stricter than in the seed, where it opened the tool. */
 static void test_the_vectors_of_the_design_hold(void **state)
 {
     json_auto_t *all = json_load_file(VECTORS "/toolsystem_vectors.json", 0, NULL);

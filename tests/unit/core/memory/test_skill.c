@@ -41,7 +41,7 @@ static void an_unknown_value_is_a_refusal(void **state)
     assert_int_equal(skill_permission_of(list, "b"), SKILL_DENY);
 }
 
-/* F107: a narrow place cannot open what a wide one has closed, however many there are. */
+/* F107: a narrow level cannot open what a wide one has closed, with any number of levels. */
 static void the_strictest_of_several_levels_counts(void **state)
 {
     json_auto_t *assistant = lines("[{\"skill\":\"a\",\"permission\":\"deny\"}]");

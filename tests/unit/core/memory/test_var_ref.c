@@ -10,7 +10,7 @@
 #include "core/base/mem.h"
 #include "core/memory/var_ref.h"
 
-/* Variables of one type; how often they were asked for. */
+/* Variables of one type, and how often they were read. */
 struct known {
     json_t *values; /* name -> value */
     enum variable_type type;
@@ -126,7 +126,7 @@ static void test_slices_count_characters(void **state)
                               "\"y\":\"\xC3\xA4\xE2\x82\xAC\xF0\x9F\x98\x80z\"}");
 }
 
-/* F26: what a tool gave is data, also when the model's own text leads to it. */
+/* F26: the result of a tool is data, also when the model's own text refers to it. */
 static void test_results_are_never_followed(void **state)
 {
     AUTO_FREE char *seen = NULL;
@@ -138,7 +138,7 @@ static void test_results_are_never_followed(void **state)
     assert_string_equal(seen, "{\"x\":\"$VAR_REF{{secret}}\"}");
 }
 
-/* F26: two halves that make a reference only together are none. */
+/* F26: two values that make a reference only together are no reference. */
 static void test_a_reference_cannot_be_joined_from_two_values(void **state)
 {
     AUTO_FREE char *seen = NULL;
@@ -187,7 +187,7 @@ static void test_depth_and_number_of_references_are_limited(void **state)
     assert_non_null(strstr(err.text, "at most 64 variable references"));
 }
 
-/* F26: a value is asked for once, and may be inserted 8 MiB in all. */
+/* F26: a value is read once, and 8 MiB may be inserted in all. */
 static void test_the_size_of_the_result_is_limited(void **state)
 {
     AUTO_FREE char *large = mem_new_array(char, VARIABLE_VALUE_LIMIT + 1);

@@ -26,7 +26,7 @@ static int open_memory(void **state)
     return 0;
 }
 
-/* Whatever a test did: what was counted is counted out again. */
+/* After every test all counts are zero again. */
 static int close_memory(void **state)
 {
     (void)state;
@@ -78,7 +78,7 @@ static bool add_result(const char *name, const char *value)
     return is_there;
 }
 
-/* NULL: it is not there. */
+/* NULL: it is missing. */
 static void expect_is(const char *name, const char *value)
 {
     AUTO_VARIABLE variable = {0};
@@ -330,7 +330,7 @@ static void test_only_a_few_variables_can_be_marked_keep(void **state)
     assert_string_equal(err.text, "Invalid 'keep': at most 32 variables can be kept.");
 }
 
-/* F31: what all of a node's responses have together is bounded, too; everybody pays with his own. */
+/* F31: all responses of a node together have a limit, too; each project pays with its own variables. */
 static void test_a_project_above_its_budget_evicts_its_own_variables(void **state)
 {
     AUTO_FREE char *much = mebibyte();
@@ -343,7 +343,7 @@ static void test_a_project_above_its_budget_evicts_its_own_variables(void **stat
     access.memory = theirs;
     put("b", much);
     put("c", much);
-    expect_names(&(struct variable_query){0}, 1, "c"); /* in whatever microsecond */
+    expect_names(&(struct variable_query){0}, 1, "c"); /* at any microsecond */
     access.memory = mine;
     expect_is("a", much);
     assert_true(budget.used <= budget.limit);
@@ -366,7 +366,7 @@ static void expect_no_room(const char *name, const char *value)
     assert_string_equal(err.text, text);
 }
 
-/* F31: nothing is said to be written that is gone at once, and nothing goes for what is not written. */
+/* F31: a variable that would be evicted at once is refused, and nothing is evicted for a refused one. */
 static void test_a_variable_without_room_is_refused(void **state)
 {
     AUTO_FREE char *much = mebibyte();
@@ -408,7 +408,7 @@ static struct variable_memory *limited(const char *project, size_t bytes)
     return variable_memory_new(&budget, &tenant);
 }
 
-/* F31: nobody takes it all away from the others. */
+/* F31: no project can take all of the memory. */
 static void test_a_project_has_a_share_of_the_memory(void **state)
 {
     AUTO_FREE char *much = mebibyte();
@@ -479,7 +479,7 @@ static void *write_many(void *arg)
     return NULL;
 }
 
-/* Workers that nobody waits for hold what they use. */
+/* Workers that outlive their run hold what they use. */
 static void test_several_workers_use_it_at_once(void **state)
 {
     static char names[WRITERS][2] = {"a", "b", "c", "d"};

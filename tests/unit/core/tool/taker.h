@@ -15,8 +15,7 @@
 #include "core/tool/channel.h"
 
 /*
- * taker.h -- the loop's end of a channel, for tests: it takes until nothing is there, then waits
- * for the wake and for nothing else. So a wake that gets lost is a test that fails.
+ * taker.h -- the loop's end of a channel, for tests: it takes until nothing is left, then waits for the wake and for nothing else. So a lost wake makes a test fail.
  */
 
 #define TAKER_PATIENCE (30 * NS_PER_SECOND)

@@ -14,7 +14,7 @@ static const char weather[] = "{\"type\":\"object\",\"required\":[\"city\"],\"pr
                               "\"city\":{\"type\":\"string\"},"
                               "\"unit\":{\"enum\":[\"C\",\"F\"],\"default\":\"C\"}}}";
 
-/* What becomes of it: the arguments, or the error. The caller frees. */
+/* The checked arguments, or the error. The caller frees. */
 static char *read_text(const char *parameters, const char *text)
 {
     json_auto_t *schema = json_parse_own(parameters);

@@ -170,7 +170,7 @@ static void channel_alternates_between_hidden_calls_and_the_floor(void **state)
 {
     const bool hidden[] = {true, true, false};
     struct tool_channel *channel = channel_of(3, hidden, 8);
-    unsigned heard[3] = {0};
+    unsigned received[3] = {0};
 
     (void)state;
     for (int i = 0; i < 4; i++)
@@ -180,11 +180,11 @@ static void channel_alternates_between_hidden_calls_and_the_floor(void **state)
         struct tool_output output;
 
         assert_true(tool_channel_take(channel, &output));
-        heard[output.call]++;
+        received[output.call]++;
         tool_output_clear(&output);
     }
     for (unsigned call = 0; call < 3; call++)
-        assert_int_equal(heard[call], 2);
+        assert_int_equal(received[call], 2);
     tool_channel_release(channel);
 }
 
@@ -477,7 +477,7 @@ struct slow_wake {
     atomic_bool began, ended;
 };
 
-/* A wake that takes until somebody closes the channel. */
+/* A wake that lasts until the channel is being closed. */
 static void wake_slowly(void *arg)
 {
     struct slow_wake *wake = arg;
@@ -551,7 +551,7 @@ static void channel_end_of_a_full_call_lets_its_writer_go(void **state)
 
 /* ---- the peer's faults ---- */
 
-/* Peer fault A7: what a tool said last decided whether it gave the floor back. */
+/* Peer fault A7: the last output of a tool decided whether it gave the floor back. */
 static void channel_bella_A7_the_floor_passes_on_after_every_kind_of_output(void **state)
 {
     const enum tool_output_kind kinds[] = {TOOL_OUTPUT_TEXT, TOOL_OUTPUT_STAGE,

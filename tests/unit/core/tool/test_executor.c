@@ -59,7 +59,7 @@ static void executor_passes_the_whole_call_to_the_handler(void **state)
     executor_stop(executor);
 }
 
-/* While its run goes on and changes what is its own. */
+/* While its run continues and changes its own values. */
 static void executor_calls_have_their_own_values(void **state)
 {
     struct tool_executor *executor = executor_started(1, 0);
@@ -109,7 +109,7 @@ static void executor_delivers_what_a_handler_emits(void **state)
 
     (void)state;
     turn_open(&turn, 2);
-    /* The other call has the floor until this one has said everything it has room for. */
+    /* The other call has the floor until this one has filled its room. */
     output = (struct tool_output){.kind = TOOL_OUTPUT_TEXT};
     assert_int_equal(tool_channel_put(turn.channel, 1, &output), ERR_OK);
     turn_submit(executor, &turn, 0, &handler_emitter, "run", "call");

@@ -8,7 +8,7 @@
 #include "core/base/log.h"
 #include "tests/unit/core/tool/executor_turn.h"
 
-/* Workers whose handlers take too long, or do not come back at all. */
+/* Workers whose handlers take too long, or never return. */
 
 static void executor_ends_a_cooperative_call_at_its_deadline(void **state)
 {
@@ -110,7 +110,7 @@ static void executor_takes_the_worker_of_a_closed_call_when_others_wait(void **s
     turn_submit(executor, &cancelled, 0, &handler_deaf_for_ever, "run_a", "a");
     assert_true(door_wait(&door.entered, 1, TAKER_PATIENCE));
     turn_submit(executor, &other, 0, &handler_listed, "run_b", "b");
-    /* Nobody else comes in; meanwhile the timekeeper has looked and found nothing to do. */
+    /* No other call comes; meanwhile the timekeeper has found nothing to do. */
     assert_false(door_wait(&door.entered, 2, 50 * NS_PER_MS));
     tool_channel_close(cancelled.channel);
     turn_expect_result(&other, "b");

@@ -99,7 +99,7 @@ static const char *const tool_types[] = {"code_interpreter", "file_search", "ima
                                          "my_tool"};
 static const char *const prefixes[] = {"file-", "file_", "vs_", "x"};
 
-/* Whatever is added in whatever order: the view comes back as it was, and so do resources. */
+/* Files in every order: the view survives the way through resources, and resources through the view. */
 static void files_view_comes_back_from_resources_unchanged(void **state)
 {
     unsigned seed = 20261121;

@@ -11,7 +11,7 @@
 #include "core/base/mem.h"
 #include "core/tool/schema.h"
 
-/* Which no simple pattern matches before a long time. */
+/* No simple pattern takes so long to match it. */
 #define SLOW "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab"
 
 static json_t *parse(const char *text)
@@ -110,7 +110,7 @@ static void test_keywords_of_draft_2020_beyond_draft_7(void **state)
         "\"ab\"", "");
 }
 
-/* Whoever wrote the schema, and whatever it says. */
+/* Every schema, however hostile, is checked safely. */
 static void test_a_schema_cannot_hurt(void **state)
 {
     AUTO_BUF deep = {0};
@@ -125,7 +125,7 @@ static void test_a_schema_cannot_hurt(void **state)
            "- expected one of 17, received object\n- expected one of 3, received {}");
     expect("{\"multipleOf\":0}", "5", "");
     expect("{\"pattern\":\"(\"}", "\"x\"", "- cannot be checked against (");
-    /* 2 to the 40th ways to look. */
+    /* 2 to the 40th ways to search. */
     for (int i = 0; i < 40; i++)
         buf_add_text(&deep, "{\"anyOf\":[false,");
     buf_add_text(&deep, "false");
@@ -134,7 +134,7 @@ static void test_a_schema_cannot_hurt(void **state)
     expect(deep.data, "1", "- fits none of what is allowed");
 }
 
-/* Each of its patterns would take seconds: the second is not even begun. */
+/* Each of its patterns would take seconds: the second one is not tried. */
 static void test_after_one_pattern_exceeds_its_limit_no_other_is_tried(void **state)
 {
     json_auto_t *schema = parse("{\"properties\":{"
@@ -156,7 +156,7 @@ static void test_after_one_pattern_exceeds_its_limit_no_other_is_tried(void **st
     assert_true(clock_thread_ns() - began < 2 * alone);
 }
 
-/* Whoever waits for it gives it little time, for all it checks. */
+/* The caller gives all checks together little time. */
 static void test_one_budget_covers_all_checks(void **state)
 {
     struct schema_budget budget = {20 * NS_PER_MS};
@@ -178,7 +178,7 @@ static void test_one_budget_covers_all_checks(void **state)
     buf_clear(&issues);
 }
 
-/* Neither words that are compared nor defaults that are copied are free. */
+/* Comparing enum values and copying defaults cost steps, too. */
 static void test_the_budget_covers_enums_and_defaults(void **state)
 {
     struct schema_budget budget = {10 * NS_PER_MS};
