@@ -123,7 +123,7 @@ static void a_refused_hosted_call_loses_its_output(void **state)
     assert_non_null(strstr(past_own_output(ITEM_FILE_SEARCH_CALL, body), "\"no\""));
 }
 
-/* F42, F43: each with `shown` in the place of its result. */
+/* F42, F43: each has `shown` instead of its result. */
 static void a_refused_hosted_call_loses_what_it_shows(void **state)
 {
     static const char *const samples[][2] = {

@@ -57,7 +57,7 @@ static void test_an_unreadable_answer_is_no_approval(void **state)
         expect(bad[i], 0, "The answer to the approval request could not be read.");
 }
 
-/* F35: nobody has meant it: it is not remembered. */
+/* F35: an invalid value is not remembered. */
 static void test_an_answer_with_a_misspelt_remember_is_no_approval(void **state)
 {
     struct approval_reply reply =

@@ -18,7 +18,7 @@
 #include "core/net/http_client.h"
 #include "core/run/approval/approval_webhook.h"
 
-/* The loop does not turn: whatever is to be sent stays on its way. */
+/* The loop does not run: all POSTs stay on their way. */
 struct post_office {
     struct approval_webhook webhooks[2];
     struct webhook_posts posts;
@@ -58,7 +58,7 @@ static bool tell(struct post_office *office, unsigned webhook, const json_t *que
     return approval_webhook_tell(&office->posts, &office->webhooks[webhook], question);
 }
 
-/* How many of those are taken. */
+/* How many of them are accepted. */
 static size_t taken(struct post_office *office, unsigned webhook, const json_t *question,
                     size_t limit)
 {
@@ -102,7 +102,7 @@ static void too_many_bytes_are_dropped_for_their_own_project_only(void **state)
     assert_int_equal(taken(office, 1, question, WEBHOOK_WAITING_LIMIT), count);
 }
 
-/* Else they would be a few only. */
+/* Otherwise there would be only a few. */
 static void only_the_sent_part_of_a_long_text_counts(void **state)
 {
     struct post_office *office = *state;

@@ -17,7 +17,7 @@
 #define ONCE  MEMORY(",\"default\":\"thread\"")
 #define CHAIN "{\"tool\":\"a/b\",\"key\":\"k\",\"scopes\":{\"thread\":\"resp_1\"}}"
 
-/* "scope scope_id match match_key type" of each, or the place of the complaint. */
+/* "scope scope_id match match_key type" of each grant, or the parameter that is refused. */
 static void expect(const char *said, const char *memory, const char *run, const char *wanted)
 {
     json_auto_t *object = json_parse_own(said);
@@ -160,8 +160,7 @@ static void a_grant_covers_exactly_what_it_names(void **state)
 
 /* ---- The the_vectors_of_the_design_hold of the design ---- */
 
-/* A file outside is asked for as all of its directory (tests/support/handlers/test_handlers.c), which is what the vector
- * of one file in place of another is about: it alone names files beside their directories. */
+/* A file outside is asked for as all of its directory (tests/support/handlers/test_handlers.c), which is what the vector with one file instead of another tests: it alone names files beside their directories. */
 static void add_asked(json_t *list, const json_t *keys, size_t i)
 {
     const char *key = json_string_value(json_array_get(keys, i));

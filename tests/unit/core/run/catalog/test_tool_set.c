@@ -42,7 +42,7 @@ static const struct tool_handler shell = {
     .name = "shell", .description = "A shell.", .parameters = "{\"type\":\"object\"}"};
 static const struct tool_handler search = {
     .name = "tool_search", .description = "Finds.", .parameters = "{\"type\":\"object\"}"};
-/* Its words depend on the run's; "none" is a run in which there is no such tool. */
+/* The description depends on the run; in a run with "none" the tool is missing. */
 static int inits;
 
 static json_t *init_made(const struct tool_context *context)
@@ -522,7 +522,7 @@ static struct run_settings words(const char *word)
     return settings;
 }
 
-/* The only tool is offered and listed, and called what the word says each time. */
+/* The only tool is offered and listed under the expected name each time. */
 static void expect_made(const char *word)
 {
     CLEANUP(run_settings_clear) struct run_settings settings = words(word);
@@ -631,7 +631,8 @@ static void tool_settings_apply_between_operator_and_request(void **state)
     assert_int_equal(offered_with(OFF, "{}", "[" GROUP "}]"), 0);
     assert_int_equal(offered_with(ONE_OFF, "{}", "[" GROUP "}]"), 1);
     assert_int_equal(offered_with(ONE_OFF, ON, "[]"), 1);
-    assert_int_equal(offered_with(ONE_OFF, "{}", "[]"), 0); /* on it is for others to say */
+    assert_int_equal(offered_with(ONE_OFF, "{}", "[]"),
+                     0); /* without "enabled", other levels decide */
     tool_registry_turn_on("g");
     assert_int_equal(offered_with(OFF, "{}", "[]"), 0);
     assert_int_equal(offered_with(ONE_OFF, "{}", "[]"), 1);

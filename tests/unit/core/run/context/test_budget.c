@@ -26,8 +26,8 @@ static struct item_row *add(const char *type, const char *run_id)
     return row;
 }
 
-/* Four messages of before, a call between them, and what the run has made. */
-static void tell_a_story(void)
+/* Four earlier messages, a call between them, and the items of the run. */
+static void add_history(void)
 {
     add("message", "");
     add("message", "");
@@ -39,7 +39,7 @@ static void tell_a_story(void)
     add("function_call_output", RUN);
 }
 
-/* The ids that are left. */
+/* The ids of the items that are left. */
 static const char *left(void)
 {
     static char ids[HISTORY_LIMIT + 1];
@@ -72,7 +72,7 @@ static bool fit(struct budget *budget, const char *config)
     return budget_fit(budget, &context, items, &count);
 }
 
-/* What is left of the items, with these tools. */
+/* The items that are left, with these tools. */
 static const char *weighed(const char *config, const struct tool_set *tools)
 {
     CLEANUP(run_settings_clear) struct run_settings settings = {0};
@@ -89,7 +89,7 @@ static void without_limits_everything_passes(void **state)
     struct budget budget = made("{}", NULL);
 
     (void)state;
-    tell_a_story();
+    add_history();
     budget_add(&budget, &(struct model_usage){.input = 1 << 20, .output = 1 << 20});
     assert_null(budget_spent(&budget));
     assert_null(budget_exceeded(&budget));
@@ -140,7 +140,7 @@ static void used_tokens_survive_the_end_of_a_residency(void **state)
     struct budget again;
 
     (void)state;
-    tell_a_story();
+    add_history();
     assert_true(fit(&budget, config));
     budget_add(&budget,
                &(struct model_usage){
@@ -164,11 +164,11 @@ static void the_middle_of_the_thread_is_left_out_first(void **state)
     struct budget budget = made(most, NULL);
 
     (void)state;
-    tell_a_story();
+    add_history();
     assert_true(fit(&budget, most));
     assert_string_equal(left(), "04567");
     clear_items(NULL);
-    tell_a_story();
+    add_history();
     budget = made(some, NULL);
     assert_true(fit(&budget, some));
     assert_string_equal(left(), "04567");
@@ -180,8 +180,8 @@ static void the_newest_message_and_what_the_run_made_stay(void **state)
     struct budget budget = made(config, NULL);
 
     (void)state;
-    tell_a_story();
-    assert_true(fit(&budget, config)); /* too much; but nobody has counted yet */
+    add_history();
+    assert_true(fit(&budget, config)); /* too much; but no usage is known yet */
     assert_string_equal(left(), "567");
 }
 
@@ -192,7 +192,7 @@ static void of_the_last_messages_the_oldest_is_left_out_first(void **state)
     struct budget budget = made(config, NULL);
 
     (void)state;
-    tell_a_story();
+    add_history();
     assert_true(fit(&budget, config));
     assert_string_equal(left(), "4567");
 }
@@ -203,7 +203,7 @@ static void instructions_and_tools_count(void **state)
     struct budget budget = made(config, NULL);
 
     (void)state;
-    tell_a_story();
+    add_history();
     assert_true(fit(&budget, config));
     assert_string_equal(left(), "04567");
     assert_int_equal(budget.asking,
@@ -216,7 +216,7 @@ static void the_upstreams_count_corrects_the_estimate(void **state)
     struct budget budget = made(config, NULL);
 
     (void)state;
-    tell_a_story();
+    add_history();
     assert_true(fit(&budget, config));
     assert_string_equal(left(), "01234567");
     /* A token is six bytes: the 600 that are left are more than enough. */
@@ -238,7 +238,7 @@ static void an_upstream_without_usage_never_exhausts_the_budget(void **state)
     struct budget budget = made(config, NULL);
 
     (void)state;
-    tell_a_story();
+    add_history();
     for (int turn = 0; turn < 3; turn++) {
         assert_true(fit(&budget, config));
         budget_add(&budget, &(struct model_usage){0});
@@ -283,7 +283,7 @@ static void a_text_costs_all_of_its_bytes(void **state)
     assert_int_equal(budget.asking, strlen(rows[0].body));
 }
 
-/* What the tool has said goes up in the beginning only, and all of a turn with its first message. */
+/* Only the beginning of a tool's output is sent, and all of a turn with its first message. */
 static void compact_history_costs_the_text_that_is_sent(void **state)
 {
     static const char config[] = "{\"max_prompt_tokens\":1000}";
@@ -292,7 +292,7 @@ static void compact_history_costs_the_text_that_is_sent(void **state)
     struct tool_set tools = {0};
     struct context context = {.run_id = RUN, .settings = &settings, .tools = &tools};
     AUTO_FREE char *said = mem_new_array(char, 9000);
-    size_t told;
+    size_t sent_bytes;
 
     (void)state;
     run_settings_load(&settings, config);
@@ -316,9 +316,9 @@ static void compact_history_costs_the_text_that_is_sent(void **state)
     context.compact = true;
     assert_true(budget_fit(&budget, &context, items, &count));
     assert_string_equal(left(), "01234");
-    told = context_told_bytes(&as_it_is, items, 1, 2);
-    assert_in_range(told, 300, 1000);
-    assert_int_equal(budget.asking, 2 * told + 2 * strlen(rows[0].body) + WEIGHT);
+    sent_bytes = context_told_bytes(&as_it_is, items, 1, 2);
+    assert_in_range(sent_bytes, 300, 1000);
+    assert_int_equal(budget.asking, 2 * sent_bytes + 2 * strlen(rows[0].body) + WEIGHT);
     /* A message's log goes before the next message, never alone. */
     budget.prompt = (budget.asking - 1) / BUDGET_BYTES_PER_TOKEN;
     assert_true(budget_fit(&budget, &context, items, &count));

@@ -121,7 +121,7 @@ static void calls_of_a_round_that_waited_count_once(void **state)
     for (int pauses = 0; pauses < 3; pauses++) {
         chain = noted(&chain, config);
         assert_int_equal(chain.all_calls, 1); /* so many, should it end now */
-        chain = noted(&chain, config);        /* taken up, and given away before it went on */
+        chain = noted(&chain, config);        /* claimed, and released before it continued */
         chain_reopen_round(&chain);
         assert_int_equal(chain.all_calls, 0);
         chain_count_call(&chain);

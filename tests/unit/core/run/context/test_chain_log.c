@@ -286,7 +286,7 @@ static void a_call_that_was_not_executed_has_no_block(void **state)
     chain_text_clear(&text);
 }
 
-/* ---- F08: in the words of the tool ---- */
+/* ---- F08: log text of the tool's own ---- */
 
 static char *compress_args(const json_t *args)
 {
@@ -387,7 +387,7 @@ static void the_log_text_of_a_tool_is_cut(void **state)
     assert_non_null(strstr(seen, wanted));
 }
 
-/* By the group that the server noted: a label is the client's, and another's name is not ours. */
+/* By the group that the server has noted: labels are the client's choice. */
 static void the_tool_is_found_by_group_and_name(void **state)
 {
     static const struct tool_handler *const all[] = {&brief, NULL};

@@ -81,7 +81,7 @@ static void context_images_make_a_list_of_parts(void **state)
                     "png;base64,AA\",\"detail\":\"low\"}}]}]");
 }
 
-/* A tool answers with text there; the picture comes as the user's, right behind. */
+/* The output of a tool is text there; the picture follows in a message of the user. */
 static void context_pictures_from_tools_are_sent_with_the_next_message(void **state)
 {
     (void)state;
@@ -109,7 +109,7 @@ static void context_pictures_from_tools_are_sent_with_the_next_message(void **st
         "call_2:\"},{\"type\":\"image_url\",\"image_url\":{\"url\":\"https://x/z.png\"}}]}]");
 }
 
-/* item, its body, the function it was to the model, what was written */
+/* item, its body, the function that the model called, its arguments */
 static void context_every_client_call_becomes_a_function_again(void **state)
 {
     static const struct {
@@ -148,7 +148,7 @@ static void context_every_client_call_becomes_a_function_again(void **state)
 static void context_outputs_of_every_kind_are_sent(void **state)
 {
     static const struct {
-        const char *type, *body, *told;
+        const char *type, *body, *sent;
     } cases[] = {
         {"shell_call_output",
          "{\"output\":[{\"stdout\":\"a\",\"stderr\":\"\",\"outcome\":{\"type\":"
@@ -167,7 +167,7 @@ static void context_outputs_of_every_kind_are_sent(void **state)
         add(cases[i].type, "call_1", cases[i].body)->status = ITEM_FAILED;
         messages = context_messages(NULL, items, count);
         assert_string_equal(json_get_string(json_array_get(messages, 1), "content", ""),
-                            cases[i].told);
+                            cases[i].sent);
         clear_items(state);
     }
 }
@@ -240,7 +240,7 @@ static void context_calls_of_several_requests_stay_in_their_order(void **state)
         "{\"role\":\"tool\",\"tool_call_id\":\"call_b\",\"content\":\"B\"}]");
 }
 
-/* A final tool's message is shown before the call it came from; the model hears it after. */
+/* A final tool's message is shown before its call, but sent to the model after it. */
 static void context_text_of_a_final_tool_follows_its_call(void **state)
 {
     (void)state;
@@ -263,7 +263,7 @@ static void sent(struct item_row *row)
     (void)snprintf(row->run_id, sizeof(row->run_id), "run_2");
 }
 
-/* Who counts and who leaves out see what the model is told, and the model is told it again. */
+/* Counting, leaving out and sending see the same text. */
 static void context_keeps_the_order_of_messages(void **state)
 {
     static const char *const wanted[] = {"function_call", "mcp_call", "message",
@@ -297,7 +297,7 @@ static void context_a_call_without_output_gets_a_placeholder(void **state)
     made(add("function_call", "call_1",
              "{\"name\":\"f\",\"arguments\":\"{}\",\"call_id\":\"call_1\"}"),
          0, 0);
-    add_message("user", "never mind");
+    add_message("user", "no matter");
     messages = context_messages(NULL, items, count);
     assert_int_equal(json_array_size(messages), 3);
     tool = json_array_get(messages, 1);
@@ -371,7 +371,7 @@ static void context_last_messages_counts_messages_only(void **state)
     assert_int_equal(context_start(items, count, 0, "run_1"), 0);
 }
 
-/* What the run itself has said does not push its question out. */
+/* The items of the run itself do not push its question out. */
 static void context_last_messages_keeps_the_items_of_the_run(void **state)
 {
     (void)state;
@@ -402,8 +402,8 @@ static void context_a_reused_call_id_has_its_own_output(void **state)
     assert_string_equal(json_get_string(json_array_get(messages, 3), "content", ""), "rain");
 }
 
-/* The call that `upstream` is told. */
-static json_t *call_told(const char *upstream)
+/* The call as it is sent to `upstream`. */
+static json_t *call_sent_to(const char *upstream)
 {
     static const struct tool_set tools;
     const struct run_settings settings = {
@@ -432,9 +432,9 @@ static void context_extra_content_of_a_call_is_sent_to_its_own_upstream_only(voi
                  "{\"upstream\":\"google\",\"value\":{\"google\":{\"thought_signature\":\"E\"}}"
                  "}}}"),
              0, 0);
-        theirs = call_told("google");
-        others = call_told("other");
-        nobodys = call_told(NULL);
+        theirs = call_sent_to("google");
+        others = call_sent_to("other");
+        nobodys = call_sent_to(NULL);
         extra = json_text(json_object_get(theirs, "extra_content"));
         assert_string_equal(extra, "{\"google\":{\"thought_signature\":\"E\"}}");
         assert_int_equal(json_object_size(theirs), 4);

@@ -109,7 +109,7 @@ static void a_finished_turn_costs_as_much_as_its_log(void **state)
     assert_in_range(context_total(&context, shown, left), 50, 600);
     context_fit(&context, shown, &left);
     assert_int_equal(left, 3);
-    /* What goes on is sent as it is. */
+    /* An unfinished exchange is sent as it is. */
     made(add("mcp_call", "", "call_2", "now", body), 1);
     assert_true(context_total(&context, items, count) > 5000);
 }
@@ -160,7 +160,7 @@ static int64_t total_now(const struct counting *counting)
 #define HISTORY_TURNS 20
 #define RUN_TURNS     60
 
-static void tell_history(void)
+static void add_history(void)
 {
     say("user", "before", "Look for all of it, and then tell me what you have found there.");
     for (int i = 0; i < HISTORY_TURNS; i++) {
@@ -171,7 +171,7 @@ static void tell_history(void)
     say("user", "now", "And now?");
 }
 
-/* Returns the bytes that were counted in the turns behind the first. */
+/* Returns the bytes that were counted in the turns after the first. */
 static uint64_t take_turns(struct counting *counting, size_t history)
 {
     uint64_t first = 0;
@@ -202,7 +202,7 @@ static void an_unchanged_history_is_counted_once_in_a_run(void **state)
         int64_t kept;
 
         begin_counting(&counting, compact);
-        tell_history();
+        add_history();
         /* A turn's own: a name, "{}" and ten bytes; the last one is not counted any more. */
         assert_int_equal(take_turns(&counting, count), (RUN_TURNS - 1) * (1 + 2 + 10));
         kept = total_now(&counting);
@@ -223,12 +223,12 @@ static void a_history_is_counted_before_a_compaction_reads_it(void **state)
 
     (void)state;
     begin_counting(&counting, true);
-    tell_history();
+    add_history();
     left = count;
     context_count(&counting.context, CONTEXT_TOKENS, rows, count);
     context_count_each(&counting.context, rows, count);
     counting.context.compact = false;
-    counting.frame.tokens = 1; /* of no interest */
+    counting.frame.tokens = 1; /* not tested here */
     before = tokenizer_bytes();
     context_fit(&counting.context, items, &left);
     assert_int_equal(tokenizer_bytes(), before);
@@ -241,7 +241,7 @@ static void a_changed_stretch_is_counted_again(void **state)
 
     (void)state;
     begin_counting(&counting, true);
-    tell_history();
+    add_history();
     context_count(&counting.context, CONTEXT_TOKENS, rows, count);
     before = total_now(&counting);
     free(rows[4].body);
@@ -260,7 +260,7 @@ static void a_stretch_that_lost_an_item_is_counted_again(void **state)
 
     (void)state;
     begin_counting(&counting, true);
-    tell_history();
+    add_history();
     context_count(&counting.context, CONTEXT_TOKENS, rows, count);
     memcpy(shown, items, sizeof(shown));
     shown[4] = shown[count - 2]; /* the answer, at the place of a call */
@@ -280,13 +280,13 @@ static void weighing_does_not_count_tokens(void **state)
 
     (void)state;
     begin_counting(&counting, true);
-    tell_history();
+    add_history();
     context_count(&counting.context, CONTEXT_BYTES, rows, count);
     past = context_told_bytes(&(struct context_telling){0}, items, 1, count - 1);
     assert_int_equal(past, rows[1].cost.told_bytes);
     assert_true(past > 1000);
     assert_int_equal(tokenizer_bytes(), bytes);
-    /* And are, when somebody wants to know. */
+    /* They are counted when a caller needs the number. */
     context_count(&counting.context, CONTEXT_TOKENS, rows, count);
     assert_true(tokenizer_bytes() > bytes + 1000);
     assert_true(rows[1].cost.told_tokens > 200);

@@ -61,7 +61,7 @@ static char *text_of(char letter, size_t length)
 
 static const struct tool_set no_tools;
 
-static const char wish[] = "{\"runnel\":{\"message_cache\":{\"max_chars\":256}}}";
+static const char shortening[] = "{\"runnel\":{\"message_cache\":{\"max_chars\":256}}}";
 
 static struct long_message_rule rule_of(const char *config, const struct tool_set *set)
 {
@@ -71,8 +71,8 @@ static struct long_message_rule rule_of(const char *config, const struct tool_se
     return long_message_rule(&settings, set);
 }
 
-/* What message number `n` of the request says. The caller frees. */
-static char *told(const char *config, unsigned flags, size_t n)
+/* The text of message `n` of the request. The caller frees. */
+static char *sent(const char *config, unsigned flags, size_t n)
 {
     CLEANUP(run_settings_clear) struct run_settings settings = {0};
     json_auto_t *request = NULL;
@@ -91,8 +91,8 @@ static char *told(const char *config, unsigned flags, size_t n)
 static void nothing_is_cut_unless_the_request_wants_it_and_the_model_can_read_it(void **state)
 {
     (void)state;
-    assert_int_equal(rule_of(wish, &reading_tools).limit, 256);
-    assert_int_equal(rule_of(wish, &no_tools).limit, 0);
+    assert_int_equal(rule_of(shortening, &reading_tools).limit, 256);
+    assert_int_equal(rule_of(shortening, &no_tools).limit, 0);
     assert_int_equal(rule_of("{\"runnel\":{\"history\":\"compact\"}}", &reading_tools).limit,
                      0);
     assert_int_equal(rule_of("{}", &reading_tools).limit, 0);
@@ -143,11 +143,11 @@ static void a_long_message_is_shown_by_its_ends(void **state)
         "{\"name\":\"%s\",\"start\":128,\"length\":744}; consider first whether you need it."
         "\n<!--ToolCallLog:End-->",
         text, text, name, name, name);
-    shown = told(wish, 0, 0);
+    shown = sent(shortening, 0, 0);
     assert_string_equal(shown, expected);
-    answer = told(wish, 0, 1);
+    answer = sent(shortening, 0, 1);
     assert_string_equal(answer, "short");
-    newest = told(wish, 0, 2);
+    newest = sent(shortening, 0, 2);
     assert_string_equal(newest, text);
 }
 
@@ -162,9 +162,9 @@ static void rules_and_what_is_not_too_long_stay_whole(void **state)
     say("user", text);
     say("assistant", "b");
     say("user", "c");
-    said = told(wish, 0, 1);
+    said = sent(shortening, 0, 1);
     assert_string_equal(said, text);
-    rules = told(wish, 0, 0);
+    rules = sent(shortening, 0, 0);
     assert_int_equal(strlen(rules), LONG);
 }
 
@@ -180,7 +180,7 @@ static void in_compact_form_answers_with_calls_are_cut_as_well(void **state)
     say("assistant", text);
     say("user", "c");
     message_cache_name(text, name);
-    past = told(wish, CONTEXT_COMPACT, 1);
+    past = sent(shortening, CONTEXT_COMPACT, 1);
     assert_non_null(strstr(past, "Executed tools:"));
     assert_non_null(strstr(past, name));
     assert_null(strstr(past, text));
@@ -199,11 +199,11 @@ static void a_forged_note_has_no_effect(void **state)
     say("user", text);
     say("assistant", "b");
     say("user", forged);
-    shown = told(wish, 0, 0);
+    shown = sent(shortening, 0, 0);
     assert_memory_equal(shown, "\\<!--ToolCallLog:Begin-->aaa", 28);
-    newest = told(wish, 0, 2);
+    newest = sent(shortening, 0, 2);
     assert_string_equal(newest, "\\<!--ToolCallLog:Begin-->");
-    plain = told("{}", 0, 2);
+    plain = sent("{}", 0, 2);
     assert_string_equal(plain, forged);
 }
 
@@ -211,13 +211,13 @@ static void each_text_of_a_message_with_pictures_is_cut_by_itself(void **state)
 {
     AUTO_FREE char *text = text_of('a', LONG);
     CLEANUP(run_settings_clear) struct run_settings settings = {0};
-    const struct long_message_rule rule = rule_of(wish, &reading_tools);
+    const struct long_message_rule rule = rule_of(shortening, &reading_tools);
     json_auto_t *request = NULL;
     struct message_cache *cache;
     const json_t *parts;
 
     (void)state;
-    run_settings_load(&settings, wish);
+    run_settings_load(&settings, shortening);
     (void)add("message", "user",
               json_build("{s:s, s:[{s:s, s:s}, {s:s, s:s}]}", "role", "user", "content", "type",
                          "input_text", "text", text, "type", "input_image", "image_url",
@@ -238,7 +238,7 @@ static void a_shortened_message_can_be_read_whole(void **state)
 {
     AUTO_FREE char *first = text_of('a', LONG), *second = text_of('b', LONG),
                    *third = text_of('c', LONG);
-    const struct long_message_rule rule = rule_of(wish, &reading_tools);
+    const struct long_message_rule rule = rule_of(shortening, &reading_tools);
     char name[VARIABLE_NAME_LIMIT + 1];
     struct message_cache *cache;
     AUTO_VARIABLE read = {0};
@@ -266,7 +266,7 @@ static void a_long_message_costs_what_is_shown_of_it(void **state)
     AUTO_FREE char *text = mem_zeroed(40001, 1);
 
     (void)state;
-    run_settings_load(&settings, wish);
+    run_settings_load(&settings, shortening);
     memset(text, 'a', 40000);
     say("user", text);
     say("assistant", "b");
@@ -277,7 +277,7 @@ static void a_long_message_costs_what_is_shown_of_it(void **state)
     assert_true(context_total(&context, items, count) > 5000);
 }
 
-/* What goes up of the history, after the budget has left out what does not fit. The caller frees. */
+/* The part of the history that is sent when the budget has left out what does not fit. The caller frees. */
 static char *sent_within(const char *config, int64_t *ret_asking)
 {
     CLEANUP(run_settings_clear) struct run_settings settings = {0};
@@ -318,7 +318,7 @@ static void a_message_stays_shortened_when_its_answer_is_left_out(void **state)
     assert_in_range(strlen(sent), 300, 16000);
 }
 
-/* What is not sent at all has decided with the rest. */
+/* Messages that are not sent count in the decision, too. */
 static void a_shortened_message_costs_what_is_sent_beside_broken_calls(void **state)
 {
     AUTO_FREE char *text = text_of('a', 100000);
@@ -355,7 +355,7 @@ static void shortening_messages_does_not_change_the_cost_of_a_picture(void **sta
     assert_in_range(asking, CONTEXT_IMAGE_BYTES, CONTEXT_IMAGE_BYTES + 1000);
 }
 
-/* Tools may turn out to be others than they were. */
+/* The tools may have changed. */
 static void counts_under_another_rule_are_not_reused(void **state)
 {
     AUTO_FREE char *text = text_of('a', 40000);
@@ -368,7 +368,7 @@ static void counts_under_another_rule_are_not_reused(void **state)
                               .compact = true};
 
     (void)state;
-    run_settings_load(&settings, wish);
+    run_settings_load(&settings, shortening);
     say("user", "a");
     call_a_tool();
     say("assistant", text);
@@ -383,7 +383,7 @@ static void counts_under_another_rule_are_not_reused(void **state)
 static void in_compact_form_a_note_names_the_variable(void **state)
 {
     AUTO_FREE char *text = text_of('b', LONG);
-    const struct long_message_rule rule = rule_of(wish, &reading_tools);
+    const struct long_message_rule rule = rule_of(shortening, &reading_tools);
     AUTO_FREE char *past = NULL;
     AUTO_VARIABLE kept = {0};
     struct message_cache *cache;
@@ -396,7 +396,7 @@ static void in_compact_form_a_note_names_the_variable(void **state)
                          "content", "type", "output_text", "text", text, "type", "input_image",
                          "image_url", "https://x/y.png", "type", "output_text", "text", "end"));
     say("user", "c");
-    past = told(wish, CONTEXT_COMPACT, 1);
+    past = sent(shortening, CONTEXT_COMPACT, 1);
     cache = long_messages_gather(&rule, items, count);
     assert_true(message_cache_at(cache, 0, &kept));
     assert_int_equal(message_cache_count(cache), 1);
@@ -406,7 +406,7 @@ static void in_compact_form_a_note_names_the_variable(void **state)
 
 static void a_text_is_cut_only_where_that_makes_it_shorter(void **state)
 {
-    const struct long_message_rule rule = rule_of(wish, &reading_tools);
+    const struct long_message_rule rule = rule_of(shortening, &reading_tools);
 
     (void)state;
     for (size_t length = LIMIT; length < LONG; length++) {
@@ -427,7 +427,7 @@ static void a_model_without_tools_gets_no_hint_to_call(void **state)
     say("user", text);
     say("assistant", "b");
     say("user", "c");
-    shown = told(wish, CONTEXT_LAST_ANSWER, 0);
+    shown = sent(shortening, CONTEXT_LAST_ANSWER, 0);
     assert_non_null(strstr(shown, "The message was cut to 256 characters."));
     assert_null(strstr(shown, "ReadVar"));
     assert_null(strstr(shown, "$VAR_REF"));

@@ -38,7 +38,7 @@ static size_t below(size_t limit)
     return (size_t)(dice >> 33) % limit;
 }
 
-/* Some are short, some long, some much too long. The caller frees. */
+/* Random texts: short, long, much too long. The caller frees. */
 static char *some_text(void)
 {
     static const size_t lengths[] = {10, 300, 900, 3000, 30000};
@@ -118,7 +118,7 @@ static void call_clients(bool broken, bool answered)
     rows[count - 1].turn = call->turn;
 }
 
-/* A client that answers a call in one request with words, which it has put first. */
+/* A client that answers a call, with a message first in the same request. */
 static void answer_behind_words(void)
 {
     AUTO_FREE char *text = some_text();
@@ -136,7 +136,7 @@ static void answer_behind_words(void)
     memcpy(rows[count - 2].run_id, output->run_id, sizeof(output->run_id));
 }
 
-/* What a crash left of an answer. */
+/* The part of an answer that a crash has left. */
 static void break_off(void)
 {
     AUTO_FREE char *text = some_text();
@@ -162,7 +162,7 @@ static void add_something(void)
     }
 }
 
-/* The same for the same number. Short ones are the more: in them messages stand side by side. */
+/* The same history for the same number. Most are short, so that messages often follow each other. */
 static void make_history(unsigned number)
 {
     size_t length;
@@ -206,7 +206,7 @@ static json_t *request_of(const struct asking *asking)
                            asking->context.compact ? CONTEXT_COMPACT : 0, NULL);
 }
 
-/* As budget.h counts it: pictures for what they cost. */
+/* As budget.h counts it: a picture has a fixed cost. */
 static size_t length_of(const json_t *request)
 {
     const json_t *messages = json_object_get(request, "messages");

@@ -24,18 +24,18 @@ static struct tenant tenant_of(const char *project)
     return tenant;
 }
 
-struct somebody {
+struct person {
     struct slot_waiter waiter;
     struct tenant tenant;
     unsigned served; /* as the n-th */
 };
 
-static struct somebody people[WAITERS];
+static struct person people[WAITERS];
 static unsigned served;
 
 static void note(struct slot_waiter *waiter)
 {
-    CONTAINER_OF(waiter, struct somebody, waiter)->served = ++served;
+    CONTAINER_OF(waiter, struct person, waiter)->served = ++served;
 }
 
 static bool take(struct slots *slots, unsigned who, const char *project)
@@ -154,10 +154,10 @@ static void slots_waiters_can_leave_from_anywhere_in_the_queue(void **state)
     slots_free(slots);
 }
 
-/* A walk through the line at each end would be two thousand million steps. */
+/* To search the queue for each of them would take two thousand million steps. */
 static void slots_are_fast_with_a_long_queue(void **state)
 {
-    static struct somebody crowd[65536];
+    static struct person crowd[65536];
     struct tenant tenant;
     struct slots *slots = slots_new(&(struct slots_limits){.node = 2});
     uint64_t start = clock_thread_ns();

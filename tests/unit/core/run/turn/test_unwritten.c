@@ -10,7 +10,7 @@
 #include "core/base/mem.h"
 #include "core/run/turn/unwritten.h"
 
-/* Few enough to be looked through, and so many that their places are noted. */
+/* Few enough for a search, and so many that their places are noted. */
 #define FEW  3
 #define MANY 100
 
@@ -74,7 +74,7 @@ static void the_last_state_of_a_step_is_written(void **state)
     unwritten_clear(&unwritten);
 }
 
-/* A model may give the calls of two turns one id. */
+/* A model may use the same id in two turns. */
 static void a_call_is_identified_by_turn_and_id(void **state)
 {
     struct unwritten unwritten = {0};
