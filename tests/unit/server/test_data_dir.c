@@ -35,7 +35,7 @@ static int remove_directory(void **state)
     AUTO_FREE char *file = mem_printf("%s/name", (char *)*state);
 
     unlink(file);
-    assert_int_equal(rmdir(*state), 0); /* nothing else was left in it */
+    assert_int_equal(rmdir(*state), 0); /* nothing else is left in it */
     free(*state);
     return 0;
 }
@@ -76,7 +76,7 @@ static void a_restore_removes_only_what_is_new(void **state)
     AUTO_FREE char *kept = mem_printf("%s/api_key", fresh);
 
     assert_int_equal(unlink(kept), 0);
-    assert_int_equal(rmdir(fresh), 0); /* node_id has gone, the directory has not */
+    assert_int_equal(rmdir(fresh), 0); /* node_id is removed, the directory is not */
 }
 
 static void only_the_owner_may_read_the_file(void **state)

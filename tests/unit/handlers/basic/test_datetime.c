@@ -7,7 +7,7 @@
  * own. */
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 
-/* What the tool should say for this second or one of the next. */
+/* The text that the tool should return for this second or one of the next. */
 static bool is_now(const char *text, const char *format, int offset)
 {
     time_t now = (time_t)(clock_wall_us() / US_PER_SECOND) + offset;

@@ -87,7 +87,7 @@ static void a_description_cannot_look_like_another_variable(void **state)
 
 #define OLD "Message_0123456789abcdef"
 
-/* Names of this form were anybody's before they were those of messages. */
+/* Older variables may have names of the form that now belongs to messages. */
 static void a_stored_variable_with_the_name_of_a_message_is_read(void **state)
 {
     (void)state;

@@ -148,7 +148,7 @@ static void timezone_refuses_unknown_zones(void **state)
     assert_int_equal(offset, 7);
 }
 
-/* A zone with one change and a rule behind it; its size. */
+/* A zone with one change and a rule after it; returns its size. */
 static size_t write_zone(uint8_t *ret_zone)
 {
     const size_t header = 44;
@@ -168,8 +168,7 @@ static size_t write_zone(uint8_t *ret_zone)
     return (size_t)(at + 26 - ret_zone);
 }
 
-/* Cut off or bent anywhere, a zone is refused or read, but nothing outside it is touched (the
- * copy has exactly the size, so the sanitizer sees more than we do). */
+/* A zone that is cut or changed anywhere is refused or read, but nothing outside it is read (the copy has exactly the size, so the sanitizer sees it). */
 static void timezone_survives_broken_files(void **state)
 {
     uint8_t zone[200] = {0};

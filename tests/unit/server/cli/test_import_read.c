@@ -21,7 +21,7 @@ static json_t *parse(const char *text)
     return value;
 }
 
-/* A message with the given members in front of what each must have. */
+/* A message with the given members before those that each must have. */
 static enum err_code read_message(const char *members, struct item_row *ret_row,
                                   struct buf *notes, struct err *err)
 {

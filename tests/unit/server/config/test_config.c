@@ -354,7 +354,7 @@ static void sections_of_later_features_are_accepted(void **state)
     config_free(config);
 }
 
-/* F80: what the operator says of tools, with an exact word about each typing error. */
+/* F80: the operator's settings of tools, with an exact message for each typing error. */
 static void every_value_of_the_tools_section_is_checked(void **state)
 {
     struct config *config = read_file(

@@ -248,7 +248,7 @@ static void each_face_names_the_limit_as_its_api_does(void **state)
         {"max_output_tokens", "max_completion_tokens", "max_output_tokens"},
         {"max_completion_tokens", "max_completion_tokens", "max_output_tokens"},
         {"max_prompt_tokens", "max_prompt_tokens", "max_output_tokens"},
-        {"content_filter", "", "content_filter"}, /* runs have no word for it */
+        {"content_filter", "", "content_filter"}, /* runs have no value for it */
     };
 
     (void)state;

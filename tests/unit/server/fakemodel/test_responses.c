@@ -14,8 +14,7 @@
 #include "server/fakemodel/rules.h"
 #include "server/fakemodel/script.h"
 
-/* What a script answers to POST /v1/responses. The events of an answer are written here without
- * "response.", those of a kind in a row as one; then how it ended. */
+/* The answer of a script to POST /v1/responses. Its events are written without "response.", several of a kind in a row as one; then how it ended. */
 
 static struct script *parse(const char *text)
 {
@@ -167,7 +166,7 @@ static void input_items_are_matched_as_messages(void **state)
     assert_true(json_get_int(json_object_get(whole, "usage"), "input_tokens", 0) > 0);
 }
 
-/* What the model says for a schema of the answer. */
+/* The model's answer for a schema. */
 static char *sample_of(const char *schema)
 {
     AUTO_FREE char *body = mem_printf("{\"model\":\"m\",\"input\":\"x\",\"text\":{\"format\":{"

@@ -35,7 +35,7 @@ static void refused(const char *text, const char *why)
     assert_null(script);
 }
 
-/* A request, and what the script makes of it. */
+/* A request, and the script's answer. */
 struct talk {
     json_t *body;
     json_t *headers;
@@ -383,7 +383,7 @@ static void texts_are_split_as_the_script_says(void **state)
 static void a_stream_may_be_written_out_in_the_script(void **state)
 {
     AUTO_FREE char *whole = answer(
-        "rules: [{answer: {events: ['{\"a\": \"\\ud83d {{model}}\"}', 7], text: unheard}}]",
+        "rules: [{answer: {events: ['{\"a\": \"\\ud83d {{model}}\"}', 7], text: ignored}}]",
         CHAT(USER("one")));
     AUTO_FREE char *broken = answer("rules: [{answer: {events: [a, b, c], dialect: [no_space], "
                                     "fault: {kind: cut, after: 2}}}]",

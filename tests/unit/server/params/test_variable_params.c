@@ -87,7 +87,7 @@ static void invalid_variables_are_refused(void **state)
         "integer instead.");
 }
 
-/* A typing error is none that goes unnoticed, and a type is nothing to be chosen. */
+/* Typing errors are noticed, and a client cannot choose the type. */
 static void unknown_keys_are_refused(void **state)
 {
     (void)state;
@@ -119,7 +119,7 @@ static void number_and_size_of_variables_are_limited(void **state)
         "32, but got an array with length 33 instead.");
 }
 
-/* They belong to one run, and are no setting of it. */
+/* They belong to one run, and are not part of its settings. */
 static void variables_are_not_part_of_the_settings(void **state)
 {
     json_auto_t *object = body("[{'name':'a','value':'1'}]");

@@ -46,7 +46,7 @@ static void a_boundary_may_be_quoted(void **state)
     expect(FORM "; boundary=\"gc0pJq0M:08jU534c0p\"", "gc0pJq0M:08jU534c0p");
 }
 
-/* As mail programs and old libraries of Java write it. */
+/* As mail programs and old Java libraries write it. */
 static void a_boundary_need_not_be_quoted(void **state)
 {
     (void)state;

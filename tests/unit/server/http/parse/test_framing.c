@@ -15,7 +15,7 @@
 #define POST    "POST / HTTP/1.1\r\n"
 #define CHUNKED POST "Transfer-Encoding: chunked\r\n\r\n"
 
-/* What is read to its end, and what is wrong with the next; NULL: nothing is. */
+/* What is read completely, and the fault of the next; NULL: none. */
 struct sample {
     uint64_t heads, requests;
     const char *fault;
@@ -79,7 +79,7 @@ static void requests_end_where_they_say(void **state)
     read_both_ways(samples, COUNT_OF(samples));
 }
 
-/* The head may be fine, as far as its letters go. hygiene.c refuses these. */
+/* The bytes of such a head are fine. hygiene.c refuses it. */
 static void nothing_is_read_after_a_request_without_a_known_end(void **state)
 {
     static const struct sample samples[] = {

@@ -101,7 +101,7 @@ static void each_doubtful_head_gets_its_status(void **state)
         {400, "GET", "/", "HTTP/1.1", {HOST, "X A|1"}},
         {400, "GET", "/", "HTTP/1.1", {HOST, "Transfer-Encoding |chunked"}},
         {400, "GET", "/", "HTTP/1.1", {HOST, "|1"}},
-        /* what is believed, and must be the only one */
+        /* values that are trusted, and must be the only one */
         {400, "GET", "/", "HTTP/1.1", {HOST, "Origin|http://a", "origin|http://b"}},
         {400, "GET", "/", "HTTP/1.1", {HOST, "Sec-Fetch-Site|none", "Sec-Fetch-Site|none"}},
         {400, "POST", "/", "HTTP/1.1", {HOST, "Idempotency-Key|a", "Idempotency-Key|b"}},

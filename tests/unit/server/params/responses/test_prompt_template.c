@@ -31,7 +31,7 @@ static json_t *template_of(const char *text)
     return template;
 }
 
-/* What becomes of a request, as text; NULL when it is refused. */
+/* The filled-in request, as text; NULL when it is refused. */
 static json_t *apply(const char *template_text, const char *body_text)
 {
     json_auto_t *template = template_of(template_text);
@@ -72,7 +72,7 @@ static void text_is_filled_in(void **state)
               "\"Ann\"}}}, \"input\": \"Hi {{name}}\"}");
 
     (void)state;
-    /* What was filled in is not looked at again, and neither is the request's own input. */
+    /* Values are not searched for variables again, and neither is the request's own input. */
     is(json_object_get(filled, "instructions"), "\"Speak {{name}}, Ann! {{x y}}\"");
     is(json_object_get(filled, "input"), "\"Hi {{name}}\"");
     is(json_object_get(json_object_get(filled, "prompt"), "version"), "\"3\"");
