@@ -57,13 +57,13 @@ static void expect(const struct tool_handler *handler, const char *args, const c
 static void the_vectors_of_the_design_hold(void **state)
 {
     json_auto_t *all = json_load_file(VECTORS "/toolsystem_vectors.json", 0, NULL);
-    const json_t *the_vectors_of_the_design_hold = json_object_get(all, "read_var");
+    const json_t *vectors = json_object_get(all, "read_var");
     size_t i;
     json_t *vector;
 
     (void)state;
-    assert_int_equal(json_array_size(the_vectors_of_the_design_hold), 5);
-    json_array_foreach (the_vectors_of_the_design_hold, i, vector) {
+    assert_int_equal(json_array_size(vectors), 5);
+    json_array_foreach (vectors, i, vector) {
         json_t *args = json_object_get(vector, "args");
         AUTO_FREE char *text = NULL;
 

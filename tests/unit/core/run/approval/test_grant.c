@@ -158,7 +158,7 @@ static void a_grant_covers_exactly_what_it_names(void **state)
     assert_false(covered(no, NULL));
 }
 
-/* ---- The the_vectors_of_the_design_hold of the design ---- */
+/* ---- The vectors of the design ---- */
 
 /* A file outside is asked for as all of its directory (tests/support/handlers/test_handlers.c), which is what the vector with one file instead of another tests: it alone names files beside their directories. */
 static void add_asked(json_t *list, const json_t *keys, size_t i)
@@ -199,13 +199,13 @@ static bool is_covered(const json_t *vector)
 static void the_vectors_of_the_design_hold(void **state)
 {
     json_auto_t *all = json_load_file(VECTORS "/toolsystem_vectors.json", 0, NULL);
-    const json_t *the_vectors_of_the_design_hold = json_object_get(all, "permission_cover");
+    const json_t *vectors = json_object_get(all, "permission_cover");
     size_t i;
     json_t *vector;
 
     (void)state;
-    assert_int_equal(json_array_size(the_vectors_of_the_design_hold), 7);
-    json_array_foreach (the_vectors_of_the_design_hold, i, vector) {
+    assert_int_equal(json_array_size(vectors), 7);
+    json_array_foreach (vectors, i, vector) {
         bool wanted = json_get_bool(vector, "required", json_get_bool(vector, "seed", false));
 
         if (is_covered(vector) != wanted)

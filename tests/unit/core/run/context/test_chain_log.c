@@ -12,7 +12,7 @@
 #include "core/run/context/chain_log.h"
 #include "core/tool/registry.h"
 
-/* ---- F66: the the_vectors_of_the_design_hold of the design ---- */
+/* ---- F66: the vectors of the design ---- */
 
 static void run_vector(const json_t *vector)
 {
@@ -35,15 +35,15 @@ static void the_vectors_of_the_design_hold(void **state)
 {
     json_auto_t *all = json_load_file(VECTORS "/toolsystem_vectors.json", 0, NULL);
     const json_t *rules = json_object_get(all, "tool_log_rules");
-    const json_t *the_vectors_of_the_design_hold = json_object_get(all, "tool_log_block");
+    const json_t *vectors = json_object_get(all, "tool_log_block");
     size_t i;
     json_t *vector;
 
     (void)state;
     assert_int_equal(json_get_int(rules, "argument_strings_cut_at", 0), CHAIN_LOG_ARGUMENT);
     assert_int_equal(json_get_int(rules, "preview_cut_at", 0), CHAIN_LOG_PREVIEW);
-    assert_int_equal(json_array_size(the_vectors_of_the_design_hold), 4);
-    json_array_foreach (the_vectors_of_the_design_hold, i, vector)
+    assert_int_equal(json_array_size(vectors), 4);
+    json_array_foreach (vectors, i, vector)
         run_vector(vector);
 }
 
