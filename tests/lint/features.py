@@ -3,6 +3,7 @@
 
   features.py [ROOT]      names what is missing
   features.py --places    prints the files that name each feature, those with the most tests first
+  features.py --fix       follows files that have moved
   features.py --self-test breaks each rule once and looks whether it is caught
 
 Features have numbers, F01 to F110. A test names its features beside it, never in its own name: Python in
@@ -118,6 +119,22 @@ def problems_of(root):
         yield f"{label(number)} is no feature"
 
 
+def follow_moves(text, found):
+    """The table with the new place of each file that has moved: the one file of that name which names the
+    feature."""
+    lines = text.split("\n")
+    for i, line in enumerate(lines):
+        row = ROW.match(line)
+        for number, places in rows_of(line):
+            for place in places:
+                name = pathlib.PurePath(place).name
+                moved = [path for path, (_, counts) in found.items()
+                         if pathlib.PurePath(path).name == name and number in counts]
+                if row and place != NOT_YET and place not in found and len(moved) == 1:
+                    lines[i] = lines[i].replace(f"`{place}`", f"`{moved[0]}`")
+    return "\n".join(lines)
+
+
 def print_places(root):
     found = tests_of(root)
     for number in ALL:
@@ -164,6 +181,9 @@ def self_test():
             assert not problems, (path, text, problems)
         else:
             assert any(complaint in problem for problem in problems), (path, text, problems)
+    found = {"unit/new/test_b.c": ([], {2: 1}), "unit/c/test_a.c": ([], {3: 1})}
+    assert follow_moves("| F02 | b | `unit/test_b.c`, `unit/test_a.c` |", found) == \
+        "| F02 | b | `unit/new/test_b.c`, `unit/test_a.c` |"
 
 
 def main():
@@ -173,7 +193,10 @@ def main():
     if sys.argv[1:] == ["--places"]:
         print_places(ROOT)
         return 0
-    problems = list(problems_of(pathlib.Path(sys.argv[1]) if sys.argv[1:] else ROOT))
+    if sys.argv[1:] == ["--fix"]:
+        table = ROOT / "tests/FEATURES.md"
+        table.write_text(follow_moves(table.read_text(), tests_of(ROOT)))
+    problems = list(problems_of(pathlib.Path(sys.argv[1]) if sys.argv[1:] and sys.argv[1] != "--fix" else ROOT))
     for problem in problems:
         print(f"features: {problem}")
     print(f"features: {len(ALL)} features, {len(problems)} problems")
