@@ -28,7 +28,7 @@ import tokenize
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 LIST = "tests/lint/words_todo.txt"
-LIST_LIMIT = 503
+LIST_LIMIT = 405
 
 # Pattern, what to write instead, what the pattern may be part of, and an example. A blank stands for any
 # white space, also for that of a comment that goes on in the next line.
@@ -69,6 +69,7 @@ ALLOWED = [
     ("handlers/*datetime.c", "Tells the current date and time", "models read it: plain English there"),
     ("*variables.c", "Somebody has to agree before this skill is read", "tests fix the message"),
     ("*test_skills.py", "Somebody has to agree", "tests fix the message"),
+    ("*memory/group.c", "What a tool gave you is kept", "models read it: plain English there"),
     ("*test_handlers.c", "These tools do what a test tells them", "models read it: plain English there"),
 ]
 
