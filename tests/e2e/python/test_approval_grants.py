@@ -84,7 +84,7 @@ def test_the_worked_example(go, go_on, http, log, upstream):
 
 
 @pytest.mark.feature("F35")
-def test_what_is_asked_once_is_remembered_without_a_word(go, go_on):
+def test_an_ask_once_answer_is_remembered_by_default(go, go_on):
     done = go_on(go())
     remembered(go(before=done))
     assert questions(go("other", before=done))
@@ -105,7 +105,7 @@ def test_a_refusal_is_remembered_with_its_reason(go, go_on, upstream, log):
 
 @pytest.mark.feature("F37")
 @pytest.mark.parametrize("said", [remember(match="tool"), {"persistDecision": True}], ids=str)
-def test_per_tool_whatever_the_arguments(go, go_on, said):
+def test_an_answer_for_the_tool_covers_all_arguments(go, go_on, said):
     done = go_on(go(runnel={"permissions": {"test": {"permissionLevel": "moderate"}}}), runnel=said)
     remembered(go("other", before=done))
     asked = go(before=done, name="test_slow")
@@ -113,13 +113,13 @@ def test_per_tool_whatever_the_arguments(go, go_on, said):
 
 
 @pytest.mark.feature("F37")
-def test_a_decision_that_is_not_to_persist_is_asked_again(go, go_on):
+def test_a_decision_that_does_not_persist_is_requested_again(go, go_on):
     done = go_on(go(), runnel={"persistDecision": False})
     assert questions(go(before=done))
 
 
 @pytest.mark.feature("F35")
-def test_an_exact_answer_comes_before_one_about_the_tool(go, go_on, log):
+def test_an_exact_answer_wins_over_one_for_the_tool(go, go_on, log):
     done = go_on(go("bad"), approve=False)
     done = go_on(go("good", before=done), runnel=remember(match="tool"))
     assert remembered(go("bad", before=done))[0].status == "incomplete"
@@ -137,7 +137,7 @@ def test_branches_of_a_chain_do_not_see_each_other(go, go_on):
 
 
 @pytest.mark.feature("F35")
-def test_in_a_conversation(go, go_on, client, http):
+def test_a_conversation_is_the_scope_of_its_answers(go, go_on, client, http):
     here = {"conversation": client.conversations.create().id}
     there = {"conversation": client.conversations.create().id}
     done = go_on(go(**here), **here)
@@ -152,7 +152,7 @@ def test_in_a_conversation(go, go_on, client, http):
 
 
 @pytest.mark.feature("F35")
-def test_for_a_user_of_the_client(go, go_on):
+def test_an_answer_can_be_remembered_for_a_user(go, go_on):
     """`user` is whom the request names, in all conversations."""
     asked = go(user="ada")
     assert questions(asked)[0].runnel["scopes"] == ["run", "thread", "user"]
@@ -162,7 +162,7 @@ def test_for_a_user_of_the_client(go, go_on):
 
 
 @pytest.mark.feature("F35")
-def test_for_one_response(client, go, go_on, upstream, log):
+def test_an_answer_can_be_remembered_for_one_response(client, go, go_on, upstream, log):
     """The scope `run`: of the response that goes on, and no other."""
     asked = go()
     twice = call("test_count", 2, path=log.name, text="counted")
@@ -175,14 +175,14 @@ def test_for_one_response(client, go, go_on, upstream, log):
 
 
 @pytest.mark.feature("F35")
-def test_the_default_scope(go, go_on):
+def test_a_request_can_set_the_default_scope(go, go_on):
     settings = {**ONCE, "approval": {"remember_default": "user"}}
     go_on(go(user="eve", runnel=settings), settings=settings, user="eve")
     remembered(go(user="eve"))
 
 
 @pytest.mark.feature("F35")
-def test_a_grant_ends(go, go_on, http):
+def test_a_grant_expires(go, go_on, http):
     done = go_on(go(), runnel=remember(ttl_s=1000))
     _, grant = remembered(go(before=done))
     shown = http.get(f"{GRANTS}/{grant}").json()
@@ -190,7 +190,7 @@ def test_a_grant_ends(go, go_on, http):
 
 
 @pytest.mark.feature("F38")
-def test_who_is_always_asked_is_asked_again(go, go_on):
+def test_ask_always_requests_an_approval_every_time(go, go_on):
     """require_approval insists: then only what somebody asked to be remembered is."""
     always = {**TEST, "require_approval": "always"}
     done = go_on(go(tool=always, runnel={}), tool=always, settings={})
@@ -204,7 +204,7 @@ def test_who_is_always_asked_is_asked_again(go, go_on):
 
 
 @pytest.mark.feature("F38")
-def test_the_operators_always_is_never_remembered(go, go_on):
+def test_ask_always_of_the_operator_is_never_remembered(go, go_on):
     settings = {"permissions": {"test": {"execution": "ask-always"}}}
     asked = go(runnel=settings)
     assert "remember" not in questions(asked)[0].runnel
@@ -215,7 +215,7 @@ def test_the_operators_always_is_never_remembered(go, go_on):
 
 
 @pytest.mark.feature("F35")
-def test_store_false_has_no_memory(go, go_on, upstream, log):
+def test_a_response_that_is_not_stored_remembers_nothing(go, go_on, upstream, log):
     asked = go()
     error = refused(lambda: go_on(asked, runnel=remember(), store=False))
     assert "not stored" in error["message"]
@@ -257,7 +257,7 @@ def test_typing_errors_remember_nothing(go, go_on, http, log, runnel, param, cod
 
 
 @pytest.mark.feature("F35")
-def test_a_misspelt_wish_is_not_taken_for_none(go, http, log):
+def test_a_misspelt_remember_is_refused(go, http, log):
     """What is asked once is remembered without a word: so would be what was not to be."""
     (question,) = questions(go())
     wrong = http.post(f"/v1/runnel/approvals/{question.id}", json={"approve": True, "persistDescision": False})
@@ -272,7 +272,7 @@ def test_a_misspelt_wish_is_not_taken_for_none(go, http, log):
     ({"approval": {"remember_default": "project"}}, "runnel.approval.remember_default"),
     ({"approval": {"remember": "thread"}}, "runnel.approval.remember"),
 ], ids=str)
-def test_typing_errors_of_settings(go, settings, param, upstream):
+def test_typing_errors_of_settings_are_refused(go, settings, param, upstream):
     assert refused(lambda: go(runnel=settings))["param"] == param and upstream.requests() == []
 
 
@@ -318,7 +318,7 @@ def test_the_list_has_pages_and_filters(go, go_on, http):
 
 
 @pytest.mark.feature("F46")
-def test_another_project_knows_nothing_of_it(go, go_on, http, stranger_key):
+def test_another_project_cannot_see_or_revoke_a_grant(go, go_on, http, stranger_key):
     done = go_on(go())
     _, grant = remembered(go(before=done))
     headers = {"Authorization": f"Bearer {stranger_key}"}
@@ -329,7 +329,7 @@ def test_another_project_knows_nothing_of_it(go, go_on, http, stranger_key):
 
 
 @pytest.mark.feature("F47")
-def test_what_is_deleted_grants_nothing(go, go_on, http):
+def test_a_deleted_thread_or_assistant_grants_nothing(go, go_on, http):
     done = go_on(go())
     later = go(before=done)
     _, grant = remembered(later)
@@ -341,7 +341,7 @@ def test_what_is_deleted_grants_nothing(go, go_on, http):
 # ---- Restarts ----
 
 @pytest.mark.feature("F110")
-def test_a_grant_outlives_its_server(start_server, upstream, log):
+def test_a_grant_survives_a_restart(start_server, upstream, log):
     server = start_server()
     asks_for(upstream, call("test_count", path=log.name, text="counted"))
 
@@ -358,7 +358,7 @@ def test_a_grant_outlives_its_server(start_server, upstream, log):
 
 @pytest.mark.feature("F110")
 @pytest.mark.parametrize("point", ["grants_put", "approvals_decide"])
-def test_an_answer_and_its_grant_are_one(start_fault_server, upstream, log, point):
+def test_an_answer_and_its_grant_are_stored_together(start_fault_server, upstream, log, point):
     server = start_fault_server()
     asks_for(upstream, call("test_count", path=log.name, text="counted"))
     body = {"model": "demo", "tools": [TEST], "extra_body": {"runnel": ONCE}}

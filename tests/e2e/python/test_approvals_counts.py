@@ -23,7 +23,7 @@ def stats_of(server, run):
 
 @pytest.mark.feature("F58", "F63", "F110")
 @pytest.mark.parametrize("killed", [None, "waiting", "approved"])
-def test_counted_once(start_server, upstream, log, killed):
+def test_a_call_that_waited_for_an_approval_is_counted_once(start_server, upstream, log, killed):
     """Three calls are allowed, and three run: one beside a question, the one that is asked about, and one
     of the next turn."""
     server = start_server(lease_ttl=1)
@@ -67,7 +67,7 @@ def test_two_pauses_of_a_turn_are_one_round(server, upstream, log):
 
 
 @pytest.mark.feature("F63")
-def test_what_ran_counts_when_the_run_is_cancelled_while_it_waits(server, upstream, log):
+def test_executed_calls_count_when_a_waiting_run_is_cancelled(server, upstream, log):
     client = server.sdk(strict=False)
     asks_for(upstream, slow(1), call("test_count", 2, path=log.name))
     run = begin(client, [TEST])
@@ -93,7 +93,7 @@ def test_a_refused_call_does_not_count(server, upstream, log):
 
 
 @pytest.mark.feature("F58", "F63")
-def test_responses_count_what_each_has_run(server, client, upstream, log):
+def test_each_response_counts_the_calls_that_it_executed(server, client, upstream, log):
     """The question ends a response, and the answer begins another with limits of its own."""
     body = {"model": "demo", "tools": [TEST], "max_tool_calls": 2}
     then_says(upstream, [slow(1), call("test_count", 2, path=log.name, text="counted")], [slow(3)],
@@ -109,7 +109,7 @@ def test_responses_count_what_each_has_run(server, client, upstream, log):
 
 
 @pytest.mark.feature("F58", "F63", "F110")
-def test_counted_once_by_a_response(start_server, upstream, log):
+def test_a_response_counts_an_approved_call_once(start_server, upstream, log):
     server = start_server(lease_ttl=1)
     body = {"model": "demo", "tools": [TEST], "max_tool_calls": 2}
     then_says(upstream, [call("test_count_idempotent", 1, path=log.name, ms=2500)], [slow(2)], text="Well.")

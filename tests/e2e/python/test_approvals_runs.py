@@ -80,7 +80,7 @@ def test_an_approved_call_runs(client, upstream, log):
 
 
 @pytest.mark.feature("F42", "F44")
-def test_a_refusal_is_told_with_its_reason(client, upstream, log):
+def test_a_refusal_reaches_the_model_with_its_reason(client, upstream, log):
     asks_for(upstream, call("test_count", path=log.name), text="Well.")
     run = begin(client, [TEST])
     run = submit(client, run, {asked(run)[0].id: '{"approve":false,"reason":"not now"}'})
@@ -93,7 +93,7 @@ def test_a_refusal_is_told_with_its_reason(client, upstream, log):
 
 @pytest.mark.feature("F44")
 @pytest.mark.parametrize("output", ["yes", "", '{"approve":"true"}'])
-def test_what_cannot_be_read_is_a_refusal(client, upstream, log, output):
+def test_an_unreadable_answer_is_a_refusal(client, upstream, log, output):
     asks_for(upstream, call("test_count", path=log.name), text="Well.")
     run = begin(client, [TEST])
     assert submit(client, run, {asked(run)[0].id: output}).status == "completed"
@@ -101,7 +101,7 @@ def test_what_cannot_be_read_is_a_refusal(client, upstream, log, output):
 
 
 @pytest.mark.feature("F44", "F106")
-def test_mixed_with_functions_of_the_client(client, upstream, log):
+def test_approvals_and_client_functions_share_a_required_action(client, upstream, log):
     asks_for(upstream, call("get_weather", 1, city="Bern"),
              call("test_count", 2, path=log.name, text="counted"),
              call("test_slow", 3, text="at once"), text="All.")
@@ -120,7 +120,7 @@ def test_mixed_with_functions_of_the_client(client, upstream, log):
         "get_weather": "sunny", "test_count": "counted", "test_slow": "at once"}
 
 
-def test_several_questions_of_a_turn(client, upstream):
+def test_several_approvals_of_a_turn_are_submitted_together(client, upstream):
     asks_for(upstream, *(call("test_slow", n, text=f"t{n}") for n in range(1, 4)), text="All.")
     run = begin(client, [TEST])
     answers = {q.id: "false" if n == 1 else "true" for n, q in enumerate(asked(run))}
@@ -137,7 +137,7 @@ def test_without_an_approver_it_is_refused(client, upstream, log):
     assert "No execution approval callback set" in told(upstream.chats()[-1])["call_1"]
 
 
-def test_the_name_of_the_question_is_reserved(client):
+def test_the_name_of_the_approval_function_is_reserved(client):
     function = {"type": "function", "function": {"name": "runnel_approval"}}
     run = begin(client, [function])
     assert run.status == "failed" and "reserved" in run.last_error.message
@@ -148,7 +148,7 @@ def test_the_name_of_the_question_is_reserved(client):
 
 
 @pytest.mark.feature("F44")
-def test_the_question_is_in_the_list(client, http, upstream, log):
+def test_an_approval_request_is_in_the_list(client, http, upstream, log):
     asks_for(upstream, call("test_count", path=log.name, text="counted"))
     run = begin(client, [TEST])
     (question,) = asked(run)
@@ -166,7 +166,7 @@ def decide(http, id, **answer):
 
 @pytest.mark.feature("F44")
 @pytest.mark.parametrize("approve", [True, False])
-def test_an_answer_through_the_list_goes_on_with_the_run(client, http, upstream, log, approve):
+def test_an_answer_through_the_list_continues_the_run(client, http, upstream, log, approve):
     """As if it had been submitted: once, the same again changes nothing, another one is a conflict."""
     asks_for(upstream, call("test_count", path=log.name, text="counted"), text="Well.")
     run = begin(client, [TEST])
@@ -217,7 +217,7 @@ def test_an_answer_through_the_list_waits_for_the_others(start_server, upstream,
 
 
 @pytest.mark.feature("F44")
-def test_answers_through_the_list_one_by_one(client, http, upstream):
+def test_answers_may_come_through_the_list_one_by_one(client, http, upstream):
     asks_for(upstream, *(call("test_slow", n, text=f"t{n}") for n in range(1, 4)), text="All.")
     run = begin(client, [TEST])
     ids = [question.id for question in asked(run)]
@@ -243,7 +243,7 @@ def test_an_answer_through_the_list_leaves_functions_to_submit(client, http, ups
 
 
 @pytest.mark.feature("F46")
-def test_what_was_decided_does_not_run_when_the_run_is_cancelled(client, http, upstream, log):
+def test_an_approved_call_of_a_cancelled_run_is_not_executed(client, http, upstream, log):
     asks_for(upstream, call("get_weather", 1, city="Bern"), call("test_count", 2, path=log.name))
     run = begin(client, [WEATHER, TEST])
     assert decide(http, asked(run)[1].id, approve=True).status_code == 200
@@ -274,7 +274,7 @@ def test_an_answer_through_the_list_is_remembered(client, http, upstream, log):
 
 
 @pytest.mark.feature("F46")
-def test_a_cancelled_run_asks_no_more(client, http, upstream, log):
+def test_a_cancelled_run_has_no_pending_approvals(client, http, upstream, log):
     asks_for(upstream, call("test_count", path=log.name))
     run = begin(client, [TEST])
     (question,) = asked(run)
@@ -288,7 +288,7 @@ def test_a_cancelled_run_asks_no_more(client, http, upstream, log):
 
 
 @pytest.mark.feature("F46", "F110")
-def test_a_question_outlives_its_server(start_server, upstream, log):
+def test_an_approval_request_survives_a_restart(start_server, upstream, log):
     server = start_server()
     asks_for(upstream, call("test_count", path=log.name, text="counted"))
     run = begin(server.sdk(strict=False), [TEST])
@@ -300,7 +300,7 @@ def test_a_question_outlives_its_server(start_server, upstream, log):
 
 
 @pytest.mark.feature("F110")
-def test_an_approved_call_that_was_cut_is_not_repeated(start_server, upstream, log):
+def test_an_approved_call_cut_by_a_crash_is_not_repeated(start_server, upstream, log):
     server = start_server(lease_ttl=1)
     asks_for(upstream, call("test_count", path=log.name, ms=60000), text="Well.")
     client = server.sdk(strict=False)
@@ -332,7 +332,7 @@ def run_again(client, run, **more):
 
 
 @pytest.mark.feature("F35", "F37")
-def test_a_run_remembers_for_its_thread(client, http, upstream, log):
+def test_a_run_can_remember_an_answer_for_its_thread(client, http, upstream, log):
     asks_for(upstream, call("test_count", path=log.name, text="counted"), text="Well.")
     run = begin(client, [ONCE], extra_body=ASKED_ONCE)
     (question,) = asked(run)
@@ -357,7 +357,7 @@ def test_a_run_remembers_for_its_thread(client, http, upstream, log):
 
 
 @pytest.mark.feature("F35")
-def test_a_run_remembers_for_its_assistant(client, upstream, log):
+def test_a_run_can_remember_an_answer_for_its_assistant(client, upstream, log):
     asks_for(upstream, call("test_count", path=log.name, text="counted"), text="Well.")
     run = begin(client, [ONCE], extra_body=ASKED_ONCE)
     said = {"approve": True, "remember": {"scope": "assistant", "match": "tool"}}
@@ -376,7 +376,7 @@ def grants_of(http, run):
 
 @pytest.mark.feature("F35", "F44")
 @pytest.mark.parametrize("late", [False, True], ids=["waits", "gone-on"])
-def test_the_same_answer_again_may_say_what_is_remembered(client, http, upstream, log, late):
+def test_a_repeated_answer_may_say_what_to_remember(client, http, upstream, log, late):
     """Whether the run still waits for others or has gone on with the first answer."""
     asks_for(upstream, call("get_weather", 1, city="Bern"),
              call("test_count", 2, path=log.name, text="counted"), text="All.")
@@ -400,7 +400,7 @@ def test_the_same_answer_again_may_say_what_is_remembered(client, http, upstream
 
 
 @pytest.mark.feature("F35", "F44")
-def test_what_is_submitted_again_may_say_what_is_remembered(client, http, upstream, log):
+def test_a_repeated_submission_may_say_what_to_remember(client, http, upstream, log):
     asks_for(upstream, call("get_weather", 1, city="Bern"),
              call("test_count", 2, path=log.name, text="counted"), text="All.")
     run = begin(client, [WEATHER, ONCE], extra_body=ASKED_ONCE)
@@ -414,7 +414,7 @@ def test_what_is_submitted_again_may_say_what_is_remembered(client, http, upstre
 
 
 @pytest.mark.feature("F35", "F46")
-def test_what_has_expired_is_not_remembered(client, http, upstream, log):
+def test_an_expired_approval_is_not_remembered(client, http, upstream, log):
     asks_for(upstream, call("test_count", path=log.name))
     run = begin(client, [ONCE], extra_body=ASKED_ONCE)
     (question,) = asked(run)
@@ -430,7 +430,7 @@ def test_what_has_expired_is_not_remembered(client, http, upstream, log):
     ({"remember": {"scope": "all"}}, "Invalid value for 'remember.scope'"),
     ({"remember": {"scope": "user"}}, "names no 'user'"),
 ], ids=str)
-def test_what_cannot_be_remembered_is_a_refusal(client, http, upstream, log, said, why):
+def test_an_answer_with_an_invalid_remember_is_a_refusal(client, http, upstream, log, said, why):
     asks_for(upstream, call("test_count", path=log.name, text="counted"), text="Well.")
     run = begin(client, [ONCE], extra_body=ASKED_ONCE)
     (question,) = asked(run)

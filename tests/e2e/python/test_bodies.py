@@ -47,13 +47,13 @@ def small(start_server):
     return start_server(max_body=MIB)
 
 
-def test_who_stops_in_the_middle_of_a_body_that_is_too_large_is_told(small):
+def test_a_client_that_stops_within_a_too_large_body_gets_an_error(small):
     with socket.create_connection(("127.0.0.1", small.port), timeout=30) as peer:
         peer.sendall(head(small) + CHUNK * 16 + b"1\r\nx")
         expect_too_large(read_to_the_end(peer))
 
 
-def test_who_goes_on_with_a_body_that_is_too_large_is_told(small):
+def test_a_client_that_continues_a_too_large_body_gets_an_error(small):
     with socket.create_connection(("127.0.0.1", small.port), timeout=30) as peer:
         peer.sendall(head(small))
         for _ in range(40):  # it is listened to for five seconds
@@ -61,7 +61,7 @@ def test_who_goes_on_with_a_body_that_is_too_large_is_told(small):
         expect_too_large(read_to_the_end(peer))
 
 
-def test_who_never_ends_is_told_and_then_hung_up_on(small):
+def test_a_client_that_never_ends_its_body_gets_an_error_and_is_disconnected(small):
     with socket.create_connection(("127.0.0.1", small.port), timeout=30) as peer:
         peer.sendall(head(small))
         with pytest.raises(ConnectionError):
@@ -70,7 +70,7 @@ def test_who_never_ends_is_told_and_then_hung_up_on(small):
     assert small.http().get("/v1/models").status_code == 200
 
 
-def test_a_client_that_makes_its_body_on_the_way_is_told(small):
+def test_a_client_that_sends_a_too_large_body_in_chunks_gets_an_error(small):
     def pieces():
         yield b'{"model": "demo", "input": "'
         for _ in range(64):
@@ -86,7 +86,7 @@ def test_a_client_that_makes_its_body_on_the_way_is_told(small):
 
 @pytest.mark.skipif(not shutil.which("curl"), reason="curl is not here")
 @pytest.mark.parametrize("expect", ["Expect:", "Expect: 100-continue"])
-def test_curl_is_told(small, tmp_path, expect):
+def test_curl_gets_an_error_for_a_too_large_body(small, tmp_path, expect):
     (tmp_path / "big").write_bytes(b"x" * (30 * MIB))
     told = subprocess.run(
         ["curl", "--silent", "--show-error", "--max-time", "60", "--header", "Transfer-Encoding: chunked",
