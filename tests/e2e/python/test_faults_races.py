@@ -22,7 +22,7 @@ def status_of(database, url, run_id):
     return database.ask(f"SELECT status FROM runs WHERE id = '{run_id}'", url=url)[0][0]
 
 
-def test_an_answer_may_overtake_the_news_that_it_is_awaited(fault_server, upstream, database,
+def test_a_submission_may_overtake_the_requires_action_event(fault_server, upstream, database,
                                                             tmp_path):
     """The client reads in the database that its run waits; the loop has not heard of it yet."""
     url = fault_server.settings["database_url"]
@@ -49,7 +49,7 @@ def test_an_answer_may_overtake_the_news_that_it_is_awaited(fault_server, upstre
     fault_server.forgets_its_runs()
 
 
-def test_a_cancel_may_overtake_the_news_that_a_run_waits(fault_server, upstream, database,
+def test_a_cancel_may_overtake_the_requires_action_event(fault_server, upstream, database,
                                                          tmp_path):
     url = fault_server.settings["database_url"]
     process = fault_server.process
@@ -73,7 +73,7 @@ def test_a_cancel_may_overtake_the_news_that_a_run_waits(fault_server, upstream,
     fault_server.forgets_its_runs()
 
 
-def test_a_cancel_that_overtakes_a_pause_leaves_no_word_of_it(fault_server, upstream, database,
+def test_a_cancel_that_overtakes_a_pause_leaves_no_trace_of_it(fault_server, upstream, database,
                                                               tmp_path):
     """The run has decided to wait for its client, and the cancel is stored before that is."""
     url = fault_server.settings["database_url"]
@@ -109,7 +109,7 @@ def test_a_cancel_that_overtakes_a_pause_leaves_no_word_of_it(fault_server, upst
     fault_server.forgets_its_runs()
 
 
-def test_a_lease_that_was_given_back_is_not_taken_for_lost(start_fault_server, upstream, database,
+def test_a_released_lease_is_not_taken_for_lost(start_fault_server, upstream, database,
                                                            tmp_path):
     """The heartbeat finds no lease, because the run has ended: its stream ends as it should."""
     server = start_fault_server(lease_ttl=0.5)
@@ -145,7 +145,7 @@ def test_a_lease_that_was_given_back_is_not_taken_for_lost(start_fault_server, u
 
 @pytest.mark.feature("F44", "F46")
 @pytest.mark.parametrize("approve", [True, False])
-def test_a_question_is_decided_when_its_answer_is_stored(fault_server, upstream, log, approve):
+def test_an_approval_is_decided_when_its_answer_is_stored(fault_server, upstream, log, approve):
     """Whoever looks before the run has gone on with it finds it decided, and so does whoever comes after
     a crash; what was to be remembered is."""
     api = fault_server.api()
@@ -183,7 +183,7 @@ def test_a_question_is_decided_when_its_answer_is_stored(fault_server, upstream,
 
 
 @pytest.mark.feature("F44")
-def test_an_answer_may_overtake_the_end_of_the_stream_that_asks(fault_server, upstream, log):
+def test_an_approval_may_overtake_the_end_of_the_stream_that_requests_it(fault_server, upstream, log):
     """What the stream has told can be answered: the response is stored, its conversation not busy any more."""
     api = fault_server.api()
     asks_for(upstream, call("test_count", path=log.name, text="counted"))

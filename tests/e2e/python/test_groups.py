@@ -82,7 +82,7 @@ def test_variables_can_be_read_as_soon_as_there_is_a_tool(ask, run):
 
 
 @pytest.mark.feature("F14")
-def test_a_choice_among_tools_takes_them_along_or_not(ask):
+def test_readers_follow_the_tool_choice(ask):
     """With those of the server that may be called; not where one of some has to be."""
     mine = {"type": "function", "name": "mine", "parameters": {}}
     only = {"type": "allowed_tools", "mode": "auto"}
@@ -97,7 +97,7 @@ def test_a_choice_among_tools_takes_them_along_or_not(ask):
 
 
 @pytest.mark.feature("F14", "F19", "F22")
-def test_what_comes_along_can_be_called(http, upstream):
+def test_readers_that_come_along_can_be_called(http, upstream):
     """Not listed, but there: a rule on demand is read through it, and nobody is asked."""
     upstream.script({"match": {"tool_results": True}, "answer": {"text": "ok"}},
                     {"answer": {"tool_calls": [
@@ -115,7 +115,7 @@ def test_what_comes_along_can_be_called(http, upstream):
 
 
 @pytest.mark.feature("F13")
-def test_single_tools_are_off_in_a_group_that_is_on(ask):
+def test_single_tools_can_be_off_in_a_group_that_is_on(ask):
     assert offered_names(ask({"tool_groups": {"basic": {"tools": {"text": False}}}})) == [
         "datetime", "json2interface"]
     assert offered_names(ask({"tool_groups": {"basic": {"tools": {"text": False}}}},
@@ -125,13 +125,13 @@ def test_single_tools_are_off_in_a_group_that_is_on(ask):
 
 
 @pytest.mark.feature("F13")
-def test_an_entry_narrows_what_a_group_would_offer(ask):
+def test_an_entry_narrows_its_group(ask):
     assert offered_names(ask({"tool_groups": {"basic": True}},
                      tools=[{**BASIC, "allowed_tools": ["text"]}])) == ["text"]
 
 
 @pytest.mark.feature("F13")
-def test_the_run_speaks_before_the_assistant(run):
+def test_the_run_wins_over_the_assistant(run):
     assert offered_names(run({"tool_groups": {"basic": True}})) == BASIC_TOOLS
     assert "tools" not in run({"tool_groups": {"basic": True}}, {"tool_groups": {"basic": False}})
     assert offered_names(run({"tool_groups": {"basic": {"tools": {"text": False}}}},
@@ -145,7 +145,7 @@ def test_the_run_speaks_before_the_assistant(run):
 
 
 @pytest.mark.feature("F13")
-def test_the_thread_speaks_between_them(run):
+def test_the_thread_comes_between_run_and_assistant(run):
     basic = {"tool_groups": {"basic": True}}
     without_text = {"tool_groups": {"basic": {"tools": {"text": False}}}}
     assert offered_names(run(thread=basic)) == BASIC_TOOLS
@@ -156,7 +156,7 @@ def test_the_thread_speaks_between_them(run):
 
 
 @pytest.mark.feature("F13")
-def test_null_takes_nothing_away(http, upstream):
+def test_null_keeps_the_wider_setting(http, upstream):
     """At whatever depth: what a wide place limits stays limited."""
     upstream.script({"match": {"tool_results": 2}, "answer": {"text": "too far"}},
                     {"match": {"tool_results": 1}, "answer": {"text": "ok"}},
@@ -176,7 +176,7 @@ def test_null_takes_nothing_away(http, upstream):
 
 
 @pytest.mark.feature("F13")
-def test_a_thread_shows_changes_and_hands_on_its_settings(http, upstream):
+def test_a_thread_shows_changes_and_passes_on_its_settings(http, upstream):
     settings = {"tool_groups": {"basic": {"tools": {"text": False}}}}
     made = http.post("/v1/threads", json={"runnel": settings}).json()
     path = f"/v1/threads/{made['id']}"
@@ -196,7 +196,7 @@ def test_a_thread_shows_changes_and_hands_on_its_settings(http, upstream):
 
 
 @pytest.mark.feature("F13")
-def test_groups_stand_beside_the_tools_of_the_client(run):
+def test_groups_are_offered_beside_client_tools(run):
     assert offered_names(run({"tool_groups": {"basic": {"tools": {"text": False}}}},
                              tools=[WEATHER])) == [
         "get_weather", "datetime", "json2interface"]
@@ -267,7 +267,7 @@ def test_typing_errors_are_refused(http, runnel, param, code, message):
     ({"require_aproval": "always"}, "unknown_parameter",
      "Unknown parameter: 'tools[0].require_aproval'. Did you mean 'tools[0].require_approval'?"),
     ({"readonly": True}, "unknown_parameter", "Unknown parameter: 'tools[0].readonly'.")])
-def test_a_misspelt_limit_of_an_entry_is_not_taken_for_none(http, upstream, typo, code, message):
+def test_a_misspelt_limit_of_an_entry_is_refused(http, upstream, typo, code, message):
     """Whatever is done with unknown parameters elsewhere."""
     assistant = http.post("/v1/assistants", json={"model": "demo"}).json()["id"]
     thread = http.post("/v1/threads", json={}).json()["id"]
@@ -291,7 +291,7 @@ def test_an_assistant_has_no_context_for_all_runs(http):
     assert answer.json()["error"]["param"] == "runnel.context"
 
 
-def test_a_name_that_two_groups_offer_is_refused(http):
+def test_a_tool_name_in_two_groups_is_refused(http):
     answer = http.post("/v1/responses", json={
         "model": "demo", "input": "go", "runnel": {"tool_groups": {"basic": True}},
         "tools": [{"type": "function", "name": "text", "parameters": None, "strict": False}]})
@@ -299,7 +299,7 @@ def test_a_name_that_two_groups_offer_is_refused(http):
     assert answer.json()["error"]["param"] == "runnel.tool_groups.basic"
 
 
-def test_a_group_that_is_named_is_listed_and_called(http, upstream):
+def test_a_named_group_is_listed_and_called(http, upstream):
     upstream.script({"match": {"tool_results": True}, "answer": {"text": "ok"}},
                     {"answer": {"tool_calls": [call("text", 1, input="four", operation="length")]}})
     answer = http.post("/v1/responses", json={"model": "demo", "input": "go", "stream": True,
@@ -314,7 +314,7 @@ def test_a_group_that_is_named_is_listed_and_called(http, upstream):
 
 
 @pytest.mark.feature("F15")
-def test_what_is_turned_off_is_not_found(http, upstream):
+def test_a_tool_that_is_turned_off_is_not_found(http, upstream):
     """Known to the server, but not offered: it is not called."""
     upstream.script({"match": {"tool_results": True}, "answer": {"text": "ok"}},
                     {"answer": {"tool_calls": [call("text", 1, input="four", operation="length")]}})
@@ -336,7 +336,7 @@ def greet_tool(request):
 
 
 @pytest.mark.feature("F73")
-def test_a_tool_is_made_for_each_run(http, upstream):
+def test_a_tool_definition_is_made_for_each_run(http, upstream):
     """Its description and its words are those of the run, for the model, the list, and the check."""
     greet = {"tool_groups": {"test": True}}
     upstream.script({"match": {"tool_results": True}, "answer": {"text": "ok"}},
@@ -390,14 +390,14 @@ def test_rules_are_not_echoed(client):
 
 
 @pytest.mark.feature("F17")
-def test_an_entry_of_tools_brings_its_groups_rules(ask, run):
+def test_an_entry_brings_the_rules_of_its_group(ask, run):
     assert '<tool-group-rule group="basic">' in system_text(ask(tools=[BASIC]))
     told = system_text(run({"tool_groups": {"basic": True}}, additional_instructions="And kind."))
     assert told.startswith("Be brief.\n\nAnd kind.\n\n<tool-rules>")
 
 
 @pytest.mark.feature("F18")
-def test_equal_settings_are_equal_bytes(ask, run, client, upstream):
+def test_equal_settings_give_equal_bytes(ask, run, client, upstream):
     """Whatever the order in which they name the groups, and in every turn of a run: so an upstream's
     prompt cache hits."""
     first = ask({"tool_groups": {"basic": True, "test": {"tools": {"test_fail": False}}}})
@@ -416,7 +416,7 @@ def test_equal_settings_are_equal_bytes(ask, run, client, upstream):
 
 
 @pytest.mark.feature("F18")
-def test_rules_speak_chinese_where_the_request_does(ask, run):
+def test_rules_are_in_chinese_where_the_request_says_so(ask, run):
     chinese = {"rules": {"language": "zh"}, "tool_groups": {"basic": True}}
     told = system_text(ask(chinese))
     assert "你可以调用工具" in told and "You can call tools" not in told
@@ -438,7 +438,7 @@ def test_skill_rules_are_listed_or_pinned(ask):
 
 
 @pytest.mark.feature("F19")
-def test_what_cannot_be_read_is_not_listed(ask):
+def test_rules_that_cannot_be_read_are_not_listed(ask):
     told = system_text(ask({"tool_groups": {"test": True, "vars": False}}))
     assert "**Pinned Rules:**" in told and "Rule/" not in told and "ReadVar" not in told
 
@@ -461,7 +461,7 @@ def test_a_rule_on_demand_is_read(http, upstream):
     assert todo["output"].startswith("# To-do list") and "`PENDING`" in todo["output"]
 
 
-def test_rules_are_counted(client, ask, http):
+def test_rules_count_as_tokens(client, ask, http):
     body = {"model": "demo", "input": "go"}
     plain = http.post("/v1/responses/input_tokens", json=body).json()["input_tokens"]
     more = http.post("/v1/responses/input_tokens", json={
