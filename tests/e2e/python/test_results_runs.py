@@ -30,7 +30,7 @@ def about(question):
 
 
 @pytest.mark.feature("F39", "F44")
-def test_an_approved_result_is_told(client, http, upstream, log):
+def test_an_approved_result_reaches_the_model(client, http, upstream, log):
     asks_for(upstream, call("test_count", path=log.name, text="counted"))
     run = begin(client, [TEST], extra_body=ASK)
     (question,) = asked(run)
@@ -76,7 +76,7 @@ def test_a_refused_result_never_reaches_the_model(client, http, upstream):
 
 
 @pytest.mark.feature("F39")
-def test_on_error_asks_about_failures_only(client, upstream):
+def test_on_error_withholds_failures_only(client, upstream):
     body = {"runnel": {"permissions": {"test": {"result": "on-error"}}}}
     asks_for(upstream, backwards(1, fail=True), call("test_slow", 2, text="fine"), text="All.")
     run = begin(client, [TEST], extra_body=body)
@@ -90,7 +90,7 @@ def test_on_error_asks_about_failures_only(client, upstream):
 
 
 @pytest.mark.feature("F39", "F106")
-def test_an_approved_call_is_asked_about_again(client, upstream, log):
+def test_an_approved_call_can_need_an_approval_of_its_result(client, upstream, log):
     """Both questions of a call, one after the other, beside a function of the client's."""
     body = {"runnel": {"permissions": {"test/test_count": {"execution": "ask-always",
                                                            "result": "always"}}}}
@@ -114,7 +114,7 @@ def test_an_approved_call_is_asked_about_again(client, upstream, log):
 
 
 @pytest.mark.feature("F39")
-def test_events_show_the_result_in_the_question_only(http, client, upstream):
+def test_events_show_the_result_in_the_approval_request_only(http, client, upstream):
     from harness.recorder import parse_events
     asks_for(upstream, backwards(), text="Well.")
     assistant = client.beta.assistants.create(model="demo", tools=[TEST])
@@ -145,7 +145,7 @@ def test_a_run_that_ends_without_an_answer_delivers_nothing(client, upstream):
 
 
 @pytest.mark.feature("F106", "F110")
-def test_a_question_about_a_result_outlives_its_server(start_server, upstream, log):
+def test_an_approval_of_a_result_survives_a_restart(start_server, upstream, log):
     server = start_server()
     asks_for(upstream, call("test_count", path=log.name, text="counted"))
     run = begin(server.sdk(strict=False), [TEST], extra_body=ASK)
@@ -159,7 +159,7 @@ def test_a_question_about_a_result_outlives_its_server(start_server, upstream, l
 
 @pytest.mark.feature("F11", "F110")
 @pytest.mark.parametrize("status", ["cancelled", "execution_rejected"])
-def test_its_end(start_server, upstream, database, log, status):
+def test_the_status_of_a_withheld_result_survives_a_restart(start_server, upstream, database, log, status):
     """How it ended is asked about after a restart, too. Killed before the question: the call beside it was still at work."""
     url = database.new()
     server = start_server(database_url=url, lease_ttl=1)
@@ -184,7 +184,7 @@ def test_its_end(start_server, upstream, database, log, status):
 
 @pytest.mark.feature("F110")
 @pytest.mark.parametrize("approve", ["true", "false"])
-def test_the_answer_counts(start_server, upstream, log, approve):
+def test_an_answered_withheld_result_survives_a_crash(start_server, upstream, log, approve):
     """The server dies while the model answers what it was told, or was not."""
     server = start_server(lease_ttl=1)
     client = server.sdk(strict=False)
