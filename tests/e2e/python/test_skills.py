@@ -26,7 +26,7 @@ def make(http):
 # ---- The resource ----
 
 @pytest.mark.feature("F107")
-def test_a_skill_is_made_shown_and_deleted(client, http):
+def test_a_skill_is_created_read_and_deleted(client, http):
     content = skill_file(more="license: MIT\n")
     made = http.post("/v1/skills", json={"content": content}).json()
     assert made["id"].startswith("skill_") and made["object"] == "skill"
@@ -81,7 +81,7 @@ def test_a_skill_is_its_projects_own(server, stranger_key, make):
     (skill_file(more="x: [\n"), "SKILL.md:"),
     (skill_file(more="x: " + "[" * 100000 + "\n"), "longer than 8192 bytes"),
 ])
-def test_what_is_no_skill_is_refused(http, content, words):
+def test_an_invalid_skill_file_is_refused(http, content, words):
     answer = http.post("/v1/skills", json={"content": content})
     assert answer.status_code == 400, answer.text
     error = answer.json()["error"]
@@ -95,7 +95,7 @@ def test_a_description_may_be_folded(http):
         "How they are written.")
 
 
-def test_a_skill_that_makes_no_sense_is_refused(http):
+def test_an_invalid_skill_is_refused(http):
     for body, param in [({}, "content"), ({"content": 7}, "content"), ({"content": ""}, "content"),
                         ({"content": skill_file(text="a" * 131072)}, "content")]:
         answer = http.post("/v1/skills", json=body)
@@ -148,7 +148,7 @@ def test_a_folder_is_uploaded_and_its_files_are_read(client, ask, http, upstream
 
 
 @pytest.mark.feature("F107")
-def test_a_file_of_a_skill_is_no_way_around_the_question(client, ask):
+def test_a_file_of_a_skill_needs_the_same_approval(client, ask):
     made = client.skills.create(files=[("SKILL.md", skill_file().encode()), ("secret.md", b"hidden")])
     runnel = {"skills": [made.id], "tool_groups": {"vars": True},
               "skill_permissions": [{"skill": "*", "permission": "ask"}]}
@@ -190,7 +190,7 @@ ONE_IN_A_FOLDER = "Invalid 'files': expected one SKILL.md at the top of one fold
      "Invalid 'files': array too long. Expected an array with maximum length 500, but got an array with length "
      "501 instead."),
 ], ids=str)
-def test_what_is_no_folder_of_a_skill_is_refused(client, files, param, code, words):
+def test_an_invalid_folder_is_refused(client, files, param, code, words):
     with pytest.raises(openai.BadRequestError) as refused:
         client.skills.create(files=files)
     error = refused.value
@@ -216,7 +216,7 @@ NO_FORM = ("We could not parse the form of your request: expected multipart/form
     (form(*[(b'name="files[]"; filename="%d"' % n, b"x") for n in range(513)]), None,
      "The form of your request has more than 512 parts."),
 ], ids=["name", "field", "cut", "empty", "nothing", "no-parts", "many"])
-def test_a_form_that_makes_no_sense_is_refused(http, body, param, words):
+def test_an_invalid_form_is_refused(http, body, param, words):
     answer = http.post("/v1/skills", content=body,
                        headers={"Content-Type": "multipart/form-data; boundary=bound"})
     assert answer.status_code == 400, answer.text
@@ -233,7 +233,7 @@ def test_a_form_that_makes_no_sense_is_refused(http, body, param, words):
     ("----=_Part_0:1", "; boundary=----=_Part_0:1"),
     ("x" * 70, f"; boundary={'x' * 70}"),
 ])
-def test_a_boundary_is_found_wherever_it_stands(http, boundary, parameters):
+def test_a_boundary_is_found_anywhere_in_the_header(http, boundary, parameters):
     body = form((b'name="files"; filename="SKILL.md"', SKILL)).replace(b"bound", boundary.encode())
     answer = http.post("/v1/skills", content=body,
                        headers={"Content-Type": f"Multipart/Form-Data{parameters}"})
@@ -265,7 +265,7 @@ def test_a_form_without_a_boundary_is_refused(http, parameters):
         "message": NO_FORM, "type": "invalid_request_error", "param": None, "code": None}
 
 
-def test_a_form_is_taken_where_it_is_expected_only(http):
+def test_a_form_is_accepted_only_where_it_is_expected(http):
     answer = http.post("/v1/responses", files={"files": ("SKILL.md", SKILL)})
     assert answer.status_code == 415 and "expected application/json." in answer.json()["error"]["message"]
     answer = http.post("/v1/skills", content="a=b", headers={"Content-Type": "application/x-www-form-urlencoded"})
@@ -310,7 +310,7 @@ def only_call(response):
 
 
 @pytest.mark.feature("F107")
-def test_a_run_is_told_of_its_skills_and_reads_one(ask, make, upstream):
+def test_a_run_offers_its_skills_and_reads_one(ask, make, upstream):
     """The index stands in the rules, the text is read when the model wants it."""
     notes, mail = make(), make(name="mail", description="Mail | and how.", text="Be kind.")
     answer = ask({"skills": [notes, mail]}, read="release-notes")
@@ -327,7 +327,7 @@ def test_a_run_is_told_of_its_skills_and_reads_one(ask, make, upstream):
 
 
 @pytest.mark.feature("F107")
-def test_without_skills_there_is_no_tool(ask, make, upstream):
+def test_without_skills_the_tool_is_missing(ask, make, upstream):
     ask({"tool_groups": {"skills": True, "basic": True}})
     assert skill_tool(upstream.chats()[-1]) is None
     ask({"skills": [make()], "tool_groups": {"skills": False}})
@@ -360,7 +360,7 @@ def test_a_skill_is_read_by_a_response_that_is_not_stored(ask, make):
 
 
 @pytest.mark.feature("F107")
-def test_a_skill_that_was_deleted_meanwhile_is_not_read(client, http, make, upstream):
+def test_a_skill_deleted_meanwhile_is_not_read(client, http, make, upstream):
     """Attached to an assistant, whose runs say so; a run that has begun hears it from the tool."""
     made = make()
     assistant = client.beta.assistants.create(model="demo", extra_body={"runnel": {"skills": [made]}})
@@ -375,7 +375,7 @@ def test_a_skill_that_was_deleted_meanwhile_is_not_read(client, http, make, upst
 
 
 @pytest.mark.feature("F107")
-def test_the_last_line_that_fits_counts(ask, make, upstream):
+def test_the_last_matching_line_counts(ask, make, upstream):
     skills = [make(name=name) for name in ("mail", "internal-mail", "internal-notes")]
     def offered(*lines):
         ask({"skills": skills, "skill_permissions": [
@@ -389,7 +389,7 @@ def test_the_last_line_that_fits_counts(ask, make, upstream):
 
 
 @pytest.mark.feature("F107")
-def test_what_is_denied_is_not_loaded(ask, make):
+def test_a_denied_skill_is_not_loaded(ask, make):
     runnel = {"skills": [make(), make(name="mail")], "tool_groups": {"vars": True},
               "skill_permissions": [{"skill": "mail", "permission": "deny"}]}
     assert only_call(ask(runnel, read="mail")).status == "failed"
@@ -431,7 +431,7 @@ def test_a_skill_may_need_an_approval(client, ask, make, upstream):
 
 
 @pytest.mark.feature("F84", "F107")
-def test_leave_to_read_a_skill_is_remembered_for_that_skill(client, ask, make):
+def test_an_approval_to_read_a_skill_is_remembered_for_that_skill(client, ask, make):
     """Always means: until another skill is asked for, or the skills of the run are others."""
     skills = [make(), make(name="mail", text="Be kind.")]
     runnel = {"skills": skills, "skill_permissions": [{"skill": "*", "permission": "ask"}]}
@@ -472,7 +472,7 @@ def allow(client):
     ({"permissions": {"skills": {"execution": "ask-once"}}}, "exact"),
     ({"permissions": {"skills": {"execution": "ask-once"}}}, "tool"),
 ])
-def test_always_is_for_the_skill_that_was_seen(client, ask, allow, make, asks, match):
+def test_always_covers_only_the_skill_that_was_shown(client, ask, allow, make, asks, match):
     """Another text under the same name is another skill: it is asked about, and allowed by itself."""
     seen = {**asks, "skills": [make("mail", text="Be kind.")]}
     done = allow(ask(seen, read="mail"), seen, runnel={"remember": {"match": match}})
@@ -491,7 +491,7 @@ def test_always_is_for_the_skill_that_was_seen(client, ask, allow, make, asks, m
 
 
 @pytest.mark.feature("F84", "F107")
-def test_a_yes_is_for_the_skill_that_was_asked_about(ask, allow, make):
+def test_an_approval_covers_only_the_skill_of_its_request(ask, allow, make):
     """The answer comes with other skills: what it allowed is not there, so it is asked anew."""
     asks = {"skill_permissions": [{"skill": "*", "permission": "ask"}]}
     asked = ask({**asks, "skills": [make("mail", text="Be kind.")]}, read="mail")
@@ -529,7 +529,7 @@ def test_typing_errors_are_refused(http, runnel, param):
 
 
 @pytest.mark.feature("F107")
-def test_two_skills_of_one_name_and_those_of_others_are_refused(http, server, stranger_key, make):
+def test_duplicate_names_and_skills_of_other_projects_are_refused(http, server, stranger_key, make):
     answer = http.post("/v1/responses", json={"model": "demo", "input": "go",
                                               "runnel": {"skills": [make(), make()]}})
     assert answer.status_code == 400
@@ -540,7 +540,7 @@ def test_two_skills_of_one_name_and_those_of_others_are_refused(http, server, st
 
 
 @pytest.mark.feature("F107")
-def test_skills_cost_tokens(http, make):
+def test_skills_count_as_tokens(http, make):
     body = {"model": "demo", "input": "go"}
     plain = http.post("/v1/responses/input_tokens", json=body).json()["input_tokens"]
     told = http.post("/v1/responses/input_tokens",

@@ -68,7 +68,7 @@ def test_tools_are_listed_by_group(http):
     assert names(http, "?group=test&tag=text") == []
 
 
-def test_a_list_that_makes_no_sense_is_refused(http):
+def test_invalid_list_parameters_are_refused(http):
     for query, param in [("?group=basics", "group"), ("?match=some", "match"),
                          ("?level=PUBLIC", "level"), ("?grup=basic", "grup")]:
         answer = http.get(f"/v1/runnel/tools{query}")
@@ -132,13 +132,13 @@ def asked_about(client, upstream, tool, **arguments):
 
 
 @pytest.mark.feature("F80")
-def test_a_tool_asks_unless_it_or_its_group_runs_by_itself(client, upstream):
+def test_a_tool_needs_an_approval_unless_it_or_its_group_runs_by_itself(client, upstream):
     assert asked_about(client, upstream, "test_careful", text="x") == ["ask-once"]
     assert asked_about(client, upstream, "datetime") == []
 
 
 @pytest.mark.feature("F80")
-def test_settings_beat_the_tool(configured, upstream):
+def test_the_operators_settings_win_over_the_tool(configured, upstream):
     """Both ways, and for one tool before its group."""
     client, http = configured("  permissions:\n    careful: {autoExecute: true}\n"
                               "    basic: {autoExecute: false}\n    basic/text: {execution: auto}\n")

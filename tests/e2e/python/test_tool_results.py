@@ -38,14 +38,14 @@ def use(http, upstream):
 @pytest.mark.parametrize("data, text", [
     ("as it is\n", "as it is\n"), ({"a": [1, "ä"]}, '{\n  "a": [\n    1,\n    "ä"\n  ]\n}'),
     ([], "[]"), (7, "7"), (True, "true")])
-def test_data_without_a_formatter_is_text_or_indented_json(use, data, text):
+def test_data_without_a_formatter_becomes_text_or_indented_json(use, data, text):
     _, item, told = use("test_data", data=data)
     assert item["output"] == told == text
     assert item["runnel"]["status"] == "success"
 
 
 @pytest.mark.feature("F02")
-def test_a_formatter_says_it_in_its_own_words(use):
+def test_a_formatter_makes_the_text_for_the_model(use):
     _, item, told = use("test_lines", data=["a", "b"], before="- ")
     assert item["output"] == told == "- a\n- b\n"
 
@@ -58,13 +58,13 @@ def test_a_formatter_that_fails_does_not_fail_the_call(use):
 
 
 @pytest.mark.feature("F02")
-def test_text_of_the_tools_own_comes_before_its_formatter(use):
+def test_text_of_the_result_wins_over_the_formatter(use):
     _, item, told = use("test_lines", data=["a"], text="my own")
     assert item["output"] == told == "my own"
 
 
 @pytest.mark.feature("F02", "F10")
-def test_what_was_formatted_is_cut(use):
+def test_formatted_text_is_cut_like_any_other(use):
     """Data, formatted, final: the model is sent nothing but the last."""
     _, item, told = use("test_lines", data=["x" * 9000])
     assert told == item["output"] and len(told) < 9000 and item["runnel"]["is_truncated"] is True
@@ -73,7 +73,7 @@ def test_what_was_formatted_is_cut(use):
 # ---- How it went ----
 
 @pytest.mark.feature("F11")
-def test_the_status_of_a_call_says_how_it_went(use, client):
+def test_the_status_of_a_call_says_how_it_ended(use, client):
     for tool, arguments, status in [("test_slow", {"text": "x"}, "success"),
                                     ("test_fail", {"message": "x"}, "error"),
                                     ("nobody", {}, "not_found")]:
@@ -85,7 +85,7 @@ def test_the_status_of_a_call_says_how_it_went(use, client):
 
 
 @pytest.mark.feature("F77")
-def test_a_tool_explains_its_arguments_in_its_own_words(use):
+def test_a_tool_explains_wrong_arguments_itself(use):
     _, item, told = use("test_number", n=11)
     assert told == "Think of a number: `n`, from 1 to 10."
     assert item["status"] == "failed" and item["runnel"]["status"] == "error"
@@ -93,7 +93,7 @@ def test_a_tool_explains_its_arguments_in_its_own_words(use):
 
 
 @pytest.mark.feature("F79")
-def test_the_parameters_are_the_functions_schema(use, upstream):
+def test_the_parameters_of_a_tool_are_sent_as_its_schema(use, upstream):
     use("test_number", n=3)
     offered = {t["function"]["name"]: t["function"] for t in upstream.chats()[0]["tools"]}
     number = offered["test_number"]
@@ -130,7 +130,7 @@ def test_metadata_is_shown_while_the_tool_runs(use):
 
 
 @pytest.mark.feature("F104")
-def test_metadata_is_told_at_most_every_tenth_of_a_second(use):
+def test_metadata_is_sent_at_most_every_tenth_of_a_second(use):
     began = time.monotonic()
     events, item, _ = use("test_notes", ms=1, notes=[{"n": n} for n in range(200)])
     tenths = int((time.monotonic() - began) * 10)
@@ -147,7 +147,7 @@ def test_metadata_that_is_too_large_is_left_out(use):
 
 
 @pytest.mark.feature("F09")
-def test_the_listing_says_what_a_tool_returns(use):
+def test_the_list_of_tools_says_what_a_tool_returns(use):
     events, _, _ = use("datetime", tools=BASIC)
     listed, = (item for item in events[-1]["response"]["output"]
                if item["type"] == "mcp_list_tools" and item["server_label"] == "basic")
@@ -157,7 +157,7 @@ def test_the_listing_says_what_a_tool_returns(use):
 
 
 @pytest.mark.feature("F74")
-def test_a_tool_knows_for_whom_it_works(use):
+def test_a_handler_gets_its_context(use):
     events, item, told = use("test_echo_context", a=1)
     known = json.loads(told)
     assert known["args"] == {"a": 1} and known["call_id"] == "call_1"

@@ -63,7 +63,7 @@ def told(upstream):
 
 @pytest.mark.feature("F27", "F28")
 @pytest.mark.threads
-def test_a_cut_result_is_kept_whole(ask, upstream):
+def test_a_shortened_result_is_kept_whole(ask, upstream):
     first = ask(("test_short", {"text": LONG}))
     names = names_of(first)
     assert re.fullmatch(NAME + "_result", names["result"])
@@ -90,7 +90,7 @@ def test_a_cut_result_is_kept_whole(ask, upstream):
 
 
 @pytest.mark.feature("F28")
-def test_a_whole_result_says_so(ask, upstream):
+def test_an_uncut_result_is_named_as_complete(ask, upstream):
     (output,) = outputs(ask(("test_slow", {"text": "short"})))
     assert output.startswith("short\n<!--ToolCallLog:Begin-->\n[system log] This is the complete "
                              "result (5 characters).")
@@ -98,7 +98,7 @@ def test_a_whole_result_says_so(ask, upstream):
 
 
 @pytest.mark.feature("F28")
-def test_of_what_is_too_long_to_be_kept_the_beginning_is(ask, http):
+def test_a_result_too_long_to_keep_keeps_its_beginning(ask, http):
     """And nobody is told that all of it were there."""
     root = ask(("WriteVar", {"name": "half", "value": "x" * 600000}))
     response = ask(("test_slow", {"text": "$VAR_REF{{half}}$VAR_REF{{half}}", "limit": 10}),
@@ -112,7 +112,7 @@ def test_of_what_is_too_long_to_be_kept_the_beginning_is(ask, http):
 
 
 @pytest.mark.feature("F04")
-def test_why_a_call_failed_is_not_cut_by_its_limit(ask, upstream):
+def test_the_error_of_a_call_is_not_cut_by_its_limit(ask, upstream):
     """There is nowhere else to read it."""
     response = ask(("test_fail", {"message": "The disk is full.", "limit": 3}),
                    ("test_slow", {"text": "$VAR_REF{{none}}", "limit": 1}),
@@ -132,7 +132,7 @@ def test_a_name_that_is_cut_in_an_error_stays_text(ask):
 
 
 @pytest.mark.feature("F28")
-def test_nobody_is_pointed_to_what_is_not_offered(ask, upstream):
+def test_the_hint_names_no_tool_that_is_not_offered(ask, upstream):
     without = {"runnel": {"tool_groups": {"vars": False}}}
     response = ask(("test_short", {"text": LONG}), tools=[TEST], extra_body=without)
     (output,) = outputs(response)
@@ -142,7 +142,7 @@ def test_nobody_is_pointed_to_what_is_not_offered(ask, upstream):
 
 
 @pytest.mark.feature("F14", "F28")
-def test_readers_that_came_along_are_named_behind_what_was_cut_only(ask, upstream):
+def test_readers_that_came_along_are_named_only_after_cut_results(ask, upstream):
     """An application that knows nothing of variables gets whole results as they are."""
     response = ask(("test_slow", {"text": "short"}), ("test_short", {"text": LONG}), tools=[TEST])
     whole, cut = outputs(response)
@@ -153,7 +153,7 @@ def test_readers_that_came_along_are_named_behind_what_was_cut_only(ask, upstrea
 
 
 @pytest.mark.feature("F07", "F27", "F29")
-def test_what_is_not_kept(ask):
+def test_some_results_are_not_kept(ask):
     """Failures, hidden calls, tools that want it so, and those that are about variables."""
     response = ask(("test_fail", {"message": "no"}), ("test_hidden", {"pieces": ["h"]}),
                    ("test_unkept", {"text": "u"}), ("WriteVar", {"name": "w", "value": "1"}),
@@ -165,7 +165,7 @@ def test_what_is_not_kept(ask):
 
 
 @pytest.mark.feature("F27")
-def test_in_the_same_response(ask, client, upstream):
+def test_a_result_can_be_referred_to_in_the_same_response(ask, client, upstream):
     """What one turn gave, the next one finds, before anything of the response is to be seen."""
     upstream.script({"match": {"tool_results": 0}, "answer": {"tool_calls": [
                         call("test_slow", 1, text="one"), call("test_slow", 2, text="two")]}},
@@ -182,7 +182,7 @@ def test_in_the_same_response(ask, client, upstream):
 
 @pytest.mark.feature("F23", "F25")
 @pytest.mark.threads
-def test_references_become_values(ask):
+def test_references_are_replaced_by_values(ask):
     name = names_of(first := ask(("test_slow", {"text": "hello"})))["result"]
     written = {"text": f"<$VAR_REF{{{{{name}}}}}|$VAR_REF{{{{{name}:1:3}}}}|$VAR_REF{{{{x.y}}}}>"}
     second = ask(("test_slow", written), previous_response_id=first.id, tools=[TEST])
@@ -194,7 +194,7 @@ def test_references_become_values(ask):
 
 
 @pytest.mark.feature("F25")
-def test_resolved_before_the_schema_is_checked(ask):
+def test_references_are_resolved_before_the_schema_is_checked(ask):
     """The value is what has to fit."""
     response = ask(("WriteVar", {"name": "zone", "value": "Mars/Olympus"}),
                    ("ListVars", {"filter": {"type": "$VAR_REF{{zone}}"}}))
@@ -203,7 +203,7 @@ def test_resolved_before_the_schema_is_checked(ask):
 
 
 @pytest.mark.feature("F24")
-def test_what_is_not_there_is_not_executed(ask, tmp_path):
+def test_a_reference_to_an_unknown_variable_is_not_executed(ask, tmp_path):
     counted = tmp_path / "count"
     response = ask(("WriteVar", {"name": "a", "value": "$VAR_REF{{b}}"}), previous_response_id=None)
     assert outputs(response) == ["Variable 'b' not found. Available variables: none"]
@@ -214,7 +214,7 @@ def test_what_is_not_there_is_not_executed(ask, tmp_path):
 
 
 @pytest.mark.feature("F24")
-def test_circles_are_named(ask, http):
+def test_circular_references_are_named(ask, http):
     first = ask(("test_slow", {}))
     base = f"/v1/runnel/responses/{first.id}/variables"
     for name, value in (("a", "$VAR_REF{{b}}"), ("b", "$VAR_REF{{a}}")):
@@ -224,7 +224,7 @@ def test_circles_are_named(ask, http):
 
 
 @pytest.mark.feature("F26")
-def test_what_a_tool_gave_pulls_nothing_in(ask):
+def test_references_within_a_result_are_not_resolved(ask):
     """Neither itself, nor when the model has put it into a variable of its own."""
     first = ask(("WriteVar", {"name": "secret", "value": "s3cret"}),
                 ("test_slow", {"text": "page: $VAR_REF{{sec"}), tools=[TEST, VARS])
@@ -246,7 +246,7 @@ def test_what_a_tool_gave_pulls_nothing_in(ask):
 # ---- The model's own ----
 
 @pytest.mark.feature("F30", "F33")
-def test_write_list_and_remove(ask):
+def test_the_model_can_write_list_and_remove_variables(ask):
     response = ask(("WriteVar", {"name": "b", "value": "1", "desc": "The b", "tags": ["x", "y"]}),
                    ("WriteVar", {"name": "b", "value": "22"}),
                    ("WriteVar", {"name": "a", "value": "1"}),
@@ -284,7 +284,7 @@ def test_rules_can_be_read_and_listed(ask):
 # ---- Whose they are ----
 
 @pytest.mark.feature("F32")
-def test_branches_are_apart(ask):
+def test_branches_have_separate_variables(ask):
     root = ask(("WriteVar", {"name": "v", "value": "root"}))
     left = ask(("WriteVar", {"name": "v", "value": "left"}), previous_response_id=root.id)
     right = ask(("ReadVar", {"name": "v"}), previous_response_id=root.id)
@@ -294,7 +294,7 @@ def test_branches_are_apart(ask):
 
 
 @pytest.mark.feature("F32")
-def test_a_conversation_and_its_thread_are_one(ask, client, upstream, http):
+def test_a_conversation_and_its_thread_share_variables(ask, client, upstream, http):
     conversation = client.conversations.create()
     ask(("WriteVar", {"name": "v", "value": "1"}), conversation=conversation.id)
     assert outputs(ask(("ReadVar", {"name": "v"}), conversation=conversation.id)) == ["1"]
@@ -339,7 +339,7 @@ def mind(start_server, database):
 
 @pytest.mark.feature("F23", "F27", "F28", "F32")
 @pytest.mark.slow
-def test_what_is_not_stored_remembers_until_it_ends(mind, database):
+def test_a_response_that_is_not_stored_keeps_variables_until_its_end(mind, database):
     """In memory: the same names, texts and references, and nothing of it in the database."""
     model, server = mind
     client, secret = server.sdk(), "never-to-be-written-anywhere"
@@ -384,7 +384,7 @@ def test_what_is_not_stored_remembers_until_it_ends(mind, database):
 
 
 @pytest.mark.feature("F26", "F32")
-def test_in_memory_text_of_tools_pulls_nothing_in(ask, upstream):
+def test_references_within_a_result_in_memory_are_not_resolved(ask, upstream):
     """The same rules of trust, and the readers come along."""
     response = ask(("WriteVar", {"name": "inner", "value": "deep"}),
                    ("WriteVar", {"name": "outer", "value": "[$VAR_REF"}),
@@ -399,7 +399,7 @@ def test_in_memory_text_of_tools_pulls_nothing_in(ask, upstream):
 
 
 @pytest.mark.feature("F32")
-def test_not_stored_in_a_conversation_sees_nothing_and_leaves_nothing(ask, client, http):
+def test_a_response_that_is_not_stored_neither_sees_nor_changes_a_conversations_variables(ask, client, http):
     conversation = client.conversations.create()
     base = f"/v1/runnel/conversations/{conversation.id}/variables"
     accepted(http.post(base, json={"name": "v", "value": "1"}))
@@ -463,7 +463,7 @@ def base(request, http, ask):
 
 
 @pytest.mark.feature("F33")
-def test_a_client_puts_reads_and_removes(http, base):
+def test_a_client_can_put_read_and_remove_variables(http, base):
     made = accepted(http.post(base, json={"name": "a", "value": "0\u00e42345", "tags": ["x"],
                                           "description": "The a"}))
     assert made["value"] == "0\u00e42345" and made["type"] == "USER_ADD"
@@ -488,7 +488,7 @@ def test_a_client_puts_reads_and_removes(http, base):
 
 
 @pytest.mark.feature("F33")
-def test_lists_in_pages(http, base):
+def test_variables_are_listed_in_pages(http, base):
     for name in ("c", "a", "b"):
         accepted(http.post(base, json={"name": name, "value": name, "tags": [f"t{name}"]}))
     page = accepted(http.get(f"{base}?order=asc&limit=2"))
@@ -503,7 +503,7 @@ def test_lists_in_pages(http, base):
 
 
 @pytest.mark.feature("F33")
-def test_what_is_wrong_is_named(http, base):
+def test_invalid_requests_name_the_parameter(http, base):
     refused(http.post(base, json={"value": "1"}), 400, "Missing required parameter: 'name'.", "name")
     refused(http.post(base, json={"name": "a"}), 400, "Missing required parameter: 'value'.",
             "value")
@@ -528,7 +528,7 @@ def test_what_is_wrong_is_named(http, base):
 
 
 @pytest.mark.feature("F33")
-def test_a_misspelt_word_does_nothing(http, base):
+def test_a_misspelt_parameter_is_refused(http, base):
     """Neither keeps less than was meant, nor shows or removes more."""
     refused(http.post(base, json={"name": "a", "value": "1", "keeep": True}), 400,
             "Unknown parameter: 'keeep'. Did you mean 'keep'?", "keeep")
@@ -550,7 +550,7 @@ def test_a_misspelt_word_does_nothing(http, base):
 
 
 @pytest.mark.feature("F33")
-def test_what_had_the_name_of_a_message_before_there_were_such_names_is_found(
+def test_a_variable_with_a_name_now_used_for_messages_is_found(
         start_server, upstream, database):
     """Stored by an earlier version, which gave such names to anything."""
     server = start_server(database_url=database.new())
@@ -571,7 +571,7 @@ def test_what_had_the_name_of_a_message_before_there_were_such_names_is_found(
 
 
 @pytest.mark.feature("F32", "F33")
-def test_strangers_find_nothing(http, base, stranger_key):
+def test_other_projects_find_no_variables(http, base, stranger_key):
     accepted(http.post(base, json={"name": "a", "value": "1"}))
     of = base.split("/")[-2]
     for method, path, body in (("GET", "", None), ("POST", "", {"name": "b", "value": "1"}),
@@ -584,7 +584,7 @@ def test_strangers_find_nothing(http, base, stranger_key):
 
 
 @pytest.mark.feature("F33")
-def test_what_a_client_put_is_there_for_the_model(ask, http, client):
+def test_the_model_can_read_a_clients_variables(ask, http, client):
     conversation = client.conversations.create()
     base = f"/v1/runnel/conversations/{conversation.id}/variables"
     accepted(http.post(base, json={"name": "inner", "value": "deep"}))
@@ -599,7 +599,7 @@ def test_what_a_client_put_is_there_for_the_model(ask, http, client):
 
 
 @pytest.mark.feature("F32")
-def test_a_response_is_changed_for_itself(ask, http):
+def test_changing_variables_of_a_response_affects_only_its_branch(ask, http):
     root = ask(("WriteVar", {"name": "v", "value": "root"}))
     left = ask(previous_response_id=root.id)
     base = f"/v1/runnel/responses/{left.id}/variables"
@@ -625,7 +625,7 @@ def giving(*variables):
 @pytest.mark.feature("F23", "F33")
 @pytest.mark.threads
 @pytest.mark.parametrize("more", [{}, {"store": False}, {"conversation": True}, {"stream": True}])
-def test_a_response_finds_what_its_request_gives(client, upstream, http, more):
+def test_a_response_finds_variables_of_its_request(client, upstream, http, more):
     """The model is told nothing of it, and every reference finds it."""
     turns(upstream, ("test_slow", {"text": "$VAR_REF{{b}}"}),
           ("ListVars", {"filter": {"type": "USER_ADD"}}))
@@ -649,7 +649,7 @@ def test_a_response_finds_what_its_request_gives(client, upstream, http, more):
 
 
 @pytest.mark.feature("F32", "F33")
-def test_what_was_given_is_the_branchs(ask):
+def test_variables_of_a_request_belong_to_its_branch(ask):
     root = ask(("ListVars", {"filter": {"type": "USER_ADD"}}), extra_body=giving(*GIVEN))
     left = ask(("ReadVar", {"name": "a"}), previous_response_id=root.id,
                extra_body=giving({"name": "a", "value": "left"}))
@@ -659,7 +659,7 @@ def test_what_was_given_is_the_branchs(ask):
 
 
 @pytest.mark.feature("F33")
-def test_what_is_given_takes_the_place_of_what_there_was(ask, http):
+def test_variables_of_a_request_replace_existing_ones(ask, http):
     """As a whole: it is the client's now, and references in it are followed."""
     first = ask(("WriteVar", {"name": "v", "value": "old", "desc": "Old", "tags": ["x"]}))
     second = ask(("test_slow", {"text": "$VAR_REF{{v}}"}), previous_response_id=first.id,
@@ -670,7 +670,7 @@ def test_what_is_given_takes_the_place_of_what_there_was(ask, http):
 
 
 @pytest.mark.feature("F32", "F68")
-def test_what_is_gone_is_not_named_to_who_goes_on(server, upstream):
+def test_a_continuation_has_no_variables_of_a_response_that_is_not_stored(server, upstream):
     """A connection remembers what was said in a response that was not stored, and none of its variables."""
     ws = WebSocket(server)
     try:
@@ -691,7 +691,7 @@ def test_what_is_gone_is_not_named_to_who_goes_on(server, upstream):
 
 @pytest.mark.feature("F23", "F33")
 @pytest.mark.parametrize("face", ["run", "thread_and_run"])
-def test_a_run_finds_what_its_request_gives(client, upstream, http, face):
+def test_a_run_finds_variables_of_its_request(client, upstream, http, face):
     turns(upstream, ("test_slow", {"text": "$VAR_REF{{b}}"}))
     assistant = client.beta.assistants.create(model="demo", extra_body={
         "runnel": {"tool_groups": {"test": True}}})
@@ -711,7 +711,7 @@ def test_a_run_finds_what_its_request_gives(client, upstream, http, face):
 
 
 @pytest.mark.feature("F33")
-def test_a_run_that_is_not_made_gives_nothing(client, upstream, http):
+def test_a_refused_run_stores_no_variables(client, upstream, http):
     upstream.script({"answer": {"text": "Done.", "delay_ms": 60000}})
     assistant = client.beta.assistants.create(model="demo")
     thread = client.beta.threads.create(messages=[{"role": "user", "content": "go"}])
@@ -727,7 +727,7 @@ def test_a_run_that_is_not_made_gives_nothing(client, upstream, http):
 
 @pytest.mark.feature("F33")
 @pytest.mark.parametrize("path", ["responses", "threads/runs"])
-def test_what_cannot_be_given_is_named(client, http, path):
+def test_invalid_variables_are_named(client, http, path):
     body = {"model": "demo", "input": "go"}
     if path != "responses":
         body = {"assistant_id": client.beta.assistants.create(model="demo").id}
@@ -754,7 +754,7 @@ def test_what_cannot_be_given_is_named(client, http, path):
 
 @pytest.mark.feature("F31", "F33")
 @pytest.mark.slow
-def test_a_project_takes_only_its_share_of_memory(http, upstream, stranger_key):
+def test_a_project_has_a_share_of_the_memory(http, upstream, stranger_key):
     """Of what is not stored. Who comes later is told that there is no room, and others have theirs."""
     mib = "x" * (1 << 20)
     full = giving(*({"name": f"v{n}", "value": mib} for n in range(9)))
@@ -798,7 +798,7 @@ def test_a_project_takes_only_its_share_of_memory(http, upstream, stranger_key):
 
 @pytest.mark.feature("F33", "F110")
 @pytest.mark.slow
-def test_what_was_given_survives_kill_9(start_server, upstream):
+def test_variables_of_a_request_survive_kill_9(start_server, upstream):
     """From the moment on from which its run is known."""
     server = start_server(lease_ttl=1)
     upstream.script({"answer": {"text": "Done.", "delay_ms": 60000}})
