@@ -29,13 +29,13 @@ static void grow(struct buf *buf, size_t wanted)
     if (!capacity)
         capacity = wanted > FIRST_CAPACITY ? wanted : FIRST_CAPACITY;
 
-    /* Not by doubling: what grows for hours is kept in thousands, and a third of it would be empty on
-     * the average. So it is a tenth. */
+    /* Not by doubling: there are thousands of buffers that grow for hours, and on average a third of
+     * each would be empty. With a quarter it is a tenth. */
     while (capacity < wanted)
         capacity += capacity < SMALL ? capacity / 2 : capacity / 4;
     buf->data = mem_resize(buf->data, capacity, 1);
     buf->capacity = capacity;
-    /* Who reserves and then adds nothing has an empty string all the same. */
+    /* A caller that reserves and then adds nothing has a valid string, too. */
     buf->data[buf->length] = '\0';
 }
 
@@ -109,7 +109,7 @@ void buf_addf(struct buf *buf, const char *format, ...)
     buf_added(buf, (size_t)length);
 }
 
-/* Which bytes cannot stand in a JSON string: 0 may, 'u' needs \u00XX, any other
+/* How a byte is written in a JSON string. 0: as it is; 'u': as \u00XX; any other
  * value is the letter after the backslash. */
 /* clang-format off */
 static const char escape_of[256] = {

@@ -2,7 +2,7 @@
 #define RUNNEL_CORE_BASE_COMPILER_H
 
 /*
- * compiler.h -- what we ask of gcc and clang beyond C, by readable names.
+ * compiler.h -- readable names for what gcc and clang offer beyond C.
  */
 
 #define MUST_CHECK               __attribute__((warn_unused_result))

@@ -49,7 +49,7 @@ static const char *const action_words[] = {
     [FAULT_HOLD] = "hold",
 };
 
-/* Whoever arms a fault wants it to happen: a word we do not understand must not pass. */
+/* A test that arms a fault relies on it: an entry with an unknown action ends the program. */
 static NO_RETURN void refuse(const char *entry)
 {
     (void)fprintf(stderr, "runnel: RUNNEL_FAULT: not \"point:visit[:kill|stop|hold]\": %s\n",
@@ -136,7 +136,7 @@ static void read_environment_locked(void) REQUIRES(lock)
         arm_list_locked(list);
 }
 
-/* The file's reader learns that it came to this, even if it is the last thing we do. */
+/* The test that reads the file learns that the point fired, even if the process is killed next. */
 static void report_locked(const char *point) REQUIRES(lock)
 {
     char path[PATH_SIZE + sizeof(".fired")];
@@ -172,7 +172,7 @@ static bool count_visit_locked(const char *point, enum fault_action *ret_action)
     return due;
 }
 
-/* Looks at the file every few milliseconds: whoever holds a thread has time. */
+/* Polls the file every few milliseconds: a test that holds a thread is in no hurry. */
 static void hold(void)
 {
     struct stat armed_by;
@@ -208,7 +208,7 @@ bool fault_visit(const char *point)
         kill(getpid(), SIGSTOP);
     if (action == FAULT_HOLD)
         hold();
-    /* Who was stopped and continued goes on as if nothing had happened. */
+    /* A process that was stopped and continued behaves as if nothing had happened. */
     return action == FAULT_FAIL;
 }
 

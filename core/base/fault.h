@@ -4,18 +4,18 @@
 #include <stdbool.h>
 
 /*
- * fault.h -- making the rare things happen.
+ * fault.h -- makes rare failures happen, for tests.
  *
- * Where something outside can fail, the code asks FAULT("store.exec") first and fails in the
- * same way when told yes. A test arms one point to fail on its n-th visit, runs a scenario for
+ * Where something outside can fail, the code calls FAULT("store.exec") first, and fails in the
+ * same way when that is true. A test arms one point to fail on its n-th visit, runs a scenario for
  * n = 1, 2, 3, ... until the fault no longer fires, and checks after each that nothing leaked
  * and nothing was half done.
  *
  * The built server is armed through the environment variable RUNNEL_FAULT, "point:n" or
  * "point:n:kill" (SIGKILL to itself on that visit) or "point:n:stop" (SIGSTOP), several
- * separated by commas; read once, at the first visit of any point. "@FILE" names a file with
- * such a list instead, which is read again when another file has taken its place: so one server
- * can be armed many times. What happened is then added to FILE.fired, a line each. With a file
+ * separated by commas. It is read once, at the first visit of any point. "@FILE" names a file with
+ * such a list instead, which is read again when another file has replaced it: so one server
+ * can be armed many times. Each point that fired is then added to FILE.fired as a line. With a file
  * there is also "point:n:hold": the thread waits until the server is armed anew, so that others
  * overtake it.
  *

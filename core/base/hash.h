@@ -5,10 +5,10 @@
 #include <stdint.h>
 
 /*
- * hash.h -- FNV-1a, 32 bits: where something has its place in a table, and which of several threads
- * it belongs to.
+ * hash.h -- FNV-1a, 32 bits: the place of a key in a hash table, or the thread that it belongs to.
  *
- * Not for what strangers can choose, unless the table's chains are limited otherwise. Any thread.
+ * A stranger can choose keys that collide. A table whose keys come from outside needs another limit
+ * on the length of its chains. Any thread.
  */
 
 #define HASH_OF_NOTHING 2166136261u
@@ -18,7 +18,7 @@ static inline uint32_t hash_byte(uint32_t hash, unsigned char byte)
     return (hash ^ byte) * 16777619u;
 }
 
-/* What `hash` is of, with more behind it. */
+/* The hash of the text that `hash` is of, followed by `text`. */
 static inline uint32_t hash_add(uint32_t hash, const char *text)
 {
     for (; *text; text++)

@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 /*
- * ids.h -- names of things, as OpenAI spells them: a prefix and 24 letters or digits.
+ * ids.h -- ids of objects, as OpenAI spells them: a prefix and 24 letters or digits.
  *
  * The first nine of the 24 are the time in microseconds, in base 62 and ASCII order, and
  * never the same twice in one process; the other fifteen are random (89 bits). So ids are
@@ -16,7 +16,7 @@
  */
 
 #define ID_BODY 24
-#define ID_SIZE 48 /* prefix, body and NUL of every id that we make */
+#define ID_SIZE 48 /* prefix, body and NUL of every id that id_make() makes */
 
 /* The longest id that a client may send anywhere. */
 #define ID_LIMIT 64

@@ -10,18 +10,18 @@
 #include "core/base/log.h"
 #include "core/base/mem.h"
 
-/* 15 digits are what every decimal survives: 0.7 comes out as 0.7, not as the nearest double. */
+/* 15 digits survive the way through a double: 0.7 is written as 0.7, not as the nearest double. */
 #define TEXT_FLAGS (JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15))
 
-/* A bug of ours: what stands in the log is all there will be to find it by. */
+/* A bug in this program. The log line is all there will be to find it by. */
 static NO_RETURN void broken(const char *what, const char *why)
 {
     log_error("%s: %s", what, why);
     abort();
 }
 
-/* jansson quotes the text it stumbled over, which may hold anything. Of a NUL
- * it says how its programs may allow one. */
+/* jansson's message quotes the text that it failed at, which may hold anything. Its message about
+ * a NUL names a flag of its API, which means nothing to a client. */
 static char *parse_complaint(const json_error_t *failure)
 {
     switch (json_error_code(failure)) {
@@ -42,8 +42,8 @@ static enum err_code parse_failure(struct err *err, const json_error_t *failure)
                    failure->column, what);
 }
 
-/* With 15 digits the largest numbers are rounded up to what reads as an overflow. JavaScript's
- * Number.MAX_VALUE, which schemas do hold, must not make text that we cannot read ourselves. */
+/* With 15 digits the largest numbers are rounded up, and would overflow when they are parsed again.
+ * Schemas do hold JavaScript's Number.MAX_VALUE. */
 #define REAL_LIMIT 1.79769313486231e308
 
 static void limit_reals(json_t *value)
@@ -97,7 +97,7 @@ json_t *json_parse_own(const char *text)
         return NULL;
     value = json_loads(text, JSON_DECODE_ANY, &failure);
     if (!value)
-        broken("JSON of our own does not parse", failure.text);
+        broken("stored JSON does not parse", failure.text);
     return value;
 }
 
@@ -134,7 +134,7 @@ char *json_text(const json_t *value)
     struct buf text = {0};
 
     json_add_text(&text, value);
-    /* It may be kept for long, and has grown by doubling. */
+    /* It may be kept for long: the spare room that it has from growing goes. */
     text.data = mem_resize(text.data, text.length + 1, 1);
     return buf_take(&text);
 }

@@ -9,7 +9,7 @@
 #include "core/base/err.h"
 
 /*
- * json.h -- the little that we add to jansson.
+ * json.h -- what this program adds to jansson.
  *
  * JSON is built with json_build() and read with json_unpack_ex() or the getters
  * below; it is never put together from strings, but for the event frames of the
@@ -20,31 +20,32 @@
  * thread can see is not modified any more; to change it, copy it first.
  */
 
-#define JSON_DEPTH_LIMIT ((size_t)64) /* nesting we accept from outside */
+#define JSON_DEPTH_LIMIT ((size_t)64) /* nesting that is accepted from outside */
 #define JSON_TOKEN_LIMIT \
     ((size_t)200000) /* values and keys: jansson needs up to 75 bytes for one */
 
 /* Parses text from outside. Depth and number of values are checked before jansson
- * sees the text. Duplicate keys: the last one wins, as with other servers. No string and no key
- * holds \u0000, which ends a text in C and is none in PostgreSQL. On failure ERR_INVALID and a text
- * that says where, or ERR_TOO_LARGE. The caller owns *ret_value. */
+ * sees the text. Duplicate keys: the last one wins, as with other servers. \u0000 is refused in
+ * strings and keys, because it ends a text in C and PostgreSQL cannot store it. On failure
+ * ERR_INVALID and a text that says where, or ERR_TOO_LARGE. The caller owns *ret_value. */
 enum err_code json_parse(const char *text, size_t length, json_t **ret_value,
                          struct err *err) MUST_CHECK;
 
-/* As json_parse(), but two keys of one name in an object are ERR_INVALID: for what asks us to do
- * something, and could mean either. */
+/* As json_parse(), but two keys of one name in an object are ERR_INVALID: for requests, where a
+ * duplicate could mean either value. */
 enum err_code json_parse_strict(const char *text, size_t length, json_t **ret_value,
                                 struct err *err) MUST_CHECK;
 
-/* Parses text of our own (from the store): a failure is a bug, and asserted. NULL gives NULL. */
+/* Parses text that this server has written (from the store): a failure is a bug, and asserted.
+ * NULL gives NULL. */
 json_t *json_parse_own(const char *text);
 
-/* json_pack() that does not fail. A NULL from json_pack() is out of memory, a wrong format or
- * text that is not UTF-8. None of them is the client's doing: text from outside is checked
- * where it comes in. */
+/* json_pack() that does not fail. json_pack() returns NULL when memory runs out, and for a wrong
+ * format or text that is not UTF-8. No client can cause that: text from outside is checked where it
+ * comes in. */
 json_t *json_build(const char *format, ...) MUST_CHECK;
 
-/* What a value is, in a sentence: "an object", "a decimal" ... */
+/* The type of a value, for a sentence: "an object", "a decimal" ... */
 const char *json_kind(const json_t *value);
 
 /* Compact text of a value, which the caller frees. Keys keep their order. NULL gives "null". */
@@ -57,12 +58,13 @@ void json_set_own(json_t *object, const char *key, const char *text);
 
 /* object[key] = value; takes the reference. */
 void json_set(json_t *object, const char *key, json_t *value);
-/* NULL sets null. Text that is not UTF-8 is cleaned, so that a stranger's bytes never end us. */
+/* NULL sets null. Text that is not UTF-8 is cleaned, so that a stranger's bytes never end the
+ * process. */
 void json_set_string(json_t *object, const char *key, const char *text);
 void json_set_int(json_t *object, const char *key, json_int_t number);
 void json_set_bool(json_t *object, const char *key, bool value);
 
-/* What stands under a key, or the fallback when it is absent, null or of another type.
+/* The value of a key, or the fallback when it is absent, null or of another type.
  * Strings are borrowed from the object. */
 const char *json_get_string(const json_t *object, const char *key, const char *fallback);
 json_int_t json_get_int(const json_t *object, const char *key, json_int_t fallback);

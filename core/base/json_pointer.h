@@ -4,13 +4,14 @@
 #include <jansson.h>
 
 /*
- * json_pointer.h -- a place within a JSON document, as $ref names it (RFC 6901, in a URI's fragment).
+ * json_pointer.h -- resolves a $ref within a JSON document (RFC 6901, in a URI's fragment).
  *
- * A pure function. Of a reference that leads back to where it stands it knows nothing: whoever follows
- * what is found has a limit.
+ * A pure function. It does not notice circular references: a caller that follows what it finds
+ * needs a limit.
  */
 
-/* What `ref`, "#" or "#/a/pointer", points to in the document `root`; borrowed, NULL for nothing. */
+/* The value that `ref`, "#" or "#/a/pointer", points to in the document `root`. Borrowed; NULL when
+ * nothing is there. */
 const json_t *json_find_ref(const json_t *root, const char *ref);
 
 #endif

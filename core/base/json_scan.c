@@ -1,8 +1,8 @@
 /*
- * json_scan.c -- looking at text before it becomes JSON: how deep, how much, is it UTF-8.
+ * json_scan.c -- checks text before it is parsed as JSON: how deep, how many values, is it UTF-8.
  *
  * jansson turns two bytes ("{}") into 150 and recurses once for each level, so a stranger's
- * text is measured first. The measure may be too high for text that is not JSON (which will
+ * text is measured first. The result may be too high for text that is not JSON (which will
  * be refused anyway) but is never too low.
  */
 
@@ -34,7 +34,7 @@ static const unsigned char kinds[256] = {
 };
 /* clang-format on */
 
-/* Past the closing quote of a string whose first byte is at `at`; `length` if it has none. */
+/* The place after the closing quote of a string whose first byte is at `at`; `length` without one. */
 static size_t skip_string(const char *text, size_t length, size_t at)
 {
     while (at < length && text[at] != '"')

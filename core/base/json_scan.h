@@ -6,10 +6,10 @@
 #include "core/base/err.h"
 
 /*
- * json_scan.h -- what a text would cost as JSON, before anybody parses it.
+ * json_scan.h -- bounds what a text would cost to parse as JSON, before it is parsed.
  *
- * One pass without memory of its own. It knows strings, brackets and separators, just enough
- * to bound what jansson will do with the text; whether it is JSON at all is jansson's word.
+ * One pass that allocates nothing. It knows strings, brackets and separators, just enough
+ * to bound what jansson will do with the text. Whether it is JSON at all is for jansson to decide.
  */
 
 /* ERR_TOO_LARGE when the text nests deeper than JSON_DEPTH_LIMIT or holds more than

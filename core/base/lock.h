@@ -8,7 +8,7 @@
 #include "core/base/compiler.h"
 
 /*
- * lock.h -- mutexes that know their place.
+ * lock.h -- mutexes with ranks.
  *
  * Every lock has a rank, and a thread takes locks in the order of the list
  * below. Two locks of one rank are never held together. The program stops on
@@ -29,7 +29,7 @@ enum lock_rank {
     LOCK_ENGINE,       /* core/run: how many runs are here, their slots, their leases */
     LOCK_TOOL_POOL,    /* core/tool/executor.c: calls waiting for a thread */
     LOCK_TOOL_CHANNEL, /* core/tool/channel.c: one turn's tool output */
-    LOCK_VARIABLES, /* core/memory/variable_memory.c: what a response that is not stored has */
+    LOCK_VARIABLES, /* core/memory/variable_memory.c: the variables of a response that is not stored */
     LOCK_VARIABLE_SHARES, /* the same file: which projects have any */
     LOCK_STORE_QUEUE,     /* core/store/writer/writer.c: writes waiting for a writer */
     LOCK_STORE_POOL,      /* core/store: connections, state of the database */
@@ -55,11 +55,11 @@ void lock_release(struct lock *lock) RELEASES(*lock);
 void lock_cond_init(pthread_cond_t *cond);
 
 /* Waits for `cond`; as with pthread_cond_wait(), re-test what you waited for.
- * The thread may hold no other lock: it would keep everybody else waiting. */
+ * The thread may hold no other lock: it would keep other threads waiting. */
 void lock_wait(struct lock *lock, pthread_cond_t *cond) REQUIRES(*lock);
 
 /* As lock_wait(), but at most until the monotonic clock shows `deadline_ns`.
- * False when the time has come. */
+ * False when the deadline has passed. */
 bool lock_wait_until(struct lock *lock, pthread_cond_t *cond, uint64_t deadline_ns)
     REQUIRES(*lock);
 

@@ -59,7 +59,7 @@ static void add_time(struct buf *line)
     buf_addf(line, "%s.%03dZ", text, (int)(now % US_PER_SECOND / 1000));
 }
 
-/* A terminal acts on control characters; none of them comes from us. */
+/* A terminal acts on control characters. This program writes none, so they come from outside. */
 static void add_for_terminal(struct buf *line, const char *message)
 {
     for (; *message; message++) {
@@ -87,7 +87,7 @@ static void add_json_line(struct buf *line, enum log_level level, const char *me
     buf_add_text(line, "\"}\n");
 }
 
-/* What cannot be written is lost: there is nobody left to tell. */
+/* A line that cannot be written is lost: there is no other place to report that. */
 static void write_all(const char *bytes, size_t size)
 {
     while (size) {

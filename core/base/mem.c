@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Blocks from this size on are mappings of their own, gone when they are freed. glibc begins with
- * the same, but the first large block that is freed moves it, up to 32 MiB: from then on bodies and
- * texts lie between small blocks, which keep them in memory for good. */
+/* Blocks from this size on are mappings of their own, which free() returns to the system. That is
+ * glibc's default, too, but glibc raises it, up to 32 MiB, when a large block is freed. From then on
+ * bodies and texts lie between small blocks, and freeing them returns nothing. */
 #define MAPPED_FROM (128 << 10)
-/* What may stay free at the end of an arena, so that requests do not grow and shrink it. */
+/* Free bytes that an arena keeps at its end, so that not every request grows and shrinks it. */
 #define KEPT_FREE (1 << 20)
 
 static NO_RETURN void out_of_memory(void)
@@ -22,7 +22,7 @@ static NO_RETURN void out_of_memory(void)
 
 void mem_give_back_early(void)
 {
-    /* Setting one of them stops glibc from moving either. */
+    /* Setting one of the two stops glibc from adjusting both. */
     (void)mallopt(M_MMAP_THRESHOLD, MAPPED_FROM);
     (void)mallopt(M_TRIM_THRESHOLD, KEPT_FREE);
 }

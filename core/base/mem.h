@@ -17,8 +17,8 @@
  * accepts NULL.
  */
 
-/* What a peak took goes back to the system. For programs that run for weeks, before their first
- * thread: the limits are those of the whole process. */
+/* Makes free() return memory to the system after a peak. For programs that run for weeks; to be called
+ * before the first thread, because it sets limits of the whole process. */
 void mem_give_back_early(void);
 
 void *mem_zeroed(size_t count, size_t size);

@@ -13,9 +13,9 @@
 #include "core/base/utf8.h"
 
 /*
- * PCRE2's own match limit bounds one starting place of a search, not the search: a cheap failure
+ * PCRE2's own match limit bounds the work at one starting place, not the whole search: a cheap failure
  * at each of a million places is not noticed, nor is a long repetition that is one step. So
- * every pattern is compiled with callouts before its items, and they keep the account.
+ * every pattern is compiled with callouts before its items, and the callouts count steps.
  */
 
 #define DEPTH_LIMIT      100     /* groups inside groups */
@@ -39,7 +39,8 @@ static bool is_letter(char c)
     return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
 }
 
-/* What stands behind a backslash, and what behind that. A \c without a letter is a backslash. */
+/* Translates an escape: `letter` follows the backslash, `next` follows the letter. A \c without a
+ * letter is a backslash. */
 static void add_escape(struct buf *out, char letter, char next)
 {
     if (letter == 's')
@@ -54,8 +55,8 @@ static void add_escape(struct buf *out, char letter, char next)
         buf_addf(out, letter == 'c' && !is_letter(next) ? "\\\\%c" : "\\%c", letter);
 }
 
-/* Translates one item and steps over it. A hyphen beside a kind of characters is no range, which
- * PCRE2 wants to be told; outside a class the backslash does no harm. */
+/* Translates one item and returns the place after it. A hyphen beside a class such as \d is no range,
+ * and PCRE2 needs a backslash to know that; outside of brackets the backslash is harmless. */
 static size_t add_item(struct buf *out, const char *pattern, size_t length, size_t i)
 {
     if (pattern[i] == '-' && i + 2 < length && pattern[i + 1] == '\\' &&
@@ -74,7 +75,7 @@ static size_t add_item(struct buf *out, const char *pattern, size_t length, size
     return i + 3;
 }
 
-/* The characters of the pattern that became the first `size` bytes of its translation. */
+/* How many characters of the pattern became the first `size` bytes of its translation. */
 static size_t characters_before(const char *pattern, size_t length, size_t size)
 {
     AUTO_BUF out = {0};
@@ -238,7 +239,7 @@ void regex_scan_hurry(struct regex_scan *scan, uint64_t ns)
         scan->deadline = deadline;
 }
 
-/* Where to look on: an empty match is stepped over. */
+/* Where the next search begins. After an empty match that is one character later. */
 static size_t behind(const struct regex_scan *scan, const size_t *at)
 {
     size_t from = at[1];
@@ -271,7 +272,7 @@ enum err_code regex_scan_next(struct regex_scan *scan, struct regex_match *ret_m
         return err_set(err, ERR_LIMIT,
                        "the search takes too long: use a simpler expression or a shorter text");
     assert(at[0] >= scan->from && at[1] >= at[0]);
-    scan->options = PCRE2_NO_UTF_CHECK; /* once is enough */
+    scan->options = PCRE2_NO_UTF_CHECK; /* checking once is enough */
     scan->from = behind(scan, at);
     ret_match->at = at;
     return ERR_OK;

@@ -7,20 +7,20 @@
 #include "core/base/err.h"
 
 /*
- * regex.h -- regular expressions as models write them, with a bill that cannot run up.
+ * regex.h -- regular expressions as models write them, with limits on what a search may cost.
  *
  * PCRE2 does the work. The dialect is JavaScript's as far as PCRE2 has it: \d \w \b are ASCII,
- * \s is Unicode, a letter that JavaScript gives no meaning stands for itself behind a backslash.
+ * \s is Unicode, and a backslash before a letter without a meaning is dropped.
  * What else PCRE2 knows ((?>...), (?P<name>...), [[:alpha:]], \p{...} without a u flag) is
- * welcome; settings at the start of a pattern, (*...), are not. Three things differ: a group
- * inside a repetition may hold what it held in an earlier round, or an empty last one; lookbehind
- * needs a known length; and CR LF is one line end.
+ * accepted; settings at the start of a pattern, (*...), are not. Three things differ from
+ * JavaScript: a group inside a repetition may keep its value of an earlier round, or of an empty
+ * last one; lookbehind needs a known length; and CR LF is one line end.
  *
- * A pattern comes from a stranger, so a scan has limits: steps, which are places looked at and
- * bytes passed; processor time, for the little that steps do not see; and memory.
+ * A pattern comes from a stranger, so a scan has limits: steps, which are places tried and
+ * bytes passed; processor time, for what steps do not count; and memory.
  *
- * Text is UTF-8 and places are bytes. A compiled pattern is not changed by scanning: any thread.
- * A scan belongs to one.
+ * Text is UTF-8 and places are byte offsets. Scanning does not change a compiled pattern: any
+ * thread may use it. A scan belongs to one thread.
  */
 
 #define REGEX_PATTERN_LIMIT 2000 /* bytes */
@@ -61,12 +61,11 @@ struct regex_scan *regex_scan_new(const struct regex *regex, const char *text, s
                                   size_t steps);
 void regex_scan_free(struct regex_scan *scan);
 
-/* From here on it may take no more processor time than that, and never more than
- * REGEX_TIME_LIMIT_MS. */
+/* Limits the processor time of the rest of the scan to `ns`, or REGEX_TIME_LIMIT_MS if that is less. */
 void regex_scan_hurry(struct regex_scan *scan, uint64_t ns);
 
-/* The next match, good until the next call. ERR_NOT_FOUND when there is none left, which has no
- * text; ERR_LIMIT when a limit is reached. */
+/* The next match, valid until the next call. ERR_NOT_FOUND after the last one, without a text;
+ * ERR_LIMIT when a limit is reached. */
 enum err_code regex_scan_next(struct regex_scan *scan, struct regex_match *ret_match,
                               struct err *err) MUST_CHECK;
 

@@ -12,7 +12,7 @@
 #define KEY     crypto_aead_xchacha20poly1305_ietf_KEYBYTES
 #define VARIANT sodium_base64_VARIANT_URLSAFE_NO_PADDING
 
-/* The first byte of what is sealed, so that another way of sealing can be told from this one. */
+/* The first byte of a sealed text, so that a later format can be recognised. */
 #define VERSION 1
 
 _Static_assert(KEY == SEAL_KEY_SIZE, "the key of this cipher");

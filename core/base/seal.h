@@ -8,11 +8,11 @@
 /*
  * seal.h -- text that a client carries and cannot read or change.
  *
- * XChaCha20-Poly1305 of libsodium, with a random nonce, under a key that is made for each domain (a
- * project) from the one key of all servers on a database. What was sealed for one domain opens for
- * no other. The sealed text is base64 for URLs, without padding, and a third longer.
+ * XChaCha20-Poly1305 of libsodium, with a random nonce. Each domain (a project) has its own key, which
+ * is derived from the one key that all servers of a database share. Text that was sealed for one domain
+ * cannot be opened for another. The sealed text is base64 for URLs, without padding, and a third longer.
  *
- * A key is not changed once it is made: any thread.
+ * A key does not change once it is made: any thread.
  */
 
 #define SEAL_KEY_SIZE   32
@@ -28,7 +28,7 @@ void seal_make_key(unsigned char ret_key[SEAL_KEY_SIZE]);
 /* The caller frees. */
 char *seal_text(const struct seal *seal, const char *domain, const char *text, size_t length);
 
-/* ERR_INVALID, without saying why, for what was altered, or sealed elsewhere. The caller frees
+/* ERR_INVALID, without details, for text that was altered or sealed elsewhere. The caller frees
  * *ret_text, which is followed by a NUL. */
 enum err_code seal_open(const struct seal *seal, const char *domain, const char *sealed,
                         char **ret_text, size_t *ret_length, struct err *err) MUST_CHECK;

@@ -4,7 +4,7 @@
 
 #define LETTER_LIMIT 4 /* bytes */
 
-/* Bytes of the letter that begins so. */
+/* Bytes of a character with that first byte. */
 static size_t letter_size(unsigned char head)
 {
     return head >= 0xF0 ? 4 : head >= 0xE0 ? 3 : head >= 0xC0 ? 2 : 1;
@@ -13,7 +13,7 @@ static size_t letter_size(unsigned char head)
 size_t utf8_fit(const char *text, size_t limit)
 {
     size_t end = strnlen(text, limit);
-    size_t after = end; /* the first byte of the last letter */
+    size_t after = end; /* the place after the first byte of the last character */
 
     while (after && end - after < LETTER_LIMIT && !utf8_begins(text[after - 1]))
         after--;

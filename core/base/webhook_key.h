@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 /*
- * webhook_key.h -- signatures of webhooks as OpenAI's are, after standardwebhooks.com: whoever is called
- * can tell that we have called, when, and that nothing was changed. Their SDKs verify them.
+ * webhook_key.h -- signatures of webhooks, in OpenAI's form (standardwebhooks.com). The receiver can verify
+ * who has called, when, and that nothing was changed; OpenAI's SDKs do.
  *
  * Pure functions: any thread.
  */

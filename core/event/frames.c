@@ -2,8 +2,8 @@
 
 #include <assert.h>
 
-/* Enough for the delta of a token: the bytes are handed on with each of them, or with each flush, and
- * need not grow in steps each time. */
+/* Enough for the delta of a token, so that the buffer need not grow in steps: it is published and
+ * freed with each token, or with each flush. */
 #define FIRST_ROOM ((size_t)400)
 
 int64_t frames_begin(struct frames *frames, const char *event)

@@ -13,7 +13,7 @@
  */
 
 struct frames {
-    struct buf bytes;   /* rendered, not handed on yet */
+    struct buf bytes;   /* rendered, not published yet */
     int64_t next;       /* number of the next frame */
     unsigned count;     /* frames in `bytes` */
     size_t frame_start; /* of the frame being written */
@@ -24,11 +24,11 @@ struct frames {
 int64_t frames_begin(struct frames *frames, const char *event);
 void frames_end(struct frames *frames);
 
-/* Takes back the frame that was ended last and has not been handed on: its number is free again. */
+/* Takes back the last frame, which has not been published: its number is free again. */
 void frames_drop_last(struct frames *frames);
 
-/* The bytes were handed on. No room is kept: most streams are between two tokens at most moments, and
- * an allocation of this size costs a hundredth of what a token does. */
+/* The bytes were published. No room is kept: at most moments most streams wait for a token, and an
+ * allocation of this size costs a hundredth of what a token does. */
 void frames_clear(struct frames *frames);
 
 #endif

@@ -9,8 +9,7 @@
 #include "core/mcp/mcp_message.h"
 #include "core/net/sse_parser.h"
 
-/* Of what an error of the server says. */
-#define MESSAGE_LIMIT 500
+#define MESSAGE_LIMIT 500 /* bytes of a server's error message that are kept */
 
 enum answer_form {
     FORM_NONE,
@@ -19,12 +18,12 @@ enum answer_form {
 };
 
 struct mcp_exchange {
-    struct mcp_ask ask; /* its text has gone with the call */
+    struct mcp_ask ask; /* without its text, which the call has */
     char *url;
     char **headers; /* ends with NULL; and has room for one more */
     struct http_call *call;
     unsigned resumed;
-    char last_id[SSE_ID_LIMIT + 1]; /* after which it went on last */
+    char last_id[SSE_ID_LIMIT + 1]; /* of the event after which it was resumed last */
     enum answer_form form;
     int status;
     char type[64];
@@ -34,9 +33,9 @@ struct mcp_exchange {
     struct buf body;
     struct sse_parser events;
     bool answered;
-    bool over; /* inside the parser: the answer has been found, or there is none */
+    bool over; /* inside the parser: it has the answer, or a fault */
     struct mcp_answer answer;
-    json_t *message; /* that has the answer in it */
+    json_t *message; /* contains the answer */
     char text[MESSAGE_LIMIT + 200];
 };
 
@@ -54,7 +53,7 @@ static void exchange_free(struct mcp_exchange *exchange)
     free(exchange);
 }
 
-/* Hands the answer over; the exchange is gone afterwards. */
+/* Calls on_done with the answer; the exchange is freed. */
 static void finish(struct mcp_exchange *exchange)
 {
     void (*on_done)(void *, const struct mcp_answer *) = exchange->ask.on_done;
@@ -87,7 +86,7 @@ static void set_fault(struct mcp_exchange *exchange, enum mcp_fault fault, int c
     exchange->over = true;
 }
 
-/* ---- What the server says ---- */
+/* ---- Messages of the server ---- */
 
 static void take_error(struct mcp_exchange *exchange, const json_t *error)
 {
@@ -117,7 +116,7 @@ static void take_answer(struct mcp_exchange *exchange, json_t *message)
     exchange->over = true;
 }
 
-static void tell_progress(const struct mcp_exchange *exchange, const json_t *message)
+static void report_progress(const struct mcp_exchange *exchange, const json_t *message)
 {
     if (exchange->ask.on_progress)
         exchange->ask.on_progress(exchange->ask.arg, json_object_get(message, "params"));
@@ -127,7 +126,7 @@ static void take_message(struct mcp_exchange *exchange, json_t *message)
 {
     switch (mcp_message_kind(message, exchange->ask.id)) {
     case MCP_MESSAGE_OTHER: break;
-    case MCP_MESSAGE_PROGRESS: tell_progress(exchange, message); break;
+    case MCP_MESSAGE_PROGRESS: report_progress(exchange, message); break;
     case MCP_MESSAGE_LIST_CHANGED:
         if (exchange->ask.on_list_changed)
             exchange->ask.on_list_changed(exchange->ask.arg);
@@ -135,14 +134,14 @@ static void take_message(struct mcp_exchange *exchange, json_t *message)
     case MCP_MESSAGE_ANSWER: take_answer(exchange, message); break;
     case MCP_MESSAGE_REQUEST:
         if (++exchange->asked > MCP_ASKED_LIMIT)
-            set_fault(exchange, MCP_FAULT_PROTOCOL, 0, "asked more than it answered");
+            set_fault(exchange, MCP_FAULT_PROTOCOL, 0, "sent too many requests and no answer");
         else
             exchange->ask.on_request(exchange->ask.arg, message);
         break;
     }
 }
 
-/* One message, or several in a list, as the older version has them. */
+/* One message, or a list of them, as in version 2025-03-26. */
 static void take_json(struct mcp_exchange *exchange, const char *text, size_t length)
 {
     json_auto_t *json = NULL;
@@ -171,7 +170,7 @@ static bool take_event(void *arg, const char *name, const char *data, size_t len
     return !exchange->over;
 }
 
-/* ---- What HTTP says ---- */
+/* ---- HTTP ---- */
 
 static void note_session(struct mcp_exchange *exchange)
 {
@@ -248,7 +247,7 @@ static void explain_status(struct mcp_exchange *exchange)
                   exchange->type);
 }
 
-/* The body is complete. */
+/* Reads what is left when the body is complete. */
 static void read_rest(struct mcp_exchange *exchange)
 {
     enum err_code rc = ERR_OK;
@@ -266,9 +265,9 @@ static void read_rest(struct mcp_exchange *exchange)
         set_fault(exchange, MCP_FAULT_PROTOCOL, 0, "ended its answer without answering");
 }
 
-/* ---- Going on ---- */
+/* ---- Resuming a stream ---- */
 
-/* What makes no way any more is not worth asking for. */
+/* A stream that brought no event since it was resumed last is not resumed again. */
 static bool can_resume(const struct mcp_exchange *exchange)
 {
     const struct buf *id = &exchange->events.id;
@@ -309,7 +308,7 @@ static void resume(struct mcp_exchange *exchange)
                                      });
 }
 
-/* An event that was cut is no answer: it comes again. */
+/* An event that was cut is ignored: it comes again when the stream is resumed. */
 static void end_stream(struct mcp_exchange *exchange, enum err_code rc, const struct err *error)
 {
     if (rc)
@@ -385,7 +384,7 @@ bool mcp_exchange_offer(struct mcp_exchange *exchange, json_t *message)
     enum mcp_message_kind kind = mcp_message_kind(message, exchange->ask.id);
 
     if (kind == MCP_MESSAGE_PROGRESS)
-        tell_progress(exchange, message);
+        report_progress(exchange, message);
     if (kind != MCP_MESSAGE_ANSWER)
         return kind == MCP_MESSAGE_PROGRESS;
     take_answer(exchange, message);

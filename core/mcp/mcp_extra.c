@@ -9,7 +9,7 @@
 #include "core/mcp/mcp_result.h"
 #include "core/mcp/mcp_tools.h"
 
-/* ---- One of a list ---- */
+/* ---- Entries of a list ---- */
 
 static void add_clean(json_t *entry, const json_t *given, const char *key)
 {
@@ -20,7 +20,7 @@ static void add_clean(json_t *entry, const json_t *given, const char *key)
         json_set_string(entry, key, clean);
 }
 
-/* What names it is told to the server again: all of it, or it is of no use. */
+/* An entry's name or URI is sent to the server again: an entry with an invalid one is left out. */
 static json_t *new_entry(const json_t *given, const char *key)
 {
     const char *id = json_get_string(given, key, "");
@@ -141,7 +141,7 @@ enum err_code mcp_listing_add(const struct mcp_listing *listing, json_t *gathere
                    MCP_LIST_LIMIT);
 }
 
-/* ---- What they give ---- */
+/* ---- Results ---- */
 
 static void add_text(json_t *content, const char *text)
 {
@@ -157,7 +157,7 @@ static json_t *show_list(const json_t *given)
     return json_build("{s:o}", "content", content);
 }
 
-/* NULL when it is no list, or too long a one. */
+/* NULL when it is no list, or too long. */
 static json_t *show_each(const json_t *list, void (*add)(json_t *content, json_t *one))
 {
     json_t *content;
@@ -172,7 +172,7 @@ static json_t *show_each(const json_t *list, void (*add)(json_t *content, json_t
     return json_build("{s:o}", "content", content);
 }
 
-/* Pictures are what they would be if a tool had given them. */
+/* Pictures have the same form as in a result of tools/call. */
 static void add_resource(json_t *content, json_t *resource)
 {
     const char *type = json_get_string(resource, "mimeType", "");
@@ -211,7 +211,7 @@ static json_t *show_prompt(const json_t *given)
 /* ---- The tools ---- */
 
 /* clang-format off */
-/* Templates first: they are few, and stand for many. */
+/* Templates first: they are few, and each describes many resources. */
 static const struct mcp_listing resource_listings[] = {
     {"resources/templates/list", "resourceTemplates", read_template, true},
     {"resources/list",           "resources",         read_resource, false},
@@ -246,17 +246,17 @@ static const struct mcp_extra extras[] = {
 };
 /* clang-format on */
 
-const json_t *mcp_extra_wishes(const json_t *entry)
+const json_t *mcp_extras_wanted(const json_t *entry)
 {
     return json_object_get(entry, "runnel");
 }
 
-bool mcp_extra_is_wanted(const json_t *wishes, const char *wish)
+bool mcp_extra_is_wanted(const json_t *wanted, const char *capability)
 {
-    return json_get_bool(wishes, wish, false);
+    return json_get_bool(wanted, capability, false);
 }
 
-/* The mark tells it from one of the server's own when the list is read again. */
+/* Marked, so that it differs from the server's own tools when the list is read again. */
 static json_t *new_tool(const struct mcp_extra *extra)
 {
     return json_build("{s:s, s:s, s:o, s:{s:b}, s:{s:s}}", "name", extra->name, "description",
@@ -264,26 +264,26 @@ static json_t *new_tool(const struct mcp_extra *extra)
                       "annotations", "readOnlyHint", true, "runnel", "method", extra->method);
 }
 
-void mcp_extra_add(json_t *tools, const json_t *capabilities, const json_t *wishes)
+void mcp_extra_add(json_t *tools, const json_t *capabilities, const json_t *wanted)
 {
     for (size_t i = 0; i < COUNT_OF(extras); i++) {
         const struct mcp_extra *extra = &extras[i];
 
-        if (mcp_extra_is_wanted(wishes, extra->wish) &&
-            json_is_object(json_object_get(capabilities, extra->wish)) &&
+        if (mcp_extra_is_wanted(wanted, extra->capability) &&
+            json_is_object(json_object_get(capabilities, extra->capability)) &&
             !mcp_tools_have(tools, extra->name) && json_array_size(tools) < MCP_TOOL_LIMIT)
             json_array_append_new(tools, new_tool(extra));
     }
 }
 
-const struct mcp_extra *mcp_extra_of(const json_t *tool, const json_t *wishes)
+const struct mcp_extra *mcp_extra_of(const json_t *tool, const json_t *wanted)
 {
     const char *mark = json_get_string(notes_of(tool), "method", "");
     const char *name = json_get_string(tool, "name", "");
 
     for (size_t i = 0; i < COUNT_OF(extras); i++) {
         if (strcmp(extras[i].method, mark) == 0 && strcmp(extras[i].name, name) == 0 &&
-            mcp_extra_is_wanted(wishes, extras[i].wish))
+            mcp_extra_is_wanted(wanted, extras[i].capability))
             return &extras[i];
     }
     return NULL;

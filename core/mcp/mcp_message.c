@@ -36,7 +36,7 @@ char *mcp_notification_text(const char *method, json_t *params)
     return text_of(json_build("{s:s, s:s}", "jsonrpc", "2.0", "method", method), params);
 }
 
-/* Sampling, roots and elicitation would let a server use the model or the user: never. */
+/* Sampling, roots and elicitation would let a server use the model or the user, so they are refused. */
 char *mcp_reply_text(const json_t *request)
 {
     json_t *id = json_object_get(request, "id");

@@ -7,28 +7,29 @@
 #include "core/net/egress.h"
 
 /*
- * mcp_named.h -- MCP servers that the operator has named: requests use them by that name, and see
- * neither where they are nor what they are told.
+ * mcp_named.h -- MCP servers that the operator has configured by name: requests use the name, and see
+ * neither the URL nor the headers.
  *
- * Set once, before the first request, and never changed: then any thread may look.
+ * Set once, before the first request, and never changed: any thread may read.
  */
 
 struct mcp_named {
     const char *name;
-    const char *url;                /* NULL: it is none of the web, and cannot be used yet */
-    const char *authorization;      /* a token, or NULL */
-    const json_t *headers;          /* names and values, or NULL */
-    const json_t *allowed_tools;    /* a request allows no others; or NULL */
-    const json_t *require_approval; /* a request only tightens it; NULL: it says */
-    bool resources, prompts;        /* a request may wish for them */
-    const char *description;        /* for the model, or NULL */
-    struct egress_rules egress;     /* where it may be */
+    const char *url;             /* NULL: not reached over HTTP, and cannot be used yet */
+    const char *authorization;   /* a token, or NULL */
+    const json_t *headers;       /* names and values, or NULL */
+    const json_t *allowed_tools; /* a request cannot allow others; NULL: no limit */
+    const json_t
+        *require_approval;      /* a request can only tighten it; NULL: the request decides */
+    bool resources, prompts;    /* a request may turn them on */
+    const char *description;    /* for the model, or NULL */
+    struct egress_rules egress; /* which addresses it may have */
 };
 
-/* Borrowed for good. */
+/* Borrowed for the life of the process. */
 void mcp_named_set(const struct mcp_named *servers, size_t count);
 
-/* NULL when there is none. */
+/* NULL when no server has that name. */
 const struct mcp_named *mcp_named_find(const char *name);
 
 #endif

@@ -1,6 +1,11 @@
 /*
- * One question to a server, from when it is put to its answer: page by page where it is about a list, and
- * once more where the server has forgotten the session.
+ * mcp_question.c -- the life of a question to a server: page by page where it reads a list, and once
+ * more where the server has forgotten the session.
+ *
+ * The caller sees one question and one answer. Pages, a session that has to be opened first or again,
+ * and the deadline over all of that are handled here. Nothing else is repeated: when a connection
+ * breaks after a call was sent, the call may have been executed, and only the model or the client can
+ * decide whether to make it again.
  */
 
 #include "core/mcp/mcp_session_internal.h"
@@ -22,10 +27,10 @@ static void reply(void *arg, const json_t *request)
     mcp_send_word(question->session, "POST", mcp_reply_text(request));
 }
 
-static void tell_cancelled(struct mcp_question *question)
+static void notify_cancelled(struct mcp_question *question)
 {
     json_auto_t *params = json_build("{s:I, s:s}", "requestId", question->id, "reason",
-                                     "Nobody waits for it any more.");
+                                     "The client no longer waits for it.");
 
     mcp_send_word(question->session, "POST",
                   mcp_notification_text("notifications/cancelled", params));
@@ -65,7 +70,7 @@ static bool is_asked(const struct mcp_question *question)
     return question->exchange && question->kind == QUESTION_CALL;
 }
 
-/* The last that waited for the session has given up on it: the next tries anew. */
+/* The last question that waited for the session has been given up: the next one opens it again. */
 static void give_up_opening(struct mcp_question *question)
 {
     struct mcp_session *session = question->session;
@@ -83,14 +88,14 @@ static void deadline_fired(struct loop_timer *timer)
         mem_printf("did not answer within %g s", (double)limit / (double)NS_PER_SECOND);
 
     if (is_asked(question))
-        tell_cancelled(question);
+        notify_cancelled(question);
     give_up_opening(question);
     answer_fault(question, MCP_FAULT_HTTP, text);
 }
 
-/* ---- What comes back ---- */
+/* ---- Answers ---- */
 
-/* The tools of a server come without pages; what it can do is said beside them. */
+/* The tools of a server as one list, with its capabilities beside them. */
 static void answer_tools(struct mcp_question *question)
 {
     json_auto_t *whole = json_build("{s:O, s:O*}", "tools", question->gathered, "capabilities",
@@ -99,7 +104,7 @@ static void answer_tools(struct mcp_question *question)
     mcp_question_answer(question, &(struct mcp_answer){.result = whole});
 }
 
-/* As if a tool had given it. */
+/* In the form of a result of tools/call. */
 static void answer_extra(struct mcp_question *question, const json_t *given)
 {
     json_auto_t *result = question->extra->result(given);
@@ -111,7 +116,7 @@ static void answer_extra(struct mcp_question *question, const json_t *given)
                      "gave neither content nor messages where they were asked for");
 }
 
-/* The tools are one list; what a call lists may be several. */
+/* The tools are one list; a call may read several lists. */
 static void end_listing(struct mcp_question *question)
 {
     question->pages = 0;
@@ -132,7 +137,7 @@ static enum err_code add_page(struct mcp_question *question, const json_t *page,
     return mcp_listing_add(question->listing, question->gathered, page, err);
 }
 
-/* One page more, or the end. */
+/* Requests the next page, or ends the list. */
 static void take_page(struct mcp_question *question, const struct mcp_answer *given)
 {
     const char *cursor = json_get_string(given->result, "nextCursor", NULL);
@@ -152,7 +157,7 @@ static void take_page(struct mcp_question *question, const struct mcp_answer *gi
     }
 }
 
-/* There is no such list, and none was promised: it is empty. */
+/* The server does not have an optional list: it is taken for empty. */
 static bool is_absent(const struct mcp_question *question, const struct mcp_answer *given)
 {
     const json_t *capabilities = question->session->capabilities;
@@ -183,7 +188,7 @@ static void begin_again(struct mcp_question *question)
     gather(question);
 }
 
-/* The server has forgotten the session; somebody else may have noticed before. */
+/* The server has forgotten the session. Another question may have noticed that before. */
 static void lose_session(struct mcp_question *question, const struct mcp_answer *given)
 {
     struct mcp_session *session = question->session;
@@ -232,7 +237,7 @@ static void take_list_changed(void *arg)
     question->session->list_changed = true;
 }
 
-/* ---- What is asked ---- */
+/* ---- Questions ---- */
 
 static json_t *list_params(const struct mcp_question *question)
 {
@@ -246,7 +251,6 @@ static const char *method_of(const struct mcp_question *question)
     return question->extra ? question->extra->method : "tools/call";
 }
 
-/* The session is open. */
 void mcp_question_ask(struct mcp_question *question)
 {
     struct mcp_session *session = question->session;
@@ -332,6 +336,6 @@ void mcp_question_cancel(struct mcp_question *question)
     if (!question)
         return;
     if (is_asked(question))
-        tell_cancelled(question);
+        notify_cancelled(question);
     forget_question(question);
 }

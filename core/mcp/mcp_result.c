@@ -31,7 +31,7 @@ static void add_resource(struct tool_result *result, const json_t *block)
         add_part(result, TOOL_PART_FILE, resource, "blob", "uri");
 }
 
-/* A block of a kind that is not known is shown as it is. */
+/* A block of an unknown kind is shown as JSON. */
 static void add_unknown(struct tool_result *result, const json_t *block)
 {
     AUTO_FREE char *text = json_text(block);

@@ -8,17 +8,17 @@
 #include "core/tool/tool.h"
 
 /*
- * mcp_result.h -- what tools/call gave, as the parts of a tool's result.
+ * mcp_result.h -- the result of tools/call, as the parts of a tool's result.
  *
- * Text stays text, pictures are images, embedded resources are text or files, links are URLs.
- * Structured content is the text where there is none beside it.
+ * Text stays text, pictures become images, embedded resources text or files, links URLs. Structured
+ * content becomes text if the result has no other content.
  *
  * A pure function: any thread.
  */
 
 #define MCP_CONTENT_LIMIT ((size_t)256) /* parts of one result */
 
-/* ERR_UPSTREAM when it is no result of a tool. *ret_failed: the tool says that it went wrong. */
+/* ERR_UPSTREAM when it is no result of a tool. *ret_failed: the tool reports that it has failed. */
 enum err_code mcp_result_read(const json_t *given, struct tool_result *ret_result,
                               bool *ret_failed, struct err *err) MUST_CHECK;
 

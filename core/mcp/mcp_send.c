@@ -1,6 +1,6 @@
 /*
- * What a session sends: its headers on every request, and words that need no answer. Those are sent and
- * forgotten: they belong to nobody, and the loop ends them.
+ * mcp_send.c -- what a session sends: its headers with every request, and messages that need no
+ * answer. No struct owns the latter: they end by themselves, or with the loop.
  */
 
 #include "core/mcp/mcp_session_internal.h"
@@ -14,8 +14,8 @@
 #include "core/base/mem.h"
 #include "core/net/http_client.h"
 
-/* For what is only told to the server. */
-#define TELL_NS (10 * NS_PER_SECOND)
+/* For messages without an answer. */
+#define NOTIFY_NS (10 * NS_PER_SECOND)
 
 /* ---- Headers ---- */
 
@@ -44,7 +44,7 @@ bool mcp_header_name_is_free(const char *name)
     return strncasecmp(name, "mcp-", 4) != 0 && strncasecmp(name, "proxy-", 6) != 0;
 }
 
-/* Lines of a request, to be freed by free_headers(). */
+/* The header lines of a request; free_headers() frees them. */
 struct headers {
     char **lines; /* ends with NULL */
     size_t count;
@@ -123,7 +123,7 @@ struct http_call *mcp_send_request(struct mcp_session *session, const char *meth
             .url = place_of(session),
             .headers = lines_of(&headers),
             .body = body,
-            .timeouts = {.connect = session->options.connect_ns, .total = TELL_NS},
+            .timeouts = {.connect = session->options.connect_ns, .total = NOTIFY_NS},
             .egress = session->options.egress,
             .on_done = on_done,
             .arg = session,

@@ -1,12 +1,12 @@
 /*
- * mcp_session.c -- a session is opened, and lost; who waits for it asks when it is open.
+ * mcp_session.c -- opens a session, notices that it is lost, and sends the questions that wait for it.
  *
- * A question waits until the session is open. Opening it is a request of its own (initialize) and
- * a notification (initialized), whose acceptance is waited for: servers refuse what comes before.
+ * A session is opened by a request (initialize) and a notification (initialized). Questions are sent
+ * when the server has accepted the notification, because servers refuse requests before it.
  *
- * A server that does not take the POST of initialize (400, 404, 405) may be one of the older
- * transport: then a GET opens a stream that names the place for questions, and all answers come
- * over it. Everything else stays as it is.
+ * A server that refuses the POST of initialize (400, 404, 405) may speak the older transport: then a
+ * GET opens a stream that names the URL for requests, and all answers come over that stream. The rest
+ * is the same for both transports.
  */
 
 #include "core/mcp/mcp_session_internal.h"
@@ -53,7 +53,8 @@ static void ask_all(struct mcp_session *session)
         mcp_question_ask(question);
 }
 
-/* Whoever is told may close the session, or ask anew: then the others wait for that. */
+/* A callback may close the session, or put a new question, which opens it again: then the other
+ * questions wait for that. */
 static void fail_all(struct mcp_session *session, const struct mcp_answer *why)
 {
     struct mcp_question *question;
@@ -66,7 +67,7 @@ static void fail_all(struct mcp_session *session, const struct mcp_answer *why)
         session->closed = NULL;
 }
 
-/* Whether it was welcome or not shows at the first question. */
+/* Failures are ignored here: the first question will meet them, too. */
 static void take_greeted(void *arg, enum err_code rc, const struct err *error)
 {
     struct mcp_session *session = arg;
@@ -84,7 +85,7 @@ static void greet(struct mcp_session *session)
         take_greeted);
 }
 
-/* It may be one of the older transport. What it has said to the POST counts when it is not. */
+/* The server may speak the older transport. If it does not, its answer to the POST is the error. */
 static bool may_be_older(const struct mcp_session *session, const struct mcp_answer *given)
 {
     return !session->older && given->fault == MCP_FAULT_HTTP &&
@@ -210,7 +211,8 @@ static struct mcp_question *find_stranded(const struct mcp_session *session,
     return question;
 }
 
-/* What was asked may have been done: it is not asked again. What waits finds a new stream. */
+/* Questions that were sent may have been executed: they are not repeated. Those that still wait get
+ * a new stream. */
 static void fail_asked(struct mcp_session *session, const struct mcp_answer *why)
 {
     unsigned gone = session->generation;
@@ -249,7 +251,7 @@ static void open_stream(struct mcp_session *session)
                                                                   .on_end = take_stream_end});
 }
 
-/* ---- Entry points ---- */
+/* ---- Public functions ---- */
 
 struct mcp_session *mcp_session_new(const struct mcp_session_options *options)
 {

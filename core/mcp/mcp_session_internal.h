@@ -5,8 +5,8 @@
 #include "core/mcp/mcp_stream.h"
 
 /*
- * mcp_session_internal.h -- a session and its questions: for mcp_session.c, which opens the one,
- * mcp_question.c, which sees the others through, and mcp_send.c.
+ * mcp_session_internal.h -- a session and its questions: for mcp_session.c, which opens sessions,
+ * mcp_question.c, which answers questions, and mcp_send.c.
  */
 
 struct mcp_listing;
@@ -26,8 +26,8 @@ struct mcp_question {
     struct mcp_session *session;
     struct mcp_question *next; /* the session's */
     enum question_kind kind;
-    const struct mcp_extra *extra;     /* that is called; NULL: a tool of the server's own */
-    const struct mcp_listing *listing; /* what is listed now; NULL: one answer is all */
+    const struct mcp_extra *extra;     /* called; NULL: a tool of the server */
+    const struct mcp_listing *listing; /* the list being read; NULL: not a list */
     json_t *params;                    /* of the call */
     json_t *gathered;                  /* listed so far */
     char *cursor;                      /* of the next page */
@@ -43,11 +43,11 @@ struct mcp_question {
 };
 
 struct mcp_session {
-    struct mcp_session_options options; /* strings and headers are ours */
+    struct mcp_session_options options; /* with copies of strings and headers */
     enum session_state state;
-    char id[MCP_SESSION_LIMIT + 1]; /* "": the server keeps none */
+    char id[MCP_SESSION_LIMIT + 1]; /* "": the server has no sessions */
     char version[16];
-    json_t *capabilities; /* of the server; NULL before it has said */
+    json_t *capabilities; /* of the server; NULL before initialize */
     unsigned generation;
     json_int_t last_id;
     struct mcp_exchange *opening;
@@ -59,20 +59,21 @@ struct mcp_session {
     struct http_call *greeting; /* initialized, on its way */
     struct mcp_question *questions;
     bool list_changed;
-    bool *closed; /* for whoever tells several: set when one of them closes the session */
+    bool
+        *closed; /* for fail_all(), which calls several callbacks: one has closed the session */
 };
 
 /* ---- mcp_session.c ---- */
 
-/* What waits is asked when it is open. */
+/* Questions that wait are sent when it is open. */
 void mcp_session_open(struct mcp_session *session);
 void mcp_session_stop_opening(struct mcp_session *session);
 
 /* ---- mcp_question.c ---- */
 
-/* The session is open. */
+/* Sends the question; the session must be open. */
 void mcp_question_ask(struct mcp_question *question);
-/* And forgets it. Whoever is told may close the session, or ask anew. */
+/* Answers the question and frees it. The callback may close the session, or put a new question. */
 void mcp_question_answer(struct mcp_question *question, const struct mcp_answer *given);
 
 /* ---- mcp_send.c ---- */
@@ -80,9 +81,9 @@ void mcp_question_answer(struct mcp_question *question, const struct mcp_answer 
 /* Takes `text`, which may be NULL. */
 struct http_call *mcp_send_request(struct mcp_session *session, const char *method, char *text,
                                    void (*on_done)(void *, enum err_code, const struct err *));
-/* The same, and nobody hears how it went. */
+/* The same, without a callback. */
 void mcp_send_word(struct mcp_session *session, const char *method, char *text);
-/* Fills in where `what` goes. */
+/* Fills in the URL, headers and limits of `what`. */
 struct mcp_exchange *mcp_send_ask(struct mcp_session *session, struct mcp_ask *what);
 /* The same, for the stream of the older transport; the callbacks get the session. */
 struct mcp_stream *mcp_send_for_stream(struct mcp_session *session,

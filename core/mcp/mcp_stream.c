@@ -7,19 +7,18 @@
 #include "core/base/mem.h"
 #include "core/net/sse_parser.h"
 
-/* Of what the network says about an end. */
-#define REASON_LIMIT 500
+#define REASON_LIMIT 500 /* bytes of a network error that are kept */
 
 struct mcp_stream {
-    struct mcp_stream_options options; /* its headers have gone with the call */
+    struct mcp_stream_options options; /* without the headers, which the call has */
     char *url;
     struct http_call *call;
     struct sse_parser events;
     size_t received;
     bool has_endpoint;
-    bool inside;    /* the parser: whoever cancels leaves the rest to it */
-    bool cancelled; /* meanwhile */
-    bool over;      /* and so has the stream, for a reason of ours */
+    bool inside;    /* the parser, which must return before the stream is freed */
+    bool cancelled; /* while inside */
+    bool over;      /* this file has ended the stream */
     enum mcp_fault fault;
     int code;
     char text[REASON_LIMIT + 100];
@@ -51,7 +50,7 @@ static void set_fault(struct mcp_stream *stream, enum mcp_fault fault, int code,
     stream->over = true;
 }
 
-/* Says why; the stream is gone afterwards. */
+/* Calls on_end; the stream is freed. */
 static void finish(struct mcp_stream *stream)
 {
     void (*on_end)(void *, const struct mcp_answer *) = stream->options.on_end;
@@ -86,7 +85,7 @@ static void take_messages(struct mcp_stream *stream, const char *data, size_t le
     json_t *message;
 
     if (json_parse(data, length, &json, NULL)) {
-        set_fault(stream, MCP_FAULT_PROTOCOL, 0, "said something that is not JSON");
+        set_fault(stream, MCP_FAULT_PROTOCOL, 0, "sent something that is not JSON");
         return;
     }
     if (json_is_object(json))
@@ -97,7 +96,7 @@ static void take_messages(struct mcp_stream *stream, const char *data, size_t le
     }
 }
 
-/* Events of other names are none of this transport's. */
+/* Events with other names are ignored. */
 static bool take_event(void *arg, const char *name, const char *data, size_t length)
 {
     struct mcp_stream *stream = arg;
@@ -132,7 +131,7 @@ static void take_data(void *arg, const char *bytes, size_t size)
 
     stream->received += size;
     if (!stream->over && stream->received > MCP_STREAM_LIMIT)
-        set_fault(stream, MCP_FAULT_PROTOCOL, 0, "said too much");
+        set_fault(stream, MCP_FAULT_PROTOCOL, 0, "sent too much");
     if (!stream->over) {
         stream->inside = true;
         rc = sse_parser_feed(&stream->events, bytes, size, take_event, stream);

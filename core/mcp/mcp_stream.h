@@ -6,9 +6,9 @@
 #include "core/mcp/mcp_exchange.h"
 
 /*
- * mcp_stream.h -- what a server of the older transport (2024-11-05) says: one stream of events for
- * all answers. Its first event names the place where questions are posted, which must be of the
- * same origin: our secrets go there.
+ * mcp_stream.h -- the stream of the older transport (2024-11-05): one stream of events with all
+ * answers of a server. Its first event names the URL for requests. That URL must be of the same
+ * origin, because the session's secrets are sent there.
  *
  * Everything here is called on the loop's thread, and so are the callbacks. The stream may be
  * cancelled inside them.
@@ -23,11 +23,11 @@ struct mcp_stream_options {
     const struct egress_rules *egress;
     uint64_t connect_ns;
 
-    /* First, and once. */
+    /* Called first, and once. */
     void (*on_endpoint)(void *arg, const char *url);
     /* Borrowed. Requests of the server are among them. */
     void (*on_message)(void *arg, json_t *message);
-    /* Last, once unless cancelled; the stream is gone. */
+    /* Called last, once unless cancelled; the stream is freed by then. */
     void (*on_end)(void *arg, const struct mcp_answer *why);
     void *arg;
 };

@@ -11,8 +11,8 @@
 
 /* ---- Text of strangers ---- */
 
-/* Characters that are not seen, or that turn others around: U+200B-200F, U+202A-202E,
- * U+2060-206F, U+FEFF and the tags of U+E0000. `at` stands at a whole character. */
+/* Characters that are invisible, or reverse the order of others: U+200B-200F, U+202A-202E,
+ * U+2060-206F, U+FEFF and the tags of U+E0000. `at` points to a whole character. */
 static bool is_hidden(const unsigned char *at)
 {
     if (at[0] == 0xE2 && at[1] == 0x80)
@@ -147,7 +147,7 @@ static json_t *read_tool(const json_t *given)
                       "input_schema", schema, "annotations", annotations_of(given));
 }
 
-/* All of it is stored, shown and told to the model. */
+/* All of it is stored, shown to clients and sent to the model. */
 static enum err_code check_size(const json_t *tools, struct err *err)
 {
     AUTO_FREE char *text = json_text(tools);
@@ -184,7 +184,7 @@ enum err_code mcp_tools_add_page(json_t *tools, const json_t *page, struct err *
     return check_size(tools, err);
 }
 
-/* ---- Which of them ---- */
+/* ---- Allowed tools ---- */
 
 bool mcp_tool_is_read_only(const json_t *tool)
 {
@@ -216,7 +216,7 @@ json_t *mcp_tools_allowed(const json_t *tools, const json_t *allowed)
     return kept;
 }
 
-/* ---- Their names ---- */
+/* ---- Names for the model ---- */
 
 static uint32_t hash_of(const char *label, const char *tool)
 {
@@ -236,7 +236,7 @@ static bool make_plain(char *name)
     return plain;
 }
 
-/* What had to be changed or cut could be another's name: then a number tells them apart. */
+/* A name that had to be changed or cut could equal another's, so a hash is added. */
 char *mcp_function_name(const char *label, const char *tool)
 {
     char *name = mem_printf("%s__%s", label, tool);

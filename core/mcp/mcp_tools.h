@@ -8,11 +8,10 @@
 #include "core/base/err.h"
 
 /*
- * mcp_tools.h -- the tools of a remote server, as it lists them, made fit to be shown to a model.
+ * mcp_tools.h -- the tools that a remote server lists, made fit to be shown to a model.
  *
- * All of it was written by a stranger: names must be names, descriptions have a length and no
- * characters that hide something, schemas have a size. A tool that cannot be used is left out;
- * the others stay.
+ * A stranger has written them: names must be valid, descriptions have a limited length and no hidden
+ * characters, schemas have a limited size. A tool that cannot be used is left out; the others stay.
  *
  * Pure functions: any thread.
  */
@@ -26,8 +25,8 @@
 #define MCP_LIST_LIMIT        ((size_t)1 << 20) /* bytes of JSON, all tools of a server together */
 
 /* Adds the tools of one page, the result of tools/list, to `tools`: {"name", "description",
- * "input_schema", "annotations"} each, as mcp_list_tools shows them. ERR_UPSTREAM when the page is
- * none, ERR_LIMIT when there are too many. */
+ * "input_schema", "annotations"} each, as mcp_list_tools shows them. ERR_UPSTREAM when it is no such
+ * page, ERR_LIMIT when there are too many. */
 enum err_code mcp_tools_add_page(json_t *tools, const json_t *page, struct err *err) MUST_CHECK;
 
 /* Whether the list has a tool of that name. */
@@ -38,18 +37,18 @@ bool mcp_tools_have(const json_t *tools, const char *name);
 bool mcp_name_is_fit(const char *name);
 bool mcp_schema_is_fit(const json_t *schema);
 
-/* A description without what cannot be seen, cut at the limit. The caller frees. */
+/* A description without hidden characters, cut at the limit. The caller frees. */
 char *mcp_clean_description(const char *text);
 
-/* A tool is taken for one that changes something unless its server says the contrary. */
+/* True when the server says so. Other tools are assumed to change something. */
 bool mcp_tool_is_read_only(const json_t *tool);
 
-/* Those that `allowed` lets through: `allowed_tools` of a request, a list of names or
+/* The tools that `allowed` permits: `allowed_tools` of a request, a list of names or
  * {"tool_names", "read_only"}; NULL or null: all. New reference. */
 json_t *mcp_tools_allowed(const json_t *tools, const json_t *allowed);
 
-/* What the model calls a tool of a server: both names, in letters that every upstream takes, and
- * no longer than they take. The caller frees. */
+/* The name of a server's tool for the model: both names, in characters and a length that every upstream
+ * accepts. The caller frees. */
 #define MCP_FUNCTION_LIMIT ((size_t)64)
 char *mcp_function_name(const char *label, const char *tool);
 

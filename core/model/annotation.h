@@ -4,11 +4,11 @@
 #include <jansson.h>
 
 /*
- * annotation.h -- what a model's server says about a text, as a client may see it.
+ * annotation.h -- an upstream's annotation of a text (a citation), reduced to what a client may see.
  */
 
-/* The annotation with the members that its type has in the Responses API, and no others; what is
- * missing is empty. NULL for what is no annotation that we know. New reference. */
+/* The annotation with the members that its type has in the Responses API, and no others. Missing
+ * members are empty. NULL for an unknown type. New reference. */
 json_t *annotation_clean(const json_t *given);
 
 #endif

@@ -8,7 +8,7 @@
 #include "core/model/chat/chat_repair.h"
 #include "core/model/logprobs.h"
 
-/* ---- what the dialects pass on ---- */
+/* ---- what the dialects emit ---- */
 
 enum err_code answer_count(struct answer *answer, size_t size)
 {
@@ -19,7 +19,7 @@ enum err_code answer_count(struct answer *answer, size_t size)
     return ERR_OK;
 }
 
-static enum err_code tell_piece(struct answer *answer, answer_piece_fn *piece, const char *text,
+static enum err_code emit_piece(struct answer *answer, answer_piece_fn *piece, const char *text,
                                 size_t length)
 {
     struct chat_sink *sink = &answer->sink;
@@ -35,38 +35,38 @@ static enum err_code tell_piece(struct answer *answer, answer_piece_fn *piece, c
     return sink->stopped ? ERR_CANCELLED : ERR_OK;
 }
 
-static enum err_code tell_cut(struct answer *answer, answer_piece_fn *piece,
+static enum err_code emit_cut(struct answer *answer, answer_piece_fn *piece,
                               const struct chat_cut *cut)
 {
-    enum err_code rc = tell_piece(answer, piece, cut->head, cut->head_length);
+    enum err_code rc = emit_piece(answer, piece, cut->head, cut->head_length);
 
-    return rc ? rc : tell_piece(answer, piece, cut->text, cut->length);
+    return rc ? rc : emit_piece(answer, piece, cut->text, cut->length);
 }
 
 enum err_code answer_settle(struct answer *answer)
 {
     struct chat_cut cut;
 
-    chat_half_end(&answer->half, &cut);
-    return tell_cut(answer, answer->half_of, &cut);
+    chat_split_char_end(&answer->split, &cut);
+    return emit_cut(answer, answer->split_in, &cut);
 }
 
 enum err_code answer_pass(struct answer *answer, answer_piece_fn *piece, const char *text,
                           size_t length)
 {
-    const struct chat_halves *halves = &answer->sink.halves;
+    const struct chat_surrogates *surrogates = &answer->sink.surrogates;
     struct chat_cut cut;
     enum err_code rc = ERR_OK;
 
-    if (LIKELY(!answer->half && !halves->high) || !length)
-        return tell_piece(answer, piece, text, length);
-    if (answer->half_of != piece)
+    if (LIKELY(!answer->split && !surrogates->high) || !length)
+        return emit_piece(answer, piece, text, length);
+    if (answer->split_in != piece)
         rc = answer_settle(answer);
     if (rc)
         return rc;
-    answer->half_of = piece;
-    chat_half_cut(&answer->half, halves, text, length, &cut);
-    return tell_cut(answer, piece, &cut);
+    answer->split_in = piece;
+    chat_split_char_cut(&answer->split, surrogates, text, length, &cut);
+    return emit_cut(answer, piece, &cut);
 }
 
 enum err_code answer_pass_string(struct answer *answer, answer_piece_fn *piece,
@@ -94,7 +94,7 @@ enum err_code answer_pass_annotation(struct answer *answer, const json_t *annota
     return sink->stopped ? ERR_CANCELLED : ERR_OK;
 }
 
-/* A server that counts below zero has not counted. */
+/* A negative count is no count. */
 static int64_t token_count(const json_t *object, const char *key)
 {
     json_int_t count = json_get_int(object, key, 0);
@@ -102,7 +102,7 @@ static int64_t token_count(const json_t *object, const char *key)
     return count > 0 ? count : 0;
 }
 
-/* OpenAI has it in the details; Moonshot and DeepSeek beside the tokens it is a part of. */
+/* Cached tokens. OpenAI has them in the details; Moonshot and DeepSeek beside the input tokens. */
 static int64_t count_cached(const json_t *usage, const json_t *details)
 {
     int64_t counted = token_count(details, "cached_tokens");
@@ -153,8 +153,8 @@ enum err_code answer_pass_logprobs(struct answer *answer, const json_t *tokens)
 
 /* ---- events ---- */
 
-/* Parses what the scanner left. Text with characters that are none is mended first, but only
- * once it has been refused: nearly none has any. */
+/* Parses what the scanner did not take. Text with invalid characters is repaired, but only after
+ * jansson has refused it, because hardly any text needs it. */
 static enum err_code parse_object(struct answer *answer, const char *text, size_t length,
                                   json_t **ret_value, struct err *err)
 {
@@ -163,7 +163,7 @@ static enum err_code parse_object(struct answer *answer, const char *text, size_
 
     rc = json_parse(text, length, &value, err);
     if (rc == ERR_INVALID) {
-        AUTO_FREE char *clean = chat_repair_json(text, length, &answer->sink.halves);
+        AUTO_FREE char *clean = chat_repair_json(text, length, &answer->sink.surrogates);
 
         rc = json_parse(clean, strlen(clean), &value, err);
     }
@@ -216,7 +216,7 @@ static enum err_code read_event(struct answer *answer, const char *name, const c
 
     if (answer->done_seen)
         return ERR_OK;
-    answer->sink.halves = (struct chat_halves){0};
+    answer->sink.surrogates = (struct chat_surrogates){0};
     if (name[0] && strcmp(name, "error") == 0)
         return chat_error_event(data, length, answer->failure);
     if (answer->dialect->scan && answer->dialect->scan(answer, data, length, &rc))
@@ -232,7 +232,7 @@ static bool on_event(void *arg, const char *name, const char *data, size_t lengt
     return answer->rc == ERR_OK;
 }
 
-/* What the parser said, or what the event said that made it stop. */
+/* The result of the parser, or of the event that made it stop. */
 static enum err_code event_result(struct answer *answer, enum err_code rc)
 {
     if (rc == ERR_CANCELLED)
@@ -342,7 +342,7 @@ static enum err_code end_json(struct answer *answer, const struct err *broken)
     return answer->dialect->whole(answer, whole);
 }
 
-/* What the model was saying when it was cut off is not complete. */
+/* The item that the model was writing is not complete. */
 static bool is_cut(const struct answer *answer)
 {
     return answer->finish == MODEL_FINISH_LENGTH ||
@@ -368,7 +368,7 @@ enum err_code answer_end(struct answer *answer, const struct err *broken,
     return rc;
 }
 
-/* Whether there are tool calls is seen, not said: servers end such a turn with "stop" too. */
+/* Tool calls are counted here, because servers end a turn with calls with "stop", too. */
 enum model_finish answer_finish(const struct answer *answer)
 {
     if (is_cut(answer))

@@ -17,17 +17,16 @@
 /*
  * answer.h -- the body of an upstream's answer in, pieces of the answer out.
  *
- * Reads a stream of events or, from servers that do not stream, one JSON answer, whatever the
- * content type calls it. What the JSON says is the business of its dialect, chat_answer.c or
- * responses_answer.c. Knows nothing of HTTP beyond the content type, so that every habit of every
- * server can be tested with bytes alone.
+ * Reads a stream of events or, from servers that do not stream, one JSON answer. Which of the two it
+ * is shows in the bytes; the content type may be wrong. The dialect, chat_answer.c or
+ * responses_answer.c, reads the JSON. Nothing here knows HTTP beyond the content type, so every habit
+ * of every server can be tested with bytes alone.
  *
  * An answer is complete when its dialect has seen the end of it, or when it was one whole JSON
  * value. How the connection ended proves nothing: a cut body may look like a good end.
  *
  * One thread; the callbacks of model.h are called from feed and end. A callback may call
- * answer_stop(), which must not be followed by anything but answer_clear() once the call that led
- * to it has returned.
+ * answer_stop(). After that, only answer_clear() may follow, once feed or end has returned.
  */
 
 typedef void answer_piece_fn(void *arg, const char *text, size_t length);
@@ -51,20 +50,20 @@ struct answer {
     } state; /* the dialect's */
     struct model_usage usage;
     enum model_finish finish;
-    uint16_t half;                /* held back: see chat_half.h */
-    answer_piece_fn *half_of;     /* where it belongs */
+    uint16_t split;               /* first half of a split character: see chat_split_char.h */
+    answer_piece_fn *split_in;    /* the kind of piece that it ended */
     bool finish_seen;             /* the model has ended; usage may follow */
-    bool done_seen;               /* nothing follows any more */
-    bool ending;                  /* the body is over: what does not parse was cut */
-    enum err_code rc;             /* of the event just read, on its way through the parser */
-    struct chat_failure *failure; /* where to say so */
+    bool done_seen;               /* nothing follows */
+    bool ending;                  /* the body has ended: what does not parse was cut */
+    enum err_code rc;             /* of the event just read, to be returned by the parser */
+    struct chat_failure *failure; /* the caller's, to be filled in */
 };
 
 void answer_init(struct answer *answer, enum model_dialect dialect,
                  const struct model_events *events, void *arg);
 void answer_clear(struct answer *answer);
 
-/* Once, before the body: refuses what cannot be an answer, such as a page for browsers. */
+/* To be called once, before the body: refuses what cannot be an answer, such as an HTML page. */
 enum err_code answer_head(struct answer *answer, const char *content_type,
                           struct chat_failure *failure) MUST_CHECK;
 
@@ -72,9 +71,8 @@ enum err_code answer_head(struct answer *answer, const char *content_type,
 enum err_code answer_feed(struct answer *answer, const char *bytes, size_t size,
                           struct chat_failure *failure) MUST_CHECK;
 
-/* The body is over; `broken` says why if it did not end by itself, and may be NULL. Passes on
- * what was held back and ends open calls. ERR_OK: the answer is complete and answer_finish()
- * and answer->usage tell how. */
+/* The body has ended; `broken` says why if it was cut, and may be NULL. Emits what was held back and
+ * ends open calls. ERR_OK: the answer is complete; see answer_finish() and answer->usage. */
 enum err_code answer_end(struct answer *answer, const struct err *broken,
                          struct chat_failure *failure) MUST_CHECK;
 
@@ -87,39 +85,39 @@ void answer_stop(struct answer *answer);
 
 /* Each returns ERR_OK, ERR_CANCELLED when a callback stopped the answer, or what failed. */
 struct answer_dialect {
-    /* The token path: true when the event was a plain piece of text, which is passed on then. May
-     * be NULL. */
+    /* The token path: true when the event was a plain piece of text, which was emitted. May be
+     * NULL. */
     bool (*scan)(struct answer *answer, const char *data, size_t length, enum err_code *ret_rc);
-    /* An event of a stream, and an answer that is not streamed; both JSON objects. */
+    /* Reads an event of a stream; reads an answer that is not streamed. Both are JSON objects. */
     enum err_code (*event)(struct answer *answer, const json_t *event);
     enum err_code (*whole)(struct answer *answer, const json_t *whole);
-    /* A complete answer: what is still open ends. */
+    /* Ends what is still open in a complete answer. */
     enum err_code (*end)(struct answer *answer);
     unsigned (*calls)(const struct answer *answer); /* how many there were */
     void (*clear)(struct answer *answer);
-    bool ends_with_done; /* [DONE] is an end as good as any */
+    bool ends_with_done; /* [DONE] completes the answer */
 };
 
 extern const struct answer_dialect chat_answer;
 extern const struct answer_dialect responses_answer;
 
-/* A piece goes out, unless it is empty. Half a character at its end waits for the other half, which
- * may begin the next piece of the same kind. */
+/* Emits a piece, unless it is empty. Half a character at its end waits for the other half, which may
+ * begin the next piece of the same kind. */
 enum err_code answer_pass(struct answer *answer, answer_piece_fn *piece, const char *text,
                           size_t length);
-/* Another thing than a piece comes next: the half that waits has waited in vain. */
+/* Something other than a piece comes next: half a character that waits becomes U+FFFD. */
 enum err_code answer_settle(struct answer *answer);
-/* answer_pass() for a JSON value, which is nothing when it is no string. */
+/* answer_pass() for a JSON value; nothing happens when it is no string. */
 enum err_code answer_pass_string(struct answer *answer, answer_piece_fn *piece,
                                  const json_t *value);
 enum err_code answer_pass_annotation(struct answer *answer, const json_t *annotation);
-/* `tokens` as the server wrote them; nothing when there are none. */
+/* `tokens` as the server wrote them; nothing happens without any. */
 enum err_code answer_pass_logprobs(struct answer *answer, const json_t *tokens);
-/* What an upstream counted: `input` and `output` are its words for the tokens of both, and begin
- * those for their details. Nothing when it is no object. */
+/* Reads an upstream's usage. `input` and `output` are the names of its two counts, and the beginnings
+ * of the names of their details. Nothing happens when `usage` is no object. */
 void answer_read_usage(struct answer *answer, const json_t *usage, const char *input,
                        const char *output);
-/* Makes room for so many more bytes of the answer, or fails. */
+/* Counts so many more bytes of the answer; fails beyond MODEL_TURN_LIMIT. */
 enum err_code answer_count(struct answer *answer, size_t size);
 
 #endif

@@ -4,13 +4,13 @@
 #include <jansson.h>
 
 /*
- * logprobs.h -- how probable a model found the tokens of its answer, as a client may see it.
+ * logprobs.h -- log probabilities of tokens, reduced to what a client may see.
  *
  *     {"token", "logprob", "bytes", "top_logprobs": [{"token", "logprob", "bytes"}, ...]}
  */
 
-/* The tokens with all of these members and no others; `bytes` are those of the token where its
- * server left them out. What is no token is passed over. New reference; NULL when none is left. */
+/* The tokens with all of these members and no others. `bytes` is filled in where the server left it
+ * out. Invalid entries are skipped. New reference; NULL when nothing is left. */
 json_t *logprobs_clean(const json_t *given);
 
 #endif

@@ -1,3 +1,22 @@
+/*
+ * mask.c -- masks as regular expressions over JSON texts.
+ *
+ * The messages are a tree, and masking works on its strings, not on the text of the request: a match
+ * cannot then destroy the JSON, and text and replacement need no escaping. The arguments of a call
+ * are JSON within a string; they are parsed, masked inside and written again. Arguments that are no
+ * JSON are masked as text.
+ *
+ * In a message, keys such as `id` and `url` hold technical values and are skipped. In arguments no
+ * key is skipped, because there a key is whatever the tool's author called it.
+ *
+ * A pattern that matches the empty string is refused: it would insert its replacement between all
+ * characters. A pattern such as (?=x) has empty matches in some texts only; it is accepted, and
+ * those matches are ignored.
+ *
+ * Patterns come from the operator, but texts from users. So the time of a request is limited, in
+ * processor time: on a busy machine the same request must not fail.
+ */
+
 #include "core/model/mask.h"
 
 #include <stdbool.h>
@@ -19,7 +38,7 @@ struct masks {
     size_t count;
 };
 
-/* ---- Made ---- */
+/* ---- Reading the configuration ---- */
 
 static enum err_code read_flags(const char *letters, unsigned *ret_flags, struct err *err)
 {
@@ -37,8 +56,7 @@ static enum err_code read_flags(const char *letters, unsigned *ret_flags, struct
     return ERR_OK;
 }
 
-/* Whoever writes one means something else. */
-static bool matches_nothing(const struct regex *regex)
+static bool matches_empty_text(const struct regex *regex)
 {
     struct regex_scan *scan = regex_scan_new(regex, "", 0, MASK_STEP_LIMIT);
     struct regex_match match;
@@ -63,8 +81,8 @@ static enum err_code read_mask(struct mask *mask, const json_t *entry, struct er
                        MASK_REPLACEMENT_LIMIT);
     if (regex_compile(pattern, strlen(pattern), flags, &mask->regex, &why))
         return err_set(err, ERR_INVALID, "pattern: %s", why.text);
-    if (matches_nothing(mask->regex))
-        return err_set(err, ERR_INVALID, "pattern: it matches where there is nothing");
+    if (matches_empty_text(mask->regex))
+        return err_set(err, ERR_INVALID, "pattern: must not match the empty string");
     mask->replacement = mem_strdup(replacement);
     return ERR_OK;
 }
@@ -106,11 +124,11 @@ void masks_free(struct masks *masks)
 
 /* ---- One text ---- */
 
-/* What one request may cost. */
+/* The masks of one request, and what is left of its limits. */
 struct masking {
     const struct masks *masks;
     size_t growth_left;
-    uint64_t deadline; /* of processor time, so that a busy machine refuses nothing */
+    uint64_t deadline; /* in processor time of this thread */
 };
 
 static enum err_code too_much(struct err *err)
@@ -118,7 +136,7 @@ static enum err_code too_much(struct err *err)
     return err_set(err, ERR_LIMIT, "the masks take too long, or make the messages too long");
 }
 
-/* A match is replaced: what stands before it, and the replacement, are added. */
+/* Adds the text before a match, and the replacement. */
 static enum err_code replace(struct masking *masking, const struct mask *mask, const char *text,
                              size_t *from, const size_t *at, struct buf *out, struct err *err)
 {
@@ -134,7 +152,7 @@ static enum err_code replace(struct masking *masking, const struct mask *mask, c
     return ERR_OK;
 }
 
-/* `out` is the text with the mask on it, when that *changed it. */
+/* Applies one mask. `out` is the new text, if *changed. */
 static enum err_code scan_text(struct masking *masking, const struct mask *mask,
                                const char *text, size_t length, struct buf *out, bool *changed,
                                struct err *err)
@@ -147,7 +165,7 @@ static enum err_code scan_text(struct masking *masking, const struct mask *mask,
     *changed = false;
     while (!(rc = regex_scan_next(scan, &match, err))) {
         if (match.at[0] == match.at[1])
-            continue; /* the place between two letters is nothing that could be masked */
+            continue; /* an empty match has no text to replace */
         rc = replace(masking, mask, text, &from, match.at, out, err);
         if (rc)
             break;
@@ -161,7 +179,7 @@ static enum err_code scan_text(struct masking *masking, const struct mask *mask,
     return clock_thread_ns() > masking->deadline ? too_much(err) : ERR_OK;
 }
 
-/* `ret_text` stays empty, and *changed false, when nothing matches. */
+/* Applies all masks. When nothing matches, `ret_text` stays empty and *changed false. */
 static enum err_code mask_text(struct masking *masking, const char *text, size_t length,
                                struct buf *ret_text, bool *changed, struct err *err)
 {
@@ -187,11 +205,11 @@ static enum err_code mask_text(struct masking *masking, const char *text, size_t
 /* ---- A message ---- */
 
 enum place {
-    PLACE_MESSAGE,   /* some keys have texts that mean something to the model's server */
-    PLACE_ARGUMENTS, /* all texts are somebody's */
+    PLACE_MESSAGE,   /* some keys hold technical values */
+    PLACE_ARGUMENTS, /* all texts may be masked */
 };
 
-/* What is no text of anybody's: see mask.h. */
+/* True for keys whose values are not masked: see mask.h. */
 static bool is_technical(const char *key)
 {
     static const char *const keys[] = {
@@ -210,7 +228,7 @@ static bool is_technical(const char *key)
 static enum err_code mask_value(struct masking *masking, enum place place, json_t *value,
                                 bool *changed, struct err *err);
 
-/* JSON stays JSON: its texts are masked, and what is none is a text itself. */
+/* Masks the texts in a JSON string; a string that is no JSON is masked as a text. */
 static enum err_code mask_arguments(struct masking *masking, json_t *value, bool *changed,
                                     struct err *err)
 {
@@ -251,13 +269,13 @@ static enum err_code mask_member(struct masking *masking, enum place place, cons
     if (place == PLACE_MESSAGE && json_is_string(value) && is_technical(key))
         return ERR_OK;
     if (place == PLACE_MESSAGE && strcmp(key, "extra_content") == 0)
-        return ERR_OK; /* of a call: its upstream would not know it again */
+        return ERR_OK; /* the upstream must get it back unchanged */
     if (place == PLACE_MESSAGE && json_is_string(value) && strcmp(key, "arguments") == 0)
         return mask_arguments(masking, value, changed, err);
     return mask_value(masking, place, value, changed, err);
 }
 
-/* All texts inside. */
+/* Masks all texts inside. */
 static enum err_code mask_value(struct masking *masking, enum place place, json_t *value,
                                 bool *changed, struct err *err)
 {

@@ -7,15 +7,14 @@
 #include "core/base/err.h"
 
 /*
- * mask.h -- what a model must not be told, taken out of the messages that it is sent.
+ * mask.h -- replaces what a model must not see in the messages that it is sent.
  *
- * A mask is a regular expression and what stands in the place of its matches, word for word. Masks
- * are applied one after another to every text of every message, and to every text in the arguments
- * of calls. Left alone are names, ids, roles, addresses, the bytes of pictures and files, and what
- * another server has sealed or attached to a call: they are what a request is made of, and not what
- * it says.
+ * A mask is a regular expression and a literal replacement for its matches. Masks are applied one
+ * after another to every text of every message, and to every text in the arguments of calls. Names,
+ * ids, roles, addresses, the bytes of pictures and files, and data that another server has sealed or
+ * attached to a call are left alone: changing them would break the request.
  *
- * A mask that costs too much fails the request: what could not be looked through is not sent.
+ * When masking costs too much, the request fails: text that could not be checked is not sent.
  *
  * Fixed once made: any thread, several at once.
  */
@@ -23,11 +22,10 @@
 #define MASK_LIMIT             64  /* masks of a server */
 #define MASK_REPLACEMENT_LIMIT 200 /* bytes */
 #define MASK_DEFAULT           "[masked]"
-/* Of the messages of one request together: bytes that they may grow by, and processor time. */
+/* For all messages of one request: bytes by which they may grow, and processor time. */
 #define MASK_GROWTH_LIMIT  ((size_t)16 << 20)
 #define MASK_TIME_LIMIT_MS 10000
-/* Of one text and one mask (regex.h): much, because a long word without an end is no fault of its
- * user's. */
+/* For one text and one mask (regex.h). Large, because a long text without blanks is legitimate. */
 #define MASK_STEP_LIMIT ((size_t)100000000)
 
 struct masks;
@@ -38,7 +36,7 @@ enum err_code masks_new(const json_t *list, struct masks **ret_masks,
                         struct err *err) MUST_CHECK;
 void masks_free(struct masks *masks); /* NULL is fine */
 
-/* Changes `messages`, an array of Chat Completions messages. On failure they are half changed. */
+/* Changes `messages`, an array of Chat Completions messages. On failure some of them have changed. */
 enum err_code masks_apply(const struct masks *masks, json_t *messages,
                           struct err *err) MUST_CHECK;
 

@@ -12,17 +12,17 @@
 #include "core/model/chat/chat_error.h"
 
 /*
- * model.c -- a turn: ask, take what comes, and ask again if nothing came.
+ * model.c -- a turn: send the request, emit the answer, and repeat if nothing came.
  *
  * An attempt is one HTTP call and one answer. A turn has one attempt at a time, and
  * between two of them only its timer. The request is kept as text until the first piece of
- * the answer: afterwards nobody can need it again, and it may be large.
+ * the answer: after that the turn is never repeated, and the text may be large.
  */
 
-#define ERROR_BODY_LIMIT ((size_t)64 << 10) /* what we read of a refusal */
+#define ERROR_BODY_LIMIT ((size_t)64 << 10) /* bytes that are read of a refusal */
 
-/* Between two attempts: somewhere in the second half of this, doubled each time, so that
- * turns which failed together do not come back together. */
+/* The time between two attempts is random in the second half of this, which is doubled each time, so
+ * that turns which failed together do not come back together. */
 #define BACK_OFF (500 * NS_PER_MS)
 
 /* The answer is complete, but its body does not end. Usage may follow a finish_reason;
@@ -32,11 +32,11 @@
 
 #define PLAIN_TAIL "\"stream\":true}"
 
-/* How a dialect is asked. */
+/* How a request of each dialect is sent. */
 static const struct asking {
     const char *path;
-    const char *tail;    /* the end of the body, with what we ask for besides */
-    const char *refused; /* a word of the refusal by a server that does not know that */
+    const char *tail;    /* the end of the body, with an optional member */
+    const char *refused; /* part of the refusal by a server that does not know that member */
 } askings[] = {
     [MODEL_DIALECT_CHAT] = {"/chat/completions",
                             "\"stream_options\":{\"include_usage\":true}," PLAIN_TAIL,
@@ -48,9 +48,9 @@ static const struct asking {
 
 enum turn_stage {
     TURN_WAITING,   /* for its next attempt */
-    TURN_BLOCKED,   /* its connection failed before there was one (a fault point) */
+    TURN_BLOCKED,   /* a fault point lets its connection fail */
     TURN_ASKED,     /* a call is under way */
-    TURN_LINGERING, /* and the answer is complete */
+    TURN_LINGERING, /* the same, and the answer is complete */
     TURN_OVER,      /* reported or cancelled */
 };
 
@@ -58,14 +58,14 @@ struct model_turn {
     struct loop *loop;
     const struct model_upstream *upstream;
     enum turn_stage stage;
-    unsigned busy; /* frames of ours on the stack below a callback */
+    unsigned busy; /* functions of this file on the stack, below a callback */
     struct loop_timer timer;
     uint64_t deadline_ns; /* of all attempts together; UINT64_MAX for none */
     unsigned retries;
-    bool asks_for_more;        /* than every server has */
+    bool asks_for_more;        /* the request has the optional member */
     struct http_body *request; /* NULL once it is not needed */
-    size_t stem;               /* bytes of it that stand before the stream members */
-    struct http_call *call;    /* NULL when none is under way */
+    size_t stem;               /* bytes of it before the stream members */
+    struct http_call *call;    /* NULL between attempts */
     int status;                /* of the current attempt; 0 before its head */
     uint64_t retry_after_ns;
     struct buf refusal; /* body of an answer that is an error */
@@ -90,14 +90,14 @@ static void enter(struct model_turn *turn)
     turn->busy++;
 }
 
-/* The turn may be gone afterwards. */
+/* May free the turn. */
 static void leave(struct model_turn *turn)
 {
     if (--turn->busy == 0 && is_over(turn))
         turn_free(turn);
 }
 
-/* Nothing will come from the current attempt any more. */
+/* Ends the current attempt: nothing more will come from it. */
 static void hang_up(struct model_turn *turn)
 {
     loop_timer_stop(turn->loop, &turn->timer);
@@ -139,7 +139,7 @@ static uint64_t wait_before_retry(const struct model_turn *turn)
     return turn->retry_after_ns ? turn->retry_after_ns : half + random_below(half);
 }
 
-/* Forgets the attempt and starts another one after `wait_ns`. */
+/* Ends the attempt and starts another one after `wait_ns`. */
 static void ask_later(struct model_turn *turn, uint64_t wait_ns)
 {
     const struct chat_sink sink = turn->answer.sink;
@@ -171,8 +171,8 @@ static void attempt_failed(struct model_turn *turn, const struct chat_failure *f
     ask_later(turn, wait_ns);
 }
 
-/* The connection failed before there was a status. Without an error, it was closed inside the
- * head of the answer, which is no answer either. */
+/* The connection failed before a status came. Without an error it was closed within the head of the
+ * answer, which counts as failed, too. */
 static void connection_failed(struct model_turn *turn, const struct err *error)
 {
     struct chat_failure failure;
@@ -190,16 +190,17 @@ static const struct asking *asking_of(const struct model_turn *turn)
     return &askings[turn->upstream->dialect];
 }
 
-/* Some servers do not know stream_options and refuse the request because of it, some models have
- * no reasoning that could be encrypted. They get another request without, and usage will be
- * unknown, or reasoning not sent back. */
+/* Some servers do not know stream_options and refuse the request because of it; some models have no
+ * encrypted reasoning. They get the request without that member. Then usage is unknown, or reasoning
+ * cannot be sent back. */
 static bool refuses_more(const struct model_turn *turn)
 {
     return (turn->status == 400 || turn->status == 422) && turn->asks_for_more &&
            turn->refusal.length && strstr(turn->refusal.data, asking_of(turn)->refused);
 }
 
-/* The same again without it. The refused call may hold the former text yet. */
+/* Makes the request without the optional member. A new body, because the refused call may still hold
+ * the old one. */
 static void ask_for_less(struct model_turn *turn)
 {
     struct buf text = {0};
@@ -227,7 +228,7 @@ static void attempt_refused(struct model_turn *turn)
 
 /* --- the answer --- */
 
-/* The body is over, by itself or, with `broken`, not. */
+/* The body has ended; `broken` says why if it was cut. */
 static void answer_ended(struct model_turn *turn, const struct err *broken)
 {
     struct chat_failure failure;
@@ -324,8 +325,9 @@ static void on_done(void *arg, enum err_code rc, const struct err *error)
 
 /* --- the request --- */
 
-/* The request's text with the stream members at its end, unless it says itself what else it wants. They are spliced in, not set: the value is
- * borrowed, and may hold megabytes of images. */
+/* Makes the request's text, with the stream members at its end; the optional member is left out when
+ * the request has its own. The text is spliced instead of setting members, because the value is
+ * borrowed and may hold megabytes of images. */
 static void render_request(struct model_turn *turn, const json_t *request)
 {
     struct buf text = {0};

@@ -14,39 +14,38 @@
  * model.h -- one turn of a model: a request out, its answer in pieces.
  *
  * The request is one of Chat Completions, or of the Responses API for upstreams that are
- * configured so. There we ask for `store: false` and read the answer as if it came from anywhere:
- * state, tools and events are ours.
+ * configured so. The latter get `store: false`: state, tools and events of a response belong to this
+ * server, and the upstream is only a source of text and calls.
  *
- * Any server that says it speaks Chat Completions should work, so this is where their habits
+ * Any server that claims to speak Chat Completions should work, so this is where their habits
  * end: usage absent or in a chunk of its own, tool-call deltas without index or without id,
  * ids repeated in every delta, whole arguments in one chunk, arguments as an object instead of
  * a string, an empty object before the arguments, the `function_call` of old, `extra_content` that
  * must come back with a call (Gemini's thought signatures), `reasoning`,
- * `reasoning_content` or `reasoning_details`, `refusal`, characters cut in two, a finish_reason in
- * words of its own, CRLF and multi-line SSE, a missing [DONE], errors inside the stream, and JSON
- * answers to a request that asked for a stream. Reasoning that a server leaves within the text
+ * `reasoning_content` or `reasoning_details`, `refusal`, characters cut in two, unusual values of
+ * finish_reason, CRLF and multi-line SSE, a missing [DONE], errors inside the stream, and JSON
+ * answers to a request for a stream. Reasoning that a server leaves within the text
  * (<think>) is text.
  *
  * Everything happens on the loop's thread. Which upstream serves a model is decided by the
  * table of upstreams, fixed at start.
  *
- * Complete is an answer that had a finish_reason or [DONE], or response.completed or its like, or
- * was one whole JSON value; how the connection ended proves nothing. A body that goes on without saying anything after that is
- * given a moment, then cut.
+ * An answer is complete when it had a finish_reason or [DONE], or response.completed or its like, or
+ * was one whole JSON value; how the connection ended proves nothing. A body that does not end after
+ * that is given a moment, then cut.
  *
  * Retries: a failed or cut connection, 408, 409, 429 (unless a quota is used up), 5xx and an
  * error of that kind inside the stream are tried again, at most MODEL_RETRY_LIMIT times, with
  * back-off and jitter or as Retry-After says, as long as nothing was announced and the total
  * deadline, which holds for all attempts together, allows it. After the first piece, never, and
- * never after a deadline. A request refused because of what we added to it (stream_options, or
- * reasoning.encrypted_content in `include`) is sent once without.
+ * never after a deadline. A request that is refused for a member that was added here (stream_options,
+ * or reasoning.encrypted_content in `include`) is sent once without it.
  */
 
-#define MODEL_RETRY_LIMIT 2
-#define MODEL_RETRY_AFTER_LIMIT \
-    (60 * NS_PER_SECOND)                    /* a longer wait than this is not waited for */
-#define MODEL_TURN_LIMIT ((size_t)16 << 20) /* bytes of one answer */
-#define MODEL_CALL_LIMIT 128                /* tool calls of one answer */
+#define MODEL_RETRY_LIMIT       2
+#define MODEL_RETRY_AFTER_LIMIT (60 * NS_PER_SECOND) /* longer than this no retry waits */
+#define MODEL_TURN_LIMIT        ((size_t)16 << 20)   /* bytes of one answer */
+#define MODEL_CALL_LIMIT        128                  /* tool calls of one answer */
 #define MODEL_EXTRA_LIMIT \
     ((size_t)256 << 10) /* bytes of JSON attached to one call; what is longer is dropped */
 
@@ -87,7 +86,7 @@ enum model_finish {
     MODEL_FINISH_CONTENT_FILTER,
 };
 
-struct model_usage { /* tokens; all 0 and known=false when the upstream did not say */
+struct model_usage { /* tokens; all 0 and known=false when the upstream sent none */
     bool known;
     int64_t input;
     int64_t cached;
@@ -100,10 +99,10 @@ enum model_item_kind {
     MODEL_ITEM_REASONING,
 };
 
-/* A message or a reasoning that is complete, of upstreams that have such. */
+/* A complete message or reasoning, from upstreams that have items. */
 struct model_item {
     enum model_item_kind kind;
-    const char *id;                /* the upstream's; NULL when it has none */
+    const char *id;                /* the upstream's, or NULL */
     const char *encrypted_content; /* of reasoning, to be sent back with it; or NULL */
 };
 
@@ -115,18 +114,17 @@ struct model_events {
     void (*refusal)(void *arg, const char *text, size_t length);
     void (*summary)(void *arg, const char *text, size_t length); /* of the reasoning */
 
-    /* Of the text so far, in the words of the Responses API; borrowed. */
+    /* An annotation of the text so far, in the form of the Responses API; borrowed. */
     void (*annotation)(void *arg, const json_t *annotation);
 
-    /* Of the tokens of the text that comes next, as in logprobs.h; borrowed. Only from servers that
-     * were asked for them, and not with every text. */
+    /* Log probabilities of the text that comes next, as in logprobs.h; borrowed. Only when the request
+     * wants them, and not with every text. */
     void (*logprobs)(void *arg, json_t *tokens);
 
     /* What follows begins a new content part, even if it is of the same kind. */
     void (*part_end)(void *arg);
-    /* What was said is one whole item, and what follows another. Reasoning of which nothing may be
-     * told has no other event than this. Some upstreams do not have items; what they say is one
-     * item as long as it is of one kind. */
+    /* The text so far is one whole item, and a new one follows. Reasoning that is encrypted has no
+     * other event than this. From upstreams without items, text of one kind is one item. */
     void (*item_end)(void *arg, const struct model_item *item);
 
     /* A tool call begins. `call` counts from 0 and calls begin in that order; the id is the
@@ -136,13 +134,13 @@ struct model_events {
      * `input`. */
     void (*call_begin)(void *arg, unsigned call, const char *id, const char *name);
     void (*call_arguments)(void *arg, unsigned call, const char *text, size_t length);
-    /* What the upstream has attached to the call, to have it back with the call: a JSON object that
-     * is nobody else's business. At most once, right before the call's end; borrowed. */
+    /* An opaque JSON object that the upstream has attached to the call and wants back with it. At most
+     * once, right before the call's end; borrowed. */
     void (*call_extra)(void *arg, unsigned call, const json_t *extra);
     void (*call_end)(void *arg, unsigned call);
 
-    /* Last, exactly one of the two, unless cancelled. The turn is gone when it returns; cancelling
-     * it inside is allowed and does nothing. A turn with tool calls ends with
+    /* One of the two is called last, exactly once, unless the turn is cancelled. The turn is freed when
+     * it returns; cancelling it inside is allowed and does nothing. A turn with tool calls ends with
      * MODEL_FINISH_TOOL_CALLS even if the server called that "stop", unless it was cut short. */
     void (*done)(void *arg, enum model_finish finish, const struct model_usage *usage);
     /* error->code is ERR_UPSTREAM, ERR_TIMEOUT, ERR_LIMIT (429 or 402; error->word is
@@ -155,10 +153,10 @@ struct model_events {
 
 struct model_turn;
 
-/* Sends `request` (a whole body in the upstream's dialect, without stream fields; what it has in `include`
- * takes the place of what would be asked for; borrowed,
- * rendered to text before this returns) and reports to `events`, which must live as long as the turn. No
- * callback comes before this has returned. */
+/* Sends `request` and reports to `events`, which must live as long as the turn. The request is a whole
+ * body in the upstream's dialect, without stream fields; borrowed, and rendered to text before this
+ * returns. Its own `include`, if any, is sent instead of the usual one. No callback comes before this
+ * has returned. */
 struct model_turn *model_turn_start(struct loop *loop, const struct model_upstream *upstream,
                                     const json_t *request, const struct model_events *events,
                                     void *arg);

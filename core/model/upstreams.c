@@ -10,7 +10,7 @@ static bool same_text(const char *a, const char *b)
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-/* The tokenizer of an upstream before this one that names the same, or NULL. */
+/* The tokenizer of an earlier upstream with the same file, or NULL. */
 static struct tokenizer *loaded_before(const struct model_upstream *list, size_t at)
 {
     for (size_t i = 0; i < at; i++) {
@@ -49,7 +49,7 @@ void model_upstreams_unload(struct model_upstream *list, size_t count)
     }
 }
 
-/* ---- Which one is asked ---- */
+/* ---- The upstream of a model ---- */
 
 /* A pattern is a name, or the beginning of one and a star. */
 static bool pattern_matches(const char *pattern, const char *model)

@@ -26,7 +26,7 @@ struct block6 {
 
 /* clang-format off */
 
-/* IANA's special-purpose addresses, multicast, and what is reserved. */
+/* IANA's special-purpose addresses, multicast, and reserved ones. */
 static const struct block4 closed4[] = {
     {0x00000000, 8},  /* this network */
     {0x0A000000, 8},  /* private */
@@ -46,7 +46,7 @@ static const struct block4 closed4[] = {
 };
 
 /* Of IPv6 only 2000::/3 is open, so loopback, mapped and translated IPv4, local and multicast
- * addresses need no line; these are what is closed within. */
+ * addresses need no line. closed6 lists what is closed within 2000::/3. */
 static const struct block6 global6 = {{0x20}, 3};
 static const struct block6 closed6[] = {
     {{0x20, 0x01, 0x00}, 23},       /* protocol assignments: Teredo, ORCHID, benchmarks */
@@ -111,7 +111,7 @@ bool egress_text_is_public(const char *address)
     return inet_pton(AF_INET6, address, &six) == 1 && is_public6(six.s6_addr);
 }
 
-/* ---- URLs: libcurl takes them apart, as it will when it connects ---- */
+/* ---- URLs: parsed by libcurl, as it will when it connects ---- */
 
 static char *url_part(CURLU *url, CURLUPart part, unsigned flags)
 {
@@ -165,7 +165,7 @@ enum err_code egress_url_check(const char *url, struct err *err)
     return rc;
 }
 
-/* "host:port" of a URL, the port filled in. The caller frees; NULL when it makes no sense. */
+/* "host:port" of a URL, the port filled in. The caller frees; NULL when the URL is invalid. */
 /* "https://host:443", the port always named. The caller frees. */
 static char *origin_of(CURLU *url)
 {

@@ -9,12 +9,12 @@
 /*
  * egress.h -- where a request may go whose URL a stranger has chosen.
  *
- * Only to the public internet: never to this machine, the networks it stands in, or what clouds
- * keep at addresses of their own. What counts is the address that is connected to, looked at when
- * the socket is opened: a name that meant something else a moment ago does not help.
+ * Only to the public internet: never to this machine, its local networks, or the metadata services
+ * of clouds. The address is checked when the socket is opened, not when the URL is read: a name that
+ * resolved to a public address a moment ago does not help.
  *
- * The operator may open single places, as "host:port", exactly as they stand in the URL. What is
- * behind such a pair is not looked at.
+ * The operator may open single places, as "host:port", spelled as in the URL. The addresses of such
+ * a place are not checked.
  *
  * Pure functions: any thread.
  */
@@ -33,8 +33,8 @@ enum err_code egress_url_check(const char *url, struct err *err) MUST_CHECK;
 /* "host:port" that the URL names, or NULL. The caller frees. */
 char *egress_pair_of(const char *url);
 
-/* What a page at `base` means by a reference; NULL when it makes no sense, or is of another origin:
- * scheme, host or port. The caller frees. */
+/* Resolves a reference on a page at `base`. NULL when it is invalid or leads to another origin
+ * (scheme, host or port). The caller frees. */
 char *egress_url_join(const char *base, const char *reference);
 
 /* ERR_INVALID unless it is "host:port" or "[v6]:port". */
@@ -43,9 +43,9 @@ enum err_code egress_pair_check(const char *pair, struct err *err) MUST_CHECK;
 /* The operator has opened the place that the URL names. */
 bool egress_is_open(const struct egress_rules *rules, const char *url);
 
-/* Anybody on the internet could reach it. Of another family than IPv4 and IPv6: false. */
+/* True for addresses of the public internet. False for families other than IPv4 and IPv6. */
 bool egress_address_is_public(const struct sockaddr *address);
-/* The same of an address as text; false when it is none. */
+/* The same for an address as text; false when it is no address. */
 bool egress_text_is_public(const char *address);
 
 #endif

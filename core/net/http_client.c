@@ -1,13 +1,13 @@
 /*
  * http_client.c -- the life of a call: begun, connected, answered, done.
  *
- * libcurl forbids adding and removing transfers inside its callbacks. So what a caller asks for
- * in on_head or on_data is only noted there, in the list of deferred calls, which is looked at
+ * libcurl forbids adding and removing transfers inside its callbacks. So a call that is started or
+ * cancelled in on_head or on_data goes into the list of deferred calls, and settle() does the work
  * when libcurl has returned.
  *
- * Deadlines are ours: libcurl has no notion of a first byte, and its own timers would keep
- * sorting themselves on every piece. A call has one timer on the loop. A piece of the body only
- * notes the time; the timer, when it fires too early for what was noted, goes to sleep again.
+ * Deadlines are not libcurl's: it has no deadline for the first byte, and it would sort its timers
+ * anew for every piece of data. A call has one timer on the loop. A piece of the body only notes the
+ * time; the timer, when it fires too early for the noted time, is started again.
  */
 
 #include "core/net/http_client.h"
@@ -23,15 +23,15 @@
 #include "core/base/mem.h"
 #include "core/net/http_multi.h"
 
-/* Memory of every open stream. Tokens come in pieces of a few hundred bytes; larger ones did
- * not make anything measurably faster. */
+/* Bytes of memory for each open stream. Tokens come in pieces of a few hundred bytes; a larger
+ * buffer was not measurably faster. */
 #define RECEIVE_BUFFER 1024L
 #define UPLOAD_BUFFER  16384L
 
 enum call_state {
     CALL_DEFERRED,   /* not given to libcurl yet */
-    CALL_CONNECTING, /* looking up the name, connecting, greeting */
-    CALL_WAITING,    /* asked; no byte of the body yet */
+    CALL_CONNECTING, /* resolving the name, connecting, TLS */
+    CALL_WAITING,    /* the request is sent; no byte of the body yet */
     CALL_READING,
     CALL_CANCELLED, /* inside libcurl; released when that returns */
     CALL_DONE,      /* on_done is being called */
@@ -39,18 +39,18 @@ enum call_state {
 
 struct http_call {
     struct http_transfer transfer;
-    struct http_request request; /* holds its body; url, method and headers are ours below */
+    struct http_request request; /* holds its body; url, method and headers are copied below */
     struct curl_slist *headers;
     char *url;
     char *method;
     enum call_state state;
-    bool head_told;
+    bool head_reported;
     bool is_compressed; /* the answer; it is not read */
-    bool is_deferred;   /* stands in the list of calls to be looked at */
+    bool is_deferred;   /* in the list of deferred calls */
     uint64_t started_ns;
     uint64_t latest_ns; /* last piece of the body */
     struct loop_timer timer;
-    const char *refusal;    /* why it is not even begun */
+    const char *refusal;    /* why it is not begun */
     struct http_call *prev; /* in the list of all calls */
     struct http_call *next;
     struct http_call *next_deferred;
@@ -81,7 +81,7 @@ void http_body_drop(struct http_body *body)
     free(body);
 }
 
-/* --- who and what, for the error texts --- */
+/* --- the host, for error texts --- */
 
 /* The host and port of a URL, without user and password. */
 static char *host_of(const char *url)
@@ -187,7 +187,7 @@ enum deadline {
 
 /* clang-format off */
 static const struct {
-    const char *to_do; /* what the server took too long for */
+    const char *to_do; /* what the server did not do in time */
     bool applies[CALL_DONE + 1];
 } deadlines[DEADLINE_COUNT] = {
     [DEADLINE_CONNECT]    = {"accept the connection", {[CALL_CONNECTING] = true}},
@@ -210,7 +210,7 @@ static uint64_t limit_of(const struct http_call *call, enum deadline deadline)
     return limits[deadline];
 }
 
-/* The next moment at which the call has taken too long, and for what; UINT64_MAX for never. */
+/* The next moment at which the call will be too late, and for what; UINT64_MAX for never. */
 static uint64_t next_deadline(const struct http_call *call, enum deadline *ret_deadline)
 {
     uint64_t next = UINT64_MAX;
@@ -270,7 +270,7 @@ static void clock_fired(struct loop_timer *timer)
         start_clock(call);
 }
 
-/* --- what libcurl tells us --- */
+/* --- libcurl's callbacks --- */
 
 static int connected(void *arg, char *to_ip, char *from_ip, int to_port, int from_port)
 {
@@ -294,7 +294,7 @@ static struct http_head read_head(const struct http_call *call)
     curl_off_t retry_after = 0;
     char *type = NULL;
 
-    /* What libcurl does not tell stays as it is above. */
+    /* A value that libcurl does not have keeps its initial value. */
     (void)curl_easy_getinfo(call->transfer.easy, CURLINFO_RESPONSE_CODE, &status);
     (void)curl_easy_getinfo(call->transfer.easy, CURLINFO_CONTENT_TYPE, &type);
     (void)curl_easy_getinfo(call->transfer.easy, CURLINFO_RETRY_AFTER, &retry_after);
@@ -307,8 +307,8 @@ static struct http_head read_head(const struct http_call *call)
     };
 }
 
-/* A request holds a whole conversation, and its answer may take half an hour: the body goes
- * when the server has it. libcurl sends again only what got no answer at all. */
+/* A request may hold a whole conversation, and its answer may take half an hour. So the body is
+ * released when the server has it: libcurl repeats only a request that got no answer at all. */
 static void drop_sent_body(struct http_call *call)
 {
     curl_off_t sent = 0;
@@ -318,7 +318,7 @@ static void drop_sent_body(struct http_call *call)
         return;
     if (curl_easy_setopt(call->transfer.easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)0) ||
         curl_easy_setopt(call->transfer.easy, CURLOPT_POSTFIELDS, ""))
-        return; /* libcurl may still look at the bytes */
+        return; /* libcurl may still read the bytes */
     http_body_drop(TAKE(call->request.body));
 }
 
@@ -338,7 +338,7 @@ static size_t take_header(char *line, size_t unit, size_t count, void *arg)
 
     if (call->state == CALL_CANCELLED)
         return 0;
-    if (call->head_told || (line[0] != '\r' && line[0] != '\n'))
+    if (call->head_reported || (line[0] != '\r' && line[0] != '\n'))
         return size;
     head = read_head(call);
     if (head.status < 200)
@@ -346,7 +346,7 @@ static size_t take_header(char *line, size_t unit, size_t count, void *arg)
     call->is_compressed = has_encoding(call);
     if (call->is_compressed)
         return 0;
-    call->head_told = true;
+    call->head_reported = true;
     drop_sent_body(call);
     if (call->request.on_head)
         call->request.on_head(call->request.arg, &head);
@@ -388,7 +388,7 @@ static void fail(struct http_call *call, CURLcode rc)
 
     if (call->state == CALL_CONNECTING)
         err_set(&error, code, "no connection to %s: %s", host, why);
-    else if (!call->head_told)
+    else if (!call->head_reported)
         err_set(&error, code, "no answer from %s: %s", host, why);
     else
         err_set(&error, code, "the answer of %s broke off: %s", host, why);
@@ -397,7 +397,7 @@ static void fail(struct http_call *call, CURLcode rc)
 
 static void begin(struct http_call *call);
 
-/* Not by being done, maybe. */
+/* A socket was given up while the transfer connects: settle() checks whether libcurl needs a push. */
 static void socket_lost(struct http_transfer *transfer)
 {
     struct http_call *call = CONTAINER_OF(transfer, struct http_call, transfer);
@@ -414,7 +414,7 @@ static bool needs_push(struct http_transfer *transfer)
     return lost || !transfer->sockets;
 }
 
-static void look_at_deferred(struct http_multis *multis)
+static void run_deferred(struct http_multis *multis)
 {
     while (multis->deferred) {
         struct http_call *call = multis->deferred;
@@ -445,13 +445,13 @@ static void settle(struct http_multi *multi)
         transfer->ended_well = rc == CURLE_OK;
         if (call->state == CALL_CANCELLED)
             continue;
-        /* A connection that ends within the head is no error to libcurl. */
-        if (rc || !call->head_told)
+        /* For libcurl it is no error that a connection ends within the head. */
+        if (rc || !call->head_reported)
             fail(call, rc);
         else
             finish(call, NULL);
     }
-    look_at_deferred(multi->owner);
+    run_deferred(multi->owner);
 }
 
 /* --- the start --- */
@@ -464,9 +464,9 @@ static bool is_one_line(const char *header)
 
 static void copy_headers(struct http_call *call, const char *const *headers)
 {
-    /* Else libcurl waits a second for the server's consent to a large body. */
+    /* Without this header libcurl waits a second for "100 Continue" before it sends a large body. */
     call->headers = curl_slist_append(NULL, "Expect:");
-    /* Who asks for nothing may be sent anything. */
+    /* A request without this header accepts every encoding. */
     call->headers = curl_slist_append(call->headers, "Accept-Encoding: identity");
     for (; headers && *headers; headers++) {
         if (!is_one_line(*headers))
@@ -499,8 +499,8 @@ static CURLcode set_method(struct http_call *call)
     return CURLE_OK;
 }
 
-/* Told the time it has, libcurl gives each of several addresses its share; told none, it has
- * a limit of its own. The second more is for our deadline to come first. */
+/* With a limit libcurl gives each of several addresses a share of it; without one it has a limit of
+ * its own. The extra second lets the deadline of this file come first. */
 static long connect_timeout_ms(const struct http_request *request)
 {
     uint64_t wait_ms = request->timeouts.connect / NS_PER_MS;
@@ -520,7 +520,7 @@ static CURLcode set_house_rules(CURL *easy)
     TRY_SETOPT(easy, CURLOPT_BUFFERSIZE, RECEIVE_BUFFER);
     TRY_SETOPT(easy, CURLOPT_UPLOAD_BUFFERSIZE, UPLOAD_BUFFER);
 #if LIBCURL_VERSION_NUM >= 0x075700
-    /* Without it, giving up on a slow name server waits for the thread that asks it. */
+    /* Without it, giving up on a slow name server waits for the resolver's thread. */
     TRY_SETOPT(easy, CURLOPT_QUICK_EXIT, 1L);
 #endif
     return CURLE_OK;
@@ -558,8 +558,8 @@ static void refuse(struct http_call *call, const char *refusal)
     loop_timer_start(call->transfer.multis->loop, &call->timer, 0);
 }
 
-/* Gives the call to libcurl, outside of libcurl. An option that libcurl does not take ends the
- * call: without it the transfer could go anywhere, or read more than it has room for. */
+/* Gives the call to libcurl; not inside libcurl. An option that libcurl refuses ends the call:
+ * without it the transfer could go anywhere, or read more than it has room for. */
 static void begin(struct http_call *call)
 {
     CURLcode rc = http_easy_take(&call->transfer);
@@ -602,7 +602,7 @@ static struct http_multis *multis_of(struct loop *loop)
     return multis;
 }
 
-/* Where the URL may lead. */
+/* Applies the egress rules to the URL. */
 static void guard(struct http_call *call)
 {
     const struct egress_rules *rules = call->request.egress;

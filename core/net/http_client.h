@@ -15,23 +15,23 @@
  * libcurl's multi interface, driven by curl_multi_socket_action on the loop's epoll. The live
  * transfers of a loop are spread over several multi handles (at most HTTP_CALLS_PER_MULTI on
  * one), because adding a transfer scans the others of its handle. Connections are kept alive
- * and used again; http_multi.h says how many and for how long. HTTP/1.1, no redirects (a redirect could carry our key elsewhere), no
- * proxies from the environment, no signals. No compression (a bomb otherwise): we ask for none, and
- * an answer that is compressed all the same fails.
+ * and used again; http_multi.h says how many and for how long. HTTP/1.1, no redirects (a redirect
+ * could carry the upstream's key elsewhere), no proxies from the environment, no signals. No
+ * compression, which could be a bomb: none is requested, and a compressed answer fails.
  *
  * A request whose URL a stranger has chosen carries `egress`: then only http and https, and no
- * address but the public ones and what the rules open.
+ * address but public ones and those that the rules open.
  *
  * Everything here is called on the loop's thread, and the callbacks come on it. Calls may be
  * started and cancelled inside any of them. Calls that are alive when the loop is freed end
  * without a callback.
  *
- * A transfer that ends well only says that HTTP ended well; whether the answer is complete
- * is for the reader of its format to say.
+ * ERR_OK means that HTTP ended well. Only the reader of the answer's format knows whether the
+ * answer is complete.
  */
 
 #define HTTP_CALLS_PER_MULTI 500
-/* Seconds; a server may ask for more, but does not get it. As much as libcurl 8.14 says itself. */
+/* Seconds. A server that asks for more gets this. libcurl 8.14 has the same limit. */
 #define HTTP_RETRY_AFTER_LIMIT (6 * 3600)
 
 struct http_call;
@@ -45,13 +45,12 @@ struct http_timeouts { /* nanoseconds; 0 means none */
 
 struct http_head {
     int status;
-    const char *content_type; /* borrowed; "" when there is none */
+    const char *content_type; /* borrowed; "" when absent */
     uint64_t retry_after_ns;  /* from Retry-After, seconds or date; 0 when absent or past */
 };
 
-/* What is sent. A call may have to be made again with the same bytes, which may be a whole
- * conversation: so they are there once, until the last of those that hold them lets go. Of one
- * loop. */
+/* The body of a request. A call may have to be repeated with the same bytes, which may be a whole
+ * conversation. So they are counted instead of copied: the last release frees them. One loop's. */
 struct http_body {
     char *bytes;
     size_t length;
@@ -67,19 +66,20 @@ struct http_request {
     const char *url;
     const char *const *headers; /* "Name: value", ends with NULL; copied; may be NULL. A header
                                  * with a line break in it fails the call */
-    struct http_body *body; /* the call holds it, too, until the server has it; NULL for none */
+    struct http_body *body;     /* the call holds it, too, until it is sent; NULL for none */
     struct http_timeouts timeouts;
     const struct egress_rules *egress; /* NULL: anywhere. Outlives the call */
-    /* Sent at most once: over a connection of its own, because libcurl sends again what it sent
-     * over a used one that turns out to be dead. */
+    /* Sent at most once: over a new connection, because libcurl repeats a request when the idle
+     * connection that it used turns out to be closed. */
     bool once;
 
-    /* Once, before the first on_data and before on_done, if an answer began. May be NULL. */
+    /* Called once, before the first on_data and before on_done, if an answer began. May be NULL. */
     void (*on_head)(void *arg, const struct http_head *head);
     /* A piece of the body, of any size. May be NULL. */
     void (*on_data)(void *arg, const char *bytes, size_t size);
-    /* Last, exactly once unless cancelled: ERR_OK, ERR_TIMEOUT or ERR_UPSTREAM. The call is gone
-     * when this returns. `error` is NULL for ERR_OK; its text says what happened in which phase. */
+    /* Called last, exactly once unless the call is cancelled: ERR_OK, ERR_TIMEOUT or ERR_UPSTREAM.
+     * The call is freed when this returns. `error` is NULL for ERR_OK; its text says what happened
+     * in which phase. */
     void (*on_done)(void *arg, enum err_code rc, const struct err *error);
     void *arg;
 };

@@ -1,21 +1,26 @@
 /*
  * http_multi.c -- between libcurl and the loop.
  *
- * libcurl 7.88 has a trap for those who, as we do, work it by events. When the first address of
- * a host does not answer, it does not go on to the next one at once but when it is called again,
- * and asks for that neither by a socket nor by its timer. So when a transfer has lost a socket
- * before it was connected, all those of its multi handle are given a push.
+ * libcurl offers curl_multi_poll(), which is simple, but looks at every transfer each time. Here
+ * libcurl is driven by events instead: it says which sockets and which timer it waits for
+ * (want_socket(), want_timer()), the loop watches them, and act() lets libcurl work on the one
+ * that is ready. The cost of a piece of data does not depend on the number of open streams. The
+ * price is that three traps of libcurl have to be known.
  *
- * libcurl 7.88 also closes a socket that is still connecting before it gives it up, and without
- * calling close_socket(). What is then removed from epoll is only a number, which may already be
- * another thread's. That does no harm, because only this loop adds to this epoll.
+ * The next address. When the first address of a host does not answer, libcurl 7.88 tries the next
+ * one only when it is called again, and it asks for that call neither by a socket nor by its timer.
+ * So when a transfer has lost a socket before it was connected, http_multi_push() makes libcurl
+ * work on all transfers of the multi handle once.
  *
- * Another trap is the receive buffer of 7.88. It belongs to the easy handle and is made when a
- * transfer begins. A transfer that fails before it has a connection leaves it there: its name does
- * not resolve, or its first socket is refused. curl_easy_reset() forgets the size of that buffer
- * but keeps the buffer, and CURLOPT_BUFFERSIZE is then refused. The next transfer would read
- * 16 KiB into a buffer of 1 KiB. (8.14 has one buffer for each multi handle.) So an easy handle
- * serves again only if its transfer ended well, and no refused option is ignored.
+ * The closed socket. libcurl 7.88 closes a socket that is still connecting before it reports it,
+ * and without calling close_socket(). The number that is then removed from epoll may already be
+ * another thread's socket. That does no harm, because only this loop adds to this epoll.
+ *
+ * The receive buffer. In 7.88 it belongs to the easy handle and is made when a transfer begins. A
+ * transfer that fails before it has a connection leaves the buffer behind. curl_easy_reset() forgets
+ * its size but keeps the buffer, and CURLOPT_BUFFERSIZE is then refused. The next transfer would
+ * read 16 KiB into a buffer of 1 KiB. (8.14 has one buffer for each multi handle.) So an easy
+ * handle is used again only if its transfer ended well, and no refused option is ignored.
  *
  * A connection lives through these calls:
  *
@@ -24,9 +29,10 @@
  *   go_idle()         its transfer has ended, and libcurl keeps the connection
  *   close_socket()    libcurl closes it
  *
- * libcurl looks for idle connections to close only when a transfer begins. So a sweep is a transfer
- * that begins and is then refused a socket. The loop cannot close them itself, because libcurl would
- * go on using the number. Nor does it sweep every second: an idle server sleeps.
+ * libcurl closes idle connections only when a transfer begins. So a sweep is a transfer that begins
+ * and is then refused a socket. The loop could close idle sockets itself, but libcurl would continue
+ * to use their numbers. It could also sweep every second, but an idle server should sleep: a sweep
+ * is planned when a connection becomes idle, too old, or readable.
  */
 
 #include "core/net/http_multi.h"
@@ -46,18 +52,18 @@
 #include "core/net/egress.h"
 #include "core/net/http_client.h"
 
-#define LAST_WORDS_LIMIT 16 /* pieces of 4 KiB that are read from a connection that is closed */
+#define LAST_BYTES_LIMIT 16 /* pieces of 4 KiB that are read from a closed connection */
 
-/* One socket. Of a connection it lives from open_socket() to close_socket(); of libcurl's own (a
- * resolver's), from its first interest to "remove". */
+/* One socket. That of a connection lives from open_socket() to close_socket(). One that libcurl has
+ * for itself (a resolver's) lives from the first want_socket() to "remove". */
 struct http_socket {
     struct loop_watch watch;
     struct http_multi *multi;
-    struct http_transfer *transfer; /* that it worked for last; alive while is_counted */
-    uint32_t events;                /* that libcurl waits for; 0: none */
+    struct http_transfer *transfer; /* the last one that used it; alive while is_counted */
+    uint32_t events;                /* those that libcurl waits for; 0: none */
     bool is_counted;                /* among the sockets of its transfer */
     bool is_connection;
-    bool is_fresh;   /* opened for its transfer, not used again */
+    bool is_fresh;   /* opened for its present transfer */
     bool is_idle;    /* in the list of its multi */
     bool is_closing; /* counted by its multi */
     uint64_t idle_since_ns;
@@ -65,8 +71,8 @@ struct http_socket {
     struct http_socket *next_idle;
 };
 
-/* Works all transfers, not only those that something has happened to. libcurl would have us do
- * without, and advises against it for its cost alone. */
+/* Lets libcurl work on all transfers, not only on those with an event. libcurl has deprecated this
+ * call for its cost alone. */
 static CURLMcode push_all(struct http_multi *multi)
 {
     int running;
@@ -131,7 +137,7 @@ static int want_timer(CURLM *curl, long wait_ms, void *arg)
     return 0;
 }
 
-/* Where the socket with this number stands in the table. */
+/* The place of the socket with this number in the table. */
 static struct http_socket **socket_slot(struct http_multis *multis, curl_socket_t fd)
 {
     size_t capacity = multis->socket_capacity ? multis->socket_capacity : 64;
@@ -171,7 +177,7 @@ static bool is_crowded(const struct http_multis *multis)
     return multis->idle_count > multis->idle_limit;
 }
 
-/* Seconds count whole with libcurl: one more makes it old. */
+/* libcurl counts whole seconds: a connection is too old one second later. */
 static uint64_t age_ns(const struct http_multis *multis)
 {
     return (uint64_t)(multis->idle_age + 1) * NS_PER_SECOND;
@@ -198,8 +204,8 @@ static void leave_idle(struct http_socket *sock)
     multi->owner->idle_count--;
 }
 
-/* Edge-triggered, because what wakes it is perhaps no reason for libcurl to close the connection:
- * a TLS session ticket, for one. */
+/* Edge-triggered, because not every event makes libcurl close the connection: a TLS session ticket
+ * does not, for example. */
 static void go_idle(struct http_socket *sock)
 {
     struct http_multi *multi = sock->multi;
@@ -217,15 +223,15 @@ static void go_idle(struct http_socket *sock)
     plan_sweep(multi);
 }
 
-/* --- what libcurl tells us of its sockets --- */
+/* --- libcurl's sockets --- */
 
-/* libcurl 7.88 takes a connection for alive while a byte of it is unread. Servers say a last word
- * before they close: TLS its close_notify, others a 408. */
-static void discard_last_words(int fd)
+/* libcurl 7.88 takes a connection for alive while it has unread bytes. Servers send some before they
+ * close: TLS a close_notify, others a 408. */
+static void discard_last_bytes(int fd)
 {
     char bytes[4096];
 
-    for (int i = 0; i < LAST_WORDS_LIMIT; i++)
+    for (int i = 0; i < LAST_BYTES_LIMIT; i++)
         if (recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT) <= 0)
             return;
 }
@@ -233,8 +239,8 @@ static void discard_last_words(int fd)
 static void idle_socket_ready(struct http_socket *sock, uint32_t events)
 {
     if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
-        discard_last_words(sock->watch.fd);
-    sock->multi->heard_ns = clock_mono_ns();
+        discard_last_bytes(sock->watch.fd);
+    sock->multi->idle_event_ns = clock_mono_ns();
     sweep_within(sock->multi, HTTP_SWEEP_DELAY_MS * NS_PER_MS);
 }
 
@@ -247,7 +253,7 @@ static void socket_ready(struct loop_watch *watch, uint32_t events)
         idle_socket_ready(sock, events);
         return;
     }
-    /* A hang-up is read like data: what came before it is still there. */
+    /* A hang-up is read like data: bytes that came before it are still to be read. */
     if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
         what |= CURL_CSELECT_IN;
     if (events & EPOLLOUT)
@@ -268,11 +274,10 @@ static struct http_socket *new_socket(struct http_multi *multi, curl_socket_t fd
     return sock;
 }
 
-/* What epoll knew of the number before is forgotten first. When it will not have the socket,
- * the transfer runs into its deadline: an error returned to libcurl would end the multi handle
- * with all its transfers, for good. `transfer` is NULL when libcurl works on its own account: 8.14
- * shuts TLS down that way. It gives the other side two seconds, but looks at the clock only when
- * it is called: the next sweeps do that. */
+/* Removes what epoll has for the number first. When epoll refuses the socket, the transfer runs into
+ * its deadline: an error returned to libcurl would end the multi handle with all its transfers.
+ * `transfer` is NULL when libcurl works for itself: 8.14 shuts TLS down that way. It gives the other
+ * side two seconds, but checks the clock only when it is called, which the next sweeps do. */
 static void watch_socket(struct http_socket *sock, struct http_transfer *transfer,
                          uint32_t events)
 {
@@ -339,7 +344,7 @@ static int want_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *
     if (what == CURL_POLL_REMOVE)
         return 0;
     if (*slot && (*slot)->multi != multi)
-        forget_socket(slot); /* closed without a word, and the number given to this one */
+        forget_socket(slot); /* closed without notice, and its number used again */
     if (!*slot)
         *slot = new_socket(multi, fd);
     watch_socket(*slot, transfer_of(easy),
@@ -348,8 +353,8 @@ static int want_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *
     return 0;
 }
 
-/* The number is perhaps that of a socket that libcurl has closed without a word. If it waited for
- * that one it takes this one for the same, and will not ask for it to be watched. */
+/* The number may be that of a socket that libcurl has closed without notice. If libcurl waited for
+ * that socket, it takes this one for the same, and will not ask for it to be watched. */
 static void add_connection(struct http_transfer *transfer, int fd)
 {
     struct http_socket **slot = socket_slot(transfer->multis, fd);
@@ -359,7 +364,7 @@ static void add_connection(struct http_transfer *transfer, int fd)
     forget_socket(slot);
     *slot = new_socket(transfer->multi, fd);
     (*slot)->is_connection = (*slot)->is_fresh = true;
-    /* What was connected before is lost: libcurl tries again. */
+    /* The connection before is lost: libcurl tries again. */
     transfer->latest = -1;
     transfer->local_port = 0;
     if (events)
@@ -424,11 +429,11 @@ static CURLMcode sweep_with(struct http_multi *multi, CURL *easy)
     return rc;
 }
 
-/* libcurl has perhaps passed over this sweep, because a transfer began within the second before. */
-static bool heard_lately(const struct http_multi *multi)
+/* libcurl may have skipped this sweep, because a transfer began within the second before. */
+static bool had_event_lately(const struct http_multi *multi)
 {
-    return multi->heard_ns &&
-           clock_mono_ns() - multi->heard_ns < 2 * HTTP_SWEEP_DELAY_MS * NS_PER_MS;
+    return multi->idle_event_ns &&
+           clock_mono_ns() - multi->idle_event_ns < 2 * HTTP_SWEEP_DELAY_MS * NS_PER_MS;
 }
 
 static void plan_next_sweep(struct http_multi *multi)
@@ -439,7 +444,8 @@ static void plan_next_sweep(struct http_multi *multi)
 
     if (!multi->idle_first && !multi->closing)
         return;
-    if (multi->idle_first && !multi->closing && !is_crowded(multis) && !heard_lately(multi)) {
+    if (multi->idle_first && !multi->closing && !is_crowded(multis) &&
+        !had_event_lately(multi)) {
         due = multi->idle_first->idle_since_ns + age_ns(multis);
         if (due > clock_mono_ns() + wait)
             wait = due - clock_mono_ns();
@@ -459,7 +465,7 @@ static void sweep_due(struct loop_timer *timer)
     easy = curl_easy_init();
     assert(easy);
     if (set_up_sweeper(easy, is_crowded(multis) ? HTTP_CROWDED_AGE : multis->idle_age))
-        log_error("libcurl refuses an option for looking after idle connections");
+        log_error("libcurl refuses an option of the sweep of idle connections");
     else if ((rc = sweep_with(multi, easy)))
         log_error("libcurl: %s", curl_multi_strerror(rc));
     curl_easy_cleanup(easy);
@@ -476,7 +482,7 @@ static CURLMcode set_up_multi(struct http_multi *multi)
         curl_multi_setopt(multi->curl, CURLMOPT_SOCKETDATA, multi),
         curl_multi_setopt(multi->curl, CURLMOPT_TIMERFUNCTION, want_timer),
         curl_multi_setopt(multi->curl, CURLMOPT_TIMERDATA, multi),
-        /* Else libcurl closes idle connections beyond four times the present transfers. */
+        /* By default libcurl closes idle connections beyond four times the present transfers. */
         curl_multi_setopt(multi->curl, CURLMOPT_MAXCONNECTS, (long)HTTP_CALLS_PER_MULTI),
         curl_multi_setopt(multi->curl, CURLMOPT_PIPELINING, (long)CURLPIPE_NOTHING),
     };
@@ -526,7 +532,7 @@ void http_multi_add(struct http_transfer *transfer)
     multi->live++;
 }
 
-/* Should libcurl forget to take its leave of a socket, nobody may find the transfer by it. */
+/* Should libcurl not remove a socket, no later event may lead to the transfer. */
 static void forget_sockets_of(const struct http_transfer *transfer)
 {
     struct http_multis *multis = transfer->multis;
@@ -551,9 +557,9 @@ static int local_port_of(int fd)
                : 0;
 }
 
-/* The connection that the transfer's request went over, if libcurl keeps it. Of one that never was
- * connected libcurl 7.88 does not say when it closes it. So the socket must have the port from which
- * the request left. */
+/* Makes the connection of the transfer's request idle, if libcurl keeps it. libcurl 7.88 does not
+ * report that it closes a socket that was never connected. So the socket must have the port from
+ * which the request was sent. */
 static void keep_connection(const struct http_transfer *transfer)
 {
     struct http_socket *sock;
@@ -589,7 +595,7 @@ struct http_multis *http_multis_new(struct loop *loop)
     multis->loop = loop;
     multis->idle_limit = HTTP_IDLE_LIMIT;
     multis->idle_age = HTTP_IDLE_AGE;
-    /* All of it is used on one thread, so it needs no locks. */
+    /* Only this loop's thread uses the share, so it needs no locks. */
     multis->share = curl_share_init();
     assert(multis->share);
     rc = curl_share_setopt(multis->share, CURLSHOPT_SHARE, CURL_LOCK_DATA_DNS);

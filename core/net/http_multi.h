@@ -11,12 +11,12 @@
 /*
  * http_multi.h -- libcurl's multi handles on one loop; http_client.c's lower half.
  *
- * A multi handle does the work of its transfers when one of its sockets is ready or its timer
- * is due. Both are the loop's. After libcurl has worked, `settle` is called, outside of libcurl:
- * what may not be done within its callbacks (adding and removing transfers) is done there.
+ * A multi handle works on its transfers when one of its sockets is ready or its timer is due. Both
+ * are the loop's. After libcurl has worked, `settle` is called outside of libcurl, and adds and
+ * removes transfers, which libcurl forbids in its callbacks.
  *
  * A connection whose transfer has ended well stays open for the next one: it is idle. libcurl
- * looks at idle connections only when a transfer begins, so the loop watches them. A sweep closes
+ * checks idle connections only when a transfer begins, so the loop watches them. A sweep closes
  * those that the server has closed, within HTTP_SWEEP_DELAY_MS of the first one, and those that
  * have been idle for longer than HTTP_IDLE_AGE.
  */
@@ -24,14 +24,14 @@
 #define HTTP_SPARE_LIMIT 256 /* easy handles kept for the next transfers */
 
 /* Seconds for which a connection may be idle. Common servers and load balancers give up after 60
- * or more; HTTP_IDLE_AGE is below that, so that it is seldom they who close. */
+ * or more; HTTP_IDLE_AGE is below that, so that the server is seldom the first to close. */
 #define HTTP_IDLE_AGE 50
 /* Idle connections of a loop. Beyond that many, a sweep closes all of its multi handle that have been
  * idle for more than HTTP_CROWDED_AGE seconds. */
 #define HTTP_IDLE_LIMIT  1000
 #define HTTP_CROWDED_AGE 1
-/* Milliseconds from the first reason for a sweep to the sweep. libcurl takes no second look at
- * its idle connections within one second. */
+/* Milliseconds from the first reason for a sweep to the sweep. libcurl checks its idle connections
+ * at most once a second. */
 #define HTTP_SWEEP_DELAY_MS 1100
 
 /* Sets an option of an easy handle, or returns from the function with libcurl's refusal. */
@@ -55,9 +55,9 @@ struct http_multi {
     struct loop_timer sweep;        /* runs while connections are idle */
     struct http_socket *idle_first; /* idle for the longest time */
     struct http_socket *idle_last;
-    uint64_t heard_ns; /* when something last happened to an idle connection */
-    size_t closing;    /* connections that libcurl shuts down, on its own account */
-    size_t live;       /* transfers */
+    uint64_t idle_event_ns; /* the last event of an idle connection */
+    size_t closing;         /* connections that libcurl shuts down by itself */
+    size_t live;            /* transfers */
 };
 
 /* What both halves know of a call. It is CURLOPT_PRIVATE of its easy handle. */
@@ -69,9 +69,9 @@ struct http_transfer {
     int latest;       /* its connection that was watched last; -1 for none */
     bool lost;        /* a socket opened for it was given up; http_client.c clears it */
     bool guarded;     /* only to addresses of the public internet: core/net/egress.h */
-    bool refused;     /* an address was not one of those */
-    int local_port;   /* of its connection, once there is one; 0: none. http_client.c says so */
-    bool ended_well;  /* http_client.c says so: libcurl is done with it and saw no error */
+    bool refused;     /* an address was not public */
+    int local_port;   /* of its connection, set by http_client.c; 0: not connected */
+    bool ended_well;  /* libcurl has finished it without an error; set by http_client.c */
 };
 
 struct http_multis {
@@ -81,7 +81,7 @@ struct http_multis {
     CURLSH *share; /* names and TLS sessions; the connections stay with their multi */
     CURL *spare[HTTP_SPARE_LIMIT];
     size_t spare_count;
-    struct http_socket **sockets; /* those that libcurl has, by descriptor */
+    struct http_socket **sockets; /* libcurl's, by descriptor */
     size_t socket_capacity;
     size_t idle_count;
     size_t idle_limit; /* HTTP_IDLE_LIMIT, and seconds: HTTP_IDLE_AGE; tests set others */
@@ -93,26 +93,26 @@ struct http_multis {
     void (*socket_lost)(struct http_transfer *transfer);
 
     struct http_call *calls;    /* http_client.c's: all that are alive */
-    struct http_call *deferred; /* http_client.c's: to be looked at by settle */
+    struct http_call *deferred; /* http_client.c's: work for `settle` */
 };
 
 /* The caller fills in settle and socket_lost. */
 struct http_multis *http_multis_new(struct loop *loop);
 void http_multis_free(struct http_multis *multis); /* when no transfer is left */
 
-/* Gives the transfer an easy handle that has no options yet but what this half needs. What
- * libcurl says is its answer to the first option that it refused, or CURLE_OK. */
+/* Gives the transfer an easy handle, with the options that this half needs and no others. Returns
+ * libcurl's error for the first option that it refused, or CURLE_OK. */
 CURLcode http_easy_take(struct http_transfer *transfer) MUST_CHECK;
-/* To libcurl, in the first multi with room, so that idle connections are found; and back from it,
- * if it has it. Not inside libcurl. */
+/* Adds the transfer to the first multi handle with room, where idle connections are found most
+ * often; removes it, if it was added. Not inside libcurl. */
 void http_multi_add(struct http_transfer *transfer);
 void http_multi_remove(struct http_transfer *transfer);
 
-/* Works all transfers once, when the present events are dealt with: see http_multi.c. */
+/* Lets libcurl work on all transfers once, after the present events: see http_multi.c. */
 void http_multi_push(struct http_multi *multi);
 
-/* Takes the easy handle back when libcurl has it no more, if there is one. Only the handle of a
- * transfer that ended well serves again: see http_multi.c. */
+/* Takes the easy handle back, if there is one; the transfer must have been removed. Only the handle
+ * of a transfer that ended well is used again: see http_multi.c. */
 void http_easy_put(struct http_transfer *transfer);
 
 #endif

@@ -1,12 +1,22 @@
 /*
  * loop.c -- epoll, an inbox and a heap of timers on one thread.
  *
- * A round: wait, look at the clock once, call what is ready, then the timers that are due.
- * The inbox is a watch like any other. Its eventfd is written only when a message finds the
- * inbox empty, and is never read: edge-triggered, each write alone is news.
+ * A round: wait, read the clock once, call the watches that are ready, then the timers that are
+ * due. The clock is read once because thousands of streams note the time of each piece of data.
  *
- * A removed watch may be freed at once, so its pending event is erased from the batch that is
- * being handled; the watch itself is not looked at again.
+ * The inbox is a watch like any other. Its eventfd is written only when a message finds the inbox
+ * empty, and it is never read: with an edge-triggered watch each write is an event, and a read
+ * would be one more system call for each wake-up.
+ *
+ * Timers are a binary heap of pointers, and each timer knows its place in it, so that stopping one
+ * needs no search. Each open stream has timers, and most are stopped or moved before they fire. A
+ * timer wheel would be cheaper still, but fires late by its resolution.
+ *
+ * A removed watch may be freed at once. Its event may still be in the batch that is being handled,
+ * so loop_watch_remove() erases it there, and the watch itself is not touched again.
+ *
+ * Tasks and timers that start anew while they run wait for the next round, so that none of them
+ * can starve the rest of the loop.
  */
 
 #include "core/net/loop.h"
@@ -63,7 +73,7 @@ bool loop_is_here(const struct loop *loop)
     return loop_here == loop;
 }
 
-/* What only the loop's thread may do, others may do while there is none. */
+/* Before the thread is started, others may do what later only the loop's thread may do. */
 static void assert_ours(const struct loop *loop)
 {
     assert(loop_is_here(loop) || !loop->started);
@@ -95,7 +105,7 @@ void loop_post(struct loop *loop, struct loop_task *task)
     lock_release(&loop->inbox_lock);
 }
 
-/* Only what is there now: a task that posts itself must not starve the rest of the loop. */
+/* Only the tasks of this moment: one that posts itself must not starve the rest of the loop. */
 static void run_tasks(struct loop_watch *wake, uint32_t events)
 {
     struct loop *loop = CONTAINER_OF(wake, struct loop, wake);
@@ -238,8 +248,8 @@ void loop_timer_stop(struct loop *loop, struct loop_timer *timer)
         sift_down(loop, moved, at);
 }
 
-/* As many as there were at first, at most: a timer that starts itself anew for a moment that
- * has passed must not starve the rest of the loop. */
+/* At most as many as were running at first: a timer that starts itself anew for a moment that has
+ * passed must not starve the rest of the loop. */
 static void fire_due(struct loop *loop)
 {
     size_t left = loop->timer_count;

@@ -10,8 +10,8 @@
 /*
  * loop.h -- an event loop: one thread, one epoll, one inbox, one heap of timers.
  *
- * Runs live on a loop and are touched by nobody else. Other threads talk to a loop by
- * posting a task into its inbox; that is the only function here that any thread may call.
+ * Each run lives on one loop, and only that loop's thread touches it. Other threads post a task
+ * into the loop's inbox; loop_post() is the only function here that any thread may call.
  * All others belong to the loop's own thread, or to the time before loop_start().
  *
  * A loop never blocks: a task or a callback that takes long delays every stream it serves.
@@ -19,20 +19,20 @@
 
 struct loop;
 
-/* A message: `run` is called once, on the loop's thread, with the task itself. It sits inside
- * whatever it is about; the loop keeps no pointer to it once `run` was called. */
+/* A message: `run` is called once, on the loop's thread, with the task itself. It is embedded in the
+ * struct that it is about; the loop keeps no pointer to it once `run` was called. */
 struct loop_task {
     struct loop_task *next; /* the inbox's */
     void (*run)(struct loop_task *task);
 };
 
-/* A descriptor to look at. Zero it, fill in fd and ready. */
+/* A descriptor to watch. Zero it, fill in fd and ready. */
 struct loop_watch {
     int fd;
     void (*ready)(struct loop_watch *watch, uint32_t events); /* EPOLLIN | ... */
 };
 
-/* A moment to be told of. Zero it, fill in fire. */
+/* A timer. Zero it, fill in fire. */
 struct loop_timer {
     void (*fire)(struct loop_timer *timer);
     uint64_t due_ns; /* monotonic; the loop's while it runs */
@@ -48,7 +48,8 @@ enum err_code loop_start(struct loop *loop, struct err *err) MUST_CHECK;
  * this call began may never run. Nothing happens when the loop was not started. */
 void loop_stop(struct loop *loop);
 
-/* After loop_stop(), when nobody posts any more: runs what came too late, on the caller's thread. */
+/* After loop_stop(), when no thread posts any more: runs the tasks that came too late, on the caller's
+ * thread. */
 void loop_finish(struct loop *loop);
 
 /* Any thread. Tasks run in the order in which they were posted. */

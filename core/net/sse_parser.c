@@ -1,8 +1,8 @@
 /*
  * sse_parser.c -- lines, then fields, then events.
  *
- * The data of an open event is first only pointed at, in the piece being fed. It is copied when
- * a second data line comes or the piece ends, which for most servers is never.
+ * The data of an open event is first only a pointer into the piece that is being fed. It is copied
+ * when a second data line comes or the piece ends within the event, which is rare.
  */
 
 #include "core/net/sse_parser.h"
@@ -14,12 +14,12 @@ struct emitter {
     void *arg;
 };
 
-/* Moves what was only pointed at into memory of our own. */
 static size_t limit_of(const struct sse_parser *parser)
 {
     return parser->limit ? parser->limit : SSE_EVENT_LIMIT;
 }
 
+/* Copies data that was only pointed at into the parser's own memory. */
 static void keep_data(struct sse_parser *parser)
 {
     if (!parser->view)
@@ -105,7 +105,7 @@ static enum err_code take_field(struct sse_parser *parser, const char *line, siz
     return ERR_OK;
 }
 
-/* A whole line, without its end. */
+/* Handles a whole line, without its line end. */
 static enum err_code take_line(struct sse_parser *parser, const char *line, size_t length,
                                const struct emitter *to)
 {
@@ -124,7 +124,7 @@ static enum err_code take_line(struct sse_parser *parser, const char *line, size
     return dispatch(parser, to);
 }
 
-/* The line that began in an earlier piece ends with the `length` bytes at `rest`. */
+/* Handles a line that began in an earlier piece and ends with the `length` bytes at `rest`. */
 static enum err_code take_joined_line(struct sse_parser *parser, const char *rest,
                                       size_t length, const struct emitter *to)
 {

@@ -20,30 +20,30 @@
 
 #define SSE_EVENT_LIMIT ((size_t)4 << 20)
 
-#define SSE_ID_LIMIT ((size_t)256) /* a longer id is none */
+#define SSE_ID_LIMIT ((size_t)256) /* a longer id is ignored */
 
 struct sse_parser {
-    struct buf line; /* a line whose end has not come yet */
-    struct buf
-        data; /* data of the open event, when it does not stand in the piece as a whole */
+    struct buf line;   /* a line whose end has not come yet */
+    struct buf data;   /* of the open event, unless all of it is in the present piece */
     struct buf event;  /* its name */
     struct buf coming; /* its id */
-    struct buf id;     /* of the last event that is whole and had one: where to go on */
-    const char *view;  /* else where it stands; NULL between pieces */
+    struct buf id;     /* of the last complete event with an id: where a client continues */
+    const char
+        *view; /* the data, when all of it is in the present piece; NULL between pieces */
     size_t view_length;
     bool has_data;
     bool after_cr; /* a CR was the last byte: an LF that follows belongs to it */
     bool started;
-    size_t limit; /* of an event; 0: SSE_EVENT_LIMIT. For logs of our own: SIZE_MAX */
+    size_t limit; /* of an event; 0: SSE_EVENT_LIMIT. For the server's own log: SIZE_MAX */
 };
 
 /* `name` is "" when the event has none; `data` is not NUL-terminated and lives during the call.
- * Returning false stops the parser: sse_parser_feed() returns at once, without another look at
- * the parser, which `event` may have released. */
+ * Returning false stops the parser: sse_parser_feed() returns at once and does not touch the
+ * parser again, which `event` may have released. */
 typedef bool sse_event_fn(void *arg, const char *name, const char *data, size_t length);
 
 /* ERR_TOO_LARGE when an event or a line outgrows SSE_EVENT_LIMIT; ERR_CANCELLED when `event`
- * said stop. After either, the parser can only be cleared. */
+ * returned false. After either, the parser can only be cleared. */
 enum err_code sse_parser_feed(struct sse_parser *parser, const char *bytes, size_t size,
                               sse_event_fn *event, void *arg) MUST_CHECK;
 enum err_code sse_parser_end(struct sse_parser *parser, sse_event_fn *event,

@@ -34,7 +34,7 @@ struct item_parts {
     const char *event; /* "response.shell_call_command": .added, .delta and .done for each */
     const char *key;   /* "command": of the whole in these events */
     const char *index; /* "command_index": of its place */
-    const json_t *(*list)(const json_t *body); /* the strings; NULL: there are none. Borrowed */
+    const json_t *(*list)(const json_t *body); /* the strings; NULL: it has none. Borrowed */
 };
 
 struct tool_item {

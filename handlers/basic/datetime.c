@@ -1,8 +1,8 @@
 /*
  * datetime -- what time it is, here or elsewhere.
  *
- * A model has no clock. Without arguments the answer is ISO 8601 in UTC; with a time zone it is
- * local time with offset and zone; with a format it is only what the format asks for.
+ * A model has no clock. Without arguments the answer is ISO 8601 in UTC. With a time zone it is
+ * local time with offset and zone. With a format it is the text of the format.
  */
 
 #include <stdio.h>
@@ -68,7 +68,7 @@ static void add_local(struct buf *buf, const struct moment *moment, const char *
              minutes % 60, zone);
 }
 
-/* Tokens of the format: as many digits as letters. The first of each counts. */
+/* Tokens of the format: each becomes as many digits as it has letters. The first of each counts. */
 static const char *const tokens[] = {"YYYY", "MM", "DD", "HH", "mm", "ss"};
 
 static void add_formatted(struct buf *buf, const struct moment *moment, const char *format)

@@ -1,5 +1,5 @@
 /*
- * What the model is told about the tools of the group "basic".
+ * The instructions of the group "basic" for the model.
  */
 
 #include "handlers/handlers.h"

@@ -1,10 +1,10 @@
 /*
  * json2interface -- TypeScript interfaces for a piece of JSON.
  *
- * A model that sees the shape instead of the data needs a fraction of the tokens. Objects
- * become interfaces named after the key they stand under, in the singular; an array is known by
- * its first element; null says only that something may be missing; equal shapes under equal
- * names share one interface.
+ * A model that reads the shape instead of the data needs a fraction of the tokens. An object
+ * becomes an interface named after its key, in the singular. An array has the type of its first
+ * element. null only says that a value may be missing. Equal shapes with equal names share one
+ * interface.
  */
 
 #include <ctype.h>
@@ -54,7 +54,7 @@ static bool ends_with(const char *word, size_t length, const char *end)
     return length > size && memcmp(word + length - size, end, size) == 0;
 }
 
-/* The English singular, as far as a rule of thumb knows it. */
+/* The English singular, by a rule of thumb. */
 static char *singular(const char *word)
 {
     static const char *const kept[] = {"ss", "us", "is"};
@@ -128,7 +128,7 @@ static char *unique_name(const struct maker *maker, const char *base)
 
 /* ---- types ---- */
 
-/* "2026-11-21", with or without a time behind it. */
+/* "2026-11-21", with or without a time after it. */
 static bool is_date(const char *text)
 {
     static const char shape[] = "dddd-dd-dd";
@@ -191,8 +191,8 @@ static const char *find_same(const struct maker *maker, const char *base, const 
     return NULL;
 }
 
-/* Adds the name of the interface for an object. Its place is taken before its members are
- * looked at, so that interfaces come out in the order in which a reader meets them. */
+/* Adds the name of the interface for an object. The interface takes its place before those of its
+ * members, so that interfaces are in the order in which a reader meets their names. */
 static enum err_code add_interface(struct maker *maker, struct buf *buf, json_t *object,
                                    const char *base, struct err *err)
 {
@@ -217,7 +217,7 @@ static enum err_code add_interface(struct maker *maker, struct buf *buf, json_t 
         buf_add_text(buf, maker->interfaces[place].name);
         return ERR_OK;
     }
-    /* What it contains was found to be the same before, so its place is still the last. */
+    /* Its members were found to be the same, too, so its place is still the last. */
     buf_add_text(buf, same);
     free(maker->interfaces[place].name);
     free(maker->interfaces[place].base);
@@ -261,7 +261,7 @@ static void add_interfaces(struct buf *text, const struct maker *maker)
                  maker->interfaces[i].name, maker->interfaces[i].body);
 }
 
-/* What is not an object gets a name too: "type Root = RootItem[];". */
+/* A value that is no object gets a name, too: "type Root = RootItem[];". */
 static enum err_code describe(struct maker *maker, struct buf *text, const json_t *value,
                               const char *name, struct err *err)
 {

@@ -1,9 +1,9 @@
 /*
- * text -- what models get wrong by looking: counting, finding and replacing in text.
+ * text -- counts, finds and replaces in text, which models often get wrong.
  *
  * Positions and lengths are Unicode characters (code points). A search is plain text, or
- * a regular expression between slashes with JavaScript's flags; `g` is not one to choose, the
- * operation decides whether it means the first place or all of them.
+ * a regular expression between slashes with JavaScript's flags. The flag `g` has no effect: the
+ * operation decides between the first match and all of them.
  */
 
 #include <string.h>
@@ -38,7 +38,7 @@ struct text {
     size_t length;
 };
 
-/* An expression being scanned for, or plain text. */
+/* What is searched for: an expression, or plain text. */
 struct needle {
     struct regex *regex;
     struct regex_scan *scan;
@@ -53,7 +53,7 @@ static void needle_clear(struct needle *needle)
     regex_free(needle->regex);
 }
 
-/* The flags behind the last slash; `g` changes nothing. */
+/* The flags after the last slash; `g` changes nothing. */
 static bool read_flags(const char *text, unsigned *ret_flags)
 {
     unsigned flags = 0;
@@ -108,7 +108,7 @@ static enum err_code next_plain(struct needle *needle, const struct text *text,
     return ERR_OK;
 }
 
-/* The next place. ERR_NOT_FOUND is no failure and has no text. */
+/* The next match. ERR_NOT_FOUND is no failure and has no text. */
 static enum err_code find(struct needle *needle, const struct text *text,
                           struct regex_match *ret_match, struct err *err)
 {
@@ -133,7 +133,7 @@ static void add_group(struct buf *buf, const struct replacing *job, unsigned gro
         buf_add(buf, job->text->at + at[0], at[1] - at[0]);
 }
 
-/* The number in $1 or $12 of a group that exists, and its length; 0 when there is none. */
+/* The number in $1 or $12, and its length; 0 when no such group exists. */
 static unsigned read_group(const struct replacing *job, size_t at, size_t *ret_length)
 {
     unsigned groups = job->needle->regex ? regex_group_count(job->needle->regex) : 1;
@@ -170,7 +170,8 @@ static size_t add_named(struct buf *buf, const struct replacing *job, size_t at)
     return group ? (size_t)(end - name) + 2 : 0;
 }
 
-/* What stands behind a dollar sign; returns how much of it was meant, 0 for none. */
+/* Adds the meaning of the text after a dollar sign; returns the length of that text, 0 without a
+ * meaning. */
 static size_t add_dollar(struct buf *buf, const struct replacing *job, size_t at)
 {
     const struct text *text = job->text;

@@ -1,8 +1,8 @@
 /*
  * apply_patch -- one file that the client creates, changes or deletes.
  *
- * The server touches no file. An operation that is not whole never reaches the client: a diff for
- * no file, or a file without its diff, could only do harm.
+ * The server touches no file. An incomplete operation never reaches the client: a diff without a
+ * file, or a file without its diff, could only do harm.
  */
 
 #include <string.h>
@@ -34,7 +34,7 @@ static bool is_known(const char *type)
            strcmp(type, "delete_file") == 0;
 }
 
-/* Some models put the operation into an object of its own, as the item has it. */
+/* Some models put the operation into an object of its own, as in the item. */
 static const json_t *find_operation(const json_t *arguments)
 {
     const json_t *inner = json_object_get(arguments, "operation");

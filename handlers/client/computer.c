@@ -1,8 +1,8 @@
 /*
- * computer, computer_use_preview -- a mouse and a keyboard at the client's side.
+ * computer, computer_use_preview -- a mouse and a keyboard on the client's side.
  *
- * The server moves nothing. The older tool makes one action in a call, the newer one several in a
- * row; either is answered with a picture of the screen.
+ * The server moves nothing. A call of the older tool is one action, a call of the newer one several
+ * in a row. The client answers either with a picture of the screen.
  */
 
 #include <string.h>
@@ -38,7 +38,7 @@ static const char one[] = "{\"type\": \"object\", \"additionalProperties\": fals
                           " \"required\": [\"action\"],"
                           " \"properties\": {\"action\": " ACTION "}}";
 
-/* ---- What each kind of action needs, and may have ---- */
+/* ---- Required and optional members of each action ---- */
 
 enum member_kind {
     INTEGER,
@@ -116,7 +116,7 @@ static bool is_of_kind(const json_t *value, enum member_kind kind)
     return false;
 }
 
-/* What a client may count on without being told. */
+/* Adds defaults for members that clients rely on. */
 static void add_usual(json_t *action, const char *type)
 {
     static const char *const scrolls[] = {"scroll_x", "scroll_y"};
@@ -131,7 +131,7 @@ static void add_usual(json_t *action, const char *type)
     }
 }
 
-/* The action with what belongs to it and nothing else. */
+/* The action with its own members and no others. */
 static enum err_code make_action(const json_t *given, json_t **ret_action, struct err *err)
 {
     const char *type = json_get_string(given, "type", "");
@@ -189,7 +189,7 @@ static enum err_code announce_many(const char *name, const char *arguments,
     return ERR_OK;
 }
 
-/* Some models leave out what is around the action. */
+/* Some models leave out the object around the action. */
 static enum err_code announce_one(const char *name, const char *arguments,
                                   struct tool_announcement *ret, struct err *err)
 {

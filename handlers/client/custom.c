@@ -2,7 +2,7 @@
  * custom -- a tool of the application that takes free text instead of JSON.
  *
  * Chat Completions upstreams know functions only, so the model is offered a function with one
- * string, `input`, and the client is shown what stands in it.
+ * string, `input`, and the client gets that string.
  */
 
 #include <string.h>
@@ -17,7 +17,7 @@ static const char parameters[] =
     " \"properties\": {"
     "  \"input\": {\"type\": \"string\", \"description\": \"The text for the tool.\"}}}";
 
-/* The input in what the model wrote. A model that forgot the wrapping meant the whole of it. */
+/* The input. When a model has left out the object around it, the whole text is the input. */
 static char *find_input(const char *arguments)
 {
     json_auto_t *object = NULL;
@@ -44,7 +44,7 @@ static enum err_code announce(const char *name, const char *arguments,
     return ERR_OK;
 }
 
-/* A grammar cannot be enforced by a server that knows functions only; the model is told of it. */
+/* A server that knows functions only cannot enforce a grammar; so the description has it. */
 static json_t *init(const struct tool_context *context)
 {
     const json_t *format = json_object_get(context->entry, "format");

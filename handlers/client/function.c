@@ -1,9 +1,9 @@
 /*
- * function -- a tool the application has and executes itself.
+ * function -- a tool that the client has and executes itself.
  *
- * Name, description and schema come with the request; the arguments go out as the model writes
- * them, while it writes, even when they are not JSON: the application is the one to say so. Hence
- * no announce(): there is nothing to make of them.
+ * Name, description and schema come with the request. The arguments are streamed as the model writes
+ * them, even when they are not JSON: only the client can decide what to do then. There is no
+ * announce(), because nothing has to be converted.
  */
 
 #include "handlers/handlers.h"

@@ -2,8 +2,8 @@
  * local_shell -- a command that the client runs on its own machine.
  *
  * The server executes nothing. It turns the arguments into the `action` of the call and leaves
- * out what is not of the right kind; a call without a readable command becomes one with an
- * empty command, so that no client runs half a sentence.
+ * out members of a wrong type. A call whose command cannot be read gets an empty command, so that no
+ * client runs a part of one.
  */
 
 #include <string.h>
@@ -37,7 +37,7 @@ static json_t *as_string(const json_t *value)
     return json_build("s", text);
 }
 
-/* The words of the command. One string is a line for a shell. */
+/* The command as a list of words. A single string is a line for a shell. */
 static json_t *make_command(const json_t *command)
 {
     json_t *words = json_build("[]");

@@ -1,8 +1,8 @@
 /*
  * shell -- commands that the client runs in its own shell.
  *
- * The server executes nothing. Each command comes to the client with events of its own, so the call
- * opens without any.
+ * The server executes nothing. Each command has events of its own, so the call opens without
+ * commands.
  */
 
 #include <string.h>
@@ -24,10 +24,10 @@ static const char parameters[] =
     "  \"max_output_length\": {\"type\": \"integer\", \"minimum\": 0,"
     "   \"description\": \"How many characters of output are wanted at most.\"}}}";
 
-/* What can be a count of anything; beyond it a double is no integer any more. */
+/* The largest count; not much beyond it a double cannot hold every integer. */
 #define COUNT_LIMIT 1e15
 
-/* A number as an integer, null when there is none. New reference. */
+/* A number as an integer, null without one. New reference. */
 static json_t *read_count(const json_t *object, const char *key)
 {
     const json_t *value = json_object_get(object, key);

@@ -1,8 +1,8 @@
 /*
- * tool_search -- the client looks for tools that it has and has not shown yet.
+ * tool_search -- the client searches among tools that it has not offered yet.
  *
- * What it searches by is its own affair: it may bring a description and a schema. The tools that it
- * finds come back with the output and are offered from then on.
+ * How it searches is its own affair: it may bring a description and a schema. The tools that it
+ * finds come with the output and are offered from then on.
  */
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /*
- * What the model is told about variables and skills, which two groups of tools read and write.
+ * The instructions about variables and skills for the model. Two groups of tools read and write them.
  */
 
 #include "core/memory/skill.h"

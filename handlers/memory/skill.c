@@ -1,6 +1,6 @@
 /*
- * skill -- reads one of the run's skills. Which there are, and whether it is there at all, depends on
- * the run.
+ * skill -- reads one of the run's skills. Its description lists the skills of the run, and a run
+ * without skills does not have the tool.
  */
 
 #include <string.h>
@@ -20,8 +20,8 @@ static const char parameters[] =
     "  \"description\": \"The name of the skill.\"},"
     "  \"file\": {\"type\": \"string\", \"description\": \"" FILE_DESCRIPTION "\"}}}";
 
-/* Its words are the names of the run's skills. What somebody has allowed under a name is the text that
- * this was: a skill is never changed, so its id says which. */
+/* The parameter allows the names of the run's skills. The revision has their ids, because an approval
+ * is for a text: a skill never changes, but another one may get its name. */
 static json_t *init(const struct tool_context *context)
 {
     json_t *names = json_array();
@@ -49,7 +49,7 @@ static json_t *init(const struct tool_context *context)
                       "description", FILE_DESCRIPTION, "revision", ids);
 }
 
-/* Somebody may have to agree, to this skill and no other. */
+/* Reading may need an approval, for this skill and no other. */
 static enum err_code plan(struct tool_call *call, struct err *err)
 {
     const char *name = json_get_string(tool_call_args(call), "name", "");

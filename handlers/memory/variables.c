@@ -1,8 +1,8 @@
 /*
- * variables -- what the conversation remembers by name, for the model to read and write.
+ * variables -- named values of the conversation, for the model to read and write.
  *
- * Results of other tools are there without anybody asking (core/run/calls/run_variables.h); these four look
- * at them, and keep notes beside them.
+ * Results of other tools are stored as variables by the engine (core/run/calls/run_variables.h). These four
+ * tools read them, and keep the model's own notes beside them.
  */
 
 #include <stdio.h>
@@ -18,7 +18,7 @@
 
 #define PAGE_DEFAULT 25
 #define PAGE_LIMIT   100
-#define NAMES_LIMIT  1000 /* of one RemoveVars */
+#define NAMES_LIMIT  1000 /* of one call of RemoveVars */
 
 static const char list_parameters[] =
     "{\"type\": \"object\", \"additionalProperties\": false, \"properties\": {"
@@ -61,7 +61,7 @@ static const char remove_parameters[] =
     " \"names\": {\"type\": \"array\", \"maxItems\": 1000, \"items\": {\"type\": \"string\"},"
     "  \"description\": \"The names of the variables.\"}}}";
 
-/* Down to a whole number; what makes no sense is the fallback. */
+/* A number rounded down; the fallback for an invalid value. */
 static int64_t whole(const json_t *args, const char *key, int64_t least, int64_t fallback)
 {
     const json_t *value = json_object_get(args, key);
@@ -77,7 +77,7 @@ static bool is_rule(const char *name)
     return strncmp(name, VARIABLE_RULE_PREFIX, strlen(VARIABLE_RULE_PREFIX)) == 0;
 }
 
-/* ---- Rules, which are variables that nobody has written ---- */
+/* ---- Rules, messages and skills: variables that are not stored ---- */
 
 static void make_rule(const struct rule_ref *ref, const struct variable_access *access,
                       struct variable *ret_variable)
@@ -93,7 +93,7 @@ static void make_rule(const struct rule_ref *ref, const struct variable_access *
     ret_variable->length = (int64_t)variable_length(ret_variable->value);
 }
 
-/* Of one that nobody has written. */
+/* For a variable that is not stored. */
 static bool matches(const struct variable *variable, const struct variable_query *query)
 {
     return (!query->type || strcmp(query->type, variable_type_name(variable->type)) == 0) &&
@@ -132,7 +132,7 @@ static void add_filter(struct buf *text, const struct variable_query *query)
         buf_add_char(text, ')');
 }
 
-/* In one line: whatever a description says, it cannot look like another variable. */
+/* Adds a text as one line, so that no description can look like another variable. */
 static void add_line(struct buf *text, const char *words)
 {
     for (; *words; words++)
@@ -155,7 +155,7 @@ static void add_variable(struct buf *text, const struct variable *variable)
     buf_add_text(text, "]");
 }
 
-/* The same question for the page after this one. */
+/* The call that lists the next page. */
 static void add_next_call(struct buf *text, const json_t *args, const struct listing *listing)
 {
     json_auto_t *next = json_deep_copy(args);
@@ -216,7 +216,7 @@ static void add_rules(struct listing *listing, const struct variable_access *acc
     }
 }
 
-/* How long their texts are nobody knows before they are read. */
+/* Without a length, which is unknown before a skill is read. */
 static void add_skills(struct listing *listing, const json_t *skills)
 {
     size_t i;
@@ -234,7 +234,7 @@ static void add_skills(struct listing *listing, const json_t *skills)
     }
 }
 
-/* What is not stored comes behind what is, however long that is. */
+/* Variables that are not stored come after all that are. */
 static void add_unwritten(struct listing *listing, const struct tool_call *call,
                           const struct variable_access *access)
 {
@@ -250,7 +250,7 @@ static bool is_skill(const char *name)
     return strncmp(name, SKILL_VARIABLE_PREFIX, strlen(SKILL_VARIABLE_PREFIX)) == 0;
 }
 
-/* One that a person is to be asked about is read by the tool that asks. */
+/* A skill that needs an approval is read by the tool `skill`, which requests it. */
 static enum err_code read_skill(const struct tool_call *call, const char *name,
                                 struct variable *ret_variable, struct err *err)
 {

@@ -10,7 +10,7 @@
 
 #define ZONES      "/usr/share/zoneinfo"
 #define NAME_LIMIT 64
-#define SIZE_LIMIT ((size_t)64 << 10) /* the largest zone there is has 4 KiB */
+#define SIZE_LIMIT ((size_t)64 << 10) /* the largest zone has 4 KiB */
 #define RULE_LIMIT 128
 
 #define MINUTE 60
@@ -53,7 +53,7 @@ static int64_t days_to_month(int64_t year, int month)
 
 /* ---- POSIX rules ---- */
 
-/* When the clocks change in a year, by the local clock. */
+/* When the clocks change in a year, in local time. */
 struct change {
     char kind; /* 'M': month, week, weekday; 'J': day without leap days; 'D': day from 0 */
     int month, week, day;
@@ -183,7 +183,7 @@ static int64_t change_day(const struct change *change, int64_t year)
         change->month == 12 ? days_to_year(year + 1) : days_to_month(year, change->month + 1);
     /* 1970-01-01 was a Thursday, day 4 of its week. */
     day = first + (change->day - (first + 4) % 7 + 7) % 7 + (int64_t)7 * (change->week - 1);
-    return day < next ? day : day - 7; /* week 5 is the last there is */
+    return day < next ? day : day - 7; /* week 5 is the last of the month */
 }
 
 static int64_t change_time(const struct change *change, int64_t year, int offset)
@@ -206,7 +206,7 @@ enum err_code timezone_offset_by_rule(const char *text, int64_t time, int *ret_o
     year = year_of(time + rule.standard);
     begin = change_time(&rule.to_summer, year, rule.standard);
     end = change_time(&rule.to_standard, year, rule.summer);
-    /* South of the equator the year begins in summer. */
+    /* South of the equator the year begins in summer time. */
     summer = begin < end ? time >= begin && time < end : time >= begin || time < end;
     if (summer)
         *ret_offset = rule.summer;
@@ -249,7 +249,7 @@ static size_t tables_size(const struct tables *tables, size_t time_size)
            tables->leaps * (time_size + 4) + tables->is_std + tables->is_ut;
 }
 
-/* The rule that stands between two newlines behind the tables. */
+/* The offset by the rule between two newlines after the tables. */
 static enum err_code offset_by_footer(const uint8_t *footer, size_t size, int64_t time,
                                       int *ret_offset)
 {
@@ -300,7 +300,7 @@ enum err_code timezone_offset_in(const uint8_t *data, size_t size, int64_t time,
     const uint8_t *types;
     size_t passed;
 
-    /* The first block has 32-bit times and is for the readers of another age. */
+    /* The first block has 32-bit times, for old readers. */
     if (!read_header(data, size, &tables) || data[4] < '2' ||
         tables_size(&tables, 4) > size - HEADER_SIZE)
         return ERR_INVALID;
@@ -322,7 +322,7 @@ enum err_code timezone_offset_in(const uint8_t *data, size_t size, int64_t time,
 
 /* ---- zones by name ---- */
 
-/* A name stays inside the directory of zones. "right/" counts leap seconds, which nobody means. */
+/* A name must stay inside the directory of zones. "right/" counts leap seconds, which clocks do not. */
 static bool is_name(const char *name)
 {
     size_t length = strlen(name);
@@ -335,7 +335,7 @@ static bool is_name(const char *name)
     return strncmp(name, "right/", 6) != 0;
 }
 
-/* All of a regular file that is not too large; the number of bytes, or 0. */
+/* Reads a regular file that is not too large; returns the number of bytes, or 0. */
 static size_t read_zone(const char *path, uint8_t *ret_data, size_t limit)
 {
     struct stat status;

@@ -10,8 +10,8 @@
  * timezone.h -- the offset of a named time zone at a moment.
  *
  * libc can only change the zone of the whole process (TZ), which threads must not do. So the
- * system's compiled zones (RFC 9636) are read here: the table of changes, and behind its end
- * the rule in POSIX form, such as "EST5EDT,M3.2.0,M11.1.0".
+ * system's compiled zones (RFC 9636) are read here: the table of changes, and for later times the
+ * rule in POSIX form, such as "EST5EDT,M3.2.0,M11.1.0".
  *
  * Any thread.
  */

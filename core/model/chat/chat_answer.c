@@ -7,10 +7,15 @@
 #include "core/model/chat/chat_chunk.h"
 
 /*
- * chat_answer.c -- what the JSON of a Chat Completions answer says.
+ * chat_answer.c -- reads the JSON of a Chat Completions answer.
+ *
+ * Hundreds of servers speak this dialect, and each differs a little. The differences are handled by
+ * shape, not by the name of the server: a new server with an old habit works without a change, and
+ * a gateway may mix habits of several. Each comment names a server that has the habit, so that the
+ * line can be checked against it. Whatever has no known shape is ignored.
  */
 
-/* What a part of type "thinking" holds: a text, or a list of parts with one each. */
+/* The content of a part of type "thinking": a text, or a list of parts with one text each. */
 static enum err_code read_thinking(struct answer *answer, const json_t *thinking)
 {
     answer_piece_fn *reasoning = answer->sink.events->reasoning;
@@ -22,7 +27,7 @@ static enum err_code read_thinking(struct answer *answer, const json_t *thinking
     return rc;
 }
 
-/* One part of a content that is a list. Kinds that hold no text add nothing. */
+/* One part of a content that is a list. Parts without text add nothing. */
 static enum err_code read_part(struct answer *answer, const json_t *part)
 {
     const struct model_events *events = answer->sink.events;
@@ -52,8 +57,8 @@ static enum err_code read_content(struct answer *answer, const json_t *content)
     return ERR_OK;
 }
 
-/* OpenRouter's: a list of {"type": "reasoning.text", "text"}, {"type": "reasoning.summary",
- * "summary"} and others that hold nothing to read. */
+/* OpenRouter: a list of {"type": "reasoning.text", "text"}, {"type": "reasoning.summary",
+ * "summary"} and others without text. */
 static enum err_code read_reasoning_details(struct answer *answer, const json_t *details)
 {
     answer_piece_fn *reasoning = answer->sink.events->reasoning;
@@ -69,7 +74,7 @@ static enum err_code read_reasoning_details(struct answer *answer, const json_t 
     return rc;
 }
 
-/* Three names for one thing; servers that send several send the same text several times. */
+/* Three names for the same text. A server that sends several of them sends the same text in each. */
 static enum err_code read_reasoning(struct answer *answer, const json_t *message)
 {
     static const char *const names[] = {"reasoning_content", "reasoning"};
@@ -83,7 +88,7 @@ static enum err_code read_reasoning(struct answer *answer, const json_t *message
     return read_reasoning_details(answer, json_object_get(message, "reasoning_details"));
 }
 
-/* {"type": T, T: {...}} here, {"type": T, ...} above us. */
+/* Turns {"type": T, T: {...}} into the form of the Responses API, {"type": T, ...}. */
 static json_t *flat_annotation(const json_t *nested)
 {
     const char *type = json_get_string(nested, "type", "");
@@ -114,8 +119,8 @@ static enum err_code read_call(struct answer *answer, const json_t *delta)
               : chat_calls_take(&answer->state.calls, delta, &answer->sink, answer->failure);
 }
 
-/* Some servers send the one delta that there is without a list around it. Before there were tools
- * an answer had at most one call, and no id for it; servers that send it in both ways mean one. */
+/* Some servers send a single delta without a list around it. The older `function_call` is at most one
+ * call, without an id; a server that sends both forms means the same call. */
 static enum err_code read_calls(struct answer *answer, const json_t *message)
 {
     const json_t *deltas = json_object_get(message, "tool_calls");
@@ -152,14 +157,14 @@ static enum err_code read_message(struct answer *answer, const json_t *message)
 enum finish_kind {
     FINISH_ENDS,
     FINISH_FAILS,
-    FINISH_NONE, /* not yet */
+    FINISH_NONE, /* the answer continues */
 };
 
-/* Why an answer ends, in the words of many servers. One that is not here means that the model has
- * said all it had to say. */
+/* Why an answer ends: the values of finish_reason that servers send. An unknown value means that the
+ * model has finished. */
 /* clang-format off */
 static const struct finish_word {
-    const char *word; /* letters' case aside */
+    const char *word; /* compared without case */
     enum finish_kind kind;
     enum model_finish finish; /* when it ends */
 } finish_words[] = {
@@ -204,7 +209,7 @@ static const struct finish_word *finish_parse(const char *word)
     return &any;
 }
 
-/* The first word counts. */
+/* The first finish_reason counts. */
 static enum err_code read_finish(struct answer *answer, const char *word)
 {
     const struct finish_word *known = finish_parse(word);
@@ -221,8 +226,9 @@ static enum err_code read_finish(struct answer *answer, const char *word)
     return ERR_OK;
 }
 
-/* We ask for one choice; whatever else a server sends is not ours to show. Some, GitHub's Copilot
- * for one, send that one in parts: the text and each tool call as a choice of its own. */
+/* True for choices that are part of the answer. Requests ask for one choice, and others are ignored.
+ * But some servers, GitHub's Copilot for one, split that one: the text and each tool call are choices
+ * of their own. */
 static bool is_ours(const json_t *choice)
 {
     return json_is_object(choice) && json_get_int(choice, "index", 0) == 0;
@@ -246,7 +252,8 @@ static enum err_code read_choice(struct answer *answer, const json_t *choice)
     return rc;
 }
 
-/* Usage is the chunk's, but Moonshot's is the choice's, and Groq's once was its own. */
+/* Usage is a member of the chunk. Moonshot has it in the choice, and Groq once had it in a member of
+ * its own. */
 static const json_t *usage_of(const json_t *chunk)
 {
     const json_t *choice = json_array_get(json_object_get(chunk, "choices"), 0);
@@ -261,7 +268,7 @@ static const json_t *usage_of(const json_t *chunk)
     return NULL;
 }
 
-/* Reads what is ours of the choices, and counts that. */
+/* Reads the choices that belong to the answer, and counts them. */
 static enum err_code read_choices(struct answer *answer, const json_t *choices,
                                   unsigned *ret_count)
 {

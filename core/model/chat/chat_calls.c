@@ -9,8 +9,7 @@
 
 #define NO_INDEX (-1)
 
-/* How far a text is on its way to being one JSON object: braces and strings are all that
- * matters for that. */
+/* Follows a text to the end of its JSON object: only braces and strings matter for that. */
 struct extent {
     unsigned depth;
     bool in_string;
@@ -20,13 +19,13 @@ struct extent {
 
 struct chat_call {
     json_int_t index;   /* as the server numbers it, or NO_INDEX */
-    char *given_id;     /* what the server calls it, or NULL */
-    char *id;           /* what we announced; NULL until then */
-    char *name;         /* NULL until the server has said */
+    char *given_id;     /* the server's id, or NULL */
+    char *id;           /* the emitted id; NULL until then */
+    char *name;         /* NULL until the server has sent it */
     json_t *extra;      /* its extra_content, or NULL */
-    struct buf waiting; /* arguments that were not passed on yet */
-    bool written;       /* some were */
-    uint16_t half;      /* of them, held back: see chat_half.h */
+    struct buf waiting; /* arguments that were not emitted yet */
+    bool written;       /* some arguments were emitted */
+    uint16_t split;     /* in the arguments: see chat_split_char.h */
     struct extent extent;
 };
 
@@ -62,7 +61,7 @@ static void extent_add(struct extent *extent, const char *text, size_t length)
         extent_add_byte(extent, text[i]);
 }
 
-/* Empty words are what servers write when they mean none. */
+/* Servers write an empty string for a missing value. */
 static const char *word_or_none(const json_t *object, const char *key)
 {
     const char *word = json_get_string(object, key, "");
@@ -70,8 +69,8 @@ static const char *word_or_none(const json_t *object, const char *key)
     return word[0] ? word : NULL;
 }
 
-/* Some servers leave out the "function" around name and arguments. Arguments that came as a
- * value become text, which *ret_text owns. */
+/* Some servers leave out the "function" around name and arguments. Arguments that came as an
+ * object become text, which *ret_text owns. */
 static struct delta read_delta(const json_t *value, char **ret_text)
 {
     const json_t *function = json_object_get(value, "function");
@@ -113,7 +112,7 @@ static struct chat_call *call_with_id(const struct chat_calls *calls, const char
     return NULL;
 }
 
-/* The call that a delta seems to go on with: index first, then id, then whatever was last. */
+/* The call that a delta seems to continue: by index, else by id, else the last call. */
 static struct chat_call *call_pointed_at(const struct chat_calls *calls,
                                          const struct delta *delta)
 {
@@ -127,8 +126,8 @@ static struct chat_call *call_pointed_at(const struct chat_calls *calls,
     return calls->count ? &calls->list[calls->count - 1] : NULL;
 }
 
-/* Is this a new call in spite of where it points? A delta without a name never is: some
- * servers make up a new id for each delta. */
+/* True when the delta begins a new call although it points to `call`. A delta without a name never
+ * does: some servers make up a new id for each delta. */
 static bool starts_anew(const struct chat_call *call, const struct delta *delta)
 {
     bool same_id = delta->id && call->given_id && strcmp(delta->id, call->given_id) == 0;
@@ -139,7 +138,7 @@ static bool starts_anew(const struct chat_call *call, const struct delta *delta)
     /* Every call has the index 0, or none. */
     if (other_id || strcmp(delta->name, call->name) != 0)
         return true;
-    /* Name and id stand in every delta; the last one may be empty. */
+    /* Every delta repeats name and id; the last one may be empty. */
     if (delta->index != NO_INDEX && same_id)
         return false;
     /* Whole calls of the same tool, without ids or with the same id for all. */
@@ -175,8 +174,8 @@ static bool is_blank(const char *text, size_t length)
     return true;
 }
 
-/* So far there is nothing but "{}", which may mean that the arguments come yet: servers that
- * translate from APIs where they begin as an empty object send that first. */
+/* The arguments are "{}" so far, and more may follow: gateways to APIs where arguments begin as an
+ * empty object send that first. */
 static bool is_bare(const struct chat_call *call)
 {
     return !call->written && call->waiting.length == 2 &&
@@ -211,7 +210,7 @@ static void call_write_cut(struct chat_call *call, const struct chat_cut *cut)
 }
 
 static void call_fill(struct chat_call *call, const struct delta *delta,
-                      const struct chat_halves *halves)
+                      const struct chat_surrogates *surrogates)
 {
     struct chat_cut cut;
 
@@ -223,7 +222,7 @@ static void call_fill(struct chat_call *call, const struct delta *delta,
         json_decref(call->extra);
         call->extra = json_incref(delta->extra);
     }
-    chat_half_cut(&call->half, halves, delta->arguments, delta->length, &cut);
+    chat_split_char_cut(&call->split, surrogates, delta->arguments, delta->length, &cut);
     call_write_cut(call, &cut);
 }
 
@@ -236,7 +235,7 @@ static bool id_is_used(const struct chat_calls *calls, unsigned before, const ch
     return false;
 }
 
-/* The server's id, unless a client could not send it back or could not tell two calls apart. */
+/* The server's id, unless it is too long for a client to send back, or not unique. */
 static char *choose_id(const struct chat_calls *calls, unsigned number)
 {
     const char *given = calls->list[number].given_id;
@@ -248,7 +247,7 @@ static char *choose_id(const struct chat_calls *calls, unsigned number)
     return mem_strdup(made);
 }
 
-/* The live call begins, unless it has. */
+/* Emits the beginning of the live call, once. */
 static enum err_code begin_live(struct chat_calls *calls, struct chat_sink *sink)
 {
     unsigned number = calls->live;
@@ -262,7 +261,7 @@ static enum err_code begin_live(struct chat_calls *calls, struct chat_sink *sink
     return sink->stopped ? ERR_CANCELLED : ERR_OK;
 }
 
-/* Passes on what there is of the arguments of the live call. */
+/* Emits what has come of the live call's arguments. */
 static enum err_code pass_on(struct chat_calls *calls, struct chat_sink *sink)
 {
     struct chat_call *call = &calls->list[calls->live];
@@ -299,7 +298,7 @@ static enum err_code end_live(struct chat_calls *calls, struct chat_sink *sink)
     return sink->stopped ? ERR_CANCELLED : ERR_OK;
 }
 
-/* Passes on as much as the order allows. A call without a name holds up the others. */
+/* Emits as much as the order allows. A call without a name holds up the later ones. */
 static enum err_code advance(struct chat_calls *calls, struct chat_sink *sink)
 {
     while (calls->live < calls->count && calls->list[calls->live].name) {
@@ -322,7 +321,8 @@ static size_t length_of(const char *word)
     return word ? strlen(word) : 0;
 }
 
-/* Without it the call may be worth nothing to its upstream, but that would be told. */
+/* Too large an extra_content is dropped. The upstream may then refuse the call, with an error that
+ * says so. */
 static size_t extra_length(struct delta *delta)
 {
     size_t length = delta->extra ? json_dumpb(delta->extra, NULL, 0, JSON_COMPACT) : 0;
@@ -357,19 +357,18 @@ enum err_code chat_calls_take(struct chat_calls *calls, const json_t *value,
                                  MODEL_TURN_LIMIT);
     call = call_of(calls, &delta);
     if (!call && !speaks)
-        return ERR_OK; /* attached to nothing */
+        return ERR_OK; /* extra content without a call */
     if (call && has_ended(calls, call)) {
         if (is_blank(delta.arguments, delta.length))
             return ERR_OK;
-        return chat_error_broken(failure,
-                                 "The model went on with a tool call that was complete.");
+        return chat_error_broken(failure, "The model continued a tool call that was complete.");
     }
     if (!call && calls->count == MODEL_CALL_LIMIT)
         return chat_error_broken(failure, "The model made more than %d tool calls at once.",
                                  MODEL_CALL_LIMIT);
     if (!call)
         call = call_add(calls, &delta);
-    call_fill(call, &delta, &sink->halves);
+    call_fill(call, &delta, &sink->surrogates);
     return advance(calls, sink);
 }
 
@@ -383,7 +382,7 @@ enum err_code chat_calls_end(struct chat_calls *calls, struct chat_sink *sink,
 
         if (!live->name)
             return chat_error_broken(failure, "The model called a tool without naming it.");
-        chat_half_end(&live->half, &cut);
+        chat_split_char_end(&live->split, &cut);
         call_write_cut(live, &cut);
         rc = begin_live(calls, sink);
         if (!rc)

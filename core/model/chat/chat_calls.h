@@ -10,10 +10,10 @@
 /*
  * chat_calls.h -- tool-call deltas in, whole calls out, one after the other.
  *
- * Which call does a delta belong to? OpenAI numbers them. Others leave out the index, give
- * every call the index 0, leave out the id, repeat it in every delta or make a new one for
- * each, send a whole call at once or its arguments as an object. The rules are in call_of()
- * in chat_calls.c, each with the servers' habit that asks for it.
+ * Which call does a delta belong to? OpenAI numbers the calls. Other servers leave out the index,
+ * give every call the index 0, leave out the id, repeat it in every delta, make a new one for each
+ * delta, send a whole call at once, or send arguments as an object. The rules are in call_of() in
+ * chat_calls.c, each with the habit that needs it.
  *
  * Deltas of several calls may be interleaved; what leaves here is not. The first call that has
  * not ended streams live, later ones wait in memory. A call ends when its arguments are a
@@ -22,7 +22,7 @@
 
 struct chat_call;
 
-struct chat_calls { /* zeroed: none */
+struct chat_calls { /* zeroed: no calls */
     struct chat_call *list;
     unsigned count;
     unsigned capacity;
@@ -33,7 +33,7 @@ struct chat_calls { /* zeroed: none */
 enum err_code chat_calls_take(struct chat_calls *calls, const json_t *value,
                               struct chat_sink *sink, struct chat_failure *failure);
 
-/* The turn is over: what is open ends. */
+/* The turn has ended: ends all open calls. */
 enum err_code chat_calls_end(struct chat_calls *calls, struct chat_sink *sink,
                              struct chat_failure *failure);
 

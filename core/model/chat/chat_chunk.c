@@ -9,14 +9,14 @@
 /*
  * chat_chunk.c -- one pass over the bytes, no tree, no allocation in the common case.
  *
- * A chunk is described by three tables, one per object that it may hold; each member says
- * which values it may have. Whatever is not in the tables makes the scanner give up, so
+ * A chunk is described by three tables, one for each object that it may hold. Each row is a member
+ * and the values that it may have. The scanner gives up at anything that is not in the tables, so
  * nothing that could matter (an error, a tool call, usage, a second choice) is ever overlooked.
  * The tables list members in the order in which servers send them: the search for a key starts
  * behind the last one found and so hits at once.
  *
- * A vectorised JSON library would be as fast and accept more; this is one screen of code and
- * has the whole shape in view.
+ * A vectorised JSON library would be as fast and accept more. But it is a large dependency that
+ * reads bytes of strangers; this is a few screens of code with a fuzz target.
  */
 
 enum allowed {
@@ -25,7 +25,7 @@ enum allowed {
     ALLOW_INTEGER = 1 << 2,   /* any, skipped */
     ALLOW_ZERO = 1 << 3,      /* exactly 0 */
     ALLOW_ASSISTANT = 1 << 4, /* exactly "assistant" */
-    ALLOW_CONTENT = 1 << 5,   /* the string that all this is about */
+    ALLOW_CONTENT = 1 << 5,   /* the string that is wanted */
     ALLOW_DELTA = 1 << 6,     /* the object around it */
     ALLOW_CHOICES = 1 << 7,   /* the array of one object around that */
 };
@@ -81,7 +81,7 @@ static const struct member delta_members[] = {
 };
 /* clang-format on */
 
-#define INTEGER_DIGITS 18 /* as many always fit into 64 bits; jansson refuses what does not */
+#define INTEGER_DIGITS 18 /* so many always fit into 64 bits; jansson refuses larger numbers */
 
 struct scan {
     const char *at;
@@ -105,7 +105,7 @@ static char peek(struct scan *scan)
     return scan->at < scan->end ? *scan->at : '\0';
 }
 
-/* Almost always it is right here: servers send few blanks. */
+/* Almost always the byte is the next one: servers send few blanks. */
 static inline bool accept(struct scan *scan, char byte)
 {
     if (UNLIKELY(scan->at == scan->end || *scan->at != byte) && peek(scan) != byte)
@@ -122,7 +122,7 @@ static bool accept_word(struct scan *scan, const char *word, size_t length)
     return true;
 }
 
-/* In each byte of a word: is it zero? Exact up to and including the lowest byte that is. */
+/* Marks the zero bytes of a word; exact up to and including the lowest one. */
 static inline uint64_t zero_bytes(uint64_t word)
 {
     return (word - 0x0101010101010101u) & ~word;
@@ -175,7 +175,7 @@ static size_t utf8_sequence(const char *at, const char *end)
     return length;
 }
 
-/* Moves over text up to a quote (passed over, true) or a backslash (stays there, true). */
+/* Moves to the end of plain text. True at a quote, which is skipped, or a backslash, which is not. */
 static bool skip_text(struct scan *scan)
 {
     while ((scan->at = plain_end(scan->at, scan->end)) < scan->end) {
@@ -222,7 +222,7 @@ static int32_t scan_unit(struct scan *scan)
     return unit;
 }
 
-/* A \u escape, both of them for a character outside the basic plane; -1 when half a pair. */
+/* The character of a \u escape, or of two for one outside the BMP; -1 for half a pair. */
 static int32_t scan_code_point(struct scan *scan)
 {
     int32_t unit = scan_unit(scan);
@@ -238,7 +238,7 @@ static int32_t scan_code_point(struct scan *scan)
     return 0x10000 + ((unit - 0xD800) << 10) + (low - 0xDC00);
 }
 
-/* Reads the escape at a backslash and writes what it stands for; NULL when it is none. */
+/* Reads the escape at a backslash and writes its character; NULL when it is invalid. */
 static char *scan_escape(struct scan *scan, char *out)
 {
     static const char letters[] = "\"\\/bfnrt";
@@ -261,8 +261,8 @@ static char *scan_escape(struct scan *scan, char *out)
     return point > 0 ? utf8_put(out, (uint32_t)point) : NULL;
 }
 
-/* The rest of a content string from its first backslash on; `start` is where it began. What it
- * means is never longer than how it is written. */
+/* Unescapes the rest of a content string from its first backslash on; `start` is its beginning. The
+ * result is never longer than the escaped text. */
 static bool scan_escaped(struct scan *scan, const char *start)
 {
     char *text = buf_reserve(scan->scratch, (size_t)(scan->end - start));
@@ -354,8 +354,8 @@ static bool scan_value(struct scan *scan, unsigned allowed)
     }
 }
 
-/* Passes over a key and its colon: its place in the table, or `count` when it is not there.
- * A key written with escapes is not there. */
+/* Skips a key and its colon, and returns its place in the table, or `count` for an unknown key. A key
+ * with escapes is unknown. */
 static unsigned scan_key(struct scan *scan, const struct member *members, unsigned count,
                          unsigned guess)
 {
@@ -379,7 +379,7 @@ static unsigned scan_key(struct scan *scan, const struct member *members, unsign
 
 static bool scan_object(struct scan *scan, const struct member *members, unsigned count)
 {
-    unsigned seen = 0; /* bit per member: a second one could mean anything */
+    unsigned seen = 0; /* a bit per member: a duplicate makes the scanner give up */
     unsigned which = count;
 
     if (!accept(scan, '{'))

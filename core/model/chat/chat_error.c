@@ -9,11 +9,11 @@
 #include "core/model/chat/chat_repair.h"
 
 #define LINE_SIZE \
-    900 /* of a message, so that it fits into struct err with a few words of ours */
+    900 /* of a message, so that it fits into struct err with a few words around it */
 
-/* What a refusal comes down to. */
+/* What was found in an error. */
 struct refusal {
-    int status;       /* 0 when nobody said */
+    int status;       /* 0 when unknown */
     const char *word; /* code or type, as far as we know it; NULL otherwise */
     char message[LINE_SIZE];
 };
@@ -27,7 +27,7 @@ struct refusal {
 static const struct {
     const char *word;
     int status;
-    const char *told; /* NULL: nothing */
+    const char *shown; /* to the client; NULL: no code */
 } known_words[] = {
     {"insufficient_quota",             429, "insufficient_quota"},
     {"rate_limit_exceeded",            429, "rate_limit_exceeded"},
@@ -78,7 +78,7 @@ static const char *word_known(const char *word, int *ret_status)
     for (size_t i = 0; i < COUNT_OF(known_words); i++) {
         if (strcmp(known_words[i].word, word) == 0) {
             *ret_status = known_words[i].status;
-            return known_words[i].told;
+            return known_words[i].shown;
         }
     }
     return NULL;
@@ -93,8 +93,8 @@ static bool has_phrase(const char *message, const char *const *phrases)
     return false;
 }
 
-/* Two refusals mean more than others to our side or to clients, and few servers name them: a full
- * context, and a model that is not there. */
+/* Two errors matter to the engine or to clients, and few servers have a code for them: a context that
+ * is too long, and an unknown model. They are recognised by their messages. */
 static const char *word_of_message(const struct refusal *refusal)
 {
     static const char *const full[] = {"context length", "context window", "context size",
@@ -121,20 +121,20 @@ static int status_of_number(json_int_t number)
     return number >= 400 && number <= 599 ? (int)number : 0;
 }
 
-/* Takes what "code" or "type" of an error object says, unless something said it before. Both
- * may hold a word, a status or, as Azure has it, a status in quotes. */
+/* Reads "code" or "type" of an error object, unless an earlier member had the value. Both may hold a
+ * code, a status or, with Azure, a status in quotes. */
 static void read_word(struct refusal *refusal, const json_t *value)
 {
     int status = status_of_number(json_integer_value(value));
     const char *word = json_string_value(value);
-    const char *told = word ? word_known(word, &status) : NULL;
+    const char *shown = word ? word_known(word, &status) : NULL;
 
     if (word && !status)
         status = status_of_number(strtol(word, NULL, 10));
     if (!refusal->status)
         refusal->status = status;
     if (!refusal->word)
-        refusal->word = told;
+        refusal->word = shown;
 }
 
 static void read_message(struct refusal *refusal, const json_t *value)
@@ -160,7 +160,7 @@ static void read_details(struct refusal *refusal, const json_t *error)
     read_word(refusal, json_object_get(error, "status_code"));
 }
 
-/* The value that says what went wrong: the error itself, or what a list or an envelope wraps. */
+/* The value that describes the error, without the list or envelope around it. */
 static const json_t *unwrap(const json_t *value)
 {
     if (json_is_array(value))
@@ -224,7 +224,7 @@ static enum err_code refuse_request(const struct refusal *refusal, struct chat_f
     return ERR_INVALID;
 }
 
-/* 401 and 403 are about the operator's key. What the upstream says of it is not for clients. */
+/* 401 and 403 are about the operator's key. The upstream's message is not shown to clients. */
 static enum err_code refuse_key(const struct refusal *refusal, struct chat_failure *failure)
 {
     failure->temporary = false;
@@ -271,7 +271,7 @@ enum err_code chat_error_status(int status, const char *body, size_t length,
     return refuse(&refusal, failure);
 }
 
-/* An error without a status and without a word we know is taken as the server's fault. */
+/* An error without a status and without a known code is taken for a failure of the upstream. */
 static enum err_code refuse_inside(struct refusal *refusal, struct chat_failure *failure)
 {
     static const char silent[] = "it reported an error inside its answer";

@@ -8,18 +8,18 @@
 #include "core/base/err.h"
 
 /*
- * chat_error.h -- what an upstream says when it refuses, in our words.
+ * chat_error.h -- turns an upstream's error into one struct err.
  *
  * Servers agree on HTTP statuses and on little else: the body may be OpenAI's envelope, an
  * error that is a bare string, {"message": ...}, {"detail": ...}, a list around any of them,
- * plain text or a page for browsers; and an error inside a stream has no status at all. The two
- * dialects refuse in the same words.
- * Everything is reduced to a status, a message and a word, and these to one struct err.
+ * plain text or an HTML page; and an error inside a stream has no status at all. Both dialects
+ * have the same forms. Everything is reduced to a status, a message and a code, and these to one
+ * struct err.
  */
 
 struct chat_failure {
     struct err err;
-    bool temporary; /* asking the same again may help */
+    bool temporary; /* sending the same request again may help */
 };
 
 /* The answer had this status, 300 or more. Returns failure->err.code, never ERR_OK. */
@@ -32,10 +32,10 @@ enum err_code chat_error_in(const json_t *answer, struct chat_failure *failure);
 /* Data of an SSE event whose name says that it is an error. Never ERR_OK. */
 enum err_code chat_error_event(const char *data, size_t length, struct chat_failure *failure);
 
-/* The connection was lost, as our own fault points have it. */
+/* The failure of a lost connection, for fault points. */
 enum err_code chat_error_lost(struct chat_failure *failure);
 
-/* The upstream broke down: ERR_UPSTREAM with a text of ours. */
+/* The upstream has failed: ERR_UPSTREAM with the given text. */
 enum err_code chat_error_broken(struct chat_failure *failure, const char *format, ...)
     PRINTF_LIKE(2, 3);
 

@@ -36,9 +36,9 @@ static bool is_low_half(int unit)
     return unit >= 0xDC00 && unit <= 0xDFFF;
 }
 
-/* Replaces one escape when it stands for no character; `escape` is at its backslash, and
- * `before` is where the last one ended. Returns where to go on. */
-static char *repair_escape(char *escape, const char *before, struct chat_halves *halves)
+/* Replaces one escape if it is no character; `escape` points to its backslash, and `before` to the
+ * end of the last one. Returns the place after it. */
+static char *repair_escape(char *escape, const char *before, struct chat_surrogates *surrogates)
 {
     bool begins = escape > before && escape[-1] == '"';
     int unit;
@@ -52,23 +52,23 @@ static char *repair_escape(char *escape, const char *before, struct chat_halves 
         is_low_half(escape_unit(escape + 8)))
         return escape + 12;
     if (is_high_half(unit) && escape[6] == '"')
-        halves->high = (uint16_t)unit;
+        surrogates->high = (uint16_t)unit;
     if (is_low_half(unit) && begins)
-        halves->low = (uint16_t)unit;
+        surrogates->low = (uint16_t)unit;
     if (unit == 0 || is_high_half(unit) || is_low_half(unit))
         memcpy(escape + 1, REPLACEMENT_ESCAPE, sizeof(REPLACEMENT_ESCAPE) - 1);
     return escape + 6;
 }
 
-char *chat_repair_json(const char *text, size_t length, struct chat_halves *halves)
+char *chat_repair_json(const char *text, size_t length, struct chat_surrogates *surrogates)
 {
-    struct chat_halves unnoticed;
+    struct chat_surrogates unnoticed;
     char *clean = json_clean_utf8(text, length);
     char *before = clean;
     char *escape;
 
     while ((escape = strchr(before, '\\')))
-        before = repair_escape(escape, before, halves ? halves : &unnoticed);
+        before = repair_escape(escape, before, surrogates ? surrogates : &unnoticed);
     return clean;
 }
 

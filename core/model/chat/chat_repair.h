@@ -3,17 +3,17 @@
 
 #include <stddef.h>
 
-#include "core/model/chat/chat_half.h"
+#include "core/model/chat/chat_split_char.h"
 
 /*
- * chat_repair.h -- text from an upstream, made fit for JSON and for people.
+ * chat_repair.h -- repairs text from an upstream, for JSON and for people.
  */
 
-/* A copy of JSON text in which whatever no JSON reader takes as a character became U+FFFD:
+/* A copy of JSON text in which everything that JSON readers refuse in strings became U+FFFD:
  * bytes that are not UTF-8, NUL in either spelling, and \u escapes of half a surrogate pair
- * (a server that streams token by token may cut an emoji in two). The halves that stood at the ends
- * of strings are noted in `halves`, which may be NULL. The caller frees. */
-char *chat_repair_json(const char *text, size_t length, struct chat_halves *halves);
+ * (a server that streams token by token may cut an emoji in two). The surrogates that stood at the ends
+ * of strings are noted in `surrogates`, which may be NULL. The caller frees. */
+char *chat_repair_json(const char *text, size_t length, struct chat_surrogates *surrogates);
 
 /* Fills `ret_line` with `text` as one line of valid UTF-8: control characters become blanks, and what
  * does not fit is cut off behind a whole character. `size` counts the NUL. */

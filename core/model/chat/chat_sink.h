@@ -4,23 +4,23 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "core/model/chat/chat_half.h"
+#include "core/model/chat/chat_split_char.h"
 #include "core/model/model.h"
 
 /*
  * chat_sink.h -- where the pieces of an answer go while they are read.
  *
- * Every callback may end the turn. Whoever called one looks at `stopped` before anything else
- * and returns ERR_CANCELLED, up to where the bytes came from.
+ * Every callback may end the turn. A function that calls one checks `stopped` before anything else
+ * and returns ERR_CANCELLED, and so do its callers, up to the reader of the bytes.
  */
 
 struct chat_sink {
     const struct model_events *events;
     void *arg;
-    struct chat_halves halves; /* of the event being read */
-    size_t size;               /* bytes of the answer so far, against MODEL_TURN_LIMIT */
-    bool announced;            /* something was: the turn cannot be asked again */
-    bool stopped;              /* set from outside: no more callbacks */
+    struct chat_surrogates surrogates; /* of the event being read */
+    size_t size;    /* bytes of the answer so far, against MODEL_TURN_LIMIT */
+    bool announced; /* something was emitted: the turn cannot be repeated */
+    bool stopped;   /* set from outside: no more callbacks */
 };
 
 #endif

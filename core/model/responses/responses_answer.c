@@ -8,17 +8,24 @@
 #include "core/base/mem.h"
 
 /*
- * responses_answer.c -- what the JSON of a Responses answer says.
+ * responses_answer.c -- reads the JSON of a Responses answer.
  *
- * An item is followed while it grows. What its last event holds and no earlier one has told
- * (servers leave out what they like) is told then, and what no event has told, when the response
- * is complete.
+ * The dialect is redundant: a text comes as deltas, then whole in an event of its part, in an event
+ * of its item, and in the last event of the response. Servers leave out what they like. So an item is
+ * followed while it grows, and whatever a later event has that was not emitted is emitted then. The
+ * last chance is the end of the response. Nothing is emitted twice, because struct responses_items
+ * counts what was.
  *
- * A call of a custom tool is passed on as a function with one argument, `input`: above here, all
- * calls have arguments.
+ * To wait for whole items would be simpler, but the client would see no text until an item ends.
+ *
+ * The rest of the program knows items one after another. Servers may interleave them: see
+ * responses_items.h.
+ *
+ * A call of a custom tool is emitted as a function with one argument, `input`, because for the rest
+ * of the program all calls have arguments.
  */
 
-#define EVENT_COST 64 /* bytes that an item counts for, besides what it says */
+#define EVENT_COST 64 /* bytes that an item counts for, besides its text */
 
 #define CUSTOM_HEAD "{\"input\":\""
 #define CUSTOM_TAIL "\"}"
@@ -37,12 +44,12 @@ static const struct {
 static const struct {
     enum responses_list list;
     const char *key;
-} lists[] = { /* in the order in which they are told */
+} lists[] = { /* in the order in which they are emitted */
     {RESPONSES_SUMMARY, "summary"},
     {RESPONSES_CONTENT, "content"},
 };
 
-/* What a part of an item holds, by its type. */
+/* The text of a part of an item, by its type. */
 static const struct part_type {
     const char *type;
     const char *key;
@@ -57,11 +64,11 @@ static const struct part_type {
 
 enum growth { DELTA, ALL };
 
-/* Events in which something grows: a part, or the arguments of a call. */
+/* Events that add text to a part, or to the arguments of a call. */
 static const struct growing {
     const char *type;
     enum growth growth;
-    const char *key;   /* where the text stands */
+    const char *key;   /* of the text */
     enum responses_kind kind;
     const char *part;  /* type of the part; NULL for arguments */
     enum responses_list list;
@@ -118,7 +125,7 @@ static enum err_code stopped(const struct answer *answer)
     return answer->sink.stopped ? ERR_CANCELLED : ERR_OK;
 }
 
-/* A note in a set of words, made when it is first needed. */
+/* Adds to a set, which is made when it is first needed. */
 static void put_word(json_t **set, const char *word)
 {
     if (!*set)
@@ -144,7 +151,7 @@ static bool has_begun(const struct responses_items *items, json_int_t index)
 
 /* ---- Calls ---- */
 
-/* The server's id, unless a client could not send it back or could not tell two calls apart. */
+/* The server's id, unless it is too long for a client to send back, or not unique. */
 static void choose_id(struct responses_items *items, const char *given,
                       char ret_id[ID_LIMIT + 1])
 {
@@ -171,7 +178,7 @@ static enum err_code pass_arguments(struct answer *answer, const char *text, siz
     return stopped(answer);
 }
 
-/* Characters that the model writes for a call, as arguments. */
+/* Emits what the model writes for a call, as arguments. */
 static enum err_code pass_written(struct answer *answer, const char *text, size_t length)
 {
     struct responses_items *items = items_of(answer);
@@ -194,7 +201,7 @@ static enum err_code pass_input(struct answer *answer, const char *text, size_t 
 {
     struct chat_cut cut;
 
-    chat_half_cut(&items_of(answer)->half, &answer->sink.halves, text, length, &cut);
+    chat_split_char_cut(&items_of(answer)->split, &answer->sink.surrogates, text, length, &cut);
     return pass_input_cut(answer, &cut);
 }
 
@@ -202,7 +209,7 @@ static enum err_code settle_input(struct answer *answer)
 {
     struct chat_cut cut;
 
-    chat_half_end(&items_of(answer)->half, &cut);
+    chat_split_char_end(&items_of(answer)->split, &cut);
     return pass_input_cut(answer, &cut);
 }
 
@@ -256,11 +263,11 @@ static enum err_code pass_part(struct answer *answer, const char *type, const ch
     if (!part)
         return ERR_OK;
     memcpy(&piece, (const char *)answer->sink.events + part->piece, sizeof(piece));
-    items_of(answer)->told += length;
+    items_of(answer)->emitted += length;
     return answer_pass(answer, piece, text, length);
 }
 
-/* The next piece is of this part. False when the part is over already. */
+/* The next piece belongs to this part. False when the part has ended already. */
 static bool turn_to_part(struct answer *answer, enum responses_list list, json_int_t index)
 {
     struct responses_items *items = items_of(answer);
@@ -276,13 +283,13 @@ static bool turn_to_part(struct answer *answer, enum responses_list list, json_i
         answer->sink.events->part_end(answer->sink.arg);
     }
     items->parts[list] = number;
-    items->told = 0;
+    items->emitted = 0;
     items->annotations = 0;
     return !answer->sink.stopped;
 }
 
-/* Annotations that the part has and nobody was told of. */
-static enum err_code tell_annotations(struct answer *answer, const json_t *part)
+/* Emits the annotations of the part that were not emitted yet. */
+static enum err_code emit_annotations(struct answer *answer, const json_t *part)
 {
     struct responses_items *items = items_of(answer);
     const json_t *list = json_object_get(part, "annotations");
@@ -293,22 +300,22 @@ static enum err_code tell_annotations(struct answer *answer, const json_t *part)
     return rc;
 }
 
-static enum err_code tell_part(struct answer *answer, const json_t *part)
+static enum err_code emit_part(struct answer *answer, const json_t *part)
 {
     const char *type = json_get_string(part, "type", "");
     const struct part_type *known = part_type_of(type);
     const json_t *text = known ? json_object_get(part, known->key) : NULL;
     enum err_code rc;
 
-    if (!items_of(answer)->told && json_string_length(text)) {
+    if (!items_of(answer)->emitted && json_string_length(text)) {
         rc = pass_part(answer, type, json_string_value(text), json_string_length(text));
         if (rc)
             return rc;
     }
-    return tell_annotations(answer, part);
+    return emit_annotations(answer, part);
 }
 
-static enum err_code tell_list(struct answer *answer, enum responses_list list,
+static enum err_code emit_list(struct answer *answer, enum responses_list list,
                                const json_t *parts)
 {
     const struct responses_items *items = items_of(answer);
@@ -319,7 +326,7 @@ static enum err_code tell_list(struct answer *answer, enum responses_list list,
 
         if (!turn_to_part(answer, list, (json_int_t)i))
             return stopped(answer);
-        rc = tell_part(answer, json_array_get(parts, i));
+        rc = emit_part(answer, json_array_get(parts, i));
         if (rc)
             return rc;
     }
@@ -337,15 +344,15 @@ static enum err_code begin_item(struct answer *answer, json_int_t index, const j
         return rc;
     put_begun(items, index);
     items->open = true;
-    items->half = 0;
+    items->split = 0;
     items->index = index;
     items->kind = kind_of(item);
-    items->told = items->annotations = 0;
+    items->emitted = items->annotations = 0;
     memset(items->parts, 0, sizeof(items->parts));
     return is_call(items->kind) ? begin_call(answer, item) : ERR_OK;
 }
 
-/* What the token limit has cut. It stays open, for the end of the turn to close. */
+/* The token limit has cut the item. It stays open until the end of the turn. */
 static bool is_cut(const json_t *item)
 {
     return strcmp(json_get_string(item, "status", ""), "incomplete") == 0;
@@ -357,7 +364,7 @@ static enum err_code finish_call(struct answer *answer, const json_t *item)
     const json_t *text =
         json_object_get(item, items->kind == RESPONSES_FUNCTION_CALL ? "arguments" : "input");
 
-    if (!items->told && json_string_length(text)) {
+    if (!items->emitted && json_string_length(text)) {
         enum err_code rc =
             pass_input(answer, json_string_value(text), json_string_length(text));
 
@@ -378,7 +385,7 @@ static enum err_code finish_parts(struct answer *answer, const json_t *item)
     enum err_code rc = ERR_OK;
 
     for (size_t i = 0; !rc && i < COUNT_OF(lists); i++)
-        rc = tell_list(answer, lists[i].list, json_object_get(item, lists[i].key));
+        rc = emit_list(answer, lists[i].list, json_object_get(item, lists[i].key));
     if (!rc)
         rc = answer_settle(answer);
     if (!rc && end.encrypted_content)
@@ -390,7 +397,7 @@ static enum err_code finish_parts(struct answer *answer, const json_t *item)
     return stopped(answer);
 }
 
-/* The open item is all here: what was not told of it is told now. */
+/* The open item is complete: emits what was not emitted of it. */
 static enum err_code finish_item(struct answer *answer, const json_t *item)
 {
     struct responses_items *items = items_of(answer);
@@ -401,22 +408,22 @@ static enum err_code finish_item(struct answer *answer, const json_t *item)
     return items->kind == RESPONSES_OTHER ? ERR_OK : finish_parts(answer, item);
 }
 
-static enum err_code tell_item(struct answer *answer, json_int_t index, const json_t *item)
+static enum err_code emit_item(struct answer *answer, json_int_t index, const json_t *item)
 {
     enum err_code rc = begin_item(answer, index, item);
 
     return rc ? rc : finish_item(answer, item);
 }
 
-/* Those that are done and had to wait. */
-static enum err_code tell_late(struct answer *answer)
+/* Emits the complete items that had to wait. */
+static enum err_code emit_late(struct answer *answer)
 {
     struct responses_items *items = items_of(answer);
     json_auto_t *late = TAKE(items->late);
 
     for (size_t i = 0; i < json_array_size(late); i++) {
         const json_t *event = json_array_get(late, i);
-        enum err_code rc = tell_item(answer, json_get_int(event, "output_index", -1),
+        enum err_code rc = emit_item(answer, json_get_int(event, "output_index", -1),
                                      json_object_get(event, "item"));
 
         if (rc)
@@ -472,8 +479,8 @@ static enum err_code item_done(struct answer *answer, const json_t *event)
     else if (items->open)
         return put_late(answer, event);
     else
-        rc = tell_item(answer, index, item);
-    return rc ? rc : tell_late(answer);
+        rc = emit_item(answer, index, item);
+    return rc ? rc : emit_late(answer);
 }
 
 static enum err_code part_done(struct answer *answer, const json_t *event)
@@ -482,7 +489,7 @@ static enum err_code part_done(struct answer *answer, const json_t *event)
         return ERR_OK;
     if (!turn_to_part(answer, RESPONSES_CONTENT, json_get_int(event, "content_index", 0)))
         return stopped(answer);
-    return tell_part(answer, json_object_get(event, "part"));
+    return emit_part(answer, json_object_get(event, "part"));
 }
 
 static enum err_code annotation_added(struct answer *answer, const json_t *event)
@@ -502,7 +509,7 @@ static enum err_code grow_part(struct answer *answer, const struct growing *grow
 
     if (!turn_to_part(answer, growing->list, json_get_int(event, key, 0)))
         return stopped(answer);
-    if (growing->growth == ALL && items_of(answer)->told)
+    if (growing->growth == ALL && items_of(answer)->emitted)
         return ERR_OK;
     return pass_part(answer, growing->part, json_string_value(text), json_string_length(text));
 }
@@ -524,9 +531,9 @@ static enum err_code grow(struct answer *answer, const struct growing *growing,
     }
     if (growing->part)
         return grow_part(answer, growing, event, text);
-    if (growing->growth == ALL && items->told)
+    if (growing->growth == ALL && items->emitted)
         return ERR_OK;
-    items->told += json_string_length(text);
+    items->emitted += json_string_length(text);
     return pass_input(answer, json_string_value(text), json_string_length(text));
 }
 
@@ -543,9 +550,9 @@ static enum model_finish finish_of(const json_t *response)
                                                  : MODEL_FINISH_LENGTH;
 }
 
-/* What the response shows and no event has told. Events without an index could have been of any
- * item. */
-static enum err_code tell_rest(struct answer *answer, const json_t *output)
+/* Emits the items of the response that had no event. That stops at events without an index, which
+ * could have been of any item. */
+static enum err_code emit_rest(struct answer *answer, const json_t *output)
 {
     struct responses_items *items = items_of(answer);
 
@@ -556,7 +563,7 @@ static enum err_code tell_rest(struct answer *answer, const json_t *output)
         if (items->open && items->index == (json_int_t)i)
             rc = finish_item(answer, item);
         else if (!items->open && !has_begun(items, (json_int_t)i))
-            rc = tell_item(answer, (json_int_t)i, item);
+            rc = emit_item(answer, (json_int_t)i, item);
         if (rc)
             return rc;
     }
@@ -565,7 +572,7 @@ static enum err_code tell_rest(struct answer *answer, const json_t *output)
 
 static enum err_code response_ended(struct answer *answer, const json_t *response)
 {
-    enum err_code rc = tell_rest(answer, json_object_get(response, "output"));
+    enum err_code rc = emit_rest(answer, json_object_get(response, "output"));
 
     if (rc)
         return rc;
@@ -609,7 +616,7 @@ static enum err_code error_event(struct answer *answer, const json_t *event)
 static const struct {
     const char *type;
     enum err_code (*read)(struct answer *answer, const json_t *event);
-} other_events[] = { /* whatever else there is says nothing that we need */
+} other_events[] = { /* all others are ignored */
     {"response.output_item.added",            item_added},
     {"response.output_item.done",             item_done},
     {"response.content_part.done",            part_done},
@@ -652,7 +659,7 @@ static enum err_code read_whole(struct answer *answer, const json_t *whole)
     return response_ended(answer, whole);
 }
 
-/* A server that forgot to say that an item is done. */
+/* Ends the open item of a server that did not end it. */
 static enum err_code end_open(struct answer *answer)
 {
     json_auto_t *nothing = json_object();
@@ -660,7 +667,7 @@ static enum err_code end_open(struct answer *answer)
 
     if (items_of(answer)->open)
         rc = finish_item(answer, nothing);
-    return rc ? rc : tell_late(answer);
+    return rc ? rc : emit_late(answer);
 }
 
 static unsigned count_calls(const struct answer *answer)

@@ -9,10 +9,10 @@
 #include "core/base/buf.h"
 
 /*
- * responses_items.h -- how far a Responses answer was told: what responses_answer.c remembers.
+ * responses_items.h -- what was emitted of a Responses answer so far: the state of responses_answer.c.
  *
- * Items leave here one after another. One that begins while another is open is not followed
- * piece by piece, but told as a whole when it is done and the other has ended.
+ * Items are emitted one after another. An item that begins while another is open is not followed
+ * piece by piece. It is emitted as a whole when it is complete and the other has ended.
  */
 
 enum responses_kind {
@@ -20,27 +20,27 @@ enum responses_kind {
     RESPONSES_REASONING,
     RESPONSES_FUNCTION_CALL,
     RESPONSES_CUSTOM_CALL,
-    RESPONSES_OTHER, /* not ours to show */
+    RESPONSES_OTHER, /* ignored */
 };
 
-enum responses_list { /* of an item: where its parts stand */
+enum responses_list { /* of an item: the list with its parts */
                       RESPONSES_CONTENT,
                       RESPONSES_SUMMARY,
                       RESPONSES_LIST_COUNT
 };
 
-struct responses_items { /* zeroed: nothing yet */
+struct responses_items { /* zeroed: nothing was emitted */
     bool open;
     enum responses_kind kind;           /* of the open item */
     json_int_t index;                   /* its output_index */
-    size_t parts[RESPONSES_LIST_COUNT]; /* of it, that something was told of */
-    size_t told;                        /* bytes of the last of them, or of the arguments */
+    size_t parts[RESPONSES_LIST_COUNT]; /* of which something was emitted */
+    size_t emitted;                     /* bytes of the last part, or of the arguments */
     size_t annotations;                 /* of the last part */
     unsigned calls;                     /* so far */
-    json_t *begun; /* output_index of every item that was told of, as keys; NULL for none */
-    json_t *ids;   /* call ids that were told, as keys */
-    json_t *late;  /* whole items that wait */
-    uint16_t half; /* of the arguments, held back: see chat_half.h */
+    json_t *begun;      /* output_index of every item that has begun, as keys; or NULL */
+    json_t *ids;        /* emitted call ids, as keys; or NULL */
+    json_t *late;       /* whole items that wait */
+    uint16_t split;     /* in the arguments: see chat_split_char.h */
     struct buf escaped; /* a piece of a custom call's input */
 };
 

@@ -9,12 +9,10 @@
 /*
  * ranks.h -- byte pair encoding: which bytes make a token, and how many tokens a piece has.
  *
- * The table comes from a rank file as tiktoken writes them: a line for each token, its bytes in
- * base64, a blank and its rank. A piece begins as single bytes; the two neighbours that make the
- * token of the lowest rank become one, until no two do. The candidates wait in a heap, so that
- * n bytes cost n log n and not n squared.
+ * The table comes from a rank file in tiktoken's format: a line for each token, with its bytes in
+ * base64, a blank and its rank.
  *
- * A table is not changed once it is made: any thread.
+ * A table does not change once it is made: any thread.
  */
 
 #define RANKS_FILE_LIMIT  ((size_t)64 << 20) /* bytes of the file */
@@ -26,8 +24,8 @@
 
 struct ranks;
 
-/* Reads the text of a rank file. ERR_INVALID with the line when it is none, or when one of the 256
- * single bytes has no token. `name` is for messages. */
+/* Reads the text of a rank file. ERR_INVALID, with the line, for an invalid file, or when one of the
+ * 256 single bytes has no token. `name` is for messages. */
 enum err_code ranks_parse(const char *name, const char *text, size_t length,
                           struct ranks **ret_ranks, struct err *err) MUST_CHECK;
 void ranks_free(struct ranks *ranks);

@@ -1,3 +1,20 @@
+/*
+ * tokenizer.c -- counts the tokens of texts, messages and requests.
+ *
+ * Counts decide what fits into a model's context and into a client's budget, before a request is
+ * sent. The upstream's own count comes only with its answer, which is too late.
+ *
+ * A vocabulary belongs to a model, so none is part of this program: the operator names a file in
+ * tiktoken's format, and the expression that splits text for it. The well-known expressions are
+ * here as tiktoken has them. Text that the expression does not match is a piece of its own, so every
+ * byte is counted.
+ *
+ * Without a file the count is an estimate by the length of characters in UTF-8. It needs no table
+ * and no setting, and it never fails.
+ *
+ * Only numbers leave this file. Token ids would cost memory and are never needed.
+ */
+
 #define PCRE2_CODE_UNIT_WIDTH 8
 
 #include "core/model/tokens/tokenizer.h"
@@ -49,7 +66,7 @@ static const char *last_segment(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* The expression that `split` means, or the one that the file is named for; NULL for neither. */
+/* The expression that `split` names or is, or else the one that the file's name begins with, or NULL. */
 static const char *find_split(const char *split, const char *path)
 {
     const char *file = last_segment(path);
@@ -85,7 +102,7 @@ static enum err_code compile(const char *path, const char *split, pcre2_code **r
         return err_set(err, ERR_INVALID, "%s: how its text is split: %s, at %zu", path,
                        (const char *)why, at);
     }
-    (void)pcre2_jit_compile(code, PCRE2_JIT_COMPLETE); /* where it may not, it is slower */
+    (void)pcre2_jit_compile(code, PCRE2_JIT_COMPLETE); /* if that fails, matching is slower */
     *ret_code = code;
     return ERR_OK;
 }
@@ -152,7 +169,7 @@ void tokenizer_free(struct tokenizer *tokenizer)
 
 /* ---- Text ---- */
 
-/* In quarters of a token, by the length of the sign in UTF-8. */
+/* In quarters of a token, by the length of each character in UTF-8. */
 static int64_t estimate(const char *text, size_t length)
 {
     int64_t quarters = 0;
@@ -172,7 +189,7 @@ static int64_t estimate(const char *text, size_t length)
     return (quarters + 3) / 4;
 }
 
-/* What the expression does not match, or takes too long for, is a piece too. */
+/* Text that the expression does not match, or takes too long for, is a piece, too. */
 static int64_t count_pieces(const struct tokenizer *tokenizer, const char *text, size_t length)
 {
     pcre2_match_data *match = pcre2_match_data_create(1, NULL);
@@ -224,7 +241,7 @@ static int64_t count_json(const struct tokenizer *tokenizer, const json_t *value
     return text ? tokenizer_count(tokenizer, text, strlen(text)) : 0;
 }
 
-/* A text in base64 is three quarters of its length; of anything else we know nothing. */
+/* A text in base64 has three quarters of its length; other files cost a fixed number. */
 static int64_t count_file(const json_t *file)
 {
     const char *data = json_get_string(file, "file_data", "");

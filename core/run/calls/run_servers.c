@@ -94,7 +94,7 @@ static const char *fault_text(const struct run_server *server, const struct mcp_
 /* What the request wants beside the tools. */
 static const json_t *wishes_of(const struct run_server *server)
 {
-    return mcp_extra_wishes(server->server->entry);
+    return mcp_extras_wanted(server->server->entry);
 }
 
 static const char *mark_of_wish(const struct run_server *server, const char *wish)

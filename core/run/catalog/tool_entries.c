@@ -144,7 +144,7 @@ static enum err_code add_group(struct tool_set *set, json_t *entry, size_t index
     if (!tool_registry_has_group(url + strlen(BUILTIN)))
         return err_refuse(err, ERR_INVALID, REASON_BAD_VALUE, param,
                           "Invalid value: there is no tool group '%s' on this server.", url);
-    if (json_object_size(mcp_extra_wishes(entry))) {
+    if (json_object_size(mcp_extras_wanted(entry))) {
         (void)snprintf(param, sizeof(param), "tools[%zu].runnel", index);
         return err_refuse(err, ERR_INVALID, REASON_BAD_VALUE, param,
                           "Invalid '%s': a group has neither resources nor prompts.", param);
@@ -221,7 +221,7 @@ static enum err_code check_plain(const json_t *entry, size_t index, const char *
 static enum err_code check_wishes(const json_t *entry, size_t index,
                                   const struct mcp_named *named, struct err *err)
 {
-    const json_t *wishes = mcp_extra_wishes(entry);
+    const json_t *wishes = mcp_extras_wanted(entry);
     const char *wish = NULL;
     char param[64];
 
@@ -312,7 +312,7 @@ void tool_set_add_remote(struct tool_set *set, const struct tool_server *server,
             continue;
         use.name = use.made_name = mcp_function_name(server->label, own);
         use.remote = new_remote(tool, use.made_name);
-        use.extra = mcp_extra_of(tool, mcp_extra_wishes(server->entry));
+        use.extra = mcp_extra_of(tool, mcp_extras_wanted(server->entry));
         use.read_only = mcp_tool_is_read_only(tool);
         use.own = use.remote->name;
         use.handler = &use.remote->handler;

@@ -73,7 +73,8 @@ describe("two questions about one call", () => {
 describe("an answer that is remembered", () => {
   const once = { permissions: { "basic/text": { execution: "ask-once" } } };
 
-  it("F35, F45: lets the same call of the thread run without a question", async () => {
+  // F35, F45.
+  it("lets the same call of the thread run without a question", async () => {
     await calling();
     const ask = (body) => client.responses.stream({
       model: "demo", tools: [{ ...basic, require_approval: "always" }], runnel: once, ...body,
@@ -101,7 +102,8 @@ describe("an answer that is remembered", () => {
 // F44: a response that waits with its stream open says so in an event that no helper stumbles over.
 describe("the channel hold", () => {
   for (const approve of [true, false]) {
-    it(`F44: goes on in the same stream when it is answered ${approve}, through the strict helper`, async () => {
+    // F44.
+    it(`goes on in the same stream when it is answered ${approve}, through the strict helper`, async () => {
       await calling();
       const stream = client.responses.stream({
         model: "demo", input: "go", tools: [{ ...basic, require_approval: "always" }],
@@ -123,7 +125,8 @@ describe("the channel hold", () => {
   }
 
   for (const [version, SDK] of [[7, OpenAI], [4, OpenAI4]]) {
-    it(`F44: suspends when nobody answers in time, openai ${version}`, async () => {
+    // F44.
+    it(`suspends when nobody answers in time, openai ${version}`, async () => {
       await calling();
       const { responses } = new SDK(options);
       const tools = [{ ...basic, require_approval: "always" }];
@@ -141,7 +144,8 @@ describe("the channel hold", () => {
 });
 
 describe("settings of tools", () => {
-  it("F49: of a user, said with the SDK's own post, ask for that user only", async () => {
+  // F49.
+  it("of a user, said with the SDK's own post, ask for that user only", async () => {
     await calling();
     const path = "/runnel/tool_settings?user=node-ann";
     const said = await client.post(path, { body: {

@@ -88,7 +88,8 @@ describe("the reference server", () => {
   });
 });
 
-describe("F102: resources and prompts of the reference server", () => {
+// F102.
+describe("resources and prompts of the reference server", () => {
   const wishing = { tools: [{ ...everything, runnel: { resources: true, prompts: true } }] };
 
   it("are listed", async () => {
@@ -159,7 +160,8 @@ const faces = {
 
 for (const [name, open] of Object.entries(faces)) {
   for (const approve of [true, false]) {
-    it(`F45: a call of the reference server is answered ${approve} through ${name}`, async () => {
+    // F45.
+    it(`a call of the reference server is answered ${approve} through ${name}`, async () => {
       const { ask, close } = open();
       try {
         await calling("echo", { message: "hi" });
@@ -178,7 +180,8 @@ for (const [name, open] of Object.entries(faces)) {
 }
 
 for (const approve of [true, false]) {
-  it(`F45: a call of the reference server is answered ${approve} in a run`, async () => {
+  // F45.
+  it(`a call of the reference server is answered ${approve} in a run`, async () => {
     await calling("echo", { message: "hi" });
     const { threads } = client.beta;
     const assistant = await client.beta.assistants.create({ model: "demo", tools: [guarded] });

@@ -55,7 +55,8 @@ def remember(**what):
 
 # ---- The way it is meant ----
 
-def test_F35_the_worked_example(go, go_on, http, log, upstream):
+@pytest.mark.feature("F35")
+def test_the_worked_example(go, go_on, http, log, upstream):
     """Asked, approved for the thread, and then the same call runs without a question."""
     always = {**TEST, "require_approval": "always"}
     asked = go(tool=always)
@@ -82,13 +83,15 @@ def test_F35_the_worked_example(go, go_on, http, log, upstream):
     assert shown["definition"] == about["definition"] and len(shown["arguments_hash"]) == 64
 
 
-def test_F35_what_is_asked_once_is_remembered_without_a_word(go, go_on):
+@pytest.mark.feature("F35")
+def test_an_ask_once_answer_is_remembered_by_default(go, go_on):
     done = go_on(go())
     remembered(go(before=done))
     assert questions(go("other", before=done))
 
 
-def test_F35_a_refusal_is_remembered_with_its_reason(go, go_on, upstream, log):
+@pytest.mark.feature("F35")
+def test_a_refusal_is_remembered_with_its_reason(go, go_on, upstream, log):
     done = go_on(go(), approve=False, reason="not this file")
     called, _ = remembered(go(before=done))
     assert called.status == "incomplete" and log.lines() == []
@@ -100,20 +103,23 @@ def test_F35_a_refusal_is_remembered_with_its_reason(go, go_on, upstream, log):
         "Previously rejected by user")
 
 
+@pytest.mark.feature("F37")
 @pytest.mark.parametrize("said", [remember(match="tool"), {"persistDecision": True}], ids=str)
-def test_F37_per_tool_whatever_the_arguments(go, go_on, said):
+def test_an_answer_for_the_tool_covers_all_arguments(go, go_on, said):
     done = go_on(go(runnel={"permissions": {"test": {"permissionLevel": "moderate"}}}), runnel=said)
     remembered(go("other", before=done))
     asked = go(before=done, name="test_slow")
     assert questions(asked)[0].name == "test_slow"
 
 
-def test_F37_a_decision_that_is_not_to_persist_is_asked_again(go, go_on):
+@pytest.mark.feature("F37")
+def test_a_decision_that_does_not_persist_is_requested_again(go, go_on):
     done = go_on(go(), runnel={"persistDecision": False})
     assert questions(go(before=done))
 
 
-def test_F35_an_exact_answer_comes_before_one_about_the_tool(go, go_on, log):
+@pytest.mark.feature("F35")
+def test_an_exact_answer_wins_over_one_for_the_tool(go, go_on, log):
     done = go_on(go("bad"), approve=False)
     done = go_on(go("good", before=done), runnel=remember(match="tool"))
     assert remembered(go("bad", before=done))[0].status == "incomplete"
@@ -122,14 +128,16 @@ def test_F35_an_exact_answer_comes_before_one_about_the_tool(go, go_on, log):
 
 # ---- Where it counts ----
 
-def test_F47_branches_of_a_chain_do_not_see_each_other(go, go_on):
+@pytest.mark.feature("F47")
+def test_branches_of_a_chain_do_not_see_each_other(go, go_on):
     first = go(runnel={}, tool={**TEST, "require_approval": "never"})
     done = go_on(go(before=first))
     remembered(go(before=done))
     assert questions(go(before=first)) and questions(go())
 
 
-def test_F35_in_a_conversation(go, go_on, client, http):
+@pytest.mark.feature("F35")
+def test_a_conversation_is_the_scope_of_its_answers(go, go_on, client, http):
     here = {"conversation": client.conversations.create().id}
     there = {"conversation": client.conversations.create().id}
     done = go_on(go(**here), **here)
@@ -143,7 +151,8 @@ def test_F35_in_a_conversation(go, go_on, client, http):
     assert http.get(f"{GRANTS}/{grant}").status_code == 404
 
 
-def test_F35_for_a_user_of_the_client(go, go_on):
+@pytest.mark.feature("F35")
+def test_an_answer_can_be_remembered_for_a_user(go, go_on):
     """`user` is whom the request names, in all conversations."""
     asked = go(user="ada")
     assert questions(asked)[0].runnel["scopes"] == ["run", "thread", "user"]
@@ -152,7 +161,8 @@ def test_F35_for_a_user_of_the_client(go, go_on):
     assert questions(go(user="bob")) and questions(go())
 
 
-def test_F35_for_one_response(client, go, go_on, upstream, log):
+@pytest.mark.feature("F35")
+def test_an_answer_can_be_remembered_for_one_response(client, go, go_on, upstream, log):
     """The scope `run`: of the response that goes on, and no other."""
     asked = go()
     twice = call("test_count", 2, path=log.name, text="counted")
@@ -164,20 +174,23 @@ def test_F35_for_one_response(client, go, go_on, upstream, log):
     assert questions(go(before=done))
 
 
-def test_F35_the_default_scope(go, go_on):
+@pytest.mark.feature("F35")
+def test_a_request_can_set_the_default_scope(go, go_on):
     settings = {**ONCE, "approval": {"remember_default": "user"}}
     go_on(go(user="eve", runnel=settings), settings=settings, user="eve")
     remembered(go(user="eve"))
 
 
-def test_F35_a_grant_ends(go, go_on, http):
+@pytest.mark.feature("F35")
+def test_a_grant_expires(go, go_on, http):
     done = go_on(go(), runnel=remember(ttl_s=1000))
     _, grant = remembered(go(before=done))
     shown = http.get(f"{GRANTS}/{grant}").json()
     assert shown["expires_at"] == shown["created_at"] + 1000
 
 
-def test_F38_who_is_always_asked_is_asked_again(go, go_on):
+@pytest.mark.feature("F38")
+def test_ask_always_requests_an_approval_every_time(go, go_on):
     """require_approval insists: then only what somebody asked to be remembered is."""
     always = {**TEST, "require_approval": "always"}
     done = go_on(go(tool=always, runnel={}), tool=always, settings={})
@@ -190,7 +203,8 @@ def test_F38_who_is_always_asked_is_asked_again(go, go_on):
     assert questions(go("quiet", before=done, tool=always, runnel={}))
 
 
-def test_F38_the_operators_always_is_never_remembered(go, go_on):
+@pytest.mark.feature("F38")
+def test_ask_always_of_the_operator_is_never_remembered(go, go_on):
     settings = {"permissions": {"test": {"execution": "ask-always"}}}
     asked = go(runnel=settings)
     assert "remember" not in questions(asked)[0].runnel
@@ -200,7 +214,8 @@ def test_F38_the_operators_always_is_never_remembered(go, go_on):
     assert questions(go(before=done, runnel=settings))
 
 
-def test_F35_store_false_has_no_memory(go, go_on, upstream, log):
+@pytest.mark.feature("F35")
+def test_a_response_that_is_not_stored_remembers_nothing(go, go_on, upstream, log):
     asked = go()
     error = refused(lambda: go_on(asked, runnel=remember(), store=False))
     assert "not stored" in error["message"]
@@ -212,6 +227,7 @@ def test_F35_store_false_has_no_memory(go, go_on, upstream, log):
 
 # ---- What cannot be remembered ----
 
+@pytest.mark.feature("F35")
 @pytest.mark.parametrize("runnel, param, code", [
     ({"rember": {}}, "runnel.rember", "unknown_parameter"),
     ({"remember": True}, "runnel.remember", "invalid_type"),
@@ -226,7 +242,7 @@ def test_F35_store_false_has_no_memory(go, go_on, upstream, log):
     ({"remember": {"scope": "user"}}, "runnel.remember", "invalid_value"),
     ({"remember": {"match": "pattern"}}, "runnel.remember", "invalid_value"),
 ], ids=str)
-def test_F35_typing_errors_remember_nothing(go, go_on, http, log, runnel, param, code):
+def test_typing_errors_remember_nothing(go, go_on, http, log, runnel, param, code):
     asked = go()
     error = refused(lambda: go_on(asked, runnel=runnel))
     assert (error["param"], error["code"]) == (f"input[0].{param}", code), error
@@ -240,7 +256,8 @@ def test_F35_typing_errors_remember_nothing(go, go_on, http, log, runnel, param,
     assert log.lines() == []
 
 
-def test_F35_a_misspelt_wish_is_not_taken_for_none(go, http, log):
+@pytest.mark.feature("F35")
+def test_a_misspelt_remember_is_refused(go, http, log):
     """What is asked once is remembered without a word: so would be what was not to be."""
     (question,) = questions(go())
     wrong = http.post(f"/v1/runnel/approvals/{question.id}", json={"approve": True, "persistDescision": False})
@@ -250,17 +267,19 @@ def test_F35_a_misspelt_wish_is_not_taken_for_none(go, http, log):
     assert shown["status"] == "pending" and log.lines() == []
 
 
+@pytest.mark.feature("F35")
 @pytest.mark.parametrize("settings, param", [
     ({"approval": {"remember_default": "project"}}, "runnel.approval.remember_default"),
     ({"approval": {"remember": "thread"}}, "runnel.approval.remember"),
 ], ids=str)
-def test_F35_typing_errors_of_settings(go, settings, param, upstream):
+def test_typing_errors_of_settings_are_refused(go, settings, param, upstream):
     assert refused(lambda: go(runnel=settings))["param"] == param and upstream.requests() == []
 
 
 # ---- REST ----
 
-def test_F44_F47_decided_remembered_and_revoked_through_the_list(go, client, http):
+@pytest.mark.feature("F44", "F47")
+def test_decided_remembered_and_revoked_through_the_list(go, client, http):
     asked = go()
     (question,) = questions(asked)
     path = f"/v1/runnel/approvals/{question.id}"
@@ -283,7 +302,8 @@ def test_F44_F47_decided_remembered_and_revoked_through_the_list(go, client, htt
     assert questions(go("other", before=done))
 
 
-def test_F47_the_list_has_pages_and_filters(go, go_on, http):
+@pytest.mark.feature("F47")
+def test_the_list_has_pages_and_filters(go, go_on, http):
     first = go_on(go("one"))
     second = go_on(go("two", before=first), runnel=remember(match="tool"))
     page = http.get(f"{GRANTS}?limit=1").json()
@@ -297,7 +317,8 @@ def test_F47_the_list_has_pages_and_filters(go, go_on, http):
     assert http.get(f"{GRANTS}/call_x").status_code == 400
 
 
-def test_F46_another_project_knows_nothing_of_it(go, go_on, http, stranger_key):
+@pytest.mark.feature("F46")
+def test_another_project_cannot_see_or_revoke_a_grant(go, go_on, http, stranger_key):
     done = go_on(go())
     _, grant = remembered(go(before=done))
     headers = {"Authorization": f"Bearer {stranger_key}"}
@@ -307,7 +328,8 @@ def test_F46_another_project_knows_nothing_of_it(go, go_on, http, stranger_key):
     remembered(go(before=done))
 
 
-def test_F47_what_is_deleted_grants_nothing(go, go_on, http):
+@pytest.mark.feature("F47")
+def test_a_deleted_thread_or_assistant_grants_nothing(go, go_on, http):
     done = go_on(go())
     later = go(before=done)
     _, grant = remembered(later)
@@ -318,7 +340,8 @@ def test_F47_what_is_deleted_grants_nothing(go, go_on, http):
 
 # ---- Restarts ----
 
-def test_F110_a_grant_outlives_its_server(start_server, upstream, log):
+@pytest.mark.feature("F110")
+def test_a_grant_survives_a_restart(start_server, upstream, log):
     server = start_server()
     asks_for(upstream, call("test_count", path=log.name, text="counted"))
 
@@ -333,8 +356,9 @@ def test_F110_a_grant_outlives_its_server(start_server, upstream, log):
     assert log.lines() == ["call_1", "call_1"]
 
 
+@pytest.mark.feature("F110")
 @pytest.mark.parametrize("point", ["grants_put", "approvals_decide"])
-def test_F110_an_answer_and_its_grant_are_one(start_fault_server, upstream, log, point):
+def test_an_answer_and_its_grant_are_stored_together(start_fault_server, upstream, log, point):
     server = start_fault_server()
     asks_for(upstream, call("test_count", path=log.name, text="counted"))
     body = {"model": "demo", "tools": [TEST], "extra_body": {"runnel": ONCE}}

@@ -53,7 +53,8 @@ def go_on(client):
 
 # ---- The way it is meant ----
 
-def test_F34_F45_an_approved_call_runs_before_the_model_is_asked_again(ask, go_on, upstream, log):
+@pytest.mark.feature("F34", "F45")
+def test_an_approved_call_runs_before_the_next_turn(ask, go_on, upstream, log):
     asked = ask()
     assert asked.status == "completed"
     assert [item.type for item in asked.output] == ["mcp_list_tools", "mcp_approval_request"]
@@ -74,7 +75,8 @@ def test_F34_F45_an_approved_call_runs_before_the_model_is_asked_again(ask, go_o
     assert told(second) == {"call_1": "counted"}
 
 
-def test_F42_a_refusal_reaches_the_model_with_its_reason(ask, go_on, upstream, log):
+@pytest.mark.feature("F42")
+def test_a_refusal_reaches_the_model_with_its_reason(ask, go_on, upstream, log):
     asked = ask()
     done = go_on(asked, answer(*questions(asked), approve=False, reason="not \"this\" file"))
     (called,) = calls_of(done)
@@ -89,14 +91,15 @@ def test_F42_a_refusal_reaches_the_model_with_its_reason(ask, go_on, upstream, l
     assert "not" in told(upstream.chats()[-1])["call_1"]
 
 
-def test_a_refusal_without_a_reason_has_the_seeds(ask, go_on, upstream):
+def test_a_refusal_without_a_reason_has_the_default_reason(ask, go_on, upstream):
     asked = ask()
     go_on(asked, answer(*questions(asked), approve=False))
     assert json.loads(told(upstream.chats()[-1])["call_1"])["message"] == (
         "Execution rejected by user")
 
 
-def test_F45_events_of_question_and_answer(http, upstream, log):
+@pytest.mark.feature("F45")
+def test_an_approval_request_and_its_answer_have_their_events(http, upstream, log):
     asks_for(upstream, call("test_count", path=log.name, text="counted"))
 
     def stream(**body):
@@ -123,7 +126,8 @@ def test_F45_events_of_question_and_answer(http, upstream, log):
     assert all(e["item"]["approval_request_id"] == question["id"] for e in called)
 
 
-def test_F34_only_what_needs_a_question_waits(client, upstream, log, go_on):
+@pytest.mark.feature("F34")
+def test_only_calls_that_need_an_approval_wait(client, upstream, log, go_on):
     asks_for(upstream, call("test_slow", 1, text="at once"),
              call("test_count", 2, path=log.name, text="later"))
     tool = {**TEST, "require_approval": {"always": {"tool_names": ["test_count"]},
@@ -137,11 +141,12 @@ def test_F34_only_what_needs_a_question_waits(client, upstream, log, go_on):
     assert told(upstream.chats()[-1]) == {"call_1": "at once", "call_2": "later"}
 
 
+@pytest.mark.feature("F34")
 @pytest.mark.parametrize("word, asked_about", [
     ({"always": {"read_only": True}}, ["datetime"]),
     ({"always": {"read_only": False}}, []),
 ], ids=str)
-def test_F34_tools_that_only_read_wait_where_the_request_says_so(client, upstream, word, asked_about):
+def test_read_only_tools_wait_where_the_request_says_so(client, upstream, word, asked_about):
     asks_for(upstream, call("datetime"))
     basic = {"type": "mcp", "server_label": "basic", "server_url": "builtin:basic"}
     response = client.responses.create(model="demo", input="go",
@@ -149,7 +154,8 @@ def test_F34_tools_that_only_read_wait_where_the_request_says_so(client, upstrea
     assert [question.name for question in questions(response)] == asked_about
 
 
-def test_F13_groups_offer_what_only_reads(client, upstream):
+@pytest.mark.feature("F13")
+def test_a_group_can_be_limited_to_read_only_tools(client, upstream):
     """`read_only` counts for groups as for remote servers, whose listing says of each tool what it is."""
     for wanted, offered in ((True, ["ListVars", "ReadVar"]), (False, ["RemoveVars", "WriteVar"])):
         response = client.responses.create(model="demo", input="go", tools=[{
@@ -161,7 +167,8 @@ def test_F13_groups_offer_what_only_reads(client, upstream):
             '{"readOnlyHint": true}' if wanted else "null"}
 
 
-def test_F13_a_group_does_not_allow_what_it_has_not(client, upstream):
+@pytest.mark.feature("F13")
+def test_a_group_cannot_allow_a_tool_that_it_does_not_have(client, upstream):
     for allowed in (["test_slow", "test_slwo"], {"tool_names": ["test_slwo"]}):
         error = refused(lambda tool={**TEST, "allowed_tools": allowed}: client.responses.create(
             model="demo", input="go", tools=[tool]))
@@ -171,7 +178,7 @@ def test_F13_a_group_does_not_allow_what_it_has_not(client, upstream):
     assert upstream.requests() == []
 
 
-def test_several_questions_are_answered_together(client, upstream, go_on):
+def test_several_approval_requests_are_answered_together(client, upstream, go_on):
     asks_for(upstream, *(call("test_slow", n, text=f"t{n}") for n in range(1, 4)))
     asked = client.responses.create(model="demo", input="go", tools=[TEST])
     answers = [answer(q, approve=n != 1) for n, q in enumerate(questions(asked))]
@@ -180,7 +187,7 @@ def test_several_questions_are_answered_together(client, upstream, go_on):
     assert seen["call_1"] == "t1" and "rejected" in seen["call_2"] and seen["call_3"] == "t3"
 
 
-def test_beside_calls_of_the_client(client, upstream, log):
+def test_approval_requests_and_client_calls_share_a_turn(client, upstream, log):
     asks_for(upstream, call("get_weather", 1, city="Bern"),
              call("test_count", 2, path=log.name, text="counted"))
     tools = [WEATHER_FLAT, TEST]
@@ -192,7 +199,7 @@ def test_beside_calls_of_the_client(client, upstream, log):
     assert told(upstream.chats()[-1]) == {"call_1": "sunny", "call_2": "counted"}
 
 
-def test_in_a_conversation(client, upstream, log):
+def test_an_approval_works_in_a_conversation(client, upstream, log):
     asks_for(upstream, call("test_count", path=log.name, text="counted"))
     conversation = client.conversations.create().id
     asked = client.responses.create(model="demo", input="go", tools=[TEST],
@@ -209,7 +216,7 @@ def test_in_a_conversation(client, upstream, log):
     assert again.status == "completed" and log.lines() == ["call_1"]
 
 
-def test_in_the_background(ask, go_on, client, log):
+def test_an_approval_works_in_a_background_response(ask, go_on, client, log):
     def ended(response):
         return eventually(lambda: client.responses.retrieve(response.id),
                           lambda r: r.status == "completed", seconds=30)
@@ -218,7 +225,7 @@ def test_in_the_background(ask, go_on, client, log):
     assert calls_of(done)[0].output == "counted" and log.lines() == ["call_1"]
 
 
-def test_what_cannot_run_anyhow_is_not_asked(client, upstream):
+def test_a_call_that_cannot_run_needs_no_approval(client, upstream):
     asks_for(upstream, call("nothing"))
     done = client.responses.create(model="demo", input="go", tools=[TEST])
     assert not questions(done) and "Tool nothing not found" in told(upstream.chats()[-1])["call_1"]
@@ -233,7 +240,7 @@ def refused(make, status=400):
     return caught.value.body
 
 
-def test_every_question_must_be_answered(ask, go_on, log):
+def test_every_approval_request_must_be_answered(ask, go_on, log):
     asked = ask()
     (question,) = questions(asked)
     error = refused(lambda: go_on(asked, {"role": "user", "content": "well?"}))
@@ -243,7 +250,7 @@ def test_every_question_must_be_answered(ask, go_on, log):
     assert log.lines() == []
 
 
-def test_an_answer_needs_its_question(ask, go_on, client):
+def test_an_answer_needs_its_approval_request(ask, go_on, client):
     asked = ask()
     (question,) = questions(asked)
     other = {"type": "mcp_approval_response", "approval_request_id": "mcpr_x", "approve": True}
@@ -256,7 +263,7 @@ def test_an_answer_needs_its_question(ask, go_on, client):
     assert go_on(asked, answer(question)).status == "completed"
 
 
-def test_a_reason_is_as_long_as_the_approvals_allow(ask, go_on, http, client):
+def test_a_reason_has_the_limit_of_the_approvals_api(ask, go_on, http, client):
     (question,) = questions(asked := ask())
     wrong = answer(question, approve=False, reason="x" * 4097)
     message = {"role": "user", "content": "well?"}
@@ -275,7 +282,7 @@ def test_a_reason_is_as_long_as_the_approvals_allow(ask, go_on, http, client):
     assert go_on(asked, {**wrong, "reason": "\u00e9" * 4096}).status == "completed"
 
 
-def test_a_question_that_is_gone_is_not_a_conversation_that_is_gone(start_server, database, upstream, log):
+def test_a_request_deleted_meanwhile_is_named_and_not_its_conversation(start_server, database, upstream, log):
     """It was there when the request came, and goes before the answer is taken up."""
     server = start_server(database_url=(url := database.new()))
     client = server.sdk()
@@ -294,7 +301,7 @@ def test_a_question_that_is_gone_is_not_a_conversation_that_is_gone(start_server
     assert log.lines() == []
 
 
-def test_two_answers_to_one_question(ask, go_on, log):
+def test_two_answers_to_one_request_are_refused(ask, go_on, log):
     asked = ask()
     (question,) = questions(asked)
     error = refused(lambda: go_on(asked, answer(question), answer(question, approve=False)))
@@ -302,7 +309,8 @@ def test_two_answers_to_one_question(ask, go_on, log):
     assert log.lines() == []
 
 
-def test_F46_the_first_answer_wins(ask, go_on, client, log):
+@pytest.mark.feature("F46")
+def test_the_first_answer_wins(ask, go_on, client, log):
     client = client.with_options(max_retries=0)
     asked = ask()
     (question,) = questions(asked)
@@ -319,7 +327,7 @@ def test_F46_the_first_answer_wins(ask, go_on, client, log):
     assert log.lines() == ["call_1"]
 
 
-def test_the_tool_must_be_offered_still(ask, go_on, log):
+def test_the_approved_tool_must_still_be_offered(ask, go_on, log):
     asked = ask()
     (question,) = questions(asked)
     error = refused(lambda: go_on(asked, answer(question),
@@ -328,7 +336,7 @@ def test_the_tool_must_be_offered_still(ask, go_on, log):
     assert go_on(asked, answer(question)).status == "completed" and log.lines() == ["call_1"]
 
 
-def test_the_whole_story_sent_again_answers_nothing_twice(ask, go_on, client, upstream, log):
+def test_sending_the_whole_history_again_answers_nothing_twice(ask, go_on, client, upstream, log):
     asked = ask()
     (question,) = questions(asked)
     done = go_on(asked, answer(question))
@@ -339,7 +347,8 @@ def test_the_whole_story_sent_again_answers_nothing_twice(ask, go_on, client, up
     assert log.lines() == ["call_1"]
 
 
-def test_F46_another_project_knows_nothing_of_it(ask, stranger, http, stranger_key):
+@pytest.mark.feature("F46")
+def test_another_project_cannot_see_or_answer_an_approval(ask, stranger, http, stranger_key):
     asked = ask()
     (question,) = questions(asked)
     error = refused(lambda: stranger.responses.create(
@@ -373,9 +382,10 @@ def tell(client):
     return tell
 
 
+@pytest.mark.feature("F34", "F46")
 @pytest.mark.parametrize("store", [True, False], ids=["stored", "not-stored"])
 @pytest.mark.parametrize("again", [sent, named])
-def test_F34_F46_a_question_may_be_sent_again_with_its_answer(ask, tell, upstream, http, log, again, store):
+def test_an_approval_request_may_be_sent_back_with_its_answer(ask, tell, upstream, http, log, again, store):
     """The Agents SDKs send what they were shown, others name it; neither says previous_response_id."""
     (question,) = questions(ask())
     done = tell(again(question), answer(question), store=store)
@@ -388,14 +398,16 @@ def test_F34_F46_a_question_may_be_sent_again_with_its_answer(ask, tell, upstrea
     assert list(told(upstream.chats()[-1]).values()) == ["counted"] and log.lines() == ["call_1"]
 
 
-def test_F46_a_refusal_may_be_sent_with_its_question(ask, tell, upstream, log):
+@pytest.mark.feature("F46")
+def test_a_refusal_may_be_sent_with_its_approval_request(ask, tell, upstream, log):
     (question,) = questions(ask())
     (refusal,) = calls_of(tell(sent(question), answer(question, approve=False, reason="too late")))
     assert refusal.approval_request_id == question.id and log.lines() == []
     assert "too late" in told(upstream.chats()[-1])["call_1"]
 
 
-def test_F46_what_runs_is_what_was_asked_not_what_is_sent(ask, tell, log, tmp_path):
+@pytest.mark.feature("F46")
+def test_the_stored_call_runs_not_the_one_that_is_sent_back(ask, tell, log, tmp_path):
     (question,) = questions(ask())
     other = json.dumps({"path": str(tmp_path / "other"), "text": "other"})
     done = tell({**sent(question), "name": "test_slow", "arguments": other}, answer(question))
@@ -404,7 +416,8 @@ def test_F46_what_runs_is_what_was_asked_not_what_is_sent(ask, tell, log, tmp_pa
     assert log.lines() == ["call_1"] and not (tmp_path / "other").exists()
 
 
-def test_F46_a_story_answers_what_it_answers(client, tell, upstream, log, http):
+@pytest.mark.feature("F46")
+def test_a_replayed_history_answers_its_approval_requests(client, tell, upstream, log, http):
     """Of two questions one may stay open, and be answered by a later story."""
     asks_for(upstream, call("test_count", 1, path=log.name, text="one"),
              call("test_count", 2, path=log.name, text="two"))
@@ -419,7 +432,8 @@ def test_F46_a_story_answers_what_it_answers(client, tell, upstream, log, http):
     assert log.lines() == ["call_1", "call_2"]
 
 
-def test_F46_a_story_is_answered_once(ask, tell, client, log):
+@pytest.mark.feature("F46")
+def test_a_replayed_history_is_answered_once(ask, tell, client, log):
     (question,) = questions(ask())
     done = tell(sent(question), answer(question))
     error = refused(lambda: client.with_options(max_retries=0).responses.create(
@@ -429,14 +443,16 @@ def test_F46_a_story_is_answered_once(ask, tell, client, log):
     assert log.lines() == ["call_1"]
 
 
-def test_F46_another_project_cannot_answer_by_a_story(ask, stranger, log):
+@pytest.mark.feature("F46")
+def test_another_project_cannot_answer_with_a_replayed_history(ask, stranger, log):
     (question,) = questions(ask())
     error = refused(lambda: stranger.responses.create(
         model="demo", input=[GO, sent(question), answer(question)], tools=[TEST]))
     assert "No approval request found" in error["message"] and log.lines() == []
 
 
-def test_F46_a_result_is_not_answered_by_a_story(client, upstream, tell, log, http):
+@pytest.mark.feature("F46")
+def test_a_withheld_result_is_not_answered_by_a_replayed_history(client, upstream, tell, log, http):
     asks_for(upstream, call("test_count", path=log.name, text="counted"))
     free = {**TEST, "require_approval": "never"}
     body = {"runnel": {"permissions": {"test": {"result": "always"}}}}
@@ -449,7 +465,8 @@ def test_F46_a_result_is_not_answered_by_a_story(client, upstream, tell, log, ht
     assert http.get(f"/v1/runnel/approvals/{question.id}").json()["status"] == "pending"
 
 
-def test_F46_a_story_that_is_only_kept_answers_nothing(server, ask, http, log):
+@pytest.mark.feature("F46")
+def test_a_history_that_is_only_stored_answers_nothing(server, ask, http, log):
     (question,) = questions(ask())
     ws = WebSocket(server)
     ws.create(tools=[TEST], generate=False, input=[GO, sent(question), answer(question)])
@@ -460,7 +477,8 @@ def test_F46_a_story_that_is_only_kept_answers_nothing(server, ask, http, log):
 
 # ---- Nobody to ask ----
 
-def test_F41_without_an_approver_it_is_refused(ask, upstream, log):
+@pytest.mark.feature("F41")
+def test_without_an_approver_it_is_refused(ask, upstream, log):
     done = ask(extra_body={"runnel": {"approval": {"channel": "deny"}}})
     assert not questions(done) and calls_of(done)[0].status == "incomplete"
     assert json.loads(told(upstream.chats()[-1])["call_1"]) == {
@@ -468,7 +486,8 @@ def test_F41_without_an_approver_it_is_refused(ask, upstream, log):
     assert log.lines() == []
 
 
-def test_F41_a_response_that_is_not_stored_asks_nobody(ask, upstream, log):
+@pytest.mark.feature("F41")
+def test_a_response_that_is_not_stored_cannot_request_approvals(ask, upstream, log):
     done = ask(store=False)
     assert not questions(done) and log.lines() == []
     assert "not stored" in told(upstream.chats()[-1])["call_1"]
@@ -476,7 +495,8 @@ def test_F41_a_response_that_is_not_stored_asks_nobody(ask, upstream, log):
 
 # ---- Policies ----
 
-def test_F38_a_request_only_tightens(client, upstream, log):
+@pytest.mark.feature("F38")
+def test_a_request_can_only_tighten_a_policy(client, upstream, log):
     asks_for(upstream, call("test_count", path=log.name))
     lax = {**TEST, "require_approval": "never"}
 
@@ -492,6 +512,7 @@ def test_F38_a_request_only_tightens(client, upstream, log):
     assert log.lines() == ["call_1"]
 
 
+@pytest.mark.feature("F38")
 @pytest.mark.parametrize("permissions, param", [
     ({"test/test_count": {"exec": "auto"}}, "runnel.permissions.test/test_count.exec"),
     ({"test/test_count": {"execution": "ask"}}, "runnel.permissions.test/test_count.execution"),
@@ -499,14 +520,15 @@ def test_F38_a_request_only_tightens(client, upstream, log):
     ({"tset": {"execution": "ask-always"}}, "runnel.permissions"),
     (["test"], "runnel.permissions"),
 ], ids=str)
-def test_F38_typing_errors_open_nothing(client, upstream, permissions, param):
+def test_typing_errors_open_nothing(client, upstream, permissions, param):
     error = refused(lambda: client.responses.create(
         model="demo", input="go", tools=[TEST],
         extra_body={"runnel": {"permissions": permissions}}))
     assert error["param"] == param and upstream.requests() == []
 
 
-def test_F36_F38_the_operator_decides_about_a_tool(start_server, tmp_path, upstream, log):
+@pytest.mark.feature("F36", "F38")
+def test_the_operator_can_loosen_and_tighten_a_tool(start_server, tmp_path, upstream, log):
     config = tmp_path / "runnel.yaml"
     config.write_text("tools:\n  permissions:\n    test/test_count: {permissionLevel: moderate}\n")
     client = start_server(config=config).sdk()
@@ -519,7 +541,8 @@ def test_F36_F38_the_operator_decides_about_a_tool(start_server, tmp_path, upstr
 
 # ---- Those who answer for others ----
 
-def test_F44_F46_decided_through_the_list(ask, go_on, http, log):
+@pytest.mark.feature("F44", "F46")
+def test_an_approval_can_be_answered_through_the_list(ask, go_on, http, log):
     """F71: with the list, any program is a channel for approvals."""
     asked = ask()
     (question,) = questions(asked)
@@ -542,7 +565,7 @@ def test_F44_F46_decided_through_the_list(ask, go_on, http, log):
     assert http.get(path).json()["used_by"] == done.id
 
 
-def test_what_is_deleted_asks_no_more(ask, http):
+def test_a_deleted_response_has_no_pending_approvals(ask, http):
     asked = ask()
     (question,) = questions(asked)
     assert http.delete(f"/v1/responses/{asked.id}").status_code == 200
@@ -551,7 +574,8 @@ def test_what_is_deleted_asks_no_more(ask, http):
 
 # ---- Restarts ----
 
-def test_F110_F46_a_response_asks_on_after_a_crash(start_server, upstream, log):
+@pytest.mark.feature("F46", "F110")
+def test_an_approval_request_survives_a_crash(start_server, upstream, log):
     server = start_server()
     asks_for(upstream, call("test_count", path=log.name, text="counted"))
     asked = server.sdk().responses.create(model="demo", input="go", tools=[TEST])
@@ -562,7 +586,8 @@ def test_F110_F46_a_response_asks_on_after_a_crash(start_server, upstream, log):
     assert calls_of(done)[0].output == "counted" and log.lines() == ["call_1"]
 
 
-def test_F110_a_call_that_was_cut_is_not_repeated(start_server, upstream, log):
+@pytest.mark.feature("F110")
+def test_an_approved_call_cut_by_a_crash_is_not_repeated(start_server, upstream, log):
     """The answer was taken up, the tool ran, and its server died. The same answer again does not
     run it again: the model hears that nobody knows."""
     server = start_server()
@@ -591,8 +616,9 @@ def test_F110_a_call_that_was_cut_is_not_repeated(start_server, upstream, log):
 POINTS = ["run_lock_thread", "runs_insert", "approvals_lock", "approvals_decide", "tool.before_run"]
 
 
+@pytest.mark.feature("F110")
 @pytest.mark.parametrize("point", POINTS)
-def test_F110_a_conversation_can_be_answered_after_a_crash(start_fault_server, upstream, log, point):
+def test_a_conversation_can_be_answered_after_a_crash(start_fault_server, upstream, log, point):
     """Wherever the server dies while it takes the answer, the question is not lost."""
     server = start_fault_server()
     client = server.sdk(strict=False).with_options(max_retries=0)
@@ -625,8 +651,9 @@ def test_F110_a_conversation_can_be_answered_after_a_crash(start_fault_server, u
     assert follow.status == "completed"
 
 
+@pytest.mark.feature("F110")
 @pytest.mark.parametrize("point", ["runs_insert", "approvals_lock", "approvals_decide", "run.write"])
-def test_F110_an_answer_and_who_takes_it_are_one(start_fault_server, upstream, log, point):
+def test_an_answer_and_the_response_that_uses_it_are_stored_together(start_fault_server, upstream, log, point):
     """Outside of conversations: the server dies before the answer is stored, and nothing has happened; or
     behind it, and there is a response that goes on with it. No call has begun, so it runs."""
     server = start_fault_server()
@@ -659,9 +686,10 @@ def test_F110_an_answer_and_who_takes_it_are_one(start_fault_server, upstream, l
 
 # ---- Responses that execute nothing ----
 
+@pytest.mark.feature("F46")
 @pytest.mark.parametrize("conversation", [False, True], ids=["chain", "conversation"])
 @pytest.mark.parametrize("early", [False, True], ids=["later", "early"])
-def test_F46_what_only_keeps_its_input_uses_no_answer_up(server, client, upstream, log, early,
+def test_a_response_that_only_keeps_its_input_uses_up_no_answer(server, client, upstream, log, early,
                                                          conversation):
     """A WebSocket response with generate:false neither needs nor takes an answer; what it was given
     counts for the next one."""
@@ -683,7 +711,8 @@ def test_F46_what_only_keeps_its_input_uses_no_answer_up(server, client, upstrea
     ws.socket.close()
 
 
-def test_F46_a_compaction_uses_no_answer_up(ask, go_on, http, upstream, log):
+@pytest.mark.feature("F46")
+def test_a_compaction_uses_up_no_answer(ask, go_on, http, upstream, log):
     asked = ask()
     (question,) = questions(asked)
     upstream.script({"answer": {"text": "They wait for an answer."}})

@@ -21,8 +21,9 @@ def stats_of(server, run):
     return {key: shown["runnel"]["stats"][key] for key in ("rounds", "calls")}
 
 
+@pytest.mark.feature("F58", "F63", "F110")
 @pytest.mark.parametrize("killed", [None, "waiting", "approved"])
-def test_F58_F63_F110_counted_once(start_server, upstream, log, killed):
+def test_a_call_that_waited_for_an_approval_is_counted_once(start_server, upstream, log, killed):
     """Three calls are allowed, and three run: one beside a question, the one that is asked about, and one
     of the next turn."""
     server = start_server(lease_ttl=1)
@@ -48,7 +49,8 @@ def test_F58_F63_F110_counted_once(start_server, upstream, log, killed):
     assert stats_of(server, run) == {"rounds": 2, "calls": 3}
 
 
-def test_F58_F63_two_pauses_of_a_turn_are_one_round(server, upstream, log):
+@pytest.mark.feature("F58", "F63")
+def test_two_pauses_of_a_turn_are_one_round(server, upstream, log):
     """The approved call's result is asked about, too, beside a function of the client's."""
     client = server.sdk(strict=False)
     permissions = {"test/test_count": {"execution": "ask-always", "result": "always"}}
@@ -64,7 +66,8 @@ def test_F58_F63_two_pauses_of_a_turn_are_one_round(server, upstream, log):
     assert stats_of(server, run) == {"rounds": 2, "calls": 3}
 
 
-def test_F63_what_ran_counts_when_the_run_is_cancelled_while_it_waits(server, upstream, log):
+@pytest.mark.feature("F63")
+def test_executed_calls_count_when_a_waiting_run_is_cancelled(server, upstream, log):
     client = server.sdk(strict=False)
     asks_for(upstream, slow(1), call("test_count", 2, path=log.name))
     run = begin(client, [TEST])
@@ -74,7 +77,8 @@ def test_F63_what_ran_counts_when_the_run_is_cancelled_while_it_waits(server, up
     assert stats_of(server, run)["calls"] == 1
 
 
-def test_F58_F63_a_refused_call_does_not_count(server, upstream, log):
+@pytest.mark.feature("F58", "F63")
+def test_a_refused_call_does_not_count(server, upstream, log):
     """Also when the turn waits for another answer after it: it was a stay ago."""
     client = server.sdk(strict=False)
     permissions = {"test/test_slow": {"result": "always"}}
@@ -88,7 +92,8 @@ def test_F58_F63_a_refused_call_does_not_count(server, upstream, log):
     assert stats_of(server, run) == {"rounds": 2, "calls": 2}
 
 
-def test_F58_F63_responses_count_what_each_has_run(server, client, upstream, log):
+@pytest.mark.feature("F58", "F63")
+def test_each_response_counts_the_calls_that_it_executed(server, client, upstream, log):
     """The question ends a response, and the answer begins another with limits of its own."""
     body = {"model": "demo", "tools": [TEST], "max_tool_calls": 2}
     then_says(upstream, [slow(1), call("test_count", 2, path=log.name, text="counted")], [slow(3)],
@@ -103,7 +108,8 @@ def test_F58_F63_responses_count_what_each_has_run(server, client, upstream, log
         assert (stats["rounds"], stats["calls"]) == counted
 
 
-def test_F58_F63_F110_counted_once_by_a_response(start_server, upstream, log):
+@pytest.mark.feature("F58", "F63", "F110")
+def test_a_response_counts_an_approved_call_once(start_server, upstream, log):
     server = start_server(lease_ttl=1)
     body = {"model": "demo", "tools": [TEST], "max_tool_calls": 2}
     then_says(upstream, [call("test_count_idempotent", 1, path=log.name, ms=2500)], [slow(2)], text="Well.")

@@ -72,7 +72,7 @@ def threads(server):
 # ---- Runs of threads ----
 
 @pytest.mark.parametrize("by_rest", [True, False], ids=["rest", "submitted"])
-def test_F84_always_answers_runs_that_wait_elsewhere(server, threads, upstream, log, by_rest):
+def test_always_answers_pending_requests_of_other_runs(server, threads, upstream, log, by_rest):
     asks_for(upstream, *outside(log, DOCS))
     first, second, third = (threads.run() for _ in range(3))
     strange = Threads(server)
@@ -102,7 +102,7 @@ def test_F84_always_answers_runs_that_wait_elsewhere(server, threads, upstream, 
     strange.end(others[0])
 
 
-def test_F84_a_run_that_waits_for_more_goes_on_waiting(server, upstream, log):
+def test_a_run_with_other_open_calls_keeps_waiting(server, upstream, log):
     threads = Threads(server, [WEATHER, TEST])
     asks_for(upstream, *outside(log, DOCS, MORE), call("get_weather", 7, city="Bern"), text="All.")
     waits = threads.run()
@@ -122,7 +122,7 @@ def test_F84_a_run_that_waits_for_more_goes_on_waiting(server, upstream, log):
     assert done.status == "completed" and len(log.lines()) == 2
 
 
-def test_F84_always_answers_what_the_same_run_asks(threads, upstream, log):
+def test_always_answers_the_other_requests_of_the_same_run(threads, upstream, log):
     asks_for(upstream, *outside(log, DOCS, MORE, ["shared:/docs/b.txt"]), text="All.")
     run = threads.run()
     docs, more, _ = asked(run)
@@ -140,7 +140,7 @@ def test_F84_always_answers_what_the_same_run_asks(threads, upstream, log):
     assert len(log.lines()) == 4
 
 
-def test_F84_what_is_remembered_afterwards_lets_the_same_run_go_on(threads, upstream, log):
+def test_a_grant_made_afterwards_lets_the_same_run_continue(threads, upstream, log):
     """The question itself was answered before, without."""
     asks_for(upstream, *outside(log, DOCS, ["shared:/docs/b.txt"]), text="All.")
     run = threads.run()
@@ -152,7 +152,7 @@ def test_F84_what_is_remembered_afterwards_lets_the_same_run_go_on(threads, upst
     assert sorted(log.lines()) == ["call_0", "call_1"]
 
 
-def test_F84_always_does_not_answer_a_run_whose_policy_asks(server, upstream, log):
+def test_always_does_not_answer_a_request_of_a_stricter_policy(server, upstream, log):
     threads = Threads(server, [{**TEST, "require_approval": "always"}])
     asks_for(upstream, *outside(log, DOCS))
     first, second = threads.run(), threads.run()
@@ -162,7 +162,8 @@ def test_F84_always_does_not_answer_a_run_whose_policy_asks(server, upstream, lo
     threads.end(second)
 
 
-def test_F46_F84_always_does_not_wake_a_run_that_was_cancelled(threads, upstream, log):
+@pytest.mark.feature("F46")
+def test_always_does_not_wake_a_run_that_was_cancelled(threads, upstream, log):
     asks_for(upstream, *outside(log, DOCS))
     first, second = threads.run(), threads.run()
     (question,) = asked(second)
@@ -175,7 +176,7 @@ def test_F46_F84_always_does_not_wake_a_run_that_was_cancelled(threads, upstream
 
 
 @pytest.mark.parametrize("by_rest", [True, False], ids=["rest", "response"])
-def test_F84_a_response_and_a_run_answer_each_other(server, threads, upstream, log, by_rest):
+def test_a_response_that_holds_and_a_run_cover_each_other(server, threads, upstream, log, by_rest):
     user = f"pat-{by_rest}"
     asks_for(upstream, *outside(log, DOCS))
     run = threads.run(extra_body={"user": user})
@@ -194,7 +195,7 @@ def test_F84_a_response_and_a_run_answer_each_other(server, threads, upstream, l
     assert len(log.lines()) == 2
 
 
-def test_F84_runs_that_answer_each_other_go_on_once(threads, upstream, log):
+def test_runs_that_cover_each_other_continue_once(threads, upstream, log):
     asks_for(upstream, *outside(log, DOCS))
     runs = [threads.run() for _ in range(6)]
     with ThreadPoolExecutor(len(runs)) as pool:
@@ -204,7 +205,7 @@ def test_F84_runs_that_answer_each_other_go_on_once(threads, upstream, log):
     assert len(log.lines()) == len(runs)
 
 
-def test_F84_a_covered_run_goes_on_at_once(start_server, upstream, log):
+def test_a_covered_run_continues_at_once(start_server, upstream, log):
     """The keeper would look for it after a minute."""
     threads = Threads(start_server(lease_ttl=900))
     asks_for(upstream, *outside(log, DOCS))
@@ -216,7 +217,7 @@ def test_F84_a_covered_run_goes_on_at_once(start_server, upstream, log):
 
 # ---- At once ----
 
-def test_F84_what_is_allowed_before_a_question_is_stored_answers_it(start_fault_server, database, upstream,
+def test_a_grant_stored_before_a_request_answers_it(start_fault_server, database, upstream,
                                                                     log):
     """By somebody else, after its run has looked for such."""
     server = start_fault_server()
@@ -239,7 +240,7 @@ def test_F84_what_is_allowed_before_a_question_is_stored_answers_it(start_fault_
     assert len(log.lines()) == 2
 
 
-def test_F84_a_question_that_comes_while_it_is_being_allowed_is_answered(start_fault_server, database, upstream,
+def test_a_request_that_comes_while_the_grant_is_stored_is_answered(start_fault_server, database, upstream,
                                                                          log):
     """Neither sees the other: the one is not there yet when questions are looked for, the other not yet
     committed when the question is stored. Nobody waits for that."""
@@ -277,9 +278,10 @@ def test_F84_a_question_that_comes_while_it_is_being_allowed_is_answered(start_f
 
 # ---- Servers that end ----
 
+@pytest.mark.feature("F110")
 @pytest.mark.parametrize("point", ["cover_find", "cover_lock_runs", "approvals_cover", "cover_answer_calls",
                                    "cover_go_on", "runs_require_rest"])
-def test_F84_F110_killed_while_it_is_remembered(start_fault_server, upstream, log, point):
+def test_killed_while_the_grant_is_stored(start_fault_server, upstream, log, point):
     """All of it, or nothing."""
     server = start_fault_server()
     threads = Threads(server)
@@ -299,7 +301,8 @@ def test_F84_F110_killed_while_it_is_remembered(start_fault_server, upstream, lo
     assert len(log.lines()) == 2
 
 
-def test_F84_F110_killed_before_the_covered_run_goes_on(start_fault_server, upstream, log):
+@pytest.mark.feature("F110")
+def test_killed_before_the_covered_run_continues(start_fault_server, upstream, log):
     server = start_fault_server()
     threads = Threads(server)
     asks_for(upstream, *outside(log, DOCS))
@@ -318,7 +321,8 @@ def test_F84_F110_killed_before_the_covered_run_goes_on(start_fault_server, upst
     assert log.lines().count("call_7") == 1
 
 
-def test_F84_F110_the_answer_of_the_database_gets_lost(start_fault_server, upstream, log):
+@pytest.mark.feature("F110")
+def test_the_databases_reply_to_the_commit_gets_lost(start_fault_server, upstream, log):
     """At COMMIT: it is looked up, and who was covered is woken all the same."""
     server = start_fault_server(lease_ttl=900)
     threads = Threads(server)

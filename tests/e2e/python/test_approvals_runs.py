@@ -58,7 +58,8 @@ def told(chat):
     return {m["tool_call_id"]: m["content"] for m in chat["messages"] if m["role"] == "tool"}
 
 
-def test_F44_an_approved_call_runs(client, upstream, log):
+@pytest.mark.feature("F44")
+def test_an_approved_call_runs(client, upstream, log):
     asks_for(upstream, call("test_count", path=log.name, text="counted"))
     run = begin(client, [TEST])
     (question,) = asked(run)
@@ -78,7 +79,8 @@ def test_F44_an_approved_call_runs(client, upstream, log):
     assert "runnel_approval" not in json.dumps(chat)
 
 
-def test_F42_F44_a_refusal_is_told_with_its_reason(client, upstream, log):
+@pytest.mark.feature("F42", "F44")
+def test_a_refusal_reaches_the_model_with_its_reason(client, upstream, log):
     asks_for(upstream, call("test_count", path=log.name), text="Well.")
     run = begin(client, [TEST])
     run = submit(client, run, {asked(run)[0].id: '{"approve":false,"reason":"not now"}'})
@@ -89,15 +91,17 @@ def test_F42_F44_a_refusal_is_told_with_its_reason(client, upstream, log):
     assert json.loads(called.output) == refusal
 
 
+@pytest.mark.feature("F44")
 @pytest.mark.parametrize("output", ["yes", "", '{"approve":"true"}'])
-def test_F44_what_cannot_be_read_is_a_refusal(client, upstream, log, output):
+def test_an_unreadable_answer_is_a_refusal(client, upstream, log, output):
     asks_for(upstream, call("test_count", path=log.name), text="Well.")
     run = begin(client, [TEST])
     assert submit(client, run, {asked(run)[0].id: output}).status == "completed"
     assert log.lines() == [] and "could not be read" in told(upstream.chats()[-1])["call_1"]
 
 
-def test_F44_F106_mixed_with_functions_of_the_client(client, upstream, log):
+@pytest.mark.feature("F44", "F106")
+def test_approvals_and_client_functions_share_a_required_action(client, upstream, log):
     asks_for(upstream, call("get_weather", 1, city="Bern"),
              call("test_count", 2, path=log.name, text="counted"),
              call("test_slow", 3, text="at once"), text="All.")
@@ -116,7 +120,7 @@ def test_F44_F106_mixed_with_functions_of_the_client(client, upstream, log):
         "get_weather": "sunny", "test_count": "counted", "test_slow": "at once"}
 
 
-def test_several_questions_of_a_turn(client, upstream):
+def test_several_approvals_of_a_turn_are_submitted_together(client, upstream):
     asks_for(upstream, *(call("test_slow", n, text=f"t{n}") for n in range(1, 4)), text="All.")
     run = begin(client, [TEST])
     answers = {q.id: "false" if n == 1 else "true" for n, q in enumerate(asked(run))}
@@ -125,14 +129,15 @@ def test_several_questions_of_a_turn(client, upstream):
     assert seen["call_1"] == "t1" and "rejected" in seen["call_2"] and seen["call_3"] == "t3"
 
 
-def test_F41_without_an_approver_it_is_refused(client, upstream, log):
+@pytest.mark.feature("F41")
+def test_without_an_approver_it_is_refused(client, upstream, log):
     asks_for(upstream, call("test_count", path=log.name), text="Well.")
     run = begin(client, [TEST], extra_body={"runnel": {"approval": {"channel": "deny"}}})
     assert run.status == "completed" and log.lines() == []
     assert "No execution approval callback set" in told(upstream.chats()[-1])["call_1"]
 
 
-def test_the_name_of_the_question_is_reserved(client):
+def test_the_name_of_the_approval_function_is_reserved(client):
     function = {"type": "function", "function": {"name": "runnel_approval"}}
     run = begin(client, [function])
     assert run.status == "failed" and "reserved" in run.last_error.message
@@ -142,7 +147,8 @@ def test_the_name_of_the_question_is_reserved(client):
     assert refused.value.body["param"] == "tools[0].name"
 
 
-def test_F44_the_question_is_in_the_list(client, http, upstream, log):
+@pytest.mark.feature("F44")
+def test_an_approval_request_is_in_the_list(client, http, upstream, log):
     asks_for(upstream, call("test_count", path=log.name, text="counted"))
     run = begin(client, [TEST])
     (question,) = asked(run)
@@ -158,8 +164,9 @@ def decide(http, id, **answer):
     return http.post(f"/v1/runnel/approvals/{id}", json=answer)
 
 
+@pytest.mark.feature("F44")
 @pytest.mark.parametrize("approve", [True, False])
-def test_F44_an_answer_through_the_list_goes_on_with_the_run(client, http, upstream, log, approve):
+def test_an_answer_through_the_list_continues_the_run(client, http, upstream, log, approve):
     """As if it had been submitted: once, the same again changes nothing, another one is a conflict."""
     asks_for(upstream, call("test_count", path=log.name, text="counted"), text="Well.")
     run = begin(client, [TEST])
@@ -181,7 +188,8 @@ def test_F44_an_answer_through_the_list_goes_on_with_the_run(client, http, upstr
     assert http.get(f"/v1/runnel/approvals/{question.id}").json() == shown.json()
 
 
-def test_F44_an_answer_through_the_list_waits_for_the_others(start_server, upstream, log):
+@pytest.mark.feature("F44")
+def test_an_answer_through_the_list_waits_for_the_others(start_server, upstream, log):
     """What is decided is no more required, also after a crash; and may be repeated, but not changed."""
     server = start_server()
     client, http = server.sdk(strict=False), server.http()
@@ -208,7 +216,8 @@ def test_F44_an_answer_through_the_list_waits_for_the_others(start_server, upstr
     assert told(upstream.chats()[-1]) == {"call_1": "sunny", "call_2": "counted"}
 
 
-def test_F44_answers_through_the_list_one_by_one(client, http, upstream):
+@pytest.mark.feature("F44")
+def test_answers_may_come_through_the_list_one_by_one(client, http, upstream):
     asks_for(upstream, *(call("test_slow", n, text=f"t{n}") for n in range(1, 4)), text="All.")
     run = begin(client, [TEST])
     ids = [question.id for question in asked(run)]
@@ -221,7 +230,8 @@ def test_F44_answers_through_the_list_one_by_one(client, http, upstream):
     assert seen["call_1"] == "t1" and "rejected" in seen["call_2"] and seen["call_3"] == "t3"
 
 
-def test_F44_an_answer_through_the_list_leaves_functions_to_submit(client, http, upstream, log):
+@pytest.mark.feature("F44")
+def test_an_answer_through_the_list_leaves_functions_to_submit(client, http, upstream, log):
     asks_for(upstream, call("get_weather", 1, city="Bern"),
              call("test_count", 2, path=log.name, text="counted"), text="All.")
     run = begin(client, [WEATHER, TEST])
@@ -232,7 +242,8 @@ def test_F44_an_answer_through_the_list_leaves_functions_to_submit(client, http,
     assert "rejected" in told(upstream.chats()[-1])["call_2"]
 
 
-def test_F46_what_was_decided_does_not_run_when_the_run_is_cancelled(client, http, upstream, log):
+@pytest.mark.feature("F46")
+def test_an_approved_call_of_a_cancelled_run_is_not_executed(client, http, upstream, log):
     asks_for(upstream, call("get_weather", 1, city="Bern"), call("test_count", 2, path=log.name))
     run = begin(client, [WEATHER, TEST])
     assert decide(http, asked(run)[1].id, approve=True).status_code == 200
@@ -240,7 +251,8 @@ def test_F46_what_was_decided_does_not_run_when_the_run_is_cancelled(client, htt
     assert settled(client, run).status == "cancelled" and log.lines() == []
 
 
-def test_F43_F44_a_result_is_answered_through_the_list(client, http, upstream):
+@pytest.mark.feature("F43", "F44")
+def test_a_result_is_answered_through_the_list(client, http, upstream):
     asks_for(upstream, call("test_slow", 1, text="the secret"), text="Well.")
     run = begin(client, [ONCE], extra_body={"runnel": {"permissions": {"test": {"result": "always"}}}})
     (question,) = asked(run)
@@ -249,7 +261,8 @@ def test_F43_F44_a_result_is_answered_through_the_list(client, http, upstream):
     assert told(upstream.chats()[-1])["call_1"].startswith("the secret")
 
 
-def test_F35_an_answer_through_the_list_is_remembered(client, http, upstream, log):
+@pytest.mark.feature("F35")
+def test_an_answer_through_the_list_is_remembered(client, http, upstream, log):
     asks_for(upstream, call("test_count", path=log.name, text="counted"))
     run = begin(client, [ONCE], extra_body=ASKED_ONCE)
     (question,) = asked(run)
@@ -260,7 +273,8 @@ def test_F35_an_answer_through_the_list_is_remembered(client, http, upstream, lo
     assert run_again(client, run).status == "completed" and log.lines() == ["call_1"] * 2
 
 
-def test_F46_a_cancelled_run_asks_no_more(client, http, upstream, log):
+@pytest.mark.feature("F46")
+def test_a_cancelled_run_has_no_pending_approvals(client, http, upstream, log):
     asks_for(upstream, call("test_count", path=log.name))
     run = begin(client, [TEST])
     (question,) = asked(run)
@@ -273,7 +287,8 @@ def test_F46_a_cancelled_run_asks_no_more(client, http, upstream, log):
     assert log.lines() == []
 
 
-def test_F46_F110_a_question_outlives_its_server(start_server, upstream, log):
+@pytest.mark.feature("F46", "F110")
+def test_an_approval_request_survives_a_restart(start_server, upstream, log):
     server = start_server()
     asks_for(upstream, call("test_count", path=log.name, text="counted"))
     run = begin(server.sdk(strict=False), [TEST])
@@ -284,7 +299,8 @@ def test_F46_F110_a_question_outlives_its_server(start_server, upstream, log):
     assert run.status == "completed" and log.lines() == ["call_1"]
 
 
-def test_F110_an_approved_call_that_was_cut_is_not_repeated(start_server, upstream, log):
+@pytest.mark.feature("F110")
+def test_an_approved_call_cut_by_a_crash_is_not_repeated(start_server, upstream, log):
     server = start_server(lease_ttl=1)
     asks_for(upstream, call("test_count", path=log.name, ms=60000), text="Well.")
     client = server.sdk(strict=False)
@@ -315,7 +331,8 @@ def run_again(client, run, **more):
     return settled(client, again)
 
 
-def test_F35_F37_a_run_remembers_for_its_thread(client, http, upstream, log):
+@pytest.mark.feature("F35", "F37")
+def test_a_run_can_remember_an_answer_for_its_thread(client, http, upstream, log):
     asks_for(upstream, call("test_count", path=log.name, text="counted"), text="Well.")
     run = begin(client, [ONCE], extra_body=ASKED_ONCE)
     (question,) = asked(run)
@@ -339,7 +356,8 @@ def test_F35_F37_a_run_remembers_for_its_thread(client, http, upstream, log):
     assert http.get(f"/v1/runnel/approval_grants?scope_id={run.thread_id}").json()["data"] == []
 
 
-def test_F35_a_run_remembers_for_its_assistant(client, upstream, log):
+@pytest.mark.feature("F35")
+def test_a_run_can_remember_an_answer_for_its_assistant(client, upstream, log):
     asks_for(upstream, call("test_count", path=log.name, text="counted"), text="Well.")
     run = begin(client, [ONCE], extra_body=ASKED_ONCE)
     said = {"approve": True, "remember": {"scope": "assistant", "match": "tool"}}
@@ -356,8 +374,9 @@ def grants_of(http, run):
     return http.get(f"/v1/runnel/approval_grants?scope_id={run.thread_id}").json()["data"]
 
 
+@pytest.mark.feature("F35", "F44")
 @pytest.mark.parametrize("late", [False, True], ids=["waits", "gone-on"])
-def test_F35_F44_the_same_answer_again_may_say_what_is_remembered(client, http, upstream, log, late):
+def test_a_repeated_answer_may_say_what_to_remember(client, http, upstream, log, late):
     """Whether the run still waits for others or has gone on with the first answer."""
     asks_for(upstream, call("get_weather", 1, city="Bern"),
              call("test_count", 2, path=log.name, text="counted"), text="All.")
@@ -380,7 +399,8 @@ def test_F35_F44_the_same_answer_again_may_say_what_is_remembered(client, http, 
     assert log.lines() == ["call_2"]
 
 
-def test_F35_F44_what_is_submitted_again_may_say_what_is_remembered(client, http, upstream, log):
+@pytest.mark.feature("F35", "F44")
+def test_a_repeated_submission_may_say_what_to_remember(client, http, upstream, log):
     asks_for(upstream, call("get_weather", 1, city="Bern"),
              call("test_count", 2, path=log.name, text="counted"), text="All.")
     run = begin(client, [WEATHER, ONCE], extra_body=ASKED_ONCE)
@@ -393,7 +413,8 @@ def test_F35_F44_what_is_submitted_again_may_say_what_is_remembered(client, http
     assert grant["match"] == "tool" and grant["approval_id"] == question.id
 
 
-def test_F35_F46_what_has_expired_is_not_remembered(client, http, upstream, log):
+@pytest.mark.feature("F35", "F46")
+def test_an_expired_approval_is_not_remembered(client, http, upstream, log):
     asks_for(upstream, call("test_count", path=log.name))
     run = begin(client, [ONCE], extra_body=ASKED_ONCE)
     (question,) = asked(run)
@@ -404,11 +425,12 @@ def test_F35_F46_what_has_expired_is_not_remembered(client, http, upstream, log)
     assert "it is expired" in late.json()["error"]["message"] and grants_of(http, run) == []
 
 
+@pytest.mark.feature("F35", "F44")
 @pytest.mark.parametrize("said, why", [
     ({"remember": {"scope": "all"}}, "Invalid value for 'remember.scope'"),
     ({"remember": {"scope": "user"}}, "names no 'user'"),
 ], ids=str)
-def test_F35_F44_what_cannot_be_remembered_is_a_refusal(client, http, upstream, log, said, why):
+def test_an_answer_with_an_invalid_remember_is_a_refusal(client, http, upstream, log, said, why):
     asks_for(upstream, call("test_count", path=log.name, text="counted"), text="Well.")
     run = begin(client, [ONCE], extra_body=ASKED_ONCE)
     (question,) = asked(run)

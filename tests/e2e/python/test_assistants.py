@@ -90,7 +90,7 @@ def test_an_empty_page_has_no_ids(http):
 
 # ---- threads ----
 
-def test_a_thread_lives_and_dies(threads):
+def test_a_thread_is_created_changed_and_deleted(threads):
     made = threads.create(metadata={"a": "1"})
     assert made.id.startswith("thread_") and made.object == "thread"
     assert threads.retrieve(made.id) == made
@@ -123,14 +123,14 @@ def test_a_thread_needs_no_body(http):
 @pytest.mark.parametrize("resources", [
     {"code_interpreter": None}, {"code_interpreter": {"file_ids": None}},
     {"file_search": {"vector_store_ids": [], "vector_stores": None}}])
-def test_what_is_null_in_tool_resources_is_none(http, resources):
+def test_null_in_tool_resources_counts_as_absent(http, resources):
     for path, body in (("/v1/threads", {}), ("/v1/assistants", {"model": "demo"})):
         made = http.post(path, json={**body, "tool_resources": resources})
         assert made.status_code == 200 and made.json()["tool_resources"] == resources
         assert http.get(f"{path}/{made.json()['id']}").json() == made.json()
 
 
-def test_a_thread_is_known_by_its_other_name(threads, http):
+def test_a_thread_is_found_under_its_conversation_id(threads, http):
     made = threads.create()
     other = made.id.replace("thread_", "conv_")
     assert http.get(f"/v1/threads/{other}").json()["id"] == made.id
@@ -180,7 +180,7 @@ def test_a_message_belongs_to_one_thread(threads, thread):
         threads.messages.retrieve(made.id, thread_id=other.id)
 
 
-def test_text_of_every_script_comes_back_unharmed(threads, thread):
+def test_text_in_every_script_survives(threads, thread):
     text = "äöü 你好 🎉 \\ \" \n\t \u2028 </script> %s 'or 1=1"
     made = threads.messages.create(thread.id, role="user", content=text)
     assert threads.messages.retrieve(made.id, thread_id=thread.id).content[0].text.value == text

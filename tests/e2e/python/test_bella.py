@@ -49,7 +49,7 @@ def responses_events(http, **body):
 
 # ---- A: hangs, lost work, stuck states ----
 
-def test_bella_A4_a_waiting_run_is_cancelled_to_the_end(threads, thread, assistant, upstream):
+def test_bella_A4_a_cancelled_waiting_run_reaches_cancelled(threads, thread, assistant, upstream):
     upstream.script(*WEATHER_RULES)
     run = waiting_run(threads, thread, assistant)
     assert threads.runs.cancel(run.id, thread_id=thread.id).status == "cancelling"
@@ -92,7 +92,7 @@ def test_bella_A11_results_of_concurrent_calls_are_all_kept(client, upstream):
         f"result {n}" for n in range(1, 17)}
 
 
-def test_bella_A17_what_was_announced_can_be_read(http, threads, thread, assistant):
+def test_bella_A17_an_announced_status_can_be_read(http, threads, thread, assistant):
     """The status that an event tells is the one that a request right after it finds."""
     url = f"/v1/threads/{thread.id}/runs"
     with http.stream("POST", url, json={"assistant_id": assistant.id, "stream": True}) as answer:
@@ -186,7 +186,7 @@ def test_bella_B11_every_turn_has_its_own_text_and_tokens(client, upstream):
                                                                                            33)
 
 
-def test_bella_B12_a_response_is_read_again_as_it_was_told(http, upstream):
+def test_bella_B12_a_response_is_read_again_as_it_was_streamed(http, upstream):
     upstream.script({"match": {"tool_results": True}, "answer": {"text": "The end."}},
                     {"answer": {"reasoning": "Hm.", "text": "Let me see.",
                                 "tool_calls": [call("test_slow", ms=0, text="x")]}})
@@ -219,7 +219,7 @@ def test_bella_B13_nothing_is_made_up_for_the_model(client, upstream):
     assert set(chat) == {"model", "messages", "stream", "stream_options"}
 
 
-def test_bella_B14_nothing_is_asked_again_once_something_was_said(http, upstream):
+def test_bella_B14_a_turn_is_not_repeated_after_its_first_text(http, upstream):
     upstream.answer(text=["one ", "two "], fault={"kind": "cut", "after": 1})
     events = responses_events(http)
     assert len(upstream.chats()) == 1
@@ -235,7 +235,7 @@ def test_bella_B17_items_of_one_second_keep_their_order(threads):
     assert listed == sent
 
 
-def test_bella_B18_a_failed_run_says_nothing_to_later_ones(threads, thread, assistant, upstream):
+def test_bella_B18_a_failed_run_adds_nothing_to_later_ones(threads, thread, assistant, upstream):
     upstream.answer(fault={"kind": "status", "status": 400, "body": "{\"error\":{\"message\":\"the reason\"}}"})
     run = threads.runs.create_and_poll(thread_id=thread.id, assistant_id=assistant.id,
                                        poll_interval_ms=20)
@@ -248,7 +248,7 @@ def test_bella_B18_a_failed_run_says_nothing_to_later_ones(threads, thread, assi
     assert "reason" not in json.dumps(upstream.chats()[0]["messages"])
 
 
-def test_bella_B20_times_are_set_when_they_come(threads, thread, assistant, upstream):
+def test_bella_B20_times_are_set_when_they_happen(threads, thread, assistant, upstream):
     upstream.script(*WEATHER_RULES)
     run = waiting_run(threads, thread, assistant)
     assert run.started_at >= run.created_at and run.expires_at == run.created_at + 600
@@ -262,7 +262,7 @@ def test_bella_B20_times_are_set_when_they_come(threads, thread, assistant, upst
     assert message.assistant_id == assistant.id and message.run_id == run.id
 
 
-def test_bella_B21_threads_may_begin_and_go_on_as_they_like(threads, assistant, client):
+def test_bella_B21_threads_may_have_messages_in_any_order(threads, assistant, client):
     thread = threads.create(messages=[{"role": "assistant", "content": "Welcome."},
                                       {"role": "user", "content": "One."},
                                       {"role": "user", "content": "Two."}])

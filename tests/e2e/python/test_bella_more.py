@@ -37,7 +37,7 @@ def started(http, **body):
 # ---- A: hangs, lost work, stuck states ----
 
 @pytest.mark.slow
-def test_bella_A2_a_run_whose_time_is_over_ends_with_its_stream(start_server, upstream):
+def test_bella_A2_an_expired_run_ends_its_stream(start_server, upstream):
     http = start_server(run_expiry=1).http()
     upstream.answer(text="one two", piece_delay_ms=FOREVER)
     events = parse_events(started(http, stream=True).text)
@@ -48,7 +48,7 @@ def test_bella_A2_a_run_whose_time_is_over_ends_with_its_stream(start_server, up
     assert found == run and found["status"] == "expired"
 
 
-def test_bella_A12_a_server_of_tools_that_is_not_there_fails_the_run_at_once(http):
+def test_bella_A12_an_unreachable_mcp_server_fails_the_run_at_once(http):
     tools = [{"type": "mcp", "server_label": "away", "server_url": "http://127.0.0.1:1/mcp"}]
     events = parse_events(started(http, stream=True, tools=tools).text)
     assert [name for name, _ in events][-2:] == ["thread.run.failed", "done"]
@@ -71,7 +71,7 @@ def test_bella_A16_times_do_not_depend_on_the_time_zone(start_server, upstream, 
     assert len(upstream.chats()) == 1
 
 
-def test_bella_A18_of_many_runs_that_begin_at_once_one_does(server, client, upstream):
+def test_bella_A18_of_many_runs_created_at_once_one_begins(server, client, upstream):
     upstream.script(*WEATHER_RULES)
     assistant = client.beta.assistants.create(model="demo", tools=[WEATHER])
     thread = client.beta.threads.create(messages=[user("x")])
@@ -115,7 +115,7 @@ def test_bella_B13_what_an_assistant_was_given_reaches_the_model(client, upstrea
     assert chat["parallel_tool_calls"] is False and chat["max_completion_tokens"] == 300
 
 
-def test_bella_B15_what_happens_to_a_run_changes_no_message_of_others(client, upstream):
+def test_bella_B15_a_run_changes_no_message_of_other_runs(client, upstream):
     threads = client.beta.threads
     assistant = client.beta.assistants.create(model="demo")
     thread = threads.create(messages=[{"role": "user", "metadata": {"a": "1"}, "content": [
@@ -181,7 +181,7 @@ def everything(http, owned):
     return texts + [http.get("/v1/assistants", params={"limit": 100}).text]
 
 
-def test_bella_C1_nothing_is_there_for_another_project(http, stranger, owned, upstream):
+def test_bella_C1_another_project_finds_nothing(http, stranger, owned, upstream):
     before = everything(http, owned)
     upstream.forget()
     for method, path, body in PATHS + OTHER_PATHS:
@@ -196,7 +196,7 @@ def test_bella_C1_nothing_is_there_for_another_project(http, stranger, owned, up
     assert upstream.requests() == []
 
 
-def test_bella_C2_ids_are_not_guessed(http):
+def test_bella_C2_ids_cannot_be_guessed(http):
     ids = [http.post("/v1/threads").json()["id"] for _ in range(50)]
     assert len(set(ids)) == 50
     tails = [id[-12:] for id in ids]
@@ -205,7 +205,7 @@ def test_bella_C2_ids_are_not_guessed(http):
         assert sum(a == b for a, b in zip(one, other)) < 8
 
 
-def test_bella_C3_nobody_is_who_he_says_he_is(http, stranger, owned):
+def test_bella_C3_headers_cannot_choose_another_identity(http, stranger, owned):
     """The project is the key's, whatever else the request claims."""
     me = {"ucid": "default", "user": "default", "OpenAI-Project": "default",
           "OpenAI-Organization": "default", "X-Forwarded-User": "default"}
@@ -220,11 +220,12 @@ def test_bella_C3_nobody_is_who_he_says_he_is(http, stranger, owned):
 GROUP = {"type": "mcp", "server_label": "test", "server_url": "builtin:test"}
 
 
+@pytest.mark.feature("F38")
 @pytest.mark.parametrize("approval", [
     "allways", {}, ["test_slow"], True, {"always": {"tool_names": ["test_slwo"]}},
     {"never": {"tools": ["test_fail"]}},
     {"never": {"tool_names": ["test_slow"]}, "always": {"tool_names": ["test_slow"]}}], ids=str)
-def test_bella_C4_F38_a_wrong_word_about_approvals_is_refused(http, upstream, approval):
+def test_bella_C4_an_unknown_value_of_require_approval_is_refused(http, upstream, approval):
     answer = http.post("/v1/responses", json={"model": "demo", "input": "x", "tools": [
         {**GROUP, "require_approval": approval}]})
     assert answer.status_code == 400, answer.text
@@ -263,7 +264,7 @@ def test_bella_C6_secrets_of_tools_are_not_shown_again(http):
     assert made["tools"][0]["server_label"] == run["tools"][0]["server_label"] == "test"
 
 
-def test_bella_C7_addresses_in_messages_are_not_asked(http, upstream):
+def test_bella_C7_urls_in_messages_are_not_fetched(http, upstream):
     """Pictures go to the model as addresses; it is for the model's server to fetch them."""
     here = f"{upstream.url.removesuffix('/v1')}/secret.png"
     run = started(http, stream=True, thread={"messages": [{"role": "user", "content": [
@@ -368,7 +369,7 @@ def test_bella_D4_a_stored_response_and_a_page_cost_few_transactions(start_fault
 
 
 @pytest.mark.slow
-def test_bella_D5_a_run_reads_no_more_than_its_model_is_told(start_fault_server, database, upstream):
+def test_bella_D5_a_run_reads_no_more_than_its_model_is_sent(start_fault_server, database, upstream):
     """Asked of the database: rows of items that a run in a long thread has fetched."""
     server = start_fault_server(lease_ttl=60)
     api, url = server.api(), server.settings["database_url"]

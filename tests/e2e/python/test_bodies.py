@@ -72,7 +72,7 @@ def test_who_never_ends_is_told_and_then_hung_up_on(small):
     assert small.http().get("/v1/models").status_code == 200
 
 
-def test_a_client_that_makes_its_body_on_the_way_is_told(small):
+def test_a_client_that_sends_a_too_large_body_in_chunks_gets_an_error(small):
     def pieces():
         yield b'{"model": "demo", "input": "'
         for _ in range(64):
@@ -88,7 +88,7 @@ def test_a_client_that_makes_its_body_on_the_way_is_told(small):
 
 @pytest.mark.skipif(not shutil.which("curl"), reason="curl is not here")
 @pytest.mark.parametrize("expect", ["Expect:", "Expect: 100-continue"])
-def test_curl_is_told(small, tmp_path, expect):
+def test_curl_gets_an_error_for_a_too_large_body(small, tmp_path, expect):
     (tmp_path / "big").write_bytes(b"x" * (30 * MIB))
     told = subprocess.run(
         ["curl", "--silent", "--show-error", "--max-time", "60", "--header", "Transfer-Encoding: chunked",

@@ -117,7 +117,7 @@ def test_a_page_retrieves_cancels_and_deletes(page, upstream):
     assert managed == {"found": True, "status": "cancelled", "items": 1}
 
 
-def test_a_page_reads_the_first_token_while_the_model_still_speaks(new_page, upstream):
+def test_a_page_reads_the_first_token_while_the_model_still_writes(new_page, upstream):
     upstream.answer(**HELD)
     assert new_page("beginStream", body={"input": "Hi"}) == "one "
     assert last_state(upstream) == "open"
@@ -139,7 +139,7 @@ def test_a_page_that_is_closed_ends_its_run(new_page, upstream, browser):
     eventually(lambda: last_state(upstream), lambda state: state == "client_left")
 
 
-def test_a_page_comes_back_to_a_background_response(page):
+def test_a_page_can_resume_a_background_response(page):
     events = page("comeBack", body={"input": "Hi"})
     assert text_of(events) == "Hello there, my friend."
     assert [event["sequence_number"] for event in events] == list(range(len(events)))
@@ -161,21 +161,21 @@ def test_a_page_reads_why_its_key_is_refused(visit, server):
     assert failure["headers"]["x-should-retry"] == "false"
 
 
-def test_a_page_reads_what_is_not_there(page):
+def test_a_page_reads_a_404(page):
     failure = page("attempt", name="retrieve", id="resp_nothing")
     assert (failure["name"], failure["status"]) == ("NotFoundError", 404)
     assert failure["requestID"] == failure["headers"]["x-request-id"]
     assert float(failure["headers"]["openai-processing-ms"]) >= 0
 
 
-def test_a_page_reads_when_to_try_again(new_page, upstream):
+def test_a_page_reads_retry_after(new_page, upstream):
     upstream.answer(fault={"kind": "status", "status": 429, "retry_after": 3})
     failure = new_page("attempt", name="chat")
     assert failure["name"] == "RateLimitError"
     assert failure["headers"]["retry-after"] == "3"
 
 
-def test_a_page_reads_when_to_ask_again(new_page, upstream):
+def test_a_page_reads_the_poll_interval(new_page, upstream):
     """Without it, the SDK's helpers ask every five seconds."""
     upstream.answer(**HELD)
     assert new_page("headersOfUnfinished")["openai-poll-after-ms"] == "500"
@@ -189,7 +189,7 @@ def stored(server):
 
 
 @pytest.mark.parametrize("case", ["other origin", "no origins"])
-def test_a_page_of_another_origin_does_and_learns_nothing(visit, server, closed_server, site,
+def test_a_page_of_an_unknown_origin_can_do_and_read_nothing(visit, server, closed_server, site,
                                                           upstream, case):
     server, origin = ((server, site.other_origin) if case == "other origin" else
                       (closed_server, site.origin))
@@ -207,7 +207,7 @@ def test_a_page_of_another_origin_does_and_learns_nothing(visit, server, closed_
 
 
 @pytest.mark.parametrize("origin, executed", [("origin", 1), ("other_origin", 0)])
-def test_what_needs_no_preflight_needs_a_known_origin_where_there_are_no_keys(
+def test_without_keys_requests_without_preflight_need_a_known_origin(
         visit, open_server, site, upstream, origin, executed):
     run = visit(open_server, getattr(site, origin))
     url = f"{open_server.url}/v1/responses"
@@ -225,7 +225,7 @@ def test_what_needs_no_preflight_needs_a_known_origin_where_there_are_no_keys(
     # a name that its owner made lead to the proxy, and what his page's browser says of it
     ({"Origin": "http://rebound.example", "Sec-Fetch-Site": "same-origin"}, 403),
 ])
-def test_without_keys_a_page_may_be_our_own(open_server, upstream, headers, status):
+def test_without_keys_pages_of_the_server_itself_are_allowed(open_server, upstream, headers, status):
     """Behind a proxy that gives us its own paths the origin is the proxy's."""
     answer = open_server.http().post("/v1/responses", json={"model": "demo", "input": "Hi"},
                                      headers=headers)
@@ -257,7 +257,7 @@ def test_a_page_responds_over_a_web_socket(visit, server, open_server, upstream,
 
 
 @pytest.mark.parametrize("case", ["other origin", "no origins", "wrong key", "no key"])
-def test_a_page_that_may_not_has_no_web_socket(visit, server, closed_server, site, upstream, case):
+def test_a_page_of_an_unknown_origin_gets_no_web_socket(visit, server, closed_server, site, upstream, case):
     server = closed_server if case == "no origins" else server
     key = {"wrong key": ["openai-insecure-api-key.sk-nobody"], "no key": []}.get(case, [key_of(server)])
     run = visit(server, site.other_origin if case == "other origin" else site.origin)

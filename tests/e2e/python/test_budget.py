@@ -47,7 +47,7 @@ def messages(client, run):
     return client.beta.threads.messages.list(run.thread_id, run_id=run.id).data
 
 
-def test_each_turn_is_allowed_what_the_others_have_left(runs, start, upstream):
+def test_each_turn_may_use_what_earlier_turns_have_left(runs, start, upstream):
     asks_for_ever(upstream, used(10, 120))
     run = start(max_completion_tokens=300)
     while run.status == "requires_action":
@@ -70,7 +70,7 @@ def test_a_budget_that_is_used_to_the_last_token_ends_the_run_at_its_next_turn(r
     assert run.incomplete_details.reason == "max_completion_tokens"
 
 
-def test_turns_with_tools_of_the_server_count_as_well(start, upstream, runs, http):
+def test_turns_with_server_side_tools_count_as_well(start, upstream, runs, http):
     upstream.script({"match": {"tool_results": 2}, "answer": {"text": "ok", "usage": used(1, 1)}},
                     {"answer": {"tool_calls": [call("test_slow", ms=0, text="x")],
                                 "usage": used(10, 100)}})
@@ -101,7 +101,7 @@ def test_prompts_of_all_turns_are_counted(runs, start, upstream):
     assert len(upstream.chats()) == 2 and run.usage.prompt_tokens == 400
 
 
-def test_a_whole_answer_that_took_too_much_is_kept(client, start, upstream):
+def test_a_complete_answer_above_the_limit_is_kept(client, start, upstream):
     upstream.answer(text="All of it.", usage=used(300, 5))
     run = start(max_prompt_tokens=256, tools=())
     assert run.status == "incomplete" and run.incomplete_details.reason == "max_prompt_tokens"
@@ -109,7 +109,7 @@ def test_a_whole_answer_that_took_too_much_is_kept(client, start, upstream):
     assert (message.status, message.content[0].text.value) == ("completed", "All of it.")
 
 
-def test_what_was_reached_and_not_passed_is_no_harm(start, upstream):
+def test_a_limit_that_was_reached_but_not_exceeded_does_no_harm(start, upstream):
     upstream.answer(text="All of it.", usage=used(256, 256))
     run = start(max_prompt_tokens=256, max_completion_tokens=256, tools=())
     assert run.status == "completed" and run.incomplete_details is None
@@ -123,7 +123,7 @@ LONG = " ".join(["word"] * 150)
     ({"type": "last_messages", "last_messages": 4}, ["c", "d", "last"]),
     ({"type": "last_messages", "last_messages": 2}, ["d", "last"]),
 ], ids=["auto", "last 4", "last 2"])
-def test_bella_B16_a_thread_is_cut_to_what_its_run_may_ask(start, upstream, strategy, kept):
+def test_bella_B16_a_thread_is_cut_to_the_prompt_limit_of_its_run(start, upstream, strategy, kept):
     names = ["first", "a", "b", "c", "d", "last"]
     run = start([f"{name} {LONG}" for name in names], tools=(), max_prompt_tokens=900,
                 truncation_strategy=strategy)
@@ -149,12 +149,13 @@ def thread(client, upstream):
     return run
 
 
+@pytest.mark.feature("F68")
 @pytest.mark.parametrize("history, limit, kept", [
     ("native", 1200, ["go", "done", "next"]),
     ("compact", 1200, ["go", "<SYSTEM-CONTEXT>", "next"]),
     ("compact", 300, ["go", "next"]),
 ])
-def test_F68_what_a_prompt_may_cost_is_estimated_as_it_is_sent(thread, upstream, history, limit, kept):
+def test_a_prompt_is_estimated_as_it_is_sent(thread, upstream, history, limit, kept):
     run = thread(history, max_prompt_tokens=limit)
     assert run.status == "completed"
     (chat,) = upstream.chats()
@@ -162,7 +163,7 @@ def test_F68_what_a_prompt_may_cost_is_estimated_as_it_is_sent(thread, upstream,
     assert len(json.dumps(chat["messages"])) < 3 * limit
 
 
-def test_rules_and_tools_of_groups_take_their_part(client, upstream):
+def test_rules_and_tools_of_groups_count(client, upstream):
     """What the server adds to the instructions and the tools is sent, and is estimated as well."""
     assistant = client.beta.assistants.create(model="demo")
     thread = [{"role": "user", "content": f"{name} {LONG}"} for name in ("first", "a", "last")]
@@ -182,7 +183,7 @@ def test_the_newest_message_is_never_cut(start, upstream):
 
 
 @pytest.mark.slow
-def test_limits_outlive_their_server(start_server, upstream):
+def test_limits_survive_a_restart(start_server, upstream):
     asks_for_ever(upstream, used(10, 150))
     server = start_server(lease_ttl=1)
     client = server.sdk()

@@ -368,7 +368,7 @@ def clients(start_server):
 
 @pytest.mark.parametrize("steps", [200, pytest.param(2000, marks=[
     pytest.mark.slow, pytest.mark.timeout(600)])])
-def test_a_random_walk(clients, upstream, steps):
+def test_random_conversations_match_the_model(clients, upstream, steps):
     seed = int(os.environ.get("RUNNEL_SEED") or random.SystemRandom().randrange(10**9))
     walk = Walk(clients, upstream, seed)
     try:

@@ -56,7 +56,7 @@ def told(upstream):
 # ---- One kind after the other ----
 
 @pytest.mark.threads
-def test_a_shell_runs_at_the_client(stream, client, upstream):
+def test_a_shell_call_runs_on_the_client(stream, client, upstream):
     asks(upstream, ("shell", {"commands": ["ls", "pwd"], "timeout_ms": 1000}))
     events = stream([SHELL])
     command = ["response.shell_call_command.added", "response.shell_call_command.delta",
@@ -87,7 +87,7 @@ def test_a_shell_runs_at_the_client(stream, client, upstream):
     {"type": "update_file", "path": "a.py", "diff": "@@\n-print(1)\n+print(2)"},
     {"type": "delete_file", "path": "a.py"},
 ], ids=lambda operation: operation["type"])
-def test_a_patch_is_applied_at_the_client(stream, client, upstream, operation):
+def test_a_patch_is_applied_by_the_client(stream, client, upstream, operation):
     asks(upstream, ("apply_patch", operation))
     events = stream([PATCH])
     assert types(events) == [*STARTED, *PLAIN, "response.completed"]
@@ -113,7 +113,7 @@ def test_a_patch_is_applied_at_the_client(stream, client, upstream, operation):
     (PREVIEW, "computer_use_preview", {"action": {"type": "scroll", "x": 1, "y": 2,
                                                   "scroll_x": 0, "scroll_y": 100}}),
 ], ids=["computer", "preview"])
-def test_a_computer_is_the_clients(stream, client, upstream, tool, name, arguments):
+def test_a_computer_call_runs_on_the_client(stream, client, upstream, tool, name, arguments):
     upstream.script({"match": {"user": "Output of the call call_1"}, "answer": {"text": "Done."}},
                     {"answer": {"tool_calls": [{"name": name, "id": "call_1",
                                                 "arguments": arguments}]}})
@@ -141,7 +141,7 @@ def test_a_computer_is_the_clients(stream, client, upstream, tool, name, argumen
     (PATCH, "apply_patch", {"type": "update_file", "path": "a"}, "diff"),
     (COMPUTER, "computer", {"actions": [{"type": "click"}]}, "click"),
 ], ids=["shell", "patch", "computer"])
-def test_half_a_call_never_reaches_the_client(stream, upstream, tool, name, arguments, why):
+def test_an_incomplete_call_never_reaches_the_client(stream, upstream, tool, name, arguments, why):
     asks(upstream, (name, arguments))
     response = stream([tool])[-1]["response"]
     kinds = [item["type"] for item in response["output"]]
@@ -149,7 +149,7 @@ def test_half_a_call_never_reaches_the_client(stream, upstream, tool, name, argu
     assert why in told(upstream)[1][0]
 
 
-def test_a_grammar_is_told_to_the_model(client, upstream):
+def test_a_grammar_is_described_to_the_model(client, upstream):
     asks(upstream, ("sum", {"input": "1+1"}))
     made = client.responses.create(model="demo", input="go", tools=[LARK])
     (asked,) = made.output
@@ -238,7 +238,7 @@ def supplied(client):
 @pytest.mark.parametrize("choice", [
     send_mail("responses"), "required",
     {"type": "allowed_tools", "mode": "auto", "tools": [send_mail("responses")]}])
-def test_a_choice_may_be_of_a_tool_that_came_with_the_conversation(client, upstream, supplied, choice):
+def test_a_tool_choice_may_name_a_tool_that_came_with_the_conversation(client, upstream, supplied, choice):
     asks(upstream, ("send_mail", {}))
     made = client.responses.create(model="demo", conversation=supplied[0], input="now", tool_choice=choice)
     assert [(item.type, item.name) for item in made.output] == [("function_call", "send_mail")]
@@ -329,7 +329,7 @@ OUTPUTS = {
 
 
 @pytest.mark.parametrize("name", OUTPUTS)
-def test_outputs_that_do_not_fit_are_refused(client, upstream, name):
+def test_outputs_of_another_type_are_refused(client, upstream, name):
     outputs, message = OUTPUTS[name]
     tools = [SHELL, WEATHER_FLAT]
     asks(upstream, ("shell", {"commands": ["ls"]}), ("get_weather", {"city": "Oslo"}))
@@ -357,7 +357,7 @@ def test_an_answered_call_is_not_answered_again_later(client, upstream):
 ALLOW = {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "shell"}]}
 
 
-def test_allowed_tools_are_all_that_may_be_called(client, upstream):
+def test_only_allowed_tools_may_be_called(client, upstream):
     asks(upstream, ("shell", {"commands": ["ls"]}), ("get_weather", {"city": "Oslo"}))
     made = client.responses.create(model="demo", input="go", tools=[SHELL, WEATHER_FLAT, BASIC],
                                    tool_choice=ALLOW)
@@ -380,7 +380,7 @@ def test_allowed_tools_may_be_required_once(client, upstream):
     assert made.output_text == "Done."
 
 
-def test_nothing_is_called_when_nothing_may_be(client, upstream):
+def test_tool_choice_none_calls_nothing(client, upstream):
     asks(upstream, ("datetime", {}), ("get_weather", {"city": "Oslo"}))
     made = client.responses.create(model="demo", input="go", tools=[BASIC, WEATHER_FLAT],
                                    tool_choice="none")

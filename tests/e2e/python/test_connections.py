@@ -43,7 +43,7 @@ print(json.dumps([*answers, answer]))
 
 
 @pytest.mark.skipif(not host.can_be_made(), reason="only root makes network namespaces")
-def test_one_address_has_so_many_connections_at_once(start_server):
+def test_connections_of_one_address_are_limited(start_server):
     server = start_server(listen=f"0.0.0.0:{(port := free_port())}", upstream_url="http://127.0.0.1:1/v1",
                           max_connections_per_ip=2, wrapper=host.wrapper(ADDRESS))
     answers = json.loads(host.run_beside(
@@ -63,7 +63,7 @@ def ask(peer):
     return answer.decode().lower()
 
 
-def test_a_connection_ends_after_so_many_requests(start_server):
+def test_requests_of_one_connection_are_limited(start_server):
     server = start_server(max_connection_requests=3)
     with socket.create_connection(("127.0.0.1", server.port), timeout=patience(30)) as peer:
         heads = [ask(peer) for _ in range(3)]
@@ -75,7 +75,7 @@ def test_a_connection_ends_after_so_many_requests(start_server):
         assert "connection: close" not in ask(peer)
 
 
-def test_the_last_request_of_a_connection_is_a_stream(start_server, upstream):
+def test_the_last_request_of_a_connection_may_be_a_stream(start_server, upstream):
     upstream.answer(text="Hello.")
     server = start_server(max_connection_requests=1)
     client = server.sdk()

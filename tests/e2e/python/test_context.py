@@ -72,7 +72,7 @@ def sent(upstream, number=-1):
 
 # ---- Truncation ----
 
-def test_the_oldest_is_left_out(configured, upstream):
+def test_the_oldest_items_are_left_out(configured, upstream):
     responses = configured(context_tokens=1200).sdk().responses
     items = [user(long("a")), assistant(long("b")), user(long("c")), assistant(long("d")),
              user("now")]
@@ -83,7 +83,7 @@ def test_the_oldest_is_left_out(configured, upstream):
     assert answer.truncation == "disabled" and len(sent(upstream)) == 5
 
 
-def test_of_a_chain_the_oldest_is_left_out_and_still_kept(configured, upstream):
+def test_the_oldest_items_of_a_chain_are_left_out_but_kept(configured, upstream):
     client = configured(context_tokens=1300).sdk()
     last = None
     for letter in "abcd":
@@ -107,8 +107,9 @@ def tokenized(server):
     return int(line.split()[1])
 
 
+@pytest.mark.feature("F68")
 @pytest.mark.parametrize("history", ["native", "compact"])
-def test_F68_a_context_is_counted_once(configured, upstream, history):
+def test_a_context_is_counted_once(configured, upstream, history):
     server = configured(context_tokens=1_000_000)
     responses = server.sdk().responses
 
@@ -128,7 +129,7 @@ def test_F68_a_context_is_counted_once(configured, upstream, history):
     assert tokenized(server) - before < 2 * sizes[-1]
 
 
-def test_rules_and_the_last_message_stay(configured, upstream):
+def test_rules_and_the_last_message_are_kept(configured, upstream):
     responses = configured(context_tokens=1000).sdk().responses
     responses.create(model="demo", truncation="auto", input=[
         {"role": "developer", "content": "Rule."}, user(long("a")), assistant("b"),
@@ -153,7 +154,7 @@ def test_a_call_is_not_separated_from_its_output(configured, upstream):
     assert not any("not executed" in (m["content"] or "") for m in messages)
 
 
-def test_what_is_counted_to_be_too_long_is_refused(configured, upstream, tmp_path):
+def test_an_input_counted_as_too_long_is_refused(configured, upstream, tmp_path):
     ranks = rank_file(tmp_path / "cl100k.tiktoken")
     responses = configured(context_tokens=50, tokenizer=str(ranks)).sdk().responses
     with pytest.raises(openai.BadRequestError) as caught:
@@ -169,14 +170,14 @@ def test_what_is_counted_to_be_too_long_is_refused(configured, upstream, tmp_pat
     assert sent(upstream) == [("user", "hello")]
 
 
-def test_estimates_refuse_nothing(configured):
+def test_an_estimate_refuses_nothing(configured):
     responses = configured(context_tokens=50).sdk().responses
     assert responses.create(model="demo", input=long("q", 60)).status == "completed"
 
 
 # ---- Compaction inside a response ----
 
-def test_a_long_context_is_compacted_before_the_model_is_asked(responses, upstream):
+def test_a_long_context_is_compacted_before_the_turn(responses, upstream):
     answer = responses.create(model="demo", context_management=managed(), input=[
         user("Hello"), assistant(long("b", 1200)), user("And now?")])
     assert [item.type for item in answer.output] == ["compaction", "message"]
@@ -188,7 +189,7 @@ def test_a_long_context_is_compacted_before_the_model_is_asked(responses, upstre
     assert responses.retrieve(answer.id).output == answer.output
 
 
-def test_a_short_one_is_not(responses, upstream):
+def test_a_short_context_is_not_compacted(responses, upstream):
     answer = responses.create(model="demo", input=[user("Hello"), assistant("b"), user("x")],
                               context_management=managed())
     assert [item.type for item in answer.output] == ["message"]
@@ -198,7 +199,7 @@ def test_a_short_one_is_not(responses, upstream):
     assert [item.type for item in answer.output] == ["message"]
 
 
-def test_a_chain_goes_on_from_its_last_compaction(responses, upstream):
+def test_a_chain_continues_from_its_last_compaction(responses, upstream):
     first = responses.create(model="demo", context_management=managed(), input=[
         user("Hello"), assistant(long("b", 1200)), user("And now?")])
     second = responses.create(model="demo", input="Then?", previous_response_id=first.id)
@@ -225,7 +226,7 @@ def test_a_client_that_keeps_its_context_sends_the_item_back(responses, upstream
                               ("assistant", "Fine."), ("user", "Then?")]
 
 
-def test_tools_go_on_behind_a_compaction(client, upstream):
+def test_tools_continue_after_a_compaction(client, upstream):
     call = {"tool_calls": [{"name": "get_weather", "id": "call_1",
                             "arguments": {"city": "Paris"}}]}
     upstream.script(SUMMARY, {"match": {"tool_results": True}, "answer": {"text": "Sunny."}},
@@ -270,7 +271,7 @@ def test_a_compaction_is_part_of_its_conversation(client, responses, upstream):
     assert sent(upstream)[:2] == [("user", "Hello"), ("user", SHORTENED)]
 
 
-def test_without_a_threshold_it_is_the_models(configured):
+def test_without_a_threshold_the_models_limit_counts(configured):
     server = configured(context_tokens=1500)
     items = [user("Hello"), assistant(long("b", 1300)), user("x")]
     answer = server.sdk().responses.create(model="demo", input=items,
@@ -288,7 +289,7 @@ def test_a_model_that_does_not_summarize_fails_the_response(client, upstream):
 
 # ---- Asked for ----
 
-def test_a_trigger_compacts_and_does_nothing_else(responses, upstream):
+def test_a_compaction_trigger_does_nothing_else(responses, upstream):
     first = responses.create(model="demo", input="Hello")
     answer = responses.create(model="demo", previous_response_id=first.id,
                               input=[user("More"), {"type": "compaction_trigger"}])
@@ -301,14 +302,14 @@ def test_a_trigger_compacts_and_does_nothing_else(responses, upstream):
                               ("user", "Then?")]
 
 
-def test_a_trigger_stands_at_the_end(http):
+def test_a_compaction_trigger_must_be_the_last_item(http):
     answer = http.post("/v1/responses", json={"model": "demo", "input": [
         {"type": "compaction_trigger"}, user("x")]})
     assert answer.status_code == 400
     assert answer.json()["error"]["param"] == "input[0]"
 
 
-def test_compact_gives_a_window_that_goes_on(responses, upstream):
+def test_compact_returns_a_window_that_can_be_continued(responses, upstream):
     window = compact(responses, instructions="Be brief.", input=[
         user("Hello"), assistant("Hi."), user("Bye")])
     assert window.object == "response.compaction" and window.id.startswith("resp_")
@@ -327,7 +328,7 @@ def test_compact_gives_a_window_that_goes_on(responses, upstream):
         responses.retrieve(window.id)
 
 
-def test_compact_takes_a_chain(responses, upstream):
+def test_compact_accepts_a_chain(responses, upstream):
     first = responses.create(model="demo", input="Hello")
     window = compact(responses, previous_response_id=first.id)
     assert [item.type for item in window.output] == ["message", "compaction"]
@@ -342,7 +343,7 @@ def test_compact_takes_a_chain(responses, upstream):
      "Previous response with id 'resp_000000000000000000000000' not found.",
      "previous_response_id", "previous_response_not_found"),
 ])
-def test_compact_refuses_what_is_not_right(http, body, message, param, code):
+def test_compact_refuses_invalid_requests(http, body, message, param, code):
     answer = http.post("/v1/responses/compact", json=body)
     assert answer.status_code == 400
     assert answer.json() == {"error": {"message": message, "type": "invalid_request_error",
@@ -350,7 +351,7 @@ def test_compact_refuses_what_is_not_right(http, body, message, param, code):
 
 
 @pytest.mark.parametrize("fault,status", [(400, 400), (429, 429), (500, 500)])
-def test_compact_says_what_the_model_said(http, upstream, fault, status):
+def test_compact_reports_the_models_error(http, upstream, fault, status):
     upstream.answer(fault={"kind": "status", "status": fault})
     answer = http.post("/v1/responses/compact", json={"model": "demo", "input": "x"})
     assert answer.status_code == status, answer.text
@@ -363,7 +364,7 @@ def test_compact_says_what_the_model_said(http, upstream, fault, status):
     ([{"type": "compaction", "compact_threshold": 999}],
      "context_management[0].compact_threshold"),
 ])
-def test_wrong_management_is_refused(http, entries, param):
+def test_invalid_context_management_is_refused(http, entries, param):
     answer = http.post("/v1/responses", json={"model": "demo", "input": "x",
                                               "context_management": entries})
     assert answer.status_code == 400
@@ -386,7 +387,7 @@ def refused(responses, content):
         "type": "invalid_request_error", "param": None, "code": "invalid_encrypted_content"}
 
 
-def test_what_was_altered_is_refused(responses, client, upstream):
+def test_an_altered_compaction_item_is_refused(responses, client, upstream):
     content = sealed(responses)
     middle = len(content) // 2
     for altered in (content[:-2], content[:middle] + ("A" if content[middle] != "A" else "B")
@@ -401,7 +402,7 @@ def test_another_project_does_not_open_it(responses, client, stranger_key):
     refused(client.with_options(api_key=stranger_key).responses, sealed(responses))
 
 
-def test_it_opens_after_a_restart(start_server, upstream):
+def test_a_compaction_item_survives_a_restart(start_server, upstream):
     upstream.script(SUMMARY, ANSWER)
     server = start_server()
     content = sealed(server.sdk().responses)
@@ -412,7 +413,7 @@ def test_it_opens_after_a_restart(start_server, upstream):
     assert sent(upstream) == [("user", SHORTENED), ("user", "Hi")]
 
 
-def test_no_client_writes_the_summary_itself(responses, upstream):
+def test_a_client_cannot_write_the_summary_itself(responses, upstream):
     responses.create(model="demo", input=[
         {"type": "compaction", "encrypted_content": sealed(responses),
          "runnel": {"compaction": {"summary": "Forged.", "whole": True}}}, user("Hi")])
@@ -428,7 +429,7 @@ def answered(responses, response):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("asked", [1, 2], ids=["summary", "answer"])
-def test_it_survives_kill_9(start_server, upstream, asked):
+def test_a_compaction_survives_kill_9(start_server, upstream, asked):
     """Killed in the first request to the model, the summary is asked for again; in the second, not."""
     cut = {"times": 1, "answer": {"text": "a b c", "piece_delay_ms": 3600000}}
     first = {**cut, "match": {"user": WISH}} if asked == 1 else SUMMARY

@@ -60,7 +60,7 @@ def same_letters(conversation_id):
 
 # ---- The conversation ----
 
-def test_a_conversation_is_made_shown_changed_and_deleted(conversations):
+def test_a_conversation_is_created_read_changed_and_deleted(conversations):
     made = conversations.create(metadata={"a": "1"})
     assert made.id.startswith("conv_") and made.object == "conversation"
     assert made.created_at and made.metadata == {"a": "1"}
@@ -88,7 +88,7 @@ def test_null_clears_the_metadata(conversations):
     assert conversations.update(made.id, metadata=None).metadata == {}
 
 
-def test_it_begins_with_items(conversations):
+def test_a_conversation_can_begin_with_items(conversations):
     made = conversations.create(items=[say(f"number {i}") for i in range(20)])
     assert [text for _, text in told(conversations, made.id)] == [f"number {i}" for i in range(20)]
 
@@ -210,7 +210,7 @@ NONE = "conv_000000000000000000000000"
      "Invalid 'conversation_id': 'abc'. Expected an ID that begins with 'conv'.",
      "conversation_id", "invalid_value"),
 ])
-def test_what_makes_no_sense_is_refused(http, conversations, path, body, status, message, param,
+def test_invalid_requests_are_refused(http, conversations, path, body, status, message, param,
                                         code):
     made = conversations.create()
     answer = http.post(f"/v1/conversations{path.format(id=made.id)}", json=body)
@@ -238,7 +238,7 @@ def test_what_makes_no_sense_is_refused(http, conversations, path, body, status,
      "Invalid 'conversation': 'abc'. Expected an ID that begins with 'conv'.", "conversation",
      "invalid_value"),
 ])
-def test_a_response_in_no_conversation_is_refused(http, body, status, message, param, code):
+def test_a_response_in_an_unknown_conversation_is_refused(http, body, status, message, param, code):
     answer = http.post("/v1/responses", json={"model": "demo", "input": "Hi", **body})
     assert answer.status_code == status, answer.text
     assert answer.json()["error"] == {"message": message, "type": "invalid_request_error",
@@ -276,7 +276,7 @@ def test_a_response_reads_and_writes_its_conversation(conversations, responses, 
     assert text_of(asked) == "Who am I?"
 
 
-def test_turn_after_turn(conversations, responses, upstream):
+def test_a_conversation_grows_with_each_response(conversations, responses, upstream):
     made = conversations.create()
     for i in range(4):
         upstream.answer(text=f"answer {i}")
@@ -287,7 +287,7 @@ def test_turn_after_turn(conversations, responses, upstream):
     assert texts_of(upstream.chats()[-1]) == expected[:-1]
 
 
-def test_input_may_be_what_the_conversation_has(conversations, responses, upstream):
+def test_a_response_may_have_no_input_of_its_own(conversations, responses, upstream):
     made = conversations.create(items=[say("Say something.")])
     response = responses.create(model="demo", conversation=made.id)
     assert response.output_text == "Hello there, my friend."
@@ -295,7 +295,7 @@ def test_input_may_be_what_the_conversation_has(conversations, responses, upstre
     assert len(told(conversations, made.id)) == 2
 
 
-def test_instructions_are_not_part_of_it(conversations, responses, upstream):
+def test_instructions_are_not_part_of_the_conversation(conversations, responses, upstream):
     made = conversations.create()
     responses.create(model="demo", input="Hi", instructions="Be rude.", conversation=made.id)
     responses.create(model="demo", input="Again", conversation=made.id)
@@ -303,14 +303,14 @@ def test_instructions_are_not_part_of_it(conversations, responses, upstream):
     assert texts_of(upstream.chats()[1])[0] == ("user", "Hi")
 
 
-def test_a_thread_is_a_conversation_to_a_response(conversations, responses, threads):
+def test_a_response_can_use_a_thread_as_its_conversation(conversations, responses, threads):
     thread = threads.create(messages=[{"role": "user", "content": "Hi"}])
     response = responses.create(model="demo", input="Hello?", conversation=thread.id)
     assert same_letters(response.conversation.id) == thread.id
     assert len(told(conversations, thread.id)) == 3
 
 
-def test_what_is_not_stored_only_reads(conversations, responses, upstream):
+def test_a_response_that_is_not_stored_only_reads_the_conversation(conversations, responses, upstream):
     made = conversations.create(items=[say("My name is Ann.")])
     response = responses.create(model="demo", input="Who am I?", conversation=made.id, store=False)
     assert response.conversation.id == made.id
@@ -374,7 +374,7 @@ def test_an_incomplete_answer_is_kept(conversations, responses, upstream):
 
 
 @pytest.mark.parametrize("background", [False, True])
-def test_a_failed_response_leaves_nothing(conversations, responses, upstream, background):
+def test_a_failed_response_adds_nothing(conversations, responses, upstream, background):
     made = conversations.create(items=[say("before")])
     upstream.answer(fault={"kind": "status", "status": 400,
                            "body": '{"error":{"message":"no"}}'})
@@ -390,7 +390,7 @@ def test_a_failed_response_leaves_nothing(conversations, responses, upstream, ba
     assert told(conversations, made.id)[1:] == [("user", "Again"), ("assistant", "Fine.")]
 
 
-def test_a_cancelled_response_leaves_nothing(conversations, responses, upstream):
+def test_a_cancelled_response_adds_nothing(conversations, responses, upstream):
     made = conversations.create(items=[say("before")])
     slow(upstream)
     response = responses.create(model="demo", input="Hi", conversation=made.id, background=True)
@@ -409,7 +409,7 @@ def test_a_response_is_deleted_and_the_conversation_keeps_its_items(conversation
     assert len(told(conversations, made.id)) == 2
 
 
-def test_a_response_outlives_its_conversation(conversations, responses):
+def test_a_response_remains_when_its_conversation_is_deleted(conversations, responses):
     made = conversations.create(items=[say("before")])
     response = responses.create(model="demo", input="Hi", conversation=made.id)
     conversations.delete(made.id)
@@ -447,7 +447,7 @@ def refused(ask):
 
 @pytest.mark.threads
 @pytest.mark.parametrize("background", [False, True])
-def test_one_response_at_a_time(conversations, responses, threads, assistant, upstream,
+def test_a_conversation_has_one_running_response(conversations, responses, threads, assistant, upstream,
                                 background):
     made = conversations.create(items=[say("before")])
     slow(upstream)
@@ -478,7 +478,7 @@ def test_one_response_at_a_time(conversations, responses, threads, assistant, up
 
 
 @pytest.mark.threads
-def test_of_many_at_once_one_wins(conversations, responses, upstream):
+def test_of_many_responses_at_once_one_wins(conversations, responses, upstream):
     made = conversations.create()
     slow(upstream)
     outcomes = []
@@ -498,7 +498,7 @@ def test_of_many_at_once_one_wins(conversations, responses, upstream):
     assert [role for role, _ in told(conversations, made.id)] == ["user", "assistant"]
 
 
-def test_a_client_that_goes_away_gives_the_conversation_back(conversations, responses, upstream):
+def test_a_client_that_leaves_unlocks_the_conversation(conversations, responses, upstream):
     made = conversations.create()
     slow(upstream, piece_delay_ms=500)
     stream = responses.create(model="demo", input="Hi", conversation=made.id, stream=True)
@@ -531,7 +531,7 @@ def test_a_run_locks_the_conversation(conversations, responses, threads, client,
     assert responses.create(model="demo", input="Hi", conversation=thread.id).status == "completed"
 
 
-def test_a_conversation_that_is_deleted_ends_what_goes_on(conversations, responses, upstream):
+def test_deleting_a_conversation_ends_its_running_response(conversations, responses, upstream):
     made = conversations.create()
     slow(upstream)
     response = responses.create(model="demo", input="Hi", conversation=made.id, background=True)
@@ -542,7 +542,7 @@ def test_a_conversation_that_is_deleted_ends_what_goes_on(conversations, respons
 
 # ---- One store, two views ----
 
-def test_a_run_goes_on_where_a_response_ended(conversations, responses, threads, assistant,
+def test_a_run_continues_where_a_response_ended(conversations, responses, threads, assistant,
                                               upstream):
     made = conversations.create(metadata={"a": "1"})
     thread = same_letters(made.id)
@@ -565,7 +565,7 @@ def test_a_run_goes_on_where_a_response_ended(conversations, responses, threads,
     assert [r.id for r in threads.runs.list(thread)] == [run.id]
 
 
-def test_a_response_goes_on_where_a_run_ended(conversations, responses, threads, client,
+def test_a_response_continues_where_a_run_ended(conversations, responses, threads, client,
                                               upstream):
     assistant = client.beta.assistants.create(model="demo", tools=[WEATHER])
     upstream.script(*WEATHER_RULES)
@@ -589,7 +589,7 @@ def test_a_response_goes_on_where_a_run_ended(conversations, responses, threads,
         ["Weather?", "It is sunny.", "Thanks.", "You are welcome."]
 
 
-def test_calls_that_a_run_left_open_are_nobodys(conversations, responses, threads, client,
+def test_calls_that_a_run_left_open_cannot_be_answered(conversations, responses, threads, client,
                                                 upstream):
     assistant = client.beta.assistants.create(model="demo", tools=[WEATHER])
     upstream.script(*WEATHER_RULES)

@@ -44,7 +44,7 @@ def turns(*words):
     return [f"{verb} {word}" for word in words for verb in ("ask", "say")]
 
 
-def test_a_response_in_the_middle_is_still_heard(responses, ask, heard):
+def test_a_deleted_response_is_still_sent_to_the_model_of_later_ones(responses, ask, heard):
     first = ask("1")
     second = ask("2", after=first)
     third = ask("3", after=second)
@@ -56,7 +56,7 @@ def test_a_response_in_the_middle_is_still_heard(responses, ask, heard):
     assert responses.retrieve(third.id) == third
 
 
-def test_every_branch_hears_it(responses, ask, heard):
+def test_every_branch_still_reads_a_deleted_response(responses, ask, heard):
     root = ask("root")
     left, right = ask("left", after=root), ask("right", after=root)
     responses.delete(root.id)
@@ -65,7 +65,7 @@ def test_every_branch_hears_it(responses, ask, heard):
     assert heard(right) == turns("root", "right")
 
 
-def test_it_is_gone_for_everything_else(http, responses, ask):
+def test_a_deleted_response_is_gone_for_clients(http, responses, ask):
     first = ask("1")
     ask("2", after=first)
     responses.delete(first.id)
@@ -99,7 +99,7 @@ def test_background_responses_are_deleted_before_and_after_their_end(responses, 
     assert heard(child) == turns("1", "2")
 
 
-def test_a_response_that_goes_on_hears_it(responses, ask, upstream):
+def test_a_running_response_still_reads_its_deleted_parent(responses, ask, upstream):
     """Its parent is deleted while it is being made."""
     first = ask("1")
     upstream.answer(text="say 2", piece_delay_ms=200, split="word")
@@ -116,7 +116,7 @@ def test_a_response_that_goes_on_hears_it(responses, ask, upstream):
 
 # ---- Conversations ----
 
-def test_its_items_stay_in_the_conversation(conversations, responses, ask, upstream):
+def test_items_of_a_deleted_response_stay_in_the_conversation(conversations, responses, ask, upstream):
     made = conversations.create(items=[say("before")])
     first = ask("1", conversation=made.id)
     responses.delete(first.id)
@@ -126,7 +126,7 @@ def test_its_items_stay_in_the_conversation(conversations, responses, ask, upstr
         ["before", *turns("1"), "ask 2"]
 
 
-def test_an_item_that_is_taken_out_was_heard_by_what_came_before(conversations, responses, ask,
+def test_an_item_removed_from_a_conversation_is_still_read_by_earlier_responses(conversations, responses, ask,
                                                                  heard):
     made = conversations.create(items=[say("before")])
     first = ask("1", conversation=made.id)
@@ -146,7 +146,7 @@ def test_an_item_that_is_taken_out_was_heard_by_what_came_before(conversations, 
     assert responses.retrieve(first.id) == first
 
 
-def test_a_conversation_that_is_deleted_was_heard(conversations, responses, ask, heard):
+def test_a_deleted_conversation_is_still_read_by_its_chains(conversations, responses, ask, heard):
     made = conversations.create(items=[say("before")])
     first = ask("1", conversation=made.id)
     conversations.items.create(made.id, items=[say("between")])
@@ -168,7 +168,7 @@ def test_a_conversation_that_is_deleted_was_heard(conversations, responses, ask,
         assert caught.value.body["message"] == f"Conversation with id '{made.id}' not found."
 
 
-def test_a_message_that_is_deleted_was_heard(client, conversations, ask, heard):
+def test_a_deleted_message_is_still_read_by_earlier_responses(client, conversations, ask, heard):
     """Seen from the other side, the same."""
     made = conversations.create(items=[say("before")])
     first = ask("1", conversation=made.id)
@@ -184,7 +184,7 @@ def test_a_message_that_is_deleted_was_heard(client, conversations, ask, heard):
 # ---- For good ----
 
 @pytest.mark.slow
-def test_what_nobody_needs_any_more_is_removed(start_fault_server, database, upstream):
+def test_deleted_objects_that_nothing_needs_are_removed(start_fault_server, database, upstream):
     server = start_fault_server(response_timeout=1)
     responses = server.sdk().responses
     conversation = server.sdk().conversations.create(items=[say("before")]).id

@@ -46,7 +46,7 @@ def test_the_demo_model_is_worth_talking_to(demo):
         assert "demo model" in "".join(stream.text_deltas)
 
 
-def test_its_first_words_can_be_pasted(demo):
+def test_the_command_that_serve_prints_can_be_pasted(demo):
     """Base URL, key and a curl line on standard output; the line works."""
     text = "\n".join(demo.process.output)
     assert f"{demo.url}/v1" in text and demo.settings["api_key"] in text

@@ -71,25 +71,25 @@ def test_text_is_streamed_word_by_word(stream, upstream, model):
     {"format": "json"}, {"dialect": ["crlf", "multi_line", "comments"]},
     {"dialect": ["no_space", "no_done"]}, {"split": "whole"}, {"usage": "none"},
 ], ids=str)
-def test_every_way_to_send_it_is_understood(create, upstream, answer):
+def test_every_way_to_stream_is_understood(create, upstream, answer):
     upstream.answer(text="one two", **answer)
     made = create()
     assert (made.status, made.output_text) == ("completed", "one two")
 
 
-def test_a_refusal(create, upstream):
+def test_a_refusal_is_passed_on(create, upstream):
     upstream.answer(refusal="I will not.")
     assert create().output[0].content[0].refusal == "I will not."
 
 
-def test_raw_reasoning(create, upstream):
+def test_raw_reasoning_is_passed_on(create, upstream):
     upstream.answer(reasoning="hm so", text="Yes.")
     reasoning, message = create().output
     assert reasoning.content[0].text == "hm so" and reasoning.summary == []
     assert message.content[0].text == "Yes."
 
 
-def test_citations(stream, upstream):
+def test_citations_are_passed_on(stream, upstream):
     where = {"type": "url_citation", "url": "https://example.org", "title": "Here",
              "start_index": 0, "end_index": 3}
     upstream.answer(text="one two", annotations=[where, {**where, "start_index": 4}])
@@ -143,7 +143,7 @@ def test_tools_of_the_server_run_between_two_turns(create, upstream):
     assert made.output_text == "one, two."
 
 
-def test_an_assistant(client, upstream, model):
+def test_an_assistant_works_with_a_responses_upstream(client, upstream, model):
     upstream.script(*WEATHER_RULES)
     assistant = client.beta.assistants.create(model=model, tools=[WEATHER],
                                               instructions="Be brief.")
@@ -195,7 +195,7 @@ def test_a_broken_answer_fails_the_response(stream, upstream, fault):
     {"kind": "cut"}, {"kind": "error", "after": 0}, {"kind": "status", "status": 503},
     {"kind": "status", "status": 429, "retry_after": 0},
 ], ids=lambda fault: f"{fault['kind']}-{fault.get('status', '')}")
-def test_before_the_first_word_it_is_asked_again(create, upstream, fault):
+def test_a_turn_is_repeated_before_its_first_text(create, upstream, fault):
     upstream.script({"times": 1, "answer": {"fault": fault}}, {"answer": {"text": "At last."}})
     assert create().output_text == "At last."
     assert len(upstream.asked()) == 2
@@ -218,7 +218,7 @@ def native(client):
     return native
 
 
-def test_the_model_is_told_what_was_asked(native, upstream):
+def test_the_model_gets_the_request(native, upstream):
     custom = {**GRAMMAR, "format": {"type": "grammar", "syntax": "lark", "definition": "start: X"}}
     native(instructions="Be brief.", temperature=0.5, top_p=0.9, max_output_tokens=100,
            parallel_tool_calls=False, tools=[WEATHER_FLAT, custom],
@@ -290,7 +290,7 @@ def test_sealed_reasoning_goes_back_to_its_upstream(native, upstream, http):
     assert "gAAAA" not in json.dumps(upstream.asked())
 
 
-def test_sealed_reasoning_is_shown_to_who_asks_and_taken_back(native, upstream):
+def test_sealed_reasoning_is_shown_on_request_and_accepted_back(native, upstream):
     upstream.answer(encrypted_reasoning="gAAAA", text="Yes.")
     first = native(include=["reasoning.encrypted_content"], store=False)
     assert first.output[0].encrypted_content == "gAAAA"
@@ -304,7 +304,7 @@ def test_sealed_reasoning_is_shown_to_who_asks_and_taken_back(native, upstream):
     assert asked["input"][1]["encrypted_content"] == "gAAAA"
 
 
-def test_a_custom_tool_goes_up_as_one(native, upstream):
+def test_a_custom_tool_is_sent_upstream_as_a_custom_tool(native, upstream):
     upstream.script({"match": {"tool_results": True}, "answer": {"text": "ok"}},
                     {"answer": {"tool_calls": [call("run_sql", input="select 1")]}})
     first = native(tools=[GRAMMAR])
@@ -316,7 +316,7 @@ def test_a_custom_tool_goes_up_as_one(native, upstream):
     assert (sent[1]["name"], sent[1]["input"]) == ("run_sql", "select 1")
 
 
-def test_a_model_without_reasoning_is_asked_without_it(native, upstream):
+def test_a_model_without_reasoning_gets_a_request_without_it(native, upstream):
     upstream.script({"times": 1, "answer": {"fault": {
         "kind": "status", "status": 400, "body": {"error": {
             "message": "Encrypted content is not supported with this model.",
@@ -326,13 +326,13 @@ def test_a_model_without_reasoning_is_asked_without_it(native, upstream):
     assert [("include" in asked) for asked in upstream.asked()] == [True, False]
 
 
-def test_a_model_with_probabilities_is_not_asked_for_its_reasoning(native, upstream):
+def test_a_request_for_probabilities_does_not_include_reasoning(native, upstream):
     native(include=["message.output_text.logprobs"], top_logprobs=2)
     (asked,) = upstream.asked()
     assert asked["include"] == ["message.output_text.logprobs"] and asked["top_logprobs"] == 2
 
 
-def test_what_the_upstream_refuses_is_told(native, upstream):
+def test_an_upstreams_refusal_reaches_the_client(native, upstream):
     upstream.answer(fault={"kind": "status", "status": 400, "body": {"error": {
         "message": "Your input exceeds the context window of this model.",
         "type": "invalid_request_error", "param": "input", "code": "context_length_exceeded"}}})

@@ -67,7 +67,7 @@ def test_text_after_a_custom_call_is_a_message(ask):
 
 
 @pytest.mark.parametrize("sent", [{}, {"arguments": ""}, {"arguments": None}], ids=str)
-def test_a_call_without_arguments_has_empty_ones(ask, raw_server, raw_model, sent):
+def test_a_call_without_arguments_gets_an_empty_object(ask, raw_server, raw_model, sent):
     calls = [[piece(name="get_weather", **sent), piece(1, name="get_weather", **sent)]]
     items = ask(*calls, [WEATHER_FLAT])
     assert [item["arguments"] for item in items] == ["{}", "{}"]
@@ -88,7 +88,7 @@ def test_reasoning_in_the_middle_of_a_call_is_kept(ask):
     assert items[1]["content"][0]["text"] == "Hm."
 
 
-def test_an_id_that_the_model_uses_again_has_its_own_output(raw_server, raw_model):
+def test_a_reused_call_id_has_its_own_output(raw_server, raw_model):
     raw_model.answers[:] = [[piece(name="get_weather", arguments='{"city":"Paris"}')],
                             [piece(name="get_weather", arguments='{"city":"London"}')],
                             [{"content": "Done."}]]
@@ -121,7 +121,7 @@ def test_a_long_name_in_an_error_is_cut_between_characters(client, http, upstrea
     assert run["last_error"]["message"].count("€") > 100
 
 
-def test_a_long_name_of_an_unknown_tool_is_told_to_the_model(client, upstream):
+def test_a_long_name_of_an_unknown_tool_reaches_the_model(client, upstream):
     upstream.script({"match": {"tool_results": True}, "answer": {"text": "ok"}},
                     {"answer": {"tool_calls": [call(LONG)]}})
     made = client.responses.create(model="demo", input="go", tools=[TEST])
@@ -144,7 +144,7 @@ def test_a_long_output_is_cut_for_the_model_and_says_so(client, upstream):
 
 # ---- Tokens and messages over several stays ----
 
-def test_tokens_of_all_stays_are_counted(client, upstream):
+def test_tokens_of_all_residencies_are_counted(client, upstream):
     usage = {"prompt_tokens": 10, "completion_tokens": 5}
     upstream.script(*[{**rule, "answer": {**rule["answer"], "usage": usage}}
                       for rule in WEATHER_RULES])

@@ -81,14 +81,14 @@ RESPONSES = {
 
 
 @pytest.mark.parametrize("name", RESPONSES)
-def test_responses_refuse(http, upstream, name):
+def test_invalid_responses_are_refused(http, upstream, name):
     body, status, message, param, code = RESPONSES[name]
     answer = http.post("/v1/responses", json=body)
     refused(answer, status, message or answer.json()["error"]["message"], param, code)
     assert upstream.requests() == []
 
 
-def test_a_hosted_tool_that_is_not_there_is_named(http):
+def test_an_unavailable_hosted_tool_is_named(http):
     answer = http.post("/v1/responses", json=response_body(tools=[{"type": "image_generation"}]))
     assert answer.status_code == 400
     assert "image_generation" in answer.json()["error"]["message"]
@@ -130,7 +130,7 @@ def objects(session_server, upstream_process):
 @pytest.mark.parametrize("operation, case", [
     pytest.param(operation, case, id=f"{operation}: {case.name}")
     for operation, cases in REFUSALS.items() for case in cases])
-def test_assistants_refuse(http, objects, operation, case):
+def test_invalid_assistants_are_refused(http, objects, operation, case):
     method, path = operation.split(" ")
     refused(http.request(method, "/v1" + path.format(**objects), json=case.body), 400,
             case.message, case.param, case.code)
@@ -143,7 +143,7 @@ NAMED = [(method, path, kind) for method, path, _ in PATHS for kind in PREFIXES
 
 
 @pytest.mark.parametrize("method, path, kind", NAMED)
-def test_every_id_of_a_path_is_looked_at(http, objects, method, path, kind):
+def test_every_id_of_a_path_is_checked(http, objects, method, path, kind):
     """One that is none, and one that is nobody's; the others are right."""
     body = next(body for *which, body in PATHS if which == [method, path])
     unknown = PREFIXES[kind] + "0" * 24
@@ -157,12 +157,12 @@ def test_every_id_of_a_path_is_looked_at(http, objects, method, path, kind):
 
 @pytest.mark.parametrize("case", QUERIES, ids=lambda case: case.body)
 @pytest.mark.parametrize("path", LISTS)
-def test_lists_refuse(http, objects, path, case):
+def test_invalid_list_parameters_are_refused(http, objects, path, case):
     refused(http.get("/v1" + path.format(**objects) + "?" + case.body), 400, case.message,
             case.param, case.code)
 
 
-def test_messages_refuse(http):
+def test_invalid_messages_are_refused(http):
     thread = http.post("/v1/threads").json()["id"]
     path = f"/v1/threads/{thread}/messages"
     refused(http.post(path, json={"content": "x"}), 400, "Missing required parameter: 'role'.",
@@ -175,7 +175,7 @@ def test_messages_refuse(http):
     assert http.get(path).json()["data"] == []
 
 
-def test_runs_refuse(http):
+def test_invalid_runs_are_refused(http):
     thread = http.post("/v1/threads").json()["id"]
     unknown = "asst_000000000000000000000000"
     refused(http.post(f"/v1/threads/{thread}/runs", json={"assistant_id": unknown}), 404,
@@ -250,7 +250,7 @@ NULS = {'{"a\\u0000b": 1}': "a key", '{"metadata": {"k": "a\\u0000b"}}': "a stri
         '{"input": [{"role": "user", "content": "\\u0000"}]}': "a string"}
 
 
-def test_no_operation_takes_a_text_that_holds_nul(http, recorder):
+def test_no_operation_accepts_a_text_with_nul(http, recorder):
     for path, operation in operations(recorder, "post"):
         if "application/json" not in operation.get("requestBody", {}).get("content", {}):
             continue
@@ -260,7 +260,7 @@ def test_no_operation_takes_a_text_that_holds_nul(http, recorder):
             assert f": {what} may not hold \\u0000)" in answer.json()["error"]["message"], path
 
 
-def test_no_url_holds_nul(http, recorder):
+def test_no_url_with_nul_is_accepted(http, recorder):
     for method in ("get", "post", "delete"):
         for path, _ in operations(recorder, method):
             for url in (path.replace("/a", "/a%00b"), f"{path}?limit=1%00", f"{path}?li%00mit=1"):
@@ -275,7 +275,7 @@ def test_unknown_paths_are_not_found(http):
 
 @pytest.mark.parametrize("body", ['{"model": "demo", "input": "a", "input": "b"}',
                                   '{"model": "demo", "input": "a", "metadata": {"k": "1", "k": "2"}}'])
-def test_two_keys_of_one_name_are_refused(http, upstream, body):
+def test_duplicate_keys_are_refused(http, upstream, body):
     answer = http.post("/v1/responses", content=body, headers={"Content-Type": "application/json"})
     refused(answer, 400, answer.json()["error"]["message"])
     assert answer.json()["error"]["message"].startswith(
@@ -289,7 +289,7 @@ def test_other_methods_are_refused(http):
     assert answer.json()["error"]["type"] == "invalid_request_error"
 
 
-def test_a_key_is_needed(http):
+def test_an_api_key_is_needed(http):
     wrong = "sk-" + "wrong" * 8
     answer = http.get("/v1/models", headers={"Authorization": f"Bearer {wrong}"})
     assert answer.status_code == 401
@@ -326,7 +326,7 @@ def test_extra_parameters_are_refused_where_that_is_set(start_server):
             "Unknown parameter: 'stor'. Did you mean 'store'?", "stor", "unknown_parameter")
 
 
-def test_refused_requests_leave_nothing_behind(http):
+def test_refused_requests_store_nothing(http):
     before = http.get("/v1/assistants", params={"limit": 100}).json()["data"]
     http.post("/v1/assistants", json={"model": "demo", "temperature": 9})
     http.post("/v1/assistants", content=json.dumps({"model": "demo"})[:-1],

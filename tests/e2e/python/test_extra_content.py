@@ -92,7 +92,7 @@ class Runs:
 
 # ---- Runs ----
 
-def test_the_signature_goes_back_with_the_outputs_that_are_submitted(server, upstream):
+def test_the_signature_goes_back_with_submitted_outputs(server, upstream):
     signs(upstream, PARIS, ROME)
     runs = Runs(server, WEATHER)
     run = runs.run()
@@ -109,7 +109,7 @@ def test_the_signature_goes_back_with_the_outputs_that_are_submitted(server, ups
     assert extras(upstream.chats()[-1]) == [EXTRA, None]
 
 
-def test_the_signature_goes_back_with_what_a_tool_of_the_server_gave(server, upstream, log):
+def test_the_signature_goes_back_with_the_result_of_a_server_side_tool(server, upstream, log):
     signs(upstream, call("test_count", path=log.name, text="counted"))
     runs = Runs(server, TEST)
     run = runs.run()
@@ -143,7 +143,7 @@ def test_the_signature_goes_back_from_a_copy_of_the_thread(server, upstream):
     assert extras(upstream.chats()[-1]) == [EXTRA]
 
 
-def test_the_signature_is_kept_while_somebody_is_asked(server, upstream, log):
+def test_the_signature_is_kept_during_an_approval(server, upstream, log):
     signs(upstream, call("test_count", path=log.name, text="counted"))
     runs = Runs(server, ASKED)
     run = runs.run()
@@ -191,7 +191,7 @@ def test_the_signature_goes_back_within_a_response(server, upstream, log, body):
     assert extras(upstream.chats()[-1]) == [EXTRA]
 
 
-def test_the_signature_goes_with_the_question_about_the_call(server, upstream, log):
+def test_the_signature_survives_an_approval_of_its_call(server, upstream, log):
     signs(upstream, call("test_count", path=log.name, text="counted"))
     http = server.http()
     asked = http.post("/v1/responses", json={"model": "demo", "input": "go", "tools": [ASKED]})
@@ -232,7 +232,7 @@ def two_upstreams(start_server, upstream, tmp_path):
 
 
 @pytest.mark.parametrize("model, expected", [("gemini-3-flash", EXTRA), ("llama", None)])
-def test_nobody_else_is_sent_the_signature(two_upstreams, upstream, model, expected):
+def test_no_other_upstream_gets_the_signature(two_upstreams, upstream, model, expected):
     signs(upstream, PARIS)
     http = two_upstreams.http()
     asked = http.post("/v1/responses", json={
@@ -245,7 +245,7 @@ def test_nobody_else_is_sent_the_signature(two_upstreams, upstream, model, expec
     assert extras(upstream.chats()[-1]) == [expected]
 
 
-def test_an_upstream_of_another_dialect_is_not_sent_the_signature(two_upstreams, upstream):
+def test_an_upstream_of_another_dialect_does_not_get_the_signature(two_upstreams, upstream):
     signs(upstream, PARIS)
     http = two_upstreams.http()
     asked = http.post("/v1/responses", json={
@@ -263,7 +263,7 @@ def test_an_upstream_of_another_dialect_is_not_sent_the_signature(two_upstreams,
 # ---- After kill -9 ----
 
 @pytest.mark.slow
-def test_the_signature_survives_while_the_client_is_waited_for(fault_server, upstream):
+def test_the_signature_survives_a_restart_while_the_client_works(fault_server, upstream):
     signs(upstream, PARIS)
     runs = Runs(fault_server, WEATHER)
     run = runs.run()
@@ -280,7 +280,7 @@ def test_the_signature_survives_while_the_client_is_waited_for(fault_server, ups
 
 @pytest.mark.slow
 @pytest.mark.parametrize("point", ["tool.before_run", "tool.after_run"])
-def test_the_signature_survives_while_a_tool_runs(fault_server, upstream, log, point):
+def test_the_signature_survives_a_restart_while_a_tool_runs(fault_server, upstream, log, point):
     signs(upstream, call("test_count", path=log.name, text="counted"))
     runs = Runs(fault_server, TEST)
     fault_server.arm(f"{point}:1:kill")

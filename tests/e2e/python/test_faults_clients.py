@@ -83,7 +83,7 @@ def last_state(upstream):
 # ---- Not reading ----
 
 @pytest.mark.parametrize("face", ["run", "response", "background"])
-def test_a_client_that_never_reads(server, upstream, room, face):
+def test_a_client_that_never_reads_is_cut_off(server, upstream, room, face):
     """Its stream is cut when its share of memory is used up."""
     upstream.answer(text="x" * 8192, split="whole", repeat=1500)
     cut = server.metric("streams_cut_total")
@@ -126,7 +126,7 @@ def flood(server):
     return memory
 
 
-def test_many_clients_that_never_read_do_not_disturb(server, upstream, room):
+def test_many_clients_that_never_read_do_not_disturb_others(server, upstream, room):
     upstream.script({"match": {"user": "flood"}, "answer": {"text": "x" * 4096, "split": "whole",
                                                             "repeat": 1500}},
                     {"answer": {"text": "Still here."}})
@@ -195,7 +195,7 @@ def test_leaving_a_background_stream_does_not_stop_it(server, upstream, how):
 
 
 @pytest.mark.parametrize("how", HOW)
-def test_leaving_after_an_answer_was_given_does_not_lose_it(server, upstream, how):
+def test_leaving_after_an_answer_was_submitted_does_not_lose_it(server, upstream, how):
     upstream.script({**WEATHER_RULES[0], "answer": {"text": "It is {{tool_output}}.",
                                                     "piece_delay_ms": 50}}, WEATHER_RULES[1])
     path, body = run_path(server, tools=[WEATHER])
@@ -214,7 +214,7 @@ def test_leaving_after_an_answer_was_given_does_not_lose_it(server, upstream, ho
 
 
 @pytest.mark.threads
-def test_leaving_at_every_moment(server, upstream):
+def test_a_client_may_leave_at_every_moment(server, upstream):
     """Whatever the server is doing just then, nothing is left of it afterwards."""
     upstream.answer(text="a b c d", piece_delay_ms=5)
     for bytes_read in range(0, 6000, 150):

@@ -166,15 +166,15 @@ def outage(server, database, upstream, stop, start, seconds):
     load.check(database, server.settings["database_url"])
 
 
-def test_a_database_that_hangs_for_ten_seconds(server, own_database, upstream):
+def test_the_server_survives_a_database_that_hangs_for_ten_seconds(server, own_database, upstream):
     outage(server, own_database, upstream, own_database.freeze, own_database.thaw, 10)
 
 
-def test_a_database_that_dies_and_is_started_again(server, own_database, upstream):
+def test_the_server_survives_a_database_that_dies_and_is_started_again(server, own_database, upstream):
     outage(server, own_database, upstream, own_database.crash, own_database.start, 4)
 
 
-def test_a_database_that_restarts_in_between(server, own_database, upstream):
+def test_the_server_survives_a_database_that_restarts_between_requests(server, own_database, upstream):
     """Too short for anybody to notice but by a broken connection."""
     load = Load(server, upstream)
     for _ in range(2):
@@ -184,7 +184,7 @@ def test_a_database_that_restarts_in_between(server, own_database, upstream):
     load.check(own_database, server.settings["database_url"])
 
 
-def test_a_server_that_is_told_to_end_while_the_database_hangs(server, own_database, upstream):
+def test_a_server_stops_while_the_database_hangs(server, own_database, upstream):
     """It ends in time, and what it could not write goes on with the next one."""
     server.settings["drain_timeout"] = 1
     server.stop()

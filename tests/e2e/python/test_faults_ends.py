@@ -105,7 +105,7 @@ def cancel(run):
 
 @pytest.mark.threads
 @pytest.mark.parametrize("place", PLACES)
-def test_cancelled(fault_server, upstream, database, place):
+def test_a_run_is_cancelled_at_every_place(fault_server, upstream, database, place):
     run = reach(fault_server, upstream, place)
     cancel(run)
     assert run.settle("cancelled", seconds=5)["cancelled_at"]
@@ -119,7 +119,7 @@ def test_cancelled(fault_server, upstream, database, place):
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_cancelled_in_the_background(fault_server, upstream, database, place):
+def test_a_background_response_is_cancelled_at_every_place(fault_server, upstream, database, place):
     api = fault_server.api()
     upstream.script(PLACES[place])
     upstream.forget()
@@ -137,7 +137,7 @@ def test_cancelled_in_the_background(fault_server, upstream, database, place):
     assert Log(database, url, made).is_numbered()
 
 
-def test_cancelled_while_it_waits(fault_server, upstream, database):
+def test_a_waiting_run_is_cancelled(fault_server, upstream, database):
     upstream.script(*WEATHER_RULES)
     run = Run(fault_server, [WEATHER])
     run.settle("requires_action")
@@ -153,7 +153,7 @@ def test_cancelled_while_it_waits(fault_server, upstream, database):
 @pytest.mark.threads
 @pytest.mark.parametrize("point", ["run.ask", "run.committed", "writer.send", "writer.result"])
 @pytest.mark.parametrize("visit", [1, 2, 3])
-def test_cancelled_just_then(fault_server, upstream, database, point, visit):
+def test_a_run_is_cancelled_while_a_thread_of_the_server_is_held(fault_server, upstream, database, point, visit):
     """While a thread of the server is held at that point."""
     upstream.script(*WEATHER_RULES)
     fault_server.arm(f"{point}:{visit}:hold")
@@ -165,7 +165,7 @@ def test_cancelled_just_then(fault_server, upstream, database, point, visit):
     fault_server.forgets_its_runs()
 
 
-def test_what_has_ended_cannot_be_cancelled(fault_server, upstream):
+def test_a_finished_run_cannot_be_cancelled(fault_server, upstream):
     upstream.answer(text="Done.")
     run = Run(fault_server, [])
     run.settle("completed")
@@ -176,7 +176,7 @@ def test_what_has_ended_cannot_be_cancelled(fault_server, upstream):
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_expired(short_server, upstream, database, place):
+def test_a_run_expires_at_every_place(short_server, upstream, database, place):
     run = reach(short_server, upstream, place)
     names = run.check_end(database, short_server.settings["database_url"], "expired",
                           "run_expired")
@@ -184,14 +184,14 @@ def test_expired(short_server, upstream, database, place):
     short_server.forgets_its_runs()
 
 
-def test_expired_while_it_waits(short_server, upstream, database):
+def test_a_waiting_run_expires(short_server, upstream, database):
     upstream.script(*WEATHER_RULES)
     run = Run(short_server, [WEATHER])
     run.settle("requires_action")
     run.check_end(database, short_server.settings["database_url"], "expired", "run_expired")
 
 
-def test_expired_before_it_could_begin(short_server, upstream, database):
+def test_a_run_expires_before_it_begins(short_server, upstream, database):
     """Its loop is busy until its time is over."""
     upstream.answer(text="Too late.", piece_delay_ms=FOREVER)
     short_server.arm("run.ask:1:hold")

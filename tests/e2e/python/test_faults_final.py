@@ -16,7 +16,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 SPEAKS = call("test_final", 5, pieces=["hello ", "world"])
 
 
-def test_F110_F84_what_is_covered_beside_it_is_executed(server, upstream, log):
+@pytest.mark.feature("F84")
+def test_a_covered_call_beside_a_final_one_is_executed(server, upstream, log):
     threads = Threads(server)
     asks_for(upstream, *outside(log, DOCS))
     first = threads.run()
@@ -28,7 +29,8 @@ def test_F110_F84_what_is_covered_beside_it_is_executed(server, upstream, log):
     assert len(log.lines()) == 2
 
 
-def test_F110_F44_what_was_approved_beside_it_is_executed_after_a_crash(start_fault_server, upstream, log):
+@pytest.mark.feature("F44")
+def test_an_approved_call_beside_a_final_one_is_executed_after_a_crash(start_fault_server, upstream, log):
     server = start_fault_server()
     threads = Threads(server)
     asks_for(upstream, SPEAKS, *outside(log, DOCS), text="All.")
@@ -43,7 +45,7 @@ def test_F110_F44_what_was_approved_beside_it_is_executed_after_a_crash(start_fa
     assert len(log.lines()) == 1
 
 
-def test_F110_what_was_submitted_beside_it_is_told_after_a_crash(start_fault_server, upstream):
+def test_an_output_submitted_beside_a_final_call_is_sent_after_a_crash(start_fault_server, upstream):
     server = start_fault_server()
     threads = Threads(server, [WEATHER, TEST])
     asks_for(upstream, SPEAKS, call("get_weather", 7, city="Bern"), text="All.")
@@ -61,7 +63,7 @@ def test_F110_what_was_submitted_beside_it_is_told_after_a_crash(start_fault_ser
     assert "sunny in Bern" in told
 
 
-def test_F110_what_runs_beside_it_is_not_run_again_by_the_next_server(start_fault_server, upstream, database,
+def test_a_call_running_beside_a_final_one_is_not_repeated_by_the_next_server(start_fault_server, upstream, database,
                                                                          log):
     server = start_fault_server(drain_timeout=0.05)
     asks_for(upstream, SPEAKS, call("test_count", 6, path=log.name, ms=60000), text="All.")
@@ -83,7 +85,8 @@ class Next(Response):
             "previous_response_id": before}).json()["id"]
 
 
-def test_F110_F11_its_end_is_not_taken_for_that_of_an_earlier_call(start_fault_server, upstream, database, log):
+@pytest.mark.feature("F11")
+def test_the_end_of_a_final_call_is_not_taken_for_that_of_an_earlier_one(start_fault_server, upstream, database, log):
     server = start_fault_server()
     first = ending(server, upstream, database, log, "error")
     whole = eventually(first.get, lambda run: run["status"] in FINAL, seconds=60)

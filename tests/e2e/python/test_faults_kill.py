@@ -36,7 +36,7 @@ def go_through(fault_server, upstream, database, shape, path, entry=None):
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.__name__)
-def test_without_a_fault(fault_server, upstream, database, shape, tmp_path):
+def test_the_run_completes_without_a_fault(fault_server, upstream, database, shape, tmp_path):
     assert not go_through(fault_server, upstream, database, shape, tmp_path / "count")
 
 
@@ -73,7 +73,7 @@ def test_killed_at_a_statement(fault_server, upstream, database, statement, tmp_
 
 
 @pytest.mark.parametrize("statement", TAKING_UP)
-def test_killed_while_taking_up(fault_server, upstream, database, statement, tmp_path):
+def test_killed_while_a_run_is_recovered(fault_server, upstream, database, statement, tmp_path):
     """Killed twice: while it runs, and while the next server reads what is left of it."""
     fault_server.arm()
     run = shapes.Text(fault_server, upstream, tmp_path)

@@ -100,7 +100,7 @@ def test_streams_finish_before_the_server_ends(start_fault_server, upstream, dat
     shapes.check_database(database, server.settings["database_url"])
 
 
-def test_a_waiting_run_does_not_hold_the_drain(start_fault_server, upstream):
+def test_a_waiting_run_does_not_delay_the_drain(start_fault_server, upstream):
     server = start_fault_server()
     upstream.script(*WEATHER_RULES)
     path = start_run(server, [WEATHER])
@@ -115,7 +115,7 @@ def test_a_waiting_run_does_not_hold_the_drain(start_fault_server, upstream):
     assert settle(server, path, *FINAL)["status"] == "completed"
 
 
-def test_a_second_signal_ends_it_at_once(start_fault_server, upstream):
+def test_a_second_signal_ends_the_server_at_once(start_fault_server, upstream):
     server = start_fault_server(drain_timeout=60)
     upstream.answer(text="a b c", piece_delay_ms=FOREVER)
     follower = Follower(server, "/responses", {"model": "demo", "input": "x"})
@@ -130,7 +130,7 @@ def test_a_second_signal_ends_it_at_once(start_fault_server, upstream):
 
 
 @pytest.mark.threads
-def test_what_is_too_long_for_the_drain_goes_to_another_server(start_fault_server, upstream,
+def test_a_run_too_long_for_the_drain_moves_to_another_server(start_fault_server, upstream,
                                                                database):
     first = start_fault_server(drain_timeout=1)
     url = first.settings["database_url"]
@@ -182,7 +182,7 @@ def pair(start_fault_server):
     return first, start_fault_server(url=first.settings["database_url"], lease_ttl=1)
 
 
-def test_one_asks_and_the_other_is_answered(pair, upstream, database):
+def test_a_run_of_one_server_is_answered_on_the_other(pair, upstream, database):
     first, second = pair
     upstream.script(*WEATHER_RULES)
     path = start_run(first, [WEATHER])
@@ -195,7 +195,7 @@ def test_one_asks_and_the_other_is_answered(pair, upstream, database):
     second.forgets_its_runs()
 
 
-def test_both_answer_at_once_and_one_of_them_counts(pair, upstream, database):
+def test_of_two_answers_on_two_servers_one_counts(pair, upstream, database):
     first, second = pair
     upstream.script(*WEATHER_RULES)
     for _ in range(5):
@@ -222,7 +222,7 @@ def test_both_answer_at_once_and_one_of_them_counts(pair, upstream, database):
     {"text": "a b c", "piece_delay_ms": FOREVER},
     {"tool_calls": [{"name": "test_slow", "id": "call_1", "arguments": {"ms": FOREVER}}]},
 ], ids=["speaking", "tool"])
-def test_bella_A3_cancelled_from_the_other_server(pair, upstream, database, answer):
+def test_bella_A3_a_run_is_cancelled_from_the_other_server(pair, upstream, database, answer):
     first, second = pair
     upstream.answer(**answer)
     path = start_run(first, [TEST_TOOLS])
@@ -238,7 +238,7 @@ def test_bella_A3_cancelled_from_the_other_server(pair, upstream, database, answ
     shapes.check_database(database, first.settings["database_url"])
 
 
-def test_cancelling_is_answered_though_the_owner_was_killed(pair, upstream, database):
+def test_cancelling_is_answered_even_if_the_owner_was_killed(pair, upstream, database):
     """By whoever took the run over in the meantime, and with its end stored."""
     first, second = pair
     upstream.answer(text="a b c", piece_delay_ms=FOREVER)
@@ -252,7 +252,7 @@ def test_cancelling_is_answered_though_the_owner_was_killed(pair, upstream, data
     assert stored == [["cancelled"]]
 
 
-def test_cancelling_is_answered_though_the_server_stops_before_it_is_done(start_fault_server, upstream,
+def test_cancelling_is_answered_even_if_the_server_stops_first(start_fault_server, upstream,
                                                                              database):
     """The owner sleeps, and nobody may have its run for long: whoever waits there hears it at once."""
     first = start_fault_server(lease_ttl=300)
@@ -303,7 +303,7 @@ def test_the_other_server_takes_over_after_kill_9(pair, upstream, database):
       for shape in (shapes.Text, shapes.ServerTools, shapes.Background)],
     ("tool.before_run", shapes.ServerTools)],
     ids=lambda value: value if isinstance(value, str) else value.__name__)
-def test_a_server_that_slept_writes_nothing_more(pair, upstream, database, point, shape, tmp_path):
+def test_a_server_that_was_suspended_writes_nothing_more(pair, upstream, database, point, shape, tmp_path):
     """It stops at that point; the other takes its run over; then it wakes up."""
     first, second = pair
     url = first.settings["database_url"]
@@ -344,7 +344,7 @@ def test_a_server_that_slept_writes_nothing_more(pair, upstream, database, point
         shapes.check_database(database, url)
 
 
-def test_a_server_that_sleeps_in_a_transaction_lets_go(pair, upstream, database):
+def test_a_server_suspended_in_a_transaction_loses_its_locks(pair, upstream, database):
     """It stops while it renews its leases, with their rows locked: the database does not wait for it."""
     first, second = pair
     url = first.settings["database_url"]

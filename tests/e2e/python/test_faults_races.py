@@ -55,7 +55,7 @@ def test_an_answer_may_overtake_the_news_that_it_is_awaited(fault_server, upstre
         assert client.run["status"] == "completed"
 
 
-def test_a_cancel_may_overtake_the_news_that_a_run_waits(fault_server, upstream, database,
+def test_a_cancel_may_overtake_the_requires_action_event(fault_server, upstream, database,
                                                          tmp_path):
     for client, _ in held_waits(fault_server, upstream, database, tmp_path):
         client.insist("POST", f"{client.base}/{client.run['id']}/cancel")
@@ -64,7 +64,7 @@ def test_a_cancel_may_overtake_the_news_that_a_run_waits(fault_server, upstream,
         shapes.check_database(database, fault_server.settings["database_url"])
 
 
-def test_a_cancel_that_overtakes_a_pause_leaves_no_word_of_it(fault_server, upstream, database,
+def test_a_cancel_that_overtakes_a_pause_leaves_no_trace_of_it(fault_server, upstream, database,
                                                               tmp_path):
     """The run has decided to wait for its client, and the cancel is stored before that is."""
     url = fault_server.settings["database_url"]
@@ -100,7 +100,7 @@ def test_a_cancel_that_overtakes_a_pause_leaves_no_word_of_it(fault_server, upst
     fault_server.forgets_its_runs()
 
 
-def test_a_lease_that_was_given_back_is_not_taken_for_lost(start_fault_server, upstream, database,
+def test_a_released_lease_is_not_taken_for_lost(start_fault_server, upstream, database,
                                                            tmp_path):
     """The heartbeat finds no lease, because the run has ended: its stream ends as it should."""
     server = start_fault_server(lease_ttl=0.5)
@@ -134,8 +134,9 @@ def test_a_lease_that_was_given_back_is_not_taken_for_lost(start_fault_server, u
     raise AssertionError("the end was never reached")
 
 
+@pytest.mark.feature("F44", "F46")
 @pytest.mark.parametrize("approve", [True, False])
-def test_F44_F46_a_question_is_decided_when_its_answer_is_stored(fault_server, upstream, log, approve):
+def test_an_approval_is_decided_when_its_answer_is_stored(fault_server, upstream, log, approve):
     """Whoever looks before the run has gone on with it finds it decided, and so does whoever comes after
     a crash; what was to be remembered is."""
     api = fault_server.api()
@@ -172,7 +173,8 @@ def test_F44_F46_a_question_is_decided_when_its_answer_is_stored(fault_server, u
     check(api)
 
 
-def test_F44_an_answer_may_overtake_the_end_of_the_stream_that_asks(fault_server, upstream, log):
+@pytest.mark.feature("F44")
+def test_an_approval_may_overtake_the_end_of_the_stream_that_requests_it(fault_server, upstream, log):
     """What the stream has told can be answered: the response is stored, its conversation not busy any more."""
     api = fault_server.api()
     asks_for(upstream, call("test_count", path=log.name, text="counted"))

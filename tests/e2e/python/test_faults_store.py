@@ -62,13 +62,13 @@ def tour(fault_server, upstream, database):
 
 
 @pytest.mark.parametrize("statement", TOURED)
-def test_a_statement_fails(tour, statement):
+def test_a_failing_statement_is_survived(tour, statement):
     assert tour(f"{statement}:1"), "was never said"
 
 
 @pytest.mark.parametrize("point", ["store.begin", "store.commit", "store.commit_unanswered",
                                    "store.commit_under_way", "writer.send", "writer.result"])
-def test_a_connection_breaks(tour, point):
+def test_a_broken_connection_is_survived(tour, point):
     """On many visits; the keeper has a part of them."""
     for visit in range(1, 60, 4):
         if not tour(f"{point}:{visit}"):
@@ -77,7 +77,7 @@ def test_a_connection_breaks(tour, point):
 
 
 @pytest.mark.parametrize("statement", RECOVERY)
-def test_taking_up_what_a_crash_left_fails(fault_server, upstream, database, statement, tmp_path):
+def test_recovery_survives_a_failing_statement(fault_server, upstream, database, statement, tmp_path):
     """Once; then it is tried again."""
     for shape in (shapes.Text, shapes.Background, shapes.Foreground, shapes.InConversation):
         fault_server.arm()
@@ -94,7 +94,7 @@ def test_taking_up_what_a_crash_left_fails(fault_server, upstream, database, sta
 
 
 @pytest.mark.parametrize("statement", HEARTBEAT)
-def test_a_heartbeat_fails(fault_server, upstream, database, statement, tmp_path):
+def test_a_failing_heartbeat_is_survived(fault_server, upstream, database, statement, tmp_path):
     """Once; then there is another in time."""
     run = shapes.Text(fault_server, upstream, tmp_path)
     upstream.answer(text=run.answer, piece_delay_ms=400)
@@ -105,7 +105,7 @@ def test_a_heartbeat_fails(fault_server, upstream, database, statement, tmp_path
 
 
 @pytest.mark.parametrize("statement", HOLDS)
-def test_waiting_for_an_answer_fails(fault_server, upstream, statement):
+def test_holding_survives_a_failing_statement(fault_server, upstream, statement):
     """Once; then the store is asked again. (F44)"""
     asks_for(upstream, call("datetime"))
     fault_server.arm(f"{statement}:1")
@@ -119,7 +119,7 @@ def test_waiting_for_an_answer_fails(fault_server, upstream, statement):
 
 
 @pytest.mark.parametrize("statement", PURGE)
-def test_purging_what_was_deleted_fails(start_fault_server, upstream, database, statement):
+def test_purging_survives_a_failing_statement(start_fault_server, upstream, database, statement):
     """Once; then there is another time."""
     server = start_fault_server(response_timeout=1)
     client = server.sdk()
@@ -157,7 +157,7 @@ def test_a_run_that_brings_down_every_server_fails(fault_server, upstream, datab
     assert names[-1] == "thread.run.failed"
 
 
-def test_a_run_that_comes_further_outlives_many_servers(fault_server, upstream, tmp_path):
+def test_a_run_that_makes_progress_survives_many_servers(fault_server, upstream, tmp_path):
     """A server dies in every one of its turns."""
     run = shapes.Client(fault_server, upstream, tmp_path)
     rounds = 7
@@ -177,7 +177,7 @@ def test_a_run_that_comes_further_outlives_many_servers(fault_server, upstream, 
 @pytest.mark.parametrize("shape", [shapes.Text, shapes.ClientStreamed, shapes.ServerTools,
                                    shapes.Background, shapes.BackgroundTools, shapes.Foreground],
                          ids=lambda shape: shape.__name__)
-def test_a_write_is_refused(fault_server, upstream, database, shape, tmp_path):
+def test_a_refused_write_fails_the_run(fault_server, upstream, database, shape, tmp_path):
     """The database does not take what a run has made: the run has failed, and says so."""
     for visit in range(1, 30):
         fault_server.arm()

@@ -99,7 +99,7 @@ MOMENTS = [(before, "tool.before_run:1:kill", [], LOST, 1),
 @pytest.mark.parametrize("face", [Response, Run])
 @pytest.mark.parametrize("tool", ["test_count", "test_count_idempotent"])
 @pytest.mark.parametrize("moment, fault, lines, result, again", MOMENTS)
-def test_F110_killed_at_a_step_of_a_call(fault_server, upstream, database, log, face, tool, moment,
+def test_killed_at_every_step_of_a_call(fault_server, upstream, database, log, face, tool, moment,
                                          fault, lines, result, again):
     thinks = [{"match": {"tool_results": True}, "times": 1, "answer": {"delay_ms": FOREVER}}]
     upstream.script(
@@ -127,7 +127,7 @@ def test_F110_killed_at_a_step_of_a_call(fault_server, upstream, database, log, 
 
 @pytest.mark.parametrize("tool, lines, result", [("test_count", ["call_1"], LOST),
                                                  ("test_count_idempotent", ["call_1"] * 2, "done")])
-def test_F110_a_call_that_ran_is_not_said_to_be_beyond_the_limit(fault_server, upstream, log, tool, lines,
+def test_an_executed_call_is_not_reported_as_beyond_the_limit(fault_server, upstream, log, tool, lines,
                                                                  result):
     """The one beside it was: its refusal is in the store when the server is killed."""
     upstream.script(
@@ -150,9 +150,10 @@ def test_F110_a_call_that_ran_is_not_said_to_be_beyond_the_limit(fault_server, u
     assert told["call_1"] == result and "max_calls_reached" in told["call_2"], told
 
 
+@pytest.mark.feature("F43")
 @pytest.mark.parametrize("point", ["run.write", "run.committed"])
 @pytest.mark.parametrize("visit", [1, 2, 3, 4])
-def test_F110_F43_killed_on_the_way_to_a_question_about_a_result(fault_server, upstream, database, log, point,
+def test_killed_on_the_way_to_the_approval_of_a_result(fault_server, upstream, database, log, point,
                                                                  visit):
     """From the tool's beginning to the pause: the tool does not run again, and what it gave is told to the
     model only when somebody has allowed it."""
@@ -200,7 +201,8 @@ def test_F110_F43_killed_on_the_way_to_a_question_about_a_result(fault_server, u
 
 # ---- The last door ----
 
-def test_F34_a_call_that_nobody_was_asked_about_is_not_executed(fault_server, upstream, log):
+@pytest.mark.feature("F34")
+def test_a_call_without_its_approval_is_not_executed(fault_server, upstream, log):
     """Whatever mistake of ours brings it there: it ends as an error of its own, and the run goes on."""
     asks_for(upstream, call("test_count", 1, path=log.name), call("test_greet", 2, word="hello"))
     fault_server.arm("run.unasked:1,run.unasked:1")
@@ -220,8 +222,9 @@ def test_F34_a_call_that_nobody_was_asked_about_is_not_executed(fault_server, up
     assert "without the answer that it needs" in fault_server.process.errors()
 
 
+@pytest.mark.feature("F34", "F35")
 @pytest.mark.parametrize("remembered", ["yes", "no"])
-def test_F35_F34_the_last_door_knows_what_is_remembered(fault_server, upstream, log, remembered):
+def test_the_check_before_execution_knows_grants(fault_server, upstream, log, remembered):
     """A yes of before would have opened it; what was never looked at opens nothing."""
     asks_for(upstream, call("test_count", 1, path=log.name, text="counted"))
     body = {"model": "demo", "input": "go", "tools": [TEST_TOOLS],
@@ -286,8 +289,9 @@ class Reading:
 ALWAYS = {"runnel": {"remember": {"match": "pattern"}}}
 
 
+@pytest.mark.feature("F107")
 @pytest.mark.parametrize("point", ["tool.before_run", "tool.after_run"])
-def test_F110_F107_reading_a_skill_is_repeated(fault_server, upstream, database, point):
+def test_reading_a_skill_is_repeated(fault_server, upstream, database, point):
     reading = Reading(fault_server, upstream, database, "allow")
     fault_server.arm(f"{point}:1:kill")
     made = reading.create()
@@ -295,7 +299,8 @@ def test_F110_F107_reading_a_skill_is_repeated(fault_server, upstream, database,
     reading.is_read(made)
 
 
-def test_F110_F107_reading_a_skill_that_was_allowed_is_repeated(fault_server, upstream, database):
+@pytest.mark.feature("F107")
+def test_reading_an_approved_skill_is_repeated(fault_server, upstream, database):
     reading = Reading(fault_server, upstream, database, "ask")
     asked = reading.create()
     reading.end_of(asked)
@@ -305,8 +310,9 @@ def test_F110_F107_reading_a_skill_that_was_allowed_is_repeated(fault_server, up
     reading.is_read(made)
 
 
+@pytest.mark.feature("F84", "F107")
 @pytest.mark.parametrize("revoked", [False, True])
-def test_F110_F84_F107_always_is_asked_for_again_before_a_skill_is_repeated(fault_server, upstream,
+def test_ask_always_is_requested_again_before_a_skill_is_repeated(fault_server, upstream,
                                                                             database, revoked):
     """What was remembered when the call began may be forgotten by the time of its repetition."""
     reading = Reading(fault_server, upstream, database, "ask")
@@ -325,7 +331,8 @@ def test_F110_F84_F107_always_is_asked_for_again_before_a_skill_is_repeated(faul
     assert "mcp_approval_request" in types and "mcp_call" not in types
 
 
-def test_F110_F83_what_was_planned_and_may_have_an_effect_is_not_repeated(fault_server, upstream, database, log):
+@pytest.mark.feature("F83")
+def test_a_planned_call_that_may_have_run_is_not_repeated(fault_server, upstream, database, log):
     asks_for(upstream, call("test_outside", 1, path=log.name, paths=[], ms=FOREVER))
     made = Response(fault_server, database)
     during(fault_server, made, log)
@@ -374,12 +381,13 @@ def kill_between(database, server, id):
     server.start()
 
 
+@pytest.mark.feature("F11")
 @pytest.mark.parametrize("tool, status, messages", [
     ("test_ends_final", "success", 2), ("test_ends_final", "error", 1),
     ("test_ends_final", "execution_rejected", 1), ("test_ends_final", "cancelled", 1),
     ("test_ends_final", "not_found", 1), ("test_ends_hidden", "success", 1),
     ("test_ends_hidden", "execution_rejected", 1)])
-def test_F110_F11_a_call_that_had_ended_untold_is_told_as_it_would_have_been(fault_server, upstream, database,
+def test_a_call_that_ended_before_the_crash_is_shown_with_its_result(fault_server, upstream, database,
                                                                              log, tool, status, messages):
     """A final tool's is shown when all have ended, a hidden one's never: both are stored at once."""
     made = ending(fault_server, upstream, database, log, status, tool)
@@ -396,7 +404,8 @@ def test_F110_F11_a_call_that_had_ended_untold_is_told_as_it_would_have_been(fau
     check_database(database, fault_server.settings["database_url"])
 
 
-def test_F110_F11_what_a_final_tool_had_said_is_whole_in_a_thread(fault_server, upstream, database, log):
+@pytest.mark.feature("F11")
+def test_the_text_of_a_final_tool_is_whole_in_the_thread(fault_server, upstream, database, log):
     made = ending(fault_server, upstream, database, log, "success", face=Run, **ONCE)
     kill_between(database, fault_server, made.get()["id"])
     done = eventually(made.get, lambda run: run["status"] in FINAL, seconds=60)
@@ -408,9 +417,10 @@ def test_F110_F11_what_a_final_tool_had_said_is_whole_in_a_thread(fault_server, 
     assert all(m["completed_at"] and m["incomplete_details"] is None for m in messages)
 
 
+@pytest.mark.feature("F11")
 @pytest.mark.parametrize("status", ["success", "execution_rejected"])
 @pytest.mark.parametrize("point", ["run.write", "run.committed"])
-def test_F110_F11_killed_at_a_step_of_a_final_call(fault_server, upstream, database, log, status, point):
+def test_killed_at_every_step_of_a_final_call(fault_server, upstream, database, log, status, point):
     """At each: it is told as it would have been, or that nobody knows how it ended."""
     made = ending(fault_server, upstream, database, log, status, ms=100)
     expected = shown(eventually(made.get, lambda run: run["status"] in FINAL, seconds=60))

@@ -166,7 +166,7 @@ def every_way(server, model="demo"):
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_a_broken_answer(server, upstream, model, name):
+def test_every_broken_answer_fails_in_the_right_way(server, upstream, model, name):
     answer, code = BROKEN[name]
     upstream.answer(**answer)
     for way, status, error in every_way(server, model):
@@ -181,7 +181,7 @@ def test_a_broken_answer(server, upstream, model, name):
     {"text": TEXT, "format": "json"},
     {"text": ""},
 ], ids=["no-done", "crlf", "json", "empty"])
-def test_an_odd_answer(server, upstream, model, answer):
+def test_every_odd_answer_is_understood(server, upstream, model, answer):
     upstream.answer(**answer)
     for way, status, error in every_way(server, model):
         assert status == "completed" and error is None, way
@@ -189,7 +189,7 @@ def test_an_odd_answer(server, upstream, model, answer):
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
-def test_trying_again_helps(server, upstream, model, status):
+def test_a_retry_succeeds(server, upstream, model, status):
     busy = {"fault": {"kind": "status", "status": status, "retry_after": 0}}
     upstream.script({"times": 1, "answer": busy}, {"answer": {"text": TEXT}})
     http = server.http()
@@ -198,7 +198,7 @@ def test_trying_again_helps(server, upstream, model, status):
     assert len(upstream.asked()) == 2
 
 
-def test_nothing_listens_where_the_model_should_be(start_fault_server):
+def test_an_upstream_that_does_not_listen_fails_the_run(start_fault_server):
     server = start_fault_server(**IMPATIENT)
     server.stop()
     server.settings["upstream_url"] = "http://127.0.0.1:1/v1"
@@ -210,7 +210,7 @@ def test_nothing_listens_where_the_model_should_be(start_fault_server):
 
 @pytest.mark.parametrize("point", [point for point in points()
                                    if point.startswith(("model.", "http.")) or point == "run.ask"])
-def test_a_step_towards_the_model_fails(server, upstream, model, point):
+def test_a_fault_at_every_step_of_a_model_call_is_survived(server, upstream, model, point):
     """On each visit: before the first word it is tried again, afterwards the run has failed."""
     http = server.http()
     upstream.answer(text=TEXT, piece_delay_ms=2)

@@ -72,7 +72,7 @@ def test_a_cancel_reaches_the_owner_at_once(start_pair, upstream, database, answ
     shapes.check_database(database, first.settings["database_url"])
 
 
-def test_a_cancel_that_is_not_told_is_found(start_pair, upstream, database):
+def test_a_cancel_without_a_wake_up_is_found(start_pair, upstream, database):
     first, second = start_pair(lease_ttl=2)
     here, there = first.sdk(), second.sdk()
     upstream.answer(text="a b c", piece_delay_ms=FOREVER)
@@ -87,7 +87,7 @@ def test_a_cancel_that_is_not_told_is_found(start_pair, upstream, database):
 
 # ---- Handing over ----
 
-def test_what_a_server_leaves_is_taken_up_at_once(start_pair, upstream, database):
+def test_runs_that_a_server_releases_are_claimed_at_once(start_pair, upstream, database):
     first, second = start_pair(lease_ttl=SELDOM, drain_timeout=1)
     here, there = first.sdk(), second.sdk()
     upstream.script({"times": 2, "answer": {"text": "a b c", "piece_delay_ms": FOREVER}},
@@ -142,7 +142,7 @@ def begin_background(server):
 
 
 @pytest.mark.threads
-def test_who_follows_elsewhere_is_told(start_fault_server, statements, upstream, database):
+def test_a_follower_on_another_server_is_notified(start_fault_server, statements, upstream, database):
     url = database.new()
     said = statements(url)
     first = start_fault_server(url=url, lease_ttl=SELDOM)
@@ -157,7 +157,7 @@ def test_who_follows_elsewhere_is_told(start_fault_server, statements, upstream,
     assert said().count(f"events {made}") > 15  # not only when it was asked to
 
 
-def test_who_follows_with_others_reads_with_them(start_fault_server, statements, upstream, database):
+def test_followers_of_one_run_share_their_reads(start_fault_server, statements, upstream, database):
     """Twenty cost about what one costs, not twenty times that."""
     url = database.new()
     said = statements(url)
@@ -175,7 +175,7 @@ def test_who_follows_with_others_reads_with_them(start_fault_server, statements,
 @pytest.mark.parametrize("server, fault", [
     ("follower", "wakeups_follow:1"), ("follower", "wakeups.connect:1"), ("owner", "wakeups_send:1"),
     ("owner", "wakeups_send:2"), ("owner", "wakeups_send:5")])
-def test_what_is_not_told_is_read_all_the_same(start_pair, upstream, database, server, fault):
+def test_events_without_a_wake_up_are_read(start_pair, upstream, database, server, fault):
     first, second = start_pair(lease_ttl=SELDOM)
     owner, follower = first, second
     if server == "follower":
@@ -194,7 +194,7 @@ def test_what_is_not_told_is_read_all_the_same(start_pair, upstream, database, s
     assert (follower if server == "follower" else owner).has_fired()
 
 
-def test_followers_go_with_a_run_that_moves(start_pair, statements, upstream, database):
+def test_followers_stay_with_a_run_that_moves(start_pair, statements, upstream, database):
     """It waits for its client, who answers elsewhere; and then its server is drained."""
     url = database.new()
     said = statements(url)
@@ -221,7 +221,7 @@ def test_followers_go_with_a_run_that_moves(start_pair, statements, upstream, da
         frame for frame in text.split("\n\n") if frame]
 
 
-def test_an_answer_reaches_the_response_that_holds(start_pair, upstream, database, tmp_path):
+def test_an_answer_reaches_a_response_that_holds(start_pair, upstream, database, tmp_path):
     """F44: which looks for it only with its leases, hundreds of seconds apart."""
     first, second = start_pair(lease_ttl=SELDOM)
     upstream.script({"match": {"tool_results": True}, "answer": {"text": "Done."}},
@@ -243,7 +243,7 @@ def test_an_answer_reaches_the_response_that_holds(start_pair, upstream, databas
 
 # ---- Alone ----
 
-def test_a_server_that_is_alone_says_nothing(start_fault_server, statements, upstream, database):
+def test_a_server_that_is_alone_sends_no_wake_ups(start_fault_server, statements, upstream, database):
     """Whatever it does: nobody hears, so nothing is sent to the database."""
     url = database.new()
     listen = statements(url)

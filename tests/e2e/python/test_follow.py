@@ -42,7 +42,7 @@ def test_every_cut_of_a_stream_is_continued_to_the_byte(http, background, upstre
         assert follow(http, response_id, starting_after=seen) == told[seen + 1:]
 
 
-def test_followers_join_while_it_is_said(server, http, upstream):
+def test_followers_join_while_the_model_writes(server, http, upstream):
     upstream.answer(text=WORDS, split="word", piece_delay_ms=15)
     told, heard, listeners = "", {}, []
 
@@ -66,7 +66,7 @@ def test_followers_join_while_it_is_said(server, http, upstream):
         assert got == frames(told)[after + 1:]
 
 
-def test_what_cannot_be_followed_says_why(http, client, upstream):
+def test_a_stream_that_cannot_be_followed_says_why(http, client, upstream):
     foreground = client.responses.create(model="demo", input="go")
     silent = client.responses.create(model="demo", input="go", background=True)
     for made, why in [(foreground, "background=true."),
@@ -79,7 +79,7 @@ def test_what_cannot_be_followed_says_why(http, client, upstream):
 
 
 @pytest.mark.parametrize("number", ["x", "1.5", "-2", "99999999999999999999"])
-def test_numbers_that_are_none_are_refused(http, background, number):
+def test_invalid_sequence_numbers_are_refused(http, background, number):
     response_id, _ = background()
     answer = http.get(f"/v1/responses/{response_id}",
                       params={"stream": "true", "starting_after": number})

@@ -170,7 +170,7 @@ def paced(rules):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_after_the_end(both, upstream, shape):
+def test_a_finished_stream_can_be_followed_from_every_cut(both, upstream, shape):
     rules, more, status = SHAPES[shape]
     upstream.script(*rules)
     told = listen(both[0], "POST", "/responses", body_of(more))
@@ -185,7 +185,7 @@ def test_after_the_end(both, upstream, shape):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_live(both, upstream, shape):
+def test_a_live_stream_can_be_followed_from_every_cut(both, upstream, shape):
     rules, more, status = SHAPES[shape]
     upstream.script(*rules)
     count = len(listen(both[0], "POST", "/responses", body_of(more)))
@@ -202,7 +202,7 @@ def test_live(both, upstream, shape):
 
 @pytest.mark.parametrize("where", [0, 1], ids=["here", "there"])
 @pytest.mark.parametrize("shape", ["text", "server tool"])
-def test_cancelled(both, upstream, shape, where):
+def test_followers_of_a_cancelled_response_get_its_end(both, upstream, shape, where):
     """Some wait for events that never come; all hear of the end."""
     if shape == "text":
         upstream.script(*said(text=TEXT, fault={"kind": "stall", "after": 3}))
@@ -243,7 +243,7 @@ SILENCES = {
 
 
 @pytest.mark.parametrize("silence", SILENCES)
-def test_after_kill_9(both, upstream, silence):
+def test_followers_after_kill_9_get_the_rest(both, upstream, silence):
     one, two = both
     rules, more, least = SILENCES[silence]
     upstream.script({"times": 1, **rules[0]}, {"answer": {"text": TEXT, "split": "word"}})
@@ -272,7 +272,7 @@ def test_after_kill_9(both, upstream, silence):
     two.forgets_its_runs()
 
 
-def test_when_its_time_is_over(start_server, upstream):
+def test_an_expired_log_cannot_be_followed(start_server, upstream):
     """The log of a response is kept for event_retention after its end, and not a moment longer."""
     server = start_server(event_retention=1)
     told = listen_plain(server)

@@ -27,7 +27,7 @@ def play(http, case, model):
 
 
 @pytest.mark.parametrize("case, model", CASES)
-def test_the_events_are_the_golden_ones(http, upstream, case, model, pytestconfig):
+def test_events_match_the_golden_files(http, upstream, case, model, pytestconfig):
     upstream.script(*case.rules)
     events = normalised(play(http, case, model), model)
     if pytestconfig.getoption("--write-golden"):

@@ -47,7 +47,8 @@ def run(client, upstream):
 
 # ---- Which are on ----
 
-def test_F12_groups_are_off_and_their_tools_on(ask, upstream):
+@pytest.mark.feature("F12")
+def test_groups_are_off_and_their_tools_on(ask, upstream):
     """A group that nobody names is not there; one that is named is there with all of its tools."""
     assert "tools" not in ask()
     assert "tools" not in ask({"tool_groups": {}})
@@ -61,7 +62,8 @@ def all_names(request):
     return [tool["function"]["name"] for tool in request.get("tools", [])]
 
 
-def test_F14_variables_can_be_read_as_soon_as_there_is_a_tool(ask, run):
+@pytest.mark.feature("F14")
+def test_variables_can_be_read_as_soon_as_there_is_a_tool(ask, run):
     """Although their group is off; nothing comes with nothing, or with functions of the client, and
     what is turned off stays off."""
     assert all_names(ask({"tool_groups": {"basic": True}})) == [*BASIC_TOOLS, *READERS]
@@ -79,7 +81,8 @@ def test_F14_variables_can_be_read_as_soon_as_there_is_a_tool(ask, run):
             *BASIC_TOOLS, "ReadVar", "WriteVar", "RemoveVars"]
 
 
-def test_F14_a_choice_among_tools_takes_them_along_or_not(ask):
+@pytest.mark.feature("F14")
+def test_readers_follow_the_tool_choice(ask):
     """With those of the server that may be called; not where one of some has to be."""
     mine = {"type": "function", "name": "mine", "parameters": {}}
     only = {"type": "allowed_tools", "mode": "auto"}
@@ -93,7 +96,8 @@ def test_F14_a_choice_among_tools_takes_them_along_or_not(ask):
     assert all_names(ask(tools=[BASIC, mine], tool_choice=basic)) == BASIC_TOOLS
 
 
-def test_F14_F19_F22_what_comes_along_can_be_called(http, upstream):
+@pytest.mark.feature("F14", "F19", "F22")
+def test_readers_that_come_along_can_be_called(http, upstream):
     """Not listed, but there: a rule on demand is read through it, and nobody is asked."""
     upstream.script({"match": {"tool_results": True}, "answer": {"text": "ok"}},
                     {"answer": {"tool_calls": [
@@ -110,7 +114,8 @@ def test_F14_F19_F22_what_comes_along_can_be_called(http, upstream):
     assert todo["output"].startswith("# To-do list") and "`PENDING`" in todo["output"]
 
 
-def test_F13_single_tools_are_off_in_a_group_that_is_on(ask):
+@pytest.mark.feature("F13")
+def test_single_tools_can_be_off_in_a_group_that_is_on(ask):
     assert offered_names(ask({"tool_groups": {"basic": {"tools": {"text": False}}}})) == [
         "datetime", "json2interface"]
     assert offered_names(ask({"tool_groups": {"basic": {"tools": {"text": False}}}},
@@ -119,12 +124,14 @@ def test_F13_single_tools_are_off_in_a_group_that_is_on(ask):
     assert "tools" not in ask({"tool_groups": {"basic": False}}, tools=[BASIC])
 
 
-def test_F13_an_entry_narrows_what_a_group_would_offer(ask):
+@pytest.mark.feature("F13")
+def test_an_entry_narrows_its_group(ask):
     assert offered_names(ask({"tool_groups": {"basic": True}},
                      tools=[{**BASIC, "allowed_tools": ["text"]}])) == ["text"]
 
 
-def test_F13_the_run_speaks_before_the_assistant(run):
+@pytest.mark.feature("F13")
+def test_the_run_wins_over_the_assistant(run):
     assert offered_names(run({"tool_groups": {"basic": True}})) == BASIC_TOOLS
     assert "tools" not in run({"tool_groups": {"basic": True}}, {"tool_groups": {"basic": False}})
     assert offered_names(run({"tool_groups": {"basic": {"tools": {"text": False}}}},
@@ -137,7 +144,8 @@ def test_F13_the_run_speaks_before_the_assistant(run):
                               {"tool_groups": {"basic": {"tools": {"text": False}}}})
 
 
-def test_F13_the_thread_speaks_between_them(run):
+@pytest.mark.feature("F13")
+def test_the_thread_comes_between_run_and_assistant(run):
     basic = {"tool_groups": {"basic": True}}
     without_text = {"tool_groups": {"basic": {"tools": {"text": False}}}}
     assert offered_names(run(thread=basic)) == BASIC_TOOLS
@@ -147,7 +155,8 @@ def test_F13_the_thread_speaks_between_them(run):
                      thread=without_text)) == BASIC_TOOLS
 
 
-def test_F13_null_takes_nothing_away(http, upstream):
+@pytest.mark.feature("F13")
+def test_null_keeps_the_wider_setting(http, upstream):
     """At whatever depth: what a wide place limits stays limited."""
     upstream.script({"match": {"tool_results": 2}, "answer": {"text": "too far"}},
                     {"match": {"tool_results": 1}, "answer": {"text": "ok"}},
@@ -166,7 +175,8 @@ def test_F13_null_takes_nothing_away(http, upstream):
             "0123\n\n...\u8f93\u51fa\u8fc7\u957f"), runnel
 
 
-def test_F13_a_thread_shows_changes_and_hands_on_its_settings(http, upstream):
+@pytest.mark.feature("F13")
+def test_a_thread_shows_changes_and_passes_on_its_settings(http, upstream):
     settings = {"tool_groups": {"basic": {"tools": {"text": False}}}}
     made = http.post("/v1/threads", json={"runnel": settings}).json()
     path = f"/v1/threads/{made['id']}"
@@ -185,13 +195,15 @@ def test_F13_a_thread_shows_changes_and_hands_on_its_settings(http, upstream):
     assert offered_names(upstream.chats()[-1]) == ["datetime", "json2interface"]
 
 
-def test_F13_groups_stand_beside_the_tools_of_the_client(run):
+@pytest.mark.feature("F13")
+def test_groups_are_offered_beside_client_tools(run):
     assert offered_names(run({"tool_groups": {"basic": {"tools": {"text": False}}}},
                              tools=[WEATHER])) == [
         "get_weather", "datetime", "json2interface"]
 
 
-def test_F13_an_assistant_shows_and_changes_its_settings(http):
+@pytest.mark.feature("F13")
+def test_an_assistant_shows_and_changes_its_settings(http):
     settings = {"tool_groups": {"basic": {"enabled": True, "tools": {"text": False}}},
                 "rules": {"language": "zh"}}
     made = http.post("/v1/assistants", json={"model": "demo", "runnel": settings}).json()
@@ -226,8 +238,9 @@ WRONG = [
 ]
 
 
+@pytest.mark.feature("F13")
 @pytest.mark.parametrize("runnel, param, code, message", WRONG)
-def test_F13_typing_errors_are_refused(http, runnel, param, code, message):
+def test_typing_errors_are_refused(http, runnel, param, code, message):
     """On every object that has settings: nothing is turned on or off by a typing error."""
     assistant = http.post("/v1/assistants", json={"model": "demo"}).json()["id"]
     thread = http.post("/v1/threads", json={}).json()["id"]
@@ -247,13 +260,14 @@ def test_F13_typing_errors_are_refused(http, runnel, param, code, message):
     assert nested.status_code == 400 and nested.json()["error"]["param"] == f"thread.{param}"
 
 
+@pytest.mark.feature("F13")
 @pytest.mark.parametrize("typo, code, message", [
     ({"allowedtools": ["text"]}, "unknown_parameter",
      "Unknown parameter: 'tools[0].allowedtools'. Did you mean 'tools[0].allowed_tools'?"),
     ({"require_aproval": "always"}, "unknown_parameter",
      "Unknown parameter: 'tools[0].require_aproval'. Did you mean 'tools[0].require_approval'?"),
     ({"readonly": True}, "unknown_parameter", "Unknown parameter: 'tools[0].readonly'.")])
-def test_F13_a_misspelt_limit_of_an_entry_is_not_taken_for_none(http, upstream, typo, code, message):
+def test_a_misspelt_limit_of_an_entry_is_refused(http, upstream, typo, code, message):
     """Whatever is done with unknown parameters elsewhere."""
     assistant = http.post("/v1/assistants", json={"model": "demo"}).json()["id"]
     thread = http.post("/v1/threads", json={}).json()["id"]
@@ -277,7 +291,7 @@ def test_an_assistant_has_no_context_for_all_runs(http):
     assert answer.json()["error"]["param"] == "runnel.context"
 
 
-def test_a_name_that_two_groups_offer_is_refused(http):
+def test_a_tool_name_in_two_groups_is_refused(http):
     answer = http.post("/v1/responses", json={
         "model": "demo", "input": "go", "runnel": {"tool_groups": {"basic": True}},
         "tools": [{"type": "function", "name": "text", "parameters": None, "strict": False}]})
@@ -285,7 +299,7 @@ def test_a_name_that_two_groups_offer_is_refused(http):
     assert answer.json()["error"]["param"] == "runnel.tool_groups.basic"
 
 
-def test_a_group_that_is_named_is_listed_and_called(http, upstream):
+def test_a_named_group_is_listed_and_called(http, upstream):
     upstream.script({"match": {"tool_results": True}, "answer": {"text": "ok"}},
                     {"answer": {"tool_calls": [call("text", 1, input="four", operation="length")]}})
     answer = http.post("/v1/responses", json={"model": "demo", "input": "go", "stream": True,
@@ -299,7 +313,8 @@ def test_a_group_that_is_named_is_listed_and_called(http, upstream):
     assert called["server_label"] == "basic" and called["output"] == "4"
 
 
-def test_F15_what_is_turned_off_is_not_found(http, upstream):
+@pytest.mark.feature("F15")
+def test_a_tool_that_is_turned_off_is_not_found(http, upstream):
     """Known to the server, but not offered: it is not called."""
     upstream.script({"match": {"tool_results": True}, "answer": {"text": "ok"}},
                     {"answer": {"tool_calls": [call("text", 1, input="four", operation="length")]}})
@@ -320,7 +335,8 @@ def greet_tool(request):
     return tool["description"], tool["parameters"]["properties"]["word"]["enum"]
 
 
-def test_F73_a_tool_is_made_for_each_run(http, upstream):
+@pytest.mark.feature("F73")
+def test_a_tool_definition_is_made_for_each_run(http, upstream):
     """Its description and its words are those of the run, for the model, the list, and the check."""
     greet = {"tool_groups": {"test": True}}
     upstream.script({"match": {"tool_results": True}, "answer": {"text": "ok"}},
@@ -344,7 +360,8 @@ def test_F73_a_tool_is_made_for_each_run(http, upstream):
 
 # ---- What the model is told ----
 
-def test_F16_F17_rules_follow_the_instructions(ask):
+@pytest.mark.feature("F16", "F17")
+def test_rules_follow_the_instructions(ask):
     """First the fixed block, then a block for each group in its order; each names only what is on."""
     text = system_text(ask({"tool_groups": {"test": True, "basic": {"tools": {"text": False}}}},
                            instructions="Be brief."))
@@ -357,26 +374,30 @@ def test_F16_F17_rules_follow_the_instructions(ask):
     assert test.startswith('"test">\n\nGroup "test" contains following tools: test_slow, ')
 
 
-def test_F17_without_a_group_there_are_no_rules(ask):
+@pytest.mark.feature("F17")
+def test_without_a_group_there_are_no_rules(ask):
     assert "<tool" not in json.dumps(ask(instructions="Be brief."))
     assert "<tool" not in json.dumps(ask({"tool_groups": {"basic": False}}))
     assert system_text(ask({"tool_groups": {"basic": True}})).startswith("<tool-rules>")
 
 
-def test_F17_rules_are_not_echoed(client):
+@pytest.mark.feature("F17")
+def test_rules_are_not_echoed(client):
     made = client.responses.create(model="demo", input="go", instructions="Be brief.",
                                    extra_body={"runnel": {"tool_groups": {"basic": True}}})
     assert made.instructions == "Be brief."
     assert client.responses.retrieve(made.id).instructions == "Be brief."
 
 
-def test_F17_an_entry_of_tools_brings_its_groups_rules(ask, run):
+@pytest.mark.feature("F17")
+def test_an_entry_brings_the_rules_of_its_group(ask, run):
     assert '<tool-group-rule group="basic">' in system_text(ask(tools=[BASIC]))
     told = system_text(run({"tool_groups": {"basic": True}}, additional_instructions="And kind."))
     assert told.startswith("Be brief.\n\nAnd kind.\n\n<tool-rules>")
 
 
-def test_F18_equal_settings_are_equal_bytes(ask, run, client, upstream):
+@pytest.mark.feature("F18")
+def test_equal_settings_give_equal_bytes(ask, run, client, upstream):
     """Whatever the order in which they name the groups, and in every turn of a run: so an upstream's
     prompt cache hits."""
     first = ask({"tool_groups": {"basic": True, "test": {"tools": {"test_fail": False}}}})
@@ -394,7 +415,8 @@ def test_F18_equal_settings_are_equal_bytes(ask, run, client, upstream):
     assert before["tools"] == after["tools"]
 
 
-def test_F18_rules_speak_chinese_where_the_request_does(ask, run):
+@pytest.mark.feature("F18")
+def test_rules_are_in_chinese_where_the_request_says_so(ask, run):
     chinese = {"rules": {"language": "zh"}, "tool_groups": {"basic": True}}
     told = system_text(ask(chinese))
     assert "你可以调用工具" in told and "You can call tools" not in told
@@ -402,7 +424,8 @@ def test_F18_rules_speak_chinese_where_the_request_does(ask, run):
     assert system_text(run(chinese)) == "Be brief.\n\n" + told
 
 
-def test_F19_F20_skill_rules_are_listed_or_pinned(ask):
+@pytest.mark.feature("F19", "F20")
+def test_skill_rules_are_listed_or_pinned(ask):
     told = system_text(ask({"tool_groups": {"test": True, "vars": True}}))
     _, rules = told.split("**Pinned Rules:**")
     pinned, index = rules.split("**On-Demand Documentation (Stored as Variables):**")
@@ -414,12 +437,14 @@ def test_F19_F20_skill_rules_are_listed_or_pinned(ask):
         "*Access via: ReadVar({\"name\": \"<VarName>\"})*\n</tool-group-rule>")
 
 
-def test_F19_what_cannot_be_read_is_not_listed(ask):
+@pytest.mark.feature("F19")
+def test_rules_that_cannot_be_read_are_not_listed(ask):
     told = system_text(ask({"tool_groups": {"test": True, "vars": False}}))
     assert "**Pinned Rules:**" in told and "Rule/" not in told and "ReadVar" not in told
 
 
-def test_F19_F22_a_rule_on_demand_is_read(http, upstream):
+@pytest.mark.feature("F19", "F22")
+def test_a_rule_on_demand_is_read(http, upstream):
     upstream.script({"match": {"tool_results": True}, "answer": {"text": "ok"}},
                     {"answer": {"tool_calls": [
                         {"name": "ReadVar", "id": "call_1",
@@ -436,7 +461,7 @@ def test_F19_F22_a_rule_on_demand_is_read(http, upstream):
     assert todo["output"].startswith("# To-do list") and "`PENDING`" in todo["output"]
 
 
-def test_rules_are_counted(client, ask, http):
+def test_rules_count_as_tokens(client, ask, http):
     body = {"model": "demo", "input": "go"}
     plain = http.post("/v1/responses/input_tokens", json=body).json()["input_tokens"]
     more = http.post("/v1/responses/input_tokens", json={

@@ -90,7 +90,7 @@ def test_arguments_cut_in_two(respond, upstream):
     assert "".join(deltas["response.function_call_arguments.delta"]) == arguments
 
 
-def test_a_half_without_the_other_is_one_mark(respond, upstream):
+def test_half_a_character_becomes_one_replacement_mark(respond, upstream):
     says(upstream, delta(content="a" + FIRST), delta(content="b" + FIRST))
     _, response = respond()
     assert response.output_text == f"a{MARK}b{MARK}"
@@ -102,7 +102,7 @@ OLD = [delta(role="assistant", content=None, function_call={"name": "get_weather
        delta(function_call={"arguments": '{"city":'}), delta(function_call={"arguments": '"Paris"}'})]
 
 
-def test_a_function_call_of_old_is_a_tool_call(client, respond, upstream):
+def test_a_legacy_function_call_is_a_tool_call(client, respond, upstream):
     says(upstream, *OLD, finish_reason="function_call")
     _, response = respond(tools=[WEATHER_FLAT])
     (asked,) = response.output
@@ -117,7 +117,7 @@ def test_a_function_call_of_old_is_a_tool_call(client, respond, upstream):
     assert messages[-2]["tool_calls"][0]["id"] == messages[-1]["tool_call_id"] == asked.call_id
 
 
-def test_a_function_call_of_old_requires_action(client, thread, assistant, upstream):
+def test_a_legacy_function_call_requires_action(client, thread, assistant, upstream):
     says(upstream, *OLD, finish_reason="function_call")
     asking = run(client, thread, assistant)
     assert asking.status == "requires_action"
@@ -160,21 +160,21 @@ def test_a_call_in_any_form_is_one_call(respond, upstream, chunks):
 
 @pytest.mark.parametrize("word", ["abort", "insufficient_system_resource",
                                   "function_call_filter: MALFORMED_FUNCTION_CALL"])
-def test_a_model_that_gave_up_is_asked_again(respond, upstream, word):
+def test_a_model_that_aborted_is_retried(respond, upstream, word):
     upstream.script({"times": 1, "answer": {"events": [json.dumps(delta(word))]}},
                     {"answer": {"text": "At last."}})
     assert respond()[1].output_text == "At last."
     assert len(upstream.chats()) == 2
 
 
-def test_a_filter_of_gemini_is_a_filter(client, upstream):
+def test_a_content_filter_of_gemini_is_recognised(client, upstream):
     says(upstream, delta(content="Once"), finish_reason="PROHIBITED_CONTENT")
     response = client.responses.create(model="demo", input="Hi")
     assert response.status == "incomplete"
     assert response.incomplete_details.reason == "content_filter"
 
 
-def test_tokens_are_counted_wherever_the_count_stands(respond, upstream):
+def test_usage_is_read_wherever_it_is(respond, upstream):
     usage = {"prompt_tokens": 7, "completion_tokens": 5, "prompt_cache_hit_tokens": 4}
     chunk = delta("stop")
     chunk["choices"][0]["usage"] = usage
@@ -235,7 +235,7 @@ def test_a_run_without_a_model_fails(client, without_model, thread, assistant):
     assert (failed.last_error.code, failed.last_error.message) == ("invalid_prompt", MISSING)
 
 
-def test_a_model_that_is_gone_between_two_turns_leaves_the_response(client, upstream):
+def test_a_response_whose_model_disappears_keeps_its_items(client, upstream):
     """What was done until then is shown. What only was listed is not."""
     upstream.script(
         {"match": {"tool_results": True},

@@ -43,8 +43,9 @@ def helped(client, **body):
     return events
 
 
+@pytest.mark.feature("F104")
 @pytest.mark.parametrize("way", [created, helped])
-def test_F108_F104_notes_failures_and_limits_of_a_response(lax, upstream, way):
+def test_a_response_with_metadata_failures_and_limits_is_harmless(lax, upstream, way):
     everything(upstream)
     events = way(lax, input="go", tools=group("never"), extra_body={"runnel": {"rounds": {"max": 1}}})
     live = [e for e in events if e.type == "response.mcp_call.in_progress" and hasattr(e, "runnel")]
@@ -58,8 +59,9 @@ def test_F108_F104_notes_failures_and_limits_of_a_response(lax, upstream, way):
     assert noted.runnel["attachments"] and noted.runnel["variables"]
 
 
+@pytest.mark.feature("F106")
 @pytest.mark.parametrize("way", [created, helped])
-def test_F108_F106_a_question_and_its_answer(lax, upstream, way):
+def test_an_approval_of_a_response_is_harmless(lax, upstream, way):
     asks_for(upstream, call("test_slow", 1, text="x"))
     response = way(lax, input="go", tools=group("always"))[-1].response
     (asked,) = [i for i in response.output if i.type == "mcp_approval_request"]
@@ -70,7 +72,7 @@ def test_F108_F106_a_question_and_its_answer(lax, upstream, way):
 
 
 @pytest.mark.parametrize("way", [created, helped])
-def test_F108_a_chain_that_fails(lax, upstream, way):
+def test_a_failing_chain_is_harmless(lax, upstream, way):
     upstream.script({"match": {"tool_results": True}, "answer": {"fault": {"kind": "status", "status": 400}}},
                     {"answer": {"tool_calls": [call("test_slow", 1, text="x")]}})
     with pytest.raises(openai.APIError) as raised:
@@ -89,8 +91,9 @@ def start(lax):
     return start
 
 
+@pytest.mark.feature("F105")
 @pytest.mark.parametrize("way", ["create", "stream"])
-def test_F108_F105_notes_and_failures_of_a_run(lax, upstream, start, way):
+def test_a_run_with_metadata_and_failures_is_harmless(lax, upstream, start, way):
     """Steps go from running to completed or failed, between what the model says."""
     everything(upstream)
     if way == "create":
@@ -105,7 +108,8 @@ def test_F108_F105_notes_and_failures_of_a_run(lax, upstream, start, way):
     assert "thread.run.completed" in names
 
 
-def test_F108_F106_a_question_among_the_functions_of_a_run(lax, upstream, start):
+@pytest.mark.feature("F106")
+def test_an_approval_among_the_functions_of_a_run_is_harmless(lax, upstream, start):
     """The turn waits for the answer, and goes on where it was."""
     asks_for(upstream, call("test_slow", 1, text="x"))
     with lax.beta.threads.runs.stream(**start("always")) as stream:

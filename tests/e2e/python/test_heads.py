@@ -170,7 +170,7 @@ def test_chunks_that_cannot_be_read_are_answered_in_the_envelope(server, name):
 
 
 @pytest.mark.parametrize("junk", ["\0", "\0junk", "\0\nX: a", "\r\n junk", "\r\n "])
-def test_a_key_with_something_behind_it_is_not_the_key(server, junk):
+def test_a_key_followed_by_other_text_is_not_the_key(server, junk):
     key = server.settings["api_key"]
     asked = f"{GET}{HOST}Authorization: Bearer {key}%s\r\n\r\n"
     assert exchange(server, asked % "", "GARBAGE\r\n").startswith(b"HTTP/1.1 200")
@@ -184,14 +184,14 @@ def test_what_follows_on_what_is_refused_does_not_reset_the_connection(server, s
         only_answer(b"".join(iter(lambda: connection.recv(65536), b"")))
 
 
-def test_what_came_before_on_the_connection_is_answered(server):
+def test_earlier_requests_of_the_connection_are_answered(server):
     came = exchange(server, ALIVE, GET, "what is this\r\n\r\n", ALIVE)
     first, _, second = came.partition(b'"status":"ok"')
     assert first.startswith(b"HTTP/1.1 200"), came
     assert only_answer(second[second.index(b"HTTP/1.1 "):])[0] == 400
 
 
-def test_a_browser_may_read_why(start_server):
+def test_a_browser_can_read_why(start_server):
     server = start_server(cors_origins="https://app.example")
     _, headers, _ = only_answer(exchange(
         server, GET, HOST, "Origin: https://app.example\r\nwhat is this\r\n\r\n"))
@@ -230,7 +230,7 @@ def test_any_line_after_an_answer_is_answered_in_the_envelope(server):
         assert only_answer(second)[0] in {400, 501, 505}, line
 
 
-def test_what_is_no_request_is_counted(server, http):
+def test_unreadable_requests_are_counted(server, http):
     before = refused(http)
     for _ in range(3):
         expect_refusal(server, "GARBAGE\r\n\r\n", 400)
@@ -243,7 +243,7 @@ def refused(http):
 
 # What libmicrohttpd ends a connection for, too, and nobody is to be told.
 @pytest.mark.parametrize("last", [ALIVE.replace(HOST, HOST + "Connection: close\r\n"), ALIVE.replace("1.1", "1.0")])
-def test_behind_the_last_answer_nothing_is_said(server, last):
+def test_nothing_is_sent_after_the_last_answer(server, last):
     came = exchange(server, last, "GARBAGE\r\n\r\n")
     assert came.startswith(b"HTTP/1.1 200") and came.count(b"HTTP/1.1 ") == 1, came
 

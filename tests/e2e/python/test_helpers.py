@@ -44,7 +44,7 @@ def names(events):
 
 # ---- without a helper ----
 
-def test_runs_are_begun_and_looked_at(threads, thread, assistant):
+def test_the_sdk_creates_and_reads_runs(threads, thread, assistant):
     run = threads.runs.create(thread.id, assistant_id=assistant.id)
     assert run.status == "queued"
     assert threads.runs.poll(run.id, thread_id=thread.id, poll_interval_ms=20).status == "completed"
@@ -84,7 +84,7 @@ def test_outputs_are_submitted_and_runs_cancelled(threads, thread, assistant, wa
 
 # ---- helpers ----
 
-def test_helpers_poll(threads, thread, assistant, waiting):
+def test_the_poll_helpers_work(threads, thread, assistant, waiting):
     run = threads.runs.submit_tool_outputs_and_poll(
         run_id=waiting.id, thread_id=thread.id, tool_outputs=OUTPUTS, poll_interval_ms=20)
     assert run.status == "completed"
@@ -116,7 +116,7 @@ class Handler(handler(AssistantEventHandler)):
         raise exception
 
 
-def test_helpers_stream_to_a_handler(threads, thread, assistant, upstream):
+def test_the_stream_helpers_call_a_handler(threads, thread, assistant, upstream):
     upstream.script(*WEATHER_RULES)
     with threads.runs.stream(thread_id=thread.id, assistant_id=assistant.id,
                              event_handler=Handler()) as asking:
@@ -148,7 +148,7 @@ class AsyncHandler(handler(AsyncAssistantEventHandler)):
         self.said.append(delta.value)
 
 
-def test_the_asynchronous_client_does_the_same(server, upstream):
+def test_the_asynchronous_client_works(server, upstream):
     async def go():
         async with openai.AsyncOpenAI(base_url=f"{server.url}/v1", max_retries=0,
                                       api_key=server.settings["api_key"],

@@ -77,7 +77,7 @@ def create(client, upstream, log):
 # ---- The answer comes while it waits ----
 
 @pytest.mark.parametrize("approve", [True, False])
-def test_F44_an_answer_goes_on_in_the_same_stream(server, http, upstream, log, approve):
+def test_an_answer_continues_the_same_stream(server, http, upstream, log, approve):
     asks_for(upstream, call("test_count", path=log.name, text="counted"))
     notices = []
     client = server.sdk(strict=False)  # strict it knows no event but its own
@@ -110,7 +110,7 @@ def test_F44_an_answer_goes_on_in_the_same_stream(server, http, upstream, log, a
     assert [item["type"] for item in kept["output"]] == ["mcp_list_tools", "mcp_call", "message"]
 
 
-def test_F44_an_answer_is_heard_without_looking_for_it(start_server, upstream, log):
+def test_an_answer_arrives_without_polling(start_server, upstream, log):
     """The keeper would look after five minutes."""
     server = start_server(lease_ttl=900)
     asking = ask_of(server, upstream, log)
@@ -118,7 +118,7 @@ def test_F44_an_answer_is_heard_without_looking_for_it(start_server, upstream, l
     assert asking.ended()["status"] == "completed" and log.lines() == ["call_1"]
 
 
-def test_F44_without_a_stream_the_request_stays_open(create, asked, http, client, log):
+def test_without_a_stream_the_request_stays_open(create, asked, http, client, log):
     asking = create()
     (question,) = asked()
     decide(http, question["id"])
@@ -132,7 +132,7 @@ def test_F44_without_a_stream_the_request_stays_open(create, asked, http, client
     assert later.status == "completed" and log.lines() == ["call_1"]
 
 
-def test_F44_several_questions_wait_for_each_other(create, asked, http, log, upstream):
+def test_several_approvals_wait_for_each_other(create, asked, http, log, upstream):
     asking = create(calls=[call("test_slow", 1, text="at once"),
                            call("test_count", 2, path=log.name, text="two"),
                            call("test_count", 3, path=log.name, text="three")],
@@ -148,7 +148,8 @@ def test_F44_several_questions_wait_for_each_other(create, asked, http, log, ups
     assert heard["call_1"] == "at once" and "no" in heard[second["call_id"]]
 
 
-def test_F39_F44_a_result_is_held_as_well(create, asked, http, upstream, log):
+@pytest.mark.feature("F39")
+def test_a_withheld_result_is_held_as_well(create, asked, http, upstream, log):
     more = hold()
     more["runnel"]["permissions"] = {"test/test_count": {"execution": "ask-always",
                                                          "result": "always"}}
@@ -173,7 +174,7 @@ def test_F39_F44_a_result_is_held_as_well(create, asked, http, upstream, log):
     assert log.lines() == ["call_1", "call_1"]
 
 
-def test_F44_what_was_answered_is_remembered(client, asked, http, upstream, log):
+def test_an_answer_to_a_held_request_can_be_remembered(client, asked, http, upstream, log):
     more = hold()
     more["runnel"]["permissions"] = {"test/test_count": {"execution": "ask-once"}}
     again = call("test_count", 2, path=log.name, text="x")
@@ -186,7 +187,7 @@ def test_F44_what_was_answered_is_remembered(client, asked, http, upstream, log)
     assert log.lines() == ["call_1", "call_2"]
 
 
-def test_F44_in_a_conversation_nothing_is_left_open(client, create, asked, http, upstream, log):
+def test_in_a_conversation_no_call_is_left_open(client, create, asked, http, upstream, log):
     conversation = client.conversations.create()
     asking = create(conversation=conversation.id)
     (question,) = asked()
@@ -201,7 +202,7 @@ def test_F44_in_a_conversation_nothing_is_left_open(client, create, asked, http,
 
 # ---- Nobody answers ----
 
-def test_F44_when_nobody_answers_it_suspends(client, create, asked, http, upstream, log):
+def test_without_an_answer_the_response_suspends(client, create, asked, http, upstream, log):
     done = create(more=hold(hold_timeout_s=1)).ended()
     assert done.status == "completed" and log.lines() == [] and len(upstream.chats()) == 1
     (question,) = questions(done)
@@ -213,7 +214,7 @@ def test_F44_when_nobody_answers_it_suspends(client, create, asked, http, upstre
     assert calls_of(later)[0].approval_request_id == question.id
 
 
-def test_F44_what_was_answered_in_time_needs_no_answer_again(client, create, asked, http, log):
+def test_an_approval_answered_in_time_needs_no_second_answer(client, create, asked, http, log):
     asking = create(calls=[call("test_count", n, path=log.name, text=str(n)) for n in (1, 2)],
                     more=hold(hold_timeout_s=3))
     first, second = asked(2)
@@ -227,7 +228,7 @@ def test_F44_what_was_answered_in_time_needs_no_answer_again(client, create, ask
     assert len(calls_of(later)) == 2 and log.lines() == [first["call_id"]]
 
 
-def test_F44_the_stream_says_that_it_waits_and_then_what_for(http, upstream, log):
+def test_the_stream_announces_the_hold_and_its_requests(http, upstream, log):
     asks_for(upstream, call("test_count", path=log.name, text="counted"))
     text = http.post("/v1/responses", json={"model": "demo", "input": "go", "tools": [TEST],
                                             "stream": True, **hold(hold_timeout_s=1)}).text
@@ -240,7 +241,7 @@ def test_F44_the_stream_says_that_it_waits_and_then_what_for(http, upstream, log
     assert announced == events[-2]["item"]
 
 
-def test_F44_it_says_now_and_then_that_it_waits(start_server, upstream, log):
+def test_the_stream_repeats_the_hold_event(start_server, upstream, log):
     asks_for(upstream, call("test_count", path=log.name, text="counted"))
     http = start_server(sse_ping_interval=0.2).http()
     text = http.post("/v1/responses", json={"model": "demo", "input": "go", "tools": [TEST],
@@ -253,7 +254,7 @@ def test_F44_it_says_now_and_then_that_it_waits(start_server, upstream, log):
     assert len({notice["expires_at"] for notice in notices}) == 1
 
 
-def test_F44_in_the_background_it_suspends(client, upstream, log):
+def test_a_background_response_suspends_instead(client, upstream, log):
     asks_for(upstream, call("test_count", path=log.name, text="counted"))
     made = client.responses.create(model="demo", input="go", tools=[TEST], background=True,
                                    extra_body=hold())
@@ -262,7 +263,7 @@ def test_F44_in_the_background_it_suspends(client, upstream, log):
     assert questions(done) and log.lines() == []
 
 
-def test_F44_a_run_of_a_thread_suspends(server, upstream, log):
+def test_a_run_of_a_thread_suspends_instead(server, upstream, log):
     asks_for(upstream, call("test_count", path=log.name, text="counted"))
     client = server.sdk(strict=False)
     assistant = client.beta.assistants.create(model="demo", tools=[TEST])
@@ -272,7 +273,7 @@ def test_F44_a_run_of_a_thread_suspends(server, upstream, log):
     assert run.status == "requires_action" and log.lines() == []
 
 
-def test_F44_who_goes_away_takes_the_question_along(http, asked, upstream, log):
+def test_a_client_that_leaves_withdraws_the_request(http, asked, upstream, log):
     asks_for(upstream, call("test_count", path=log.name, text="counted"))
     with http.stream("POST", "/v1/responses", json={"model": "demo", "input": "go", "tools": [TEST],
                                                     "stream": True, **hold()}) as stream:
@@ -285,7 +286,7 @@ def test_F44_who_goes_away_takes_the_question_along(http, asked, upstream, log):
     assert log.lines() == []
 
 
-def test_F44_so_many_are_held_and_no_more(start_server, upstream, log):
+def test_the_number_of_holds_is_limited(start_server, upstream, log):
     server = start_server(max_held_per_project=1)
     for _ in range(2):  # whoever has waited makes room
         upstream.forget()
@@ -315,7 +316,7 @@ def test_F44_so_many_are_held_and_no_more(start_server, upstream, log):
     ({"channel": "hold", "hold_timeout_s": 1.5}, "runnel.approval.hold_timeout_s", "invalid_type"),
     ({"channel": "hold", "hold_timeout": 1}, "runnel.approval.hold_timeout", "unknown_parameter"),
 ])
-def test_F44_what_cannot_be_meant_is_refused(http, approval, param, code):
+def test_invalid_hold_settings_are_refused(http, approval, param, code):
     refused = http.post("/v1/responses", json={"model": "demo", "input": "go",
                                                "runnel": {"approval": approval}})
     assert refused.status_code == 400
@@ -335,7 +336,7 @@ def question_of(server):
     return eventually(lambda: pending_of(server.http()), lambda open: len(open) == 1)[0]
 
 
-def test_F44_another_node_may_take_the_answer(start_fault_server, upstream, log):
+def test_an_answer_may_come_through_another_node(start_fault_server, upstream, log):
     first = start_fault_server()
     second = start_fault_server(url=first.settings["database_url"])
     asking = ask_of(first, upstream, log)
@@ -351,7 +352,8 @@ def held_outside(server, upstream, log):
     return Asking(lambda: server.http().post("/v1/responses", json=body, timeout=patience(60)).json())
 
 
-def test_F44_F84_an_answer_to_another_is_heard_by_all_that_it_covers(start_fault_server, upstream, log):
+@pytest.mark.feature("F84")
+def test_an_answer_reaches_all_responses_that_it_covers(start_fault_server, upstream, log):
     """On this node and on another; the keepers would look after five minutes."""
     first = start_fault_server(lease_ttl=900)
     second = start_fault_server(url=first.settings["database_url"], lease_ttl=900)
@@ -370,7 +372,7 @@ def test_F44_F84_an_answer_to_another_is_heard_by_all_that_it_covers(start_fault
     assert len(log.lines()) == 2  # the third goes on with the next request
 
 
-def test_F44_an_answer_that_nobody_tells_is_found(start_fault_server, upstream, log):
+def test_an_answer_without_a_wake_up_is_found(start_fault_server, upstream, log):
     """The hint to the node that waits gets lost: its next renewal finds the answer."""
     first = start_fault_server()
     second = start_fault_server(url=first.settings["database_url"])
@@ -382,7 +384,8 @@ def test_F44_an_answer_that_nobody_tells_is_found(start_fault_server, upstream, 
     assert log.lines() == ["call_1"]
 
 
-def test_F44_F110_killed_while_it_waits(start_fault_server, upstream, log):
+@pytest.mark.feature("F110")
+def test_killed_while_it_waits(start_fault_server, upstream, log):
     server = start_fault_server()
     asking = ask_of(server, upstream, log)
     question = question_of(server)
@@ -397,7 +400,8 @@ def test_F44_F110_killed_while_it_waits(start_fault_server, upstream, log):
     assert log.lines() == []
 
 
-def test_F44_F110_killed_when_it_has_left_the_question(start_fault_server, upstream, log):
+@pytest.mark.feature("F110")
+def test_killed_after_it_has_left_the_request(start_fault_server, upstream, log):
     server = start_fault_server(drain_timeout=30)
     asking = ask_of(server, upstream, log)
     question = question_of(server)
@@ -415,7 +419,8 @@ def test_F44_F110_killed_when_it_has_left_the_question(start_fault_server, upstr
     assert log.lines() == []
 
 
-def test_F44_F110_killed_before_what_was_allowed_runs(start_fault_server, upstream, log):
+@pytest.mark.feature("F110")
+def test_killed_before_the_approved_call_runs(start_fault_server, upstream, log):
     server = start_fault_server()
     asking = ask_of(server, upstream, log)
     question = question_of(server)
@@ -430,7 +435,7 @@ def test_F44_F110_killed_before_what_was_allowed_runs(start_fault_server, upstre
     assert log.lines() == []
 
 
-def test_F44_a_server_that_ends_leaves_the_question(start_fault_server, upstream, log):
+def test_a_server_that_stops_leaves_the_request_pending(start_fault_server, upstream, log):
     server = start_fault_server(drain_timeout=30)
     asking = ask_of(server, upstream, log)
     question_of(server)

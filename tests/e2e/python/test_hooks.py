@@ -32,7 +32,7 @@ def heard(upstream):
     return json.dumps([chat["messages"] for chat in upstream.chats()])
 
 
-def test_F62_the_model_is_told_masks_and_the_client_what_was_said(masked, upstream):
+def test_the_model_gets_masked_text_and_the_client_the_original(masked, upstream):
     then_says(upstream, [call("test_slow", 1, ms=0, text=SAID)], text="done")
     response = masked.responses.create(model="demo", input=SAID, instructions=SAID, tools=[TEST])
     first, second = upstream.chats()
@@ -50,7 +50,7 @@ def test_F62_the_model_is_told_masks_and_the_client_what_was_said(masked, upstre
     assert kept.content[0].text == SAID
 
 
-def test_F62_of_a_thread_its_history_and_a_summary(masked, upstream):
+def test_history_and_summary_of_a_thread_are_masked(masked, upstream):
     upstream.answer(text="ok " + SAID)
     assistant = masked.beta.assistants.create(model="demo", instructions=SAID)
     thread = masked.beta.threads.create(messages=[{"role": "user", "content": SAID}])
@@ -67,7 +67,7 @@ def test_F62_of_a_thread_its_history_and_a_summary(masked, upstream):
     assert said == ["ok " + SAID] * 2 + [SAID]
 
 
-def test_F62_what_is_passed_through_is_masked_too(masked, upstream):
+def test_chat_completions_are_masked_too(masked, upstream):
     upstream.answer(text="ok")
     messages = [{"role": "user", "content": [{"type": "text", "text": SAID}]}]
     masked.chat.completions.create(model="demo", messages=messages, user=SAID[:3])
@@ -75,7 +75,7 @@ def test_F62_what_is_passed_through_is_masked_too(masked, upstream):
     assert chat["messages"][0]["content"][0]["text"] == TOLD and chat["user"] == "ada"
 
 
-def test_F62_a_request_that_cannot_be_looked_through_is_not_sent(masked, upstream):
+def test_a_request_that_cannot_be_masked_is_not_sent(masked, upstream):
     """A search for the end of a long word, from each of its letters: nothing goes out."""
     upstream.answer(text="ok")
     word = "a" * 100000 + " @"
@@ -89,7 +89,7 @@ def test_F62_a_request_that_cannot_be_looked_through_is_not_sent(masked, upstrea
     assert masked.responses.create(model="demo", input="hi").output_text == "ok"
 
 
-def test_F62_a_run_is_cancelled_while_its_request_is_looked_at(start_server, tmp_path, upstream):
+def test_a_run_can_be_cancelled_while_its_request_is_masked(start_server, tmp_path, upstream):
     config = tmp_path / "masks.yaml"
     slow = '    - {pattern: "\\\\w+@"}\n'
     config.write_text("hooks:\n  before_send:\n" + slow * 20)
@@ -110,7 +110,7 @@ def phases_of(response):
     return [i.runnel.get("error_phase") for i in response.output if i.type == "mcp_call"]
 
 
-def test_F62_the_phase_of_a_call_that_failed(client, http, upstream):
+def test_a_failed_call_names_its_phase(client, http, upstream):
     broken = {"name": "test_slow", "id": "call_1", "arguments": "{broken"}
     then_says(upstream, [broken, call("test_fail", 2, message="boom"),
                          call("test_none", 3), call("test_slow", 4, ms=0, text="fact")], text="done")
@@ -127,7 +127,7 @@ REFUSED = {"fault": {"kind": "status", "status": 400}}
 
 
 @pytest.mark.parametrize("rounds, phase", [(10, "llm_response"), (1, "final_response")])
-def test_F62_the_phase_of_a_chain_that_failed(client, http, upstream, rounds, phase):
+def test_a_failed_chain_names_its_phase(client, http, upstream, rounds, phase):
     upstream.script({"times": 2 if rounds == 1 else 1,
                      "answer": {"tool_calls": [call("test_slow", 1, ms=0, text="fact")]}},
                     {"answer": REFUSED})
@@ -142,7 +142,7 @@ def test_F62_the_phase_of_a_chain_that_failed(client, http, upstream, rounds, ph
     assert chain["error"] == {"code": failed.error.code, "message": failed.error.message, "phase": phase}
 
 
-def test_F62_the_phase_of_a_run_that_failed(client, http, upstream):
+def test_a_failed_run_names_its_phase(client, http, upstream):
     upstream.script({"times": 1, "answer": {"tool_calls": [call("test_slow", 1, ms=0, text="fact")]}},
                     {"answer": REFUSED})
     sdk = client.copy()
@@ -153,7 +153,7 @@ def test_F62_the_phase_of_a_run_that_failed(client, http, upstream):
     assert run.status == "failed" and run.runnel["error_phase"] == "llm_response"
 
 
-def test_F62_anything_else_is_the_chains(start_server, upstream):
+def test_any_other_failure_is_the_chains(start_server, upstream):
     server = start_server(response_timeout=1)
     then_says(upstream, [call("test_slow", 2, ms=600000, text="never")], text="no")
     ended = server.sdk().responses.create(model="demo", input="go", tools=[TEST])

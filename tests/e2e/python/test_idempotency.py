@@ -105,14 +105,14 @@ def test_a_key_belongs_to_one_request(http, thread, assistant, key):
     ("caf\u00e9".encode(), "Invalid 'Idempotency-Key': only printable ASCII is allowed.",
      "invalid_value"),
 ], ids=["long", "empty", "not ascii"])
-def test_keys_have_a_form(http, thread, bad, message, code):
+def test_idempotency_keys_have_a_form(http, thread, bad, message, code):
     path = f"/v1/threads/{thread}/messages"
     refused(http.post(path, json={"role": "user", "content": "Hi"},
                       headers={"Idempotency-Key": bad}), message, code=code)
     assert http.get(path).json()["data"] == []
 
 
-def test_what_failed_may_be_tried_again_under_its_key(http, waiting, key):
+def test_a_failed_request_may_be_repeated_under_its_key(http, waiting, key):
     path = f"/v1/threads/{waiting['thread_id']}/messages"
     body = {"role": "user", "content": "More"}
     assert http.post(path, json=body, headers={"Idempotency-Key": key}).status_code == 400
@@ -131,7 +131,7 @@ def test_a_run_is_started_once(http, thread, assistant, upstream, key):
     assert len(http.get(f"/v1/threads/{thread}/messages").json()["data"]) == 2
 
 
-def test_a_stream_that_is_asked_for_again_is_the_same_stream(http, assistant, upstream, key):
+def test_a_repeated_request_gets_the_same_stream(http, assistant, upstream, key):
     body = {"assistant_id": assistant, "stream": True,
             "thread": {"messages": [{"role": "user", "content": "Hi"}]}}
     first = parse_events(send(http, "/v1/threads/runs", body, key).text)
@@ -140,7 +140,7 @@ def test_a_stream_that_is_asked_for_again_is_the_same_stream(http, assistant, up
     assert len(upstream.chats()) == 1
 
 
-def test_of_many_at_once_one_is_carried_out(server, http, thread, key):
+def test_of_many_equal_requests_at_once_one_is_executed(server, http, thread, key):
     path = f"/v1/threads/{thread}/messages"
     body = {"role": "user", "content": "Hi"}
     clients = [server.http() for _ in range(8)]
@@ -153,7 +153,7 @@ def test_of_many_at_once_one_is_carried_out(server, http, thread, key):
 # ---- Outputs of tools ----
 
 @pytest.mark.parametrize("keyed", [True, False])
-def test_outputs_are_taken_once(http, waiting, upstream, key, keyed):
+def test_outputs_are_submitted_once(http, waiting, upstream, key, keyed):
     path, used = submit_path(waiting), key if keyed else None
     assert send(http, path, OUTPUTS, used).json()["id"] == waiting["id"]
     ended = settled(http, waiting, "completed")
@@ -171,7 +171,7 @@ def test_a_lost_stream_of_a_submission_comes_again_whole(http, waiting, upstream
     assert len(upstream.chats()) == 2
 
 
-def test_a_repeat_is_heard_live(server, http, waiting, upstream, key):
+def test_a_repeat_follows_the_live_stream(server, http, waiting, upstream, key):
     """The connection is lost in the middle; the stream goes on for whoever asks again."""
     upstream.script({"answer": {"text": "a b c d e f", "piece_delay_ms": 100}})
     body, headers = {**OUTPUTS, "stream": True}, {"Idempotency-Key": key}
@@ -198,7 +198,7 @@ def test_other_outputs_under_the_key_are_refused(http, waiting, key):
     assert step["step_details"]["tool_calls"][0]["function"]["output"] == "sunny"
 
 
-def test_a_key_tells_a_retry_from_the_same_answer_to_the_next_question(http, waiting, upstream,
+def test_a_key_separates_a_retry_from_the_same_answer_to_the_next_request(http, waiting, upstream,
                                                                       key):
     """The model asks again under the same call id, and gets the same answer: what came late is not
     taken for it."""

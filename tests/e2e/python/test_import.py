@@ -183,7 +183,7 @@ def test_an_import_may_be_the_first_thing(binary, start_server, tmp_path, scratc
 
 # ---- what OpenAI returns ----
 
-def test_objects_are_as_openai_returned_them(load, client, http, ids):
+def test_objects_are_imported_as_openai_returned_them(load, client, http, ids):
     assistant, thread, one, two = ids([ASSISTANT, THREAD, message(1), message(
         2, 1700000002, "assistant", assistant_id=ASSISTANT["id"],
         run_id="run_abc123abc123abc123abc123", content=[
@@ -220,7 +220,7 @@ def test_a_message_that_was_not_finished_is_incomplete(load, client, ids):
     assert f"{first.id}: was still being written" in report
 
 
-def test_lists_of_assistants_are_by_age(start_server, binary, tmp_path):
+def test_assistants_are_listed_by_age(start_server, binary, tmp_path):
     """Imported ids do not begin with their time."""
     server = start_server()
     dumped = [{**ASSISTANT, "id": f"asst_{letter * 24}", "created_at": 1600000000 + age}
@@ -236,7 +236,7 @@ def test_lists_of_assistants_are_by_age(start_server, binary, tmp_path):
     assert [a.id for a in assistants.list(order="asc", before=order[2]).data] == order[:2]
 
 
-def test_a_schema_may_be_spelled_as_python_does(load, http, ids):
+def test_a_schema_may_have_pythons_member_name(load, http, ids):
     """As model_dump() has it."""
     schema = {"type": "object", "properties": {}}
     (assistant,) = ids([{**ASSISTANT, "response_format": {
@@ -249,7 +249,7 @@ def test_a_schema_may_be_spelled_as_python_does(load, http, ids):
 # ---- order ----
 
 @pytest.mark.parametrize("name, newest_first", [("up.ndjson", False), ("down.ndjson", True)])
-def test_messages_are_in_the_order_of_their_time_then_of_the_file(load, client, ids, name,
+def test_messages_are_ordered_by_time_then_by_file(load, client, ids, name,
                                                                    newest_first):
     times = [5, 5, 5, 6, 7, 7, 9]
     messages = [message(90 - n, 1700000000 + time) for n, time in enumerate(times)]
@@ -259,7 +259,7 @@ def test_messages_are_in_the_order_of_their_time_then_of_the_file(load, client, 
     assert texts(client, thread["id"]) == [f"text {90 - n}" for n in range(len(times))]
 
 
-def test_messages_of_several_files_come_together(binary, server, client, ids, tmp_path):
+def test_messages_of_several_files_are_merged(binary, server, client, ids, tmp_path):
     thread, *messages = ids([THREAD, *(message(n, 1700000000 + n) for n in range(1, 7))])
     (tmp_path / "deep" / "er").mkdir(parents=True)
     (tmp_path / "z.json").write_text(json.dumps(thread, indent=1))
@@ -311,7 +311,7 @@ def test_nothing_is_added_while_a_run_is_active(load, client, ids, upstream):
 
 # ---- what cannot be imported ----
 
-def test_what_is_broken_is_named_and_stops_nothing_else(load, client, ids):
+def test_a_broken_object_is_named_and_stops_nothing_else(load, client, ids):
     good, thread, one, wrong_role, no_time, orphan, elsewhere, other = ids([
         ASSISTANT, THREAD, message(1), message(2, role="system"), message(3, None),
         message(4, thread_id="thread_" + "f" * 24), message(1, thread_id="thread_" + "e" * 24),
@@ -332,7 +332,7 @@ def test_what_is_broken_is_named_and_stops_nothing_else(load, client, ids):
     assert client.beta.assistants.retrieve(good["id"]).name == "Tutor"
 
 
-def test_what_is_left_out_is_named(load, client, ids):
+def test_omitted_parts_are_named(load, client, ids):
     assistant, thread, one = ids([
         {**ASSISTANT, "file_ids": ["file-1"], "tool_resources": {
             "code_interpreter": {"file_ids": ["file-2"]},
@@ -359,7 +359,7 @@ def test_what_is_left_out_is_named(load, client, ids):
     assert kept.tool_resources.file_search.vector_store_ids == ["vs_3"]
 
 
-def test_a_file_that_is_one_broken_value_is_named_with_its_line(binary, server, tmp_path):
+def test_a_broken_file_is_named_with_its_line(binary, server, tmp_path):
     (tmp_path / "a.json").write_text('{\n "object": "thread",\n oops\n}\n')
     done = run_import(binary, server, tmp_path)
     assert done.returncode == 0 and re.search(r"a\.json:3: ", done.stdout), done.stdout

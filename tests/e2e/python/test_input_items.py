@@ -132,7 +132,7 @@ def test_items_are_kept_and_shown_again(http, client, upstream, name):
 
 
 @pytest.mark.parametrize("name", ITEMS)
-def test_items_stand_in_conversations(http, client, name):
+def test_items_can_be_added_to_conversations(http, client, name):
     sent = ITEMS[name]
     conversation = client.conversations.create(items=sent)
     path = f"/v1/conversations/{conversation.id}/items"
@@ -142,7 +142,7 @@ def test_items_stand_in_conversations(http, client, name):
     assert_shown(added.json()["data"], sent)
 
 
-def test_optional_fields_that_are_null_are_as_good_as_absent(client):
+def test_null_counts_as_absent_in_optional_fields(client):
     """As openai-python dumps its own objects."""
     made = client.responses.create(model="demo", input=[
         {"type": "function_call", "id": None, "call_id": "call_1", "name": "f", "arguments": "{}",
@@ -215,7 +215,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_is_not_as_its_type_wants_it_is_refused(http, client, upstream, name):
+def test_items_with_wrong_fields_are_refused(http, client, upstream, name):
     item, param, message = WRONG[name]
     answer = http.post("/v1/responses", json={"model": "demo", "input": [item]})
     assert answer.status_code == 400, answer.text

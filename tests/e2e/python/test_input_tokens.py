@@ -37,13 +37,13 @@ def counting(start_server, upstream, tmp_path):
     return start_server(upstream_url=None, config=config).sdk().responses
 
 
-def test_what_is_not_known_is_estimated(count):
+def test_tokens_are_estimated_without_a_rank_file(count):
     assert count(model="demo", input="x" * 400) == 100 + MESSAGE + ANSWER
     assert count(input="x" * 400) == 100 + MESSAGE + ANSWER
     assert count(model="demo", input="你好" * 50) == 100 + MESSAGE + ANSWER
 
 
-def test_a_rank_file_counts(counting):
+def test_tokens_are_counted_with_a_rank_file(counting):
     def count(text):
         return counting.input_tokens.count(model="demo", input=text).input_tokens
 
@@ -53,7 +53,7 @@ def test_a_rank_file_counts(counting):
     assert count("q" * 1000) == 1000 + MESSAGE + ANSWER
 
 
-def test_all_that_is_sent_is_counted(count):
+def test_everything_that_is_sent_is_counted(count):
     plain = count(input="Hi")
     assert count(input="Hi", instructions="x" * 40) == plain + 10 + MESSAGE
     assert count(input=[{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Ho"}]) \
@@ -66,7 +66,7 @@ def test_all_that_is_sent_is_counted(count):
         "schema": {"type": "object", "properties": {"a": {"type": "string"}}}}}) > plain + 10
 
 
-def test_the_past_is_counted(client, count):
+def test_the_history_is_counted(client, count):
     first = client.responses.create(model="demo", input="y" * 400)
     plain = count(input="Hi")
     # The default answer has 23 letters.
@@ -115,7 +115,7 @@ def test_bad_parameters_are_refused(http, body, status, message, param, code):
                                        "param": param, "code": code}}
 
 
-def test_a_model_must_be_one(start_server, upstream, tmp_path):
+def test_an_unknown_model_is_refused(start_server, upstream, tmp_path):
     config = write_config(tmp_path / "runnel.yaml", url=upstream.url, models=["demo"])
     responses = start_server(upstream_url=None, config=config).sdk().responses
     assert responses.input_tokens.count(input="Hi").input_tokens

@@ -35,7 +35,7 @@ def refused(responses, item_id, **body):
     assert caught.value.body == not_found(item_id)
 
 
-def test_an_item_of_another_response_is_heard(responses, upstream):
+def test_an_item_of_another_response_reaches_the_model(responses, upstream):
     first = responses.create(model="demo", input="Hi")
     (asked,) = responses.input_items.list(first.id)
     upstream.forget()
@@ -71,7 +71,7 @@ def test_a_call_may_be_referred_to_beside_its_output(responses, upstream):
         f"No tool output found for function call {PARIS['id']}."
 
 
-def test_what_is_heard_anyway_is_not_said_twice(conversations, responses, upstream):
+def test_an_item_of_the_context_is_not_sent_twice(conversations, responses, upstream):
     first = responses.create(model="demo", input="Hi")
     responses.create(model="demo", input=[ref(first.output[0]), say("And?")],
                      previous_response_id=first.id)
@@ -108,7 +108,7 @@ def test_items_of_conversations_and_threads_are_found(client, conversations, res
     assert told(conversations, other.id) == expected
 
 
-def test_what_is_not_there_is_not_found(client, conversations, responses, stranger):
+def test_a_missing_item_is_not_found(client, conversations, responses, stranger):
     refused(responses, "msg_nope")
     refused(responses, "msg_nope", stream=True)
     refused(responses, responses.create(model="demo", input="Hi", store=False).output[0].id)
@@ -128,7 +128,7 @@ def test_what_is_not_there_is_not_found(client, conversations, responses, strang
     assert responses.create(model="demo", input=[ref(last)]).status == "completed"  # the response's
 
 
-def test_twice_is_once_too_often(responses):
+def test_a_duplicate_reference_is_refused(responses):
     first = responses.create(model="demo", input="Hi")
     for extra in ({}, {"previous_response_id": first.id}):
         with pytest.raises(openai.BadRequestError) as caught:
@@ -148,14 +148,14 @@ def test_twice_is_once_too_often(responses):
     ({"id": "msg_1", "content": "Hi"}, "Missing required parameter: 'input[0].type'.",
      "input[0].type"),
 ])
-def test_what_makes_no_sense_is_refused(http, item, message, param):
+def test_invalid_references_are_refused(http, item, message, param):
     answer = http.post("/v1/responses", json={"model": "demo", "input": [item]})
     assert answer.status_code == 400
     assert (answer.json()["error"]["message"], answer.json()["error"]["param"]) == (message, param)
 
 
 @pytest.mark.slow
-def test_as_many_as_may_be_sent(http, conversations, upstream):
+def test_the_number_of_references_is_limited(http, conversations, upstream):
     made = conversations.create(items=[say(f"number {n}") for n in range(20)])
     ids = [item["id"] for item in http.get(f"/v1/conversations/{made.id}/items?order=asc").json()["data"]]
     nope = [f"msg_{n}" for n in range(10000 - len(ids))]

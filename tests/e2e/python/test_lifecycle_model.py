@@ -31,7 +31,7 @@ def foreign_key(nodes):
 @pytest.mark.parametrize("seed, steps", [
     pytest.param(1, 1000, marks=pytest.mark.threads),
     pytest.param(2, 10000, marks=pytest.mark.slow)])
-def test_whatever_is_done_the_model_knows_what_comes_of_it(nodes, foreign_key, seed, steps):
+def test_random_operations_match_the_model(nodes, foreign_key, seed, steps):
     seed = int(os.environ.get("RUNNEL_WALK_SEED", seed))
     walk = Walk(seed, *nodes, foreign_key)
     try:

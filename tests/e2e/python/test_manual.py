@@ -66,7 +66,7 @@ def test_few_examples_do_not_run(capsys):
 
 # ---- the harness itself ----
 
-def test_no_block_is_overlooked(tmp_path):
+def test_every_block_is_run_or_listed(tmp_path):
     for text in ("```sh\ntrue\n", "  ```sh\n  true\n  ```\n", "```sh title\ntrue\n```\n",
                  "~~~\ntrue\n~~~\n", "```\ntrue\n```\n", "```ruby\ntrue\n```\n",
                  "<!-- not run: why -->\n\n```sh\ntrue\n```\n", "<!-- not run -->\n```sh\ntrue\n```\n"):

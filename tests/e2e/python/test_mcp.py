@@ -112,7 +112,7 @@ def test_a_response_lists_calls_and_answers(client, mcp, upstream):
     assert offered[0]["function"]["parameters"] == TEXT_ARGUMENT
 
 
-def test_a_streamed_response_shows_both_as_they_come(stream, mcp, upstream):
+def test_a_streamed_response_shows_list_and_call_as_they_come(stream, mcp, upstream):
     mcp.world("streamed", ECHO, stream=True)
     calls_then_says(upstream, ("streamed__echo", {"text": "hi"}))
     seen = names(stream([mcp.entry("streamed")]))
@@ -139,7 +139,7 @@ def test_the_tools_are_listed_once_in_a_chain(client, mcp, upstream):
         "chained__echo"]
 
 
-def test_a_client_may_bring_the_list_along(client, mcp, upstream):
+def test_a_client_may_send_the_list_of_tools(client, mcp, upstream):
     world = mcp.world("brought", ECHO)
     calls_then_says(upstream, ("brought__echo", {"text": "x"}))
     first = ask(client, mcp.entry("brought"), store=False)
@@ -162,7 +162,7 @@ def test_several_servers_may_have_tools_of_one_name(client, mcp, upstream):
         ("one", "echo", "from one"), ("two", "echo", "from two")]
 
 
-def test_pages_are_gathered(client, mcp):
+def test_all_pages_of_a_list_are_read(client, mcp):
     world = mcp.world("paged", *[(tool(f"t{n}"), text("x")) for n in range(7)], page=3)
     listed = outputs(ask(client, mcp.entry("paged")), "mcp_list_tools")[0]
     assert [t.name for t in listed.tools] == [f"t{n}" for n in range(7)]
@@ -195,7 +195,7 @@ def test_a_choice_may_name_a_server_and_its_tool(client, mcp, upstream):
         ask(client, mcp.entry("chosen"), tool_choice={"type": "mcp", "server_label": "unknown"})
 
 
-def test_what_a_tool_gives_becomes_parts(client, mcp, upstream):
+def test_the_result_of_a_tool_becomes_parts(client, mcp, upstream):
     mcp.world("parts", (tool("give"), {"content": [
         {"type": "text", "text": "first"},
         {"type": "image", "data": "aGk=", "mimeType": "image/png"},
@@ -208,7 +208,7 @@ def test_what_a_tool_gives_becomes_parts(client, mcp, upstream):
     assert json.loads(given["structured"]) == {"sum": 3}
 
 
-def test_an_assistant_uses_it_too(lax, mcp, upstream):
+def test_an_assistant_can_use_an_mcp_server(lax, mcp, upstream):
     world = mcp.world("assisted", ECHO)
     calls_then_says(upstream, ("assisted__echo", {"text": "hi"}))
     assistant = lax.beta.assistants.create(model="demo", tools=[mcp.entry("assisted")])
@@ -234,7 +234,7 @@ def older(mcp, path, *tools, endpoint=None):
 
 
 @pytest.mark.threads
-def test_F102_the_older_transport_is_spoken_where_the_newer_is_not(client, mcp, upstream):
+def test_the_older_transport_is_used_where_the_newer_is_missing(client, mcp, upstream):
     """A POST is answered with 404, a GET opens the stream that all answers come over."""
     world = older(mcp, "older", ECHO, OTHER)
     calls_then_says(upstream, ("older__echo", {"text": "hi"}), ("older__other", {}))
@@ -248,18 +248,19 @@ def test_F102_the_older_transport_is_spoken_where_the_newer_is_not(client, mcp, 
     assert all(h.get("MCP-Protocol-Version") == "2024-11-05" for h in world.headers("tools/call"))
 
 
+@pytest.mark.feature("F109")
 @pytest.mark.parametrize("endpoint", ["http://127.0.0.1:{other}/x?session={{session}}",
                                       "http://localhost:{mine}/x?session={{session}}",
                                       "https://127.0.0.1:{mine}/x?session={{session}}",
                                       "//169.254.169.254/x", "file:///etc/passwd"])
-def test_F109_an_endpoint_of_another_origin_gets_nothing(client, mcp, endpoint):
+def test_an_endpoint_of_another_origin_gets_nothing(client, mcp, endpoint):
     world = older(mcp, "astray", ECHO, endpoint=endpoint.format(mine=mcp.port, other=mcp.everything))
     (listed,) = outputs(ask(client, mcp.entry("astray", authorization="tok")), "mcp_list_tools")
     assert "to another origin than its own" in listed.error
     assert world.messages("initialize") == []
 
 
-def test_F102_an_older_server_that_cuts_its_stream_is_not_asked_again(client, mcp, upstream):
+def test_a_call_is_not_repeated_when_an_older_server_cuts_its_stream(client, mcp, upstream):
     """The call may have been made. What comes next finds a new stream."""
     world = older(mcp, "cutting", ECHO, OTHER)
 
@@ -279,7 +280,7 @@ def test_F102_an_older_server_that_cuts_its_stream_is_not_asked_again(client, mc
     assert len(world.messages("tools/call")) == 2 and len(world.messages("initialize")) == 2
 
 
-def test_F102_an_older_server_asks_and_is_told_of_a_call_given_up(client, mcp, upstream):
+def test_an_older_server_sends_requests_and_is_notified_of_a_cancelled_call(client, mcp, upstream):
     world = older(mcp, "asking", ECHO)
 
     def stay(handler, message):
@@ -297,7 +298,7 @@ def test_F102_an_older_server_asks_and_is_told_of_a_call_given_up(client, mcp, u
 
 
 @pytest.mark.parametrize("version", ["2025-06-18", "2025-03-26", "2024-11-05"])
-def test_F102_a_server_chooses_the_version(client, mcp, upstream, version):
+def test_a_server_chooses_the_version(client, mcp, upstream, version):
     world = mcp.world("version", ECHO, version=version)
     calls_then_says(upstream, ("version__echo", {"text": "hi"}))
     assert outputs(ask(client, mcp.entry("version")), "mcp_call")[0].output == "echo: hi"
@@ -306,7 +307,7 @@ def test_F102_a_server_chooses_the_version(client, mcp, upstream, version):
 
 # ---- What goes wrong ----
 
-def test_a_tool_that_fails_says_so_to_the_model(client, stream, mcp, upstream):
+def test_the_error_of_a_tool_reaches_the_model(client, stream, mcp, upstream):
     mcp.world("failing", (tool("fail"), text("no such thing", isError=True)))
     calls_then_says(upstream, ("failing__fail", {}))
     events = stream([mcp.entry("failing")])
@@ -345,7 +346,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda name: name.replace(" ", "-"))
-def test_a_call_that_the_server_spoils_fails_and_is_not_repeated(client, mcp, upstream, fault):
+def test_an_invalid_answer_fails_the_call_without_a_retry(client, mcp, upstream, fault):
     spoil, kind, code, words = FAULTS[fault]
     world = mcp.world("spoilt", ECHO).on("tools/call", spoil)
     calls_then_says(upstream, ("spoilt__echo", {"text": "x"}))
@@ -359,7 +360,7 @@ def test_a_call_that_the_server_spoils_fails_and_is_not_repeated(client, mcp, up
     assert words in upstream.chats()[-1]["messages"][-1]["content"]
 
 
-def test_a_slow_call_is_given_up_and_the_server_told(client, mcp, upstream):
+def test_a_slow_call_is_cancelled_and_the_server_notified(client, mcp, upstream):
     world = mcp.world("slow", ECHO).on("tools/call", lambda h, m: h.wait_for_leave())
     calls_then_says(upstream, ("slow__echo", {"text": "x"}))
     called = outputs(ask(client, mcp.entry("slow")), "mcp_call")[0].to_dict()
@@ -383,7 +384,7 @@ LIST_FAULTS = {
 
 
 @pytest.mark.parametrize("fault", LIST_FAULTS, ids=lambda name: name.replace(" ", "-"))
-def test_a_server_that_lists_nothing_is_left_out(client, stream, mcp, upstream, fault):
+def test_a_server_that_cannot_be_listed_is_left_out(client, stream, mcp, upstream, fault):
     method, spoil, words = LIST_FAULTS[fault]
     mcp.world("lost", ECHO).on(method, spoil)
     mcp.world("found", ECHO)
@@ -406,7 +407,7 @@ def test_an_assistant_without_its_server_fails(lax, mcp):
     assert "'gone'" in run.last_error.message and "HTTP status 503" in run.last_error.message
 
 
-def test_a_session_that_is_forgotten_is_opened_once_more(client, mcp, upstream):
+def test_a_forgotten_session_is_opened_again(client, mcp, upstream):
     world = mcp.world("forgets", ECHO)
 
     def forget(handler, message):
@@ -424,7 +425,7 @@ def test_a_session_that_is_forgotten_is_opened_once_more(client, mcp, upstream):
     assert len(world.messages("initialize")) == 4 and len(world.messages("tools/call")) == 4
 
 
-def test_what_a_server_says_beside_its_answer_does_no_harm(client, mcp, upstream):
+def test_other_messages_of_a_server_do_no_harm(client, mcp, upstream):
     def talk(handler, message):
         handler.events(
             {"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progress": 1}},
@@ -439,7 +440,7 @@ def test_what_a_server_says_beside_its_answer_does_no_harm(client, mcp, upstream
     assert replies["p"]["result"] == {} and replies["7"]["error"]["code"] == -32601
 
 
-def test_what_strangers_write_has_limits(client, mcp, upstream):
+def test_texts_of_a_server_have_limits(client, mcp, upstream):
     mcp.world("stranger", (tool("long", "d" * 10000), text("x")),
               (tool("hid\u202eden"), text("x")), (tool(""), text("x")),
               (tool("shown", "a\u001b[31m\u200bb\u202ec"), text("x")),
@@ -454,7 +455,8 @@ def test_what_strangers_write_has_limits(client, mcp, upstream):
     assert offered[2].startswith("stranger__a_dotted_name_")
 
 
-def test_F109_words_that_are_no_utf8_are_shown_as_far_as_they_are(client, mcp, upstream):
+@pytest.mark.feature("F109")
+def test_invalid_utf8_is_replaced(client, mcp, upstream):
     """An error is cut in the middle of a character, a type is none at all."""
     mcp.world("cut", ECHO).on("tools/call", refuse(code=-1, message="x" + "\u00e9" * 900))
     calls_then_says(upstream, ("cut__echo", {"text": "x"}))
@@ -467,8 +469,9 @@ def test_F109_words_that_are_no_utf8_are_shown_as_far_as_they_are(client, mcp, u
     assert "answered with 'text/" in listed.error
 
 
+@pytest.mark.feature("F109")
 @pytest.mark.threads
-def test_F109_patterns_of_a_server_keep_nobody_waiting(client, mcp, upstream):
+def test_a_servers_schema_patterns_delay_no_other_run(client, mcp, upstream):
     """Eight calls of a turn whose patterns take seconds each share milliseconds; none is made."""
     slow = {"type": "object", "properties": {"text": {"type": "string", "pattern": "^(a|a)*$"}}}
     world = mcp.world("slow-pattern", (tool("match", schema=slow), text("x")))
@@ -495,6 +498,7 @@ def listed_item(*tools):
     return {"type": "mcp_list_tools", "id": "mcpl_1", "server_label": "x", "tools": list(tools)}
 
 
+@pytest.mark.feature("F109")
 @pytest.mark.parametrize("tools, param, code", [
     ([{"name": f"t{n}", "input_schema": {}} for n in range(257)], "tools", "array_above_max_length"),
     ([{"name": "n" * 129, "input_schema": {}}], "tools[0].name", "string_above_max_length"),
@@ -510,13 +514,14 @@ def listed_item(*tools):
     ([{"name": "a", "input_schema": nested(40)}], "tools[0].input_schema", "invalid_value"),
     ([{"name": f"t{n}", "input_schema": {"x": "y" * 60000}} for n in range(20)], "tools", "invalid_value"),
 ], ids=lambda value: value if isinstance(value, str) else "")
-def test_F109_a_list_that_a_client_brings_has_the_limits_of_a_server(client, tools, param, code):
+def test_a_list_sent_by_a_client_has_the_same_limits(client, tools, param, code):
     with pytest.raises(openai.BadRequestError) as refused:
         client.responses.create(model="demo", input=[listed_item(*tools), {"role": "user", "content": "x"}])
     assert (refused.value.param, refused.value.code) == (f"input[0].{param}", code), refused.value
 
 
-def test_F109_what_hides_in_a_list_that_a_client_brings_is_not_told(client, mcp, upstream):
+@pytest.mark.feature("F109")
+def test_hidden_characters_in_a_clients_list_are_removed(client, mcp, upstream):
     mcp.world("x", ECHO)
     brought = listed_item({"name": "echo", "description": "a\u200bb\u202ec", "input_schema": TEXT_ARGUMENT})
     client.responses.create(model="demo", input=[brought, {"role": "user", "content": "x"}],
@@ -527,7 +532,7 @@ def test_F109_what_hides_in_a_list_that_a_client_brings_is_not_told(client, mcp,
 # ---- Waiting ----
 
 @pytest.mark.threads
-def test_servers_that_are_slow_starve_nobody(client, mcp, upstream):
+def test_slow_servers_do_not_starve_other_runs(client, mcp, upstream):
     """F102, F109: twenty runs wait for a server, more than there are workers; another passes."""
     world = mcp.world("stuck", ECHO).on("tools/call", lambda h, m: h.wait_for_leave())
     upstream.script({"match": {"tool_results": True}, "answer": {"text": "{{tool_output}}"}},
@@ -572,7 +577,7 @@ def test_a_response_that_waits_for_a_list_can_be_cancelled(client, mcp, upstream
 @pytest.mark.parametrize("host", ["127.0.0.1:{other}", "localhost:{mine}", "[::1]:{mine}",
                                   "169.254.169.254", "10.0.0.1",
                                   "[::ffff:127.0.0.1]:{mine}", "0.0.0.0:{mine}"])
-def test_addresses_within_are_not_reached(client, server, mcp, host):
+def test_private_addresses_are_not_reached(client, server, mcp, host):
     """F109: only what the operator has opened, as it is written there."""
     world = mcp.world("within", ECHO)
     place = host.format(mine=mcp.port, other=server.port)
@@ -586,7 +591,7 @@ def test_addresses_within_are_not_reached(client, server, mcp, host):
     ("ftp://example.com/", "must begin with http"), ("file:///etc/passwd", "must begin with http"),
     ("https://user:pass@example.com/", "must not carry"), ("nonsense", "makes no sense"),
 ])
-def test_a_url_must_be_one_of_the_web(client, mcp, url, words):
+def test_a_url_must_be_http_or_https(client, mcp, url, words):
     with pytest.raises(openai.BadRequestError, match=words) as refused:
         ask(client, {**mcp.entry("x"), "server_url": url})
     assert refused.value.param == "tools[0].server_url"
@@ -611,7 +616,7 @@ def test_a_url_must_be_one_of_the_web(client, mcp, url, words):
     ({"require_approval": "allways"}, "require_approval", "invalid_value"),
     ({"require_approval": {"alwayss": {}}}, "require_approval.alwayss", "unknown_parameter"),
 ])
-def test_an_entry_that_makes_no_sense_is_refused(client, mcp, wrong, param, code):
+def test_an_invalid_entry_is_refused(client, mcp, wrong, param, code):
     entry = {k: v for k, v in {**mcp.entry("x"), **wrong}.items() if v is not None}
     with pytest.raises(openai.BadRequestError) as refused:
         ask(client, entry)
@@ -637,7 +642,7 @@ def test_a_label_is_given_once(client, mcp):
 NOTE = {"jsonrpc": "2.0", "method": "notifications/x"}
 
 
-def test_F102_a_stream_that_is_cut_is_gone_on_with_where_it_was(client, mcp, upstream):
+def test_a_cut_stream_is_resumed_where_it_was(client, mcp, upstream):
     """With a GET and Last-Event-ID, as often as it makes way; the call is made once."""
     world = mcp.world("cutoff", ECHO)
 
@@ -663,7 +668,7 @@ def test_F102_a_stream_that_is_cut_is_gone_on_with_where_it_was(client, mcp, ups
 @pytest.mark.parametrize("then", [lambda h: h.plain(405), lambda h: h.plain(404), lambda h: h.events(),
                                   lambda h: h.events(("e1", NOTE)), lambda h: h.plain(200, b"{}")],
                          ids=["405", "404", "nothing", "the-same", "no-stream"])
-def test_F102_a_stream_that_cannot_be_gone_on_with_fails_its_call(client, mcp, upstream, then):
+def test_a_stream_that_cannot_be_resumed_fails_its_call(client, mcp, upstream, then):
     world = mcp.world("lost-stream", ECHO).on("tools/call", lambda h, m: h.events(("e1", NOTE)))
     world.on("GET", then)
     calls_then_says(upstream, ("lost-stream__echo", {"text": "x"}))
@@ -681,7 +686,7 @@ def progress(asked, **params):
 
 
 @pytest.mark.parametrize("transport", ["newer", "older"])
-def test_F102_progress_of_a_call_is_live_metadata(stream, mcp, upstream, transport):
+def test_progress_of_a_call_is_live_metadata(stream, mcp, upstream, transport):
     """It is shown while the call goes on; what another call's token says, or no number, is not."""
     def work(handler, message):
         messages = [progress(message, progress=1, total=4, message="Reading\u200b."),
@@ -717,7 +722,7 @@ def library(mcp):
 
 @pytest.mark.parametrize("entry", [LIBRARY, {"type": "mcp", "server_label": "books",
                                              "connector_id": "library"}], ids=["label", "connector"])
-def test_F102_a_server_of_the_operator_is_used_by_its_name(lax, http, mcp, server, upstream, entry):
+def test_an_operators_server_is_used_by_its_name(lax, http, mcp, server, upstream, entry):
     """What it is told, and where it is, comes from the configuration and is shown to nobody."""
     world = library(mcp)
     label = entry["server_label"]
@@ -739,7 +744,7 @@ def test_F102_a_server_of_the_operator_is_used_by_its_name(lax, http, mcp, serve
         assert word not in shown
 
 
-def test_F102_a_request_may_use_less_of_a_server_of_the_operator_and_no_more(client, mcp, upstream):
+def test_a_request_can_only_narrow_an_operators_server(client, mcp, upstream):
     library(mcp)
     listed = outputs(ask(client, {**LIBRARY, "allowed_tools": ["echo", "secret"]}), "mcp_list_tools")
     assert [t.name for t in listed[0].tools] == ["echo"]
@@ -756,7 +761,8 @@ def test_F102_a_request_may_use_less_of_a_server_of_the_operator_and_no_more(cli
         assert bool(outputs(response, "mcp_approval_request")) == asked
 
 
-def test_F109_what_is_only_read_the_server_says_and_not_the_client(client, mcp, upstream):
+@pytest.mark.feature("F109")
+def test_only_the_server_says_which_tools_are_read_only(client, mcp, upstream):
     """A list that a request brings along could call anything harmless."""
     world = mcp.world("readers", (tool("reads", annotations={"readOnlyHint": True}), text("r")),
                       (tool("deletes"), text("d")))
@@ -785,13 +791,14 @@ def test_F109_what_is_only_read_the_server_says_and_not_the_client(client, mcp, 
     ({"server_label": "readers", "runnel": {"resources": True}}, "runnel.resources",
      "invalid_value", "operator"),
 ])
-def test_F102_a_name_that_is_none_is_refused(client, entry, param, code, words):
+def test_an_unknown_server_name_is_refused(client, entry, param, code, words):
     with pytest.raises(openai.BadRequestError, match=words) as refused:
         ask(client, {"type": "mcp", **entry})
     assert (refused.value.param, refused.value.code) == (f"tools[0].{param}", code)
 
 
-def test_F109_a_place_within_is_open_to_its_server_alone(client, mcp):
+@pytest.mark.feature("F109")
+def test_a_private_address_is_open_to_its_own_server_only(client, mcp):
     """`internal` of one server opens nothing to another, nor to a request that names the URL."""
     library(mcp)
     world = mcp.world("closed", ECHO)
@@ -802,7 +809,7 @@ def test_F109_a_place_within_is_open_to_its_server_alone(client, mcp):
     assert world.requests == []
 
 
-def test_F102_an_assistant_keeps_a_server_of_the_operator(lax, http, mcp, upstream):
+def test_an_assistant_stores_an_operators_server(lax, http, mcp, upstream):
     """Unlike secrets of a request, those of the operator are there whenever a run goes on."""
     library(mcp)
     calls_then_says(upstream, ("library__echo", {"text": "hi"}))
@@ -818,7 +825,7 @@ def test_F102_an_assistant_keeps_a_server_of_the_operator(lax, http, mcp, upstre
 
 # ---- What the model is told of servers ----
 
-def test_F102_a_description_is_told_to_the_model_behind_the_instructions(client, mcp, upstream):
+def test_a_servers_description_follows_the_instructions(client, mcp, upstream):
     mcp.world("told", ECHO)
     mcp.world("quiet", ECHO)
     ask(client, mcp.entry("told", server_description="Weather\nof \u202etowns."), mcp.entry("quiet"),
@@ -876,7 +883,7 @@ def test_no_secret_is_in_the_database(client, lax, mcp, upstream, server, databa
     lax.beta.threads.runs.cancel(run.id, thread_id=thread.id)
 
 
-def test_a_run_that_goes_on_without_its_secrets_says_so(lax, http, mcp, upstream):
+def test_a_run_continued_without_its_secrets_says_so(lax, http, mcp, upstream):
     """The run waits for its client in between: what it was given is not kept."""
     world = mcp.world("bereft", ECHO)
     upstream.script({"match": {"tool_results": {"min": 2}}, "answer": {"text": "{{tool_output}}"}},
@@ -900,7 +907,8 @@ def test_a_run_that_goes_on_without_its_secrets_says_so(lax, http, mcp, upstream
     assert SECRET not in http.get(f"/v1/threads/{thread.id}/runs/{run.id}").text
 
 
-def test_F109_definitions_in_input_items_keep_no_secrets(client, http, mcp, upstream):
+@pytest.mark.feature("F109")
+def test_definitions_in_input_items_keep_no_secrets(client, http, mcp, upstream):
     entry = mcp.entry("hidden", authorization=SECRET, headers={"X-Key": SECRET})
     added = {"type": "additional_tools", "role": "developer", "tools": [entry]}
     searched = {"type": "tool_search_output", "call_id": None, "execution": "client", "tools": [entry]}
@@ -965,7 +973,7 @@ def extra(client, mcp, upstream, path, name, arguments=None, **more):
 
 
 @pytest.mark.threads
-def test_F102_resources_and_prompts_are_tools(client, mcp, upstream):
+def test_resources_and_prompts_are_tools(client, mcp, upstream):
     world = mcp.world("beside", ECHO, beside=BESIDE)
     calls_then_says(upstream, *[(f"beside__{name}", a) for name, a in [
         ("list_resources", {}), ("read_resource", {"uri": "x:a"}), ("list_prompts", {}),
@@ -990,7 +998,7 @@ def test_F102_resources_and_prompts_are_tools(client, mcp, upstream):
     world.wait(lambda w: w.requests[-1][0] == "DELETE")
 
 
-def test_F102_resources_and_prompts_are_tools_of_an_assistant(lax, mcp, upstream):
+def test_resources_and_prompts_are_tools_of_an_assistant(lax, mcp, upstream):
     world = mcp.world("kept-beside", ECHO, beside=BESIDE)
     upstream.script({"match": {"tool_results": {"min": 2}}, "answer": {"text": "{{tool_outputs}}"}},
                     {"match": {"tool_results": True}, "answer": {"tool_calls": [
@@ -1013,26 +1021,26 @@ def test_F102_resources_and_prompts_are_tools_of_an_assistant(lax, mcp, upstream
     (WISHES, {"tools": {}, "prompts": {"listChanged": True}}, EXTRAS[2:]),
     (WISHES, {"tools": {}}, []),
 ])
-def test_F102_only_what_both_sides_want_is_offered(client, mcp, upstream, wishes, capabilities, names):
+def test_resources_and_prompts_need_both_sides(client, mcp, upstream, wishes, capabilities, names):
     mcp.world("sides", ECHO, beside=BESIDE, capabilities=capabilities)
     (listed,) = outputs(ask(client, mcp.entry("sides", runnel=wishes)), "mcp_list_tools")
     assert [t.name for t in listed.tools] == ["echo", *names]
 
 
-def test_F102_a_tool_of_the_server_comes_before_ours(client, mcp, upstream):
+def test_a_tool_of_the_server_wins_over_an_extra_of_its_name(client, mcp, upstream):
     own = (tool("read_resource", "Its own.", TEXT_ARGUMENT), text("from its tool"))
     world = mcp.world("owns", own, beside=BESIDE)
     called = extra(client, mcp, upstream, "owns", "read_resource", {"text": "x"})
     assert called.output == "from its tool" and not world.messages("resources/read")
 
 
-def test_F102_a_server_without_tools_has_resources(client, mcp, upstream):
+def test_a_server_without_tools_has_resources(client, mcp, upstream):
     mcp.world("bare", beside=BESIDE, capabilities={"resources": {}}).on(
         "tools/list", lambda h, m: h.answer(m, error={"code": -32601, "message": "No."}))
     assert extra(client, mcp, upstream, "bare", "read_resource", {"uri": "x:a"}).output == "words of x:a"
 
 
-def test_F102_a_resource_becomes_parts(client, mcp, upstream):
+def test_a_resource_becomes_parts(client, mcp, upstream):
     mcp.world("blobs", beside={**BESIDE, "resources/read": {"contents": [
         {"uri": "x:a", "mimeType": "text/plain", "text": "words"},
         {"uri": "x:b", "mimeType": "image/png", "blob": "aGk="},
@@ -1041,7 +1049,7 @@ def test_F102_a_resource_becomes_parts(client, mcp, upstream):
     assert called.output.startswith("words\n[image image/png]\n[file")
 
 
-def test_F102_lists_are_gathered_over_their_pages_up_to_a_limit(client, mcp, upstream):
+def test_lists_of_resources_are_read_up_to_a_limit(client, mcp, upstream):
     def page(params):
         start = int(params.get("cursor", 0))
         return {"resources": [{"uri": f"x:{n}"} for n in range(start, start + 100)],
@@ -1057,7 +1065,7 @@ def test_F102_lists_are_gathered_over_their_pages_up_to_a_limit(client, mcp, ups
         None, "100", "200"]
 
 
-def test_F102_a_list_begins_again_when_the_session_is_forgotten(client, mcp, upstream):
+def test_a_list_begins_again_when_the_session_is_forgotten(client, mcp, upstream):
     world = mcp.world("anew", beside=BESIDE)
 
     def forget(handler, message):
@@ -1093,7 +1101,7 @@ ARGUMENTS = {"resources/read": ("read_resource", {"uri": "x:a"}), "resources/lis
 
 
 @pytest.mark.parametrize("fault", EXTRA_FAULTS, ids=lambda name: name.replace(" ", "-"))
-def test_F102_a_resource_that_fails_says_so_to_the_model(client, mcp, upstream, fault):
+def test_the_error_of_a_resource_reaches_the_model(client, mcp, upstream, fault):
     method, does, kind, code, words = EXTRA_FAULTS[fault]
     world = mcp.world("spoilt-beside", beside=BESIDE).on(method, does)
     called = extra(client, mcp, upstream, "spoilt-beside", *ARGUMENTS[method]).to_dict()
@@ -1105,14 +1113,14 @@ def test_F102_a_resource_that_fails_says_so_to_the_model(client, mcp, upstream, 
         assert len(world.messages(method)) == 1
 
 
-def test_F102_the_model_must_say_which_resource(client, mcp, upstream):
+def test_reading_a_resource_needs_its_uri(client, mcp, upstream):
     world = mcp.world("which", beside=BESIDE)
     called = extra(client, mcp, upstream, "which", "read_resource", {"url": "x:a"}).to_dict()
     assert called["status"] == "failed" and not world.messages("resources/read")
     assert "Invalid which__read_resource parameters" in called["error"]["content"][0]["text"]
 
 
-def test_F102_resources_obey_the_limits_of_a_request_and_of_the_operator(client, mcp, upstream):
+def test_resources_obey_the_limits_of_a_request_and_of_the_operator(client, mcp, upstream):
     mcp.world("limited", ECHO, beside=BESIDE)
     for allowed, names in [(["read_resource", "echo"], ["echo", "read_resource"]),
                            ({"read_only": True}, EXTRAS), ([], [])]:
@@ -1123,7 +1131,8 @@ def test_F102_resources_obey_the_limits_of_a_request_and_of_the_operator(client,
     assert [t.name for t in listed.tools] == ["echo"]
 
 
-def test_F45_F39_reading_a_resource_can_need_both_approvals(client, mcp, upstream):
+@pytest.mark.feature("F39", "F45")
+def test_reading_a_resource_can_need_both_approvals(client, mcp, upstream):
     world = mcp.world("careful", beside=BESIDE)
     entry = wishing(mcp, "careful", require_approval={"never": {"tool_names": ["list_resources"]}})
     body = {"runnel": {"permissions": {"careful/read_resource": {"result": "always"}}}}
@@ -1147,7 +1156,7 @@ def test_F45_F39_reading_a_resource_can_need_both_approvals(client, mcp, upstrea
     assert called.status == "completed"
 
 
-def test_F102_what_was_wished_for_is_listed_once_in_a_chain(client, mcp, upstream):
+def test_resources_and_prompts_are_listed_once_in_a_chain(client, mcp, upstream):
     world = mcp.world("wished", ECHO, beside=BESIDE)
     first = ask(client, wishing(mcp, "wished"))
     calls_then_says(upstream, ("wished__read_resource", {"uri": "x:a"}))
@@ -1171,7 +1180,7 @@ def test_F102_what_was_wished_for_is_listed_once_in_a_chain(client, mcp, upstrea
     ({"prompts": 1}, "tools[0].runnel.prompts", "invalid_type"),
     (["resources"], "tools[0].runnel", "invalid_type"),
 ], ids=str)
-def test_F102_a_wish_that_makes_no_sense_is_refused(lax, mcp, wrong, param, code):
+def test_an_invalid_choice_of_extras_is_refused(lax, mcp, wrong, param, code):
     entry = mcp.entry("x", runnel=wrong)
     for attempt in (lambda: ask(lax, entry),
                     lambda: lax.beta.assistants.create(model="demo", tools=[entry])):
@@ -1180,13 +1189,13 @@ def test_F102_a_wish_that_makes_no_sense_is_refused(lax, mcp, wrong, param, code
         assert (refused.value.param, refused.value.code) == (param, code)
 
 
-def test_F102_a_group_has_no_resources(client):
+def test_a_group_has_no_resources(client):
     with pytest.raises(openai.BadRequestError, match="a group has neither resources nor prompts"):
         ask(client, {"type": "mcp", "server_label": "basic", "server_url": "builtin:basic",
                      "runnel": WISHES})
 
 
-def test_F102_names_are_made_fit_for_the_model(client, mcp, upstream):
+def test_tool_names_are_made_fit_for_the_model(client, mcp, upstream):
     """Each call finds the tool that was meant, whatever its name had to become."""
     own = ["a.b/c", "a_b_c", "a:b.c", "x" * 100, "x" * 99 + "y"]
     mcp.world("sanitised", *[(tool(name), text(f"from {name[-5:]}")) for name in own])
@@ -1228,7 +1237,7 @@ def everything_older(mcp, scratch):
 
 
 @pytest.mark.timeout(180)
-def test_F102_the_reference_server_works_over_the_older_transport(server, everything_older):
+def test_the_reference_server_works_over_the_older_transport(server, everything_older):
     run_node(server, "mcp", EVERYTHING=everything_older)
 
 
@@ -1249,7 +1258,7 @@ def test_the_reference_server_works_for_an_assistant(lax, everything, upstream):
     assert said == "Done: The sum of 1 and 2 is 3."
 
 
-def test_F102_resources_of_the_reference_server_for_an_assistant(lax, everything, upstream):
+def test_an_assistant_reads_resources_of_the_reference_server(lax, everything, upstream):
     assistant = lax.beta.assistants.create(model="demo", tools=[
         {"type": "mcp", "server_label": "everything", "server_url": everything,
          "require_approval": "never", "runnel": WISHES}])
@@ -1297,10 +1306,11 @@ def test_a_call_that_a_crash_interrupted_is_not_repeated(start_server, scratch, 
 
 # ---- Approvals ----
 
+@pytest.mark.feature("F45")
 @pytest.mark.parametrize("asked_for", [{}, {"require_approval": None},
                                        {"require_approval": {"never": {"tool_names": ["x"]}}}],
                          ids=str)
-def test_F45_a_remote_tool_is_asked_about_unless_the_request_says_never(client, mcp, upstream,
+def test_a_remote_tool_needs_an_approval_unless_the_request_says_never(client, mcp, upstream,
                                                                         asked_for):
     world = mcp.world("asked", ECHO)
     calls_then_says(upstream, ("asked__echo", {"text": "hi"}))
@@ -1321,6 +1331,7 @@ def test_F45_a_remote_tool_is_asked_about_unless_the_request_says_never(client, 
     assert told["role"] == "tool" and told["content"] == "echo: hi"
 
 
+@pytest.mark.feature("F45")
 @pytest.mark.parametrize("word, asked_about", [
     ({"never": {"read_only": True}}, ["writes"]),
     ({"never": {"read_only": False}}, ["reads"]),
@@ -1328,7 +1339,7 @@ def test_F45_a_remote_tool_is_asked_about_unless_the_request_says_never(client, 
     ({"always": {"read_only": True}, "never": {"tool_names": ["reads", "writes"]}}, ["reads"]),
     ({"always": {"read_only": False}, "never": {"read_only": True}}, ["writes"]),
 ], ids=str)
-def test_F45_tools_that_only_read_are_asked_about_as_the_request_says(client, mcp, upstream, word,
+def test_read_only_tools_need_an_approval_as_the_request_says(client, mcp, upstream, word,
                                                                       asked_about):
     world = mcp.world("half", (tool("reads", annotations={"readOnlyHint": True}), text("read")),
                       (tool("writes"), text("written")))
@@ -1340,9 +1351,10 @@ def test_F45_tools_that_only_read_are_asked_about_as_the_request_says(client, mc
         m["params"]["name"] for m in world.messages("tools/call"))
 
 
+@pytest.mark.feature("F39", "F43")
 @pytest.mark.parametrize("policy, fails", [("always", False), ("always", True),
                                            ("on-error", True), ("on-error", False)])
-def test_F39_F43_what_a_remote_tool_gave_waits_for_a_person(client, mcp, upstream, policy, fails):
+def test_the_result_of_a_remote_tool_can_need_an_approval(client, mcp, upstream, policy, fails):
     """D2: an error of the server is a result, too."""
     world = mcp.world("guarded", ECHO).on("tools/call", lambda h, m: h.answer(m, {
         **text("top secret"), "isError": fails}))
@@ -1369,8 +1381,9 @@ def test_F39_F43_what_a_remote_tool_gave_waits_for_a_person(client, mcp, upstrea
     assert len(world.messages("tools/call")) == 1
 
 
+@pytest.mark.feature("F45")
 @pytest.mark.parametrize("approve", [True, False])
-def test_F45_a_remote_tool_is_asked_about_over_a_websocket(server, mcp, upstream, approve):
+def test_a_remote_tool_can_be_approved_over_a_websocket(server, mcp, upstream, approve):
     world = mcp.world("socket", ECHO)
     calls_then_says(upstream, ("socket__echo", {"text": "hi"}))
     entry = mcp.entry("socket", require_approval="always")
@@ -1391,8 +1404,9 @@ def test_F45_a_remote_tool_is_asked_about_over_a_websocket(server, mcp, upstream
     assert len(world.messages("tools/list")) == 1
 
 
+@pytest.mark.feature("F45")
 @pytest.mark.parametrize("approve", [True, False])
-def test_F45_a_remote_tool_is_asked_about_in_a_run(lax, mcp, upstream, approve):
+def test_a_remote_tool_can_be_approved_in_a_run(lax, mcp, upstream, approve):
     world = mcp.world("manned", ECHO)
     calls_then_says(upstream, ("manned__echo", {"text": "hi"}))
     assistant = lax.beta.assistants.create(model="demo")
@@ -1419,7 +1433,8 @@ def answered(question, **more):
             **more}
 
 
-def test_F47_what_was_approved_of_another_server_is_asked_anew(client, mcp, upstream):
+@pytest.mark.feature("F47")
+def test_an_approval_does_not_hold_for_another_server(client, mcp, upstream):
     """A label that means another server meanwhile: nothing is sent there that was approved here."""
     good, bad = mcp.world("good", ECHO), mcp.world("bad", ECHO)
     calls_then_says(upstream, ("same__echo", {"text": "secret"}))
@@ -1440,7 +1455,8 @@ def test_F47_what_was_approved_of_another_server_is_asked_anew(client, mcp, upst
     assert len(bad.messages("tools/call")) == 1 and not good.messages("tools/call")
 
 
-def test_F47_a_changed_definition_voids_what_was_remembered(client, mcp, upstream):
+@pytest.mark.feature("F47")
+def test_a_changed_definition_voids_grants(client, mcp, upstream):
     world = mcp.world("rug", ECHO)
     calls_then_says(upstream, ("rug__echo", {"text": "hi"}))
     entry = mcp.entry("rug") | {"require_approval": "always"}
@@ -1463,7 +1479,8 @@ def test_F47_a_changed_definition_voids_what_was_remembered(client, mcp, upstrea
     assert len(world.messages("tools/call")) == 2
 
 
-def test_F47_F102_a_list_that_changes_is_asked_for_again(client, mcp, upstream):
+@pytest.mark.feature("F47")
+def test_a_list_that_has_changed_is_read_again(client, mcp, upstream):
     """The server says so while it is called; whoever goes on has its new tools, and is asked about them."""
     def changes(handler, message):
         definition, gives = world.tools["echo"]
@@ -1500,7 +1517,8 @@ def test_F47_F102_a_list_that_changes_is_asked_for_again(client, mcp, upstream):
     assert len(world.messages("tools/list")) == 2
 
 
-def test_F47_F110_a_run_asks_anew_about_a_tool_that_changed(start_server, tmp_path, mcp, upstream):
+@pytest.mark.feature("F47", "F110")
+def test_a_changed_tool_needs_a_new_approval_in_a_run(start_server, tmp_path, mcp, upstream):
     """While it waited for the answer the operator has given the server's name to another."""
     good, bad = mcp.world("first-house", ECHO), mcp.world("second-house", ECHO)
     config = tmp_path / "runnel.yaml"

@@ -18,7 +18,7 @@ def golden_events(name):
 
 @pytest.mark.parametrize("name", ["text", "refusal", "citations", "reasoning_summary",
                                   "function_call", "incomplete", "failed", "background"])
-def test_every_member_is_missed(name):
+def test_every_missing_member_is_noticed(name):
     """Each event without each of its members is refused, unless the member is optional."""
     for event in golden_events(name):
         assert JUDGE.event_complaint(event) is None
@@ -29,7 +29,7 @@ def test_every_member_is_missed(name):
                 assert key in JUDGE.event_complaint(less)
 
 
-def test_a_response_is_looked_into():
+def test_the_members_of_a_response_are_checked():
     response = golden_events("text")[-1]["response"]
     for key in FACTS["$defs"]["ResponseResource"]["required"]:
         less = copy.deepcopy(response)
@@ -47,11 +47,11 @@ def test_a_response_is_looked_into():
         assert JUDGE.response_complaint(wrong), path
 
 
-def test_an_event_of_nobody_is_refused():
+def test_an_unknown_event_is_refused():
     assert "no known conflict" in JUDGE.event_complaint({"type": "response.cancelled"})
     assert JUDGE.event_complaint({"type": "ping"})
 
 
-def test_every_conflict_is_one():
+def test_every_listed_conflict_exists():
     """What is passed over is nothing that Open Responses has."""
     assert not [kind for kind in FACTS["events"] if kind.startswith(OTHER_EVENTS)]

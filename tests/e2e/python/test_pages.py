@@ -43,14 +43,14 @@ def test_pages_follow_one_another_both_ways(http, path):
             assert found == expected
 
 
-def test_without_words_it_is_twenty_newest_first(http):
+def test_by_default_a_page_has_the_twenty_newest(http):
     items = [say(f"number {number}") for number in range(25)]
     made = http.post("/v1/responses", json={"model": "demo", "input": items}).json()
     page = http.get(f"/v1/responses/{made['id']}/input_items").json()
     assert numbers(page) == list(range(24, 4, -1)) and page["has_more"]
 
 
-def test_ids_stay(http, path):
+def test_ids_are_stable_across_pages(http, path):
     first, second = http.get(path).json(), http.get(path).json()
     assert first == second and len({item["id"] for item in first["data"]}) == 7
 
@@ -64,7 +64,7 @@ def test_the_end_of_a_list_is_an_empty_page(http, path):
     assert http.get(path, params={"after": last}).json()["has_more"] is False
 
 
-def test_what_may_be_included_may_be_asked_for(http, path):
+def test_every_allowed_include_is_accepted(http, path):
     for name in ("include", "include[]"):
         answer = http.get(path, params=[(name, "message.output_text.logprobs"),
                                         (name, "reasoning.encrypted_content")])
@@ -87,14 +87,14 @@ def test_what_may_be_included_may_be_asked_for(http, path):
     ([("include[]", "reasoning.encrypted_content"), ("include[]", "bogus")], BOGUS, "include[1]",
      "invalid_value"),
 ])
-def test_what_makes_no_sense_is_refused(http, path, query, message, param, code):
+def test_invalid_page_parameters_are_refused(http, path, query, message, param, code):
     answer = http.get(path, params=query)
     assert answer.status_code == 400
     assert answer.json()["error"] == {"message": message, "type": "invalid_request_error",
                                       "param": param, "code": code}
 
 
-def test_what_is_asked_to_be_included_is_checked_everywhere(http):
+def test_include_is_checked_everywhere(http):
     response = http.post("/v1/responses", json={"model": "demo", "input": "Hi"}).json()
     made = http.post("/v1/conversations", json={"items": [say("Hi")]}).json()["id"]
     items = f"/v1/conversations/{made}/items"
@@ -108,7 +108,7 @@ def test_what_is_asked_to_be_included_is_checked_everywhere(http):
     assert len(http.get(items).json()["data"]) == 2
 
 
-def test_another_list_s_item_is_no_place_in_this_one(http, path):
+def test_an_item_of_another_list_is_no_cursor(http, path):
     other = http.post("/v1/conversations", json={"items": [say("x")]}).json()["id"]
     item = http.get(f"/v1/conversations/{other}/items").json()["last_id"]
     answer = http.get(path, params={"after": item})

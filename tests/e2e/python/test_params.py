@@ -24,7 +24,7 @@ def refused(answer, code, param):
     ("x", "tool_resources"),
     ({"code_interpreter": {"file_ids": 5}}, "tool_resources.code_interpreter.file_ids"),
 ])
-def test_resources_of_a_run_are_checked(http, run_body, resources, param):
+def test_tool_resources_of_a_run_are_checked(http, run_body, resources, param):
     answer = http.post("/v1/threads/runs", json={**run_body, "tool_resources": resources})
     refused(answer, "invalid_type", param)
 
@@ -72,7 +72,7 @@ def test_tokens_of_steps_add_up_to_those_of_the_run(client, upstream):
         assert sum(step.usage.total_tokens for step in steps_of(run)) == 15
 
 
-def test_tokens_of_a_turn_without_text_stand_in_the_step_of_its_calls(client, http, upstream):
+def test_tokens_of_a_turn_without_text_are_in_the_step_of_its_calls(client, http, upstream):
     usage = {"prompt_tokens": 10, "completion_tokens": 5}
     upstream.script({"match": {"tool_results": True}, "answer": {"text": "ok", "usage": usage}},
                     {"answer": {"tool_calls": [{"name": "nobody", "arguments": {}}],
@@ -84,14 +84,14 @@ def test_tokens_of_a_turn_without_text_stand_in_the_step_of_its_calls(client, ht
     assert [step.usage.total_tokens for step in steps] == [15, 15]
 
 
-def test_addresses_of_upstreams_are_not_told(client, upstream):
+def test_addresses_of_upstreams_are_not_shown(client, upstream):
     for kind in ("cut", "html", "garbage"):
         upstream.answer(text="one two", fault={"kind": kind, "after": 0})
         made = client.responses.create(model="demo", input="go")
         assert made.status == "failed" and "127.0.0.1" not in made.error.message
 
 
-def test_a_filtered_run_is_incomplete_in_words_of_its_api(client, upstream):
+def test_a_filtered_run_is_incomplete_as_its_api_names_it(client, upstream):
     upstream.answer(text="I would", finish_reason="content_filter")
     assistant = client.beta.assistants.create(model="demo")
     run = client.beta.threads.create_and_run_poll(assistant_id=assistant.id, poll_interval_ms=20)
@@ -208,7 +208,7 @@ def test_parameters_of_a_response_are_checked(http, upstream, sent, code, param,
     assert upstream.requests() == []
 
 
-def test_complaints_come_in_the_order_of_openai(start_server, upstream):
+def test_errors_come_in_the_order_of_openai(start_server, upstream):
     """Each complaint is the first, until what it is about has been put right."""
     http = start_server(unknown_parameters="reject").http()
     body = {"foo": 1, "include": ["x"], "tools": 5, "metadata": 5, "text": 5, "temperature": "x",
@@ -281,7 +281,7 @@ def test_queries_of_a_response_are_checked(http, client, query, code, param):
 
 # ---- How probable it was ----
 
-def test_probabilities_come_with_the_text_for_those_who_ask(http, client, upstream):
+def test_probabilities_come_with_the_text_on_request(http, client, upstream):
     upstream.answer(text="one two")
     asked = {"model": "demo", "input": "go", "include": ["message.output_text.logprobs"],
              "top_logprobs": 1}
@@ -301,7 +301,7 @@ def test_probabilities_come_with_the_text_for_those_who_ask(http, client, upstre
     assert (upstream.chats()[0]["logprobs"], upstream.chats()[0]["top_logprobs"]) == (True, 1)
 
 
-def test_nobody_else_pays_for_probabilities(client, upstream):
+def test_probabilities_are_requested_upstream_only_on_request(client, upstream):
     made = client.responses.create(model="demo", input="go")
     assert made.output[0].content[0].logprobs == []
     assert "logprobs" not in upstream.chats()[0]

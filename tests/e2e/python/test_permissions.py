@@ -33,7 +33,8 @@ def create(client):
     return create
 
 
-def test_F83_a_place_outside_is_asked_for(create, outside, upstream, http, log):
+@pytest.mark.feature("F83")
+def test_a_place_outside_needs_a_permission(create, outside, upstream, http, log):
     outside("shared:/docs/a.txt", "inside.txt", "shared:/docs/b.txt")
     first = create()
     (question,) = questions(first)
@@ -54,12 +55,14 @@ def test_F83_a_place_outside_is_asked_for(create, outside, upstream, http, log):
     assert log.lines() == ["call_1"]
 
 
-def test_F83_inside_nothing_is_asked(create, outside, log):
+@pytest.mark.feature("F83")
+def test_a_place_inside_needs_no_permission(create, outside, log):
     outside("inside.txt")
     assert not questions(create()) and log.lines() == ["call_1"]
 
 
-def test_F84_once_is_for_this_call(create, outside, log):
+@pytest.mark.feature("F84")
+def test_once_permits_this_call_only(create, outside, log):
     outside("shared:/docs/a.txt")
     first = create()
     done = create(input=[answer(*questions(first))], previous_response_id=first.id)
@@ -68,8 +71,9 @@ def test_F84_once_is_for_this_call(create, outside, log):
     assert questions(again)[0].runnel["kind"] == "permission" and log.lines() == ["call_1"]
 
 
+@pytest.mark.feature("F42", "F84")
 @pytest.mark.parametrize("reason", [None, "not there"])
-def test_F42_F84_a_rejection_is_told(create, outside, upstream, log, reason):
+def test_a_rejection_reaches_the_model(create, outside, upstream, log, reason):
     outside("shared:/docs/a.txt")
     first = create()
     create(input=[answer(*questions(first), approve=False, reason=reason)],
@@ -79,7 +83,8 @@ def test_F42_F84_a_rejection_is_told(create, outside, upstream, log, reason):
     assert log.lines() == []
 
 
-def test_F83_one_question_for_the_call_and_what_it_needs(create, outside, log):
+@pytest.mark.feature("F83")
+def test_one_approval_covers_the_call_and_its_permission(create, outside, log):
     outside("shared:/docs/a.txt")
     first = create(tool=ALWAYS)
     (question,) = questions(first)
@@ -88,7 +93,8 @@ def test_F83_one_question_for_the_call_and_what_it_needs(create, outside, log):
     assert not questions(done) and log.lines() == ["call_1"]
 
 
-def test_F83_a_plan_that_fails_is_told_and_asks_nobody(create, outside, upstream, log):
+@pytest.mark.feature("F83")
+def test_a_failing_plan_reaches_the_model_without_an_approval(create, outside, upstream, log):
     for paths, text in ((["", "shared:/a/b"], "A path is empty."),
                         ([f"shared:/{n}/x" for n in range(40)], "too many permissions")):
         outside(*paths)
@@ -99,7 +105,8 @@ def test_F83_a_plan_that_fails_is_told_and_asks_nobody(create, outside, upstream
     assert log.lines() == []
 
 
-def test_F83_a_plan_sees_what_references_have_become(create, client, outside, http, log):
+@pytest.mark.feature("F83")
+def test_a_plan_sees_resolved_references(create, client, outside, http, log):
     """And what was allowed is what is executed."""
     vars_ = {"type": "mcp", "server_label": "vars", "server_url": "builtin:vars"}
     conversation = client.conversations.create().id
@@ -118,7 +125,8 @@ def test_F83_a_plan_sees_what_references_have_become(create, client, outside, ht
     assert json.loads(calls_of(done)[0].arguments)["paths"] == ["shared:/docs/a.txt"]
 
 
-def test_F41_without_an_approver_nothing_is_allowed(create, outside, upstream, log):
+@pytest.mark.feature("F41")
+def test_without_an_approver_no_permission_is_given(create, outside, upstream, log):
     outside("shared:/docs/a.txt")
     done = create(extra_body={"runnel": {"approval": {"channel": "deny"}}})
     assert not questions(done) and log.lines() == []
@@ -150,7 +158,8 @@ def allowed(create, outside):
     return allowed
 
 
-def test_F84_always_covers_what_the_patterns_cover(create, outside, allowed, log):
+@pytest.mark.feature("F84")
+def test_always_covers_every_place_that_its_patterns_match(create, outside, allowed, log):
     done = allowed("shared:/docs/a.txt")
     outside("shared:/docs/b.txt", "shared:/docs/deep/c.txt", "inside.txt")
     again = create(previous_response_id=done.id)
@@ -167,7 +176,8 @@ def test_F84_always_covers_what_the_patterns_cover(create, outside, allowed, log
     assert log.lines() == ["call_1"] * 2
 
 
-def test_F84_two_answers_together_cover_a_call(create, outside, allowed, log):
+@pytest.mark.feature("F84")
+def test_two_grants_together_cover_a_call(create, outside, allowed, log):
     done = allowed("shared:/docs/a.txt")
     outside("shared:/docs/b.txt", "shared:/more/c.txt")
     asks = create(previous_response_id=done.id)
@@ -176,7 +186,8 @@ def test_F84_two_answers_together_cover_a_call(create, outside, allowed, log):
     assert not questions(create(previous_response_id=done.id)) and len(log.lines()) == 3
 
 
-def test_F84_a_no_for_always(create, outside, allowed, upstream, log):
+@pytest.mark.feature("F84")
+def test_a_refusal_can_be_remembered_always(create, outside, allowed, upstream, log):
     done = allowed("shared:/docs/a.txt", lambda q: always(q, approve=False, reason="private"))
     outside("shared:/docs/b.txt", "shared:/more/c.txt")
     again = create(previous_response_id=done.id)
@@ -185,7 +196,8 @@ def test_F84_a_no_for_always(create, outside, allowed, upstream, log):
         "status": "rejected", "message": "Previously rejected by user: private"}
 
 
-def test_F84_a_stricter_policy_is_asked_about_all_the_same(create, outside, allowed, log):
+@pytest.mark.feature("F84")
+def test_a_stricter_policy_still_needs_its_approval(create, outside, allowed, log):
     done = allowed("shared:/docs/a.txt")
     outside("shared:/docs/b.txt")
     asks = create(tool=ALWAYS, previous_response_id=done.id)
@@ -199,7 +211,8 @@ def test_F84_a_stricter_policy_is_asked_about_all_the_same(create, outside, allo
     assert len(log.lines()) == 3
 
 
-def test_F84_what_is_said_of_the_tool_allows_no_place(create, outside, log):
+@pytest.mark.feature("F84")
+def test_a_grant_for_the_tool_permits_no_place(create, outside, log):
     outside("inside.txt")
     asks = create(tool=ALWAYS)
     done = create(tool=ALWAYS, previous_response_id=asks.id,
@@ -209,9 +222,10 @@ def test_F84_what_is_said_of_the_tool_allows_no_place(create, outside, log):
     assert question.runnel["kind"] == "permission" and log.lines() == ["call_1"]
 
 
+@pytest.mark.feature("F84")
 @pytest.mark.parametrize("said", [{"remember": {"match": "exact"}}, {"remember": {"match": "tool"}},
                                   {"persistDecision": True}])
-def test_F84_only_patterns_are_remembered_of_a_permission(create, outside, http, log, said):
+def test_only_patterns_of_a_permission_are_remembered(create, outside, http, log, said):
     outside("shared:/docs/a.txt")
     first = create()
     (question,) = questions(first)
@@ -222,7 +236,8 @@ def test_F84_only_patterns_are_remembered_of_a_permission(create, outside, http,
     assert rest.status_code == 400 and log.lines() == []
 
 
-def test_F84_through_the_list_until_it_is_revoked(create, outside, http, log):
+@pytest.mark.feature("F84")
+def test_a_permission_given_through_the_list_holds_until_it_is_revoked(create, outside, http, log):
     outside("shared:/docs/a.txt", "shared:/docs/b.txt", "shared:/more/c.txt")
     first = create(user="ada")
     (question,) = questions(first)
@@ -258,7 +273,8 @@ def status_of(http, *asked):
     return [http.get(f"/v1/runnel/approvals/{one.id}").json()["status"] for one in asked]
 
 
-def test_F84_always_answers_what_waits_beside_it(both, create, http, log):
+@pytest.mark.feature("F84")
+def test_always_answers_pending_requests_of_the_same_response(both, create, http, log):
     first = both(["shared:/docs/b.txt", "shared:/more/c.txt"], ["shared:/docs/a.txt"],
                  ["shared:/more/a.txt"])
     covered, one, two = questions(first)
@@ -272,7 +288,8 @@ def test_F84_always_answers_what_waits_beside_it(both, create, http, log):
     assert status_of(http, covered, one, two) == ["approved"] * 3
 
 
-def test_F84_always_does_not_answer_what_its_policy_asks_about(both, create, http, log):
+@pytest.mark.feature("F84")
+def test_always_does_not_answer_requests_of_the_policy(both, create, http, log):
     """That waits for more than for the place: it would be asked about all the same."""
     waits = both(["shared:/docs/b.txt"], user="eve", tool=ALWAYS)
     first = both(["shared:/docs/a.txt"], ["shared:/docs/c.txt"], user="eve", tool=ALWAYS)
@@ -288,14 +305,16 @@ def test_F84_always_does_not_answer_what_its_policy_asks_about(both, create, htt
     assert log.lines() == ["call_0"]
 
 
-def test_F84_a_no_answers_nothing_else(both, create, log):
+@pytest.mark.feature("F84")
+def test_a_refusal_answers_no_other_request(both, create, log):
     first = both(["shared:/docs/b.txt"], ["shared:/docs/a.txt"])
     with pytest.raises(openai.BadRequestError):
         create(input=[always(questions(first)[0], approve=False)], previous_response_id=first.id)
     assert log.lines() == []
 
 
-def test_F84_through_the_list_always_answers_what_waits(both, create, http, log):
+@pytest.mark.feature("F84")
+def test_always_through_the_list_answers_pending_requests(both, create, http, log):
     first = both(["shared:/docs/a.txt"], ["shared:/docs/b.txt"], ["shared:/docsx/c.txt"])
     one, covered, other = questions(first)
     http.post(f"/v1/runnel/approvals/{one.id}",
@@ -309,8 +328,9 @@ def test_F84_through_the_list_always_answers_what_waits(both, create, http, log)
     assert not questions(done) and sorted(log.lines()) == ["call_0", "call_1"]
 
 
+@pytest.mark.feature("F84")
 @pytest.mark.parametrize("by_rest", [True, False])
-def test_F84_always_for_a_user_answers_what_waits_elsewhere(both, create, http, log, by_rest):
+def test_always_for_a_user_answers_pending_requests_of_other_responses(both, create, http, log, by_rest):
     user = f"ada-{by_rest}"
     first, second = (both(["shared:/docs/a.txt"], user=user) for _ in range(2))
     others = [both(["shared:/docs/a.txt"], user="bob"), both(["shared:/docs/a.txt"]),
@@ -329,7 +349,8 @@ def test_F84_always_for_a_user_answers_what_waits_elsewhere(both, create, http, 
     assert len(log.lines()) == before + 1
 
 
-def test_F84_what_was_refused_is_not_answered_by_a_wider_yes(both, http):
+@pytest.mark.feature("F84")
+def test_a_refused_place_is_not_permitted_by_a_wider_pattern(both, http):
     waits, no, yes = (questions(both([path], user="kim"))[0] for path in
                       ("shared:/docs/x/a.txt", "shared:/docs/x/b.txt", "shared:/docs/a.txt"))
     for one, approve in ((no, False), (yes, True)):
@@ -338,7 +359,8 @@ def test_F84_what_was_refused_is_not_answered_by_a_wider_yes(both, http):
     assert status_of(http, waits, no, yes) == ["pending", "rejected", "approved"]
 
 
-def test_F84_two_that_answer_each_other_are_decided_once(both, http):
+@pytest.mark.feature("F84")
+def test_two_requests_that_cover_each_other_are_decided_once(both, http):
     """Neither waits for the other for ever, whoever comes first."""
     for n in range(5):
         asks = [questions(both(["shared:/docs/a.txt"], user=f"eve-{n}"))[0] for _ in range(4)]
@@ -357,7 +379,8 @@ def lax(server):
     return server.sdk(strict=False)
 
 
-def test_F83_F106_in_a_run(lax, outside, upstream, log):
+@pytest.mark.feature("F83", "F106")
+def test_a_permission_works_in_a_run(lax, outside, upstream, log):
     outside("shared:/docs/a.txt")
     run = begin(lax, [TEST])
     (question,) = asked(run)
@@ -368,7 +391,8 @@ def test_F83_F106_in_a_run(lax, outside, upstream, log):
     assert run.status == "completed" and log.lines() == ["call_1"]
 
 
-def test_F84_always_in_a_run(lax, outside, log):
+@pytest.mark.feature("F84")
+def test_always_works_in_a_run(lax, outside, log):
     outside("shared:/docs/a.txt")
     run = begin(lax, [TEST])
     (question,) = asked(run)
@@ -385,8 +409,9 @@ def test_F84_always_in_a_run(lax, outside, log):
     lax.beta.threads.runs.cancel(run.id, thread_id=run.thread_id)
 
 
+@pytest.mark.feature("F84")
 @pytest.mark.parametrize("said", [{"match": "tool"}, {"match": "patterns"}])
-def test_F84_always_that_cannot_be_is_a_no_in_a_run(lax, outside, log, said):
+def test_an_invalid_always_is_a_refusal_in_a_run(lax, outside, log, said):
     outside("shared:/docs/a.txt", text="Well.")
     run = begin(lax, [TEST])
     wrong = json.dumps({"approve": True, "remember": said})
@@ -394,7 +419,8 @@ def test_F84_always_that_cannot_be_is_a_no_in_a_run(lax, outside, log, said):
     assert run.status == "completed" and log.lines() == []
 
 
-def test_F84_a_rejection_in_a_run(lax, outside, upstream, log):
+@pytest.mark.feature("F84")
+def test_a_rejection_works_in_a_run(lax, outside, upstream, log):
     outside("shared:/docs/a.txt", text="Well.")
     run = begin(lax, [TEST])
     run = submit(lax, run, {asked(run)[0].id: "false"})
@@ -402,7 +428,8 @@ def test_F84_a_rejection_in_a_run(lax, outside, upstream, log):
     assert json.loads(told(upstream.chats()[-1])["call_1"])["message"] == REFUSED
 
 
-def test_F85_the_list_of_what_waits_and_an_abort_that_rejects_it(lax, http, outside, log):
+@pytest.mark.feature("F85")
+def test_cancelling_a_run_rejects_its_pending_permissions(lax, http, outside, log):
     outside("shared:/docs/a.txt")
     run = begin(lax, [TEST])
     (question,) = asked(run)
@@ -421,8 +448,9 @@ def test_F85_the_list_of_what_waits_and_an_abort_that_rejects_it(lax, http, outs
     assert log.lines() == []
 
 
+@pytest.mark.feature("F110")
 @pytest.mark.parametrize("approve", ["true", "false"])
-def test_F110_it_outlives_its_server(start_server, outside, log, approve):
+def test_a_permission_request_survives_a_restart(start_server, outside, log, approve):
     server = start_server()
     outside("shared:/docs/a.txt", text="Well.")
     run = begin(server.sdk(strict=False), [TEST])

@@ -56,12 +56,12 @@ def test_usage_errors_exit_with_2(runnel, arguments, part):
 
 @pytest.mark.parametrize("arguments", [[], ["serve"], ["keys"], ["migrate"], ["import"], ["upstream"]],
                          ids=str)
-def test_who_asks_for_help_gets_it(runnel, arguments):
+def test_help_is_printed(runnel, arguments):
     done = runnel(*arguments, "--help")
     assert done.returncode == 0 and "runnel upstream" in done.stdout and not done.stderr
 
 
-def test_it_knows_its_version(runnel):
+def test_the_version_is_printed(runnel):
     done = runnel("--version")
     assert done.returncode == 0 and done.stdout.startswith("runnel ")
 
@@ -107,7 +107,7 @@ def test_a_key_opens_its_own_project_until_it_is_revoked(runnel, server):
     assert keys(runnel, server, "revoke", key).returncode == 1
 
 
-def test_without_a_key_or_with_a_wrong_one_nobody_gets_in(server):
+def test_a_missing_or_wrong_key_is_refused(server):
     assert status_with(server, None) == 401
     answer = server.http().get("/v1/assistants",
                                headers={"Authorization": "Bearer sk-0123456789abcdef"})
@@ -131,7 +131,7 @@ def test_the_key_is_made_once_and_kept(start_server):
     assert status_with(server, key) == 200
 
 
-def test_a_changed_key_says_how_to_end_the_former_one(runnel, start_server):
+def test_a_changed_key_says_how_to_revoke_the_former_one(runnel, start_server):
     server = start_server(api_key="sk-the-former-one")
     server.stop()
     assert "revoke" not in server.log_path.read_text()
@@ -192,7 +192,7 @@ def test_a_drain_lets_streams_finish(start_server, upstream):
     assert server.process.child.wait(timeout=patience(30)) == 0
 
 
-def test_a_drain_has_an_end(start_server, upstream):
+def test_a_drain_has_a_time_limit(start_server, upstream):
     upstream.script(ENDLESS)
     server = start_server(drain_timeout=0.3)
     connection, seen = open_stream(server)
@@ -213,7 +213,7 @@ def test_a_second_signal_stops_at_once(start_server, upstream):
     server.start()  # the private database was left behind: it is taken up, and stopped in the end
 
 
-def test_idle_connections_do_not_hold_the_drain(start_server):
+def test_idle_connections_do_not_delay_the_drain(start_server):
     server = start_server(drain_timeout=3600)
     idle = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(5)]
     idle[0].sendall(b"GET /healthz HTTP/1.1\r\nHost: test\r\n\r\n")

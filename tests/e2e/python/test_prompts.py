@@ -34,7 +34,7 @@ def ids(page):
 
 # ---- The resource ----
 
-def test_a_template_is_made_shown_and_deleted(prompts):
+def test_a_template_is_created_read_and_deleted(prompts):
     made = prompts.make(name="greeting", instructions="Greet {{name}}.", model="demo",
                         temperature=0.5)
     assert made["id"].startswith("pmpt_") and made["object"] == "prompt"
@@ -89,7 +89,7 @@ def test_bad_templates_are_refused(prompts, body, param, message):
 
 # ---- Responses ----
 
-def test_a_template_has_an_end(prompts):
+def test_a_template_has_a_size_limit(prompts):
     """A page of a list has a hundred of them."""
     room = 1048576 - len('{"instructions":""}')
     made = prompts.make(instructions="x" * room)
@@ -116,7 +116,7 @@ def test_a_response_is_made_with_a_template(client, prompts, upstream):
     assert client.responses.retrieve(answer.id) == answer
 
 
-def test_messages_of_a_template_stand_in_front_and_are_not_carried_along(client, prompts,
+def test_messages_of_a_template_come_first_and_are_not_carried_along(client, prompts,
                                                                          upstream):
     made = prompts.make(model="demo", instructions="Be {{how}}.", input=[
         {"role": "user", "content": "I am {{name}}."},
@@ -159,7 +159,7 @@ def test_a_version_may_be_named(client, prompts, upstream):
     assert ask(version="1") == ("One.", "1")
 
 
-def test_what_the_request_says_wins(client, prompts, upstream):
+def test_settings_of_the_request_win(client, prompts, upstream):
     made = prompts.make(model="other/model", instructions="One.", temperature=1, tools=[
         {"type": "function", "name": "f", "parameters": {"type": "object", "properties": {}}}])
     answer = client.responses.create(model="demo", prompt={"id": made["id"]}, input="Hi",

@@ -74,7 +74,7 @@ def test_a_private_database_that_dies_is_started_again(server, upstream):
     assert server.stop() == 0
 
 
-def test_keys_may_start_it_again_before_the_server_does(start_server, binary, scratch):
+def test_the_keys_command_may_start_the_database_before_the_server_does(start_server, binary, scratch):
     """With a data_dir too long for a socket, it is found in the same directory of /tmp again."""
     server = start_server(embedded=True, data_dir=scratch / ("long-" * 20))
     pid_file = server.settings["data_dir"] / "pg" / "postmaster.pid"
@@ -101,7 +101,7 @@ def test_keys_may_start_it_again_before_the_server_does(start_server, binary, sc
     assert not os.path.exists(before[4])
 
 
-def test_a_socket_that_was_removed_comes_back(server):
+def test_a_removed_socket_is_made_again(server):
     pid_file = server.settings["data_dir"] / "pg" / "postmaster.pid"
     shutil.rmtree(pid_file.read_text().splitlines()[4])
     http = server.http()
@@ -169,7 +169,7 @@ def test_sigterm_does_not_wait_for_who_migrates(binary, scratch, upstream, datab
     assert not starting.child.stdout.read()
 
 
-def test_a_running_run_goes_on_after_kill_9(server, upstream):
+def test_a_running_run_continues_after_kill_9(server, upstream):
     upstream.script({"times": 1, "answer": {"text": "a b c", "piece_delay_ms": 3600000}},
                     {"answer": {"text": "Again, and whole."}})
     threads, assistant, thread = talk(server)
@@ -198,7 +198,7 @@ def test_nothing_stays_in_progress_after_kill_9(server, upstream):
     assert kept["status"] == "failed"
 
 
-def test_what_was_acknowledged_is_there_after_kill_9(server, upstream):
+def test_acknowledged_objects_survive_kill_9(server, upstream):
     client = server.sdk()
     made = [client.responses.create(model="demo", input=str(i)) for i in range(5)]
     thread = client.beta.threads.create(metadata={"a": "1"})
@@ -220,7 +220,7 @@ def test_sigterm_lets_streams_finish(server, upstream):
     assert server.process.child.wait(20) == 0
 
 
-def test_a_second_server_does_not_take_the_data_directory(server, binary, scratch, upstream,
+def test_a_second_server_cannot_use_the_data_directory(server, binary, scratch, upstream,
                                                           recorder):
     flags = server.flags()
     flags[flags.index("--listen") + 1] = f"127.0.0.1:{free_port()}"

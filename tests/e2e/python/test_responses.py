@@ -80,7 +80,7 @@ def test_a_response_has_every_field(responses):
     assert made.usage.output_tokens_details.reasoning_tokens == 0
 
 
-def test_the_model_is_told_what_was_asked(responses, upstream):
+def test_the_model_gets_instructions_and_input(responses, upstream):
     responses.create(model="demo", instructions="Be brief.", temperature=0.5, top_p=0.9,
                      max_output_tokens=100, parallel_tool_calls=False, tools=[WEATHER_FLAT],
                      input=[{"role": "developer", "content": "Developer."},
@@ -98,7 +98,7 @@ def test_the_model_is_told_what_was_asked(responses, upstream):
     assert chat["stream"] is True
 
 
-def test_a_stream_tells_everything_in_order(raw_stream):
+def test_a_stream_has_all_events_in_order(raw_stream):
     events = raw_stream({"input": "Hi"})
     assert collapsed(events) == [*STARTED, *TEXT, "response.completed"]
     created, completed = events[0]["response"], events[-1]["response"]
@@ -117,7 +117,7 @@ def test_a_stream_tells_everything_in_order(raw_stream):
 
 
 @pytest.mark.threads
-def test_the_stream_helper_gathers_what_was_said(responses):
+def test_the_stream_helper_collects_the_text(responses):
     with responses.stream(model="demo", input="Hi") as stream:
         text = "".join(e.delta for e in stream if e.type == "response.output_text.delta")
         final = stream.get_final_response()
@@ -174,13 +174,13 @@ def test_a_response_is_kept_until_it_is_deleted(responses):
         assert caught.value.body["message"] == f"Response with id '{made.id}' not found."
 
 
-def test_deleting_says_so(http, responses):
+def test_deleting_returns_a_confirmation(http, responses):
     made = responses.create(model="demo", input="Hi")
     assert http.delete(f"/v1/responses/{made.id}").json() == {
         "id": made.id, "object": "response.deleted", "deleted": True}
 
 
-def test_what_is_not_stored_is_gone(responses):
+def test_a_response_that_is_not_stored_cannot_be_read(responses):
     made = responses.create(model="demo", input="Hi", store=False)
     assert made.store is False
     with pytest.raises(openai.NotFoundError):
@@ -241,7 +241,7 @@ def test_a_function_is_called_and_answered(responses, upstream):
     assert messages[2]["tool_call_id"] == "call_1" and messages[2]["content"] == "sunny"
 
 
-def test_a_function_may_be_answered_by_replaying_everything(responses, upstream):
+def test_a_function_can_be_answered_by_replaying_the_history(responses, upstream):
     upstream.script(*WEATHER_RULES)
     history = [{"role": "user", "content": "weather?"}]
     first = responses.create(model="demo", input=history, tools=[WEATHER_FLAT], store=False)
@@ -373,7 +373,7 @@ def test_the_sdk_raises_what_failed_a_streamed_response(responses, upstream, how
     assert not [event for event in seen if event.type in ("error", "response.failed")]
 
 
-def test_a_busy_model_is_asked_again(responses, upstream):
+def test_a_busy_model_is_retried(responses, upstream):
     upstream.script({"times": 1, "answer": {"fault": {"kind": "cut"}}},
                     {"times": 1, "answer": {"fault": {"kind": "status", "status": 503}}},
                     {"answer": {"text": "At last."}})
@@ -413,7 +413,7 @@ def test_a_client_that_leaves_without_a_stream_stops_the_model(server, upstream)
 @pytest.mark.parametrize("broken", [
     {"fault": {"kind": "cut", "after": 3}}, {"finish_reason": "length"}], ids=["failed", "incomplete"])
 @pytest.mark.parametrize("where", ["chain", "conversation"])
-def test_a_call_that_broke_off_is_nobodys(client, responses, upstream, broken, where):
+def test_an_incomplete_call_cannot_be_answered(client, responses, upstream, broken, where):
     made = client.conversations.create().id if where == "conversation" else None
     upstream.answer(tool_calls=[call(city="Llanfairpwllgwyngyll")], **broken)
     first = responses.create(model="demo", input="weather?", tools=[WEATHER_FLAT],
@@ -431,7 +431,7 @@ def test_a_call_that_broke_off_is_nobodys(client, responses, upstream, broken, w
     assert texts_of(upstream.chats()[0]) == expected
 
 
-def test_what_a_cancelled_response_had_said_is_not_heard(responses, upstream):
+def test_the_text_of_a_cancelled_response_is_not_sent_to_the_model(responses, upstream):
     upstream.answer(text="Wait.", tool_calls=[call(city="Paris"), call(number=2, city="Rome")],
                     split="whole", fault={"kind": "stall", "after": 8})
     first = responses.create(model="demo", input="weather?", tools=[WEATHER_FLAT], background=True)
@@ -446,7 +446,7 @@ def test_what_a_cancelled_response_had_said_is_not_heard(responses, upstream):
 
 # ---- background ----
 
-def test_a_background_response_goes_on_alone(responses, upstream):
+def test_a_background_response_continues_without_its_client(responses, upstream):
     upstream.answer(text="a b c", piece_delay_ms=20)
     made = responses.create(model="demo", input="Hi", background=True)
     assert made.status in ("queued", "in_progress") and made.background is True

@@ -54,7 +54,8 @@ def heard(upstream):
 
 # ---- The way it is meant ----
 
-def test_F39_an_approved_result_is_told_as_it_was_shown(ask, go_on, upstream, log):
+@pytest.mark.feature("F39")
+def test_an_approved_result_reaches_the_model_as_it_was_shown(ask, go_on, upstream, log):
     asked = ask()
     assert asked.status == "completed"
     assert [item.type for item in asked.output] == [
@@ -77,7 +78,8 @@ def test_F39_an_approved_result_is_told_as_it_was_shown(ask, go_on, upstream, lo
     assert log.lines() == ["call_1"]
 
 
-def test_F39_F42_F43_a_refused_result_never_reaches_the_model(create, go_on, upstream, client):
+@pytest.mark.feature("F39", "F42", "F43")
+def test_a_refused_result_never_reaches_the_model(create, go_on, upstream, client):
     asks_for(upstream, call("test_backwards", text=SECRET[::-1]))
     asked = create()
     (ran,) = calls_of(asked)
@@ -101,7 +103,8 @@ def test_F39_F42_F43_a_refused_result_never_reaches_the_model(create, go_on, ups
     assert SECRET not in heard(upstream)
 
 
-def test_F43_the_variable_is_made_by_the_approval(ask, go_on, http):
+@pytest.mark.feature("F43")
+def test_the_variable_of_a_result_is_made_by_the_approval(ask, go_on, http):
     def names(response):
         listed = http.get(f"/v1/runnel/responses/{response.id}/variables").json()["data"]
         return {one["name"]: one["type"] for one in listed}
@@ -125,7 +128,8 @@ def test_F43_the_variable_is_made_by_the_approval(ask, go_on, http):
             assert kept["description"].startswith("Call test_count with args: ")
 
 
-def test_F43_a_model_cannot_read_what_waits(upstream, create, client):
+@pytest.mark.feature("F43")
+def test_a_model_cannot_read_a_withheld_result(upstream, create, client):
     """Another branch, and a call of the same turn, look for the variable."""
     upstream.script({"match": {"tool_results": True}, "answer": {"text": "{{tool_output}}"}},
                     {"match": {"user": "look"}, "answer": {"tool_calls": [
@@ -143,7 +147,8 @@ def test_F43_a_model_cannot_read_what_waits(upstream, create, client):
     assert SECRET not in heard(upstream)
 
 
-def test_F39_on_error_asks_before_the_model_sees_the_error(create, go_on, upstream):
+@pytest.mark.feature("F39")
+def test_on_error_needs_an_approval_before_the_model_sees_the_error(create, go_on, upstream):
     body = {"runnel": {"permissions": {"test": {"result": "on-error"}}}}
     asks_for(upstream, call("test_backwards", 1, text=SECRET[::-1], fail=True),
              call("test_slow", 2, text="fine"))
@@ -161,7 +166,8 @@ def test_F39_on_error_asks_before_the_model_sees_the_error(create, go_on, upstre
     assert SECRET not in heard(upstream)
 
 
-def test_F39_D2_always_asks_about_errors_too_and_never_about_nothing(create, go_on, upstream):
+@pytest.mark.feature("F39")
+def test_D2_always_withholds_errors_but_no_calls_that_never_ran(create, go_on, upstream):
     asks_for(upstream, call("test_fail", 1, message="broken"), call("nothing", 2),
              call("test_number", 3, n=11))
     asked = create()
@@ -172,7 +178,8 @@ def test_F39_D2_always_asks_about_errors_too_and_never_about_nothing(create, go_
     assert "number" in seen["call_3"]
 
 
-def test_F36_F39_requireResultApproval_is_always(create, upstream):
+@pytest.mark.feature("F36", "F39")
+def test_requireResultApproval_means_always(create, upstream):
     asks_for(upstream, call("test_slow"))
     assert questions(create(body={"runnel": {"permissions": {
         "test/test_slow": {"requireResultApproval": True}}}}))
@@ -180,7 +187,8 @@ def test_F36_F39_requireResultApproval_is_always(create, upstream):
         "test/test_slow": {"requireResultApproval": False}}}}))
 
 
-def test_F39_an_approved_call_may_have_to_be_asked_about_again(ask, go_on, upstream, log, client):
+@pytest.mark.feature("F39")
+def test_an_approved_call_may_need_an_approval_of_its_result(ask, go_on, upstream, log, client):
     tools = ({**TEST, "require_approval": "always"},)
     first = ask(tools=tools)
     (before,) = questions(first)
@@ -196,7 +204,7 @@ def test_F39_an_approved_call_may_have_to_be_asked_about_again(ask, go_on, upstr
     assert log.lines() == ["call_1"]
 
 
-def test_several_calls_in_several_states(create, go_on, upstream, client):
+def test_several_calls_of_a_turn_may_be_in_different_states(create, go_on, upstream, client):
     body = {"runnel": {"permissions": {"test/test_slow": {"result": "always"},
                                        "test/test_stream": {"execution": "ask-always"}}}}
     asks_for(upstream, call("test_slow", 1, text="one"), call("test_stream", 2, text="two"),
@@ -220,7 +228,8 @@ def test_several_calls_in_several_states(create, go_on, upstream, client):
     assert json.loads(seen["call_5"])["status"] == "rejected"
 
 
-def test_F39_events_of_a_result_that_waits(http, upstream, log):
+@pytest.mark.feature("F39")
+def test_a_withheld_result_has_its_events(http, upstream, log):
     asks_for(upstream, call("test_count", path=log.name, text=SECRET))
 
     def stream(**body):
@@ -242,7 +251,8 @@ def test_F39_events_of_a_result_that_waits(http, upstream, log):
     assert said.startswith(f"Done: {SECRET}") and log.lines() == ["call_1"]
 
 
-def test_F39_in_a_conversation_and_in_the_background(ask, create, client, upstream, log):
+@pytest.mark.feature("F39")
+def test_withheld_results_work_in_conversations_and_in_the_background(ask, create, client, upstream, log):
     def ended(response):
         return eventually(lambda: client.responses.retrieve(response.id),
                           lambda r: r.status == "completed", seconds=30)
@@ -258,7 +268,7 @@ def test_F39_in_a_conversation_and_in_the_background(ask, create, client, upstre
     assert ran.runnel["model_visible"] is True
 
 
-def test_hidden_and_final_and_hosted_tools_are_asked_about(create, go_on, upstream):
+def test_results_of_hidden_final_and_hosted_tools_can_be_withheld(create, go_on, upstream):
     """An answer that a tool gives itself would be the model's to read in the next turn."""
     asks_for(upstream, call("test_final", 1, pieces=["answer"]),
              call("test_hidden", 2, pieces=[], text="unseen"),
@@ -270,8 +280,9 @@ def test_hidden_and_final_and_hosted_tools_are_asked_about(create, go_on, upstre
         "rejected"}
 
 
+@pytest.mark.feature("F42", "F43")
 @pytest.mark.parametrize("approve", [False, True])
-def test_F42_F43_a_picture_is_kept_only_if_it_is_approved(create, client, http, upstream, approve):
+def test_a_picture_is_kept_only_if_it_is_approved(create, client, http, upstream, approve):
     asks_for(upstream, call("test_image", 1, partial_images=0))
     conversation = client.conversations.create().id
     asked = create(conversation=conversation)
@@ -291,7 +302,8 @@ def test_F42_F43_a_picture_is_kept_only_if_it_is_approved(create, client, http, 
 
 # ---- Who decides ----
 
-def test_F39_F44_decided_through_the_list(ask, create, http, upstream, log):
+@pytest.mark.feature("F39", "F44")
+def test_a_result_can_be_approved_through_the_list(ask, create, http, upstream, log):
     for approve in (True, False):
         asked = ask()
         (question,) = questions(asked)
@@ -314,7 +326,8 @@ def test_F39_F44_decided_through_the_list(ask, create, http, upstream, log):
     assert log.lines() == ["call_1"] * 2
 
 
-def test_F41_without_an_approver_the_result_is_refused(ask, upstream, log):
+@pytest.mark.feature("F41")
+def test_without_an_approver_the_result_is_refused(ask, upstream, log):
     done = ask(body={"runnel": {**ASK["runnel"], "approval": {"channel": "deny"}}})
     (ran,) = calls_of(done)
     assert not questions(done) and log.lines() == ["call_1"]
@@ -326,7 +339,7 @@ def test_F41_without_an_approver_the_result_is_refused(ask, upstream, log):
     assert "not stored" in told(upstream.chats()[-1])["call_1"]
 
 
-def test_check_results_cannot_be_turned_off(create, upstream):
+def test_check_results_false_is_refused(create, upstream):
     for body, status in (({"check_results": True}, None), ({"check_results": False}, 400),
                          ({"check_results": "no"}, 400)):
         def make(body=body):
@@ -337,7 +350,8 @@ def test_check_results_cannot_be_turned_off(create, upstream):
             assert make().status == "completed"
 
 
-def test_F46_another_project_decides_nothing(ask, http, stranger_key):
+@pytest.mark.feature("F46")
+def test_another_project_cannot_approve_a_result(ask, http, stranger_key):
     asked = ask()
     headers = {"Authorization": f"Bearer {stranger_key}"}
     path = f"/v1/runnel/approvals/{questions(asked)[0].id}"
@@ -348,7 +362,8 @@ def test_F46_another_project_decides_nothing(ask, http, stranger_key):
 
 # ---- Restarts ----
 
-def test_F110_a_result_that_waits_is_not_made_again(start_server, upstream, log):
+@pytest.mark.feature("F110")
+def test_a_call_with_a_withheld_result_is_not_repeated(start_server, upstream, log):
     server = start_server()
     asks_for(upstream, call("test_count", path=log.name, text=SECRET))
     asked = server.sdk().responses.create(model="demo", input="go", tools=[TEST], extra_body=ASK)
@@ -361,7 +376,8 @@ def test_F110_a_result_that_waits_is_not_made_again(start_server, upstream, log)
     assert done.status == "completed" and log.lines() == ["call_1"]
 
 
-def test_F110_an_answer_that_was_cut_may_be_given_again(start_server, upstream, log):
+@pytest.mark.feature("F110")
+def test_an_answer_cut_by_a_crash_may_be_given_again(start_server, upstream, log):
     """It was stored, and the server died while the model answered."""
     server = start_server()
     asks_for(upstream, call("test_count", path=log.name, text=SECRET))

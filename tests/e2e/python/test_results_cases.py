@@ -63,8 +63,9 @@ def kinds_of_run(client):
     return kinds
 
 
+@pytest.mark.feature("F40")
 @pytest.mark.parametrize("office", ["moderate", "sensitive"], indirect=True)
-def test_F40_the_four_reference_cases(office, upstream, log):
+def test_the_four_reference_cases_behave_as_described(office, upstream, log):
     """Mail is moderate or sensitive: it is asked about before, and never after."""
     for case, (made, kinds) in cases(log.name).items():
         for ask in (lambda: kinds_of_response(office.sdk()),
@@ -75,8 +76,9 @@ def test_F40_the_four_reference_cases(office, upstream, log):
     assert log.lines() == ["call_1"] * 4  # twice mail, twice settings: each once
 
 
+@pytest.mark.feature("F40", "F43")
 @pytest.mark.parametrize("office", ["moderate"], indirect=True)
-def test_F40_F43_who_refuses_keeps_what_is_private(office, upstream):
+def test_a_refused_private_result_stays_private(office, upstream):
     client = office.sdk()
     asks_for(upstream, call("test_backwards", text=SECRET[::-1]))
     response = client.responses.create(model="demo", input="go", tools=TOOLS)
@@ -90,7 +92,8 @@ def test_F40_F43_who_refuses_keeps_what_is_private(office, upstream):
 STRICT = {"runnel": {"permissions": {"test": {"execution": "ask-always", "result": "always"}}}}
 
 
-def test_F48_what_fails_before_the_question_is_not_asked(client, upstream):
+@pytest.mark.feature("F48")
+def test_a_call_that_fails_its_checks_needs_no_approval(client, upstream):
     """The tool is looked up, references are resolved, arguments checked: then somebody is asked."""
     asks_for(upstream, call("nothing", 1), call("test_slow", 2, text="$VAR_REF{{none}}"),
              call("test_number", 3, n=11), text="Well.")
@@ -101,7 +104,8 @@ def test_F48_what_fails_before_the_question_is_not_asked(client, upstream):
     assert "Variable 'none' not found." in seen["call_2"]
 
 
-def test_F48_F39_the_order_of_steps(client, upstream):
+@pytest.mark.feature("F39", "F48")
+def test_the_steps_of_a_call_have_a_fixed_order(client, upstream):
     """Asked, executed, its exception made a text, asked again, told."""
     asks_for(upstream, call("test_fail", message="it broke"))
 
@@ -119,7 +123,8 @@ def test_F48_F39_the_order_of_steps(client, upstream):
     assert told(upstream.chats()[-1]) == {"call_1": "it broke"}
 
 
-def test_F48_a_refused_call_has_no_result_to_ask_about(client, upstream):
+@pytest.mark.feature("F48")
+def test_a_refused_call_has_no_result_to_approve(client, upstream):
     asks_for(upstream, call("test_slow"))
     first = client.responses.create(model="demo", input="go", tools=TOOLS, extra_body=STRICT)
     done = client.responses.create(
@@ -128,9 +133,10 @@ def test_F48_a_refused_call_has_no_result_to_ask_about(client, upstream):
     assert not questions(done) and calls_of(done)[0].runnel["status"] == "execution_rejected"
 
 
+@pytest.mark.feature("F48")
 @pytest.mark.parametrize("word", ["skipExecutionApproval", "skipResultApproval",
                                   "skip_execution_approval", "skip_result_approval"])
-def test_F48_nobody_outside_skips_a_question(client, upstream, word):
+def test_a_client_cannot_skip_an_approval(client, upstream, word):
     for body in ({word: True}, {"approval": {word: True}},
                  {"permissions": {"test": {word: True}}}):
         error = refused(lambda body=body: client.responses.create(

@@ -29,7 +29,8 @@ def about(question):
     return json.loads(question.function.arguments)
 
 
-def test_F39_F44_an_approved_result_is_told(client, http, upstream, log):
+@pytest.mark.feature("F39", "F44")
+def test_an_approved_result_reaches_the_model(client, http, upstream, log):
     asks_for(upstream, call("test_count", path=log.name, text="counted"))
     run = begin(client, [TEST], extra_body=ASK)
     (question,) = asked(run)
@@ -53,7 +54,8 @@ def test_F39_F44_an_approved_result_is_told(client, http, upstream, log):
     assert {one["type"] for one in variables} == {"ToolCallArgs", "ToolCallResult"}
 
 
-def test_F39_F42_F43_a_refused_result_never_reaches_the_model(client, http, upstream):
+@pytest.mark.feature("F39", "F42", "F43")
+def test_a_refused_result_never_reaches_the_model(client, http, upstream):
     asks_for(upstream, backwards(), text="Well.")
     run = begin(client, [TEST], extra_body=ASK)
     (question,) = asked(run)
@@ -73,7 +75,8 @@ def test_F39_F42_F43_a_refused_result_never_reaches_the_model(client, http, upst
     assert [one["type"] for one in variables] == ["ToolCallArgs"]
 
 
-def test_F39_on_error_asks_about_failures_only(client, upstream):
+@pytest.mark.feature("F39")
+def test_on_error_withholds_failures_only(client, upstream):
     body = {"runnel": {"permissions": {"test": {"result": "on-error"}}}}
     asks_for(upstream, backwards(1, fail=True), call("test_slow", 2, text="fine"), text="All.")
     run = begin(client, [TEST], extra_body=body)
@@ -86,7 +89,8 @@ def test_F39_on_error_asks_about_failures_only(client, upstream):
     assert seen["call_2"].startswith("fine")
 
 
-def test_F39_F106_an_approved_call_is_asked_about_again(client, upstream, log):
+@pytest.mark.feature("F39", "F106")
+def test_an_approved_call_can_need_an_approval_of_its_result(client, upstream, log):
     """Both questions of a call, one after the other, beside a function of the client's."""
     body = {"runnel": {"permissions": {"test/test_count": {"execution": "ask-always",
                                                            "result": "always"}}}}
@@ -109,7 +113,8 @@ def test_F39_F106_an_approved_call_is_asked_about_again(client, upstream, log):
         "get_weather": "sunny", "test_count": "counted", "test_backwards": "fine"}
 
 
-def test_F39_events_show_the_result_in_the_question_only(http, client, upstream):
+@pytest.mark.feature("F39")
+def test_events_show_the_result_in_the_approval_request_only(http, client, upstream):
     from harness.recorder import parse_events
     asks_for(upstream, backwards(), text="Well.")
     assistant = client.beta.assistants.create(model="demo", tools=[TEST])
@@ -122,7 +127,8 @@ def test_F39_events_show_the_result_in_the_question_only(http, client, upstream)
     assert with_it == {"thread.run.requires_action"}
 
 
-def test_F43_a_run_that_ends_without_an_answer_delivers_nothing(client, upstream):
+@pytest.mark.feature("F43")
+def test_a_run_that_ends_without_an_answer_delivers_nothing(client, upstream):
     asks_for(upstream, backwards(), text="Well.")
     run = begin(client, [TEST], extra_body=ASK)
     asked(run)
@@ -138,7 +144,8 @@ def test_F43_a_run_that_ends_without_an_answer_delivers_nothing(client, upstream
     assert SECRET not in json.dumps(upstream.asked())
 
 
-def test_F110_F106_a_question_about_a_result_outlives_its_server(start_server, upstream, log):
+@pytest.mark.feature("F106", "F110")
+def test_an_approval_of_a_result_survives_a_restart(start_server, upstream, log):
     server = start_server()
     asks_for(upstream, call("test_count", path=log.name, text="counted"))
     run = begin(server.sdk(strict=False), [TEST], extra_body=ASK)
@@ -150,8 +157,9 @@ def test_F110_F106_a_question_about_a_result_outlives_its_server(start_server, u
     assert told(upstream.chats()[-1])["call_1"] == about(question)["output"]
 
 
+@pytest.mark.feature("F11", "F110")
 @pytest.mark.parametrize("status", ["cancelled", "execution_rejected"])
-def test_F11_F110_its_end(start_server, upstream, database, log, status):
+def test_the_status_of_a_withheld_result_survives_a_restart(start_server, upstream, database, log, status):
     """How it ended is asked about after a restart, too. Killed before the question: the call beside it was still at work."""
     url = database.new()
     server = start_server(database_url=url, lease_ttl=1)
@@ -174,8 +182,9 @@ def test_F11_F110_its_end(start_server, upstream, database, log, status):
     assert "not now" in questions["test_ends"]["output"]
 
 
+@pytest.mark.feature("F110")
 @pytest.mark.parametrize("approve", ["true", "false"])
-def test_F110_the_answer_counts(start_server, upstream, log, approve):
+def test_an_answered_withheld_result_survives_a_crash(start_server, upstream, log, approve):
     """The server dies while the model answers what it was told, or was not."""
     server = start_server(lease_ttl=1)
     client = server.sdk(strict=False)

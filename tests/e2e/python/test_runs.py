@@ -100,7 +100,7 @@ def test_a_run_answers(threads, runs, thread, assistant, upstream):
     assert message.completed_at
 
 
-def test_the_model_is_told_instructions_and_history(threads, runs, thread, assistant, upstream):
+def test_the_model_gets_instructions_and_history(threads, runs, thread, assistant, upstream):
     threads.messages.create(thread.id, role="user", content="And tomorrow?")
     runs.create_and_poll(thread_id=thread.id, assistant_id=assistant.id, poll_interval_ms=20,
                          additional_instructions="In French.",
@@ -128,14 +128,14 @@ def test_a_run_may_override_its_assistant(runs, thread, assistant, upstream):
     assert not chat.get("tools")
 
 
-def test_a_stream_tells_everything_in_order(raw_stream, thread, assistant):
+def test_a_stream_has_all_events_in_order(raw_stream, thread, assistant):
     events = raw_stream(f"/v1/threads/{thread.id}/runs", {"assistant_id": assistant.id})
     assert collapsed(events) == [*STARTED, *SAID, "thread.message.delta", *SAID_END,
                                  "thread.run.completed", "done"]
     assert events[-1] == ("done", "[DONE]")
 
 
-def test_the_stream_helper_gathers_what_was_said(runs, thread, assistant):
+def test_the_stream_helper_collects_the_text(runs, thread, assistant):
     with runs.stream(thread_id=thread.id, assistant_id=assistant.id) as stream:
         text = "".join(stream.text_deltas)
         assert text == "Hello there, my friend."
@@ -146,7 +146,7 @@ def test_the_stream_helper_gathers_what_was_said(runs, thread, assistant):
         assert step.step_details.message_creation.message_id == message.id
 
 
-def test_steps_say_what_was_done(runs, thread, assistant):
+def test_steps_show_what_was_done(runs, thread, assistant):
     run = runs.create_and_poll(thread_id=thread.id, assistant_id=assistant.id, poll_interval_ms=20)
     (step,) = runs.steps.list(run.id, thread_id=thread.id).data
     assert step.id.startswith("step_") and step.object == "thread.run.step"
@@ -174,7 +174,7 @@ def test_messages_are_listed_by_run(threads, runs, thread, assistant):
 
 # ---- thread and run ----
 
-def test_a_thread_and_its_run_are_made_at_once(threads, assistant):
+def test_a_thread_and_its_run_can_be_created_at_once(threads, assistant):
     run = threads.create_and_run_poll(assistant_id=assistant.id, poll_interval_ms=20, thread={
         "messages": [{"role": "user", "content": "Hi"}], "metadata": {"a": "1"}})
     assert run.status == "completed"
@@ -183,7 +183,7 @@ def test_a_thread_and_its_run_are_made_at_once(threads, assistant):
     assert texts == ["Hi", "Hello there, my friend."]
 
 
-def test_a_thread_and_its_run_are_streamed(threads, assistant):
+def test_a_thread_and_its_run_can_be_streamed(threads, assistant):
     with threads.create_and_run_stream(assistant_id=assistant.id, thread={
             "messages": [{"role": "user", "content": "Hi"}]}) as stream:
         assert sdk_names(stream) == ["thread.created", *STARTED, *SAID, "thread.message.delta",
@@ -191,7 +191,7 @@ def test_a_thread_and_its_run_are_streamed(threads, assistant):
         assert stream.get_final_run().status == "completed"
 
 
-def test_a_step_names_its_message_also_when_that_is_deleted(threads, runs, thread, assistant):
+def test_a_step_names_its_message_even_after_that_is_deleted(threads, runs, thread, assistant):
     run = runs.create_and_poll(thread_id=thread.id, assistant_id=assistant.id, poll_interval_ms=20)
     steps = runs.steps.list(run.id, thread_id=thread.id).data
     threads.messages.delete(steps[0].step_details.message_creation.message_id, thread_id=thread.id)
@@ -260,7 +260,7 @@ def run_id_of(events):
     return next(json.loads(text)["id"] for name, text in events if name == "thread.run.created")
 
 
-def test_the_stream_helpers_gather_calls_and_answers(runs, thread, assistant, upstream):
+def test_the_stream_helpers_collect_calls_and_outputs(runs, thread, assistant, upstream):
     upstream.script(*WEATHER_RULES)
     with runs.stream(thread_id=thread.id, assistant_id=assistant.id) as stream:
         stream.until_done()
@@ -318,7 +318,7 @@ def test_a_thread_is_locked_while_a_run_is_active(threads, runs, thread, assista
     threads.messages.create(thread.id, role="user", content="x")
 
 
-def test_metadata_of_a_message_may_change_while_it_is_said(threads, runs, thread, assistant,
+def test_metadata_of_a_message_may_change_while_it_is_written(threads, runs, thread, assistant,
                                                            upstream):
     upstream.answer(text="a b c d e f", piece_delay_ms=50)
     with runs.stream(thread_id=thread.id, assistant_id=assistant.id) as stream:
@@ -331,7 +331,7 @@ def test_metadata_of_a_message_may_change_while_it_is_said(threads, runs, thread
     assert kept.metadata == {"seen": "yes"} and kept.content[0].text.value == "a b c d e f"
 
 
-def test_outputs_must_be_those_that_were_asked_for(runs, thread, assistant, upstream):
+def test_outputs_must_match_the_required_calls(runs, thread, assistant, upstream):
     upstream.script({"answer": {"tool_calls": [PARIS, call(number=2, city="Rome")]}})
     run = run_to_action(runs, thread, assistant)
 
@@ -390,7 +390,7 @@ def test_a_waiting_run_is_cancelled(runs, thread, assistant, upstream):
     assert step.status == "cancelled" and step.cancelled_at
 
 
-def test_a_run_goes_on_when_nobody_listens(threads, runs, thread, assistant, upstream):
+def test_a_run_continues_without_its_client(threads, runs, thread, assistant, upstream):
     upstream.answer(text="a b c d e f", piece_delay_ms=50)
     with runs.stream(thread_id=thread.id, assistant_id=assistant.id) as stream:
         for event in stream:
@@ -442,7 +442,7 @@ def test_a_failure_is_streamed(raw_stream, thread, assistant, upstream):
                      "thread.run.step.failed", "thread.run.failed", "done"]
 
 
-def test_a_busy_model_is_asked_again(threads, runs, thread, assistant, upstream):
+def test_a_busy_model_is_retried(threads, runs, thread, assistant, upstream):
     upstream.script({"times": 1, "answer": {"fault": {"kind": "status", "status": 429,
                                                       "retry_after": 0}}},
                     {"times": 1, "answer": {"fault": {"kind": "status", "status": 503}}},
@@ -462,7 +462,7 @@ def test_a_model_that_stays_busy_fails_the_run(runs, thread, assistant, upstream
 
 
 @pytest.mark.slow
-def test_a_forgotten_run_expires(start_server, upstream):
+def test_an_abandoned_run_expires(start_server, upstream):
     upstream.script(*WEATHER_RULES)
     client = start_server(run_expiry=1.5, lease_ttl=1).sdk()
     threads = client.beta.threads

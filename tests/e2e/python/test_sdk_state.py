@@ -185,7 +185,7 @@ FUNCTIONS = list(dict.fromkeys(function for some in TRIED.values() for function 
 
 @pytest.mark.parametrize("kind", ["blocking", "asynchronous"])
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
-def test_the_sdk(server, client, upstream, function, kind):
+def test_every_method_of_the_sdk_behaves_as_listed(server, client, upstream, function, kind):
     more = {"upstream": upstream} if "upstream" in inspect.signature(function).parameters else {}
 
     async def go():
@@ -199,7 +199,7 @@ def test_the_sdk(server, client, upstream, function, kind):
     asyncio.run(go())
 
 
-def test_every_method_is_tried(client):
+def test_every_method_of_the_sdk_is_listed(client):
     found = set()
     for name in RESOURCES:
         resource = client

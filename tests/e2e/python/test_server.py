@@ -13,7 +13,7 @@ BASIC = {"type": "mcp", "server_label": "basic", "server_url": "builtin:basic",
          "require_approval": "never"}
 
 
-def test_it_is_alive_and_ready(http):
+def test_the_server_is_alive_and_ready(http):
     assert http.get("/healthz").json()["status"] == "ok"
     assert http.get("/readyz").status_code == 200
     metrics = http.get("/metrics")
@@ -21,7 +21,7 @@ def test_it_is_alive_and_ready(http):
     assert "# TYPE " in metrics.text
 
 
-def test_models_are_those_of_the_upstream(client):
+def test_the_models_of_the_upstream_are_listed(client):
     models = [model.id for model in client.models.list()]
     assert "demo" in models and "other/model" in models
     assert client.models.retrieve("demo").id == "demo"
@@ -124,7 +124,7 @@ def test_server_side_and_client_tools_mix(client, upstream):
 
 # ---- limits of the loop ----
 
-def test_a_model_that_only_calls_tools_is_stopped(client, upstream):
+def test_a_model_that_only_calls_tools_is_stopped_at_the_limit(client, upstream):
     name = builtin_call(upstream, client, "datetime")
     upstream.script({"match": {"tools": True, "tool_choice": "auto"},
                      "answer": {"tool_calls": [{"name": name, "arguments": {}}]}},

@@ -25,7 +25,8 @@ def make(http):
 
 # ---- The resource ----
 
-def test_F107_a_skill_is_made_shown_and_deleted(client, http):
+@pytest.mark.feature("F107")
+def test_a_skill_is_created_read_and_deleted(client, http):
     content = skill_file(more="license: MIT\n")
     made = http.post("/v1/skills", json={"content": content}).json()
     assert made["id"].startswith("skill_") and made["object"] == "skill"
@@ -43,7 +44,8 @@ def test_F107_a_skill_is_made_shown_and_deleted(client, http):
         assert answer.json()["error"]["message"] == f"Skill with id '{made['id']}' not found."
 
 
-def test_F107_skills_are_listed_in_pages(client, make):
+@pytest.mark.feature("F107")
+def test_skills_are_listed_in_pages(client, make):
     made = [make(name=f"skill-{i}") for i in range(3)]
     newest = client.skills.list(limit=2)
     assert [skill.id for skill in newest.data] == made[:0:-1]
@@ -52,7 +54,8 @@ def test_F107_skills_are_listed_in_pages(client, make):
     assert [skill.name for skill in older.data] == ["skill-2"]
 
 
-def test_F107_a_skill_is_its_projects_own(server, stranger_key, make):
+@pytest.mark.feature("F107")
+def test_a_skill_is_its_projects_own(server, stranger_key, make):
     made = make()
     stranger = openai.OpenAI(base_url=f"{server.url}/v1", api_key=stranger_key, max_retries=0)
     with pytest.raises(openai.NotFoundError):
@@ -62,6 +65,7 @@ def test_F107_a_skill_is_its_projects_own(server, stranger_key, make):
     assert made not in [skill.id for skill in stranger.skills.list()]
 
 
+@pytest.mark.feature("F107")
 @pytest.mark.parametrize("content, words", [
     ("Begin with what breaks.", "expected the text of a SKILL.md"),
     ("---\nname: a\ndescription: b\n", "expected the text of a SKILL.md"),
@@ -77,20 +81,21 @@ def test_F107_a_skill_is_its_projects_own(server, stranger_key, make):
     (skill_file(more="x: [\n"), "SKILL.md:"),
     (skill_file(more="x: " + "[" * 100000 + "\n"), "longer than 8192 bytes"),
 ])
-def test_F107_what_is_no_skill_is_refused(http, content, words):
+def test_an_invalid_skill_file_is_refused(http, content, words):
     answer = http.post("/v1/skills", json={"content": content})
     assert answer.status_code == 400, answer.text
     error = answer.json()["error"]
     assert error["param"] == "content" and words in error["message"], error
 
 
-def test_F107_a_description_may_be_folded(http):
+@pytest.mark.feature("F107")
+def test_a_description_may_be_folded(http):
     folded = skill_file(description=">\n  How they\n  are written.")
     assert http.post("/v1/skills", json={"content": folded}).json()["description"] == (
         "How they are written.")
 
 
-def test_a_skill_that_makes_no_sense_is_refused(http):
+def test_an_invalid_skill_is_refused(http):
     for body, param in [({}, "content"), ({"content": 7}, "content"), ({"content": ""}, "content"),
                         ({"content": skill_file(text="a" * 131072)}, "content")]:
         answer = http.post("/v1/skills", json=body)
@@ -99,7 +104,8 @@ def test_a_skill_that_makes_no_sense_is_refused(http):
 
 # ---- Uploaded ----
 
-def test_F107_a_skill_is_uploaded_as_the_sdk_does(client, http, tmp_path):
+@pytest.mark.feature("F107")
+def test_a_skill_is_uploaded_as_the_sdk_does(client, http, tmp_path):
     """One file, alone or in a list; by its name or with its folder."""
     path = tmp_path / "SKILL.md"
     path.write_text(skill_file())
@@ -112,7 +118,8 @@ def test_F107_a_skill_is_uploaded_as_the_sdk_does(client, http, tmp_path):
         assert client.skills.retrieve(made.id) == made
 
 
-def test_F107_a_folder_is_uploaded_and_its_files_are_read(client, ask, http, upstream):
+@pytest.mark.feature("F107")
+def test_a_folder_is_uploaded_and_its_files_are_read(client, ask, http, upstream):
     """The instructions say which there are; both ways of reading lead to them."""
     made = client.skills.create(files=[
         ("notes/reference/style.md", "Write \u00e4 plainly.\n".encode()),
@@ -140,7 +147,8 @@ def test_F107_a_folder_is_uploaded_and_its_files_are_read(client, ask, http, ups
                           if t["function"]["name"] == "skill")["function"]["parameters"]["properties"]
 
 
-def test_F107_a_file_of_a_skill_is_no_way_around_the_question(client, ask):
+@pytest.mark.feature("F107")
+def test_a_file_of_a_skill_needs_the_same_approval(client, ask):
     made = client.skills.create(files=[("SKILL.md", skill_file().encode()), ("secret.md", b"hidden")])
     runnel = {"skills": [made.id], "tool_groups": {"vars": True},
               "skill_permissions": [{"skill": "*", "permission": "ask"}]}
@@ -152,6 +160,7 @@ SKILL = skill_file().encode()
 ONE_IN_A_FOLDER = "Invalid 'files': expected one SKILL.md at the top of one folder, but got"
 
 
+@pytest.mark.feature("F107")
 @pytest.mark.parametrize("files, param, code, words", [
     ([("a/b/SKILL.md", SKILL)], "files", "invalid_value", f"{ONE_IN_A_FOLDER} 0."),
     ([("readme.md", SKILL)], "files", "invalid_value", f"{ONE_IN_A_FOLDER} 0."),
@@ -181,7 +190,7 @@ ONE_IN_A_FOLDER = "Invalid 'files': expected one SKILL.md at the top of one fold
      "Invalid 'files': array too long. Expected an array with maximum length 500, but got an array with length "
      "501 instead."),
 ], ids=str)
-def test_F107_what_is_no_folder_of_a_skill_is_refused(client, files, param, code, words):
+def test_an_invalid_folder_is_refused(client, files, param, code, words):
     with pytest.raises(openai.BadRequestError) as refused:
         client.skills.create(files=files)
     error = refused.value
@@ -207,7 +216,7 @@ NO_FORM = ("We could not parse the form of your request: expected multipart/form
     (form(*[(b'name="files[]"; filename="%d"' % n, b"x") for n in range(513)]), None,
      "The form of your request has more than 512 parts."),
 ], ids=["name", "field", "cut", "empty", "nothing", "no-parts", "many"])
-def test_a_form_that_makes_no_sense_is_refused(http, body, param, words):
+def test_an_invalid_form_is_refused(http, body, param, words):
     answer = http.post("/v1/skills", content=body,
                        headers={"Content-Type": "multipart/form-data; boundary=bound"})
     assert answer.status_code == 400, answer.text
@@ -224,7 +233,7 @@ def test_a_form_that_makes_no_sense_is_refused(http, body, param, words):
     ("----=_Part_0:1", "; boundary=----=_Part_0:1"),
     ("x" * 70, f"; boundary={'x' * 70}"),
 ])
-def test_a_boundary_is_found_wherever_it_stands(http, boundary, parameters):
+def test_a_boundary_is_found_anywhere_in_the_header(http, boundary, parameters):
     body = form((b'name="files"; filename="SKILL.md"', SKILL)).replace(b"bound", boundary.encode())
     answer = http.post("/v1/skills", content=body,
                        headers={"Content-Type": f"Multipart/Form-Data{parameters}"})
@@ -256,7 +265,7 @@ def test_a_form_without_a_boundary_is_refused(http, parameters):
         "message": NO_FORM, "type": "invalid_request_error", "param": None, "code": None}
 
 
-def test_a_form_is_taken_where_it_is_expected_only(http):
+def test_a_form_is_accepted_only_where_it_is_expected(http):
     answer = http.post("/v1/responses", files={"files": ("SKILL.md", SKILL)})
     assert answer.status_code == 415 and "expected application/json." in answer.json()["error"]["message"]
     answer = http.post("/v1/skills", content="a=b", headers={"Content-Type": "application/x-www-form-urlencoded"})
@@ -300,7 +309,8 @@ def only_call(response):
     return called
 
 
-def test_F107_a_run_is_told_of_its_skills_and_reads_one(ask, make, upstream):
+@pytest.mark.feature("F107")
+def test_a_run_offers_its_skills_and_reads_one(ask, make, upstream):
     """The index stands in the rules, the text is read when the model wants it."""
     notes, mail = make(), make(name="mail", description="Mail | and how.", text="Be kind.")
     answer = ask({"skills": [notes, mail]}, read="release-notes")
@@ -316,21 +326,24 @@ def test_F107_a_run_is_told_of_its_skills_and_reads_one(ask, make, upstream):
     assert upstream.chats()[-1]["messages"][-1]["content"] == expected
 
 
-def test_F107_without_skills_there_is_no_tool(ask, make, upstream):
+@pytest.mark.feature("F107")
+def test_without_skills_the_tool_is_missing(ask, make, upstream):
     ask({"tool_groups": {"skills": True, "basic": True}})
     assert skill_tool(upstream.chats()[-1]) is None
     ask({"skills": [make()], "tool_groups": {"skills": False}})
     assert "tools" not in upstream.chats()[-1]
 
 
-def test_F73_F107_another_run_has_other_skills(ask, make, upstream):
+@pytest.mark.feature("F73", "F107")
+def test_another_run_has_other_skills(ask, make, upstream):
     notes, mail = make(), make(name="mail")
     ask({"skills": [notes]})
     ask({"skills": [mail, mail]})
     assert [skill_tool(request) for request in upstream.chats()] == [["release-notes"], ["mail"]]
 
 
-def test_F107_skills_are_read_as_variables(ask, make):
+@pytest.mark.feature("F107")
+def test_skills_are_read_as_variables(ask, make):
     groups = {"vars": True}
     answer = ask({"skills": [make()], "tool_groups": groups}, read="Rule/skills/release-notes",
                  tool="ReadVar")
@@ -341,11 +354,13 @@ def test_F107_skills_are_read_as_variables(ask, make):
     assert "- Rule/skills/release-notes\n" in only_call(listed).output
 
 
-def test_F107_a_skill_is_read_by_a_response_that_is_not_stored(ask, make):
+@pytest.mark.feature("F107")
+def test_a_skill_is_read_by_a_response_that_is_not_stored(ask, make):
     assert only_call(ask({"skills": [make()]}, read="release-notes", store=False)).status == "completed"
 
 
-def test_F107_a_skill_that_was_deleted_meanwhile_is_not_read(client, http, make, upstream):
+@pytest.mark.feature("F107")
+def test_a_skill_deleted_meanwhile_is_not_read(client, http, make, upstream):
     """Attached to an assistant, whose runs say so; a run that has begun hears it from the tool."""
     made = make()
     assistant = client.beta.assistants.create(model="demo", extra_body={"runnel": {"skills": [made]}})
@@ -359,7 +374,8 @@ def test_F107_a_skill_that_was_deleted_meanwhile_is_not_read(client, http, make,
     assert refused.json()["error"]["message"] == f"Skill with id '{made}' not found."
 
 
-def test_F107_the_last_line_that_fits_counts(ask, make, upstream):
+@pytest.mark.feature("F107")
+def test_the_last_matching_line_counts(ask, make, upstream):
     skills = [make(name=name) for name in ("mail", "internal-mail", "internal-notes")]
     def offered(*lines):
         ask({"skills": skills, "skill_permissions": [
@@ -372,14 +388,16 @@ def test_F107_the_last_line_that_fits_counts(ask, make, upstream):
     assert "internal-mail" not in system_text(upstream.chats()[0])
 
 
-def test_F107_what_is_denied_is_not_loaded(ask, make):
+@pytest.mark.feature("F107")
+def test_a_denied_skill_is_not_loaded(ask, make):
     runnel = {"skills": [make(), make(name="mail")], "tool_groups": {"vars": True},
               "skill_permissions": [{"skill": "mail", "permission": "deny"}]}
     assert only_call(ask(runnel, read="mail")).status == "failed"
     assert only_call(ask(runnel, read="Rule/skills/mail", tool="ReadVar")).status == "failed"
 
 
-def test_F107_permissions_only_tighten_from_assistant_to_run(client, make, upstream):
+@pytest.mark.feature("F107")
+def test_permissions_only_tighten_from_assistant_to_run(client, make, upstream):
     skills = [make(), make(name="mail")]
     assistant = client.beta.assistants.create(model="demo", extra_body={"runnel": {
         "skills": skills, "skill_permissions": [{"skill": "mail", "permission": "deny"}]}})
@@ -393,7 +411,8 @@ def test_F107_permissions_only_tighten_from_assistant_to_run(client, make, upstr
         assert skill_tool(upstream.chats()[-1]) == expected
 
 
-def test_F107_a_skill_may_need_an_approval(client, ask, make, upstream):
+@pytest.mark.feature("F107")
+def test_a_skill_may_need_an_approval(client, ask, make, upstream):
     """Only that skill, and there is no way around the question."""
     runnel = {"skills": [make(), make(name="mail", text="Be kind.")], "tool_groups": {"vars": True},
               "skill_permissions": [{"skill": "mail", "permission": "ask"}]}
@@ -411,7 +430,8 @@ def test_F107_a_skill_may_need_an_approval(client, ask, make, upstream):
     assert "Be kind." in only_call(done).output
 
 
-def test_F84_F107_leave_to_read_a_skill_is_remembered_for_that_skill(client, ask, make):
+@pytest.mark.feature("F84", "F107")
+def test_an_approval_to_read_a_skill_is_remembered_for_that_skill(client, ask, make):
     """Always means: until another skill is asked for, or the skills of the run are others."""
     skills = [make(), make(name="mail", text="Be kind.")]
     runnel = {"skills": skills, "skill_permissions": [{"skill": "*", "permission": "ask"}]}
@@ -446,12 +466,13 @@ def allow(client):
     return allow
 
 
+@pytest.mark.feature("F84", "F107")
 @pytest.mark.parametrize("asks, match", [
     ({"skill_permissions": [{"skill": "*", "permission": "ask"}]}, "pattern"),
     ({"permissions": {"skills": {"execution": "ask-once"}}}, "exact"),
     ({"permissions": {"skills": {"execution": "ask-once"}}}, "tool"),
 ])
-def test_F84_F107_always_is_for_the_skill_that_was_seen(client, ask, allow, make, asks, match):
+def test_always_covers_only_the_skill_that_was_shown(client, ask, allow, make, asks, match):
     """Another text under the same name is another skill: it is asked about, and allowed by itself."""
     seen = {**asks, "skills": [make("mail", text="Be kind.")]}
     done = allow(ask(seen, read="mail"), seen, runnel={"remember": {"match": match}})
@@ -469,7 +490,8 @@ def test_F84_F107_always_is_for_the_skill_that_was_seen(client, ask, allow, make
     assert question_of(again) is None and "Be rude." in only_call(again).output
 
 
-def test_F84_F107_a_yes_is_for_the_skill_that_was_asked_about(ask, allow, make):
+@pytest.mark.feature("F84", "F107")
+def test_an_approval_covers_only_the_skill_of_its_request(ask, allow, make):
     """The answer comes with other skills: what it allowed is not there, so it is asked anew."""
     asks = {"skill_permissions": [{"skill": "*", "permission": "ask"}]}
     asked = ask({**asks, "skills": [make("mail", text="Be kind.")]}, read="mail")
@@ -481,6 +503,7 @@ def test_F84_F107_a_yes_is_for_the_skill_that_was_asked_about(ask, allow, make):
     assert "Be rude." in only_call(allow(anew, other)).output
 
 
+@pytest.mark.feature("F107")
 @pytest.mark.parametrize("runnel, param", [
     ({"skills": "skill_1"}, "runnel.skills"),
     ({"skills": [7]}, "runnel.skills[0]"),
@@ -498,14 +521,15 @@ def test_F84_F107_a_yes_is_for_the_skill_that_was_asked_about(ask, allow, make):
     ({"skill_permissions": [{"skill": "*", "permission": "deny", "x": 1}]},
      "runnel.skill_permissions[0].x"),
 ])
-def test_F107_typing_errors_are_refused(http, runnel, param):
+def test_typing_errors_are_refused(http, runnel, param):
     for path in ("/v1/responses", "/v1/responses/input_tokens"):
         answer = http.post(path, json={"model": "demo", "input": "go", "runnel": runnel})
         assert answer.status_code == 400, path
         assert answer.json()["error"]["param"] == param
 
 
-def test_F107_two_skills_of_one_name_and_those_of_others_are_refused(http, server, stranger_key, make):
+@pytest.mark.feature("F107")
+def test_duplicate_names_and_skills_of_other_projects_are_refused(http, server, stranger_key, make):
     answer = http.post("/v1/responses", json={"model": "demo", "input": "go",
                                               "runnel": {"skills": [make(), make()]}})
     assert answer.status_code == 400
@@ -515,7 +539,8 @@ def test_F107_two_skills_of_one_name_and_those_of_others_are_refused(http, serve
         stranger.responses.create(model="demo", input="go", extra_body={"runnel": {"skills": [make()]}})
 
 
-def test_F107_skills_cost_tokens(http, make):
+@pytest.mark.feature("F107")
+def test_skills_count_as_tokens(http, make):
     body = {"model": "demo", "input": "go"}
     plain = http.post("/v1/responses/input_tokens", json=body).json()["input_tokens"]
     told = http.post("/v1/responses/input_tokens",

@@ -12,7 +12,7 @@ LEASE = 2
 
 
 @pytest.mark.parametrize("others", [0, 1])
-def test_a_stream_goes_on(start_fault_server, upstream, database, others):
+def test_a_stream_continues_while_the_database_stalls(start_fault_server, upstream, database, others):
     server = start_fault_server(lease_ttl=LEASE)
     for _ in range(others):
         start_fault_server(url=server.settings["database_url"], lease_ttl=LEASE)

@@ -61,7 +61,7 @@ def wanted(status):
 
 
 @pytest.mark.parametrize("status", TABLE)
-def test_F11_a_status_of_a_response(client, upstream, status):
+def test_every_status_of_a_call_in_a_response(client, upstream, status):
     script(upstream, status)
     extra = {"runnel": {"rounds": {"max": 1}}} if status == "limit" else {}
     response = client.responses.create(model="demo", input="go", tools=tools(status), extra_body=extra)
@@ -85,7 +85,7 @@ def test_F11_a_status_of_a_response(client, upstream, status):
 
 
 @pytest.mark.parametrize("status", TABLE)
-def test_F11_a_status_of_a_run(client, upstream, status):
+def test_every_status_of_a_call_in_a_run(client, upstream, status):
     lax = client.copy()
     script(upstream, status)
     assistant = lax.beta.assistants.create(model="demo")
@@ -122,7 +122,7 @@ def go(client, upstream, status, name="test_ends", runnel=None, **how):
 
 
 @pytest.mark.parametrize("status", UNDONE)
-def test_F11_a_call_that_was_not_done_says_why(client, upstream, status):
+def test_a_call_that_was_not_executed_says_why(client, upstream, status):
     """To clients as to the model; nothing of it is kept, and the next turn still knows."""
     response = go(client, upstream, status, why="not now", text="unheard")
     (item,) = [i for i in response.output if i.type == "mcp_call"]
@@ -136,7 +136,7 @@ def test_F11_a_call_that_was_not_done_says_why(client, upstream, status):
 
 
 @pytest.mark.parametrize("status", UNDONE)
-def test_F11_a_final_tool_that_does_nothing_is_no_answer(client, upstream, status):
+def test_a_final_tool_that_does_nothing_is_no_answer(client, upstream, status):
     """The model is asked what to make of it."""
     response = go(client, upstream, status, "test_ends_final", why="not now")
     assert response.output_text == "ok" and told(upstream) == UNDONE[status]
@@ -144,7 +144,7 @@ def test_F11_a_final_tool_that_does_nothing_is_no_answer(client, upstream, statu
     assert item.status == "incomplete" and item.runnel["status"] == status
 
 
-def test_F11_a_final_tool_that_fails_half_way_says_why(client, upstream):
+def test_a_final_tool_that_fails_half_way_says_why(client, upstream):
     """What it had said is a message; why it failed is in its call, and for the model."""
     response = go(client, upstream, "error", "test_ends_final", why="the disk is full",
                   pieces=["Half an "])
@@ -160,7 +160,7 @@ def test_F11_a_final_tool_that_fails_half_way_says_why(client, upstream):
 
 
 @pytest.mark.parametrize("status", UNDONE)
-def test_F11_a_hidden_tool_says_it_to_the_model_only(client, upstream, status):
+def test_the_status_of_a_hidden_tool_reaches_the_model_only(client, upstream, status):
     response = go(client, upstream, status, "test_ends_hidden", why="not now")
     assert [item.type for item in response.output if item.type != "mcp_list_tools"] == ["message"]
     assert told(upstream) == UNDONE[status]
@@ -169,9 +169,10 @@ def test_F11_a_hidden_tool_says_it_to_the_model_only(client, upstream, status):
     assert told(upstream) == UNDONE[status]
 
 
+@pytest.mark.feature("F39")
 @pytest.mark.parametrize("approve", [True, False])
 @pytest.mark.parametrize("status", UNDONE)
-def test_F11_F39_what_it_says_is_asked_about_like_any_result(client, upstream, status, approve):
+def test_a_result_with_a_status_can_need_an_approval(client, upstream, status, approve):
     """With a policy that asks when a tool fails."""
     runnel = {"permissions": {"test": {"result": "on-error"}}}
     asked = go(client, upstream, status, runnel=runnel, why="not now")
@@ -194,10 +195,11 @@ def test_F11_F39_what_it_says_is_asked_about_like_any_result(client, upstream, s
         assert "not now" not in json.dumps(item.runnel)
 
 
+@pytest.mark.feature("F64")
 @pytest.mark.parametrize("status, error", [
     ("execution_rejected", "Execution not approved"), ("cancelled", "Execution cancelled"),
     ("not_found", "not now"), ("error", "not now")])
-def test_F11_F64_the_chain_says_how_it_ended(client, upstream, http, status, error):
+def test_the_chain_says_how_it_ended(client, upstream, http, status, error):
     response = go(client, upstream, status, why="not now")
     (entry,) = http.get(f"/v1/runnel/responses/{response.id}/chain").json()["tool_call_history"]
     assert entry["result"]["status"] == status and entry["result"]["error"] == error

@@ -80,7 +80,7 @@ def test_a_failed_step_has_the_error_of_its_run(http, start, upstream):
                                              "code": "context_length_exceeded"}},
      "server_error"),
 ], ids=["rate limit", "prompt"])
-def test_codes_of_steps_are_those_that_steps_have(http, start, upstream, fault, code):
+def test_error_codes_of_steps_are_valid(http, start, upstream, fault, code):
     upstream.answer(text="a b c", fault=fault)
     run = settled(http, start().json(), "failed")
     (step,) = steps_of(http, run)
@@ -88,7 +88,7 @@ def test_codes_of_steps_are_those_that_steps_have(http, start, upstream, fault, 
     assert run["last_error"]["code"] in (code, "invalid_prompt")
 
 
-def test_a_cancelled_step_of_calls_keeps_what_was_asked_for(http, start, upstream):
+def test_a_cancelled_step_keeps_its_calls(http, start, upstream):
     upstream.script(*WEATHER_RULES)
     run = settled(http, start().json(), "requires_action")
     http.post(f"{path_of(run)}/cancel")
@@ -102,7 +102,7 @@ def test_a_cancelled_step_of_calls_keeps_what_was_asked_for(http, start, upstrea
     assert step["usage"] == run["usage"] and step["usage"]["total_tokens"] > 0
 
 
-def test_steps_before_the_one_that_was_cut_stay_completed(http, start, upstream):
+def test_steps_before_the_cut_one_stay_completed(http, start, upstream):
     upstream.script({"match": {"tool_results": True},
                      "answer": {"text": "a b c", "piece_delay_ms": 3600000}},
                     {"answer": {"text": "Let me look.", "tool_calls": [PARIS]}})
@@ -145,7 +145,7 @@ def test_an_expired_step_says_so(start_server, upstream):
 
 # ---- What they cost ----
 
-def test_each_turn_is_paid_for_in_one_step(http, start, upstream):
+def test_the_tokens_of_each_turn_are_in_one_step(http, start, upstream):
     def used(prompt, completion):
         return {"prompt_tokens": prompt, "completion_tokens": completion}
     upstream.script({"match": {"tool_results": True},
@@ -166,7 +166,7 @@ def test_each_turn_is_paid_for_in_one_step(http, start, upstream):
 
 @pytest.mark.parametrize("query", [f"include[]={CONTENT}", f"include={CONTENT}",
                                    f"include[]={CONTENT}&include[]={CONTENT}", ""])
-def test_what_may_be_included_is_accepted(http, start, upstream, query):
+def test_every_allowed_include_is_accepted(http, start, upstream, query):
     run = settled(http, start(f"?{query}").json(), "completed")
     made = http.post(f"/v1/threads/{run['thread_id']}/runs?{query}",
                      json={"assistant_id": run["assistant_id"]})
@@ -175,7 +175,7 @@ def test_what_may_be_included_is_accepted(http, start, upstream, query):
     assert http.get(f"{path_of(run)}/steps/{step['id']}?{query}").json() == step
 
 
-def test_nothing_else_is(http, start, upstream):
+def test_other_includes_are_refused(http, start, upstream):
     run = settled(http, start().json(), "completed")
     (step,) = steps_of(http, run)
     for method, path, body in [
@@ -191,7 +191,7 @@ def test_nothing_else_is(http, start, upstream):
     assert len(http.get(f"/v1/threads/{run['thread_id']}/runs").json()["data"]) == 1
 
 
-def test_bella_B19_a_search_is_a_step_of_its_kind(http, start, upstream):
+def test_bella_B19_a_search_is_shown_in_its_step(http, start, upstream):
     upstream.script({"match": {"tool_results": True}, "answer": {"text": "ok"}},
                     {"answer": {"tool_calls": [call("test_search", query="cats")]}})
     text = start(f"?include[]={CONTENT}", tools=[TEST], stream=True).text

@@ -144,7 +144,7 @@ def test_a_body_that_is_too_large_leaves_the_run_waiting(http, upstream):
 
 # ---- Rounds ----
 
-def test_a_run_asks_as_often_as_it_likes(http, upstream):
+def test_a_run_may_require_action_any_number_of_times(http, upstream):
     upstream.script({"match": {"tool_results": 12}, "answer": {"text": "Enough."}},
                     *[{"times": 1, "answer": {"tool_calls": [call(number=n, city=f"city {n}")]}}
                       for n in range(12)])
@@ -161,7 +161,7 @@ def test_a_run_asks_as_often_as_it_likes(http, upstream):
     assert roles == ["user"] + ["assistant", "tool"] * 12
 
 
-def test_rounds_of_several_kinds_of_calls(http, upstream):
+def test_rounds_may_have_calls_of_several_kinds(http, upstream):
     """The server's and the client's in one turn, the client's alone, the server's alone."""
     upstream.script({"match": {"tool_results": 5}, "answer": {"text": "Done."}},
                     {"match": {"tool_results": 4}, "answer": {"tool_calls": [
@@ -195,7 +195,7 @@ def test_rounds_of_several_kinds_of_calls(http, upstream):
 # ---- Elsewhere ----
 
 @pytest.mark.slow
-def test_another_server_for_every_step_of_the_way(raw_server, model):
+def test_every_step_of_a_run_may_use_another_server(raw_server, model):
     slow = {"tool_calls": [{"index": 1, "id": "call_1", "type": "function",
                             "function": {"name": "test_slow", "arguments": '{"text":"ours"}'}}]}
     model.answers += [[*asks(2), slow], asks(3), SAYS]
@@ -214,7 +214,7 @@ def test_another_server_for_every_step_of_the_way(raw_server, model):
 
 
 @pytest.mark.parametrize("questions", [0, 1])
-def test_an_output_answers_nothing(start_server, upstream, database, statements,
+def test_approvals_are_read_only_where_there_may_be_one(start_server, upstream, database, statements,
                                                           questions):
     """Questions are looked for only where there may be one."""
     url = database.new()

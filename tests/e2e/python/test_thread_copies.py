@@ -80,7 +80,7 @@ def test_a_fork_has_everything_but_the_same_ids(threads, http, fork):
     assert ids == sorted(ids) and not set(ids) & {m.id for m in before}
 
 
-def test_a_fork_goes_its_own_way(threads, fork):
+def test_a_fork_is_independent(threads, fork):
     thread = threads.create(messages=user("one"))
     made = fork(thread)
     threads.messages.create(made["id"], role="user", content="there")
@@ -94,7 +94,7 @@ def test_a_fork_goes_its_own_way(threads, fork):
     assert said(threads, made["id"]) == [("user", "one"), ("user", "there")]
 
 
-def test_a_fork_of_nothing_is_empty(threads, fork):
+def test_a_fork_of_an_empty_thread_is_empty(threads, fork):
     assert said(threads, fork(threads.create())["id"]) == []
 
 
@@ -182,7 +182,7 @@ def test_a_model_sees_in_a_copy_what_it_saw_before(http, put, run, long_story, u
     assert asked(behind) == before + expected
 
 
-def test_copies_belong_to_an_assistant_and_to_no_run(client, threads, fork, upstream):
+def test_copied_messages_belong_to_an_assistant_and_to_no_run(client, threads, fork, upstream):
     assistant = client.beta.assistants.create(model="demo")
     thread = threads.create(messages=user("hello"))
     run = run_to(threads, thread.id, assistant)
@@ -195,7 +195,7 @@ def test_copies_belong_to_an_assistant_and_to_no_run(client, threads, fork, upst
 
 # ---- copy ----
 
-def test_a_copy_takes_the_place_of_what_was_there(threads, http, put):
+def test_a_copy_replaces_the_messages_of_its_target(threads, http, put):
     source = threads.create(messages=user("c", "d"), metadata={"of": "source"})
     target = threads.create(messages=user("a", "b"), metadata={"of": "target"})
     answer = put("copy_to", source.id, target.id)
@@ -211,7 +211,7 @@ def test_a_copy_takes_the_place_of_what_was_there(threads, http, put):
     assert said(threads, target.id) == []
 
 
-def test_runs_outlive_what_a_copy_replaces(client, threads, put):
+def test_runs_remain_when_a_copy_replaces_their_messages(client, threads, put):
     """With their steps, which go on naming what they have made."""
     assistant = client.beta.assistants.create(model="demo")
     target = threads.create(messages=user("hello"))
@@ -225,7 +225,7 @@ def test_runs_outlive_what_a_copy_replaces(client, threads, put):
     assert threads.messages.list(target.id, run_id=run.id).data == []
 
 
-def test_what_an_unfinished_run_has_written_is_not_copied(client, threads, fork, put, upstream):
+def test_messages_of_an_unfinished_run_are_not_copied(client, threads, fork, put, upstream):
     upstream.script(*WEATHER_RULES)
     assistant = client.beta.assistants.create(model="demo", tools=[WEATHER])
     thread = threads.create(messages=user("weather?"))
@@ -254,7 +254,7 @@ def test_merging_twice_changes_nothing(threads, http, put):
     assert [text for _, text in said(threads, target.id)] == ["a", "b", "c", "d", "e"]
 
 
-def test_a_branch_brings_home_only_what_is_new(threads, fork, put):
+def test_merging_a_branch_adds_only_new_messages(threads, fork, put):
     trunk = threads.create(messages=user("one"))
     branch = fork(threads.retrieve(fork(trunk)["id"]))
     threads.messages.create(branch["id"], role="user", content="two")
@@ -267,7 +267,7 @@ def test_a_branch_brings_home_only_what_is_new(threads, fork, put):
     assert [text for _, text in said(threads, branch["id"])] == ["one", "two"]
 
 
-def test_threads_may_be_merged_to_and_fro_at_once(threads, put):
+def test_threads_may_be_merged_in_both_directions_at_once(threads, put):
     one = threads.create(messages=user("a"))
     other = threads.create(messages=user("b"))
     pairs = [(one.id, other.id), (other.id, one.id)] * 20
@@ -299,7 +299,7 @@ def test_a_thread_with_an_active_run_does_not_grow(client, threads, put, upstrea
 
 
 @pytest.mark.parametrize("verb", ["copy_to", "merge_to"])
-def test_a_thread_is_not_put_into_itself(threads, put, verb):
+def test_a_thread_cannot_be_copied_into_itself(threads, put, verb):
     thread = threads.create(messages=user("x"))
     refused = put(verb, thread.id, f"conv_{thread.id.removeprefix('thread_')}")
     assert refused.status_code == 400 and refused.json()["error"]["param"] == "to"

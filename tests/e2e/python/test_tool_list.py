@@ -18,7 +18,8 @@ def names(http, query=""):
     return [tool["name"] for tool in listed(http, query)]
 
 
-def test_F09_F76_all_tools_are_listed_with_their_schema(http):
+@pytest.mark.feature("F09", "F76")
+def test_all_tools_are_listed_with_their_schema(http):
     tools = listed(http)
     assert [tool["name"] for tool in tools[:3]] == ["datetime", "text", "json2interface"]
     assert len(tools) > 20 and len({tool["name"] for tool in tools}) == len(tools)
@@ -29,7 +30,8 @@ def test_F09_F76_all_tools_are_listed_with_their_schema(http):
     assert [tool["name"] for tool in tools if tool["final"]] == ["test_final", "test_final_image", "test_ends_final"]
 
 
-def test_F72_a_definition_has_the_fields_of_a_tool(http):
+@pytest.mark.feature("F72")
+def test_a_definition_has_the_fields_of_a_tool(http):
     """On, and run without a question only where the tool or its group says so."""
     clock, = (tool for tool in listed(http) if tool["name"] == "datetime")
     assert clock["id"] == "basic/datetime" and clock["category"] == "builtin"
@@ -40,7 +42,8 @@ def test_F72_a_definition_has_the_fields_of_a_tool(http):
     assert careful["execution_policy"] == "ask-once"
 
 
-def test_F70_tools_are_found_by_permission_level(http):
+@pytest.mark.feature("F70")
+def test_tools_are_found_by_permission_level(http):
     assert names(http, "?group=basic&level=public") == ["datetime", "text", "json2interface"]
     assert names(http, "?group=basic&level=sensitive") == []
     careful = http.get("/v1/runnel/tools?level=moderate").json()["data"]
@@ -48,7 +51,8 @@ def test_F70_tools_are_found_by_permission_level(http):
     assert all(tool["execution_policy"] == "ask-once" for tool in careful)
 
 
-def test_F70_tools_are_found_by_tags(http):
+@pytest.mark.feature("F70")
+def test_tools_are_found_by_tags(http):
     """All of the tags unless any will do; what has none is never found."""
     assert names(http, "?tag=text") == ["text", "json2interface"]
     assert names(http, "?tag=text&tag=json") == ["json2interface"]
@@ -58,13 +62,14 @@ def test_F70_tools_are_found_by_tags(http):
     assert names(http, "?tag=nothing&match=any") == []
 
 
-def test_F12_tools_are_listed_by_group(http):
+@pytest.mark.feature("F12")
+def test_tools_are_listed_by_group(http):
     assert names(http, "?group=basic") == ["datetime", "text", "json2interface"]
     assert all(name.startswith("test_") for name in names(http, "?group=test"))
     assert names(http, "?group=test&tag=text") == []
 
 
-def test_a_list_that_makes_no_sense_is_refused(http):
+def test_invalid_list_parameters_are_refused(http):
     for query, param in [("?group=basics", "group"), ("?match=some", "match"),
                          ("?level=PUBLIC", "level"), ("?grup=basic", "grup")]:
         answer = http.get(f"/v1/runnel/tools{query}")
@@ -89,7 +94,8 @@ def offered(request):
             if tool["function"]["name"] not in ("ReadVar", "ListVars")]
 
 
-def test_F80_the_operator_turns_groups_on_and_tools_off(configured, upstream):
+@pytest.mark.feature("F80")
+def test_the_operator_turns_groups_on_and_tools_off(configured, upstream):
     """What is on needs no word of a request, which may turn it off; what is off is not there."""
     client, http = configured("  groups:\n    basic: {enabled: true, tools: {text: false}}\n"
                               "    careful: false\n")
@@ -126,12 +132,14 @@ def asked_about(client, upstream, tool, **arguments):
     return [item.runnel["policy"] for item in answer.output if item.type == "mcp_approval_request"]
 
 
-def test_F80_a_tool_asks_unless_it_or_its_group_runs_by_itself(client, upstream):
+@pytest.mark.feature("F80")
+def test_a_tool_needs_an_approval_unless_it_or_its_group_runs_by_itself(client, upstream):
     assert asked_about(client, upstream, "test_careful", text="x") == ["ask-once"]
     assert asked_about(client, upstream, "datetime") == []
 
 
-def test_F80_settings_beat_the_tool(configured, upstream):
+@pytest.mark.feature("F80")
+def test_the_operators_settings_win_over_the_tool(configured, upstream):
     """Both ways, and for one tool before its group."""
     client, http = configured("  permissions:\n    careful: {autoExecute: true}\n"
                               "    basic: {autoExecute: false}\n    basic/text: {execution: auto}\n")
@@ -143,12 +151,13 @@ def test_F80_settings_beat_the_tool(configured, upstream):
     assert shown == {"datetime": False, "text": True, "json2interface": False, "test_careful": True}
 
 
+@pytest.mark.feature("F80")
 @pytest.mark.parametrize("text, words", [
     ("{groups: {basics: true}}", "tools.groups: there is no tool group 'basics'"),
     ("{groups: {basic: {tools: {text: maybe}}}}",
      "tools.groups.basic.tools.text: expected true or false"),
     ("{permissions: {basic/texts: {}}}", "tools.permissions: there is no tool 'basic/texts'")])
-def test_F80_a_typing_error_stops_the_start(binary, tmp_path, text, words):
+def test_a_typing_error_stops_the_start(binary, tmp_path, text, words):
     config = tmp_path / "runnel.yaml"
     config.write_text(f"tools: {text}\n")
     ended = subprocess.run([binary, "serve", "--config", config, "--data-dir", tmp_path / "data"],
@@ -158,7 +167,8 @@ def test_F80_a_typing_error_stops_the_start(binary, tmp_path, text, words):
 
 # ---- What a run gets together ----
 
-def test_F49_each_run_has_its_own_tools_in_one_order(configured, upstream):
+@pytest.mark.feature("F49")
+def test_each_run_has_its_own_tools_in_one_order(configured, upstream):
     """Built-in groups in the order of the registry, whatever the order of the words; on and off by the
     operator's defaults first and the words of assistant, thread and run after them; and variables of
     its own conversation."""

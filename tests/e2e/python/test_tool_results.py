@@ -34,32 +34,37 @@ def use(http, upstream):
 
 # ---- Data, formatted, final ----
 
+@pytest.mark.feature("F02")
 @pytest.mark.parametrize("data, text", [
     ("as it is\n", "as it is\n"), ({"a": [1, "ä"]}, '{\n  "a": [\n    1,\n    "ä"\n  ]\n}'),
     ([], "[]"), (7, "7"), (True, "true")])
-def test_F02_data_without_a_formatter_is_text_or_indented_json(use, data, text):
+def test_data_without_a_formatter_becomes_text_or_indented_json(use, data, text):
     _, item, told = use("test_data", data=data)
     assert item["output"] == told == text
     assert item["runnel"]["status"] == "success"
 
 
-def test_F02_a_formatter_says_it_in_its_own_words(use):
+@pytest.mark.feature("F02")
+def test_a_formatter_makes_the_text_for_the_model(use):
     _, item, told = use("test_lines", data=["a", "b"], before="- ")
     assert item["output"] == told == "- a\n- b\n"
 
 
-def test_F02_a_formatter_that_fails_does_not_fail_the_call(use):
+@pytest.mark.feature("F02")
+def test_a_formatter_that_fails_does_not_fail_the_call(use):
     _, item, told = use("test_lines", data="a")
     assert item["output"] == told == "[格式化错误] no list"
     assert item["status"] == "completed" and item["runnel"]["status"] == "success"
 
 
-def test_F02_text_of_the_tools_own_comes_before_its_formatter(use):
+@pytest.mark.feature("F02")
+def test_text_of_the_result_wins_over_the_formatter(use):
     _, item, told = use("test_lines", data=["a"], text="my own")
     assert item["output"] == told == "my own"
 
 
-def test_F02_F10_what_was_formatted_is_cut(use):
+@pytest.mark.feature("F02", "F10")
+def test_formatted_text_is_cut_like_any_other(use):
     """Data, formatted, final: the model is sent nothing but the last."""
     _, item, told = use("test_lines", data=["x" * 9000])
     assert told == item["output"] and len(told) < 9000 and item["runnel"]["is_truncated"] is True
@@ -67,7 +72,8 @@ def test_F02_F10_what_was_formatted_is_cut(use):
 
 # ---- How it went ----
 
-def test_F11_the_status_of_a_call_says_how_it_went(use, client):
+@pytest.mark.feature("F11")
+def test_the_status_of_a_call_says_how_it_ended(use, client):
     for tool, arguments, status in [("test_slow", {"text": "x"}, "success"),
                                     ("test_fail", {"message": "x"}, "error"),
                                     ("nobody", {}, "not_found")]:
@@ -78,14 +84,16 @@ def test_F11_the_status_of_a_call_says_how_it_went(use, client):
         assert again.runnel["status"] == status
 
 
-def test_F77_a_tool_explains_its_arguments_in_its_own_words(use):
+@pytest.mark.feature("F77")
+def test_a_tool_explains_wrong_arguments_itself(use):
     _, item, told = use("test_number", n=11)
     assert told == "Think of a number: `n`, from 1 to 10."
     assert item["status"] == "failed" and item["runnel"]["status"] == "error"
     assert use("test_number", n=3)[1]["status"] == "completed"
 
 
-def test_F79_the_parameters_are_the_functions_schema(use, upstream):
+@pytest.mark.feature("F79")
+def test_the_parameters_of_a_tool_are_sent_as_its_schema(use, upstream):
     use("test_number", n=3)
     offered = {t["function"]["name"]: t["function"] for t in upstream.chats()[0]["tools"]}
     number = offered["test_number"]
@@ -97,7 +105,8 @@ def test_F79_the_parameters_are_the_functions_schema(use, upstream):
 
 # ---- Beside the text ----
 
-def test_F75_a_result_has_a_title_metadata_and_attachments(use):
+@pytest.mark.feature("F75")
+def test_a_result_has_a_title_metadata_and_attachments(use):
     events, item, told = use("test_notes", text="read it", notes=[{"title": "Reading", "page": 1}])
     beside = item["runnel"]
     assert beside["title"] == "Took notes"
@@ -109,7 +118,8 @@ def test_F75_a_result_has_a_title_metadata_and_attachments(use):
     assert "Took notes" not in told and "iVBOR" not in told
 
 
-def test_F104_metadata_is_shown_while_the_tool_runs(use):
+@pytest.mark.feature("F104")
+def test_metadata_is_shown_while_the_tool_runs(use):
     """Key by key, the last value counts; the last state stays with the item."""
     events, item, _ = use("test_notes", ms=150, notes=[
         {"title": "One", "a": 1, "b": 1}, {"title": "Two", "b": 2}, {"c": 3}])
@@ -119,7 +129,8 @@ def test_F104_metadata_is_shown_while_the_tool_runs(use):
     assert item["runnel"]["metadata"] == {"title": "Two", "a": 1, "b": 2, "c": 3, "count": 3}
 
 
-def test_F104_metadata_is_told_at_most_every_tenth_of_a_second(use):
+@pytest.mark.feature("F104")
+def test_metadata_is_sent_at_most_every_tenth_of_a_second(use):
     began = time.monotonic()
     events, item, _ = use("test_notes", ms=1, notes=[{"n": n} for n in range(200)])
     tenths = int((time.monotonic() - began) * 10)
@@ -129,12 +140,14 @@ def test_F104_metadata_is_told_at_most_every_tenth_of_a_second(use):
     assert item["runnel"]["metadata"] == {"n": 199, "count": 200}
 
 
-def test_F104_metadata_that_is_too_large_is_left_out(use):
+@pytest.mark.feature("F104")
+def test_metadata_that_is_too_large_is_left_out(use):
     _, item, _ = use("test_notes", notes=[{"small": 1, "title": "Large"}, {"large": "x" * 20000}])
     assert item["runnel"]["metadata"] == {"small": 1, "title": "Large", "count": 2}
 
 
-def test_F09_the_listing_says_what_a_tool_returns(use):
+@pytest.mark.feature("F09")
+def test_the_list_of_tools_says_what_a_tool_returns(use):
     events, _, _ = use("datetime", tools=BASIC)
     listed, = (item for item in events[-1]["response"]["output"]
                if item["type"] == "mcp_list_tools" and item["server_label"] == "basic")
@@ -143,7 +156,8 @@ def test_F09_the_listing_says_what_a_tool_returns(use):
         "type": "string", "note": "ISO 8601, or as `format` says"}}
 
 
-def test_F74_a_tool_knows_for_whom_it_works(use):
+@pytest.mark.feature("F74")
+def test_a_handler_gets_its_context(use):
     events, item, told = use("test_echo_context", a=1)
     known = json.loads(told)
     assert known["args"] == {"a": 1} and known["call_id"] == "call_1"

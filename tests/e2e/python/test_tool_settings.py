@@ -39,7 +39,7 @@ def ask(client, upstream):
 
 # ---- The settings themselves ----
 
-def test_F49_settings_are_said_shown_and_taken_back(http, settings):
+def test_settings_are_set_read_and_removed(http, settings):
     assert http.get(PATH).status_code == 404
     made = settings(tool_groups={"basic": True})
     assert made["object"] == "runnel.tool_settings" and made["user"] is None
@@ -55,7 +55,7 @@ def test_F49_settings_are_said_shown_and_taken_back(http, settings):
     assert again.json()["error"]["message"] == "No tool settings found for this project."
 
 
-def test_F49_a_misspelt_user_is_not_all_of_them(http, settings):
+def test_a_misspelt_user_is_refused(http, settings):
     made = settings(permissions={"basic/text": ALWAYS})
     for method, body in (("GET", None), ("POST", {"permissions": None}), ("DELETE", None)):
         refused = http.request(method, f"{PATH}?usr=ann", json=body)
@@ -66,7 +66,7 @@ def test_F49_a_misspelt_user_is_not_all_of_them(http, settings):
     assert http.get(PATH).json() == made
 
 
-def test_F49_settings_of_users_are_listed(http, settings):
+def test_settings_of_users_are_listed(http, settings):
     names = ["ann", "bob/../x y", "žofie@example.com"]
     for name in names:
         settings(name, tool_groups={"basic": False})
@@ -100,7 +100,7 @@ def test_F49_settings_of_users_are_listed(http, settings):
     ({"permissions": []}, "permissions", "invalid_type", None),
     ({"tool_group": {}}, "tool_group", "unknown_parameter", None),
 ])
-def test_F49_what_makes_no_sense_is_refused(http, body, param, code, message):
+def test_invalid_settings_are_refused(http, body, param, code, message):
     """At once, and nothing of it is kept."""
     answer = http.post(PATH, json=body)
     error = answer.json()["error"]
@@ -110,7 +110,7 @@ def test_F49_what_makes_no_sense_is_refused(http, body, param, code, message):
     assert http.get(PATH).status_code == 404
 
 
-def test_F49_a_user_has_a_name(http):
+def test_a_user_must_have_a_name(http):
     for user, code in [("", "invalid_value"), ("x" * 513, "string_above_max_length")]:
         answer = http.get(PATH, params={"user": user})
         assert answer.status_code == 400
@@ -119,7 +119,7 @@ def test_F49_a_user_has_a_name(http):
 
 # ---- Which tools are on ----
 
-def test_F49_each_place_has_its_say_in_order(ask, settings):
+def test_the_most_specific_level_wins(ask, settings):
     """Project, user, request: of each word the nearest counts."""
     assert ask() == []
     settings(tool_groups={"basic": True})
@@ -133,7 +133,7 @@ def test_F49_each_place_has_its_say_in_order(ask, settings):
     assert ask({"tool_groups": {"basic": False}}) == []
 
 
-def test_F49_what_a_project_turns_off_is_off(ask, settings):
+def test_a_tool_that_the_project_turns_off_is_off(ask, settings):
     """Also for an entry that offers it; a request that means it says so by name."""
     settings(tool_groups={"basic": False})
     assert ask(tools=[BASIC]) == []
@@ -142,7 +142,7 @@ def test_F49_what_a_project_turns_off_is_off(ask, settings):
     assert ask(user="ann") == BASIC_TOOLS
 
 
-def test_F49_the_safety_identifier_names_the_user_too(ask, settings):
+def test_the_safety_identifier_also_names_the_user(ask, settings):
     settings("hash-1", tool_groups={"basic": True})
     assert ask(safety_identifier="hash-1") == BASIC_TOOLS
     assert ask(safety_identifier="hash-1", user="ann") == []
@@ -150,20 +150,21 @@ def test_F49_the_safety_identifier_names_the_user_too(ask, settings):
     assert ask(safety_identifier="hash-1", store=False) == BASIC_TOOLS
 
 
-def test_F49_a_tool_of_the_request_takes_the_place_of_one_of_a_setting(ask, settings):
+def test_a_tool_of_the_request_replaces_one_from_the_settings(ask, settings):
     settings(tool_groups={"basic": True})
     own = {"type": "function", "name": "text", "parameters": {"type": "object", "properties": {}}}
     assert ask(tools=[own]) == ["text", "datetime", "json2interface"]
 
 
-def test_F49_F14_readers_can_be_turned_off_for_all(client, upstream, settings):
+@pytest.mark.feature("F14")
+def test_readers_can_be_turned_off_for_all_runs(client, upstream, settings):
     settings(tool_groups={"basic": True, "vars": {"tools": {"ListVars": False}}})
     client.responses.create(model="demo", input="go")
     names = [tool["function"]["name"] for tool in upstream.chats()[-1]["tools"]]
     assert names == [*BASIC_TOOLS, READERS[0]]
 
 
-def test_F49_settings_count_for_runs_of_threads(client, upstream, settings):
+def test_settings_apply_to_runs_of_threads(client, upstream, settings):
     """Behind those of assistant and thread; runs name their user, too."""
     settings(tool_groups={"basic": True})
     settings("ann", tool_groups={"basic": {"tools": {"text": False}}})
@@ -184,13 +185,13 @@ def test_F49_settings_count_for_runs_of_threads(client, upstream, settings):
     assert caught.value.param == "user"
 
 
-def test_F49_tokens_are_counted_with_the_tools_that_are_on(client, settings):
+def test_tokens_are_counted_with_the_tools_that_are_on(client, settings):
     few = client.responses.input_tokens.count(model="demo", input="go").input_tokens
     settings(tool_groups={"basic": True})
     assert client.responses.input_tokens.count(model="demo", input="go").input_tokens > few + 50
 
 
-def test_F49_the_list_of_tools_shows_what_counts(http, settings):
+def test_the_list_of_tools_shows_the_effective_settings(http, settings):
     def clock(**query):
         tools = http.get("/v1/runnel/tools", params={"group": "basic", **query}).json()["data"]
         return tools[0]
@@ -208,7 +209,7 @@ def test_F49_the_list_of_tools_shows_what_counts(http, settings):
 
 # ---- Who is asked ----
 
-def test_F49_permissions_of_settings_ask(client, upstream, settings):
+def test_policies_in_settings_need_approvals(client, upstream, settings):
     """Whatever label a request gives to the group, and whatever it says itself."""
     settings(permissions={"basic/datetime": ALWAYS})
     asks_for(upstream, call("datetime"))
@@ -228,14 +229,14 @@ def test_F49_permissions_of_settings_ask(client, upstream, settings):
     assert not questions(go(mine, lax, user="bob"))
 
 
-def test_F49_a_user_does_not_loosen_what_the_project_says(client, upstream, settings):
+def test_a_user_cannot_loosen_the_projects_policy(client, upstream, settings):
     settings(permissions={"basic": ALWAYS})
     settings("ann", permissions={"basic/datetime": {"execution": "auto"}})
     asks_for(upstream, call("datetime"))
     assert questions(client.responses.create(model="demo", input="go", tools=[BASIC], user="ann"))
 
 
-def test_F49_nothing_loosens_what_the_operator_says(start_server, tmp_path, upstream):
+def test_nothing_loosens_the_operators_policy(start_server, tmp_path, upstream):
     """Neither a policy nor a group that is not to be had."""
     config = tmp_path / "runnel.yaml"
     config.write_text("tools:\n  groups: {test: false}\n"
@@ -252,7 +253,7 @@ def test_F49_nothing_loosens_what_the_operator_says(start_server, tmp_path, upst
 
 # ---- For how long, and for whom ----
 
-def test_F49_a_run_keeps_the_settings_it_was_made_with(client, upstream, settings):
+def test_a_run_keeps_the_settings_it_was_made_with(client, upstream, settings):
     """What is said while it waits for somebody is for those that come."""
     settings(tool_groups={"basic": True}, permissions={"basic/text": ALWAYS})
     upstream.script({"times": 1, "answer": {"tool_calls": [call("get_weather", 1, city="Paris")]}},
@@ -274,7 +275,7 @@ def test_F49_a_run_keeps_the_settings_it_was_made_with(client, upstream, setting
     assert offered_names(upstream.chats()[-1]) == ["get_weather", *BASIC_TOOLS]
 
 
-def test_F49_an_approved_call_is_made_with_the_settings_of_its_answer(client, upstream, settings):
+def test_an_approved_call_runs_with_the_settings_of_its_answer(client, upstream, settings):
     """A response that goes on is a run of its own."""
     settings(tool_groups={"basic": True}, permissions={"basic": ALWAYS})
     asks_for(upstream, call("datetime"))
@@ -291,7 +292,7 @@ def test_F49_an_approved_call_is_made_with_the_settings_of_its_answer(client, up
     assert "is not offered by this request" in caught.value.message
 
 
-def test_F49_settings_are_nobody_elses(client, stranger, stranger_key, http, upstream, settings, ask):
+def test_settings_of_one_project_do_not_affect_another(client, stranger, stranger_key, http, upstream, settings, ask):
     """Of a project, and of a user of the same name in another."""
     settings(tool_groups={"basic": True})
     settings("ann", tool_groups={"test": True})
@@ -309,7 +310,7 @@ def test_F49_settings_are_nobody_elses(client, stranger, stranger_key, http, ups
     assert ask() == BASIC_TOOLS
 
 
-def test_F49_a_request_does_not_bring_its_own(http, upstream):
+def test_a_request_cannot_set_tool_settings(http, upstream):
     """What the server keeps with a run is not for requests to say."""
     made = http.post("/v1/responses", json={"model": "demo", "input": "go", "tool_settings": {
         "tool_groups": {"basic": True}}})

@@ -76,7 +76,7 @@ def test_tools_are_listed_once_in_a_chain(stream, upstream):
     assert not items(events, "mcp_list_tools")
 
 
-def test_allowed_tools_are_all_that_is_offered(stream, upstream):
+def test_only_allowed_tools_are_offered(stream, upstream):
     calls_then_says(upstream, ("json2interface", {"json": "{}"}))
     events = stream([{**BASIC, "allowed_tools": ["datetime"]}])
     (called,) = items(events, "mcp_call")
@@ -87,7 +87,7 @@ def test_allowed_tools_are_all_that_is_offered(stream, upstream):
 # ---- Concurrent outside, one after another inside ----
 
 @pytest.mark.threads
-def test_calls_run_at_once_and_are_shown_one_after_another(stream, upstream):
+def test_calls_run_concurrently_and_are_shown_one_after_another(stream, upstream):
     calls_then_says(upstream, ("test_slow", {"ms": 1500, "text": "late"}),
                     ("test_slow", {"ms": 1, "text": "early"}),
                     ("test_slow", {"ms": 2, "text": "next"}), text="ok")
@@ -148,7 +148,7 @@ def test_bella_B22_a_tool_that_was_never_offered_is_not_the_clients(stream, upst
 
 
 @pytest.mark.parametrize("arguments", ["{broken", "[1]", '"text"'])
-def test_arguments_that_are_no_object_are_told_to_the_model(stream, upstream, arguments):
+def test_arguments_that_are_no_object_are_reported_to_the_model(stream, upstream, arguments):
     upstream.script({"match": {"tool_results": True}, "answer": {"text": "sorry"}},
                     {"answer": {"tool_calls": [{"name": "test_slow", "id": "call_1",
                                                 "arguments": arguments}]}})
@@ -167,7 +167,7 @@ def asks_with_nul(upstream, name):
 
 
 @pytest.mark.parametrize("approval", ["always", "never"])
-def test_arguments_that_hold_nul_are_neither_shown_to_be_approved_nor_run(stream, upstream, approval):
+def test_arguments_with_nul_are_neither_approved_nor_executed(stream, upstream, approval):
     """A handler would read what is before it, who approves the whole."""
     asks_with_nul(upstream, "text")
     events = stream([{**BASIC, "require_approval": approval}])
@@ -180,7 +180,7 @@ def test_arguments_that_hold_nul_are_neither_shown_to_be_approved_nor_run(stream
     assert events[-1]["response"]["status"] == "completed"
 
 
-def test_a_client_gets_arguments_that_hold_nul_as_they_came(stream, http, upstream):
+def test_a_client_gets_arguments_with_nul_unchanged(stream, http, upstream):
     asks_with_nul(upstream, "get_weather")
     events = stream([WEATHER_FLAT])
     (asked,) = items(events, "function_call")
@@ -195,7 +195,8 @@ def test_a_client_gets_arguments_that_hold_nul_as_they_came(stream, http, upstre
     assert called["tool_calls"][0]["function"]["arguments"] == NUL
 
 
-def test_F77_F78_arguments_are_checked_against_the_schema(stream, upstream):
+@pytest.mark.feature("F77", "F78")
+def test_arguments_are_checked_against_the_schema(stream, upstream):
     """Every issue is told to the model by its path, the tool is not called, and the run goes on; a
     property that the tool does not know does no harm, nor does a limit."""
     calls_then_says(upstream, ("text", {"operation": "count", "input": 7}),
@@ -212,7 +213,8 @@ def test_F77_F78_arguments_are_checked_against_the_schema(stream, upstream):
     assert events[-1]["type"] == "response.completed"
 
 
-def test_F05_an_answer_is_for_the_client_and_is_not_cut(stream, upstream):
+@pytest.mark.feature("F05")
+def test_the_text_of_a_final_tool_is_not_cut(stream, upstream):
     upstream.answer(tool_calls=[call("test_final", pieces=["x" * 9000])])
     events = stream([TEST])
     called, = items(events, "mcp_call")
@@ -221,6 +223,7 @@ def test_F05_an_answer_is_for_the_client_and_is_not_cut(stream, upstream):
     assert not called.get("runnel", {}).get("is_truncated")
 
 
+@pytest.mark.feature("F04", "F05", "F10")
 @pytest.mark.parametrize("tool, arguments, runnel, shown", [
     ("test_slow", {"text": "0123456789", "limit": 4},
      {}, "01\n\n... too long, characters left out here: 6 ...\n\n89"),
@@ -231,7 +234,7 @@ def test_F05_an_answer_is_for_the_client_and_is_not_cut(stream, upstream):
     ("test_short", {"text": "x" * 11},
      {}, "xxxxx\n\n... too long, characters left out here: 1 ...\n\nxxxxx"),
     ("test_pages", {"text": "0123456789", "begin": 3, "limit": 2}, {}, "page: 34")])
-def test_F04_F05_F10_only_the_final_text_reaches_the_model(stream, upstream, tool, arguments,
+def test_only_the_final_text_reaches_the_model(stream, upstream, tool, arguments,
                                                            runnel, shown):
     calls_then_says(upstream, (tool, arguments))
     called, = items(stream([TEST], runnel={**runnel, "tool_groups": {"vars": False}}), "mcp_call")
@@ -240,12 +243,13 @@ def test_F04_F05_F10_only_the_final_text_reaches_the_model(stream, upstream, too
             if m["role"] == "tool"] == [shown]
 
 
+@pytest.mark.feature("F28")
 @pytest.mark.parametrize("tool, arguments, runnel, count, start, length", [
     ("test_pages", {"begin": 3, "limit": 2}, {}, 2, 5, 5),
     ("test_pages", {"limit": 4}, {}, 4, 4, 6),
     ("test_slow", {"limit": 4}, {}, 4, 2, 6),
     ("test_slow", {}, {"truncation": {"mode": "head", "limit": 4}}, 4, 4, 6)])
-def test_F28_the_hint_counts_what_is_shown_of_the_text_alone(stream, upstream, tool, arguments, runnel,
+def test_the_hint_counts_only_the_shown_text(stream, upstream, tool, arguments, runnel,
                                                              count, start, length):
     """Whoever cuts may put words of its own around what it shows, such as a page's heading."""
     calls_then_says(upstream, (tool, {"text": "0123456789", **arguments}))
@@ -255,10 +259,11 @@ def test_F28_the_hint_counts_what_is_shown_of_the_text_alone(stream, upstream, t
     assert f'"start":{start},"length":{length}}}' in hint
 
 
+@pytest.mark.feature("F06")
 @pytest.mark.parametrize("tool, arguments", [("test_slow", {"text": "x" * 8000}),
                                              ("test_slow", {"text": "x" * 9000, "limit": -1}),
                                              ("test_whole", {"text": "x" * 9000})])
-def test_F06_what_is_complete_is_not_called_cut(stream, upstream, tool, arguments):
+def test_a_complete_result_is_not_marked_as_truncated(stream, upstream, tool, arguments):
     calls_then_says(upstream, (tool, arguments))
     called, = items(stream([TEST]), "mcp_call")
     assert called["output"] == arguments["text"] and "is_truncated" not in called["runnel"]
@@ -313,7 +318,7 @@ def test_two_final_tools_make_one_message_with_a_part_each(stream, upstream):
     assert len(upstream.chats()) == 1
 
 
-def test_a_final_tool_beside_another_goes_on_to_the_model(stream, upstream):
+def test_a_final_tool_beside_another_continues_to_the_model(stream, upstream):
     calls_then_says(upstream, ("test_final", {"pieces": ["shown"]}),
                     ("test_slow", {"ms": 1, "text": "fact"}), text="And that is it.")
     events = stream([TEST])
@@ -331,7 +336,7 @@ def test_bella_A7_an_image_of_a_final_tool_does_not_keep_the_floor(stream, upstr
     assert [i["output"] for i in items(events, "mcp_call") if i["name"] == "test_slow"] == ["x"]
 
 
-def test_hidden_tools_are_told_to_the_model_only(stream, upstream, client):
+def test_results_of_hidden_tools_reach_the_model_only(stream, upstream, client):
     calls_then_says(upstream, ("test_hidden", {"text": "secret"}), text="ok")
     events = stream([TEST])
     assert not items(events, "mcp_call") and "secret" not in json.dumps(events)
@@ -372,7 +377,7 @@ def test_stages_of_hosted_tools_become_events(stream, upstream, tool, kind, stag
         assert item["action"] == {"type": "search", "query": "cats"}
 
 
-def test_code_of_the_interpreter_streams(stream, upstream):
+def test_code_of_the_interpreter_is_streamed(stream, upstream):
     calls_then_says(upstream, ("test_code", {"pieces": ["a = 1\n", "b = 2\n"]}), text="ok")
     events = stream([TEST])
     kind = "response.code_interpreter_call"
@@ -383,7 +388,7 @@ def test_code_of_the_interpreter_streams(stream, upstream):
     assert item["code"] == "a = 1\nb = 2\n"
 
 
-def test_what_the_request_carries_reaches_the_tool(stream, upstream):
+def test_the_request_context_reaches_the_tool(stream, upstream):
     calls_then_says(upstream, ("test_echo_context", {}), text="ok")
     events = stream([TEST], user="u-17", runnel={"context": {"tenant": "acme", "deep": [1, 2]}})
     (called,) = items(events, "mcp_call")
@@ -484,7 +489,7 @@ def test_a_final_tool_ends_a_run_with_its_message(thread_run, upstream, client):
     assert [n for n, _ in events].count("thread.message.delta") == 2
 
 
-def test_tools_that_nobody_executes_yet_fail_the_run_that_needs_them(thread_run, upstream):
+def test_tools_that_cannot_be_executed_fail_the_run_that_needs_them(thread_run, upstream):
     _, run = thread_run([{"type": "code_interpreter"}])
     assert run["status"] == "failed"
     assert "code_interpreter" in run["last_error"]["message"]
@@ -500,7 +505,7 @@ def test_files_of_the_thread_are_visible_by_tool_type(thread_run, upstream, runs
 
 # ---- Both faces of what was said ----
 
-def test_bella_B6_mixed_calls_leave_the_clients_open(client, upstream):
+def test_bella_B6_mixed_calls_leave_only_the_clients_open(client, upstream):
     upstream.script({"match": {"tool_results": True}, "answer": {"text": "Both."}},
                     {"answer": {"tool_calls": [call("test_slow", 1, ms=1, text="ours"),
                                                call("get_weather", 2, city="Rome")]}})

@@ -196,7 +196,7 @@ def filled(template, ids):
 
 @pytest.mark.parametrize("operation", TABLE)
 @pytest.mark.parametrize("status", ANSWERS)
-def test_transition(cluster, status, operation):
+def test_every_operation_in_every_status(cluster, status, operation):
     ids = cluster.get(status)
     method, path, body = REQUESTS[operation]
     answer = cluster.ask(method, filled(path, ids), filled(body, ids))

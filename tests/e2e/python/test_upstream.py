@@ -57,7 +57,7 @@ def test_the_sdk_reads_tool_calls(upstream, sdk):
     assert json.loads("".join(c.function.arguments for c in calls)) == {"city": "Paris"}
 
 
-def test_the_same_script_answers_the_responses_api(upstream, sdk):
+def test_the_script_also_answers_the_responses_api(upstream, sdk):
     upstream.answer(summary=["Thinking."], text="It is sunny.",
                     tool_calls=[{"name": "f", "id": "call_1", "arguments": {"city": "Paris"}}])
     with sdk.responses.stream(model="demo", input="hi") as stream:
@@ -70,7 +70,7 @@ def test_the_same_script_answers_the_responses_api(upstream, sdk):
     assert final.usage.output_tokens > 0
 
 
-def test_models_are_those_of_the_script(upstream, sdk):
+def test_the_models_of_the_script_are_listed(upstream, sdk):
     upstream.script(models=["a", "b/c"])
     assert [model.id for model in sdk.models.list()] == ["a", "b/c"]
 
@@ -99,7 +99,7 @@ def test_a_cut_breaks_the_connection(upstream, sdk):
     assert eventually(lambda: state_of_last(upstream), lambda state: state != "open") == "cut"
 
 
-def test_a_cut_before_anything_answers_nothing(upstream, sdk):
+def test_a_cut_before_the_first_byte_sends_nothing(upstream, sdk):
     upstream.answer(fault={"kind": "cut"})
     with pytest.raises(openai.APIConnectionError):
         sdk.chat.completions.create(**ASK)
@@ -128,7 +128,7 @@ def test_a_client_that_leaves_a_stream_is_noticed(upstream, sdk):
     assert eventually(lambda: state_of_last(upstream), lambda s: s != "open") == "client_left"
 
 
-def test_delays_are_kept(upstream, sdk):
+def test_delays_of_the_script_are_kept(upstream, sdk):
     upstream.answer(text="a b c", delay_ms=100, piece_delay_ms=50)
     began = time.monotonic()
     arrived = [time.monotonic() - began for chunk in
@@ -149,21 +149,21 @@ def test_requests_are_recorded_without_the_key(upstream, sdk):
     assert upstream.requests() == []
 
 
-def test_a_key_is_asked_for_when_the_script_says_so(upstream, sdk):
+def test_a_key_is_required_when_the_script_says_so(upstream, sdk):
     upstream.script({"answer": {"text": "1"}}, api_key="sk-other")
     with pytest.raises(openai.AuthenticationError):
         sdk.chat.completions.create(**ASK)
     assert sdk.with_options(api_key="sk-other").chat.completions.create(**ASK)
 
 
-def test_what_no_rule_fits_is_an_error(upstream, sdk):
+def test_a_request_without_a_matching_rule_is_an_error(upstream, sdk):
     upstream.script({"match": {"user": "something else"}})
     with pytest.raises(openai.BadRequestError) as caught:
         sdk.chat.completions.create(**ASK)
     assert caught.value.code == "no_rule_fits"
 
 
-def test_a_wrong_script_is_refused_and_the_old_one_stays(upstream, sdk):
+def test_an_invalid_script_is_refused_and_the_old_one_is_kept(upstream, sdk):
     upstream.answer(text="old")
     answer = upstream.control.post("/__script", content="rules: [{anser: {}}]")
     assert answer.status_code == 400
@@ -185,7 +185,7 @@ def test_wrong_arguments_are_refused(binary, tmp_path, arguments, message):
     assert message in process.errors()
 
 
-def test_an_address_in_use_is_said(binary, tmp_path, upstream):
+def test_an_address_in_use_is_reported(binary, tmp_path, upstream):
     process = Process([binary, "upstream", "--listen", f"127.0.0.1:{upstream.port}"],
                       tmp_path / "log")
     assert process.child.wait(20) == 1
@@ -193,7 +193,7 @@ def test_an_address_in_use_is_said(binary, tmp_path, upstream):
 
 
 @pytest.mark.threads
-def test_it_stops_while_clients_wait(binary, tmp_path):
+def test_the_fake_model_stops_while_clients_wait(binary, tmp_path):
     script = tmp_path / "script.yaml"
     script.write_text("rules: [{answer: {fault: {kind: stall, after: 0}}}]")
     port = free_port()

@@ -61,8 +61,9 @@ def told(upstream):
 
 # ---- Results and arguments ----
 
+@pytest.mark.feature("F27", "F28")
 @pytest.mark.threads
-def test_F27_F28_a_cut_result_is_kept_whole(ask, upstream):
+def test_a_shortened_result_is_kept_whole(ask, upstream):
     first = ask(("test_short", {"text": LONG}))
     names = names_of(first)
     assert re.fullmatch(NAME + "_result", names["result"])
@@ -88,14 +89,16 @@ def test_F27_F28_a_cut_result_is_kept_whole(ask, upstream):
         f"  - Desc: Call test_short with args: text={LONG}\n  - Tags: []\nPage 1/1 (total: 1)."]
 
 
-def test_F28_a_whole_result_says_so(ask, upstream):
+@pytest.mark.feature("F28")
+def test_an_uncut_result_is_named_as_complete(ask, upstream):
     (output,) = outputs(ask(("test_slow", {"text": "short"})))
     assert output.startswith("short\n<!--ToolCallLog:Begin-->\n[system log] This is the complete "
                              "result (5 characters).")
     assert told(upstream) == [output]
 
 
-def test_F28_of_what_is_too_long_to_be_kept_the_beginning_is(ask, http):
+@pytest.mark.feature("F28")
+def test_a_result_too_long_to_keep_keeps_its_beginning(ask, http):
     """And nobody is told that all of it were there."""
     root = ask(("WriteVar", {"name": "half", "value": "x" * 600000}))
     response = ask(("test_slow", {"text": "$VAR_REF{{half}}$VAR_REF{{half}}", "limit": 10}),
@@ -108,7 +111,8 @@ def test_F28_of_what_is_too_long_to_be_kept_the_beginning_is(ask, http):
     assert value == "x\n\n... too long to be kept whole ..."
 
 
-def test_F04_why_a_call_failed_is_not_cut_by_its_limit(ask, upstream):
+@pytest.mark.feature("F04")
+def test_the_error_of_a_call_is_not_cut_by_its_limit(ask, upstream):
     """There is nowhere else to read it."""
     response = ask(("test_fail", {"message": "The disk is full.", "limit": 3}),
                    ("test_slow", {"text": "$VAR_REF{{none}}", "limit": 1}),
@@ -121,12 +125,14 @@ def test_F04_why_a_call_failed_is_not_cut_by_its_limit(ask, upstream):
     assert len(long) <= 8100 and "is_truncated" not in calls_of(response)[0].runnel
 
 
-def test_F04_a_name_that_is_cut_in_an_error_stays_text(ask):
+@pytest.mark.feature("F04")
+def test_a_name_that_is_cut_in_an_error_stays_text(ask):
     response = ask(("ReadVar", {"name": "变" * 60}))
     assert outputs(response)[0].startswith(f"Variable '{'变' * 42}' not found.")
 
 
-def test_F28_nobody_is_pointed_to_what_is_not_offered(ask, upstream):
+@pytest.mark.feature("F28")
+def test_the_hint_names_no_tool_that_is_not_offered(ask, upstream):
     without = {"runnel": {"tool_groups": {"vars": False}}}
     response = ask(("test_short", {"text": LONG}), tools=[TEST], extra_body=without)
     (output,) = outputs(response)
@@ -135,7 +141,8 @@ def test_F28_nobody_is_pointed_to_what_is_not_offered(ask, upstream):
                        previous_response_id=response.id)) == [LONG]
 
 
-def test_F14_F28_readers_that_came_along_are_named_behind_what_was_cut_only(ask, upstream):
+@pytest.mark.feature("F14", "F28")
+def test_readers_that_came_along_are_named_only_after_cut_results(ask, upstream):
     """An application that knows nothing of variables gets whole results as they are."""
     response = ask(("test_slow", {"text": "short"}), ("test_short", {"text": LONG}), tools=[TEST])
     whole, cut = outputs(response)
@@ -145,7 +152,8 @@ def test_F14_F28_readers_that_came_along_are_named_behind_what_was_cut_only(ask,
                        previous_response_id=response.id, tools=[TEST])) == ["56789abcdef"]
 
 
-def test_F07_F27_F29_what_is_not_kept(ask):
+@pytest.mark.feature("F07", "F27", "F29")
+def test_some_results_are_not_kept(ask):
     """Failures, hidden calls, tools that want it so, and those that are about variables."""
     response = ask(("test_fail", {"message": "no"}), ("test_hidden", {"pieces": ["h"]}),
                    ("test_unkept", {"text": "u"}), ("WriteVar", {"name": "w", "value": "1"}),
@@ -156,7 +164,8 @@ def test_F07_F27_F29_what_is_not_kept(ask):
     assert "- w\n" in listed and "Result" not in listed and "Args" not in listed
 
 
-def test_F27_in_the_same_response(ask, client, upstream):
+@pytest.mark.feature("F27")
+def test_a_result_can_be_referred_to_in_the_same_response(ask, client, upstream):
     """What one turn gave, the next one finds, before anything of the response is to be seen."""
     upstream.script({"match": {"tool_results": 0}, "answer": {"tool_calls": [
                         call("test_slow", 1, text="one"), call("test_slow", 2, text="two")]}},
@@ -171,8 +180,9 @@ def test_F27_in_the_same_response(ask, client, upstream):
 
 # ---- References ----
 
+@pytest.mark.feature("F23", "F25")
 @pytest.mark.threads
-def test_F23_F25_references_become_values(ask):
+def test_references_are_replaced_by_values(ask):
     name = names_of(first := ask(("test_slow", {"text": "hello"})))["result"]
     written = {"text": f"<$VAR_REF{{{{{name}}}}}|$VAR_REF{{{{{name}:1:3}}}}|$VAR_REF{{{{x.y}}}}>"}
     second = ask(("test_slow", written), previous_response_id=first.id, tools=[TEST])
@@ -183,7 +193,8 @@ def test_F23_F25_references_become_values(ask):
     assert json.loads(read) == {"text": "<hello|ell|$VAR_REF{{x.y}}>"}
 
 
-def test_F25_resolved_before_the_schema_is_checked(ask):
+@pytest.mark.feature("F25")
+def test_references_are_resolved_before_the_schema_is_checked(ask):
     """The value is what has to fit."""
     response = ask(("WriteVar", {"name": "zone", "value": "Mars/Olympus"}),
                    ("ListVars", {"filter": {"type": "$VAR_REF{{zone}}"}}))
@@ -191,7 +202,8 @@ def test_F25_resolved_before_the_schema_is_checked(ask):
     assert calls_of(response)[1].status == "failed"
 
 
-def test_F24_what_is_not_there_is_not_executed(ask, tmp_path):
+@pytest.mark.feature("F24")
+def test_a_reference_to_an_unknown_variable_is_not_executed(ask, tmp_path):
     counted = tmp_path / "count"
     response = ask(("WriteVar", {"name": "a", "value": "$VAR_REF{{b}}"}), previous_response_id=None)
     assert outputs(response) == ["Variable 'b' not found. Available variables: none"]
@@ -201,7 +213,8 @@ def test_F24_what_is_not_there_is_not_executed(ask, tmp_path):
     assert calls_of(response)[1].status == "failed" and not counted.exists()
 
 
-def test_F24_circles_are_named(ask, http):
+@pytest.mark.feature("F24")
+def test_circular_references_are_named(ask, http):
     first = ask(("test_slow", {}))
     base = f"/v1/runnel/responses/{first.id}/variables"
     for name, value in (("a", "$VAR_REF{{b}}"), ("b", "$VAR_REF{{a}}")):
@@ -210,7 +223,8 @@ def test_F24_circles_are_named(ask, http):
     assert outputs(second) == ["Circular variable reference: a -> b -> a"]
 
 
-def test_F26_what_a_tool_gave_pulls_nothing_in(ask):
+@pytest.mark.feature("F26")
+def test_references_within_a_result_are_not_resolved(ask):
     """Neither itself, nor when the model has put it into a variable of its own."""
     first = ask(("WriteVar", {"name": "secret", "value": "s3cret"}),
                 ("test_slow", {"text": "page: $VAR_REF{{sec"}), tools=[TEST, VARS])
@@ -231,7 +245,8 @@ def test_F26_what_a_tool_gave_pulls_nothing_in(ask):
 
 # ---- The model's own ----
 
-def test_F30_F33_write_list_and_remove(ask):
+@pytest.mark.feature("F30", "F33")
+def test_the_model_can_write_list_and_remove_variables(ask):
     response = ask(("WriteVar", {"name": "b", "value": "1", "desc": "The b", "tags": ["x", "y"]}),
                    ("WriteVar", {"name": "b", "value": "22"}),
                    ("WriteVar", {"name": "a", "value": "1"}),
@@ -257,7 +272,8 @@ def test_F30_F33_write_list_and_remove(ask):
         "Variable 'a' not found."]
 
 
-def test_F21_rules_can_be_read_and_listed(ask):
+@pytest.mark.feature("F21")
+def test_rules_can_be_read_and_listed(ask):
     response = ask(("ReadVar", {"name": "Rule/Agent/VarRef"}),
                    ("ListVars", {"filter": {"type": "RULE", "search": "varref"}}))
     assert "$VAR_REF{{" in outputs(response)[0]
@@ -267,7 +283,8 @@ def test_F21_rules_can_be_read_and_listed(ask):
 
 # ---- Whose they are ----
 
-def test_F32_branches_are_apart(ask):
+@pytest.mark.feature("F32")
+def test_branches_have_separate_variables(ask):
     root = ask(("WriteVar", {"name": "v", "value": "root"}))
     left = ask(("WriteVar", {"name": "v", "value": "left"}), previous_response_id=root.id)
     right = ask(("ReadVar", {"name": "v"}), previous_response_id=root.id)
@@ -276,7 +293,8 @@ def test_F32_branches_are_apart(ask):
     assert outputs(ask(("ReadVar", {"name": "v"}))) == ["Variable 'v' not found."]
 
 
-def test_F32_a_conversation_and_its_thread_are_one(ask, client, upstream, http):
+@pytest.mark.feature("F32")
+def test_a_conversation_and_its_thread_share_variables(ask, client, upstream, http):
     conversation = client.conversations.create()
     ask(("WriteVar", {"name": "v", "value": "1"}), conversation=conversation.id)
     assert outputs(ask(("ReadVar", {"name": "v"}), conversation=conversation.id)) == ["1"]
@@ -319,8 +337,9 @@ def mind(start_server, database):
     model.close()
 
 
+@pytest.mark.feature("F23", "F27", "F28", "F32")
 @pytest.mark.slow
-def test_F23_F27_F28_F32_what_is_not_stored_remembers_until_it_ends(mind, database):
+def test_a_response_that_is_not_stored_keeps_variables_until_its_end(mind, database):
     """In memory: the same names, texts and references, and nothing of it in the database."""
     model, server = mind
     client, secret = server.sdk(), "never-to-be-written-anywhere"
@@ -364,7 +383,8 @@ def test_F23_F27_F28_F32_what_is_not_stored_remembers_until_it_ends(mind, databa
         "Available Variables (filtered: type=ToolCallResult):\nPage 1/1 (total: 0)."]
 
 
-def test_F26_F32_in_memory_text_of_tools_pulls_nothing_in(ask, upstream):
+@pytest.mark.feature("F26", "F32")
+def test_references_within_a_result_in_memory_are_not_resolved(ask, upstream):
     """The same rules of trust, and the readers come along."""
     response = ask(("WriteVar", {"name": "inner", "value": "deep"}),
                    ("WriteVar", {"name": "outer", "value": "[$VAR_REF"}),
@@ -378,7 +398,8 @@ def test_F26_F32_in_memory_text_of_tools_pulls_nothing_in(ask, upstream):
                tools=[TEST]).output[1].error is None
 
 
-def test_F32_not_stored_in_a_conversation_sees_nothing_and_leaves_nothing(ask, client, http):
+@pytest.mark.feature("F32")
+def test_a_response_that_is_not_stored_neither_sees_nor_changes_a_conversations_variables(ask, client, http):
     conversation = client.conversations.create()
     base = f"/v1/runnel/conversations/{conversation.id}/variables"
     accepted(http.post(base, json={"name": "v", "value": "1"}))
@@ -391,8 +412,9 @@ def test_F32_not_stored_in_a_conversation_sees_nothing_and_leaves_nothing(ask, c
     assert [v["name"] for v in accepted(http.get(base))["data"]] == ["v"]
 
 
+@pytest.mark.feature("F32", "F110")
 @pytest.mark.slow
-def test_F32_F110_variables_survive_kill_9(start_server, upstream):
+def test_variables_survive_kill_9(start_server, upstream):
     """Also in the middle of the call that they are for: what it was to be given is known."""
     server = start_server(lease_ttl=1)
     client = server.sdk()
@@ -440,7 +462,8 @@ def base(request, http, ask):
     return f"/v1/runnel/{request.param}/{of}/variables"
 
 
-def test_F33_a_client_puts_reads_and_removes(http, base):
+@pytest.mark.feature("F33")
+def test_a_client_can_put_read_and_remove_variables(http, base):
     made = accepted(http.post(base, json={"name": "a", "value": "0\u00e42345", "tags": ["x"],
                                           "description": "The a"}))
     assert made["value"] == "0\u00e42345" and made["type"] == "USER_ADD"
@@ -464,7 +487,8 @@ def test_F33_a_client_puts_reads_and_removes(http, base):
     refused(http.delete(f"{base}/a"), 404, "Variable 'a' not found.")
 
 
-def test_F33_lists_in_pages(http, base):
+@pytest.mark.feature("F33")
+def test_variables_are_listed_in_pages(http, base):
     for name in ("c", "a", "b"):
         accepted(http.post(base, json={"name": name, "value": name, "tags": [f"t{name}"]}))
     page = accepted(http.get(f"{base}?order=asc&limit=2"))
@@ -478,7 +502,8 @@ def test_F33_lists_in_pages(http, base):
         assert [v["name"] for v in found] == names, query
 
 
-def test_F33_what_is_wrong_is_named(http, base):
+@pytest.mark.feature("F33")
+def test_invalid_requests_name_the_parameter(http, base):
     refused(http.post(base, json={"value": "1"}), 400, "Missing required parameter: 'name'.", "name")
     refused(http.post(base, json={"name": "a"}), 400, "Missing required parameter: 'value'.",
             "value")
@@ -502,7 +527,8 @@ def test_F33_what_is_wrong_is_named(http, base):
     assert answer.status_code == 400 and answer.json()["error"]["param"] == "type"
 
 
-def test_F33_a_misspelt_word_does_nothing(http, base):
+@pytest.mark.feature("F33")
+def test_a_misspelt_parameter_is_refused(http, base):
     """Neither keeps less than was meant, nor shows or removes more."""
     refused(http.post(base, json={"name": "a", "value": "1", "keeep": True}), 400,
             "Unknown parameter: 'keeep'. Did you mean 'keep'?", "keeep")
@@ -523,7 +549,7 @@ def test_F33_a_misspelt_word_does_nothing(http, base):
     assert [(v["name"], v["keep"]) for v in accepted(http.get(base))["data"]] == [("a", False)]
 
 
-def test_F32_F33_strangers_find_nothing(http, base, stranger_key):
+def test_strangers_find_nothing(http, base, stranger_key):
     accepted(http.post(base, json={"name": "a", "value": "1"}))
     of = base.split("/")[-2]
     for method, path, body in (("GET", "", None), ("POST", "", {"name": "b", "value": "1"}),
@@ -535,7 +561,8 @@ def test_F32_F33_strangers_find_nothing(http, base, stranger_key):
     assert [v["name"] for v in accepted(http.get(base))["data"]] == ["a"]
 
 
-def test_F33_what_a_client_put_is_there_for_the_model(ask, http, client):
+@pytest.mark.feature("F33")
+def test_the_model_can_read_a_clients_variables(ask, http, client):
     conversation = client.conversations.create()
     base = f"/v1/runnel/conversations/{conversation.id}/variables"
     accepted(http.post(base, json={"name": "inner", "value": "deep"}))
@@ -549,7 +576,8 @@ def test_F33_what_a_client_put_is_there_for_the_model(ask, http, client):
     assert accepted(http.get(of_response))["value"] == "<deep>"
 
 
-def test_F32_a_response_is_changed_for_itself(ask, http):
+@pytest.mark.feature("F32")
+def test_changing_variables_of_a_response_affects_only_its_branch(ask, http):
     root = ask(("WriteVar", {"name": "v", "value": "root"}))
     left = ask(previous_response_id=root.id)
     base = f"/v1/runnel/responses/{left.id}/variables"
@@ -572,9 +600,10 @@ def giving(*variables):
     return {"runnel": {"variables_in": list(variables)}}
 
 
+@pytest.mark.feature("F23", "F33")
 @pytest.mark.threads
 @pytest.mark.parametrize("more", [{}, {"store": False}, {"conversation": True}, {"stream": True}])
-def test_F23_F33_a_response_finds_what_its_request_gives(client, upstream, http, more):
+def test_a_response_finds_variables_of_its_request(client, upstream, http, more):
     """The model is told nothing of it, and every reference finds it."""
     turns(upstream, ("test_slow", {"text": "$VAR_REF{{b}}"}),
           ("ListVars", {"filter": {"type": "USER_ADD"}}))
@@ -597,7 +626,8 @@ def test_F23_F33_a_response_finds_what_its_request_gives(client, upstream, http,
         "deep", "USER_ADD", "The a", ["x"], False)
 
 
-def test_F32_F33_what_was_given_is_the_branchs(ask):
+@pytest.mark.feature("F32", "F33")
+def test_variables_of_a_request_belong_to_its_branch(ask):
     root = ask(("ListVars", {"filter": {"type": "USER_ADD"}}), extra_body=giving(*GIVEN))
     left = ask(("ReadVar", {"name": "a"}), previous_response_id=root.id,
                extra_body=giving({"name": "a", "value": "left"}))
@@ -606,7 +636,8 @@ def test_F32_F33_what_was_given_is_the_branchs(ask):
     assert outputs(ask(("ReadVar", {"name": "a"}), previous_response_id=left.id)) == ["left"]
 
 
-def test_F33_what_is_given_takes_the_place_of_what_there_was(ask, http):
+@pytest.mark.feature("F33")
+def test_variables_of_a_request_replace_existing_ones(ask, http):
     """As a whole: it is the client's now, and references in it are followed."""
     first = ask(("WriteVar", {"name": "v", "value": "old", "desc": "Old", "tags": ["x"]}))
     second = ask(("test_slow", {"text": "$VAR_REF{{v}}"}), previous_response_id=first.id,
@@ -616,7 +647,8 @@ def test_F33_what_is_given_takes_the_place_of_what_there_was(ask, http):
     assert (v["type"], v["description"], v["tags"]) == ("USER_ADD", None, [])
 
 
-def test_F32_F68_what_is_gone_is_not_named_to_who_goes_on(server, upstream):
+@pytest.mark.feature("F32", "F68")
+def test_a_continuation_has_no_variables_of_a_response_that_is_not_stored(server, upstream):
     """A connection remembers what was said in a response that was not stored, and none of its variables."""
     ws = WebSocket(server)
     try:
@@ -635,8 +667,9 @@ def test_F32_F68_what_is_gone_is_not_named_to_who_goes_on(server, upstream):
     assert "- `test_short`\n" in past and "(args=" not in past
 
 
+@pytest.mark.feature("F23", "F33")
 @pytest.mark.parametrize("face", ["run", "thread_and_run"])
-def test_F23_F33_a_run_finds_what_its_request_gives(client, upstream, http, face):
+def test_a_run_finds_variables_of_its_request(client, upstream, http, face):
     turns(upstream, ("test_slow", {"text": "$VAR_REF{{b}}"}))
     assistant = client.beta.assistants.create(model="demo", extra_body={
         "runnel": {"tool_groups": {"test": True}}})
@@ -655,7 +688,8 @@ def test_F23_F33_a_run_finds_what_its_request_gives(client, upstream, http, face
     assert [v["name"] for v in accepted(http.get(f"{base}?type=USER_ADD"))["data"]] == ["b", "a"]
 
 
-def test_F33_a_run_that_is_not_made_gives_nothing(client, upstream, http):
+@pytest.mark.feature("F33")
+def test_a_refused_run_stores_no_variables(client, upstream, http):
     upstream.script({"answer": {"text": "Done.", "delay_ms": 60000}})
     assistant = client.beta.assistants.create(model="demo")
     thread = client.beta.threads.create(messages=[{"role": "user", "content": "go"}])
@@ -669,8 +703,9 @@ def test_F33_a_run_that_is_not_made_gives_nothing(client, upstream, http):
     accepted(http.post(f"{base}/{run['id']}/cancel"))
 
 
+@pytest.mark.feature("F33")
 @pytest.mark.parametrize("path", ["responses", "threads/runs"])
-def test_F33_what_cannot_be_given_is_named(client, http, path):
+def test_invalid_variables_are_named(client, http, path):
     body = {"model": "demo", "input": "go"}
     if path != "responses":
         body = {"assistant_id": client.beta.assistants.create(model="demo").id}
@@ -695,8 +730,9 @@ def test_F33_what_cannot_be_given_is_named(client, http, path):
             f"Unknown parameter: '{here}'.", here)
 
 
+@pytest.mark.feature("F31", "F33")
 @pytest.mark.slow
-def test_F31_F33_a_project_takes_only_its_share_of_memory(http, upstream, stranger_key):
+def test_a_project_has_a_share_of_the_memory(http, upstream, stranger_key):
     """Of what is not stored. Who comes later is told that there is no room, and others have theirs."""
     mib = "x" * (1 << 20)
     full = giving(*({"name": f"v{n}", "value": mib} for n in range(9)))
@@ -738,8 +774,9 @@ def test_F31_F33_a_project_takes_only_its_share_of_memory(http, upstream, strang
                lambda status: status == 200, seconds=60)
 
 
+@pytest.mark.feature("F33", "F110")
 @pytest.mark.slow
-def test_F33_F110_what_was_given_survives_kill_9(start_server, upstream):
+def test_variables_of_a_request_survive_kill_9(start_server, upstream):
     """From the moment on from which its run is known."""
     server = start_server(lease_ttl=1)
     upstream.script({"answer": {"text": "Done.", "delay_ms": 60000}})

@@ -104,7 +104,7 @@ def begin(server, upstream, log, **body):
 
 
 @pytest.mark.parametrize("approve", [True, False])
-def test_F44_the_webhook_is_told(told_server, receiver, upstream, log, approve):
+def test_the_webhook_receives_the_approval_request(told_server, receiver, upstream, log, approve):
     answers = begin(told_server, upstream, log)
     event = read(receiver.next())
     asked = event["data"]
@@ -124,7 +124,7 @@ def test_F44_the_webhook_is_told(told_server, receiver, upstream, log, approve):
     assert receiver.heard.empty()
 
 
-def test_F44_each_question_is_told_once_also_when_it_suspends(told_server, receiver, upstream, log):
+def test_each_request_is_sent_once_even_when_the_response_suspends(told_server, receiver, upstream, log):
     answers = begin(told_server, upstream, log,
                     runnel={"approval": {"channel": "webhook", "hold_timeout_s": 1}})
     asked = read(receiver.next())["data"]
@@ -133,7 +133,7 @@ def test_F44_each_question_is_told_once_also_when_it_suspends(told_server, recei
     assert done["output"][-1]["id"] == asked["id"] and receiver.heard.empty()
 
 
-def test_F44_a_run_of_a_thread_is_gone_on_with_by_the_answer(told_server, receiver, upstream, log):
+def test_the_answer_continues_a_run_of_a_thread(told_server, receiver, upstream, log):
     asks_for(upstream, call("test_count", path=log.name, text="counted"))
     client = told_server.sdk(strict=False)
     assistant = client.beta.assistants.create(model="demo", tools=[TEST])
@@ -148,7 +148,7 @@ def test_F44_a_run_of_a_thread_is_gone_on_with_by_the_answer(told_server, receiv
     assert log.lines() == ["call_1"]
 
 
-def test_F44_in_the_background_it_is_told_as_well(told_server, receiver, upstream, log):
+def test_requests_of_background_responses_are_sent_as_well(told_server, receiver, upstream, log):
     asks_for(upstream, call("test_count", path=log.name, text="counted"))
     client = told_server.sdk()
     made = client.responses.create(model="demo", input="go", tools=[TEST], background=True,
@@ -159,7 +159,7 @@ def test_F44_in_the_background_it_is_told_as_well(told_server, receiver, upstrea
     assert [one.id for one in questions(done)] == [asked["id"]]
 
 
-def test_F44_what_is_not_taken_is_told_again(told_server, receiver, upstream, log):
+def test_a_refused_post_is_repeated(told_server, receiver, upstream, log):
     receiver.statuses = [500]
     answers = begin(told_server, upstream, log)
     first, second = read(receiver.next()), read(receiver.next())
@@ -175,7 +175,7 @@ def check_cut(cut, whole):
     assert whole.startswith(cut) and TEXT_LIMIT - 4 < len(cut.encode()) <= TEXT_LIMIT
 
 
-def test_F44_long_texts_are_cut_and_the_list_has_them_whole(told_server, receiver, upstream):
+def test_long_texts_are_cut_and_the_list_has_them_whole(told_server, receiver, upstream):
     """The letters have three bytes; the question about the result has the same text as `output`."""
     text = "\u20ac" * 20_000
     asks_for(upstream, call("test_slow", text=text))
@@ -204,7 +204,7 @@ def test_F44_long_texts_are_cut_and_the_list_has_them_whole(told_server, receive
     assert answers.get(timeout=patience(30)).status == "completed"
 
 
-def test_F44_only_some_are_told_at_once(told_server, receiver, upstream, log):
+def test_posts_at_once_are_limited(told_server, receiver, upstream, log):
     receiver.answers.clear()
     asks_for(upstream, *[call("test_count", number=n, path=log.name, text="counted")
                          for n in range(1, 13)])
@@ -223,7 +223,8 @@ def test_F44_only_some_are_told_at_once(told_server, receiver, upstream, log):
     assert answers.get(timeout=patience(30))["status"] == "completed"
 
 
-def test_F44_F109_a_webhook_within_is_not_told_unless_it_is_open(start_server, receiver, upstream,
+@pytest.mark.feature("F109")
+def test_a_private_webhook_address_must_be_opened(start_server, receiver, upstream,
                                                                log, tmp_path):
     server = start_server(config=configured(tmp_path, receiver, open_it=False))
     answers = begin(server, upstream, log,
@@ -233,7 +234,7 @@ def test_F44_F109_a_webhook_within_is_not_told_unless_it_is_open(start_server, r
 
 
 @pytest.mark.parametrize("path", ["/v1/responses", "/v1/threads/runs"])
-def test_F44_a_project_without_a_webhook_has_no_such_channel(http, client, path):
+def test_without_a_webhook_the_channel_is_refused(http, client, path):
     body = {"model": "demo", "input": "go"}
     if "threads" in path:
         body = {"assistant_id": client.beta.assistants.create(model="demo").id}
@@ -252,7 +253,7 @@ def test_F44_a_project_without_a_webhook_has_no_such_channel(http, client, path)
     ("{url: \"http://a.example\", secret_env: RUNNEL_NOT_THERE}", "RUNNEL_NOT_THERE is not set"),
     ("{url: \"http://a.example\", secret: " + SECRET + ", event: x}", "event"),
 ])
-def test_F44_a_webhook_that_cannot_be_is_refused_at_start(binary, tmp_path, entry, why):
+def test_an_invalid_webhook_is_refused_at_start(binary, tmp_path, entry, why):
     path = tmp_path / "runnel.yaml"
     path.write_text(f"approval_webhooks:\n  - {entry}\n")
     ended = subprocess.run([binary, "serve", "--config", path, "--data-dir", tmp_path / "data"],
@@ -262,7 +263,7 @@ def test_F44_a_webhook_that_cannot_be_is_refused_at_start(binary, tmp_path, entr
     assert SECRET not in ended.stderr
 
 
-def test_F44_a_webhook_of_no_project_is_refused_at_start(binary, start_server, tmp_path):
+def test_a_webhook_of_an_unknown_project_is_refused_at_start(binary, start_server, tmp_path):
     """A typing error makes no project."""
     server = start_server()
     server.stop()

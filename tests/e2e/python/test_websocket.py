@@ -47,14 +47,14 @@ def test_a_response_has_the_events_of_a_stream(connect, upstream):
     assert text_of(ws.ask(input="Again")) == "Hello there, my friend."
 
 
-def test_what_was_made_is_stored_unless_it_is_not_to_be(connect, client, http):
+def test_a_response_is_stored_unless_store_is_false(connect, client, http):
     ws = connect()
     kept, gone = ws.ask(input="Hi"), ws.ask(input="Hi", store=False)
     assert client.responses.retrieve(kept["id"]).output_text == "Hello there, my friend."
     assert http.get(f"/v1/responses/{gone['id']}").status_code == 404
 
 
-def test_a_failure_is_told_as_in_a_stream(connect, upstream):
+def test_a_failure_is_reported_as_in_a_stream(connect, upstream):
     upstream.answer(fault={"kind": "status", "status": 400})
     ws = connect()
     ws.create(input="Hi")
@@ -65,7 +65,7 @@ def test_a_failure_is_told_as_in_a_stream(connect, upstream):
     assert text_of(ws.ask(input="Hi")) == "Better."
 
 
-def test_without_generating_the_input_is_kept_and_nobody_is_asked(connect, upstream, client):
+def test_generate_false_keeps_the_input_without_a_model_request(connect, upstream, client):
     ws = connect()
     ws.create(input="My name is Ada.", generate=False)
     events = ws.response()
@@ -83,7 +83,7 @@ def test_without_generating_the_input_is_kept_and_nobody_is_asked(connect, upstr
 
 # ---- the SDK ----
 
-def test_the_sdk_of_python(server, upstream, client):
+def test_the_python_sdk_works_over_websocket(server, upstream, client):
     first = None
     with client.responses.connect() as connection:
         for text in ("one", "two"):
@@ -109,7 +109,7 @@ def slow_and_fast(upstream):
                     {"answer": {"text": "fast"}})
 
 
-def test_one_after_another_without_lanes(connect, upstream):
+def test_without_lanes_responses_run_one_after_another(connect, upstream):
     slow_and_fast(upstream)
     ws = connect()
     for text in ("slow", "fast", "faster"):
@@ -122,7 +122,7 @@ def test_one_after_another_without_lanes(connect, upstream):
 
 
 @pytest.mark.threads
-def test_lanes_go_on_side_by_side(connect, upstream):
+def test_lanes_run_side_by_side(connect, upstream):
     slow_and_fast(upstream)
     ws = connect()
     ws.create(input="slow", stream_id="a.1")
@@ -157,7 +157,7 @@ def test_lanes_have_a_limit(start_server, connect, upstream):
                               "message": "This WebSocket connection has reached its stream limit."}
 
 
-def test_what_waits_has_a_limit(connect, upstream):
+def test_waiting_messages_are_limited(connect, upstream):
     upstream.answer(text=["a", "b"], piece_delay_ms=3600000)
     ws = connect()
     for number in range(66):
@@ -172,7 +172,7 @@ def continued(upstream):
     return texts_of(upstream.chats()[-1])
 
 
-def test_a_chain_goes_on_whether_it_is_stored_or_not(connect, upstream):
+def test_a_chain_continues_whether_it_is_stored_or_not(connect, upstream):
     for store in (True, False):
         ws = connect()
         last, told = None, []
@@ -193,7 +193,7 @@ def test_a_lane_forks_from_another(connect, upstream):
                                             ("user", lane)]
 
 
-def test_what_is_not_stored_ends_with_its_connection(connect, client):
+def test_responses_that_are_not_stored_end_with_the_connection(connect, client):
     gone = connect().ask(input="Hi", store=False)["id"]
     ws = connect()
     ws.create(input="More", previous_response_id=gone, stream_id="x")
@@ -206,7 +206,7 @@ def test_what_is_not_stored_ends_with_its_connection(connect, client):
     assert ws.ask(input="More", previous_response_id=made)["previous_response_id"] == made
 
 
-def test_a_failed_continuation_forgets_what_it_went_on_from(connect):
+def test_a_failed_continuation_forgets_its_parent(connect):
     ws = connect()
     first = ws.ask(input="Hi", store=False)["id"]
     ws.create(input="More", previous_response_id=first, temperature=9)
@@ -215,7 +215,7 @@ def test_a_failed_continuation_forgets_what_it_went_on_from(connect):
     assert ws.error()["error"]["code"] == "previous_response_not_found"
 
 
-def test_what_was_deleted_is_not_remembered(connect, client):
+def test_a_deleted_response_is_not_remembered(connect, client):
     ws = connect()
     first = ws.ask(input="Hi")["id"]
     client.responses.delete(first)
@@ -223,7 +223,7 @@ def test_what_was_deleted_is_not_remembered(connect, client):
     assert ws.error()["error"]["code"] == "previous_response_not_found"
 
 
-def test_without_memory_what_is_stored_is_gone_on_with(start_server, connect, upstream):
+def test_without_memory_a_stored_response_can_be_continued(start_server, connect, upstream):
     ws = connect(start_server(websocket_memory=0))
     first = ws.ask(input="one")["id"]
     ws.ask(input="two", previous_response_id=first)
@@ -234,7 +234,7 @@ def test_without_memory_what_is_stored_is_gone_on_with(start_server, connect, up
 
 
 @pytest.mark.parametrize("store", [True, False])
-def test_a_client_answers_calls(connect, upstream, store):
+def test_a_client_can_answer_calls(connect, upstream, store):
     upstream.script(*WEATHER_RULES)
     ws = connect()
     ws.create(input="Weather?", tools=[WEATHER_FLAT], store=store)
@@ -248,7 +248,7 @@ def test_a_client_answers_calls(connect, upstream, store):
     assert text_of(said) == "It is sunny."
 
 
-def test_a_conversation_is_gone_on_with(connect, client, upstream):
+def test_a_conversation_can_be_continued(connect, client, upstream):
     conversation = client.conversations.create().id
     ws = connect()
     ws.ask(input="one", conversation=conversation)
@@ -295,7 +295,7 @@ INVALID = [
 ]
 
 
-def test_what_makes_no_sense_is_answered_and_the_connection_goes_on(connect):
+def test_invalid_messages_are_answered_and_the_connection_stays_open(connect):
     ws = connect()
     for text, param, code in INVALID:
         ws.send_frame(text)
@@ -308,7 +308,7 @@ def test_what_makes_no_sense_is_answered_and_the_connection_goes_on(connect):
     assert text_of(ws.ask(input="Hi", stream=True, background=None)) == "Hello there, my friend."
 
 
-def test_unknown_parameters_are_refused_where_they_are(start_server, connect):
+def test_unknown_parameters_are_refused_where_configured(start_server, connect):
     ws = connect(start_server(unknown_parameters="reject"))
     ws.create(input="Hi", stream_id="a", generate=True, streem=True)
     error = ws.error()
@@ -345,13 +345,13 @@ def test_a_handshake_is_refused_with_an_error(connect, headers, status, code):
         assert refused.value.headers["allow"] == "POST"
 
 
-def test_an_old_http_is_refused(connect):
+def test_http_1_0_is_refused(connect):
     with pytest.raises(Refused) as refused:
         connect(version="HTTP/1.0")
     assert refused.value.status == 400
 
 
-def test_head_is_no_handshake(server):
+def test_a_head_request_is_no_handshake(server):
     answer = httpx2.head(f"{server.url}/v1/responses",
                          headers={"Authorization": f"Bearer {server.settings['api_key']}"})
     assert answer.status_code == 405
@@ -363,7 +363,7 @@ def test_pages_of_known_origins_may_connect(start_server, connect):
     ws.ask(input="Hi")
 
 
-def test_lists_may_stand_on_several_lines(server, connect):
+def test_list_headers_may_have_several_lines(server, connect):
     key = f"openai-insecure-api-key.{server.settings['api_key']}"
     ws = connect(headers={"Authorization": None, "Connection": ["keep-alive", "Upgrade"],
                           "Upgrade": ["h2c", "websocket"],
@@ -380,7 +380,7 @@ def refusal(connect, server, headers):
     return refused.value.status, refused.value.body["error"]["message"]
 
 
-def test_what_there_may_be_one_of_is_not_given_twice(start_server, connect):
+def test_single_headers_may_not_be_repeated(start_server, connect):
     server = start_server(cors_origins="https://app.example")
     for name, *values in [("Origin", "https://app.example", "http://evil.example"),
                           ("Origin", "http://evil.example", "https://app.example"),
@@ -409,7 +409,7 @@ REBOUND_PAGES = [
 
 
 @pytest.mark.parametrize("keys", [True, False])
-def test_a_page_may_connect_home(start_server, connect, keys):
+def test_pages_of_the_server_itself_may_connect(start_server, connect, keys):
     """What a page does whose browser takes it for ours is no danger where it needs a key."""
     server = start_server(**({} if keys else {"no_auth": True}))
     mine, others = ((OWN_PAGES + REBOUND_PAGES, OTHER_PAGES) if keys else
@@ -421,7 +421,7 @@ def test_a_page_may_connect_home(start_server, connect, keys):
         assert refusal(connect, server, {"Origin": origin, **more})[0] == 403, (origin, more)
 
 
-def test_what_follows_the_handshake_at_once_is_heard(connect):
+def test_a_message_sent_with_the_handshake_is_read(connect):
     early = WebSocket.frame(json.dumps({"type": "response.create", "model": "demo",
                                         "input": "early"}))
     assert connect(early=early).response()[-1]["type"] == "response.completed"
@@ -443,7 +443,7 @@ def create_text(**body):
     return json.dumps({"type": "response.create", "model": "demo", "input": "Hi", **body}).encode()
 
 
-def test_a_message_may_come_in_pieces(connect):
+def test_a_message_may_be_fragmented(connect):
     ws = connect()
     text = create_text(input="ä" * 200)
     for at in range(0, len(text), 7):
@@ -463,7 +463,7 @@ def test_pings_are_answered(connect):
 
 
 @pytest.mark.parametrize("key", [b"\0\0\0\0", b"\x81\x82\0\x84", b"\r\n\0\n"])
-def test_frames_behind_the_handshake_are_taken_as_they_came(connect, key):
+def test_frames_sent_with_the_handshake_are_unchanged(connect, key):
     """What reads the bytes of HTTP changes none of them."""
     ws = connect(early=WebSocket.frame(b"hello", PING, key=key))
     assert ws.read_frame() == (PONG, b"hello")
@@ -488,14 +488,14 @@ BROKEN = [
 
 
 @pytest.mark.parametrize("number", range(len(BROKEN)))
-def test_what_breaks_the_protocol_ends_the_connection(connect, number):
+def test_a_violation_of_the_protocol_ends_the_connection(connect, number):
     ws = connect()
     make, code = BROKEN[number]
     ws.send_bytes(make(ws))
     assert ws.read_close()[0] == code
 
 
-def test_a_message_in_pieces_has_the_limit_of_a_message(start_server, connect):
+def test_a_fragmented_message_has_the_same_limit(start_server, connect):
     ws = connect(start_server(max_body=1024))
     for number in range(3):
         ws.send_frame(b" " * 500, 0 if number else TEXT, final=False)
@@ -508,7 +508,7 @@ def test_a_message_must_come_in_time(start_server, connect):
     assert ws.read_close()[0] == 1008
 
 
-def test_many_small_messages_at_once(connect):
+def test_many_small_messages_at_once_are_handled(connect):
     ws = connect()
     ws.send_bytes(ws.frame("{}") * 500 + ws.frame(create_text()))
     for _ in range(500):
@@ -527,7 +527,7 @@ def test_a_silent_connection_is_pinged(start_server, connect):
     ws.ask(input="Hi")
 
 
-def test_who_does_not_answer_pings_is_given_up(start_server, connect, upstream):
+def test_a_client_that_does_not_answer_pings_is_disconnected(start_server, connect, upstream):
     upstream.answer(text=["a", "b"], piece_delay_ms=3600000)
     ws = connect(start_server(sse_ping_interval=0.1, stream_stall_timeout=0.3))
     ws.create(input="Hi")
@@ -537,7 +537,7 @@ def test_who_does_not_answer_pings_is_given_up(start_server, connect, upstream):
     eventually(lambda: upstream.requests()[-1]["state"], lambda state: state == "client_left")
 
 
-def test_who_does_not_read_is_given_up(start_server, connect, upstream):
+def test_a_client_that_does_not_read_is_disconnected(start_server, connect, upstream):
     upstream.answer(text="x" * 8192, split="whole", repeat=1500)
     server = start_server(stream_buffer=65536, stream_stall_timeout=1)
     ws = connect(server, receive_buffer=4096)
@@ -546,7 +546,7 @@ def test_who_does_not_read_is_given_up(start_server, connect, upstream):
                lambda states: states == ["client_left"], seconds=40)
 
 
-def test_a_connection_has_an_age(start_server, connect, upstream):
+def test_a_connection_has_an_age_limit(start_server, connect, upstream):
     slow_and_fast(upstream)
     server = start_server(websocket_age=0.3)
     ws = connect(server)
@@ -606,7 +606,7 @@ def test_a_drain_lets_responses_finish(start_server, connect, upstream):
     assert server.process.child.wait(timeout=patience(30)) == 0
 
 
-def test_a_drain_of_websockets_has_an_end(start_server, connect, upstream):
+def test_a_drain_of_websockets_has_a_time_limit(start_server, connect, upstream):
     upstream.answer(text=["a", "b"], piece_delay_ms=3600000)
     server = start_server(drain_timeout=0.3)
     ws = connect(server)
@@ -618,7 +618,7 @@ def test_a_drain_of_websockets_has_an_end(start_server, connect, upstream):
     assert server.process.child.wait(timeout=patience(30)) == 0
 
 
-def test_a_client_that_does_not_hang_up_does_not_hold_the_drain(start_server, connect):
+def test_a_client_that_stays_connected_does_not_delay_the_drain(start_server, connect):
     server = start_server(drain_timeout=3600)
     ws = connect(server)
     ws.ask(input="Hi")

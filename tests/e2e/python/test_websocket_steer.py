@@ -37,7 +37,7 @@ def numbers(events):
 @pytest.mark.parametrize("store", [True, False])
 @pytest.mark.parametrize("lane", [None, "a"])
 @pytest.mark.threads
-def test_a_response_follows_by_itself(ws, upstream, store, lane):
+def test_steering_starts_the_next_response_by_itself(ws, upstream, store, lane):
     upstream.answer(**SLOW)
     named = {"stream_id": lane} if lane else {}
     first = begin(ws, store=store, instructions="Be brief.", metadata={"a": "1"}, **named)
@@ -64,7 +64,7 @@ def test_a_response_follows_by_itself(ws, upstream, store, lane):
     assert last["previous_response_id"] is None and last["instructions"] is None
 
 
-def test_a_response_ends_at_its_next_turn(ws, upstream):
+def test_a_steered_response_ends_at_its_next_turn(ws, upstream):
     upstream.script({"match": {"user": "stop"}, "answer": {"text": "Stopped."}},
                     {"match": {"tool_results": True}, "answer": {"text": "Never said."}},
                     {"answer": {"tool_calls": [call("test_slow", ms=700, text="done")]}})
@@ -96,7 +96,7 @@ def pending(ws, upstream, **named):
 
 
 @pytest.mark.parametrize("lane", [None, "a"])
-def test_input_waits_for_what_the_client_must_answer(ws, upstream, lane):
+def test_steering_input_waits_for_the_clients_calls(ws, upstream, lane):
     named = {"stream_id": lane} if lane else {}
     first, events = pending(ws, upstream, **named)
     for event in events:
@@ -117,7 +117,7 @@ def test_input_waits_for_what_the_client_must_answer(ws, upstream, lane):
     assert [message["content"] for message in told[-3:]] == ["sunny", "one", "two"]
 
 
-def test_input_waits_for_an_approval(ws, upstream):
+def test_steering_input_waits_for_an_approval(ws, upstream):
     """It is asked for by the id of its question, which the answer has to name."""
     upstream.script({"match": {"tool_results": True}, "answer": {"text": "Well."}},
                     {"answer": {"tool_calls": [call("test_slow", 1, text="fact")], "delay_ms": 500}})
@@ -152,7 +152,7 @@ REFUSED = [
 ]
 
 
-def test_what_cannot_be_said_is_given_back(ws, upstream):
+def test_invalid_steering_input_is_given_back(ws, upstream):
     upstream.answer(text=["a", "b"], piece_delay_ms=3600000)
     first = begin(ws)
     for value in REFUSED:
@@ -172,7 +172,7 @@ def test_what_cannot_be_said_is_given_back(ws, upstream):
     assert failed(ws)[0] == "too_many_pending_steers"
 
 
-def test_what_comes_too_late_is_given_back(ws, upstream, client):
+def test_late_steering_input_is_given_back(ws, upstream, client):
     done = ws.ask(input="Hi", stream_id="a")["id"]
     for number in (0, 1):
         steer(ws, done, "x")
@@ -221,7 +221,7 @@ def test_a_response_that_cannot_follow_gives_the_input_back(start_server, upstre
         ws.ask(input="Hi")
 
 
-def test_who_leaves_takes_along_what_was_accepted(server, upstream):
+def test_a_client_that_leaves_withdraws_its_accepted_input(server, upstream):
     upstream.answer(**SLOW)
     with WebSocket(server) as ws:
         first = begin(ws)

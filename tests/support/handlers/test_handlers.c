@@ -1,9 +1,9 @@
 /*
- * test -- tools that behave, and misbehave, as tests ask them to. Never part of a release.
+ * test -- tools that behave, or misbehave, as a test wants. Never part of a release.
  *
- * What they do stands in their arguments, so a script of the model can drive every path of the
- * engine: slow and streaming tools, final and hidden ones, every kind of hosted item, and one
- * that does not listen.
+ * Their arguments say what they do, so a script of the model can drive every path of the engine:
+ * slow and streaming tools, final and hidden ones, every kind of hosted item, and one that ignores
+ * cancelling.
  */
 
 #include <errno.h>
@@ -24,7 +24,7 @@
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJ" \
     "RU5ErkJggg=="
 
-/* Anything goes: these are for scripts that know what they do. */
+/* Any arguments are accepted: only scripts of tests call these tools. */
 #define ANY "{\"type\": \"object\", \"additionalProperties\": true}"
 
 static uint64_t pause_ns(const struct tool_call *call)
@@ -47,7 +47,7 @@ static void add_pixel(struct tool_result *result)
                                                     .length = strlen(PIXEL)});
 }
 
-/* Emits args.pieces, waiting args.ms between them; all of them together end up in *whole. */
+/* Emits args.pieces, waiting args.ms between them. *whole gets all of them together. */
 static enum err_code emit_pieces(struct tool_call *call, struct buf *whole)
 {
     const json_t *piece;
@@ -78,7 +78,7 @@ static enum err_code run_slow(struct tool_call *call, struct tool_result *ret_re
     return ERR_OK;
 }
 
-/* What it gives stands nowhere in what it was given. */
+/* The result has no text in common with the arguments. */
 static enum err_code run_backwards(struct tool_call *call, struct tool_result *ret_result,
                                    struct err *err)
 {
@@ -141,7 +141,7 @@ static enum err_code run_final_image(struct tool_call *call, struct tool_result 
     return ERR_OK;
 }
 
-/* As args.status says, because of args.why, after args.pieces; args.text is what it gave all the same. */
+/* Ends with args.status and the reason args.why, after args.pieces. args.text is the result even then. */
 static enum err_code run_ends(struct tool_call *call, struct tool_result *ret_result,
                               struct err *err)
 {
@@ -163,7 +163,7 @@ static enum err_code run_ends(struct tool_call *call, struct tool_result *ret_re
     return ERR_OK;
 }
 
-/* Deaf to tool_call_cancelled() for args.ms. */
+/* Ignores tool_call_cancelled() for args.ms. */
 static enum err_code run_stubborn(struct tool_call *call, struct tool_result *ret_result,
                                   struct err *err)
 {
@@ -202,7 +202,7 @@ static enum err_code run_image(struct tool_call *call, struct tool_result *ret_r
     return ERR_OK;
 }
 
-/* What file and web search have in common. */
+/* Shared by file search and web search. */
 static enum err_code run_search(struct tool_call *call, struct tool_result *ret_result,
                                 struct err *err)
 {
@@ -250,7 +250,7 @@ static enum err_code run_echo_context(struct tool_call *call, struct tool_result
     return ERR_OK;
 }
 
-/* Another tool for everybody: it greets in the language of the run. */
+/* A definition that depends on the run: it greets in the language of the run. */
 static json_t *init_greet(const struct tool_context *context)
 {
     bool chinese = context->settings->language == LANGUAGE_CHINESE;
@@ -270,8 +270,8 @@ static enum err_code run_greet(struct tool_call *call, struct tool_result *ret_r
     return ERR_OK;
 }
 
-/* Leaves a line in a file, so that a test can count how often it ran. With args.once it takes its time
- * only when it is the first: a test may then wait for it for as long as it likes, and not again. */
+/* Adds a line to a file, so that a test can count how often it ran. With args.once only the first call
+ * takes its time: a test may wait during that one, and a repeated call ends at once. */
 static enum err_code run_count(struct tool_call *call, struct tool_result *ret_result,
                                struct err *err)
 {
@@ -294,7 +294,7 @@ static enum err_code run_count(struct tool_call *call, struct tool_result *ret_r
     return ERR_OK;
 }
 
-/* args.paths beginning with "shared:" lie outside: their directories must be allowed. */
+/* args.paths that begin with "shared:" lie outside: their directories need a permission. */
 static enum err_code plan_outside(struct tool_call *call, struct err *err)
 {
     json_t *paths = json_object_get(tool_call_args(call), "paths");
@@ -338,7 +338,7 @@ static enum err_code run_data(struct tool_call *call, struct tool_result *ret_re
     return ERR_OK;
 }
 
-/* A list as lines; anything else is more than it can do. */
+/* Formats a list as lines, and fails for anything else. */
 static char *format_lines(const json_t *data, const json_t *args, struct err *err)
 {
     AUTO_BUF text = {0};
@@ -354,7 +354,7 @@ static char *format_lines(const json_t *data, const json_t *args, struct err *er
     return buf_take(&text);
 }
 
-/* How many pieces it was given, and how long its text is; of none, nobody has more to say. */
+/* How many pieces the arguments have; NULL without pieces. */
 static char *compress_pieces(const json_t *args)
 {
     const json_t *pieces = json_object_get(args, "pieces");
@@ -367,7 +367,7 @@ static char *compress_text(const char *text)
     return *text ? mem_printf("%zu bytes", strlen(text)) : NULL;
 }
 
-/* args.notes, args.ms apart, then a title, the number of notes, and a picture. */
+/* Emits args.notes, args.ms apart, then a title, the number of notes, and a picture. */
 static enum err_code run_notes(struct tool_call *call, struct tool_result *ret_result,
                                struct err *err)
 {
@@ -400,7 +400,7 @@ static void explain_number(struct err *err)
     " \"properties\": {\"n\": {\"type\": \"integer\", \"minimum\": 1,"               \
     "  \"maximum\": 10, \"description\": \"A number.\"}}}"
 
-/* A page of its own making: `limit` characters from `begin`, ASCII. */
+/* Its own cutter: `limit` characters from `begin`, ASCII. */
 static char *cut_page(const char *text, const struct cut_rule *rule,
                       struct cut_shown *ret_shown)
 {

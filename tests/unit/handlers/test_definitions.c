@@ -49,7 +49,7 @@ static void custom_shows_the_input(void **state)
     expect_input("{\"input\":\"\"}", "");
 }
 
-static void custom_makes_the_best_of_what_is_not_wrapped(void **state)
+static void custom_takes_unwrapped_arguments_as_the_input(void **state)
 {
     (void)state;
     expect_input("SELECT 1", "SELECT 1");
@@ -86,7 +86,7 @@ static void local_shell_shows_the_action(void **state)
                   "\"timeout_ms\":500,\"user\":\"me\",\"working_directory\":\"/tmp\"}");
 }
 
-static void local_shell_repairs_what_is_clear(void **state)
+static void local_shell_repairs_clear_mistakes(void **state)
 {
     (void)state;
     expect_action("{\"command\":\"ls | wc\"}",
@@ -97,7 +97,7 @@ static void local_shell_repairs_what_is_clear(void **state)
         "\"timeout_ms\":1500}");
 }
 
-static void local_shell_runs_nothing_that_is_not_clear(void **state)
+static void local_shell_runs_nothing_unclear(void **state)
 {
     const char *const nothing = "{\"type\":\"exec\",\"command\":[],\"env\":{}}";
 
@@ -139,7 +139,7 @@ static void shell_opens_without_commands(void **state)
     json_decref(shown.fields);
 }
 
-static void shell_runs_nothing_that_is_not_clear(void **state)
+static void shell_runs_nothing_unclear(void **state)
 {
     (void)state;
     expect_refused(&shell_handler, "{\"commands\":[\"rm -rf /tm", "not valid JSON");
@@ -163,7 +163,7 @@ static void apply_patch_shows_the_operation(void **state)
                      "{\"operation\":{\"type\":\"delete_file\",\"path\":\"a.c\"}}");
 }
 
-static void apply_patch_never_shows_half_an_operation(void **state)
+static void apply_patch_never_shows_an_incomplete_operation(void **state)
 {
     (void)state;
     expect_refused(&apply_patch_handler, "{\"type\":\"create_file\",\"path\":\"a\"}", "'diff'");
@@ -187,7 +187,7 @@ static void computer_shows_its_actions(void **state)
                      "\"pending_safety_checks\":[]}");
 }
 
-static void computer_moves_nothing_that_is_not_clear(void **state)
+static void computer_moves_nothing_unclear(void **state)
 {
     (void)state;
     expect_refused(&computer_handler, "{\"actions\":[{\"type\":\"click\",\"x\":1}]}",
@@ -200,7 +200,7 @@ static void computer_moves_nothing_that_is_not_clear(void **state)
     expect_refused(&computer_use_preview_handler, "{\"action\":5}", "'type'");
 }
 
-static void tool_search_shows_what_is_searched_for(void **state)
+static void tool_search_shows_the_query(void **state)
 {
     (void)state;
     expect_announced(&tool_search_handler, "tool_search", "{\"query\":\"mail\"}",
@@ -211,7 +211,7 @@ static void tool_search_shows_what_is_searched_for(void **state)
     expect_refused(&tool_search_handler, "mail", "not valid JSON");
 }
 
-static void custom_tells_the_model_of_the_grammar(void **state)
+static void custom_describes_the_grammar_to_the_model(void **state)
 {
     json_auto_t *entry =
         json_build("{s:s, s:{s:s, s:s, s:s}}", "description", "Adds.", "format", "type",
@@ -228,20 +228,20 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(function_calls_are_shown_as_they_are_written),
         cmocka_unit_test(custom_shows_the_input),
-        cmocka_unit_test(custom_makes_the_best_of_what_is_not_wrapped),
+        cmocka_unit_test(custom_takes_unwrapped_arguments_as_the_input),
         cmocka_unit_test(definitions_bella_B1_calls_keep_their_name),
         cmocka_unit_test(local_shell_shows_the_action),
-        cmocka_unit_test(local_shell_repairs_what_is_clear),
-        cmocka_unit_test(local_shell_runs_nothing_that_is_not_clear),
+        cmocka_unit_test(local_shell_repairs_clear_mistakes),
+        cmocka_unit_test(local_shell_runs_nothing_unclear),
         cmocka_unit_test(shell_shows_its_commands),
         cmocka_unit_test(shell_opens_without_commands),
-        cmocka_unit_test(shell_runs_nothing_that_is_not_clear),
+        cmocka_unit_test(shell_runs_nothing_unclear),
         cmocka_unit_test(apply_patch_shows_the_operation),
-        cmocka_unit_test(apply_patch_never_shows_half_an_operation),
+        cmocka_unit_test(apply_patch_never_shows_an_incomplete_operation),
         cmocka_unit_test(computer_shows_its_actions),
-        cmocka_unit_test(computer_moves_nothing_that_is_not_clear),
-        cmocka_unit_test(tool_search_shows_what_is_searched_for),
-        cmocka_unit_test(custom_tells_the_model_of_the_grammar),
+        cmocka_unit_test(computer_moves_nothing_unclear),
+        cmocka_unit_test(tool_search_shows_the_query),
+        cmocka_unit_test(custom_describes_the_grammar_to_the_model),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

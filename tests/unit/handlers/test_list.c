@@ -24,7 +24,7 @@ static void handlers_have_names_that_models_can_call(void **state)
     }
 }
 
-static void handlers_are_run_in_a_group_or_left_to_the_client(void **state)
+static void handlers_either_run_in_a_group_or_are_the_clients(void **state)
 {
     (void)state;
     for (size_t i = 0; all_handlers[i]; i++) {
@@ -57,7 +57,8 @@ static void handlers_are_found(void **state)
     assert_ptr_equal(tool_registry_definition("local_shell"), &local_shell_handler);
 }
 
-static void F76_registering_all_once_more_changes_nothing(void **state)
+/* F76. */
+static void registering_all_tools_again_changes_nothing(void **state)
 {
     static const char *const basic[] = {"datetime", "text", "json2interface"};
 
@@ -99,10 +100,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(handlers_have_names_that_models_can_call),
-        cmocka_unit_test(handlers_are_run_in_a_group_or_left_to_the_client),
+        cmocka_unit_test(handlers_either_run_in_a_group_or_are_the_clients),
         cmocka_unit_test(handlers_are_listed_once),
         cmocka_unit_test(handlers_are_found),
-        cmocka_unit_test(F76_registering_all_once_more_changes_nothing),
+        cmocka_unit_test(registering_all_tools_again_changes_nothing),
         cmocka_unit_test(handlers_bella_B23_every_parameter_has_a_type_and_a_description),
     };
 

@@ -58,7 +58,8 @@ static void expect_end_of(const char *args, enum tool_status status, enum err_co
     assert_string_equal(outcome.end.result.title, "Ended");
 }
 
-static void F11_a_handler_says_how_it_ended(void **state)
+/* F11 */
+static void a_handler_says_how_it_ended(void **state)
 {
     (void)state;
     expect_end_of("{\"text\":\"all\"}", TOOL_SUCCESS, ERR_OK, "all");
@@ -247,7 +248,7 @@ int main(void)
         cmocka_unit_test(test_slow_waits),
         cmocka_unit_test(test_stream_says_its_pieces),
         cmocka_unit_test(test_fail_fails_with_its_message),
-        cmocka_unit_test(F11_a_handler_says_how_it_ended),
+        cmocka_unit_test(a_handler_says_how_it_ended),
         cmocka_unit_test(test_final_answers_with_its_pieces),
         cmocka_unit_test(test_final_image_answers_with_an_image),
         cmocka_unit_test(test_hidden_is_hidden),

@@ -38,7 +38,7 @@ static inline void outcome_clear(struct outcome *outcome)
 
 #define AUTO_OUTCOME CLEANUP(outcome_clear) struct outcome
 
-/* Runs one call to its end. `spec` says all but where; NULL for a call without context. */
+/* Runs one call to its end. `spec` has everything but the channel; NULL for a call without context. */
 static inline struct outcome tool_run_spec(const struct tool_handler *handler, const char *args,
                                            const struct tool_call_spec *more)
 {
@@ -87,7 +87,7 @@ static inline void expect_tool_result(const struct tool_handler *handler, const 
     assert_string_equal(outcome.text, text);
 }
 
-/* It fails, and says something with `words` in it. */
+/* The call must fail, with `words` in the error. */
 static inline void expect_tool_error(const struct tool_handler *handler, const char *args,
                                      enum err_code rc, const char *words)
 {

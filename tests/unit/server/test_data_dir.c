@@ -35,7 +35,7 @@ static int remove_directory(void **state)
     AUTO_FREE char *file = mem_printf("%s/name", (char *)*state);
 
     unlink(file);
-    assert_int_equal(rmdir(*state), 0); /* nothing else was left in it */
+    assert_int_equal(rmdir(*state), 0); /* nothing else is left in it */
     free(*state);
     return 0;
 }
@@ -54,7 +54,7 @@ static void a_line_is_made_once_and_kept(void **state)
     assert_string_equal(line, "other");
 }
 
-static void what_was_there_before_survives_a_restore(void **state)
+static void a_restore_removes_only_what_is_new(void **state)
 {
     static const char *const names[] = {"lock", "node_id", "api_key"};
     AUTO_FREE char *fresh = mem_printf("%s/fresh", (char *)*state);
@@ -76,10 +76,10 @@ static void what_was_there_before_survives_a_restore(void **state)
     AUTO_FREE char *kept = mem_printf("%s/api_key", fresh);
 
     assert_int_equal(unlink(kept), 0);
-    assert_int_equal(rmdir(fresh), 0); /* node_id has gone, the directory has not */
+    assert_int_equal(rmdir(fresh), 0); /* node_id is removed, the directory is not */
 }
 
-static void only_its_owner_may_read_it(void **state)
+static void only_the_owner_may_read_the_file(void **state)
 {
     AUTO_FREE char *path = mem_printf("%s/name", (char *)*state);
     char line[DATA_DIR_LINE_SIZE];
@@ -119,9 +119,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_line_is_made_once_and_kept, make_directory,
                                         remove_directory),
-        cmocka_unit_test_setup_teardown(what_was_there_before_survives_a_restore,
-                                        make_directory, remove_directory),
-        cmocka_unit_test_setup_teardown(only_its_owner_may_read_it, make_directory,
+        cmocka_unit_test_setup_teardown(a_restore_removes_only_what_is_new, make_directory,
+                                        remove_directory),
+        cmocka_unit_test_setup_teardown(only_the_owner_may_read_the_file, make_directory,
                                         remove_directory),
         cmocka_unit_test_setup_teardown(an_empty_file_is_an_error_and_not_a_line,
                                         make_directory, remove_directory),

@@ -69,7 +69,8 @@ static enum err_code take(const char *id, bool approve, const char *by, bool *re
     return rc;
 }
 
-static void F46_a_question_is_stored_with_its_run(void **state)
+/* F46. */
+static void a_question_is_stored_with_its_run(void **state)
 {
     char run[ID_SIZE], id[ID_SIZE];
     struct approval_row *rows;
@@ -93,7 +94,8 @@ static void F46_a_question_is_stored_with_its_run(void **state)
     approval_rows_free(rows, count);
 }
 
-static void F46_an_answer_is_taken_up_once(void **state)
+/* F46. */
+static void an_answer_is_taken_up_once(void **state)
 {
     char run[ID_SIZE], id[ID_SIZE], other[ID_SIZE], other_question[ID_SIZE];
     bool lost = true;
@@ -107,8 +109,8 @@ static void F46_an_answer_is_taken_up_once(void **state)
     assert_int_equal(take(id, false, "resp_later", &lost), ERR_TAKEN);
 }
 
-/* Nobody knows what the one that was never stored has done. */
-static void F110_after_a_crash_the_answer_is_lost_and_may_be_given_again(void **state)
+/* F110: nobody knows what the one that was never stored has done. */
+static void after_a_crash_the_answer_is_lost_and_may_be_given_again(void **state)
 {
     char run[ID_SIZE], id[ID_SIZE];
     bool lost = true;
@@ -122,8 +124,8 @@ static void F110_after_a_crash_the_answer_is_lost_and_may_be_given_again(void **
     assert_true(lost);
 }
 
-/* Both have read the question when nobody had answered it. */
-static void F46_of_two_at_once_one_takes_it_up(void **state)
+/* F46: both have read the question when nobody had answered it. */
+static void of_two_at_once_one_takes_it_up(void **state)
 {
     char run[ID_SIZE], id[ID_SIZE];
     struct approval_answer late = {.approve = true};
@@ -159,7 +161,8 @@ static enum err_code make_taking(const char *thread, const char *id, int64_t see
     return rc;
 }
 
-static void F110_an_answer_is_taken_up_with_the_response_that_is_made(void **state)
+/* F110. */
+static void an_answer_is_taken_up_with_the_response_that_is_made(void **state)
 {
     char run[ID_SIZE], id[ID_SIZE], made[ID_SIZE], thread[ID_SIZE];
     struct approval_row row;
@@ -243,7 +246,8 @@ static void one_answer_that_does_not_fit_stores_none(void **state)
     approval_row_clear(&row);
 }
 
-static void F46_deciding_is_not_taking_up(void **state)
+/* F46. */
+static void deciding_is_not_taking_up(void **state)
 {
     struct approval_answer answer = {.approve = true, .reason = "fine"};
     char run[ID_SIZE], id[ID_SIZE];
@@ -314,7 +318,8 @@ static void decide_yes(const char *id)
     approval_row_clear(&row);
 }
 
-static void F44_what_is_waited_for_is_nobody_elses(void **state)
+/* F44. */
+static void what_is_waited_for_is_nobody_elses(void **state)
 {
     char run[ID_SIZE], id[ID_SIZE];
     bool taken, lost;
@@ -332,7 +337,8 @@ static void F44_what_is_waited_for_is_nobody_elses(void **state)
     assert_true(taken);
 }
 
-static void F44_what_is_waited_for_no_longer_is_the_next_ones(void **state)
+/* F44. */
+static void what_is_waited_for_no_longer_is_the_next_ones(void **state)
 {
     char run[ID_SIZE], id[ID_SIZE];
     bool taken;
@@ -347,8 +353,8 @@ static void F44_what_is_waited_for_no_longer_is_the_next_ones(void **state)
     assert_false(is_answered(run));
 }
 
-/* It was left, and then nobody heard of it. */
-static void F44_F110_what_a_failed_response_has_left_expires(void **state)
+/* F44, F110: it was left, and then nobody heard of it. */
+static void what_a_failed_response_has_left_expires(void **state)
 {
     char run[ID_SIZE], id[ID_SIZE];
     struct approval_answer answer = {.id = id, .approve = true};
@@ -395,8 +401,8 @@ static struct run_write *both(const struct run_load *load, const char *question,
     return write;
 }
 
-/* An answer locks the question, then the item: so does the write of a run that has both. */
-static void F39_an_answer_and_a_write_lock_in_one_order(void **state)
+/* F39: an answer locks the question, then the item: so does the write of a run that has both. */
+static void an_answer_and_a_write_lock_in_one_order(void **state)
 {
     PGconn *connection = PQconnectdb(pg_fixture_url());
     struct run_load load = sample_created(store, "");
@@ -426,18 +432,18 @@ static void F39_an_answer_and_a_write_lock_in_one_order(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(F46_a_question_is_stored_with_its_run),
-        cmocka_unit_test(F46_an_answer_is_taken_up_once),
-        cmocka_unit_test(F110_after_a_crash_the_answer_is_lost_and_may_be_given_again),
-        cmocka_unit_test(F46_of_two_at_once_one_takes_it_up),
-        cmocka_unit_test(F110_an_answer_is_taken_up_with_the_response_that_is_made),
+        cmocka_unit_test(a_question_is_stored_with_its_run),
+        cmocka_unit_test(an_answer_is_taken_up_once),
+        cmocka_unit_test(after_a_crash_the_answer_is_lost_and_may_be_given_again),
+        cmocka_unit_test(of_two_at_once_one_takes_it_up),
+        cmocka_unit_test(an_answer_is_taken_up_with_the_response_that_is_made),
         cmocka_unit_test(what_is_missing_is_named),
         cmocka_unit_test(one_answer_that_does_not_fit_stores_none),
-        cmocka_unit_test(F46_deciding_is_not_taking_up),
-        cmocka_unit_test(F44_what_is_waited_for_is_nobody_elses),
-        cmocka_unit_test(F44_what_is_waited_for_no_longer_is_the_next_ones),
-        cmocka_unit_test(F44_F110_what_a_failed_response_has_left_expires),
-        cmocka_unit_test(F39_an_answer_and_a_write_lock_in_one_order),
+        cmocka_unit_test(deciding_is_not_taking_up),
+        cmocka_unit_test(what_is_waited_for_is_nobody_elses),
+        cmocka_unit_test(what_is_waited_for_no_longer_is_the_next_ones),
+        cmocka_unit_test(what_a_failed_response_has_left_expires),
+        cmocka_unit_test(an_answer_and_a_write_lock_in_one_order),
     };
 
     return cmocka_run_group_tests(tests, open_writing_store, close_store);

@@ -93,7 +93,8 @@ static const char *find(const char *tool, const char *key, const char *definitio
                    (struct grant_question){.tool = tool, .key = key, .definition = definition});
 }
 
-static void F47_a_grant_is_for_one_definition_of_one_tool(void **state)
+/* F47. */
+static void a_grant_is_for_one_definition_of_one_tool(void **state)
 {
     char id[ID_SIZE];
 
@@ -105,7 +106,8 @@ static void F47_a_grant_is_for_one_definition_of_one_tool(void **state)
     assert_string_equal(find("a/b", "k2", "now"), "");
 }
 
-static void F35_the_narrowest_word_counts(void **state)
+/* F35. */
+static void the_narrowest_word_counts(void **state)
 {
     char wide[ID_SIZE], near[ID_SIZE], tool[ID_SIZE];
 
@@ -120,7 +122,8 @@ static void F35_the_narrowest_word_counts(void **state)
     assert_string_equal(find("a/b", "k4", "now"), "");
 }
 
-static void F35_the_same_answer_again_takes_its_place(void **state)
+/* F35. */
+static void the_same_answer_again_takes_its_place(void **state)
 {
     char first[ID_SIZE], second[ID_SIZE];
     struct grant_row row;
@@ -132,7 +135,8 @@ static void F35_the_same_answer_again_takes_its_place(void **state)
     assert_int_equal(store_grant_get(store, TENANT, first, &row, NULL), ERR_NOT_FOUND);
 }
 
-static void F47_a_pattern_ends_in_a_star_or_is_the_text(void **state)
+/* F47. */
+static void a_pattern_ends_in_a_star_or_is_the_text(void **state)
 {
     struct grant_question question = {
         .tool = "a/b", .key = "", .definition = "now", .type = "bash"};
@@ -154,7 +158,8 @@ static void F47_a_pattern_ends_in_a_star_or_is_the_text(void **state)
     assert_string_equal(find_at(&here, question), "");
 }
 
-static void F84_a_permission_is_covered_by_patterns_and_not_by_the_tool(void **state)
+/* F84. */
+static void a_permission_is_covered_by_patterns_and_not_by_the_tool(void **state)
 {
     struct grant_question question = {
         .tool = "a/any", .key = "", .definition = "now", .type = "bash", .text = "ls"};
@@ -171,7 +176,8 @@ static void F84_a_permission_is_covered_by_patterns_and_not_by_the_tool(void **s
     assert_string_equal(find_at(&here, question), "");
 }
 
-static void F46_other_projects_and_places_see_nothing(void **state)
+/* F46. */
+static void other_projects_and_places_see_nothing(void **state)
 {
     struct grant_question question = {.tool = "a/b", .key = "k6", .definition = "now"};
     struct grant_place place = here;
@@ -196,12 +202,12 @@ static void F46_other_projects_and_places_see_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(F47_a_grant_is_for_one_definition_of_one_tool),
-        cmocka_unit_test(F35_the_narrowest_word_counts),
-        cmocka_unit_test(F35_the_same_answer_again_takes_its_place),
-        cmocka_unit_test(F47_a_pattern_ends_in_a_star_or_is_the_text),
-        cmocka_unit_test(F84_a_permission_is_covered_by_patterns_and_not_by_the_tool),
-        cmocka_unit_test(F46_other_projects_and_places_see_nothing),
+        cmocka_unit_test(a_grant_is_for_one_definition_of_one_tool),
+        cmocka_unit_test(the_narrowest_word_counts),
+        cmocka_unit_test(the_same_answer_again_takes_its_place),
+        cmocka_unit_test(a_pattern_ends_in_a_star_or_is_the_text),
+        cmocka_unit_test(a_permission_is_covered_by_patterns_and_not_by_the_tool),
+        cmocka_unit_test(other_projects_and_places_see_nothing),
     };
 
     return cmocka_run_group_tests(tests, open_writing_store, close_store);

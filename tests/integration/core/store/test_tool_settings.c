@@ -1,3 +1,5 @@
+/* F49: tool settings of projects and users. */
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,7 +40,7 @@ static void expect(const struct tenant *tenant, const char *user, const char *gr
     assert_string_equal(row.permissions, permissions);
 }
 
-static void F49_what_is_not_given_stays(void **state)
+static void what_is_not_given_stays(void **state)
 {
     CLEANUP(tool_settings_row_clear) struct tool_settings_row first = {0};
     CLEANUP(tool_settings_row_clear) struct tool_settings_row last = {0};
@@ -57,7 +59,7 @@ static void F49_what_is_not_given_stays(void **state)
     assert_true(last.updated_at > first.updated_at);
 }
 
-static void F49_nothing_leaks_between_projects_and_users(void **state)
+static void nothing_leaks_between_projects_and_users(void **state)
 {
     CLEANUP(tool_settings_row_clear) struct tool_settings_row project = {0};
     CLEANUP(tool_settings_row_clear) struct tool_settings_row user = {0};
@@ -96,7 +98,7 @@ static void F49_nothing_leaks_between_projects_and_users(void **state)
     expect(TENANT_OF("p2"), "", "{\"own\":true}", "{}");
 }
 
-static void F49_those_of_users_are_listed(void **state)
+static void those_of_users_are_listed(void **state)
 {
     struct tool_settings_row *rows = NULL;
     struct page page = {.limit = 1, .ascending = true};
@@ -137,9 +139,9 @@ static void F49_those_of_users_are_listed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(F49_what_is_not_given_stays),
-        cmocka_unit_test(F49_nothing_leaks_between_projects_and_users),
-        cmocka_unit_test(F49_those_of_users_are_listed),
+        cmocka_unit_test(what_is_not_given_stays),
+        cmocka_unit_test(nothing_leaks_between_projects_and_users),
+        cmocka_unit_test(those_of_users_are_listed),
     };
 
     return cmocka_run_group_tests(tests, open_store, close_store);

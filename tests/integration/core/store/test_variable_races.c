@@ -73,7 +73,8 @@ static void put_results(const struct run_load *load, const char *scope, int roun
     assert_int_equal(sample_put(store, write), ERR_OK);
 }
 
-static void F31_many_change_a_scope_at_once(void **state)
+/* F31. */
+static void many_change_a_scope_at_once(void **state)
 {
     char threads[2][ID_SIZE];
     struct crowd crowd[CROWD];
@@ -116,8 +117,8 @@ static void *keep_one(void *arg)
     return NULL;
 }
 
-/* One place is left. */
-static void F31_no_more_are_kept_together(void **state)
+/* F31: one place is left. */
+static void no_more_are_kept_together(void **state)
 {
     char thread[ID_SIZE];
     struct crowd crowd[CROWD];
@@ -164,7 +165,8 @@ static void expect_refused(const char *scope, const char *text)
     assert_string_equal(err.text, text);
 }
 
-static void F33_nothing_is_put_where_something_was_deleted(void **state)
+/* F33. */
+static void nothing_is_put_where_something_was_deleted(void **state)
 {
     AUTO_FREE char *no_thread = NULL, *no_response = NULL;
     char thread[ID_SIZE], root[ID_SIZE], child[ID_SIZE];
@@ -216,7 +218,8 @@ static void *put_until_gone(void *arg)
 
 #define DELETIONS 12
 
-static void F33_a_deletion_leaves_none_behind(void **state)
+/* F33. */
+static void a_deletion_leaves_none_behind(void **state)
 {
     (void)state;
     for (int round = 0; round < DELETIONS; round++) {
@@ -246,10 +249,10 @@ static void F33_a_deletion_leaves_none_behind(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(F31_many_change_a_scope_at_once),
-        cmocka_unit_test(F31_no_more_are_kept_together),
-        cmocka_unit_test(F33_nothing_is_put_where_something_was_deleted),
-        cmocka_unit_test(F33_a_deletion_leaves_none_behind),
+        cmocka_unit_test(many_change_a_scope_at_once),
+        cmocka_unit_test(no_more_are_kept_together),
+        cmocka_unit_test(nothing_is_put_where_something_was_deleted),
+        cmocka_unit_test(a_deletion_leaves_none_behind),
     };
 
     return cmocka_run_group_tests(tests, open_writing_store, close_store);

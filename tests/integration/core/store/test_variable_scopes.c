@@ -21,7 +21,8 @@
 #include "tests/integration/core/store/variable_samples.h"
 #include "tests/support/pg_fixture.h"
 
-static void F32_another_project_sees_nothing(void **state)
+/* F32. */
+static void another_project_sees_nothing(void **state)
 {
     static const char *const names[] = {"a"};
     AUTO_VARIABLE seen = {0};
@@ -40,7 +41,8 @@ static void F32_another_project_sees_nothing(void **state)
     expect_is(thread, "a", "1");
 }
 
-static void F32_branches_do_not_see_each_other(void **state)
+/* F32. */
+static void branches_do_not_see_each_other(void **state)
 {
     static const char *const names[] = {"shared"};
     char root[ID_SIZE], left[ID_SIZE], right[ID_SIZE], leaf[ID_SIZE];
@@ -69,7 +71,8 @@ static void F32_branches_do_not_see_each_other(void **state)
     expect_is(leaf, "shared", "anew");
 }
 
-static void F32_the_limit_of_a_branch_takes_nothing_from_others(void **state)
+/* F32. */
+static void the_limit_of_a_branch_takes_nothing_from_others(void **state)
 {
     char root[ID_SIZE], left[ID_SIZE], right[ID_SIZE];
 
@@ -85,8 +88,8 @@ static void F32_the_limit_of_a_branch_takes_nothing_from_others(void **state)
     expect_is(root, "v1", "x");
 }
 
-/* What was in a conversation when the response ended that a chain goes on from. */
-static void F32_a_chain_that_begins_in_a_conversation(void **state)
+/* F32: what was in a conversation when the response ended that a chain goes on from. */
+static void a_chain_that_begins_in_a_conversation(void **state)
 {
     char thread[ID_SIZE], first[ID_SIZE], branch[ID_SIZE];
 
@@ -131,7 +134,8 @@ static void variables_end_with_what_they_belong_to(void **state)
                      0);
 }
 
-static void F32_copies_of_threads_have_copies(void **state)
+/* F32. */
+static void copies_of_threads_have_copies(void **state)
 {
     struct thread_row fork = {0}, row = {0};
     char thread[ID_SIZE];
@@ -156,7 +160,8 @@ static void F32_copies_of_threads_have_copies(void **state)
     thread_row_clear(&fork);
 }
 
-static void F32_a_merge_keeps_no_more_than_may_be_kept(void **state)
+/* F32. */
+static void a_merge_keeps_no_more_than_may_be_kept(void **state)
 {
     struct thread_row row = {0};
     char from[ID_SIZE], to[ID_SIZE];
@@ -201,7 +206,8 @@ static void write_everywhere(const char *root, int from, int to, int each)
                    PROJECT, root, from, to, each);
 }
 
-static void F32_a_response_sees_so_far_up_its_chain(void **state)
+/* F32. */
+static void a_response_sees_so_far_up_its_chain(void **state)
 {
     char root[ID_SIZE], scope[ID_LIMIT + 16];
 
@@ -222,7 +228,8 @@ static void F32_a_response_sees_so_far_up_its_chain(void **state)
     expect_is(scope, "v2000_1", "x");
 }
 
-static void F32_and_so_many_variables(void **state)
+/* F32. */
+static void and_so_many_variables(void **state)
 {
     const int each = VARIABLE_ROWS_LIMIT / 10;
     char root[ID_SIZE], scope[ID_LIMIT + 16];
@@ -238,7 +245,8 @@ static void F32_and_so_many_variables(void **state)
     expect_names(scope, &(struct variable_query){.limit = 1}, VARIABLE_COUNT_LIMIT, "new");
 }
 
-static void F32_only_what_shows_through_is_hidden(void **state)
+/* F32. */
+static void only_what_shows_through_is_hidden(void **state)
 {
     static const char *const names[] = {"root", "own", "both"};
     char root[ID_SIZE], leaf[ID_SIZE];
@@ -260,16 +268,16 @@ static void F32_only_what_shows_through_is_hidden(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(F32_another_project_sees_nothing),
-        cmocka_unit_test(F32_branches_do_not_see_each_other),
-        cmocka_unit_test(F32_the_limit_of_a_branch_takes_nothing_from_others),
-        cmocka_unit_test(F32_a_chain_that_begins_in_a_conversation),
+        cmocka_unit_test(another_project_sees_nothing),
+        cmocka_unit_test(branches_do_not_see_each_other),
+        cmocka_unit_test(the_limit_of_a_branch_takes_nothing_from_others),
+        cmocka_unit_test(a_chain_that_begins_in_a_conversation),
         cmocka_unit_test(variables_end_with_what_they_belong_to),
-        cmocka_unit_test(F32_copies_of_threads_have_copies),
-        cmocka_unit_test(F32_a_merge_keeps_no_more_than_may_be_kept),
-        cmocka_unit_test(F32_a_response_sees_so_far_up_its_chain),
-        cmocka_unit_test(F32_and_so_many_variables),
-        cmocka_unit_test(F32_only_what_shows_through_is_hidden),
+        cmocka_unit_test(copies_of_threads_have_copies),
+        cmocka_unit_test(a_merge_keeps_no_more_than_may_be_kept),
+        cmocka_unit_test(a_response_sees_so_far_up_its_chain),
+        cmocka_unit_test(and_so_many_variables),
+        cmocka_unit_test(only_what_shows_through_is_hidden),
     };
 
     return cmocka_run_group_tests(tests, open_writing_store, close_store);

@@ -1,5 +1,5 @@
 /*
- * Variables of responses that are not stored are in memory: whatever is done, they do what those of
+ * F31: variables of responses that are not stored are in memory: whatever is done, they do what those of
  * the store do.
  */
 
@@ -125,8 +125,8 @@ static void step(const struct pair *pair, int n)
                                              .after = n % 8 ? NULL : "n4"});
 }
 
-/* Whatever is done, both places do and say the same. */
-static void F27_F30_F31_memory_does_what_the_store_does(void **state)
+/* F27, F30: whatever is done, both places do and say the same. */
+static void memory_does_what_the_store_does(void **state)
 {
     struct variable_budget budget = VARIABLE_BUDGET(VARIABLE_MEMORY_LIMIT);
     struct pair pair = {.memory = {.memory = variable_memory_new(&budget, TENANT)}};
@@ -147,7 +147,7 @@ static void F27_F30_F31_memory_does_what_the_store_does(void **state)
 }
 
 /* Also what goes, when there is more than may be. */
-static void F31_memory_lets_go_of_what_the_store_does(void **state)
+static void memory_lets_go_of_what_the_store_does(void **state)
 {
     struct variable_budget budget = VARIABLE_BUDGET(VARIABLE_MEMORY_LIMIT);
     struct pair pair = {.memory = {.memory = variable_memory_new(&budget, TENANT)}};
@@ -182,8 +182,8 @@ static void F31_memory_lets_go_of_what_the_store_does(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(F27_F30_F31_memory_does_what_the_store_does),
-        cmocka_unit_test(F31_memory_lets_go_of_what_the_store_does),
+        cmocka_unit_test(memory_does_what_the_store_does),
+        cmocka_unit_test(memory_lets_go_of_what_the_store_does),
     };
 
     return cmocka_run_group_tests(tests, open_writing_store, close_store);

@@ -13,7 +13,8 @@
 #include "tests/integration/core/store/variable_samples.h"
 #include "tests/support/pg_fixture.h"
 
-static void F30_fields_that_are_not_given_stay(void **state)
+/* F30. */
+static void fields_that_are_not_given_stay(void **state)
 {
     json_auto_t *tags = json_parse_own("[\"x\",\"y\"]");
     AUTO_VARIABLE seen = {0};
@@ -50,7 +51,8 @@ static void F30_fields_that_are_not_given_stay(void **state)
     assert_true(seen.updated_at >= seen.created_at);
 }
 
-static void F31_reading_is_noted_and_looking_is_not(void **state)
+/* F31. */
+static void reading_is_noted_and_looking_is_not(void **state)
 {
     AUTO_VARIABLE first = {0}, second = {0};
     char thread[ID_SIZE];
@@ -89,7 +91,8 @@ static void what_cannot_be_put_says_why(void **state)
     expect_is(thread, "a", "2");
 }
 
-static void F30_lists_are_filtered_and_paged(void **state)
+/* F30. */
+static void lists_are_filtered_and_paged(void **state)
 {
     json_auto_t *tags = json_parse_own("[\"x%\"]");
     char thread[ID_SIZE];
@@ -120,7 +123,8 @@ static void F30_lists_are_filtered_and_paged(void **state)
                  4, "c b_100%");
 }
 
-static void F30_F33_removing(void **state)
+/* F30, F33. */
+static void removing(void **state)
 {
     static const char *const names[] = {"a", "kept", "none"};
     const bool keep = true;
@@ -153,7 +157,8 @@ static void F30_F33_removing(void **state)
 
 /* ---- Limits ---- */
 
-static void F31_the_longest_unused_goes(void **state)
+/* F31. */
+static void the_longest_unused_goes(void **state)
 {
     AUTO_VARIABLE read = {0};
     char thread[ID_SIZE];
@@ -179,7 +184,8 @@ static void F31_the_longest_unused_goes(void **state)
         VARIABLE_COUNT_LIMIT);
 }
 
-static void F31_the_same_for_bytes(void **state)
+/* F31. */
+static void the_same_for_bytes(void **state)
 {
     char thread[ID_SIZE];
 
@@ -192,7 +198,8 @@ static void F31_the_same_for_bytes(void **state)
     expect_all(thread, 2, "new v3");
 }
 
-static void F31_few_can_be_kept(void **state)
+/* F31. */
+static void few_can_be_kept(void **state)
 {
     const bool keep = true;
     struct variable_change change = {
@@ -213,7 +220,8 @@ static void F31_few_can_be_kept(void **state)
 
 /* ---- What comes with the writes of runs ---- */
 
-static void F27_results_come_with_the_write_of_their_run(void **state)
+/* F27. */
+static void results_come_with_the_write_of_their_run(void **state)
 {
     struct run_load load;
     struct run_write *write;
@@ -243,7 +251,8 @@ static void F27_results_come_with_the_write_of_their_run(void **state)
     run_load_clear(&load);
 }
 
-static void F31_they_keep_to_the_limits(void **state)
+/* F31. */
+static void they_keep_to_the_limits(void **state)
 {
     struct run_load load;
     struct run_write *write;
@@ -265,7 +274,8 @@ static void F31_they_keep_to_the_limits(void **state)
     run_load_clear(&load);
 }
 
-static void F25_a_call_remembers_both_its_arguments(void **state)
+/* F25. */
+static void a_call_remembers_both_its_arguments(void **state)
 {
     struct run_load load;
     struct run_write *write;
@@ -306,7 +316,8 @@ static enum err_code create_with(const char *thread, const struct variable *vari
     return rc;
 }
 
-static void F33_they_come_with_their_run(void **state)
+/* F33. */
+static void they_come_with_their_run(void **state)
 {
     json_auto_t *tags = json_parse_own("[\"x\"]");
     char value[] = "<$VAR_REF{{b}}>", description[] = "The a", other[] = "1";
@@ -354,18 +365,18 @@ static void F33_they_come_with_their_run(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(F30_fields_that_are_not_given_stay),
-        cmocka_unit_test(F31_reading_is_noted_and_looking_is_not),
+        cmocka_unit_test(fields_that_are_not_given_stay),
+        cmocka_unit_test(reading_is_noted_and_looking_is_not),
         cmocka_unit_test(what_cannot_be_put_says_why),
-        cmocka_unit_test(F30_lists_are_filtered_and_paged),
-        cmocka_unit_test(F30_F33_removing),
-        cmocka_unit_test(F31_the_longest_unused_goes),
-        cmocka_unit_test(F31_the_same_for_bytes),
-        cmocka_unit_test(F31_few_can_be_kept),
-        cmocka_unit_test(F27_results_come_with_the_write_of_their_run),
-        cmocka_unit_test(F31_they_keep_to_the_limits),
-        cmocka_unit_test(F25_a_call_remembers_both_its_arguments),
-        cmocka_unit_test(F33_they_come_with_their_run),
+        cmocka_unit_test(lists_are_filtered_and_paged),
+        cmocka_unit_test(removing),
+        cmocka_unit_test(the_longest_unused_goes),
+        cmocka_unit_test(the_same_for_bytes),
+        cmocka_unit_test(few_can_be_kept),
+        cmocka_unit_test(results_come_with_the_write_of_their_run),
+        cmocka_unit_test(they_keep_to_the_limits),
+        cmocka_unit_test(a_call_remembers_both_its_arguments),
+        cmocka_unit_test(they_come_with_their_run),
     };
 
     return cmocka_run_group_tests(tests, open_writing_store, close_store);

@@ -12,7 +12,7 @@
 #include "core/base/buf.h"
 #include "core/base/json.h"
 
-static void what_is_added_is_there_with_a_nul_behind(void **state)
+static void added_bytes_are_followed_by_a_nul(void **state)
 {
     AUTO_BUF buf = {0};
 
@@ -50,7 +50,7 @@ static void numbers_are_written_in_full_range(void **state)
     assert_string_equal(buf.data, "0 9223372036854775807 -9223372036854775808");
 }
 
-static void escaped_text_reads_back_as_it_was(void **state)
+static void escaped_text_parses_to_the_original(void **state)
 {
     char all[512];
     size_t length = 0;
@@ -83,7 +83,7 @@ static void consuming_drops_the_first_bytes(void **state)
     assert_string_equal(buf.data, "");
 }
 
-static void taking_hands_over_and_leaves_an_empty_buf(void **state)
+static void taking_hands_over_the_bytes_and_leaves_an_empty_buf(void **state)
 {
     struct buf buf = {0};
     char *text;
@@ -100,7 +100,7 @@ static void taking_hands_over_and_leaves_an_empty_buf(void **state)
     free(text);
 }
 
-static void room_that_was_not_used_is_an_empty_string(void **state)
+static void reserving_without_adding_gives_an_empty_string(void **state)
 {
     struct buf buf = {0};
     char *text;
@@ -110,7 +110,7 @@ static void room_that_was_not_used_is_an_empty_string(void **state)
     buf_added(&buf, 0);
     assert_string_equal(buf.data, "");
     buf_clear(&buf);
-    for (int i = 0; i < 100; i++) { /* memory that was used before */
+    for (int i = 0; i < 100; i++) { /* used memory */
         buf_reserve(&buf, 300);
         text = buf_take(&buf);
         assert_string_equal(text, "");
@@ -137,13 +137,13 @@ static void reset_keeps_the_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_added_is_there_with_a_nul_behind),
+        cmocka_unit_test(added_bytes_are_followed_by_a_nul),
         cmocka_unit_test(growing_keeps_every_byte),
         cmocka_unit_test(numbers_are_written_in_full_range),
-        cmocka_unit_test(escaped_text_reads_back_as_it_was),
+        cmocka_unit_test(escaped_text_parses_to_the_original),
         cmocka_unit_test(consuming_drops_the_first_bytes),
-        cmocka_unit_test(taking_hands_over_and_leaves_an_empty_buf),
-        cmocka_unit_test(room_that_was_not_used_is_an_empty_string),
+        cmocka_unit_test(taking_hands_over_the_bytes_and_leaves_an_empty_buf),
+        cmocka_unit_test(reserving_without_adding_gives_an_empty_string),
         cmocka_unit_test(reset_keeps_the_memory),
     };
 

@@ -22,7 +22,7 @@ static void the_monotonic_clock_does_not_go_back(void **state)
     }
 }
 
-static void the_wall_clock_agrees_with_the_system_s_seconds(void **state)
+static void the_wall_clock_agrees_with_the_seconds_of_the_system(void **state)
 {
     time_t before = time(NULL);
     int64_t shown = clock_wall_us() / US_PER_SECOND;
@@ -34,7 +34,7 @@ static void the_wall_clock_agrees_with_the_system_s_seconds(void **state)
     assert_true(shown <= after + 1);
 }
 
-static void seconds_of_a_setting_become_nanoseconds(void **state)
+static void seconds_become_nanoseconds(void **state)
 {
     (void)state;
     assert_int_equal(clock_ns_from_seconds(0.25), 250 * NS_PER_MS);
@@ -47,8 +47,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_monotonic_clock_does_not_go_back),
-        cmocka_unit_test(the_wall_clock_agrees_with_the_system_s_seconds),
-        cmocka_unit_test(seconds_of_a_setting_become_nanoseconds),
+        cmocka_unit_test(the_wall_clock_agrees_with_the_seconds_of_the_system),
+        cmocka_unit_test(seconds_become_nanoseconds),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,7 +27,7 @@ static bool release_says(void)
 #define RUNNEL_FAULTS
 #include "core/base/fault.c"
 
-static void a_release_knows_no_faults(void **state)
+static void a_release_has_no_faults(void **state)
 {
     (void)state;
     fault_arm("any.point", 1);
@@ -35,7 +35,7 @@ static void a_release_knows_no_faults(void **state)
     assert_false(fault_fired());
 }
 
-static void a_point_fails_on_the_visit_it_was_armed_for_and_once(void **state)
+static void a_point_fails_once_on_the_visit_it_was_armed_for(void **state)
 {
     (void)state;
     fault_arm("store.exec", 3);
@@ -57,8 +57,7 @@ static void a_disarmed_point_does_not_fail(void **state)
     assert_false(fault_fired());
 }
 
-/* What becomes of a process that reads `setting` and visits "p" twice: exit code 0 to 3 is a bit
- * for each visit that failed. */
+/* Runs a process that reads `setting` and visits "p" twice. Its exit code, 0 to 3, has a bit for each visit that failed. */
 static int visit_twice(const char *setting)
 {
     pid_t child = fork();
@@ -90,13 +89,13 @@ static void the_environment_arms_points_of_a_built_server(void **state)
     assert_int_equal(visit_twice("p:2:kill"), -SIGKILL);
 }
 
-static void a_stopped_process_goes_on_as_if_nothing_had_been(void **state)
+static void a_stopped_process_continues_normally(void **state)
 {
     (void)state;
     assert_int_equal(visit_twice("p:1:stop"), 100);
 }
 
-static void a_setting_that_makes_no_sense_is_refused_aloud(void **state)
+static void an_invalid_setting_aborts_with_a_message(void **state)
 {
     (void)state;
     assert_int_equal(visit_twice("p"), -SIGABRT);
@@ -105,7 +104,7 @@ static void a_setting_that_makes_no_sense_is_refused_aloud(void **state)
     assert_int_equal(visit_twice("p:1:maybe"), -SIGABRT);
 }
 
-/* Puts another list in the place of the file. */
+/* Replaces the file by one with another list. */
 static void rearm(const char *path, const char *list)
 {
     char next[64];
@@ -119,7 +118,7 @@ static void rearm(const char *path, const char *list)
     assert_int_equal(rename(next, path), 0);
 }
 
-static void a_file_arms_one_server_many_times_and_hears_of_it(void **state)
+static void a_file_arms_one_process_many_times_and_reports_what_fired(void **state)
 {
     char path[] = "/tmp/test-fault-XXXXXX";
     char fired_path[64], setting[64], text[64] = "";
@@ -156,13 +155,13 @@ static void a_file_arms_one_server_many_times_and_hears_of_it(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_release_knows_no_faults),
-        cmocka_unit_test(a_point_fails_on_the_visit_it_was_armed_for_and_once),
+        cmocka_unit_test(a_release_has_no_faults),
+        cmocka_unit_test(a_point_fails_once_on_the_visit_it_was_armed_for),
         cmocka_unit_test(a_disarmed_point_does_not_fail),
         cmocka_unit_test(the_environment_arms_points_of_a_built_server),
-        cmocka_unit_test(a_stopped_process_goes_on_as_if_nothing_had_been),
-        cmocka_unit_test(a_file_arms_one_server_many_times_and_hears_of_it),
-        cmocka_unit_test(a_setting_that_makes_no_sense_is_refused_aloud),
+        cmocka_unit_test(a_stopped_process_continues_normally),
+        cmocka_unit_test(a_file_arms_one_process_many_times_and_reports_what_fired),
+        cmocka_unit_test(an_invalid_setting_aborts_with_a_message),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -56,8 +56,8 @@ static int compare(const void *a, const void *b)
     return memcmp(a, b, strlen("x_") + 9);
 }
 
-/* The nine letters of the time alone are never the same twice. */
-static void threads_never_make_the_same_moment(void **state)
+/* The nine digits of the time alone never repeat. */
+static void ids_of_several_threads_never_share_a_moment(void **state)
 {
     static char ids[THREADS * PER_THREAD][ID_SIZE];
     pthread_t threads[THREADS];
@@ -72,7 +72,7 @@ static void threads_never_make_the_same_moment(void **state)
         assert_true(compare(ids[i - 1], ids[i]) < 0);
 }
 
-static void random_text_uses_every_letter_about_as_often(void **state)
+static void random_text_uses_all_characters_equally(void **state)
 {
     static char text[62 * 1000 + 1];
     int counts[128] = {0};
@@ -92,8 +92,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_id_is_its_prefix_and_24_letters_or_digits),
         cmocka_unit_test(ids_sort_by_age),
-        cmocka_unit_test(threads_never_make_the_same_moment),
-        cmocka_unit_test(random_text_uses_every_letter_about_as_often),
+        cmocka_unit_test(ids_of_several_threads_never_share_a_moment),
+        cmocka_unit_test(random_text_uses_all_characters_equally),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,7 +26,7 @@ static void repeat(struct buf *buf, const char *text, size_t count)
         buf_add_text(buf, text);
 }
 
-static void values_of_every_kind_come_back_as_they_were(void **state)
+static void values_of_every_kind_survive_text_and_back(void **state)
 {
     static const char text[] =
         "{\"z\":[1,-2.5,true,null],\"a\":{\"b\":\"\xC3\xA4\\n\"},\"n\":0.7}";
@@ -56,7 +56,7 @@ static void the_last_of_two_equal_keys_wins(void **state)
     assert_int_equal(json_get_int(value, "a", 0), 2);
 }
 
-static void two_equal_keys_are_no_json_to_a_strict_reader(void **state)
+static void a_strict_reader_refuses_duplicate_keys(void **state)
 {
     static const char twice[] = "{\"a\":{\"b\":1,\"b\":1}}";
     static const char once[] = "{\"a\":{\"b\":1},\"b\":1}";
@@ -69,7 +69,7 @@ static void two_equal_keys_are_no_json_to_a_strict_reader(void **state)
     json_decref(value);
 }
 
-static void a_nul_is_allowed_nowhere(void **state)
+static void a_nul_is_refused_everywhere(void **state)
 {
     static const char *const texts[][2] = {
         {"[\"a\\u0000b\"]", ": a string may not hold \\u0000"},
@@ -87,7 +87,7 @@ static void a_nul_is_allowed_nowhere(void **state)
     }
 }
 
-static void a_failure_says_where_in_one_line_and_leaves_the_result_alone(void **state)
+static void a_failure_names_the_place_and_leaves_the_result_unchanged(void **state)
 {
     static const char *const broken[] = {
         "",
@@ -236,7 +236,7 @@ static void getters_fall_back_on_absence_null_and_other_types(void **state)
     assert_false(json_absent(json_object_get(object, "s")));
 }
 
-static void setters_set(void **state)
+static void setters_set_values(void **state)
 {
     json_auto_t *object = json_object();
 
@@ -293,7 +293,7 @@ static void parse_own_wrongly(void)
     json_decref(json_parse_own("{"));
 }
 
-static void our_own_mistakes_end_the_process(void **state)
+static void mistakes_of_the_program_end_the_process(void **state)
 {
     (void)state;
     assert_int_equal(signal_of_child(build_wrongly), SIGABRT);
@@ -337,7 +337,7 @@ static void cleaning_keeps_what_is_valid_and_replaces_the_rest(void **state)
     }
 }
 
-static void nul_is_not_text(void **state)
+static void a_nul_is_not_valid_text(void **state)
 {
     (void)state;
     AUTO_FREE char *clean = json_clean_utf8("a\0b", 3);
@@ -347,8 +347,8 @@ static void nul_is_not_text(void **state)
                                "b");
 }
 
-/* The judge is jansson: whatever four bytes we call valid, it takes, and the other way round. */
-static void our_idea_of_utf8_is_jansson_s(void **state)
+/* Compares with jansson: it accepts four bytes exactly when they are called valid here. */
+static void utf8_is_valid_exactly_when_jansson_accepts_it(void **state)
 {
     static const unsigned char edges[] = {0x01, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF,
                                           0xC0, 0xC1, 0xC2, 0xDF, 0xE0, 0xE1, 0xEC, 0xED,
@@ -367,7 +367,7 @@ static void our_idea_of_utf8_is_jansson_s(void **state)
     }
 }
 
-/* Rounded to 15 digits it would be larger than any number there is. */
+/* Rounded to 15 digits it would be larger than the largest number. */
 static void the_largest_number_can_be_read_back(void **state)
 {
     static const char *const numbers[] = {"1.7976931348623157e308", "[-1.7976931348623157e308]",
@@ -389,25 +389,25 @@ static void the_largest_number_can_be_read_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_of_every_kind_come_back_as_they_were),
+        cmocka_unit_test(values_of_every_kind_survive_text_and_back),
         cmocka_unit_test(a_value_need_not_be_an_object),
         cmocka_unit_test(the_last_of_two_equal_keys_wins),
-        cmocka_unit_test(two_equal_keys_are_no_json_to_a_strict_reader),
-        cmocka_unit_test(a_nul_is_allowed_nowhere),
-        cmocka_unit_test(a_failure_says_where_in_one_line_and_leaves_the_result_alone),
+        cmocka_unit_test(a_strict_reader_refuses_duplicate_keys),
+        cmocka_unit_test(a_nul_is_refused_everywhere),
+        cmocka_unit_test(a_failure_names_the_place_and_leaves_the_result_unchanged),
         cmocka_unit_test(a_nul_in_the_middle_does_not_end_the_text),
         cmocka_unit_test(nesting_is_allowed_up_to_the_limit),
         cmocka_unit_test(brackets_in_strings_are_not_nesting),
         cmocka_unit_test(values_and_keys_are_counted_up_to_the_limit),
         cmocka_unit_test(a_list_has_its_texts_and_nothing_else),
         cmocka_unit_test(getters_fall_back_on_absence_null_and_other_types),
-        cmocka_unit_test(setters_set),
+        cmocka_unit_test(setters_set_values),
         cmocka_unit_test(no_value_is_null_as_text),
-        cmocka_unit_test(our_own_mistakes_end_the_process),
+        cmocka_unit_test(mistakes_of_the_program_end_the_process),
         cmocka_unit_test(cleaning_keeps_what_is_valid_and_replaces_the_rest),
-        cmocka_unit_test(nul_is_not_text),
+        cmocka_unit_test(a_nul_is_not_valid_text),
         cmocka_unit_test(the_largest_number_can_be_read_back),
-        cmocka_unit_test(our_idea_of_utf8_is_jansson_s),
+        cmocka_unit_test(utf8_is_valid_exactly_when_jansson_accepts_it),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -53,7 +53,7 @@ static void *count_up(void *arg)
     return NULL;
 }
 
-static void a_lock_keeps_the_others_out(void **state)
+static void a_lock_keeps_other_threads_out(void **state)
 {
     pthread_t other;
 
@@ -100,7 +100,7 @@ static void wait_while_holding_another(void)
     lock_release(&low);
 }
 
-/* Runs in a child, because the wrong order ends the process; true if it lived. */
+/* Runs in a child, because the wrong order ends the process; true if the child survived. */
 static bool survives(void (*doing)(void))
 {
     pid_t child = fork();
@@ -115,7 +115,7 @@ static bool survives(void (*doing)(void))
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-static void locks_are_taken_in_the_order_of_their_ranks(void **state)
+static void locks_taken_against_their_ranks_end_the_process(void **state)
 {
     (void)state;
     assert_true(survives(in_order));
@@ -134,7 +134,7 @@ static void *say_it(void *arg)
     return NULL;
 }
 
-static void waiting_ends_when_somebody_says_so(void **state)
+static void waiting_ends_when_the_condition_is_signalled(void **state)
 {
     pthread_t other;
 
@@ -164,9 +164,9 @@ static void waiting_ends_at_the_deadline(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_lock_keeps_the_others_out),
-        cmocka_unit_test(locks_are_taken_in_the_order_of_their_ranks),
-        cmocka_unit_test(waiting_ends_when_somebody_says_so),
+        cmocka_unit_test(a_lock_keeps_other_threads_out),
+        cmocka_unit_test(locks_taken_against_their_ranks_end_the_process),
+        cmocka_unit_test(waiting_ends_when_the_condition_is_signalled),
         cmocka_unit_test(waiting_ends_at_the_deadline),
     };
 

@@ -20,7 +20,7 @@
 #define THREADS 4
 #define LINES   200
 
-/* stderr as it was, and what it is while a test listens. */
+/* stderr as it was, and the pipe that replaces it during a test. */
 static int stderr_before;
 
 static void listen_to(int fd)
@@ -74,7 +74,7 @@ static bool next_line(char **text, const char *level, json_t **ret_line)
     return true;
 }
 
-static void a_line_is_json_whatever_the_message_holds(void **state)
+static void a_line_is_json_for_every_message(void **state)
 {
     AUTO_BUF text = {0};
     int fd = temporary_file();
@@ -93,7 +93,7 @@ static void a_line_is_json_whatever_the_message_holds(void **state)
     assert_string_equal(at, "");
 }
 
-static void what_is_below_the_level_is_not_written(void **state)
+static void lines_below_the_level_are_not_written(void **state)
 {
     AUTO_BUF text = {0};
     int fd = temporary_file();
@@ -155,7 +155,7 @@ static void lines_of_several_threads_do_not_mix(void **state)
     assert_int_equal(count, THREADS * LINES);
 }
 
-static void a_terminal_gets_text_that_cannot_command_it(void **state)
+static void a_terminal_gets_text_without_control_characters(void **state)
 {
     int master = posix_openpt(O_RDWR | O_NOCTTY);
     char line[512] = "";
@@ -179,7 +179,7 @@ static void a_terminal_gets_text_that_cannot_command_it(void **state)
     assert_null(strchr(line, '\x1b'));
 }
 
-static void a_message_longer_than_a_line_may_be_is_cut(void **state)
+static void a_message_above_the_limit_is_cut(void **state)
 {
     AUTO_BUF huge = {0};
     AUTO_BUF text = {0};
@@ -212,7 +212,7 @@ static void logging_leaves_errno_alone(void **state)
     close(fd);
 }
 
-static void levels_have_words(void **state)
+static void levels_have_names(void **state)
 {
     static const char *const words[] = {"debug", "info", "warn", "error", "off"};
     enum log_level level = LOG_OFF;
@@ -230,13 +230,13 @@ static void levels_have_words(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_line_is_json_whatever_the_message_holds),
-        cmocka_unit_test(what_is_below_the_level_is_not_written),
+        cmocka_unit_test(a_line_is_json_for_every_message),
+        cmocka_unit_test(lines_below_the_level_are_not_written),
         cmocka_unit_test(lines_of_several_threads_do_not_mix),
-        cmocka_unit_test(a_terminal_gets_text_that_cannot_command_it),
-        cmocka_unit_test(a_message_longer_than_a_line_may_be_is_cut),
+        cmocka_unit_test(a_terminal_gets_text_without_control_characters),
+        cmocka_unit_test(a_message_above_the_limit_is_cut),
         cmocka_unit_test(logging_leaves_errno_alone),
-        cmocka_unit_test(levels_have_words),
+        cmocka_unit_test(levels_have_names),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,7 +20,7 @@ static void new_memory_is_zero(void **state)
         assert_int_equal(numbers[i], 0);
 }
 
-static void nothing_is_something_that_can_be_freed(void **state)
+static void allocating_nothing_gives_a_pointer_that_can_be_freed(void **state)
 {
     (void)state;
     AUTO_FREE void *none = mem_zeroed(0, 8);
@@ -55,7 +55,7 @@ static void taking_leaves_null_behind(void **state)
     free(kept);
 }
 
-/* How many blocks are a mapping of their own while one of `size` bytes is there. */
+/* The number of blocks with a mapping of their own while one of `size` bytes is allocated. */
 static size_t mappings_with(size_t size)
 {
     AUTO_FREE char *block = mem_zeroed(size, 1);
@@ -63,14 +63,14 @@ static size_t mappings_with(size_t size)
     return mallinfo2().hblks;
 }
 
-static void large_blocks_go_back_after_larger_ones_did(void **state)
+static void large_blocks_return_to_the_system_even_after_larger_ones(void **state)
 {
     size_t before = mappings_with(1);
 
     (void)state;
     mem_give_back_early();
     if (mappings_with((size_t)32 << 20) == before)
-        skip(); /* the malloc of a sanitizer tells nothing */
+        skip(); /* a sanitizer's malloc does not count them */
     assert_int_equal(mappings_with((size_t)32 << 20), before + 1);
     assert_int_equal(mappings_with((size_t)1 << 20), before + 1);
     assert_int_equal(mappings_with(1), before);
@@ -80,10 +80,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(new_memory_is_zero),
-        cmocka_unit_test(nothing_is_something_that_can_be_freed),
+        cmocka_unit_test(allocating_nothing_gives_a_pointer_that_can_be_freed),
         cmocka_unit_test(copies_are_exact),
         cmocka_unit_test(taking_leaves_null_behind),
-        cmocka_unit_test(large_blocks_go_back_after_larger_ones_did),
+        cmocka_unit_test(large_blocks_return_to_the_system_even_after_larger_ones),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

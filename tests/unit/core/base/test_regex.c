@@ -20,7 +20,7 @@ static unsigned flags_of(const char *letters)
            (strchr(letters, 's') ? REGEX_DOT_ALL : 0u);
 }
 
-/* "0-3 1-2 -": begin and end of every group, a dash for one that took no part. */
+/* "0-3 1-2 -": begin and end of every group, a dash for a group that took no part. */
 static void write_match(const struct regex *regex, const struct regex_match *match,
                         char *ret_text, size_t size)
 {
@@ -38,7 +38,7 @@ static void write_match(const struct regex *regex, const struct regex_match *mat
     }
 }
 
-/* What became of it: the match, "none", "limit" or "refused". */
+/* The outcome: the match, "none", "limit" or "refused". */
 static void try(const char *pattern, const char *flags, const char *text, char *ret_text,
                 size_t size)
 {
@@ -238,7 +238,7 @@ static void regex_knows_its_groups(void **state)
     regex_free(regex);
 }
 
-static void regex_matches_of_a_scan_share_its_steps(void **state)
+static void regex_all_matches_of_a_scan_share_its_steps(void **state)
 {
     struct regex_match match;
     struct regex_scan *scan;
@@ -285,9 +285,8 @@ static void add_round(struct buf *text, const char *piece, size_t times, const c
     buf_add_text(text, end);
 }
 
-/* What is cheap at one place and ruinous at a million, what is one step and long, and what
- * wants memory for every character. The text is rounds of pieces with an end. */
-static void regex_ends_what_would_take_hours(void **state)
+/* Patterns that are cheap at one place and too expensive at a million, that take long in one step, or that need memory for every character. The text is rounds of pieces with an end. */
+static void regex_ends_a_search_that_would_take_hours(void **state)
 {
     static const struct {
         const char *pattern, *piece;
@@ -365,7 +364,7 @@ static unsigned next_random(unsigned *seed)
     return *seed >> 8;
 }
 
-/* Any sequence of signs is refused or runs within its limits, and matches lie in the text. */
+/* Any sequence of characters is refused or runs within the limits, and matches lie in the text. */
 static void regex_survives_random_patterns(void **state)
 {
     static const char signs[] = "aab.*+?|()[]{}^$\\1,2-dwbBKcs:=!<>kx";
@@ -402,9 +401,9 @@ int main(void)
         cmocka_unit_test(regex_matches_as_javascript_does),
         cmocka_unit_test(regex_scans_for_all_matches),
         cmocka_unit_test(regex_knows_its_groups),
-        cmocka_unit_test(regex_matches_of_a_scan_share_its_steps),
+        cmocka_unit_test(regex_all_matches_of_a_scan_share_its_steps),
         cmocka_unit_test(regex_steps_are_bytes_too),
-        cmocka_unit_test(regex_ends_what_would_take_hours),
+        cmocka_unit_test(regex_ends_a_search_that_would_take_hours),
         cmocka_unit_test(regex_says_where_a_pattern_is_wrong),
         cmocka_unit_test(regex_refuses_text_that_is_not_utf8),
         cmocka_unit_test(regex_survives_random_patterns),

@@ -24,7 +24,7 @@ static enum err_code open_it(const struct seal *with, const char *domain, const 
     return rc;
 }
 
-static void what_was_sealed_opens(void **state)
+static void a_sealed_text_can_be_opened(void **state)
 {
     static const char *const texts[] = {"", "a", "The secret of the pyramids \xe2\x98\x83"};
 
@@ -42,7 +42,7 @@ static void what_was_sealed_opens(void **state)
     }
 }
 
-static void no_two_seals_are_alike(void **state)
+static void sealing_twice_gives_two_texts(void **state)
 {
     AUTO_FREE char *one = seal_text(&seal, "p", "same", 4);
     AUTO_FREE char *two = seal_text(&seal, "p", "same", 4);
@@ -51,7 +51,7 @@ static void no_two_seals_are_alike(void **state)
     assert_string_not_equal(one, two);
 }
 
-static void every_altered_letter_is_noticed(void **state)
+static void every_altered_character_is_noticed(void **state)
 {
     AUTO_FREE char *sealed = seal_text(&seal, "p", "hello", 5);
     char *text = NULL;
@@ -82,7 +82,7 @@ static void garbage_is_refused(void **state)
         assert_int_equal(open_it(&seal, "p", texts[i], &text), ERR_INVALID);
 }
 
-static void another_domain_and_another_key_do_not_open_it(void **state)
+static void another_domain_or_key_cannot_open_it(void **state)
 {
     AUTO_FREE char *sealed = seal_text(&seal, "p", "hello", 5);
     struct seal other;
@@ -105,11 +105,11 @@ static int make_key(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_was_sealed_opens),
-        cmocka_unit_test(no_two_seals_are_alike),
-        cmocka_unit_test(every_altered_letter_is_noticed),
+        cmocka_unit_test(a_sealed_text_can_be_opened),
+        cmocka_unit_test(sealing_twice_gives_two_texts),
+        cmocka_unit_test(every_altered_character_is_noticed),
         cmocka_unit_test(garbage_is_refused),
-        cmocka_unit_test(another_domain_and_another_key_do_not_open_it),
+        cmocka_unit_test(another_domain_or_key_cannot_open_it),
     };
 
     return cmocka_run_group_tests(tests, make_key, NULL);

@@ -11,7 +11,7 @@
 #include "core/base/json.h"
 #include "core/base/utf8.h"
 
-static void what_fits_is_whole(void **state)
+static void a_text_that_fits_is_kept_whole(void **state)
 {
     (void)state;
     assert_int_equal(utf8_fit("", 0), 0);
@@ -22,8 +22,8 @@ static void what_fits_is_whole(void **state)
     assert_int_equal(utf8_fit("caf\xC3\xA9", 5), 5);
 }
 
-/* Letters of one to four bytes, at every limit. */
-static void no_letter_is_cut(void **state)
+/* Characters of one to four bytes, at every limit. */
+static void no_character_is_cut(void **state)
 {
     static const char text[] = "a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80"
                                "b\xC3\xA9";
@@ -39,7 +39,7 @@ static void no_letter_is_cut(void **state)
     }
 }
 
-static void what_lies_behind_is_not_looked_at(void **state)
+static void bytes_after_the_limit_are_not_read(void **state)
 {
     const char bytes[] = {'a', 'b', (char)0xC3};
 
@@ -48,7 +48,7 @@ static void what_lies_behind_is_not_looked_at(void **state)
     assert_int_equal(utf8_fit(bytes, 3), 2);
 }
 
-static void of_other_bytes_nothing_more_is_left_out(void **state)
+static void of_invalid_bytes_only_a_possible_beginning_is_left_out(void **state)
 {
     (void)state;
     assert_int_equal(utf8_fit("\xA9", 9), 1);
@@ -96,10 +96,10 @@ static void every_character_is_written_as_utf8(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_fits_is_whole),
-        cmocka_unit_test(no_letter_is_cut),
-        cmocka_unit_test(what_lies_behind_is_not_looked_at),
-        cmocka_unit_test(of_other_bytes_nothing_more_is_left_out),
+        cmocka_unit_test(a_text_that_fits_is_kept_whole),
+        cmocka_unit_test(no_character_is_cut),
+        cmocka_unit_test(bytes_after_the_limit_are_not_read),
+        cmocka_unit_test(of_invalid_bytes_only_a_possible_beginning_is_left_out),
         cmocka_unit_test(characters_are_counted_and_found),
         cmocka_unit_test(every_character_is_written_as_utf8),
     };

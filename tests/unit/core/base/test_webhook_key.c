@@ -1,3 +1,5 @@
+/* F44: the key that signs webhooks. */
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +19,7 @@
 #define BODY      "{\"test\": 2432232314}"
 #define SIGNATURE "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
 
-static void F44_a_signature_is_that_of_the_specification(void **state)
+static void a_signature_matches_the_example_of_the_specification(void **state)
 {
     struct webhook_key key;
     AUTO_FREE char *signature = NULL;
@@ -29,7 +31,7 @@ static void F44_a_signature_is_that_of_the_specification(void **state)
     assert_string_equal(signature, SIGNATURE);
 }
 
-static void F44_another_body_or_moment_has_another_signature(void **state)
+static void another_body_or_moment_has_another_signature(void **state)
 {
     struct webhook_key key;
     AUTO_FREE char *later = NULL;
@@ -43,7 +45,7 @@ static void F44_another_body_or_moment_has_another_signature(void **state)
     assert_string_not_equal(shorter, SIGNATURE);
 }
 
-static void F44_what_is_no_secret_is_refused(void **state)
+static void invalid_secrets_are_refused(void **state)
 {
     static const char *const wrong[] = {
         "",
@@ -63,9 +65,9 @@ static void F44_what_is_no_secret_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(F44_a_signature_is_that_of_the_specification),
-        cmocka_unit_test(F44_another_body_or_moment_has_another_signature),
-        cmocka_unit_test(F44_what_is_no_secret_is_refused),
+        cmocka_unit_test(a_signature_matches_the_example_of_the_specification),
+        cmocka_unit_test(another_body_or_moment_has_another_signature),
+        cmocka_unit_test(invalid_secrets_are_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

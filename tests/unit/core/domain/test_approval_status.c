@@ -19,7 +19,8 @@ static void test_names_survive_a_round_trip(void **state)
     assert_int_equal(approval_status_parse("Approved"), APPROVAL_STATUS_NONE);
 }
 
-static void test_F46_the_first_answer_stays(void **state)
+/* F46. */
+static void test_the_first_answer_wins(void **state)
 {
     (void)state;
     for_each_approval(status)
@@ -38,7 +39,8 @@ static void test_F46_the_first_answer_stays(void **state)
                      APPROVAL_REJECTED);
 }
 
-static void test_F46_the_same_again_is_harmless_and_the_contrary_is_not(void **state)
+/* F46. */
+static void test_repeating_an_answer_is_harmless_and_contradicting_it_a_conflict(void **state)
 {
     (void)state;
     assert_int_equal(approval_status_next(APPROVAL_APPROVED, APPROVAL_EV_APPROVE),
@@ -51,7 +53,8 @@ static void test_F46_the_same_again_is_harmless_and_the_contrary_is_not(void **s
                      APPROVAL_STATUS_NONE);
 }
 
-static void test_F46_what_has_expired_is_refused(void **state)
+/* F46. */
+static void test_an_expired_approval_cannot_be_answered(void **state)
 {
     (void)state;
     assert_int_equal(approval_status_next(APPROVAL_PENDING, APPROVAL_EV_EXPIRE),
@@ -66,9 +69,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names_survive_a_round_trip),
-        cmocka_unit_test(test_F46_the_first_answer_stays),
-        cmocka_unit_test(test_F46_the_same_again_is_harmless_and_the_contrary_is_not),
-        cmocka_unit_test(test_F46_what_has_expired_is_refused),
+        cmocka_unit_test(test_the_first_answer_wins),
+        cmocka_unit_test(test_repeating_an_answer_is_harmless_and_contradicting_it_a_conflict),
+        cmocka_unit_test(test_an_expired_approval_cannot_be_answered),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -74,7 +74,7 @@ static void a_refused_call_is_never_executed(void **state)
     assert_int_equal(reachable(CALL_LIMITED), 1u << CALL_LIMITED | 1u << CALL_SKIPPED);
 }
 
-static void a_call_that_was_asked_about_waits_for_its_answer(void **state)
+static void a_call_that_needs_an_approval_waits_for_its_answer(void **state)
 {
     (void)state;
     for_each_event (event) {
@@ -108,7 +108,7 @@ int main(void)
         cmocka_unit_test(every_status_is_reached_from_a_proposed_call),
         cmocka_unit_test(only_an_admitted_call_is_executed),
         cmocka_unit_test(a_refused_call_is_never_executed),
-        cmocka_unit_test(a_call_that_was_asked_about_waits_for_its_answer),
+        cmocka_unit_test(a_call_that_needs_an_approval_waits_for_its_answer),
         cmocka_unit_test(every_status_has_one_owner),
     };
 

@@ -50,7 +50,7 @@ static void names_say_what_is_a_call(void **state)
     }
 }
 
-static void a_type_of_no_row_is_known_by_the_end_of_its_name(void **state)
+static void an_unknown_type_is_classified_by_the_end_of_its_name(void **state)
 {
     (void)state;
     assert_int_equal(item_type_parse("weather_call"), ITEM_OTHER_CALL);
@@ -63,7 +63,7 @@ static void a_type_of_no_row_is_known_by_the_end_of_its_name(void **state)
     assert_true(item_type_is_output(ITEM_OTHER_OUTPUT));
 }
 
-static void a_row_keeps_the_name_of_a_type_that_is_not_in_the_table(void **state)
+static void a_row_keeps_the_name_of_an_unknown_type(void **state)
 {
     struct item_row row = {.id = "x"};
 
@@ -84,8 +84,8 @@ int main(void)
         cmocka_unit_test(ids_of_two_types_begin_differently),
         cmocka_unit_test(calls_of_the_client_have_one_output),
         cmocka_unit_test(names_say_what_is_a_call),
-        cmocka_unit_test(a_type_of_no_row_is_known_by_the_end_of_its_name),
-        cmocka_unit_test(a_row_keeps_the_name_of_a_type_that_is_not_in_the_table),
+        cmocka_unit_test(an_unknown_type_is_classified_by_the_end_of_its_name),
+        cmocka_unit_test(a_row_keeps_the_name_of_an_unknown_type),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,8 +20,8 @@ static void expect_policies(struct permission seen, const json_t *wanted)
                         json_string_value(json_array_get(wanted, 1)));
 }
 
-/* What an unknown word comes to differs from the seed: there it opened the tool. */
-static void test_F36_F38_vectors(void **state)
+/* F36, F38: an unknown value is stricter than in the seed, where it opened the tool. */
+static void test_the_vectors_of_the_design_hold(void **state)
 {
     json_auto_t *all = json_load_file(VECTORS "/toolsystem_vectors.json", 0, NULL);
     const json_t *vectors = json_object_get(json_object_get(all, "permission"), "vectors");
@@ -59,8 +59,8 @@ static void test_the_key_covers_name_and_all_arguments(void **state)
     assert_string_not_equal(again, key);
 }
 
-/* The vectors have no hash of their own, but arguments of all sizes. */
-static void test_F35_keys_of_the_vectors_differ(void **state)
+/* F35: the vectors have no hash of their own, but arguments of all sizes. */
+static void test_keys_of_the_vectors_differ(void **state)
 {
     json_auto_t *all = json_load_file(VECTORS "/toolsystem_vectors.json", 0, NULL);
     const json_t *vectors = json_object_get(json_object_get(all, "approval_key"), "vectors");
@@ -97,7 +97,8 @@ static void expect(struct permission seen, enum execution_policy execution,
     assert_int_equal(seen.result, result);
 }
 
-static void test_F38_what_is_no_word_is_the_strictest(void **state)
+/* F38. */
+static void test_an_unknown_value_is_the_strictest(void **state)
 {
     (void)state;
     expect(resolve("{\"executionPolicy\":\"Auto\"}", NULL), EXECUTION_ASK_ALWAYS, RESULT_NEVER);
@@ -115,7 +116,8 @@ static void test_both_names_of_a_key_are_understood(void **state)
            EXECUTION_ASK_ONCE, RESULT_ON_ERROR);
 }
 
-static void test_F38_the_operator_may_loosen_and_a_request_only_tightens(void **state)
+/* F38. */
+static void test_the_operator_may_loosen_and_a_request_only_tightens(void **state)
 {
     struct permission strict = {EXECUTION_ASK_ALWAYS, RESULT_NEVER};
     struct permission lax = {EXECUTION_AUTO, RESULT_ON_ERROR};
@@ -140,7 +142,7 @@ static struct permission found(const json_t *declared, const char *group, const 
     return permission_override(lax, permission_set_find(&set, group, tool));
 }
 
-static void test_a_tools_own_line_comes_before_that_of_its_group(void **state)
+static void test_a_line_for_a_tool_wins_over_that_of_its_group(void **state)
 {
     json_auto_t *set = json_parse_own("{\"files\":{\"execution\":\"ask-always\"},"
                                       "\"files/Write\":{\"execution\":\"ask-once\"}}");
@@ -178,7 +180,8 @@ static void test_each_line_of_a_large_set_is_found(void **state)
     assert_int_equal(permission_set_find(&set, "g", "t100").execution_source, PERMISSION_UNSET);
 }
 
-static void test_F38_of_two_sets_the_stricter_counts(void **state)
+/* F38. */
+static void test_the_stricter_of_two_sets_counts(void **state)
 {
     json_auto_t *wide = json_parse_own("{\"files\":{\"execution\":\"ask-always\"},"
                                        "\"web/Get\":{\"result\":\"always\"}}");
@@ -203,7 +206,7 @@ static enum execution_policy required(const char *text, const char *tool, bool r
     return permission_required(require, tool, read_only, EXECUTION_ASK_ONCE);
 }
 
-static void test_what_require_approval_says_of_a_tool(void **state)
+static void test_require_approval_decides_for_each_tool(void **state)
 {
     static const char both[] = "{\"never\":{\"tool_names\":[\"a\"],\"read_only\":true},"
                                "\"always\":{\"tool_names\":[\"b\"]}}";
@@ -223,16 +226,16 @@ static void test_what_require_approval_says_of_a_tool(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_F36_F38_vectors),
+        cmocka_unit_test(test_the_vectors_of_the_design_hold),
         cmocka_unit_test(test_the_key_covers_name_and_all_arguments),
-        cmocka_unit_test(test_F35_keys_of_the_vectors_differ),
-        cmocka_unit_test(test_F38_what_is_no_word_is_the_strictest),
+        cmocka_unit_test(test_keys_of_the_vectors_differ),
+        cmocka_unit_test(test_an_unknown_value_is_the_strictest),
         cmocka_unit_test(test_both_names_of_a_key_are_understood),
-        cmocka_unit_test(test_F38_the_operator_may_loosen_and_a_request_only_tightens),
-        cmocka_unit_test(test_a_tools_own_line_comes_before_that_of_its_group),
+        cmocka_unit_test(test_the_operator_may_loosen_and_a_request_only_tightens),
+        cmocka_unit_test(test_a_line_for_a_tool_wins_over_that_of_its_group),
         cmocka_unit_test(test_each_line_of_a_large_set_is_found),
-        cmocka_unit_test(test_F38_of_two_sets_the_stricter_counts),
-        cmocka_unit_test(test_what_require_approval_says_of_a_tool),
+        cmocka_unit_test(test_the_stricter_of_two_sets_counts),
+        cmocka_unit_test(test_require_approval_decides_for_each_tool),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

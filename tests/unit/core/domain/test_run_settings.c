@@ -25,7 +25,7 @@ static struct run_settings load(const char *literal)
 
 #define SETTINGS CLEANUP(run_settings_clear) struct run_settings
 
-static void what_a_request_does_not_say_is_unset(void **state)
+static void settings_that_a_request_leaves_out_are_unset(void **state)
 {
     SETTINGS settings = load("{}");
 
@@ -50,7 +50,7 @@ static void what_a_request_does_not_say_is_unset(void **state)
     assert_false(run_settings_want_logprobs(&settings));
 }
 
-static void what_the_two_apis_call_differently_is_one_member(void **state)
+static void both_apis_set_the_same_members(void **state)
 {
     SETTINGS run = load("{'max_completion_tokens':7,'reasoning_effort':'low',"
                         "'response_format':{'type':'json_object'},'instructions':'Be brief.'}");
@@ -100,7 +100,7 @@ static void the_object_runnel_is_decoded(void **state)
                      EXECUTION_ASK_ALWAYS);
 }
 
-static void a_number_that_is_passed_on_stays_as_it_was_written(void **state)
+static void a_number_for_the_upstream_is_kept_as_it_was_written(void **state)
 {
     SETTINGS settings = load("{'temperature':1,'top_p':1.0,'top_logprobs':2}");
 
@@ -110,7 +110,7 @@ static void a_number_that_is_passed_on_stays_as_it_was_written(void **state)
     assert_true(run_settings_want_logprobs(&settings));
 }
 
-static void what_is_shown_on_request_only_is_a_flag(void **state)
+static void includes_become_flags(void **state)
 {
     SETTINGS settings = load("{'include':['reasoning.encrypted_content','file_search_call."
                              "results','message.output_text.logprobs']}");
@@ -120,7 +120,8 @@ static void what_is_shown_on_request_only_is_a_flag(void **state)
     assert_true(run_settings_want_logprobs(&settings));
 }
 
-static void F49_a_run_is_made_for_its_user(void **state)
+/* F49. */
+static void a_run_is_made_for_its_user(void **state)
 {
     SETTINGS both = load("{'user':'ann','safety_identifier':'x1'}");
     SETTINGS one = load("{'user':null,'safety_identifier':'x1'}");
@@ -135,7 +136,7 @@ static void F49_a_run_is_made_for_its_user(void **state)
 }
 
 /* What the server adds must be there when another node loads the run. */
-static void what_is_stored_is_loaded_as_it_was(void **state)
+static void a_stored_snapshot_is_loaded_unchanged(void **state)
 {
     SETTINGS settings = load("{'model':'m','unknown':[1],'tools':[{'type':'function'}]}");
     json_auto_t *extra = json_build("{s:i}", "a", 1);
@@ -188,7 +189,7 @@ static void what_is_stored_is_loaded_as_it_was(void **state)
     assert_false(again.decisions[1].approve);
 }
 
-static void no_request_writes_what_is_the_servers(void **state)
+static void a_request_cannot_set_the_servers_own_members(void **state)
 {
     json_auto_t *request =
         json_parse_own("{\"runnel_approvals\":[],\"runnel_compact\":\"item\","
@@ -215,14 +216,14 @@ static void a_turn_may_have_other_limits_than_its_run(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_a_request_does_not_say_is_unset),
-        cmocka_unit_test(what_the_two_apis_call_differently_is_one_member),
+        cmocka_unit_test(settings_that_a_request_leaves_out_are_unset),
+        cmocka_unit_test(both_apis_set_the_same_members),
         cmocka_unit_test(the_object_runnel_is_decoded),
-        cmocka_unit_test(a_number_that_is_passed_on_stays_as_it_was_written),
-        cmocka_unit_test(what_is_shown_on_request_only_is_a_flag),
-        cmocka_unit_test(F49_a_run_is_made_for_its_user),
-        cmocka_unit_test(what_is_stored_is_loaded_as_it_was),
-        cmocka_unit_test(no_request_writes_what_is_the_servers),
+        cmocka_unit_test(a_number_for_the_upstream_is_kept_as_it_was_written),
+        cmocka_unit_test(includes_become_flags),
+        cmocka_unit_test(a_run_is_made_for_its_user),
+        cmocka_unit_test(a_stored_snapshot_is_loaded_unchanged),
+        cmocka_unit_test(a_request_cannot_set_the_servers_own_members),
         cmocka_unit_test(a_turn_may_have_other_limits_than_its_run),
     };
 

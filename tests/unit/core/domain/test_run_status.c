@@ -15,7 +15,7 @@ static void status_names_survive_a_round_trip(void **state)
     assert_int_equal(run_status_parse("no such status"), RUN_STATUS_NONE);
 }
 
-static void status_final_is_what_the_api_calls_terminal(void **state)
+static void status_final_matches_what_the_api_calls_terminal(void **state)
 {
     (void)state;
     for_each_status (status) {
@@ -82,7 +82,7 @@ static void status_bella_A4_cancelling_always_has_an_end(void **state)
     }
 }
 
-static void status_only_the_client_ends_requires_action_with_work(void **state)
+static void status_only_the_client_moves_requires_action_back_to_work(void **state)
 {
     (void)state;
     for_each_event (event) {
@@ -99,12 +99,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(status_names_survive_a_round_trip),
-        cmocka_unit_test(status_final_is_what_the_api_calls_terminal),
+        cmocka_unit_test(status_final_matches_what_the_api_calls_terminal),
         cmocka_unit_test(status_final_never_changes),
         cmocka_unit_test(status_only_an_end_or_a_pause_is_taken_back),
         cmocka_unit_test(status_bella_A2_every_live_run_can_expire_and_fail),
         cmocka_unit_test(status_bella_A4_cancelling_always_has_an_end),
-        cmocka_unit_test(status_only_the_client_ends_requires_action_with_work),
+        cmocka_unit_test(status_only_the_client_moves_requires_action_back_to_work),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,7 +8,7 @@
 #include "core/base/compiler.h"
 #include "core/domain/tenant.h"
 
-static void a_tenant_of_a_project_knows_nothing_else(void **state)
+static void a_tenant_made_from_a_project_has_nothing_else(void **state)
 {
     const struct tenant tenant = tenant_of_project("proj_1");
 
@@ -56,7 +56,7 @@ static void a_kept_tenant_outlives_its_maker(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_tenant_of_a_project_knows_nothing_else),
+        cmocka_unit_test(a_tenant_made_from_a_project_has_nothing_else),
         cmocka_unit_test(the_longest_id_fits),
         cmocka_unit_test(a_kept_tenant_outlives_its_maker),
     };

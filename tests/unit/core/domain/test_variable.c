@@ -17,7 +17,7 @@ static void expect_slice(const char *text, size_t start, size_t length, const ch
     assert_string_equal(seen, wanted);
 }
 
-static void test_slices(void **state)
+static void test_slices_are_clamped(void **state)
 {
     (void)state;
     expect_slice("0123456789", 3, 2, "34");
@@ -51,7 +51,7 @@ static bool ends_in(const char *text, const char *end)
 }
 
 /* F27: <tool>_<14 digits>-<7 of 0-9a-z>_result. */
-static void test_F27_names_of_results(void **state)
+static void test_names_of_results(void **state)
 {
     struct variable_names names, others;
     const char *at;
@@ -74,7 +74,8 @@ static void test_F27_names_of_results(void **state)
     assert_true(variable_name_fits(names.result));
 }
 
-static void test_F27_what_a_result_says_of_its_call(void **state)
+/* F27. */
+static void test_the_description_of_a_result_names_its_call(void **state)
 {
     json_auto_t *args = json_parse_own("{\"url\":\"https://example.com/page\",\"n\":5,"
                                        "\"list\":[\"a\",\"b\"]}");
@@ -85,7 +86,7 @@ static void test_F27_what_a_result_says_of_its_call(void **state)
         seen, "Call Fetch with args: url=https://example.com/..., n=5, list=[\"a\",\"b\"]");
 }
 
-static void test_long_names_of_arguments_are_cut_between_letters(void **state)
+static void test_long_names_of_arguments_are_cut_between_characters(void **state)
 {
     json_auto_t *args = json_build(
         "{s:i}", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\u53d8", 1);
@@ -117,7 +118,7 @@ static void test_too_long_values_are_cut_with_a_note(void **state)
 }
 
 /* F28: both forms, to the byte. */
-static void test_F28_hints(void **state)
+static void test_both_forms_of_the_hint(void **state)
 {
     struct variable_hint hint = {.name = "v_result", .length = 20};
     AUTO_FREE char *complete = variable_hint_text(&hint);
@@ -168,7 +169,8 @@ static void test_F28_hints(void **state)
     assert_non_null(strstr(chinese, "`$VAR_REF{{v_result}}`"));
 }
 
-static void test_F33_words_of_types(void **state)
+/* F33. */
+static void test_types_have_names(void **state)
 {
     enum variable_type type;
 
@@ -184,14 +186,14 @@ static void test_F33_words_of_types(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_slices),
+        cmocka_unit_test(test_slices_are_clamped),
         cmocka_unit_test(test_which_names_can_be_referred_to),
-        cmocka_unit_test(test_F27_names_of_results),
-        cmocka_unit_test(test_F27_what_a_result_says_of_its_call),
-        cmocka_unit_test(test_long_names_of_arguments_are_cut_between_letters),
+        cmocka_unit_test(test_names_of_results),
+        cmocka_unit_test(test_the_description_of_a_result_names_its_call),
+        cmocka_unit_test(test_long_names_of_arguments_are_cut_between_characters),
         cmocka_unit_test(test_too_long_values_are_cut_with_a_note),
-        cmocka_unit_test(test_F28_hints),
-        cmocka_unit_test(test_F33_words_of_types),
+        cmocka_unit_test(test_both_forms_of_the_hint),
+        cmocka_unit_test(test_types_have_names),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,7 +26,8 @@ static json_t *withheld_body(void)
     return body;
 }
 
-static void F43_what_waits_is_told_as_a_refusal(void **state)
+/* F43. */
+static void a_withheld_result_is_sent_as_a_refusal(void **state)
 {
     json_auto_t *plain = call_body();
     json_auto_t *body = withheld_body();
@@ -40,7 +41,8 @@ static void F43_what_waits_is_told_as_a_refusal(void **state)
         "{\"status\":\"rejected\",\"message\":\"Result not approved for LLM\"}");
 }
 
-static void F39_what_is_delivered_is_told(void **state)
+/* F39. */
+static void a_delivered_result_is_sent(void **state)
 {
     json_auto_t *body = withheld_body();
 
@@ -57,7 +59,8 @@ static void F39_what_is_delivered_is_told(void **state)
     assert_string_equal(past_own_output(ITEM_MCP_CALL, body), "secret");
 }
 
-static void F43_its_variable_waits_and_comes_back(void **state)
+/* F43. */
+static void the_variable_of_a_withheld_result_survives_storing(void **state)
 {
     AUTO_VARIABLE variable = {.type = VARIABLE_TOOL_CALL_RESULT,
                               .name = "t_result",
@@ -78,7 +81,8 @@ static void F43_its_variable_waits_and_comes_back(void **state)
     assert_false(variable_is_trusted(&back));
 }
 
-static void F42_F43_of_what_is_refused_nothing_is_left(void **state)
+/* F42, F43. */
+static void nothing_is_left_of_a_refused_result(void **state)
 {
     json_auto_t *body = withheld_body();
     json_auto_t *noted =
@@ -103,7 +107,8 @@ static void F42_F43_of_what_is_refused_nothing_is_left(void **state)
     assert_non_null(strstr(text, "\"result_rejected\""));
 }
 
-static void F43_a_hosted_call_keeps_its_output_elsewhere(void **state)
+/* F43. */
+static void a_refused_hosted_call_loses_its_output(void **state)
 {
     json_auto_t *body = json_build("{s:{s:s, s:s, s:s, s:n}}", "runnel", "name", "t",
                                    "arguments", "{}", "output", "secret", "error");
@@ -118,8 +123,8 @@ static void F43_a_hosted_call_keeps_its_output_elsewhere(void **state)
     assert_non_null(strstr(past_own_output(ITEM_FILE_SEARCH_CALL, body), "\"no\""));
 }
 
-/* Each with `shown` in the place of its result. */
-static void F42_F43_nor_of_what_hosted_calls_show(void **state)
+/* F42, F43: each has `shown` instead of its result. */
+static void a_refused_hosted_call_loses_what_it_shows(void **state)
 {
     static const char *const samples[][2] = {
         {"{\"result\":\"secret\"}", "{\"result\":null}"},
@@ -148,12 +153,12 @@ static void F42_F43_nor_of_what_hosted_calls_show(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(F43_its_variable_waits_and_comes_back),
-        cmocka_unit_test(F43_what_waits_is_told_as_a_refusal),
-        cmocka_unit_test(F39_what_is_delivered_is_told),
-        cmocka_unit_test(F42_F43_of_what_is_refused_nothing_is_left),
-        cmocka_unit_test(F43_a_hosted_call_keeps_its_output_elsewhere),
-        cmocka_unit_test(F42_F43_nor_of_what_hosted_calls_show),
+        cmocka_unit_test(the_variable_of_a_withheld_result_survives_storing),
+        cmocka_unit_test(a_withheld_result_is_sent_as_a_refusal),
+        cmocka_unit_test(a_delivered_result_is_sent),
+        cmocka_unit_test(nothing_is_left_of_a_refused_result),
+        cmocka_unit_test(a_refused_hosted_call_loses_its_output),
+        cmocka_unit_test(a_refused_hosted_call_loses_what_it_shows),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

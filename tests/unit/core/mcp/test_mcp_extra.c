@@ -1,3 +1,5 @@
+/* F102: resources and prompts of MCP servers. */
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,14 +15,14 @@
 #include "core/mcp/mcp_result.h"
 #include "core/mcp/mcp_tools.h"
 
-static const char all_wishes[] = "{\"resources\":true,\"prompts\":true}";
+static const char all_extras[] = "{\"resources\":true,\"prompts\":true}";
 
-/* The names that a server's tools have then, one after the other. The caller frees. */
-static char *names(const char *tools, const char *capabilities, const char *wishes)
+/* The names of all tools of a server with extras, one after another. The caller frees. */
+static char *names(const char *tools, const char *capabilities, const char *request)
 {
     json_auto_t *list = json_parse_own(tools);
     json_auto_t *able = json_parse_own(capabilities);
-    json_auto_t *wanted = json_parse_own(wishes);
+    json_auto_t *wanted = json_parse_own(request);
     AUTO_BUF text = {0};
     size_t i;
     json_t *tool;
@@ -34,43 +36,43 @@ static char *names(const char *tools, const char *capabilities, const char *wish
     return buf_take(&text);
 }
 
-static void assert_names(const char *tools, const char *capabilities, const char *wishes,
+static void assert_names(const char *tools, const char *capabilities, const char *request,
                          const char *expected)
 {
-    AUTO_FREE char *found = names(tools, capabilities, wishes);
+    AUTO_FREE char *found = names(tools, capabilities, request);
 
     assert_string_equal(found ? found : "", expected);
 }
 
-static void F102_they_are_added_where_both_sides_want_them(void **state)
+static void extras_are_added_where_request_and_server_have_them(void **state)
 {
     const char both[] = "{\"resources\":{},\"prompts\":{}}";
 
     (void)state;
-    assert_names("[]", both, all_wishes,
+    assert_names("[]", both, all_extras,
                  "list_resources+ read_resource+ list_prompts+ get_prompt+ ");
-    assert_names("[]", "{\"prompts\":{}}", all_wishes, "list_prompts+ get_prompt+ ");
+    assert_names("[]", "{\"prompts\":{}}", all_extras, "list_prompts+ get_prompt+ ");
     assert_names("[]", both, "{\"resources\":true}", "list_resources+ read_resource+ ");
     assert_names("[{\"name\":\"x\"}]", both, "{\"resources\":false}", "x ");
     assert_names("[{\"name\":\"x\"}]", both, NULL, "x ");
-    assert_names("[{\"name\":\"x\"}]", NULL, all_wishes, "x ");
-    assert_names("[{\"name\":\"x\"}]", "{\"resources\":true}", all_wishes, "x ");
+    assert_names("[{\"name\":\"x\"}]", NULL, all_extras, "x ");
+    assert_names("[{\"name\":\"x\"}]", "{\"resources\":true}", all_extras, "x ");
 }
 
-static void F102_a_tool_of_the_servers_own_name_stays(void **state)
+static void a_tool_of_the_server_with_the_same_name_is_kept(void **state)
 {
     (void)state;
-    assert_names("[{\"name\":\"read_resource\"}]", "{\"resources\":{}}", all_wishes,
+    assert_names("[{\"name\":\"read_resource\"}]", "{\"resources\":{}}", all_extras,
                  "read_resource list_resources+ ");
     assert_names("[{\"name\":\"x\",\"runnel\":{\"method\":\"resources/read\"}}]", "{}",
-                 all_wishes, "x ");
+                 all_extras, "x ");
 }
 
-static void F102_a_list_with_no_room_stays_as_it_is(void **state)
+static void a_full_list_stays_as_it_is(void **state)
 {
     json_auto_t *tools = json_array();
     json_auto_t *able = json_parse_own("{\"resources\":{}}");
-    json_auto_t *wanted = json_parse_own(all_wishes);
+    json_auto_t *wanted = json_parse_own(all_extras);
 
     (void)state;
     while (json_array_size(tools) < MCP_TOOL_LIMIT)
@@ -82,7 +84,7 @@ static void F102_a_list_with_no_room_stays_as_it_is(void **state)
 static const struct mcp_extra *find(const char *name, const char *method)
 {
     json_auto_t *tool = json_build("{s:s, s:{s:s}}", "name", name, "runnel", "method", method);
-    json_auto_t *wanted = json_parse_own(all_wishes);
+    json_auto_t *wanted = json_parse_own(all_extras);
 
     return mcp_extra_of(tool, wanted);
 }
@@ -96,7 +98,7 @@ static enum err_code add(json_t *gathered, const char *text)
     return mcp_listing_add(&extra->listings[1], gathered, page, NULL);
 }
 
-static void F102_what_a_list_has_is_made_fit(void **state)
+static void entries_of_a_list_are_made_fit(void **state)
 {
     json_auto_t *gathered = json_object();
     AUTO_FREE char *text = NULL;
@@ -113,7 +115,7 @@ static void F102_what_a_list_has_is_made_fit(void **state)
     assert_int_equal(add(gathered, "{\"resources\":{}}"), ERR_UPSTREAM);
 }
 
-static void F102_a_list_has_limits(void **state)
+static void a_list_has_limits(void **state)
 {
     json_auto_t *gathered = json_object();
     json_auto_t *large = json_object();
@@ -135,7 +137,7 @@ static void F102_a_list_has_limits(void **state)
     assert_int_equal(rc, ERR_LIMIT);
 }
 
-/* What the method's result becomes, as text; "" when it is none. The caller frees. */
+/* The converted result of the method, as text; "" when it is invalid. The caller frees. */
 static char *shown(const char *name, const char *method, const char *given)
 {
     json_auto_t *result = json_parse_own(given);
@@ -144,7 +146,7 @@ static char *shown(const char *name, const char *method, const char *given)
     return made ? json_text(made) : mem_strdup("");
 }
 
-static void F102_contents_are_parts(void **state)
+static void contents_become_parts(void **state)
 {
     AUTO_FREE char *text =
         shown("read_resource", "resources/read",
@@ -159,7 +161,7 @@ static void F102_contents_are_parts(void **state)
     assert_string_equal(none, "");
 }
 
-static void F102_messages_say_whose_they_are(void **state)
+static void messages_of_a_prompt_name_their_role(void **state)
 {
     AUTO_FREE char *text = shown(
         "get_prompt", "prompts/get",
@@ -187,7 +189,7 @@ static char *so_many(const char *key, size_t count)
     return json_text(given);
 }
 
-static void F102_what_is_given_has_limits(void **state)
+static void results_have_limits(void **state)
 {
     AUTO_FREE char *fits = so_many("contents", MCP_CONTENT_LIMIT);
     AUTO_FREE char *beyond = so_many("contents", MCP_CONTENT_LIMIT + 1);
@@ -209,14 +211,14 @@ static void F102_what_is_given_has_limits(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(F102_they_are_added_where_both_sides_want_them),
-        cmocka_unit_test(F102_a_tool_of_the_servers_own_name_stays),
-        cmocka_unit_test(F102_a_list_with_no_room_stays_as_it_is),
-        cmocka_unit_test(F102_what_a_list_has_is_made_fit),
-        cmocka_unit_test(F102_a_list_has_limits),
-        cmocka_unit_test(F102_contents_are_parts),
-        cmocka_unit_test(F102_messages_say_whose_they_are),
-        cmocka_unit_test(F102_what_is_given_has_limits),
+        cmocka_unit_test(extras_are_added_where_request_and_server_have_them),
+        cmocka_unit_test(a_tool_of_the_server_with_the_same_name_is_kept),
+        cmocka_unit_test(a_full_list_stays_as_it_is),
+        cmocka_unit_test(entries_of_a_list_are_made_fit),
+        cmocka_unit_test(a_list_has_limits),
+        cmocka_unit_test(contents_become_parts),
+        cmocka_unit_test(messages_of_a_prompt_name_their_role),
+        cmocka_unit_test(results_have_limits),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,7 +26,7 @@ static void a_request_has_an_id_and_a_notification_none(void **state)
                         "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}");
 }
 
-static void a_ping_is_answered_and_all_else_refused(void **state)
+static void a_ping_is_answered_and_every_other_request_refused(void **state)
 {
     json_auto_t *ping = json_build("{s:s, s:s}", "id", "p", "method", "ping");
     json_auto_t *sampling =
@@ -46,7 +46,7 @@ static enum mcp_message_kind kind_of(const char *text)
     return mcp_message_kind(message, 7);
 }
 
-static void only_the_answer_to_the_question_is_one(void **state)
+static void only_a_message_with_the_id_of_the_request_is_its_answer(void **state)
 {
     (void)state;
     assert_int_equal(kind_of("{\"id\":7,\"result\":{}}"), MCP_MESSAGE_ANSWER);
@@ -61,7 +61,7 @@ static void only_the_answer_to_the_question_is_one(void **state)
     assert_int_equal(kind_of("[]"), MCP_MESSAGE_OTHER);
 }
 
-static void known_versions_are_spoken(void **state)
+static void only_known_versions_are_accepted(void **state)
 {
     (void)state;
     assert_true(mcp_version_is_known("2025-06-18"));
@@ -74,9 +74,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_request_has_an_id_and_a_notification_none),
-        cmocka_unit_test(a_ping_is_answered_and_all_else_refused),
-        cmocka_unit_test(only_the_answer_to_the_question_is_one),
-        cmocka_unit_test(known_versions_are_spoken),
+        cmocka_unit_test(a_ping_is_answered_and_every_other_request_refused),
+        cmocka_unit_test(only_a_message_with_the_id_of_the_request_is_its_answer),
+        cmocka_unit_test(only_known_versions_are_accepted),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -47,7 +47,7 @@ static void every_block_becomes_a_part(void **state)
     assert_string_equal(result.parts[6].data, "{\"type\":\"new\",\"x\":1}");
 }
 
-static void structured_content_is_the_text_where_there_is_none(void **state)
+static void structured_content_becomes_text_without_other_content(void **state)
 {
     (void)state;
     assert_int_equal(read_result("{\"structuredContent\":{\"a\":1}}"), ERR_OK);
@@ -59,14 +59,14 @@ static void structured_content_is_the_text_where_there_is_none(void **state)
     assert_int_equal(result.count, 1);
 }
 
-static void a_tool_that_failed_says_so(void **state)
+static void a_failed_tool_is_reported(void **state)
 {
     (void)state;
     assert_int_equal(read_result("{\"content\":[],\"isError\":true}"), ERR_OK);
     assert_true(failed);
 }
 
-static void what_is_no_result_is_refused(void **state)
+static void an_invalid_result_is_refused(void **state)
 {
     json_auto_t *many = json_object();
     json_t *blocks = json_array();
@@ -80,7 +80,7 @@ static void what_is_no_result_is_refused(void **state)
     assert_int_equal(mcp_result_read(many, &result, &failed, NULL), ERR_UPSTREAM);
 }
 
-static void blocks_that_are_half_there_do_no_harm(void **state)
+static void incomplete_blocks_do_no_harm(void **state)
 {
     (void)state;
     assert_int_equal(read_result("{\"content\":[7,null,{},{\"type\":\"image\"},"
@@ -101,10 +101,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_block_becomes_a_part),
-        cmocka_unit_test(structured_content_is_the_text_where_there_is_none),
-        cmocka_unit_test(a_tool_that_failed_says_so),
-        cmocka_unit_test(what_is_no_result_is_refused),
-        cmocka_unit_test(blocks_that_are_half_there_do_no_harm),
+        cmocka_unit_test(structured_content_becomes_text_without_other_content),
+        cmocka_unit_test(a_failed_tool_is_reported),
+        cmocka_unit_test(an_invalid_result_is_refused),
+        cmocka_unit_test(incomplete_blocks_do_no_harm),
     };
 
     return cmocka_run_group_tests(tests, NULL, clear);

@@ -18,7 +18,7 @@
 
 /* ---- The server ---- */
 
-static _Atomic int initialized, listed, called, told, deleted, forgets;
+static _Atomic int initialized, listed, called, notified, deleted, forgets;
 static sem_t call_came, cancel_came, delete_came;
 
 static bool says(const struct tiny_request *request, const char *word)
@@ -79,7 +79,7 @@ static bool serve(struct tiny_request *request)
     if (says(request, "notifications/cancelled"))
         sem_post(&cancel_came);
     if (says(request, "\"notifications/")) {
-        told++;
+        notified++;
         return accept_it(request);
     }
     assert_non_null(strcasestr(request->head.data, "\r\nMcp-Session-Id: s1\r\n"));
@@ -175,7 +175,7 @@ static int set_up(void **state)
     struct fixture *fixture = mem_new(struct fixture);
     struct err err;
 
-    initialized = listed = called = told = deleted = forgets = 0;
+    initialized = listed = called = notified = deleted = forgets = 0;
     sem_init(&call_came, 0, 0);
     sem_init(&cancel_came, 0, 0);
     sem_init(&delete_came, 0, 0);
@@ -214,14 +214,14 @@ static void a_session_is_opened_once_for_all_questions(void **state)
     wait_for(&fixture->answered);
     assert_int_equal(fixture->fault, MCP_FAULT_NONE);
     assert_int_equal(initialized, 1);
-    assert_int_equal(told, 1);
+    assert_int_equal(notified, 1);
     assert_int_equal(listed, 1);
     assert_int_equal(called, 1);
     on_loop(fixture->loop, close_it, fixture);
     wait_for(&delete_came);
 }
 
-static void a_list_is_made_of_tools(void **state)
+static void listing_returns_the_tools(void **state)
 {
     struct fixture *fixture = *state;
 
@@ -231,7 +231,7 @@ static void a_list_is_made_of_tools(void **state)
     assert_int_equal(fixture->tools, 1);
 }
 
-static void a_forgotten_session_is_opened_once_more(void **state)
+static void a_forgotten_session_is_opened_again_once(void **state)
 {
     struct fixture *fixture = *state;
 
@@ -251,7 +251,7 @@ static void a_forgotten_session_is_opened_once_more(void **state)
     assert_int_equal(called, 4);
 }
 
-static void a_cancelled_call_is_silent_and_the_server_told(void **state)
+static void a_cancelled_call_has_no_callback_and_the_server_is_notified(void **state)
 {
     struct fixture *fixture = *state;
 
@@ -297,8 +297,8 @@ static void list_and_call(void *arg)
     call(arg);
 }
 
-/* The second question ends with the session, unheard. */
-static void whoever_hears_an_answer_may_close_the_session(void **state)
+/* The second question ends with the session without an answer. */
+static void a_callback_may_close_the_session(void **state)
 {
     struct fixture *fixture = *state;
 
@@ -311,7 +311,7 @@ static void whoever_hears_an_answer_may_close_the_session(void **state)
     assert_int_equal(fixture->answers, 1);
 }
 
-static void headers_that_are_ours_are_not_free(void **state)
+static void headers_that_this_client_sets_cannot_be_set(void **state)
 {
     (void)state;
     assert_true(mcp_header_name_is_free("X-Api-Key"));
@@ -332,13 +332,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         session_test(a_session_is_opened_once_for_all_questions),
-        session_test(a_list_is_made_of_tools),
-        session_test(a_forgotten_session_is_opened_once_more),
-        session_test(a_cancelled_call_is_silent_and_the_server_told),
+        session_test(listing_returns_the_tools),
+        session_test(a_forgotten_session_is_opened_again_once),
+        session_test(a_cancelled_call_has_no_callback_and_the_server_is_notified),
         session_test(a_call_has_a_deadline),
         session_test(a_session_that_cannot_be_opened_fails_all_questions),
-        session_test(whoever_hears_an_answer_may_close_the_session),
-        cmocka_unit_test(headers_that_are_ours_are_not_free),
+        session_test(a_callback_may_close_the_session),
+        cmocka_unit_test(headers_that_this_client_sets_cannot_be_set),
     };
 
     return cmocka_run_group_tests(tests, start_http, end_http);

@@ -37,7 +37,7 @@ static void a_tool_is_shown_as_it_was_listed(void **state)
                         "\"annotations\":null}]");
 }
 
-static void what_cannot_be_used_is_left_out(void **state)
+static void tools_that_cannot_be_used_are_left_out(void **state)
 {
     json_auto_t *tools = read_page("{\"tools\":[7,{},{\"name\":\"\",\"inputSchema\":{}},{"
                                    "\"name\":\"a b\",\"inputSchema\":{}},"
@@ -51,7 +51,7 @@ static void what_cannot_be_used_is_left_out(void **state)
     assert_null(strstr(text, "second"));
 }
 
-static void a_schema_has_a_size(void **state)
+static void a_schema_has_a_size_limit(void **state)
 {
     AUTO_FREE char *filler = mem_new_array(char, MCP_SCHEMA_LIMIT + 1);
     json_auto_t *page = NULL;
@@ -64,7 +64,7 @@ static void a_schema_has_a_size(void **state)
     assert_int_equal(json_array_size(tools), 0);
 }
 
-static void a_list_has_an_end(void **state)
+static void a_list_has_a_limit_of_tools(void **state)
 {
     json_auto_t *tools = json_array();
 
@@ -79,7 +79,7 @@ static void a_list_has_an_end(void **state)
     }
 }
 
-static void a_list_has_a_size(void **state)
+static void a_list_has_a_size_limit(void **state)
 {
     AUTO_FREE char *filler = mem_new_array(char, MCP_SCHEMA_LIMIT);
     json_auto_t *tools = json_array();
@@ -99,7 +99,7 @@ static void a_list_has_a_size(void **state)
     assert_in_range(i, 16, 18);
 }
 
-static void a_page_without_a_list_is_none(void **state)
+static void a_page_without_a_list_is_refused(void **state)
 {
     json_auto_t *tools = json_array();
     json_auto_t *page = json_parse_own("{\"tools\":{}}");
@@ -108,8 +108,8 @@ static void a_page_without_a_list_is_none(void **state)
     assert_int_equal(mcp_tools_add_page(tools, page, NULL), ERR_UPSTREAM);
 }
 
-/* F109: what a person who approves does not see, the model does not read. */
-static void a_description_hides_nothing(void **state)
+/* F109: the model must not read what is invisible to the person who approves. */
+static void a_description_loses_hidden_characters(void **state)
 {
     static const char *const texts[][2] = {
         {"plain\ttext\n", "plain\ttext\n"},
@@ -146,7 +146,7 @@ static void a_description_is_cut_at_a_character(void **state)
     assert_int_equal(strlen(clean), MCP_DESCRIPTION_LIMIT - 1);
 }
 
-static void a_filter_lets_through_what_it_names(void **state)
+static void a_filter_keeps_the_tools_that_it_names(void **state)
 {
     static const char *const filters[][2] = {
         {"null", "rwp"},
@@ -179,7 +179,7 @@ static void a_filter_lets_through_what_it_names(void **state)
     }
 }
 
-static void names_are_those_that_upstreams_take(void **state)
+static void function_names_are_accepted_by_every_upstream(void **state)
 {
     AUTO_FREE char *plain = mcp_function_name("docs", "search");
     AUTO_FREE char *dotted = mcp_function_name("docs", "a.b");
@@ -198,15 +198,15 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_tool_is_shown_as_it_was_listed),
-        cmocka_unit_test(what_cannot_be_used_is_left_out),
-        cmocka_unit_test(a_schema_has_a_size),
-        cmocka_unit_test(a_list_has_an_end),
-        cmocka_unit_test(a_list_has_a_size),
-        cmocka_unit_test(a_page_without_a_list_is_none),
-        cmocka_unit_test(a_description_hides_nothing),
+        cmocka_unit_test(tools_that_cannot_be_used_are_left_out),
+        cmocka_unit_test(a_schema_has_a_size_limit),
+        cmocka_unit_test(a_list_has_a_limit_of_tools),
+        cmocka_unit_test(a_list_has_a_size_limit),
+        cmocka_unit_test(a_page_without_a_list_is_refused),
+        cmocka_unit_test(a_description_loses_hidden_characters),
         cmocka_unit_test(a_description_is_cut_at_a_character),
-        cmocka_unit_test(a_filter_lets_through_what_it_names),
-        cmocka_unit_test(names_are_those_that_upstreams_take),
+        cmocka_unit_test(a_filter_keeps_the_tools_that_it_names),
+        cmocka_unit_test(function_names_are_accepted_by_every_upstream),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

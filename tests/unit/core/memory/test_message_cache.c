@@ -1,3 +1,5 @@
+/* F33: names of messages, and the shortened text that the model sees. */
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +11,7 @@
 #include "core/base/mem.h"
 #include "core/memory/message_cache.h"
 
-static void F33_a_name_is_made_of_the_text_and_can_be_referred_to(void **state)
+static void a_name_is_derived_from_the_text_and_can_be_referred_to(void **state)
 {
     char name[VARIABLE_NAME_LIMIT + 1], other[VARIABLE_NAME_LIMIT + 1];
 
@@ -22,7 +24,7 @@ static void F33_a_name_is_made_of_the_text_and_can_be_referred_to(void **state)
     assert_string_not_equal(name, other);
 }
 
-static void F33_only_names_of_that_form_are_those_of_messages(void **state)
+static void only_names_of_that_form_belong_to_messages(void **state)
 {
     static const char *const others[] = {"Message_",
                                          "Message_1",
@@ -42,7 +44,7 @@ static void F33_only_names_of_that_form_are_those_of_messages(void **state)
     }
 }
 
-static void F33_a_message_is_listed_without_and_read_with_its_text(void **state)
+static void a_message_is_listed_without_its_text_and_read_with_it(void **state)
 {
     struct message_cache *cache = message_cache_new();
     char name[VARIABLE_NAME_LIMIT + 1];
@@ -67,7 +69,7 @@ static void F33_a_message_is_listed_without_and_read_with_its_text(void **state)
     variable_clear(&read);
 }
 
-static void F33_the_same_text_is_there_once(void **state)
+static void the_same_text_is_kept_once(void **state)
 {
     struct message_cache *cache = message_cache_new();
 
@@ -79,7 +81,7 @@ static void F33_the_same_text_is_there_once(void **state)
     message_cache_release(cache);
 }
 
-static void F33_who_holds_it_may_be_the_last(void **state)
+static void any_holder_may_be_the_last_to_release_it(void **state)
 {
     struct message_cache *cache = message_cache_new();
     struct message_cache *held = message_cache_hold(cache);
@@ -91,7 +93,7 @@ static void F33_who_holds_it_may_be_the_last(void **state)
     message_cache_release(held);
 }
 
-static void F33_without_a_cache_nothing_is_found(void **state)
+static void without_a_cache_nothing_is_found(void **state)
 {
     struct variable variable;
     struct err err;
@@ -109,12 +111,12 @@ static void F33_without_a_cache_nothing_is_found(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(F33_a_name_is_made_of_the_text_and_can_be_referred_to),
-        cmocka_unit_test(F33_only_names_of_that_form_are_those_of_messages),
-        cmocka_unit_test(F33_a_message_is_listed_without_and_read_with_its_text),
-        cmocka_unit_test(F33_the_same_text_is_there_once),
-        cmocka_unit_test(F33_who_holds_it_may_be_the_last),
-        cmocka_unit_test(F33_without_a_cache_nothing_is_found),
+        cmocka_unit_test(a_name_is_derived_from_the_text_and_can_be_referred_to),
+        cmocka_unit_test(only_names_of_that_form_belong_to_messages),
+        cmocka_unit_test(a_message_is_listed_without_its_text_and_read_with_it),
+        cmocka_unit_test(the_same_text_is_kept_once),
+        cmocka_unit_test(any_holder_may_be_the_last_to_release_it),
+        cmocka_unit_test(without_a_cache_nothing_is_found),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

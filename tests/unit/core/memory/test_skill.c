@@ -16,7 +16,8 @@ static json_t *lines(const char *text)
     return list;
 }
 
-static void F107_the_last_line_that_fits_counts(void **state)
+/* F107. */
+static void the_last_matching_line_counts(void **state)
 {
     json_auto_t *list = lines("[{\"skill\":\"*\",\"permission\":\"deny\"},"
                               "{\"skill\":\"mail-?\",\"permission\":\"ask\"},"
@@ -30,7 +31,8 @@ static void F107_the_last_line_that_fits_counts(void **state)
     assert_int_equal(skill_permission_of(NULL, "mail"), SKILL_ALLOW);
 }
 
-static void F107_a_word_that_there_is_not_is_a_refusal(void **state)
+/* F107. */
+static void an_unknown_value_is_a_refusal(void **state)
 {
     json_auto_t *list = lines("[{\"skill\":\"a\",\"permission\":\"Allow\"},{\"skill\":\"b\"}]");
 
@@ -39,8 +41,8 @@ static void F107_a_word_that_there_is_not_is_a_refusal(void **state)
     assert_int_equal(skill_permission_of(list, "b"), SKILL_DENY);
 }
 
-/* A narrow place cannot open what a wide one has closed, however many there are. */
-static void F107_of_several_places_the_strictest_counts(void **state)
+/* F107: a narrow level cannot open what a wide one has closed, with any number of levels. */
+static void the_strictest_of_several_levels_counts(void **state)
 {
     json_auto_t *assistant = lines("[{\"skill\":\"a\",\"permission\":\"deny\"}]");
     json_auto_t *thread = lines("[{\"skill\":\"b\",\"permission\":\"ask\"}]");
@@ -71,9 +73,9 @@ static void a_skill_is_found_by_its_name(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(F107_the_last_line_that_fits_counts),
-        cmocka_unit_test(F107_a_word_that_there_is_not_is_a_refusal),
-        cmocka_unit_test(F107_of_several_places_the_strictest_counts),
+        cmocka_unit_test(the_last_matching_line_counts),
+        cmocka_unit_test(an_unknown_value_is_a_refusal),
+        cmocka_unit_test(the_strictest_of_several_levels_counts),
         cmocka_unit_test(a_skill_is_found_by_its_name),
     };
 

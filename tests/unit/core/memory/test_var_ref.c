@@ -10,7 +10,7 @@
 #include "core/base/mem.h"
 #include "core/memory/var_ref.h"
 
-/* Variables of one type; how often they were asked for. */
+/* Variables of one type, and how often they were read. */
 struct known {
     json_t *values; /* name -> value */
     enum variable_type type;
@@ -81,7 +81,7 @@ static void run_vector(json_t *vector)
         expect_resolved(args, &known, of_tools);
 }
 
-static void test_F23_F24_F26_vectors(void **state)
+static void test_the_vectors_of_the_design_hold(void **state)
 {
     json_error_t error;
     json_auto_t *all = json_load_file(VECTORS "/toolsystem_vectors.json", 0, &error);
@@ -110,7 +110,8 @@ static enum err_code resolve(const char *values, enum variable_type type, const 
     return rc;
 }
 
-static void test_F23_slices_count_characters(void **state)
+/* F23. */
+static void test_slices_count_characters(void **state)
 {
     AUTO_FREE char *seen = NULL;
 
@@ -125,8 +126,8 @@ static void test_F23_slices_count_characters(void **state)
                               "\"y\":\"\xC3\xA4\xE2\x82\xAC\xF0\x9F\x98\x80z\"}");
 }
 
-/* F26: what a tool gave is data, also when the model's own text leads to it. */
-static void test_F26_results_are_never_followed(void **state)
+/* F26: the result of a tool is data, also when the model's own text refers to it. */
+static void test_results_are_never_followed(void **state)
 {
     AUTO_FREE char *seen = NULL;
 
@@ -137,8 +138,8 @@ static void test_F26_results_are_never_followed(void **state)
     assert_string_equal(seen, "{\"x\":\"$VAR_REF{{secret}}\"}");
 }
 
-/* Two halves that make a reference only together are none. */
-static void test_F26_references_are_not_put_together(void **state)
+/* F26: two values that make a reference only together are no reference. */
+static void test_a_reference_cannot_be_joined_from_two_values(void **state)
 {
     AUTO_FREE char *seen = NULL;
 
@@ -150,7 +151,8 @@ static void test_F26_references_are_not_put_together(void **state)
     assert_string_equal(seen, "{\"x\":\"$VAR_REF{{s}}\"}");
 }
 
-static void test_F26_how_deep_and_how_many(void **state)
+/* F26. */
+static void test_depth_and_number_of_references_are_limited(void **state)
 {
     AUTO_BUF values = {0}, args = {0};
     AUTO_FREE char *seen = NULL;
@@ -185,8 +187,8 @@ static void test_F26_how_deep_and_how_many(void **state)
     assert_non_null(strstr(err.text, "at most 64 variable references"));
 }
 
-/* A value is asked for once, and may be inserted 8 MiB in all. */
-static void test_F26_how_much(void **state)
+/* F26: a value is read once, and 8 MiB may be inserted in all. */
+static void test_the_size_of_the_result_is_limited(void **state)
 {
     AUTO_FREE char *large = mem_new_array(char, VARIABLE_VALUE_LIMIT + 1);
     AUTO_BUF args = {0};
@@ -214,7 +216,8 @@ static void test_F26_how_much(void **state)
     json_decref(known.values);
 }
 
-static void test_F25_the_names_that_were_used(void **state)
+/* F25. */
+static void test_the_names_of_used_variables_are_reported(void **state)
 {
     json_auto_t *args =
         json_parse_own("{\"x\":[\"$VAR_REF{{b}} $VAR_REF{{a:1}}$VAR_REF{{b}}\"]}");
@@ -238,7 +241,7 @@ static bool is_in(const char *text)
     return found;
 }
 
-static void test_whether_there_are_any(void **state)
+static void test_references_are_detected(void **state)
 {
     (void)state;
     assert_true(is_in("{\"x\":[1,{\"y\":\"a$VAR_REF{{b}}\"}]}"));
@@ -251,14 +254,14 @@ static void test_whether_there_are_any(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_F23_F24_F26_vectors),
-        cmocka_unit_test(test_F23_slices_count_characters),
-        cmocka_unit_test(test_F26_results_are_never_followed),
-        cmocka_unit_test(test_F26_references_are_not_put_together),
-        cmocka_unit_test(test_F26_how_deep_and_how_many),
-        cmocka_unit_test(test_F26_how_much),
-        cmocka_unit_test(test_F25_the_names_that_were_used),
-        cmocka_unit_test(test_whether_there_are_any),
+        cmocka_unit_test(test_the_vectors_of_the_design_hold),
+        cmocka_unit_test(test_slices_count_characters),
+        cmocka_unit_test(test_results_are_never_followed),
+        cmocka_unit_test(test_a_reference_cannot_be_joined_from_two_values),
+        cmocka_unit_test(test_depth_and_number_of_references_are_limited),
+        cmocka_unit_test(test_the_size_of_the_result_is_limited),
+        cmocka_unit_test(test_the_names_of_used_variables_are_reported),
+        cmocka_unit_test(test_references_are_detected),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

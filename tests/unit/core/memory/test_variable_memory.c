@@ -26,7 +26,7 @@ static int open_memory(void **state)
     return 0;
 }
 
-/* Whatever a test did: what was counted is counted out again. */
+/* After every test all counts are zero again. */
 static int close_memory(void **state)
 {
     (void)state;
@@ -78,7 +78,7 @@ static bool add_result(const char *name, const char *value)
     return is_there;
 }
 
-/* NULL: it is not there. */
+/* NULL: it is missing. */
 static void expect_is(const char *name, const char *value)
 {
     AUTO_VARIABLE variable = {0};
@@ -135,7 +135,8 @@ static void fill(int count)
 
 /* ---- Putting and reading ---- */
 
-static void test_F30_fields_that_are_not_given_stay(void **state)
+/* F30. */
+static void test_fields_that_are_not_given_keep_their_values(void **state)
 {
     json_auto_t *tags = json_parse_own("[\"x\",\"y\"]");
     AUTO_VARIABLE seen = {0};
@@ -171,7 +172,7 @@ static void test_F30_fields_that_are_not_given_stay(void **state)
     assert_int_equal(seen.reads, 0);
 }
 
-static void test_what_cannot_be_put_says_why(void **state)
+static void test_a_refused_variable_says_why(void **state)
 {
     struct variable_change wrong = {.name = "a", .type = VARIABLE_USER_ADD};
     struct err err;
@@ -191,7 +192,8 @@ static void test_what_cannot_be_put_says_why(void **state)
     expect_is("a", "2");
 }
 
-static void test_F27_a_result_takes_the_place_of_what_had_its_name(void **state)
+/* F27. */
+static void test_a_result_replaces_the_variable_of_the_same_name(void **state)
 {
     AUTO_VARIABLE seen = {0};
 
@@ -207,7 +209,8 @@ static void test_F27_a_result_takes_the_place_of_what_had_its_name(void **state)
     expect_names(&(struct variable_query){0}, 1, "t_result");
 }
 
-static void test_F30_lists_are_filtered_and_paged(void **state)
+/* F30. */
+static void test_lists_are_filtered_and_paged(void **state)
 {
     json_auto_t *tags = json_parse_own("[\"x%\"]");
 
@@ -234,7 +237,8 @@ static void test_F30_lists_are_filtered_and_paged(void **state)
                  "c b_100");
 }
 
-static void test_F30_removing(void **state)
+/* F30. */
+static void test_several_variables_are_removed_at_once(void **state)
 {
     static const char *const names[] = {"a", "kept", "none"};
     json_auto_t *removed = NULL;
@@ -253,7 +257,8 @@ static void test_F30_removing(void **state)
 
 /* ---- Limits ---- */
 
-static void test_F31_the_longest_unused_goes(void **state)
+/* F31. */
+static void test_the_least_recently_used_variable_is_evicted(void **state)
 {
     AUTO_VARIABLE read = {0};
 
@@ -285,7 +290,8 @@ static char *mebibyte(void)
     return text;
 }
 
-static void test_F31_the_same_for_bytes(void **state)
+/* F31. */
+static void test_variables_are_evicted_above_the_byte_limit(void **state)
 {
     AUTO_FREE char *much = mebibyte();
     char name[16];
@@ -303,7 +309,8 @@ static void test_F31_the_same_for_bytes(void **state)
     expect_is("new", "1");
 }
 
-static void test_F31_few_can_be_kept(void **state)
+/* F31. */
+static void test_only_a_few_variables_can_be_marked_keep(void **state)
 {
     const bool yes = true;
     struct err err;
@@ -323,8 +330,8 @@ static void test_F31_few_can_be_kept(void **state)
     assert_string_equal(err.text, "Invalid 'keep': at most 32 variables can be kept.");
 }
 
-/* What all of a node's responses have together is bounded, too; everybody pays with his own. */
-static void test_F31_who_goes_beyond_the_budget_evicts_his_own(void **state)
+/* F31: all responses of a node together have a limit, too; each project pays with its own variables. */
+static void test_a_project_above_its_budget_evicts_its_own_variables(void **state)
 {
     AUTO_FREE char *much = mebibyte();
     struct variable_memory *mine = access.memory;
@@ -336,7 +343,7 @@ static void test_F31_who_goes_beyond_the_budget_evicts_his_own(void **state)
     access.memory = theirs;
     put("b", much);
     put("c", much);
-    expect_names(&(struct variable_query){0}, 1, "c"); /* in whatever microsecond */
+    expect_names(&(struct variable_query){0}, 1, "c"); /* at any microsecond */
     access.memory = mine;
     expect_is("a", much);
     assert_true(budget.used <= budget.limit);
@@ -359,8 +366,8 @@ static void expect_no_room(const char *name, const char *value)
     assert_string_equal(err.text, text);
 }
 
-/* Nothing is said to be written that is gone at once, and nothing goes for what is not written. */
-static void test_F31_what_there_is_no_room_for_is_refused(void **state)
+/* F31: a variable that would be evicted at once is refused, and nothing is evicted for a refused one. */
+static void test_a_variable_without_room_is_refused(void **state)
 {
     AUTO_FREE char *much = mebibyte();
     struct variable_memory *mine = access.memory;
@@ -401,8 +408,8 @@ static struct variable_memory *limited(const char *project, size_t bytes)
     return variable_memory_new(&budget, &tenant);
 }
 
-/* Nobody takes it all away from the others. */
-static void test_F31_a_project_has_its_share(void **state)
+/* F31: no project can take all of the memory. */
+static void test_a_project_has_a_share_of_the_memory(void **state)
 {
     AUTO_FREE char *much = mebibyte();
     struct variable_memory *mine = access.memory;
@@ -425,7 +432,8 @@ static void test_F31_a_project_has_its_share(void **state)
     expect_is("a", much);
 }
 
-static void test_F33_all_that_is_given_or_nothing(void **state)
+/* F33. */
+static void test_all_given_variables_are_put_or_none(void **state)
 {
     struct variable_memory *other = limited("p1", 2 * VARIABLE_VALUE_LIMIT);
     struct err err;
@@ -471,8 +479,8 @@ static void *write_many(void *arg)
     return NULL;
 }
 
-/* Workers that nobody waits for hold what they use. */
-static void test_workers_use_it_at_the_same_time(void **state)
+/* Workers that outlive their run hold what they use. */
+static void test_several_workers_use_it_at_once(void **state)
 {
     static char names[WRITERS][2] = {"a", "b", "c", "d"};
     pthread_t threads[WRITERS];
@@ -500,19 +508,19 @@ static void test_workers_use_it_at_the_same_time(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        MEMORY_TEST(test_F30_fields_that_are_not_given_stay),
-        MEMORY_TEST(test_what_cannot_be_put_says_why),
-        MEMORY_TEST(test_F27_a_result_takes_the_place_of_what_had_its_name),
-        MEMORY_TEST(test_F30_lists_are_filtered_and_paged),
-        MEMORY_TEST(test_F30_removing),
-        MEMORY_TEST(test_F31_the_longest_unused_goes),
-        MEMORY_TEST(test_F31_the_same_for_bytes),
-        MEMORY_TEST(test_F31_few_can_be_kept),
-        MEMORY_TEST(test_F31_who_goes_beyond_the_budget_evicts_his_own),
-        MEMORY_TEST(test_F31_what_there_is_no_room_for_is_refused),
-        MEMORY_TEST(test_F31_a_project_has_its_share),
-        MEMORY_TEST(test_F33_all_that_is_given_or_nothing),
-        MEMORY_TEST(test_workers_use_it_at_the_same_time),
+        MEMORY_TEST(test_fields_that_are_not_given_keep_their_values),
+        MEMORY_TEST(test_a_refused_variable_says_why),
+        MEMORY_TEST(test_a_result_replaces_the_variable_of_the_same_name),
+        MEMORY_TEST(test_lists_are_filtered_and_paged),
+        MEMORY_TEST(test_several_variables_are_removed_at_once),
+        MEMORY_TEST(test_the_least_recently_used_variable_is_evicted),
+        MEMORY_TEST(test_variables_are_evicted_above_the_byte_limit),
+        MEMORY_TEST(test_only_a_few_variables_can_be_marked_keep),
+        MEMORY_TEST(test_a_project_above_its_budget_evicts_its_own_variables),
+        MEMORY_TEST(test_a_variable_without_room_is_refused),
+        MEMORY_TEST(test_a_project_has_a_share_of_the_memory),
+        MEMORY_TEST(test_all_given_variables_are_put_or_none),
+        MEMORY_TEST(test_several_workers_use_it_at_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

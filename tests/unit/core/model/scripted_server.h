@@ -5,17 +5,17 @@
 
 /*
  * scripted_server.h -- a server on the loopback address that answers requests with given
- * bytes, one after the other, and remembers what it was asked.
+ * bytes, one after another, and remembers the requests.
  *
  * One thread, one connection at a time. The bytes are the whole answer, head included.
  */
 
 #define SERVER_ANSWER_LIMIT 8
 
-enum server_after { /* what happens to the connection after the bytes */
+enum server_after { /* what it does with the connection after the bytes */
                     SERVER_CLOSES = 0,
                     SERVER_RESETS,
-                    SERVER_HOLDS, /* says nothing more, until the server is freed */
+                    SERVER_HOLDS, /* sends nothing more, until the server is freed */
 };
 
 struct server_answer {

@@ -49,7 +49,8 @@ static void refused(const char *list, const char *why)
     assert_null(masks);
 }
 
-static void F62_every_text_is_masked(void **state)
+/* F62. */
+static void every_text_is_masked(void **state)
 {
     (void)state;
     masked(MAIL, "[{\"role\":\"user\",\"content\":\"a@b, c@d and e\"}]",
@@ -61,7 +62,7 @@ static void F62_every_text_is_masked(void **state)
            "{\"type\":\"file\",\"file\":{\"filename\":\"[mail]\",\"file_id\":\"a@b\"}}]}]");
 }
 
-static void what_a_request_is_made_of_stays(void **state)
+static void technical_values_are_not_masked(void **state)
 {
     const char *message =
         "[{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[{\"id\":\"a@b\",\"type\":"
@@ -75,20 +76,20 @@ static void what_a_request_is_made_of_stays(void **state)
     masked(MAIL, message, message);
 }
 
-static void arguments_stay_json(void **state)
+static void masked_arguments_are_still_json(void **state)
 {
     (void)state;
-    /* Also the texts under names that mean something in a message. */
+    /* In arguments also the texts under keys that are technical in a message. */
     masked("[{\"pattern\": \"a.*\", \"replacement\": \"\\\"\"}]",
            "[{\"arguments\":\"{\\\"id\\\":\\\"xab\\\",\\\"n\\\":[\\\"b\\\"]}\"}]",
            "[{\"arguments\":\"{\\\"id\\\":\\\"x\\\\\\\"\\\",\\\"n\\\":[\\\"b\\\"]}\"}]");
-    /* What is none is a text, and what has nothing to mask keeps its form. */
+    /* Arguments that are no JSON are a text, and arguments without a match keep their form. */
     masked(MAIL, "[{\"arguments\":\"{a@b\"}]", "[{\"arguments\":\"{[mail]\"}]");
     masked(MAIL, "[{\"arguments\":\"{ \\\"a\\\" : 1 }\"}]",
            "[{\"arguments\":\"{ \\\"a\\\" : 1 }\"}]");
 }
 
-static void masks_follow_one_another(void **state)
+static void masks_are_applied_one_after_another(void **state)
 {
     (void)state;
     masked("[{\"pattern\": \"A\", \"replacement\": \"bb\", \"flags\": \"i\"},"
@@ -96,22 +97,22 @@ static void masks_follow_one_another(void **state)
            "[\"xAabx no\"]", "[\"x[masked]x [masked]\"]");
 }
 
-static void nothing_is_not_masked(void **state)
+static void empty_matches_are_ignored(void **state)
 {
     (void)state;
     masked("[{\"pattern\": \"(?=b)|c\"}]", "[\"abc\"]", "[\"ab[masked]\"]");
 }
 
-static void what_is_wrong_is_refused(void **state)
+static void invalid_masks_are_refused_with_their_path(void **state)
 {
     (void)state;
     refused("[{\"pattern\": \"a\"}, {\"pattern\": \"(\"}]", "[1].pattern: invalid regular");
-    refused("[{\"pattern\": \"a*\"}]", "[0].pattern: it matches where there is nothing");
-    refused("[{\"pattern\": \"\"}]", "[0].pattern: it matches where there is nothing");
+    refused("[{\"pattern\": \"a*\"}]", "[0].pattern: must not match the empty string");
+    refused("[{\"pattern\": \"\"}]", "[0].pattern: must not match the empty string");
     refused("[{\"pattern\": \"a\", \"flags\": \"g\"}]", "[0].flags: expected letters of 'ims'");
 }
 
-static void there_are_limits(void **state)
+static void growth_and_time_of_a_request_are_limited(void **state)
 {
     json_auto_t *list = json_array();
     json_auto_t *messages = json_array();
@@ -146,13 +147,13 @@ static void there_are_limits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(F62_every_text_is_masked),
-        cmocka_unit_test(what_a_request_is_made_of_stays),
-        cmocka_unit_test(arguments_stay_json),
-        cmocka_unit_test(masks_follow_one_another),
-        cmocka_unit_test(nothing_is_not_masked),
-        cmocka_unit_test(what_is_wrong_is_refused),
-        cmocka_unit_test(there_are_limits),
+        cmocka_unit_test(every_text_is_masked),
+        cmocka_unit_test(technical_values_are_not_masked),
+        cmocka_unit_test(masked_arguments_are_still_json),
+        cmocka_unit_test(masks_are_applied_one_after_another),
+        cmocka_unit_test(empty_matches_are_ignored),
+        cmocka_unit_test(invalid_masks_are_refused_with_their_path),
+        cmocka_unit_test(growth_and_time_of_a_request_are_limited),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -58,9 +58,9 @@ static void signal_over(struct fixture *fixture)
     lock_release(&fixture->lock);
 }
 
-static void tell(struct fixture *fixture, const char *format, ...) PRINTF_LIKE(2, 3);
+static void note(struct fixture *fixture, const char *format, ...) PRINTF_LIKE(2, 3);
 
-static void tell(struct fixture *fixture, const char *format, ...)
+static void note(struct fixture *fixture, const char *format, ...)
 {
     va_list arguments;
     char line[256];
@@ -77,32 +77,32 @@ static void tell(struct fixture *fixture, const char *format, ...)
 
 static void on_text(void *arg, const char *text, size_t length)
 {
-    tell(arg, "text(%.*s)", (int)length, text);
+    note(arg, "text(%.*s)", (int)length, text);
 }
 
 static void on_reasoning(void *arg, const char *text, size_t length)
 {
-    tell(arg, "reasoning(%.*s)", (int)length, text);
+    note(arg, "reasoning(%.*s)", (int)length, text);
 }
 
 static void on_refusal(void *arg, const char *text, size_t length)
 {
-    tell(arg, "refusal(%.*s)", (int)length, text);
+    note(arg, "refusal(%.*s)", (int)length, text);
 }
 
 static void on_begin(void *arg, unsigned call, const char *id, const char *name)
 {
-    tell(arg, "begin(%u %s %s)", call, id, name);
+    note(arg, "begin(%u %s %s)", call, id, name);
 }
 
 static void on_arguments(void *arg, unsigned call, const char *text, size_t length)
 {
-    tell(arg, "args(%u %.*s)", call, (int)length, text);
+    note(arg, "args(%u %.*s)", call, (int)length, text);
 }
 
 static void on_end(void *arg, unsigned call)
 {
-    tell(arg, "end(%u)", call);
+    note(arg, "end(%u)", call);
 }
 
 static void on_done(void *arg, enum model_finish finish, const struct model_usage *usage)
@@ -110,7 +110,7 @@ static void on_done(void *arg, enum model_finish finish, const struct model_usag
     struct fixture *fixture = arg;
 
     fixture->usage = *usage;
-    tell(fixture, "done(%d)", (int)finish);
+    note(fixture, "done(%d)", (int)finish);
     signal_over(fixture);
 }
 
@@ -119,37 +119,37 @@ static void on_failed(void *arg, const struct err *error)
     struct fixture *fixture = arg;
 
     fixture->error = *error;
-    tell(fixture, "failed");
+    note(fixture, "failed");
     signal_over(fixture);
 }
 
 static void on_extra(void *arg, unsigned call, const json_t *extra)
 {
     (void)call, (void)extra;
-    tell(arg, "extra");
+    note(arg, "extra");
 }
 
 static void on_annotation(void *arg, const json_t *annotation)
 {
     (void)annotation;
-    tell(arg, "annotation");
+    note(arg, "annotation");
 }
 
 static void on_logprobs(void *arg, json_t *tokens)
 {
     (void)tokens;
-    tell(arg, "logprobs");
+    note(arg, "logprobs");
 }
 
 static void on_part_end(void *arg)
 {
-    tell(arg, "part");
+    note(arg, "part");
 }
 
 static void on_item_end(void *arg, const struct model_item *item)
 {
     (void)item;
-    tell(arg, "item");
+    note(arg, "item");
 }
 
 static const struct model_events events = {
@@ -246,7 +246,7 @@ static void wait_until_over(struct fixture *fixture)
         fail_msg("the turn does not end: %s", fixture->log.data ? fixture->log.data : "");
 }
 
-/* What the loop still had to do is done afterwards: no event can follow. */
+/* Lets the loop finish its work: no event can follow. */
 static void stop_loop(struct fixture *fixture)
 {
     loop_stop(fixture->loop);
@@ -265,7 +265,7 @@ static void take_turn(struct fixture *fixture)
 static void expect_log(const struct fixture *fixture, const char *log)
 {
     if (strcmp(fixture->log.data ? fixture->log.data : "", log) != 0)
-        fail_msg("told %s (%s)\n not %s", fixture->log.data, fixture->error.text, log);
+        fail_msg("got %s (%s)\n not %s", fixture->log.data, fixture->error.text, log);
 }
 
 static void expect_requests(const struct fixture *fixture, unsigned count)
@@ -284,7 +284,7 @@ static void expect_failure(const struct fixture *fixture, enum err_code code,
         assert_null(fixture->error.word);
 }
 
-/* --- asking --- */
+/* --- the request --- */
 
 static json_t *body_of_request(struct fixture *fixture, unsigned number)
 {
@@ -297,7 +297,7 @@ static json_t *body_of_request(struct fixture *fixture, unsigned number)
     return value;
 }
 
-static void a_turn_asks_for_a_stream_with_usage_and_our_key(void **state)
+static void a_turn_requests_a_stream_with_usage_and_sends_the_key(void **state)
 {
     static const struct server_answer answers[] = {{.bytes = ANSWER}, {0}};
     struct fixture *fixture = *state;
@@ -321,7 +321,7 @@ static void a_turn_asks_for_a_stream_with_usage_and_our_key(void **state)
     assert_true(json_equal(body, expected));
 }
 
-static void without_a_key_none_is_sent(void **state)
+static void without_a_key_no_authorization_is_sent(void **state)
 {
     static const struct server_answer answers[] = {{.bytes = ANSWER}, {0}};
     struct fixture *fixture = *state;
@@ -371,7 +371,7 @@ static void stream_options_are_left_out_for_servers_that_refuse_them(void **stat
     assert_true(json_get_bool(body, "stream", false));
 }
 
-static void a_server_that_keeps_refusing_is_asked_without_stream_options_once(void **state)
+static void stream_options_are_left_out_only_once(void **state)
 {
     static const struct server_answer answers[] = {
         {.bytes = ERROR("400 Bad Request", "", "unknown field stream_options")}, {0}};
@@ -384,7 +384,7 @@ static void a_server_that_keeps_refusing_is_asked_without_stream_options_once(vo
     expect_failure(fixture, ERR_INVALID, NULL, "unknown field");
 }
 
-/* --- asking again --- */
+/* --- retries --- */
 
 static void a_server_error_is_tried_again(void **state)
 {
@@ -398,7 +398,7 @@ static void a_server_error_is_tried_again(void **state)
     expect_requests(fixture, 2);
 }
 
-static void a_server_that_keeps_failing_is_given_up(void **state)
+static void a_server_that_keeps_failing_is_given_up_after_the_last_retry(void **state)
 {
     static const struct server_answer answers[] = {
         {.bytes = ERROR("500 Internal Server Error", "", "broken")}, {0}};
@@ -441,7 +441,7 @@ static void a_long_retry_after_is_not_waited_for(void **state)
     expect_failure(fixture, ERR_LIMIT, "rate_limit_exceeded", "slow down");
 }
 
-static void a_wait_beyond_the_deadline_is_not_begun(void **state)
+static void no_wait_begins_that_would_exceed_the_deadline(void **state)
 {
     static const struct server_answer answers[] = {
         {.bytes = ERROR("503 Service Unavailable", "Retry-After: 30\r\n", "busy")}, {0}};
@@ -454,7 +454,7 @@ static void a_wait_beyond_the_deadline_is_not_begun(void **state)
     expect_requests(fixture, 1);
 }
 
-static void what_would_be_refused_again_is_not_tried_again(void **state)
+static void errors_that_would_repeat_are_not_retried(void **state)
 {
     /* clang-format off */
     static const struct {
@@ -488,7 +488,7 @@ static void what_would_be_refused_again_is_not_tried_again(void **state)
     }
 }
 
-static void a_server_that_is_not_there_is_an_upstream_error(void **state)
+static void a_refused_connection_is_an_upstream_error(void **state)
 {
     static const struct server_answer answers[] = {{.bytes = ANSWER}, {0}};
     struct fixture *fixture = *state;
@@ -506,7 +506,7 @@ static void a_server_that_is_not_there_is_an_upstream_error(void **state)
 
 /* --- cut short --- */
 
-static void an_answer_cut_before_its_first_piece_is_asked_for_again(void **state)
+static void an_answer_cut_before_its_first_piece_is_retried(void **state)
 {
     /* clang-format off */
     static const struct server_answer cuts[] = {
@@ -535,7 +535,7 @@ static void an_answer_cut_before_its_first_piece_is_asked_for_again(void **state
     }
 }
 
-static void an_answer_cut_after_its_first_piece_is_a_failure(void **state)
+static void an_answer_cut_after_its_first_piece_fails(void **state)
 {
     static const struct server_answer cuts[] = {
         {.bytes = STREAM TEXT("hi")},
@@ -570,7 +570,7 @@ static void an_answer_cut_after_its_end_is_complete(void **state)
     expect_log(fixture, "text(hi) done(0)");
 }
 
-static void a_body_that_never_ends_does_not_hold_up_a_complete_answer(void **state)
+static void a_body_that_never_ends_does_not_delay_a_complete_answer(void **state)
 {
     static const struct server_answer answers[] = {{.bytes = ANSWER, .after = SERVER_HOLDS},
                                                    {0}};
@@ -585,7 +585,7 @@ static void a_body_that_never_ends_does_not_hold_up_a_complete_answer(void **sta
 
 /* --- deadlines --- */
 
-static void a_server_that_says_nothing_times_out(void **state)
+static void a_server_that_never_answers_times_out(void **state)
 {
     static const struct server_answer answers[] = {{.bytes = "", .after = SERVER_HOLDS}, {0}};
     struct fixture *fixture = *state;
@@ -598,7 +598,7 @@ static void a_server_that_says_nothing_times_out(void **state)
     expect_failure(fixture, ERR_TIMEOUT, NULL, "begin");
 }
 
-static void a_server_that_falls_silent_times_out(void **state)
+static void a_server_that_stops_within_its_answer_times_out(void **state)
 {
     static const struct server_answer answers[] = {
         {.bytes = STREAM TEXT("hi"), .after = SERVER_HOLDS}, {0}};
@@ -611,7 +611,7 @@ static void a_server_that_falls_silent_times_out(void **state)
     expect_failure(fixture, ERR_TIMEOUT, NULL, "ended early");
 }
 
-/* The second attempt has what the first one left of the time. */
+/* The second attempt has the rest of the time. */
 static void the_total_deadline_holds_for_all_attempts(void **state)
 {
     static const struct server_answer answers[] = {
@@ -663,7 +663,7 @@ static void every_callback_may_cancel_the_turn(void **state)
     }
 }
 
-static void a_failure_may_be_answered_by_cancelling(void **state)
+static void cancelling_inside_the_failure_callback_is_fine(void **state)
 {
     static const struct server_answer answers[] = {
         {.bytes = ERROR("400 Bad Request", "", "bad")}, {0}};
@@ -675,8 +675,7 @@ static void a_failure_may_be_answered_by_cancelling(void **state)
     expect_log(fixture, "failed");
 }
 
-/* Posts a cancel behind the start; what the turn did by then may vary, that it says nothing
- * may not. */
+/* Posts a cancel after the start. What the turn has done by then may vary; that it emits nothing may not. */
 static void cancel_from_outside(struct fixture *fixture)
 {
     fixture->start.run = start_turn;
@@ -689,7 +688,7 @@ static void cancel_from_outside(struct fixture *fixture)
     expect_log(fixture, "");
 }
 
-static void a_turn_is_cancelled_while_it_waits_for_the_answer(void **state)
+static void a_turn_can_be_cancelled_while_it_waits_for_the_answer(void **state)
 {
     static const struct server_answer answers[] = {{.bytes = "", .after = SERVER_HOLDS}, {0}};
     struct fixture *fixture = *state;
@@ -698,7 +697,7 @@ static void a_turn_is_cancelled_while_it_waits_for_the_answer(void **state)
     cancel_from_outside(fixture);
 }
 
-static void a_turn_is_cancelled_while_it_waits_to_ask_again(void **state)
+static void a_turn_can_be_cancelled_while_it_waits_for_a_retry(void **state)
 {
     static const struct server_answer answers[] = {
         {.bytes = ERROR("503 Service Unavailable", "Retry-After: 5\r\n", "busy")}, {0}};
@@ -713,8 +712,8 @@ static void a_turn_is_cancelled_while_it_waits_to_ask_again(void **state)
 
 #ifdef RUNNEL_FAULTS
 
-/* Each point fails once on each of its visits: the turn ends, and in the right way. */
-static void every_step_may_fail(void **state)
+/* Each point fails once on each of its visits: the turn always ends in the right way. */
+static void a_fault_at_every_step_is_handled(void **state)
 {
     static const char *const points[] = {"model.start", "model.chunk", "model.done"};
     static const struct server_answer answers[] = {{.bytes = ANSWER}, {0}};
@@ -751,31 +750,31 @@ static void every_step_may_fail(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        turn_test(a_turn_asks_for_a_stream_with_usage_and_our_key),
-        turn_test(without_a_key_none_is_sent),
+        turn_test(a_turn_requests_a_stream_with_usage_and_sends_the_key),
+        turn_test(without_a_key_no_authorization_is_sent),
         turn_test(a_json_answer_is_as_good_as_a_stream),
         turn_test(stream_options_are_left_out_for_servers_that_refuse_them),
-        turn_test(a_server_that_keeps_refusing_is_asked_without_stream_options_once),
+        turn_test(stream_options_are_left_out_only_once),
         turn_test(a_server_error_is_tried_again),
-        turn_test(a_server_that_keeps_failing_is_given_up),
+        turn_test(a_server_that_keeps_failing_is_given_up_after_the_last_retry),
         turn_test(retry_after_is_waited_for),
         turn_test(a_long_retry_after_is_not_waited_for),
-        turn_test(a_wait_beyond_the_deadline_is_not_begun),
-        cmocka_unit_test(what_would_be_refused_again_is_not_tried_again),
-        turn_test(a_server_that_is_not_there_is_an_upstream_error),
-        cmocka_unit_test(an_answer_cut_before_its_first_piece_is_asked_for_again),
-        cmocka_unit_test(an_answer_cut_after_its_first_piece_is_a_failure),
+        turn_test(no_wait_begins_that_would_exceed_the_deadline),
+        cmocka_unit_test(errors_that_would_repeat_are_not_retried),
+        turn_test(a_refused_connection_is_an_upstream_error),
+        cmocka_unit_test(an_answer_cut_before_its_first_piece_is_retried),
+        cmocka_unit_test(an_answer_cut_after_its_first_piece_fails),
         turn_test(an_answer_cut_after_its_end_is_complete),
-        turn_test(a_body_that_never_ends_does_not_hold_up_a_complete_answer),
-        turn_test(a_server_that_says_nothing_times_out),
-        turn_test(a_server_that_falls_silent_times_out),
+        turn_test(a_body_that_never_ends_does_not_delay_a_complete_answer),
+        turn_test(a_server_that_never_answers_times_out),
+        turn_test(a_server_that_stops_within_its_answer_times_out),
         turn_test(the_total_deadline_holds_for_all_attempts),
         cmocka_unit_test(every_callback_may_cancel_the_turn),
-        turn_test(a_failure_may_be_answered_by_cancelling),
-        turn_test(a_turn_is_cancelled_while_it_waits_for_the_answer),
-        turn_test(a_turn_is_cancelled_while_it_waits_to_ask_again),
+        turn_test(cancelling_inside_the_failure_callback_is_fine),
+        turn_test(a_turn_can_be_cancelled_while_it_waits_for_the_answer),
+        turn_test(a_turn_can_be_cancelled_while_it_waits_for_a_retry),
 #ifdef RUNNEL_FAULTS
-        cmocka_unit_test(every_step_may_fail),
+        cmocka_unit_test(a_fault_at_every_step_is_handled),
 #endif
     };
 

@@ -17,7 +17,7 @@ static const struct model_upstream list[] = {
     {.name = "all", .models = all},
 };
 
-static void the_first_that_serves_the_model_is_found(void **state)
+static void the_first_upstream_that_serves_the_model_is_found(void **state)
 {
     (void)state;
     assert_ptr_equal(model_upstream_find(list, 3, "gpt-4.1"), &list[0]);
@@ -29,7 +29,7 @@ static void the_first_that_serves_the_model_is_found(void **state)
     assert_ptr_equal(model_upstream_find(list, 3, "GPT-4"), &list[2]);
 }
 
-static void a_model_that_nobody_serves_is_not_found(void **state)
+static void a_model_without_an_upstream_is_not_found(void **state)
 {
     (void)state;
     assert_null(model_upstream_find(list, 2, "claude"));
@@ -40,8 +40,8 @@ static void a_model_that_nobody_serves_is_not_found(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_first_that_serves_the_model_is_found),
-        cmocka_unit_test(a_model_that_nobody_serves_is_not_found),
+        cmocka_unit_test(the_first_upstream_that_serves_the_model_is_found),
+        cmocka_unit_test(a_model_without_an_upstream_is_not_found),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,14 +19,14 @@
 #include "tests/unit/core/net/name_server.h"
 
 #define FILLERS  4
-#define PATIENCE (20 * NS_PER_MS) /* of calls that are to run into a deadline */
+#define PATIENCE (20 * NS_PER_MS) /* for calls that must exceed a deadline */
 
 static struct {
     int full_fd;
     int full_port; /* does not accept */
     int fillers[FILLERS];
     int mute_fd;
-    int mute_port; /* accepts, says nothing */
+    int mute_port; /* accepts, sends nothing */
 } listeners;
 
 void http_endings_begin(void)
@@ -139,14 +139,14 @@ static int port_of(const struct fixture *fixture, enum port port)
     return fixture->server->port;
 }
 
-/* Its server tells when the client has closed the connection. */
-static bool page_tells(const char *path)
+/* Its server reports when the client has closed the connection. */
+static bool page_reports_close(const char *path)
 {
-    static const char *const telling[] = {"/head-only", "/stalls", "/drips", "/gate-silent",
-                                          "/flood"};
+    static const char *const reporting[] = {"/head-only", "/stalls", "/drips", "/gate-silent",
+                                            "/flood"};
 
-    for (size_t i = 0; i < COUNT_OF(telling); i++)
-        if (strcmp(path, telling[i]) == 0)
+    for (size_t i = 0; i < COUNT_OF(reporting); i++)
+        if (strcmp(path, reporting[i]) == 0)
             return true;
     return false;
 }
@@ -188,13 +188,13 @@ void http_end_a_call(const struct fixture *fixture, size_t which)
         on_loop(fixture->loop, start_exchange, &exchange);
         break;
     }
-    if (page_tells(ending->path))
+    if (page_reports_close(ending->path))
         wait_for(&fixture->server->peer_left);
     if (is_slow) {
         if (ending->give_up == NEVER)
             wait_for(&name_asked);
         sem_post(&name_known);
-        wait_for(&name_told);
+        wait_for(&name_answered);
     }
     let_pass(fixture->loop);
     exchange_clear(&exchange);

@@ -13,8 +13,7 @@
 #include "tests/unit/core/net/tiny_server.h"
 
 /*
- * http_exchange.h -- one call of the client, seen from its caller: a loop, a server with
- * http_pages.h, and what came when.
+ * http_exchange.h -- one call of the client as its caller sees it: a loop, a server with http_pages.h, and the callbacks in order.
  */
 
 #define SHORT (60 * NS_PER_MS)
@@ -68,7 +67,7 @@ void run_exchange(struct exchange *exchange);
 void start_exchange(void *arg);
 void cancel_exchange(void *arg);
 
-/* The loop has been round: what was ready when this was called has been dealt with. */
+/* Waits for one round of the loop: everything that was ready is handled. */
 void let_pass(struct loop *loop);
 
 /* For cmocka: of each test, whose state is the fixture. The program starts and ends with http_group.h. */

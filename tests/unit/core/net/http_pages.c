@@ -174,7 +174,7 @@ static bool page_continue(struct tiny_request *request)
     return page_hello(request);
 }
 
-/* Answers with what it was asked. */
+/* Answers with the request. */
 static bool page_echo(struct tiny_request *request)
 {
     char head[128];
@@ -187,7 +187,7 @@ static bool page_echo(struct tiny_request *request)
     return true;
 }
 
-/* Begins its answer before it has read the question. */
+/* Begins its answer before it has read the request. */
 static bool page_early(struct tiny_request *request)
 {
     char size[32];
@@ -233,7 +233,7 @@ static bool page_flood(struct tiny_request *request)
     return false;
 }
 
-/* More than any buffer of the client has room for. */
+/* More than any buffer of the client holds. */
 static bool page_big(struct tiny_request *request)
 {
     AUTO_BUF text = {0};
@@ -254,7 +254,7 @@ static bool page_reset(struct tiny_request *request)
     return false;
 }
 
-/* The question is a TLS greeting, and this is no answer to it. */
+/* The request is a TLS greeting, and this is no answer to it. */
 static bool page_no_tls(struct tiny_request *request)
 {
     tiny_write(request, "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
@@ -276,7 +276,7 @@ static bool page_gate_then_leaves(struct tiny_request *request)
     return page_leaves(request);
 }
 
-/* Says a last word before it closes its side, as HTTP and TLS have them. */
+/* Sends some bytes before it closes its side, as HTTP and TLS do. */
 static bool page_last_word_and_leaves(struct tiny_request *request)
 {
     page_hello(request);
@@ -300,7 +300,7 @@ static bool page_gate_then_leaves_late(struct tiny_request *request)
     return false;
 }
 
-/* Stays after the answer, until the client closes the connection. */
+/* Keeps the connection after the answer until the client closes it. */
 static bool page_stays(struct tiny_request *request)
 {
     tiny_wait_at_gate(request);

@@ -9,7 +9,7 @@
 
 sem_t name_asked;
 sem_t name_known;
-sem_t name_told;
+sem_t name_answered;
 
 /* The test's server has the last address of each name, and nothing listens at the others. */
 const struct name_homes many_homes[] = {
@@ -41,7 +41,7 @@ void name_server_init(void)
 {
     sem_init(&name_asked, 0, 0);
     sem_init(&name_known, 0, 0);
-    sem_init(&name_told, 0, 0);
+    sem_init(&name_answered, 0, 0);
 }
 
 static const struct name_homes *find(const char *name)
@@ -78,7 +78,7 @@ int getaddrinfo(const char *name, const char *service, const struct addrinfo *hi
     if (name && strcmp(name, "slow.test") == 0) {
         sem_post(&name_asked);
         wait_for(&name_known);
-        sem_post(&name_told);
+        sem_post(&name_answered);
         return EAI_NONAME;
     }
     if (name && strcmp(name, "later.test") == 0)

@@ -4,7 +4,7 @@
 #include <semaphore.h>
 
 /*
- * name_server.h -- a resolver of the test's own. A program that links it looks up no name elsewhere.
+ * name_server.h -- a resolver for tests. A program that links it looks up no name elsewhere.
  *
  *   here.test          127.0.0.1, where the test's server listens
  *   nobody.test        127.0.0.2, where nothing listens
@@ -22,9 +22,9 @@ struct name_homes {
 extern const struct name_homes many_homes[];
 extern const size_t many_homes_count;
 
-extern sem_t name_asked; /* posted when slow.test is looked up */
-extern sem_t name_known; /* the test posts it, once for each look-up */
-extern sem_t name_told;  /* posted when the look-up of slow.test returns */
+extern sem_t name_asked;    /* posted when slow.test is looked up */
+extern sem_t name_known;    /* the test posts it, once for each lookup */
+extern sem_t name_answered; /* posted when the look-up of slow.test returns */
 
 void name_server_init(void);
 

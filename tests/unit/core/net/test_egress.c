@@ -13,8 +13,8 @@
 #include "core/net/http_client.h"
 #include "tests/support/http_group.h"
 
-/* F109: the table of section 4, "SSRF". */
-static void addresses_within_are_closed(void **state)
+/* F109: requests to inner addresses. */
+static void private_addresses_are_closed(void **state)
 {
     static const char *const within[] = {
         "0.0.0.0",
@@ -70,7 +70,7 @@ static void addresses_within_are_closed(void **state)
     }
 }
 
-static void addresses_of_the_internet_are_open(void **state)
+static void public_addresses_are_open(void **state)
 {
     static const char *const outside[] = {
         "1.1.1.1",         "8.8.8.8",         "9.255.255.255",   "11.0.0.0",
@@ -88,7 +88,7 @@ static void addresses_of_the_internet_are_open(void **state)
     }
 }
 
-static void what_is_no_address_is_closed(void **state)
+static void invalid_addresses_are_closed(void **state)
 {
     (void)state;
     assert_false(egress_text_is_public(""));
@@ -97,7 +97,7 @@ static void what_is_no_address_is_closed(void **state)
     assert_false(egress_text_is_public("2130706433"));
 }
 
-static void only_web_urls_without_a_user_are_taken(void **state)
+static void only_http_urls_without_a_user_are_accepted(void **state)
 {
     static const char *const bad[] = {
         "",
@@ -128,7 +128,7 @@ static void only_web_urls_without_a_user_are_taken(void **state)
         assert_int_equal(egress_url_check(good[i], NULL), ERR_OK);
 }
 
-static void the_operator_opens_exact_pairs(void **state)
+static void the_operator_opens_exact_pairs_of_host_and_port(void **state)
 {
     static const char *const pairs[] = {"127.0.0.1:9000", "tools.internal:80", "[::1]:9000"};
     const struct egress_rules rules = {.open = pairs, .open_count = COUNT_OF(pairs)};
@@ -196,11 +196,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_reference_stays_within_its_origin),
-        cmocka_unit_test(addresses_within_are_closed),
-        cmocka_unit_test(addresses_of_the_internet_are_open),
-        cmocka_unit_test(what_is_no_address_is_closed),
-        cmocka_unit_test(only_web_urls_without_a_user_are_taken),
-        cmocka_unit_test(the_operator_opens_exact_pairs),
+        cmocka_unit_test(private_addresses_are_closed),
+        cmocka_unit_test(public_addresses_are_open),
+        cmocka_unit_test(invalid_addresses_are_closed),
+        cmocka_unit_test(only_http_urls_without_a_user_are_accepted),
+        cmocka_unit_test(the_operator_opens_exact_pairs_of_host_and_port),
         cmocka_unit_test(a_pair_is_a_host_and_a_port),
     };
 

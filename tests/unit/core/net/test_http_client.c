@@ -55,7 +55,7 @@ static void interim_answers_are_not_the_answer(void **state)
     exchange_clear(&exchange);
 }
 
-static void a_redirect_is_an_answer_not_an_order(void **state)
+static void a_redirect_is_not_followed(void **state)
 {
     struct exchange exchange;
 
@@ -135,7 +135,7 @@ static void a_request_is_sent_as_it_was_written(void **state)
     exchange_clear(&exchange);
 }
 
-static void every_method_goes_with_and_without_a_body(void **state)
+static void every_method_works_with_and_without_a_body(void **state)
 {
     static const struct {
         const char *method;
@@ -164,7 +164,7 @@ static void every_method_goes_with_and_without_a_body(void **state)
     }
 }
 
-static void head_asks_for_no_body(void **state)
+static void a_head_request_expects_no_body(void **state)
 {
     struct exchange exchange;
 
@@ -177,8 +177,7 @@ static void head_asks_for_no_body(void **state)
     exchange_clear(&exchange);
 }
 
-/* Larger than any buffer on the way, and larger than what libcurl would ask consent for; also
- * when the answer begins before the body was sent. */
+/* Larger than any buffer on the way, and larger than the body for which libcurl would wait for "100 Continue"; also when the answer begins before the body was sent. */
 static void a_large_body_arrives_whole(void **state)
 {
     static const char *const paths[] = {"/echo", "/early"};
@@ -233,7 +232,7 @@ static void a_connection_is_used_again(void **state)
     assert_int_equal(fixture->server->accepted, 1);
 }
 
-static void a_connection_that_died_meanwhile_is_made_anew(void **state)
+static void a_connection_closed_meanwhile_is_opened_again(void **state)
 {
     struct fixture *fixture = *state;
 
@@ -250,8 +249,8 @@ static void a_connection_that_died_meanwhile_is_made_anew(void **state)
     assert_int_equal(fixture->server->accepted, 20);
 }
 
-/* libcurl would send it again over a new connection, although the server may have read it. */
-static void what_is_sent_once_is_not_sent_again(void **state)
+/* libcurl would repeat it over a new connection, although the server may have read it. */
+static void a_request_marked_once_is_not_repeated(void **state)
 {
     struct fixture *fixture = *state;
 
@@ -274,17 +273,17 @@ int main(void)
         client_test(an_answer_comes_as_head_data_and_end),
         client_test(chunks_are_joined_and_trailers_are_no_second_head),
         client_test(interim_answers_are_not_the_answer),
-        client_test(a_redirect_is_an_answer_not_an_order),
+        client_test(a_redirect_is_not_followed),
         client_test(callbacks_may_be_left_out),
         client_test(retry_after_is_seconds_or_a_date),
         client_test(a_request_is_sent_as_it_was_written),
-        client_test(every_method_goes_with_and_without_a_body),
-        client_test(head_asks_for_no_body),
+        client_test(every_method_works_with_and_without_a_body),
+        client_test(a_head_request_expects_no_body),
         client_test(a_large_body_arrives_whole),
         client_test(a_line_break_in_a_header_fails_the_call),
         client_test(a_connection_is_used_again),
-        client_test(a_connection_that_died_meanwhile_is_made_anew),
-        client_test(what_is_sent_once_is_not_sent_again),
+        client_test(a_connection_closed_meanwhile_is_opened_again),
+        client_test(a_request_marked_once_is_not_repeated),
     };
 
     return cmocka_run_group_tests(tests, start_http, end_http);

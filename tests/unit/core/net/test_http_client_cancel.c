@@ -16,7 +16,7 @@
 #include "tests/unit/core/net/errand.h"
 #include "tests/unit/core/net/http_exchange.h"
 
-static void a_cancelled_call_is_silent_and_its_connection_closed(void **state)
+static void a_cancelled_call_has_no_callback_and_its_connection_is_closed(void **state)
 {
     struct fixture *fixture = *state;
     struct exchange exchange;
@@ -115,7 +115,7 @@ static void a_call_may_be_started_and_cancelled_in_one_callback(void **state)
     exchange_clear(&exchange);
 }
 
-static void cancelling_what_is_done_does_nothing(void **state)
+static void cancelling_a_finished_call_does_nothing(void **state)
 {
     struct exchange exchange;
 
@@ -127,7 +127,7 @@ static void cancelling_what_is_done_does_nothing(void **state)
     exchange_clear(&exchange);
 }
 
-static void calls_alive_at_the_end_of_the_loop_end_with_it(void **state)
+static void calls_that_are_alive_end_with_the_loop(void **state)
 {
     struct fixture *fixture = *state;
     struct exchange exchanges[10];
@@ -178,8 +178,8 @@ static void allow_descriptors(rlim_t wanted)
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 
-/* The server answers nobody before all have asked. In the second round nobody connects. */
-static void a_thousand_calls_are_under_way_at_once(void **state)
+/* The server answers when all requests have come. In the second round no call connects. */
+static void a_thousand_calls_run_at_once(void **state)
 {
     struct fixture *fixture = *state;
     AUTO_FREE struct exchange *exchanges = mem_new_array(struct exchange, MANY);
@@ -200,7 +200,7 @@ static void a_thousand_calls_are_under_way_at_once(void **state)
     assert_int_equal(fixture->server->accepted, MANY);
 }
 
-static void a_thousand_calls_may_be_cancelled_at_once(void **state)
+static void a_thousand_calls_can_be_cancelled_at_once(void **state)
 {
     struct fixture *fixture = *state;
     AUTO_FREE struct exchange *exchanges = mem_new_array(struct exchange, MANY);
@@ -224,15 +224,15 @@ static void a_thousand_calls_may_be_cancelled_at_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        client_test(a_cancelled_call_is_silent_and_its_connection_closed),
+        client_test(a_cancelled_call_has_no_callback_and_its_connection_is_closed),
         client_test(a_callback_may_cancel_its_own_call),
         client_test(a_callback_may_cancel_another_call),
         client_test(a_callback_may_start_another_call),
         client_test(a_call_may_be_started_and_cancelled_in_one_callback),
-        client_test(cancelling_what_is_done_does_nothing),
-        client_test(calls_alive_at_the_end_of_the_loop_end_with_it),
-        client_test(a_thousand_calls_are_under_way_at_once),
-        client_test(a_thousand_calls_may_be_cancelled_at_once),
+        client_test(cancelling_a_finished_call_does_nothing),
+        client_test(calls_that_are_alive_end_with_the_loop),
+        client_test(a_thousand_calls_run_at_once),
+        client_test(a_thousand_calls_can_be_cancelled_at_once),
     };
 
     return cmocka_run_group_tests(tests, start_http, end_http);

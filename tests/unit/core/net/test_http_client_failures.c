@@ -1,5 +1,5 @@
 /*
- * Answers that break off, and such as do not come in time.
+ * Answers that break off, and answers that come too late.
  */
 
 #include <setjmp.h>
@@ -20,7 +20,7 @@
 #include "tests/unit/core/net/errand.h"
 #include "tests/unit/core/net/http_exchange.h"
 
-static void a_cut_answer_is_an_error_if_http_can_tell(void **state)
+static void an_answer_that_http_knows_to_be_cut_is_an_error(void **state)
 {
     static const struct {
         const char *path;
@@ -34,7 +34,7 @@ static void a_cut_answer_is_an_error_if_http_can_tell(void **state)
         {"/bad-chunk", ERR_UPSTREAM, "broke off", 1},
         {"/cut-in-head", ERR_UPSTREAM, "no answer", 0},
         {"/http09", ERR_UPSTREAM, "no answer", 0},
-        {"/until-close", ERR_OK, "", 1}, /* its format must tell */
+        {"/until-close", ERR_OK, "", 1}, /* only its format shows */
     };
 
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
@@ -52,7 +52,7 @@ static void a_cut_answer_is_an_error_if_http_can_tell(void **state)
     }
 }
 
-static void an_answer_that_is_compressed_is_an_error(void **state)
+static void a_compressed_answer_is_an_error(void **state)
 {
     static const struct {
         const char *path;
@@ -118,7 +118,7 @@ static void a_server_that_does_not_accept_meets_the_connect_deadline(void **stat
     int fd;
     int port = tiny_listen(&fd, 0);
 
-    /* Fill the queue of those to be accepted. */
+    /* Fill the queue of connections to be accepted. */
     address.sin_port = htons((uint16_t)port);
     for (size_t i = 0; i < COUNT_OF(fillers); i++) {
         fillers[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
@@ -136,8 +136,8 @@ static void a_server_that_does_not_accept_meets_the_connect_deadline(void **stat
     close(fd);
 }
 
-/* It takes longer than the deadline for one piece, but no piece does. */
-static void an_answer_that_goes_on_is_not_idle(void **state)
+/* The whole answer takes longer than the deadline, but no piece does. */
+static void an_answer_that_continues_is_not_idle(void **state)
 {
     struct fixture *fixture = *state;
     struct exchange exchange;
@@ -155,11 +155,11 @@ static void an_answer_that_goes_on_is_not_idle(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        client_test(a_cut_answer_is_an_error_if_http_can_tell),
-        client_test(an_answer_that_is_compressed_is_an_error),
+        client_test(an_answer_that_http_knows_to_be_cut_is_an_error),
+        client_test(a_compressed_answer_is_an_error),
         client_test(every_phase_has_its_deadline),
         client_test(a_server_that_does_not_accept_meets_the_connect_deadline),
-        client_test(an_answer_that_goes_on_is_not_idle),
+        client_test(an_answer_that_continues_is_not_idle),
     };
 
     return cmocka_run_group_tests(tests, start_http, end_http);

@@ -1,6 +1,5 @@
 /*
- * Connections that wait for their next call: how long they may, how many of them, and that one that
- * the server has closed does not stay behind.
+ * Idle connections: how long they are kept, how many of them, and that those closed by the server are closed.
  */
 
 #include <setjmp.h>
@@ -26,7 +25,7 @@
 #include "tests/unit/core/net/http_exchange.h"
 
 #define CALLS      20
-#define PROMISED_S 5 /* within which a connection that the server has closed is closed here */
+#define PROMISED_S 5 /* within which a connection closed by the server is closed here */
 
 struct pool {
     struct loop *loop;
@@ -87,7 +86,7 @@ static void run_together(const struct fixture *fixture, const char *path)
     }
 }
 
-/* So many connections are closed, while no other call is made. */
+/* Waits until so many connections are closed, without another call. */
 static void wait_for_leaves(const struct fixture *fixture, size_t count)
 {
     struct timespec until;
@@ -104,13 +103,13 @@ static void assert_connections_are_closed(const struct fixture *fixture, size_t 
     assert_int_equal(idle_connections(fixture), 0);
 }
 
-static void what_the_server_has_closed_is_closed_without_another_call(void **state)
+static void connections_closed_by_the_server_are_closed_without_another_call(void **state)
 {
     run_together(*state, "/leaves");
     assert_connections_are_closed(*state, CALLS);
 }
 
-static void what_has_been_idle_for_long_is_closed(void **state)
+static void connections_idle_for_too_long_are_closed(void **state)
 {
     limit_pool(*state, HTTP_IDLE_LIMIT, 1);
     run_together(*state, "/stays");
@@ -125,7 +124,7 @@ static void too_many_idle_connections_are_closed(void **state)
     assert_connections_are_closed(*state, CALLS);
 }
 
-static void a_last_word_keeps_no_connection_open(void **state)
+static void bytes_before_a_close_keep_no_connection_open(void **state)
 {
     struct fixture *fixture = *state;
     struct exchange first;
@@ -164,7 +163,7 @@ static void plan_later(void *arg)
 /* libcurl looks at its connections at most once a second. The third call makes it do so shortly
  * before the sweep that the first closed connection is due, and the second one is closed in
  * between. */
-static void a_sweep_that_libcurl_passes_over_comes_again(void **state)
+static void a_sweep_that_libcurl_skips_is_repeated(void **state)
 {
     struct fixture *fixture = *state;
     struct exchange first;
@@ -232,8 +231,8 @@ static void *be_fickle(void *arg)
     return NULL;
 }
 
-/* libcurl tries again on a connection of its own, and closes that one without a word. */
-static void only_what_is_open_is_kept(void **state)
+/* libcurl retries on a new connection, and closes that one without notice. */
+static void only_open_connections_are_kept(void **state)
 {
     struct fixture *fixture = *state;
     struct fickle_server server;
@@ -256,7 +255,7 @@ static void only_what_is_open_is_kept(void **state)
     close(server.fd);
 }
 
-/* Of two idle connections the server closes one: the other is still there and serves again. */
+/* The server closes one of two idle connections: the other one is kept and used again. */
 static void a_sweep_leaves_living_connections_alone(void **state)
 {
     struct fixture *fixture = *state;
@@ -284,7 +283,7 @@ static void a_sweep_leaves_living_connections_alone(void **state)
 }
 
 /* Each use counts once: the list of idle connections is neither lost nor grown. */
-static void a_connection_may_be_used_many_times(void **state)
+static void a_connection_can_be_used_many_times(void **state)
 {
     struct fixture *fixture = *state;
 
@@ -303,14 +302,14 @@ static void a_connection_may_be_used_many_times(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        client_test(what_the_server_has_closed_is_closed_without_another_call),
-        client_test(what_has_been_idle_for_long_is_closed),
+        client_test(connections_closed_by_the_server_are_closed_without_another_call),
+        client_test(connections_idle_for_too_long_are_closed),
         client_test(too_many_idle_connections_are_closed),
-        client_test(a_last_word_keeps_no_connection_open),
-        client_test(a_sweep_that_libcurl_passes_over_comes_again),
-        client_test(only_what_is_open_is_kept),
+        client_test(bytes_before_a_close_keep_no_connection_open),
+        client_test(a_sweep_that_libcurl_skips_is_repeated),
+        client_test(only_open_connections_are_kept),
         client_test(a_sweep_leaves_living_connections_alone),
-        client_test(a_connection_may_be_used_many_times),
+        client_test(a_connection_can_be_used_many_times),
     };
 
     return cmocka_run_group_tests(tests, start_http, end_http);

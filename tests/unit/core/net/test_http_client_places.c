@@ -1,6 +1,5 @@
 /*
- * Where the client goes: names with several addresses, addresses that a guarded call must not reach,
- * and nowhere.
+ * Which addresses the client reaches: names with several addresses, addresses that a guarded call must not reach, and servers that are missing.
  */
 
 #include <setjmp.h>
@@ -21,7 +20,7 @@
 #include "tests/unit/core/net/http_exchange.h"
 #include "tests/unit/core/net/name_server.h"
 
-static void nobody_there_is_an_error_that_names_the_place(void **state)
+static void a_refused_connection_is_an_error_that_names_the_host(void **state)
 {
     struct exchange exchange;
     char place[32];
@@ -60,8 +59,8 @@ static void every_address_of_a_name_is_tried(void **state)
     }
 }
 
-/* F109: what counts is where a name leads when the socket is opened. */
-static void a_guarded_call_reaches_no_address_within(void **state)
+/* F109: the address counts to which a name leads when the socket is opened. */
+static void a_guarded_call_reaches_no_private_address(void **state)
 {
     static const char *const hosts[] = {"127.0.0.1",         "localhost",  "two.test",
                                         "six.test",          "2130706433", "0x7f.1",
@@ -84,7 +83,7 @@ static void a_guarded_call_reaches_no_address_within(void **state)
     assert_int_equal(fixture->server->accepted, 0);
 }
 
-static void a_guarded_call_reaches_what_is_opened(void **state)
+static void a_guarded_call_reaches_opened_places(void **state)
 {
     struct fixture *fixture = *state;
     AUTO_FREE char *pair = mem_printf("127.0.0.1:%d", fixture->server->port);
@@ -99,7 +98,7 @@ static void a_guarded_call_reaches_what_is_opened(void **state)
     exchange_clear(&exchange);
 }
 
-static void a_guarded_call_uses_no_connection_of_a_free_one(void **state)
+static void a_guarded_call_uses_no_connection_of_an_unguarded_one(void **state)
 {
     static const struct egress_rules rules = {0};
     struct fixture *fixture = *state;
@@ -116,7 +115,7 @@ static void a_guarded_call_uses_no_connection_of_a_free_one(void **state)
     assert_int_equal(fixture->server->accepted, 1);
 }
 
-static void only_http_is_spoken(void **state)
+static void only_http_urls_are_fetched(void **state)
 {
     static const char *const urls[] = {
         "file:///etc/passwd",       "ftp://127.0.0.1/x", "gopher://127.0.0.1/", "", "http://",
@@ -135,7 +134,7 @@ static void only_http_is_spoken(void **state)
     }
 }
 
-static void proxies_of_the_environment_are_not_ours(void **state)
+static void proxies_of_the_environment_are_ignored(void **state)
 {
     struct exchange exchange;
 
@@ -149,16 +148,16 @@ static void proxies_of_the_environment_are_not_ours(void **state)
     unsetenv("ALL_PROXY");
 }
 
-static bool name_was_told(void)
+static bool name_was_answered(void)
 {
     int count;
 
-    sem_getvalue(&name_told, &count);
+    sem_getvalue(&name_answered, &count);
     return count > 0;
 }
 
 /* Giving up on a name must not wait for the name server. */
-static void a_slow_name_server_keeps_nobody_waiting(void **state)
+static void a_slow_name_server_delays_no_other_call(void **state)
 {
     struct exchange exchange;
 
@@ -167,19 +166,19 @@ static void a_slow_name_server_keeps_nobody_waiting(void **state)
     on_loop(exchange.loop, start_exchange, &exchange);
     wait_for(&name_asked);
     on_loop(exchange.loop, cancel_exchange, &exchange);
-    assert_false(name_was_told());
+    assert_false(name_was_answered());
     assert_int_equal(exchange.dones, 0);
 
     exchange.request.timeouts.connect = SHORT;
     run_exchange(&exchange);
     assert_int_equal(exchange.rc, ERR_TIMEOUT);
-    assert_false(name_was_told());
+    assert_false(name_was_answered());
 
     wait_for(&name_asked);
     sem_post(&name_known);
     sem_post(&name_known);
-    wait_for(&name_told);
-    wait_for(&name_told);
+    wait_for(&name_answered);
+    wait_for(&name_answered);
     exchange_clear(&exchange);
 }
 
@@ -192,14 +191,14 @@ static int know_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        client_test(nobody_there_is_an_error_that_names_the_place),
+        client_test(a_refused_connection_is_an_error_that_names_the_host),
         client_test(every_address_of_a_name_is_tried),
-        client_test(a_guarded_call_reaches_no_address_within),
-        client_test(a_guarded_call_reaches_what_is_opened),
-        client_test(a_guarded_call_uses_no_connection_of_a_free_one),
-        client_test(only_http_is_spoken),
-        client_test(proxies_of_the_environment_are_not_ours),
-        client_test(a_slow_name_server_keeps_nobody_waiting),
+        client_test(a_guarded_call_reaches_no_private_address),
+        client_test(a_guarded_call_reaches_opened_places),
+        client_test(a_guarded_call_uses_no_connection_of_an_unguarded_one),
+        client_test(only_http_urls_are_fetched),
+        client_test(proxies_of_the_environment_are_ignored),
+        client_test(a_slow_name_server_delays_no_other_call),
     };
 
     return cmocka_run_group_tests(tests, know_names, end_http);

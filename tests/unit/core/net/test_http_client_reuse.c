@@ -1,7 +1,5 @@
 /*
- * What one call leaves behind does the next one no harm: every way to end, and behind it every kind
- * of call, with the handles and connections that libcurl keeps. A sanitizer sees what is written
- * where it does not belong; without one, the answers must be whole and the process alive.
+ * What one call leaves behind must not harm the next one: every way to end, followed by every kind of call, with the handles and connections that libcurl keeps. A sanitizer sees writes out of bounds; without one, the answers must be whole and the process alive.
  */
 
 #include <setjmp.h>
@@ -14,7 +12,7 @@
 #include "tests/unit/core/net/http_endings.h"
 #include "tests/unit/core/net/name_server.h"
 
-static void any_call_may_follow_any_other(void **state)
+static void every_kind_of_call_works_after_every_other_kind(void **state)
 {
     for (size_t ending = 0; ending < http_ending_count; ending++)
         for (size_t follower = 0; follower < http_follower_count; follower++) {
@@ -24,7 +22,7 @@ static void any_call_may_follow_any_other(void **state)
 }
 
 /* Several handles of one kind wait for their next use at once. */
-static void any_number_of_ends_may_come_together(void **state)
+static void any_number_of_calls_may_end_at_once(void **state)
 {
     for (size_t ending = 0; ending < http_ending_count; ending++) {
         for (int i = 0; i < 3; i++)
@@ -50,8 +48,8 @@ static int end(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        client_test(any_call_may_follow_any_other),
-        client_test(any_number_of_ends_may_come_together),
+        client_test(every_kind_of_call_works_after_every_other_kind),
+        client_test(any_number_of_calls_may_end_at_once),
     };
 
     return cmocka_run_group_tests(tests, begin, end);

@@ -92,7 +92,7 @@ static void *send_all(void *arg)
     return NULL;
 }
 
-static void every_message_arrives_once_and_in_its_sender_s_order(void **state)
+static void every_message_arrives_once_in_the_order_of_its_sender(void **state)
 {
     struct fixture *fixture = *state;
     struct sender *senders = mem_new_array(struct sender, THREADS);
@@ -172,7 +172,7 @@ static void note_place(void *arg)
     assert_true(sigismember(&blocked, SIGPIPE));
 }
 
-static void tasks_run_on_the_loop_s_thread_which_takes_no_signals(void **state)
+static void tasks_run_on_the_thread_of_the_loop_which_takes_no_signals(void **state)
 {
     struct fixture *fixture = *state;
     sigset_t blocked;
@@ -184,7 +184,7 @@ static void tasks_run_on_the_loop_s_thread_which_takes_no_signals(void **state)
     assert_false(sigismember(&blocked, SIGTERM));
 }
 
-static void a_loop_may_be_started_again(void **state)
+static void a_loop_can_be_started_again(void **state)
 {
     struct fixture *fixture = *state;
 
@@ -329,44 +329,44 @@ static void a_timer_that_is_always_due_does_not_starve_the_inbox(void **state)
 struct ear {
     struct loop_watch watch;
     struct loop *loop;
-    struct ear **others; /* removed and freed by whoever is called first */
+    struct ear **others; /* removed and freed by the first callback */
     int count;
-    char heard[64];
+    char received[64];
     sem_t *done;
 };
 
-static void hear(struct loop_watch *watch, uint32_t events)
+static void read_bytes(struct loop_watch *watch, uint32_t events)
 {
     struct ear *ear = CONTAINER_OF(watch, struct ear, watch);
-    ssize_t got = read(watch->fd, ear->heard, sizeof(ear->heard) - 1);
+    ssize_t got = read(watch->fd, ear->received, sizeof(ear->received) - 1);
 
     assert_true(events & EPOLLIN);
     assert_true(got > 0);
     sem_post(ear->done);
 }
 
-static void hear_from_now_on(void *arg)
+static void start_watching(void *arg)
 {
     struct ear *ear = arg;
 
     assert_int_equal(loop_watch_add(ear->loop, &ear->watch, EPOLLIN, NULL), ERR_OK);
 }
 
-static void hear_nothing_for_now(void *arg)
+static void pause_watching(void *arg)
 {
     struct ear *ear = arg;
 
     loop_watch_change(ear->loop, &ear->watch, 0);
 }
 
-static void hear_again(void *arg)
+static void resume_watching(void *arg)
 {
     struct ear *ear = arg;
 
     loop_watch_change(ear->loop, &ear->watch, EPOLLIN);
 }
 
-static void hear_no_more(void *arg)
+static void stop_watching(void *arg)
 {
     struct ear *ear = arg;
 
@@ -378,41 +378,41 @@ static void do_nothing(void *arg)
     (void)arg;
 }
 
-static void a_watch_tells_of_what_it_was_told_to_watch(void **state)
+static void a_watch_reports_the_events_it_was_added_for(void **state)
 {
     struct fixture *fixture = *state;
-    struct ear ear = {.watch.ready = hear, .loop = fixture->loop, .done = &fixture->done};
-    int heard;
+    struct ear ear = {.watch.ready = read_bytes, .loop = fixture->loop, .done = &fixture->done};
+    int received;
     int ends[2];
 
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
     ear.watch.fd = ends[0];
     start(fixture);
-    on_loop(fixture->loop, hear_from_now_on, &ear);
+    on_loop(fixture->loop, start_watching, &ear);
     assert_int_equal(write(ends[1], "one", 3), 3);
     wait_for(&fixture->done);
-    assert_string_equal(ear.heard, "one");
+    assert_string_equal(ear.received, "one");
 
-    on_loop(fixture->loop, hear_nothing_for_now, &ear);
+    on_loop(fixture->loop, pause_watching, &ear);
     assert_int_equal(write(ends[1], "two", 3), 3);
     on_loop(fixture->loop, do_nothing, NULL);
     on_loop(fixture->loop, do_nothing, NULL);
-    sem_getvalue(&fixture->done, &heard);
-    assert_int_equal(heard, 0);
-    on_loop(fixture->loop, hear_again, &ear);
+    sem_getvalue(&fixture->done, &received);
+    assert_int_equal(received, 0);
+    on_loop(fixture->loop, resume_watching, &ear);
     wait_for(&fixture->done);
-    assert_string_equal(ear.heard, "two");
+    assert_string_equal(ear.received, "two");
 
-    on_loop(fixture->loop, hear_no_more, &ear);
+    on_loop(fixture->loop, stop_watching, &ear);
     assert_int_equal(write(ends[1], "three", 5), 5);
     on_loop(fixture->loop, do_nothing, NULL);
     on_loop(fixture->loop, do_nothing, NULL);
-    assert_string_equal(ear.heard, "two");
+    assert_string_equal(ear.received, "two");
     close(ends[0]);
     close(ends[1]);
 }
 
-/* Whoever is first removes and frees all, itself included. */
+/* The first callback removes and frees all, itself included. */
 static void free_everybody(struct loop_watch *watch, uint32_t events)
 {
     struct ear *ear = CONTAINER_OF(watch, struct ear, watch);
@@ -461,7 +461,7 @@ static void a_callback_may_release_every_watch_of_its_round(void **state)
         close(far_ends[i]);
 }
 
-static void what_cannot_be_watched_is_an_error(void **state)
+static void a_descriptor_that_cannot_be_watched_is_an_error(void **state)
 {
     struct fixture *fixture = *state;
     struct loop_watch watch = {.fd = -1};
@@ -471,7 +471,7 @@ static void what_cannot_be_watched_is_an_error(void **state)
     assert_non_null(strstr(err.text, "-1"));
 }
 
-static void the_clock_of_a_round_goes_on(void **state)
+static void each_round_reads_the_clock(void **state)
 {
     struct fixture *fixture = *state;
     uint64_t before = clock_mono_ns();
@@ -488,18 +488,18 @@ static void the_clock_of_a_round_goes_on(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        loop_test(every_message_arrives_once_and_in_its_sender_s_order),
+        loop_test(every_message_arrives_once_in_the_order_of_its_sender),
         loop_test(messages_wait_for_the_loop_to_start),
         loop_test(a_task_that_posts_itself_does_not_starve_the_timers),
-        loop_test(tasks_run_on_the_loop_s_thread_which_takes_no_signals),
-        loop_test(a_loop_may_be_started_again),
+        loop_test(tasks_run_on_the_thread_of_the_loop_which_takes_no_signals),
+        loop_test(a_loop_can_be_started_again),
         loop_test(timers_fire_once_in_order_and_not_early),
         loop_test(a_timer_can_stop_another_that_is_due_as_well),
         loop_test(a_timer_that_is_always_due_does_not_starve_the_inbox),
-        loop_test(a_watch_tells_of_what_it_was_told_to_watch),
+        loop_test(a_watch_reports_the_events_it_was_added_for),
         loop_test(a_callback_may_release_every_watch_of_its_round),
-        loop_test(what_cannot_be_watched_is_an_error),
-        loop_test(the_clock_of_a_round_goes_on),
+        loop_test(a_descriptor_that_cannot_be_watched_is_an_error),
+        loop_test(each_round_reads_the_clock),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,7 +11,7 @@
 #include "core/base/mem.h"
 #include "core/net/sse_parser.h"
 
-/* What came out, as text: "name:data;" for each event. */
+/* The events, as text: "name:data;" for each. */
 struct seen {
     struct buf text;
     struct sse_parser *parser;
@@ -29,8 +29,7 @@ static bool note(void *arg, const char *name, const char *data, size_t length)
     return ++seen->count != seen->stop_after;
 }
 
-/* Feeds `text` in pieces of `step` bytes, each in memory of its own, so that a look beyond a
- * piece or after its time is noticed by the address sanitizer. */
+/* Feeds `text` in pieces of `step` bytes, each in memory of its own, so that the address sanitizer notices reads beyond a piece or after its time. */
 static enum err_code feed(const char *text, size_t length, size_t step, struct seen *seen)
 {
     struct sse_parser parser = {0};
@@ -87,7 +86,7 @@ static const struct {
 };
 /* clang-format on */
 
-static void events_are_what_the_standard_says_however_they_are_cut(void **state)
+static void events_follow_the_standard_wherever_the_bytes_are_cut(void **state)
 {
     (void)state;
     for (size_t i = 0; i < COUNT_OF(streams); i++) {
@@ -139,7 +138,7 @@ static void a_whole_event_is_passed_on_without_copying(void **state)
     sse_parser_clear(&parser);
 }
 
-static void stop_means_at_once(void **state)
+static void a_stop_takes_effect_at_once(void **state)
 {
     static const char text[] = "data: 1\n\ndata: 2\n\ndata: 3\n\n";
 
@@ -163,7 +162,7 @@ static bool release_parser(void *arg, const char *name, const char *data, size_t
     return false;
 }
 
-static void who_says_stop_may_release_the_parser(void **state)
+static void the_callback_that_stops_may_free_the_parser(void **state)
 {
     static const char *const texts[] = {"data: 1\n\nmore", "data: 1\ndata: 2\r\n\r\nmore",
                                         "event: x\ndata: 1\n\n"};
@@ -211,8 +210,8 @@ static bool count_event(void *arg, const char *name, const char *data, size_t le
     return true;
 }
 
-/* It is where to go on: an event that is not whole has not been there. */
-static void the_id_is_that_of_the_last_whole_event(void **state)
+/* A client continues after it: an incomplete event does not count. */
+static void the_id_is_that_of_the_last_complete_event(void **state)
 {
     static const char text[] = "id: a\n\nid:b\ndata: 1\n\ndata: 2\n\nid: c\ndata: 3";
 
@@ -233,7 +232,7 @@ static void the_id_is_that_of_the_last_whole_event(void **state)
     }
 }
 
-static void an_event_may_not_outgrow_its_limit(void **state)
+static void an_event_above_the_limit_is_refused(void **state)
 {
     (void)state;
     assert_int_equal(feed_large(SSE_EVENT_LIMIT - 100, SSE_EVENT_LIMIT), ERR_OK);
@@ -245,13 +244,13 @@ static void an_event_may_not_outgrow_its_limit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_id_is_that_of_the_last_whole_event),
-        cmocka_unit_test(events_are_what_the_standard_says_however_they_are_cut),
+        cmocka_unit_test(the_id_is_that_of_the_last_complete_event),
+        cmocka_unit_test(events_follow_the_standard_wherever_the_bytes_are_cut),
         cmocka_unit_test(empty_pieces_change_nothing),
         cmocka_unit_test(a_whole_event_is_passed_on_without_copying),
-        cmocka_unit_test(stop_means_at_once),
-        cmocka_unit_test(who_says_stop_may_release_the_parser),
-        cmocka_unit_test(an_event_may_not_outgrow_its_limit),
+        cmocka_unit_test(a_stop_takes_effect_at_once),
+        cmocka_unit_test(the_callback_that_stops_may_free_the_parser),
+        cmocka_unit_test(an_event_above_the_limit_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

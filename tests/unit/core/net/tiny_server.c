@@ -182,7 +182,7 @@ int tiny_listen(int *ret_fd, int backlog)
         }
         close(fd);
     }
-    abort(); /* ten thousand ports, and none free */
+    abort(); /* ten thousand ports, and all in use */
 }
 
 struct tiny_server *tiny_server_new(const struct tiny_page *pages)

@@ -8,7 +8,7 @@
 #include "core/base/buf.h"
 
 /*
- * tiny_server.h -- an HTTP server on loopback that misbehaves as told by the path.
+ * tiny_server.h -- an HTTP server on loopback that misbehaves as the path says.
  *
  * A thread for each connection; it reads a request, finds the path in the test's table of
  * pages and lets that page write what it likes.
@@ -47,7 +47,7 @@ struct tiny_server {
     pthread_mutex_t mutex;
     pthread_cond_t opened;
     int waiting;        /* requests at the gate; guarded by mutex */
-    int gate_opens_for; /* how many must have come; guarded by mutex */
+    int gate_opens_for; /* how many it waits for; guarded by mutex */
     sem_t peer_left;    /* posted by tiny_wait_for_leave() */
 };
 
@@ -62,16 +62,16 @@ int tiny_listen(int *ret_fd, int backlog);
 
 void tiny_write(struct tiny_request *request, const char *text);
 bool tiny_read_body(struct tiny_request *request);
-/* Says nothing more until the client has closed its end. */
+/* Sends nothing more until the client has closed its end. */
 void tiny_wait_for_leave(struct tiny_request *request);
-/* Waits until as many requests as the test wanted are here. */
+/* Waits until as many requests have come as the test wanted. */
 void tiny_wait_at_gate(struct tiny_request *request);
 
 /* ---- For the test itself ---- */
 
-/* The next requests wait at the gate until they are so many. */
+/* The next requests wait at the gate until so many have come. */
 void tiny_close_gate(struct tiny_server *server, int opens_for);
-/* Until all the requests are there that it opens for. */
+/* Waits until all requests have come for which the gate opens. */
 void tiny_wait_until_gate_opens(struct tiny_server *server);
 
 #endif

@@ -44,7 +44,7 @@ bool door_wait(const unsigned *counter, unsigned count, uint64_t patience_ns)
 
 /* ---- handlers ---- */
 
-/* Deaf: waits at the door, whatever happens. Says afterwards that it was there. */
+/* Ignores cancelling: waits at the door, and reports afterwards that it was there. */
 static enum err_code run_deaf(struct tool_call *call, struct tool_result *ret_result,
                               struct err *err)
 {
@@ -69,7 +69,7 @@ static enum err_code run_deaf(struct tool_call *call, struct tool_result *ret_re
     return rc;
 }
 
-/* Leaves its call id in the list. */
+/* Adds its call id to the list. */
 static enum err_code run_listed(struct tool_call *call, struct tool_result *ret_result,
                                 struct err *err)
 {
@@ -84,7 +84,7 @@ static enum err_code run_listed(struct tool_call *call, struct tool_result *ret_
     return ERR_OK;
 }
 
-/* Waits for ever, but listens. */
+/* Waits until it is cancelled. */
 static enum err_code run_patient(struct tool_call *call, struct tool_result *ret_result,
                                  struct err *err)
 {

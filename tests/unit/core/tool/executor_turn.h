@@ -10,7 +10,7 @@
 
 /*
  * executor_turn.h -- what the tests of the executor share: a turn, which is a channel and its taker;
- * handlers of every kind; and a door at which some of them stand until the test opens it.
+ * handlers of every kind; and a door at which some of them wait until the test opens it.
  */
 
 /* ---- the door, and a list of who came by ---- */
@@ -25,25 +25,25 @@ struct door {
 
 extern struct door door;
 
-/* Shut, and nobody came by. */
+/* Shuts the door and resets its counters. */
 void door_reset(void);
 void door_open(void);
-/* Waits until a counter of the door is there; false when it was not in time. */
+/* Waits until a counter of the door has a value; false when that takes too long. */
 bool door_wait(const unsigned *counter, unsigned count, uint64_t patience_ns);
 
 /* ---- handlers ---- */
 
-/* Deaf: they wait at the door, whatever happens, and say afterwards that they were there. */
+/* They ignore cancelling: they wait at the door, and report afterwards that they were there. */
 extern const struct tool_handler handler_deaf; /* has 20 ms */
 extern const struct tool_handler handler_deaf_for_ever;
-extern const struct tool_handler handler_listed; /* leaves its call id in the list */
-/* Patient: they wait for ever, but listen. */
+extern const struct tool_handler handler_listed; /* adds its call id to the list */
+/* They wait until they are cancelled. */
 extern const struct tool_handler handler_patient; /* has 20 ms */
 extern const struct tool_handler handler_patient_for_ever;
-extern const struct tool_handler handler_talkative;    /* five words, then "done" */
+extern const struct tool_handler handler_talkative;    /* emits five words, then "done" */
 extern const struct tool_handler handler_mute_failure; /* fails without saying why */
 extern const struct tool_handler handler_emitter;      /* emits one of each kind */
-extern const struct tool_handler handler_echo;         /* says what it was given */
+extern const struct tool_handler handler_echo;         /* returns what it got */
 
 /* ---- turns ---- */
 
@@ -59,12 +59,12 @@ void turn_submit(struct tool_executor *executor, struct turn *turn, unsigned pos
 /* Takes everything up to the next END, which is the caller's to clear. */
 struct tool_output turn_wait_for_end(struct turn *turn);
 void turn_expect_end(struct turn *turn, enum err_code rc);
-/* The next call to end has given these words. */
+/* The next call that ends must have this text. */
 void turn_expect_result(struct turn *turn, const char *words);
 
 /* ---- executors ---- */
 
-/* With a door that is shut. */
+/* Starts an executor, with the door shut. */
 struct tool_executor *executor_started(unsigned workers, double timeout);
 /* Opens the door, stops and frees it. */
 void executor_stop(struct tool_executor *executor);

@@ -16,8 +16,7 @@
 #include "tests/support/patience.h"
 
 /*
- * taker.h -- the loop's end of a channel, for tests: it takes until nothing is there, then waits
- * for the wake and for nothing else. So a wake that gets lost is a test that fails.
+ * taker.h -- the loop's end of a channel, for tests: it takes until nothing is left, then waits for the wake and for nothing else. So a lost wake makes a test fail.
  */
 
 #define TAKER_PATIENCE patience_ns(30)

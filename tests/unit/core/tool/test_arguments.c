@@ -14,7 +14,7 @@ static const char weather[] = "{\"type\":\"object\",\"required\":[\"city\"],\"pr
                               "\"city\":{\"type\":\"string\"},"
                               "\"unit\":{\"enum\":[\"C\",\"F\"],\"default\":\"C\"}}}";
 
-/* What becomes of it: the arguments, or the error. The caller frees. */
+/* The checked arguments, or the error. The caller frees. */
 static char *read_text(const char *parameters, const char *text)
 {
     json_auto_t *schema = json_parse_own(parameters);
@@ -37,7 +37,7 @@ static void expect(const char *parameters, const char *text, const char *wanted)
 }
 
 /* F78. */
-static void test_defaults_come_in_and_strangers_go(void **state)
+static void test_defaults_are_added_and_unknown_keys_dropped(void **state)
 {
     (void)state;
     expect(weather, "{\"city\":\"Bern\",\"colour\":1}", "{\"city\":\"Bern\",\"unit\":\"C\"}");
@@ -45,7 +45,7 @@ static void test_defaults_come_in_and_strangers_go(void **state)
 }
 
 /* F77. */
-static void test_every_issue_is_told(void **state)
+static void test_every_issue_is_reported(void **state)
 {
     (void)state;
     expect(weather, "{\"unit\":\"K\"}",
@@ -54,7 +54,7 @@ static void test_every_issue_is_told(void **state)
     expect(weather, "[]", "The arguments must be a JSON object.");
 }
 
-static void test_what_is_no_json_is_told(void **state)
+static void test_invalid_json_is_reported(void **state)
 {
     AUTO_FREE char *text = read_text(weather, "{\"city\":");
 
@@ -63,7 +63,7 @@ static void test_what_is_no_json_is_told(void **state)
 }
 
 /* F04: every tool takes a limit, also one that declares none and is strict. */
-static void test_limit_and_begin_are_welcome(void **state)
+static void test_limit_and_begin_are_accepted_by_every_tool(void **state)
 {
     (void)state;
     expect("{\"additionalProperties\":{\"type\":\"string\"}}", "{\"limit\":5,\"begin\":2}",
@@ -72,7 +72,7 @@ static void test_limit_and_begin_are_welcome(void **state)
            "{\"limit\":5}");
 }
 
-static void test_long_news_are_cut(void **state)
+static void test_long_reports_are_cut(void **state)
 {
     AUTO_BUF text = {0};
     AUTO_FREE char *seen = NULL;
@@ -90,11 +90,11 @@ static void test_long_news_are_cut(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults_come_in_and_strangers_go),
-        cmocka_unit_test(test_every_issue_is_told),
-        cmocka_unit_test(test_what_is_no_json_is_told),
-        cmocka_unit_test(test_limit_and_begin_are_welcome),
-        cmocka_unit_test(test_long_news_are_cut),
+        cmocka_unit_test(test_defaults_are_added_and_unknown_keys_dropped),
+        cmocka_unit_test(test_every_issue_is_reported),
+        cmocka_unit_test(test_invalid_json_is_reported),
+        cmocka_unit_test(test_limit_and_begin_are_accepted_by_every_tool),
+        cmocka_unit_test(test_long_reports_are_cut),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

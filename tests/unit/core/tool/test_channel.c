@@ -73,7 +73,7 @@ static void expect_nothing(struct tool_channel *channel)
 
 /* ---- the rules ---- */
 
-static void channel_gives_the_floor_to_the_first_who_speaks(void **state)
+static void channel_gives_the_floor_to_the_first_call_with_output(void **state)
 {
     struct tool_channel *channel = channel_of(3, NULL, 8);
 
@@ -90,7 +90,7 @@ static void channel_gives_the_floor_to_the_first_who_speaks(void **state)
     tool_channel_release(channel);
 }
 
-static void channel_gives_the_floor_on_in_the_order_of_the_model(void **state)
+static void channel_passes_the_floor_in_the_order_of_the_model(void **state)
 {
     struct tool_channel *channel = channel_of(4, NULL, 8);
 
@@ -109,7 +109,7 @@ static void channel_gives_the_floor_on_in_the_order_of_the_model(void **state)
     tool_channel_release(channel);
 }
 
-static void channel_takes_one_end_for_each_call_and_nothing_behind_it(void **state)
+static void channel_accepts_one_end_for_each_call_and_nothing_after_it(void **state)
 {
     struct tool_channel *channel = channel_of(1, NULL, 8);
 
@@ -126,7 +126,7 @@ static void channel_takes_one_end_for_each_call_and_nothing_behind_it(void **sta
     tool_channel_release(channel);
 }
 
-static void channel_has_room_for_capacity_outputs_and_the_end(void **state)
+static void channel_has_room_for_its_capacity_and_the_end(void **state)
 {
     struct tool_channel *channel = channel_of(1, NULL, 2);
     struct tool_output output = text("three");
@@ -144,7 +144,7 @@ static void channel_has_room_for_capacity_outputs_and_the_end(void **state)
     tool_channel_release(channel);
 }
 
-static void channel_lets_hidden_calls_speak_whoever_has_the_floor(void **state)
+static void channel_lets_hidden_calls_speak_without_the_floor(void **state)
 {
     const bool hidden[] = {false, true};
     struct tool_channel *channel = channel_of(2, hidden, 8);
@@ -166,11 +166,11 @@ static void channel_lets_hidden_calls_speak_whoever_has_the_floor(void **state)
     tool_channel_release(channel);
 }
 
-static void channel_lets_no_hidden_call_drown_the_others(void **state)
+static void channel_alternates_between_hidden_calls_and_the_floor(void **state)
 {
     const bool hidden[] = {true, true, false};
     struct tool_channel *channel = channel_of(3, hidden, 8);
-    unsigned heard[3] = {0};
+    unsigned received[3] = {0};
 
     (void)state;
     for (int i = 0; i < 4; i++)
@@ -180,11 +180,11 @@ static void channel_lets_no_hidden_call_drown_the_others(void **state)
         struct tool_output output;
 
         assert_true(tool_channel_take(channel, &output));
-        heard[output.call]++;
+        received[output.call]++;
         tool_output_clear(&output);
     }
     for (unsigned call = 0; call < 3; call++)
-        assert_int_equal(heard[call], 2);
+        assert_int_equal(received[call], 2);
     tool_channel_release(channel);
 }
 
@@ -252,7 +252,7 @@ static void channel_delivers_metadata_before_the_end(void **state)
     tool_channel_release(channel);
 }
 
-static void channel_drops_what_is_inside_when_closed(void **state)
+static void channel_drops_waiting_outputs_when_closed(void **state)
 {
     struct tool_channel *channel = channel_of(2, NULL, 4);
 
@@ -279,7 +279,7 @@ static void channel_without_calls_is_finished(void **state)
     tool_channel_release(channel);
 }
 
-static void channel_wakes_once_between_two_takes_that_found_nothing(void **state)
+static void channel_wakes_at_most_once_between_two_empty_takes(void **state)
 {
     struct taker taker;
     struct tool_channel *channel;
@@ -449,7 +449,7 @@ static void guarded_wake(void *arg)
 }
 
 /* What `arg` points to is freed after the close. */
-static void channel_wakes_nobody_after_the_close(void **state)
+static void channel_does_not_wake_after_the_close(void **state)
 {
     (void)state;
     for (unsigned round = 0; round < 300; round++) {
@@ -477,7 +477,7 @@ struct slow_wake {
     atomic_bool began, ended;
 };
 
-/* A wake that takes until somebody closes the channel. */
+/* A wake that lasts until the channel is being closed. */
 static void wake_slowly(void *arg)
 {
     struct slow_wake *wake = arg;
@@ -517,7 +517,7 @@ static void *wait_for_ever(void *arg)
     return NULL;
 }
 
-static void channel_tells_who_waits_for_time_of_end_and_close(void **state)
+static void channel_ends_a_timed_wait_at_the_end_and_at_the_close(void **state)
 {
     struct tool_channel *channel = channel_of(2, NULL, 1);
     struct writer writers[2] = {{.channel = channel, .call = 0},
@@ -551,8 +551,8 @@ static void channel_end_of_a_full_call_lets_its_writer_go(void **state)
 
 /* ---- the peer's faults ---- */
 
-/* Peer fault A7: what a tool said last decided whether it gave the floor back. */
-static void channel_bella_A7_the_floor_goes_on_whatever_was_said_last(void **state)
+/* Peer fault A7: the last output of a tool decided whether it gave the floor back. */
+static void channel_bella_A7_the_floor_passes_on_after_every_kind_of_output(void **state)
 {
     const enum tool_output_kind kinds[] = {TOOL_OUTPUT_TEXT, TOOL_OUTPUT_STAGE,
                                            TOOL_OUTPUT_DELTA, TOOL_OUTPUT_METADATA,
@@ -643,26 +643,26 @@ static void channel_bella_B3_an_empty_result_is_a_result(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(channel_gives_the_floor_to_the_first_who_speaks),
-        cmocka_unit_test(channel_gives_the_floor_on_in_the_order_of_the_model),
-        cmocka_unit_test(channel_takes_one_end_for_each_call_and_nothing_behind_it),
-        cmocka_unit_test(channel_has_room_for_capacity_outputs_and_the_end),
-        cmocka_unit_test(channel_lets_hidden_calls_speak_whoever_has_the_floor),
-        cmocka_unit_test(channel_lets_no_hidden_call_drown_the_others),
+        cmocka_unit_test(channel_gives_the_floor_to_the_first_call_with_output),
+        cmocka_unit_test(channel_passes_the_floor_in_the_order_of_the_model),
+        cmocka_unit_test(channel_accepts_one_end_for_each_call_and_nothing_after_it),
+        cmocka_unit_test(channel_has_room_for_its_capacity_and_the_end),
+        cmocka_unit_test(channel_lets_hidden_calls_speak_without_the_floor),
+        cmocka_unit_test(channel_alternates_between_hidden_calls_and_the_floor),
         cmocka_unit_test(channel_keeps_only_the_last_metadata),
         cmocka_unit_test(channel_keeps_the_last_value_of_each_key),
         cmocka_unit_test(channel_delivers_metadata_before_the_end),
-        cmocka_unit_test(channel_drops_what_is_inside_when_closed),
+        cmocka_unit_test(channel_drops_waiting_outputs_when_closed),
         cmocka_unit_test(channel_without_calls_is_finished),
-        cmocka_unit_test(channel_wakes_once_between_two_takes_that_found_nothing),
+        cmocka_unit_test(channel_wakes_at_most_once_between_two_empty_takes),
         cmocka_unit_test(channel_bella_A8_no_output_is_lost),
         cmocka_unit_test(channel_bella_A1_no_wake_is_lost_from_turn_to_turn),
         cmocka_unit_test(channel_close_lets_waiting_writers_go),
-        cmocka_unit_test(channel_wakes_nobody_after_the_close),
+        cmocka_unit_test(channel_does_not_wake_after_the_close),
         cmocka_unit_test(channel_close_waits_for_a_wake_under_way),
-        cmocka_unit_test(channel_tells_who_waits_for_time_of_end_and_close),
+        cmocka_unit_test(channel_ends_a_timed_wait_at_the_end_and_at_the_close),
         cmocka_unit_test(channel_end_of_a_full_call_lets_its_writer_go),
-        cmocka_unit_test(channel_bella_A7_the_floor_goes_on_whatever_was_said_last),
+        cmocka_unit_test(channel_bella_A7_the_floor_passes_on_after_every_kind_of_output),
         cmocka_unit_test(channel_bella_A5_a_failure_before_a_success_finishes_the_turn),
         cmocka_unit_test(channel_bella_A11_calls_that_end_together_end_once_each),
         cmocka_unit_test(channel_bella_B3_an_empty_result_is_a_result),

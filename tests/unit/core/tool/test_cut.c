@@ -59,7 +59,7 @@ static void run_vector(const json_t *vector)
     }
 }
 
-static void test_F03_F06_vectors(void **state)
+static void test_the_vectors_of_the_design_hold(void **state)
 {
     json_error_t error;
     json_auto_t *all = json_load_file(VECTORS "/toolsystem_vectors.json", 0, &error);
@@ -74,7 +74,7 @@ static void test_F03_F06_vectors(void **state)
         run_vector(vector);
 }
 
-static void test_in_english(void **state)
+static void test_the_notice_in_english(void **state)
 {
     struct cut_rule rule = {.limit = 5};
 
@@ -113,7 +113,7 @@ static void expect_shown(const struct cut_rule *rule, const char *text, struct c
     assert_int_equal(shown.next, wanted.next);
 }
 
-static void test_what_is_shown_is_told_without_the_notice(void **state)
+static void test_the_shown_lengths_do_not_count_the_notice(void **state)
 {
     struct cut_rule rule = {.limit = 5};
 
@@ -124,8 +124,8 @@ static void test_what_is_shown_is_told_without_the_notice(void **state)
     expect_shown(&rule, "0123456789", (struct cut_shown){true, 5, 5});
 }
 
-/* F04: the model's word is first, then the request's, then the tool's. */
-static void test_F04_whose_limit_it_is(void **state)
+/* F04: the model's limit comes first, then the request's, then the tool's. */
+static void test_the_limit_of_the_model_comes_before_request_and_tool(void **state)
 {
     (void)state;
     assert_int_equal(rule_of(NULL, NULL, CUT_DEFAULT_LIMIT).limit, 8000);
@@ -147,11 +147,11 @@ static void test_F04_whose_limit_it_is(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_F03_F06_vectors),
-        cmocka_unit_test(test_in_english),
-        cmocka_unit_test(test_what_is_shown_is_told_without_the_notice),
+        cmocka_unit_test(test_the_vectors_of_the_design_hold),
+        cmocka_unit_test(test_the_notice_in_english),
+        cmocka_unit_test(test_the_shown_lengths_do_not_count_the_notice),
         cmocka_unit_test(test_characters_are_counted_and_stay_whole),
-        cmocka_unit_test(test_F04_whose_limit_it_is),
+        cmocka_unit_test(test_the_limit_of_the_model_comes_before_request_and_tool),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,7 +28,7 @@ static void executor_ends_a_call_with_its_result(void **state)
     executor_stop(executor);
 }
 
-static void executor_passes_on_who_asked_and_for_what(void **state)
+static void executor_passes_the_whole_call_to_the_handler(void **state)
 {
     struct tool_executor *executor = executor_started(1, 0);
     json_auto_t *args = json_build("{s:i}", "a", 1);
@@ -59,7 +59,7 @@ static void executor_passes_on_who_asked_and_for_what(void **state)
     executor_stop(executor);
 }
 
-/* While its run goes on and changes what is its own. */
+/* While its run continues and changes its own values. */
 static void executor_calls_have_their_own_values(void **state)
 {
     struct tool_executor *executor = executor_started(1, 0);
@@ -109,7 +109,7 @@ static void executor_delivers_what_a_handler_emits(void **state)
 
     (void)state;
     turn_open(&turn, 2);
-    /* The other call has the floor until this one has said everything it has room for. */
+    /* The other call has the floor until this one has filled its room. */
     output = (struct tool_output){.kind = TOOL_OUTPUT_TEXT};
     assert_int_equal(tool_channel_put(turn.channel, 1, &output), ERR_OK);
     turn_submit(executor, &turn, 0, &handler_emitter, "run", "call");
@@ -211,7 +211,7 @@ static void executor_does_not_start_calls_of_a_closed_channel(void **state)
     executor_stop(executor);
 }
 
-static void executor_says_something_for_a_handler_that_fails_without_a_word(void **state)
+static void executor_fills_in_the_error_of_a_handler_without_one(void **state)
 {
     struct tool_executor *executor = executor_started(1, 0);
     struct tool_output end;
@@ -258,7 +258,7 @@ static void take_all(struct taker *taker, struct turn *turns, unsigned count,
 }
 
 /* Peer fault A9: tools and senders shared a pool, and 100 batches at once stood still for ever. */
-static void executor_bella_A9_any_number_of_runs_gets_done_by_two_workers(void **state)
+static void executor_bella_A9_two_workers_finish_any_number_of_runs(void **state)
 {
     struct tool_executor *executor = executor_started(2, 30);
     struct turn *turns = mem_new_array(struct turn, RUNS);
@@ -345,7 +345,7 @@ static void executor_survives_cancelling_at_any_moment(void **state)
 
 /* ---- stopping ---- */
 
-static void executor_stop_ends_what_waits(void **state)
+static void executor_stop_ends_waiting_calls(void **state)
 {
     struct tool_executor *executor = executor_started(1, 0);
     struct turn running, waiting;
@@ -371,7 +371,7 @@ static void executor_stop_ends_what_waits(void **state)
     tool_executor_free(executor);
 }
 
-static void executor_ends_at_once_what_comes_after_the_stop(void **state)
+static void executor_ends_calls_submitted_after_the_stop(void **state)
 {
     struct tool_executor *executor = executor_started(1, 0);
     struct turn turn;
@@ -433,19 +433,19 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(executor_ends_a_call_with_its_result),
-        cmocka_unit_test(executor_passes_on_who_asked_and_for_what),
+        cmocka_unit_test(executor_passes_the_whole_call_to_the_handler),
         cmocka_unit_test(executor_calls_have_their_own_values),
         cmocka_unit_test(executor_delivers_what_a_handler_emits),
         cmocka_unit_test(executor_alternates_between_runs),
         cmocka_unit_test(executor_bella_A4_cancelling_reaches_the_handler),
         cmocka_unit_test(executor_does_not_start_calls_of_a_closed_channel),
-        cmocka_unit_test(executor_says_something_for_a_handler_that_fails_without_a_word),
-        cmocka_unit_test(executor_bella_A9_any_number_of_runs_gets_done_by_two_workers),
+        cmocka_unit_test(executor_fills_in_the_error_of_a_handler_without_one),
+        cmocka_unit_test(executor_bella_A9_two_workers_finish_any_number_of_runs),
         cmocka_unit_test(executor_bella_A13_nothing_submitted_is_refused_or_forgotten),
         cmocka_unit_test(executor_bella_B4_arguments_arrive_whole),
         cmocka_unit_test(executor_survives_cancelling_at_any_moment),
-        cmocka_unit_test(executor_stop_ends_what_waits),
-        cmocka_unit_test(executor_ends_at_once_what_comes_after_the_stop),
+        cmocka_unit_test(executor_stop_ends_waiting_calls),
+        cmocka_unit_test(executor_ends_calls_submitted_after_the_stop),
         cmocka_unit_test(executor_that_never_started_ends_its_calls),
 #ifdef RUNNEL_FAULTS
         cmocka_unit_test(executor_ends_a_call_in_which_a_fault_happened),

@@ -8,9 +8,9 @@
 #include "core/base/log.h"
 #include "tests/unit/core/tool/executor_turn.h"
 
-/* Workers whose handlers take too long, or do not come back at all. */
+/* Workers whose handlers take too long, or never return. */
 
-static void executor_ends_a_call_that_listens_at_its_deadline(void **state)
+static void executor_ends_a_cooperative_call_at_its_deadline(void **state)
 {
     struct tool_executor *executor = executor_started(1, 0);
     struct turn turn;
@@ -39,7 +39,7 @@ static void executor_has_a_deadline_for_handlers_that_name_none(void **state)
 }
 
 /* Peer fault A15: tools had no timeout, and one that hung held its run for ever. */
-static void executor_bella_A15_a_stubborn_handler_is_ended_for(void **state)
+static void executor_bella_A15_a_stubborn_handler_is_given_up_at_its_deadline(void **state)
 {
     struct tool_executor *executor = executor_started(1, 0);
     struct tool_output output;
@@ -110,7 +110,7 @@ static void executor_takes_the_worker_of_a_closed_call_when_others_wait(void **s
     turn_submit(executor, &cancelled, 0, &handler_deaf_for_ever, "run_a", "a");
     assert_true(door_wait(&door.entered, 1, TAKER_PATIENCE));
     turn_submit(executor, &other, 0, &handler_listed, "run_b", "b");
-    /* Nobody else comes in; meanwhile the timekeeper has looked and found nothing to do. */
+    /* No other call comes; meanwhile the timekeeper has found nothing to do. */
     assert_false(door_wait(&door.entered, 2, 50 * NS_PER_MS));
     tool_channel_close(cancelled.channel);
     turn_expect_result(&other, "b");
@@ -139,9 +139,9 @@ static void executor_leaves_a_stuck_handler_behind(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(executor_ends_a_call_that_listens_at_its_deadline),
+        cmocka_unit_test(executor_ends_a_cooperative_call_at_its_deadline),
         cmocka_unit_test(executor_has_a_deadline_for_handlers_that_name_none),
-        cmocka_unit_test(executor_bella_A15_a_stubborn_handler_is_ended_for),
+        cmocka_unit_test(executor_bella_A15_a_stubborn_handler_is_given_up_at_its_deadline),
         cmocka_unit_test(executor_replaces_workers_that_do_not_return),
         cmocka_unit_test(executor_replaces_no_more_than_the_limit),
         cmocka_unit_test(executor_takes_the_worker_of_a_closed_call_when_others_wait),

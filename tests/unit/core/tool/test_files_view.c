@@ -72,7 +72,7 @@ static void files_view_of_a_tool_is_its_list(void **state)
     assert_null(files_view_of(view, "file_search"));
 }
 
-static void files_view_has_an_end(void **state)
+static void files_view_has_a_limit(void **state)
 {
     json_auto_t *view = json_build("{}");
 
@@ -99,7 +99,7 @@ static const char *const tool_types[] = {"code_interpreter", "file_search", "ima
                                          "my_tool"};
 static const char *const prefixes[] = {"file-", "file_", "vs_", "x"};
 
-/* Whatever is added in whatever order: the view comes back as it was, and so do resources. */
+/* Files in every order: the view survives the way through resources, and resources through the view. */
 static void files_view_comes_back_from_resources_unchanged(void **state)
 {
     unsigned seed = 20261121;
@@ -159,7 +159,7 @@ static void files_view_check_accepts_what_openai_accepts(void **state)
     expect_good("{\"file_search\":{\"vector_stores\":[{\"file_ids\":[\"file-1\"]}]}}");
 }
 
-static void files_view_check_refuses_with_the_words_of_openai(void **state)
+static void files_view_check_refuses_with_the_messages_of_openai(void **state)
 {
     (void)state;
     expect_bad("[]", "tool_resources", REASON_BAD_TYPE,
@@ -225,10 +225,10 @@ int main(void)
         cmocka_unit_test(files_view_of_nothing_is_empty),
         cmocka_unit_test(files_view_merges_attachments_each_file_once),
         cmocka_unit_test(files_view_of_a_tool_is_its_list),
-        cmocka_unit_test(files_view_has_an_end),
+        cmocka_unit_test(files_view_has_a_limit),
         cmocka_unit_test(files_view_comes_back_from_resources_unchanged),
         cmocka_unit_test(files_view_check_accepts_what_openai_accepts),
-        cmocka_unit_test(files_view_check_refuses_with_the_words_of_openai),
+        cmocka_unit_test(files_view_check_refuses_with_the_messages_of_openai),
         cmocka_unit_test(files_view_check_counts_files),
         cmocka_unit_test(files_view_check_survives_long_keys),
     };

@@ -84,7 +84,7 @@ static void registry_lists_a_group_in_order(void **state)
     assert_null(tool_registry_member("b", 0));
 }
 
-static void registry_knows_definitions_from_tools_of_groups(void **state)
+static void registry_separates_definitions_from_tools_of_groups(void **state)
 {
     (void)state;
     tool_registry_set(list);
@@ -93,9 +93,8 @@ static void registry_knows_definitions_from_tools_of_groups(void **state)
     assert_null(tool_registry_find("a", "function"));
 }
 
-/* Peer fault B22: an invented name became a call for the client, and a group with an underscore
- * in its name could not be told from group and tool. */
-static void registry_bella_B22_an_invented_name_is_nobody(void **state)
+/* Peer fault B22: an invented name became a call for the client, and a group with an underscore in its name was taken for group and tool. */
+static void registry_bella_B22_an_invented_name_is_not_found(void **state)
 {
     (void)state;
     tool_registry_set(list);
@@ -107,7 +106,8 @@ static void registry_bella_B22_an_invented_name_is_nobody(void **state)
 
 static const struct tool_handler another_one = {.name = "one", .group = "a", .run = run};
 
-static void F01_of_two_tools_with_one_name_the_second_counts(void **state)
+/* F01. */
+static void the_second_of_two_tools_with_one_name_replaces_the_first(void **state)
 {
     static const struct tool_handler *const twice[] = {&one, &two, &another_one, NULL};
     AUTO_FREE char *said = NULL;
@@ -123,7 +123,8 @@ static void F01_of_two_tools_with_one_name_the_second_counts(void **state)
     assert_non_null(strstr(said, "the tool a/one is registered twice"));
 }
 
-static void F76_what_is_removed_is_not_found(void **state)
+/* F76. */
+static void a_removed_tool_is_not_found(void **state)
 {
     (void)state;
     tool_registry_set(list);
@@ -137,7 +138,9 @@ static void F76_what_is_removed_is_not_found(void **state)
     assert_ptr_equal(tool_registry_definition("function"), &function);
 }
 
-static void F80_what_says_nothing_is_asked_about_unless_its_group_runs_by_itself(void **state)
+/* F80. */
+static void a_tool_without_a_policy_needs_an_approval_unless_its_group_runs_by_itself(
+    void **state)
 {
     static const struct tool_handler asks = {.name = "asks",
                                              .group = "a",
@@ -167,11 +170,12 @@ int main(void)
         cmocka_unit_test(registry_is_empty_at_first),
         cmocka_unit_test(registry_finds_by_group_and_name),
         cmocka_unit_test(registry_lists_a_group_in_order),
-        cmocka_unit_test(registry_knows_definitions_from_tools_of_groups),
-        cmocka_unit_test(registry_bella_B22_an_invented_name_is_nobody),
-        cmocka_unit_test(F01_of_two_tools_with_one_name_the_second_counts),
-        cmocka_unit_test(F76_what_is_removed_is_not_found),
-        cmocka_unit_test(F80_what_says_nothing_is_asked_about_unless_its_group_runs_by_itself),
+        cmocka_unit_test(registry_separates_definitions_from_tools_of_groups),
+        cmocka_unit_test(registry_bella_B22_an_invented_name_is_not_found),
+        cmocka_unit_test(the_second_of_two_tools_with_one_name_replaces_the_first),
+        cmocka_unit_test(a_removed_tool_is_not_found),
+        cmocka_unit_test(
+            a_tool_without_a_policy_needs_an_approval_unless_its_group_runs_by_itself),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -41,7 +41,7 @@ static void result_text_reads_text_and_names_the_rest(void **state)
     assert_int_equal(result.count, 0);
 }
 
-static void result_survives_the_way_through_json(void **state)
+static void result_survives_json_and_back(void **state)
 {
     struct tool_result result = {0}, back = {0};
     json_auto_t *json = NULL, *again = NULL;
@@ -100,7 +100,7 @@ static void expect_refused(const char *text)
     assert_int_equal(result.count, 0);
 }
 
-static void result_parse_refuses_what_is_no_list_of_parts(void **state)
+static void result_parse_refuses_anything_but_a_list_of_parts(void **state)
 {
     (void)state;
     expect_refused("{}");
@@ -114,10 +114,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(result_text_reads_text_and_names_the_rest),
-        cmocka_unit_test(result_survives_the_way_through_json),
+        cmocka_unit_test(result_survives_json_and_back),
         cmocka_unit_test(result_json_names_kind_and_mime_type),
         cmocka_unit_test(result_makes_broken_bytes_readable),
-        cmocka_unit_test(result_parse_refuses_what_is_no_list_of_parts),
+        cmocka_unit_test(result_parse_refuses_anything_but_a_list_of_parts),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -68,7 +68,7 @@ static const char *const reader[] = {"ReadVar", NULL};
 
 /* ---- F17: the order of things ---- */
 
-static void rules_F17_are_empty_without_groups(void **state)
+static void rules_are_empty_without_groups(void **state)
 {
     AUTO_FREE char *text = tool_rules_text(NULL, 0, LANGUAGE_ENGLISH);
 
@@ -76,7 +76,7 @@ static void rules_F17_are_empty_without_groups(void **state)
     assert_string_equal(text, "");
 }
 
-static void rules_F17_begin_with_the_fixed_block_and_go_on_with_groups(void **state)
+static void rules_begin_with_the_fixed_block_and_continue_with_groups(void **state)
 {
     const struct rules_group enabled[] = {
         {"a", one_two, NULL}, {"b", three, NULL}, {"vars", reader, NULL}};
@@ -105,7 +105,7 @@ static void rules_F17_begin_with_the_fixed_block_and_go_on_with_groups(void **st
 }
 
 /* F18. */
-static void rules_F18_are_the_same_bytes_every_time(void **state)
+static void rules_are_the_same_bytes_every_time(void **state)
 {
     const struct rules_group enabled[] = {
         {"a", one_two, NULL}, {"b", three, NULL}, {"vars", reader, NULL}};
@@ -121,7 +121,7 @@ static void rules_F18_are_the_same_bytes_every_time(void **state)
 
 /* ---- F16, F20 ---- */
 
-static void rules_F16_name_only_tools_that_are_enabled(void **state)
+static void rules_name_only_tools_that_are_enabled(void **state)
 {
     const struct rules_group enabled[] = {{"a", one, NULL}};
     AUTO_FREE char *text = tool_rules_text(enabled, 1, LANGUAGE_ENGLISH);
@@ -131,7 +131,7 @@ static void rules_F16_name_only_tools_that_are_enabled(void **state)
     assert_null(strstr(text, "group=\"b\""));
 }
 
-static void rules_F16_of_a_group_with_nothing_to_say_are_left_out(void **state)
+static void rules_of_a_group_without_text_are_left_out(void **state)
 {
     const struct rules_group enabled[] = {{"a", one, NULL}};
     AUTO_FREE char *text = NULL;
@@ -145,7 +145,7 @@ static void rules_F16_of_a_group_with_nothing_to_say_are_left_out(void **state)
     assert_memory_equal(text, "<tool-rules>\n", 13);
 }
 
-static void rules_F20_pinned_ones_are_not_in_the_table(void **state)
+static void pinned_rules_are_not_in_the_table(void **state)
 {
     const struct rules_group enabled[] = {{"a", one, NULL}};
     AUTO_FREE char *text = tool_rules_text(enabled, 1, LANGUAGE_ENGLISH);
@@ -156,7 +156,7 @@ static void rules_F20_pinned_ones_are_not_in_the_table(void **state)
     assert_null(strstr(text, "Do one."));
 }
 
-static void rules_speak_of_variables_where_they_can_be_read(void **state)
+static void rules_mention_variables_only_where_they_can_be_read(void **state)
 {
     const struct rules_group enabled[] = {{"a", one, NULL}, {"vars", reader, NULL}};
     AUTO_FREE char *without = tool_rules_text(enabled, 1, LANGUAGE_ENGLISH);
@@ -171,7 +171,7 @@ static void rules_speak_of_variables_where_they_can_be_read(void **state)
 
 /* ---- F19, F22: rules by name ---- */
 
-static void rules_F19_F22_are_found_by_their_variable(void **state)
+static void rules_are_found_by_their_variable(void **state)
 {
     struct rule_ref ref;
     AUTO_FREE char *about = NULL;
@@ -208,14 +208,14 @@ static void rules_are_numbered_without_gaps(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rules_F17_are_empty_without_groups),
-        cmocka_unit_test(rules_F17_begin_with_the_fixed_block_and_go_on_with_groups),
-        cmocka_unit_test(rules_F18_are_the_same_bytes_every_time),
-        cmocka_unit_test(rules_F16_name_only_tools_that_are_enabled),
-        cmocka_unit_test(rules_F16_of_a_group_with_nothing_to_say_are_left_out),
-        cmocka_unit_test(rules_F20_pinned_ones_are_not_in_the_table),
-        cmocka_unit_test(rules_speak_of_variables_where_they_can_be_read),
-        cmocka_unit_test(rules_F19_F22_are_found_by_their_variable),
+        cmocka_unit_test(rules_are_empty_without_groups),
+        cmocka_unit_test(rules_begin_with_the_fixed_block_and_continue_with_groups),
+        cmocka_unit_test(rules_are_the_same_bytes_every_time),
+        cmocka_unit_test(rules_name_only_tools_that_are_enabled),
+        cmocka_unit_test(rules_of_a_group_without_text_are_left_out),
+        cmocka_unit_test(pinned_rules_are_not_in_the_table),
+        cmocka_unit_test(rules_mention_variables_only_where_they_can_be_read),
+        cmocka_unit_test(rules_are_found_by_their_variable),
         cmocka_unit_test(rules_are_numbered_without_gaps),
     };
 

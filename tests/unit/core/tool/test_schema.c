@@ -11,7 +11,7 @@
 #include "core/base/mem.h"
 #include "core/tool/schema.h"
 
-/* Which no simple pattern matches before a long time. */
+/* No simple pattern takes so long to match it. */
 #define SLOW "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab"
 
 static json_t *parse(const char *text)
@@ -74,7 +74,7 @@ static void test_issues_name_the_path(void **state)
            "- expected one of [\"string\",\"null\"], received number");
 }
 
-static void test_sizes_are_told(void **state)
+static void test_size_issues_name_the_limit(void **state)
 {
     (void)state;
     expect("{\"minLength\":3}", "\"\xC3\xA4\xC3\xB6\"", "- must have at least 3 characters");
@@ -87,7 +87,7 @@ static void test_sizes_are_told(void **state)
     expect("{\"multipleOf\":5}", "12", "- must be a multiple of 5");
 }
 
-static void test_what_2020_has_beyond_7(void **state)
+static void test_keywords_of_draft_2020_beyond_draft_7(void **state)
 {
     (void)state;
     expect("{\"prefixItems\":[{\"type\":\"string\"}],\"items\":{\"type\":\"integer\"}}",
@@ -110,7 +110,7 @@ static void test_what_2020_has_beyond_7(void **state)
         "\"ab\"", "");
 }
 
-/* Whoever wrote the schema, and whatever it says. */
+/* Every schema, however hostile, is checked safely. */
 static void test_a_schema_cannot_hurt(void **state)
 {
     AUTO_BUF deep = {0};
@@ -125,7 +125,7 @@ static void test_a_schema_cannot_hurt(void **state)
            "- expected one of 17, received object\n- expected one of 3, received {}");
     expect("{\"multipleOf\":0}", "5", "");
     expect("{\"pattern\":\"(\"}", "\"x\"", "- cannot be checked against (");
-    /* 2 to the 40th ways to look. */
+    /* 2 to the 40th ways to search. */
     for (int i = 0; i < 40; i++)
         buf_add_text(&deep, "{\"anyOf\":[false,");
     buf_add_text(&deep, "false");
@@ -134,8 +134,8 @@ static void test_a_schema_cannot_hurt(void **state)
     expect(deep.data, "1", "- fits none of what is allowed");
 }
 
-/* Each of its patterns would take seconds: the second is not even begun. */
-static void test_one_pattern_that_gives_up_is_the_last(void **state)
+/* Each of its patterns would take seconds: the second one is not tried. */
+static void test_after_one_pattern_exceeds_its_limit_no_other_is_tried(void **state)
 {
     json_auto_t *schema = parse("{\"properties\":{"
                                 "\"a\":{\"pattern\":\"^(a|a)*$\"},"
@@ -156,8 +156,8 @@ static void test_one_pattern_that_gives_up_is_the_last(void **state)
     assert_true(clock_thread_ns() - began < 2 * alone);
 }
 
-/* Whoever waits for it gives it little time, for all it checks. */
-static void test_a_budget_is_for_everything(void **state)
+/* The caller gives all checks together little time. */
+static void test_one_budget_covers_all_checks(void **state)
 {
     struct schema_budget budget = {20 * NS_PER_MS};
     json_auto_t *slow = parse("{\"pattern\":\"^(a|a)*$\"}");
@@ -178,8 +178,8 @@ static void test_a_budget_is_for_everything(void **state)
     buf_clear(&issues);
 }
 
-/* Neither words that are compared nor defaults that are copied are free. */
-static void test_a_budget_is_for_enums_and_defaults_too(void **state)
+/* Comparing enum values and copying defaults cost steps, too. */
+static void test_the_budget_covers_enums_and_defaults(void **state)
 {
     struct schema_budget budget = {10 * NS_PER_MS};
     json_auto_t *schema = parse("{\"items\":{\"properties\":{}}}");
@@ -283,7 +283,7 @@ static void test_unknown_keys_are_dropped(void **state)
                      "{\"b\":2,\"c\":3}", "{\"b\":2,\"c\":3}");
 }
 
-static void test_a_circle_of_defaults_ends(void **state)
+static void test_circular_defaults_end(void **state)
 {
     json_auto_t *schema = parse("{\"properties\":{\"next\":{\"default\":{},\"$ref\":\"#\"}}}");
     json_auto_t *value = json_object();
@@ -297,18 +297,18 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_issues_name_the_path),
-        cmocka_unit_test(test_sizes_are_told),
-        cmocka_unit_test(test_what_2020_has_beyond_7),
+        cmocka_unit_test(test_size_issues_name_the_limit),
+        cmocka_unit_test(test_keywords_of_draft_2020_beyond_draft_7),
         cmocka_unit_test(test_a_schema_cannot_hurt),
-        cmocka_unit_test(test_one_pattern_that_gives_up_is_the_last),
-        cmocka_unit_test(test_a_budget_is_for_everything),
-        cmocka_unit_test(test_a_budget_is_for_enums_and_defaults_too),
+        cmocka_unit_test(test_after_one_pattern_exceeds_its_limit_no_other_is_tried),
+        cmocka_unit_test(test_one_budget_covers_all_checks),
+        cmocka_unit_test(test_the_budget_covers_enums_and_defaults),
         cmocka_unit_test(test_exponential_schemas_end),
         cmocka_unit_test(test_many_elements_are_compared_quickly),
         cmocka_unit_test(test_issues_are_limited),
         cmocka_unit_test(test_defaults_are_applied),
         cmocka_unit_test(test_unknown_keys_are_dropped),
-        cmocka_unit_test(test_a_circle_of_defaults_ends),
+        cmocka_unit_test(test_circular_defaults_end),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,7 +19,8 @@ static void expect_merged(const char *wide, const char *narrow, const char *both
     assert_true(json_equal(merged, wanted));
 }
 
-static void F13_of_each_word_the_nearest_counts(void **state)
+/* F13. */
+static void the_most_specific_level_wins(void **state)
 {
     (void)state;
     expect_merged("{\"a\":true,\"b\":false}", "{\"b\":true,\"c\":false}",
@@ -33,7 +34,7 @@ static void F13_of_each_word_the_nearest_counts(void **state)
     expect_merged("{\"a\":true}", "{\"a\":{\"enabled\":null}}", "{\"a\":{\"enabled\":true}}");
 }
 
-static void nobody_says_nothing(void **state)
+static void no_overrides_change_nothing(void **state)
 {
     json_auto_t *wishes = json_build("{s:b}", "a", 1);
     json_auto_t *same = wishes_merge(wishes, NULL);
@@ -43,7 +44,7 @@ static void nobody_says_nothing(void **state)
     assert_true(json_equal(same, wishes));
 }
 
-static void a_word_is_on_off_or_missing(void **state)
+static void an_override_is_on_off_or_missing(void **state)
 {
     json_auto_t *wishes = json_loads("{\"on\":true,\"off\":{\"enabled\":false},\"none\":null,"
                                      "\"some\":{\"tools\":{\"x\":false,\"y\":true}}}",
@@ -65,9 +66,9 @@ static void a_word_is_on_off_or_missing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(F13_of_each_word_the_nearest_counts),
-        cmocka_unit_test(nobody_says_nothing),
-        cmocka_unit_test(a_word_is_on_off_or_missing),
+        cmocka_unit_test(the_most_specific_level_wins),
+        cmocka_unit_test(no_overrides_change_nothing),
+        cmocka_unit_test(an_override_is_on_off_or_missing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

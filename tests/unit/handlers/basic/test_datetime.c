@@ -7,7 +7,7 @@
  * own. */
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 
-/* What the tool should say for this second or one of the next. */
+/* The text that the tool should return for this second or one of the next. */
 static bool is_now(const char *text, const char *format, int offset)
 {
     time_t now = (time_t)(clock_wall_us() / US_PER_SECOND) + offset;
@@ -67,7 +67,7 @@ static void datetime_fills_in_a_format(void **state)
     assert_string_equal(none.text, "");
 }
 
-static void datetime_says_what_is_wrong(void **state)
+static void datetime_errors_name_what_is_wrong(void **state)
 {
     json_auto_t *args = json_build("{}");
     AUTO_FREE char *format = mem_new_array(char, 2001);
@@ -89,7 +89,7 @@ int main(void)
         cmocka_unit_test(datetime_in_a_zone_names_the_zone),
         cmocka_unit_test(datetime_west_of_greenwich_has_a_minus),
         cmocka_unit_test(datetime_fills_in_a_format),
-        cmocka_unit_test(datetime_says_what_is_wrong),
+        cmocka_unit_test(datetime_errors_name_what_is_wrong),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -61,7 +61,7 @@ static void json2interface_gives_nested_objects_interfaces(void **state)
                      "}\n");
 }
 
-static void json2interface_shares_equal_shapes_and_parts_unequal_ones(void **state)
+static void json2interface_shares_equal_shapes_and_separates_unequal_ones(void **state)
 {
     (void)state;
     expect_interface("{\"a\":{\"item\":{\"x\":1}},\"b\":{\"item\":{\"x\":2}},"
@@ -124,7 +124,7 @@ static void json2interface_quotes_odd_keys(void **state)
                      "}\n");
 }
 
-static void json2interface_says_what_is_wrong(void **state)
+static void json2interface_errors_name_what_is_wrong(void **state)
 {
     AUTO_BUF many = {0};
 
@@ -143,10 +143,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(json2interface_names_the_simple_types),
         cmocka_unit_test(json2interface_gives_nested_objects_interfaces),
-        cmocka_unit_test(json2interface_shares_equal_shapes_and_parts_unequal_ones),
+        cmocka_unit_test(json2interface_shares_equal_shapes_and_separates_unequal_ones),
         cmocka_unit_test(json2interface_takes_any_json),
         cmocka_unit_test(json2interface_quotes_odd_keys),
-        cmocka_unit_test(json2interface_says_what_is_wrong),
+        cmocka_unit_test(json2interface_errors_name_what_is_wrong),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

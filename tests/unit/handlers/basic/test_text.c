@@ -80,7 +80,7 @@ static void text_fills_in_groups(void **state)
     expect_text("ab", "replace", "/(a)(x)?/", "<$1$2$3$12>", "<a$3a2>b");
 }
 
-static void text_says_what_is_missing(void **state)
+static void text_errors_name_what_is_missing(void **state)
 {
     AUTO_FREE char *no_search = make_args("a", "find", NULL, NULL);
     AUTO_FREE char *empty_search = make_args("a", "replace", "", "b");
@@ -106,7 +106,7 @@ static char *repeat(const char *piece, size_t count)
     return buf_take(&buf);
 }
 
-static void text_does_not_run_up_a_bill(void **state)
+static void text_ends_expensive_searches(void **state)
 {
     AUTO_FREE char *as = repeat("a", 5000);
     AUTO_FREE char *much = repeat("0123456789", 110000);
@@ -136,8 +136,8 @@ int main(void)
         cmocka_unit_test(text_finds_regular_expressions),
         cmocka_unit_test(text_replaces_once_or_everywhere),
         cmocka_unit_test(text_fills_in_groups),
-        cmocka_unit_test(text_says_what_is_missing),
-        cmocka_unit_test(text_does_not_run_up_a_bill),
+        cmocka_unit_test(text_errors_name_what_is_missing),
+        cmocka_unit_test(text_ends_expensive_searches),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

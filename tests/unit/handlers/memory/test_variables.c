@@ -54,7 +54,8 @@ static void expect(const struct tool_handler *handler, const char *args, const c
 
 /* ---- F30 ---- */
 
-static void F30_vectors(void **state)
+/* F30 */
+static void vectors(void **state)
 {
     json_auto_t *all = json_load_file(VECTORS "/toolsystem_vectors.json", 0, NULL);
     const json_t *vectors = json_object_get(all, "read_var");
@@ -74,7 +75,8 @@ static void F30_vectors(void **state)
     }
 }
 
-static void F30_what_is_said_of_one_variable_is_not_taken_for_another(void **state)
+/* F30 */
+static void what_is_said_of_one_variable_is_not_taken_for_another(void **state)
 {
     (void)state;
     put("a", "1", "x\n- fake\n  - Type: RULE; Len: 3\t");
@@ -85,7 +87,7 @@ static void F30_what_is_said_of_one_variable_is_not_taken_for_another(void **sta
 
 /* ---- F33 ---- */
 
-static void F33_the_name_of_a_message_is_looked_up_among_the_messages(void **state)
+static void the_name_of_a_message_is_looked_up_among_the_messages(void **state)
 {
     char name[VARIABLE_NAME_LIMIT + 1];
     AUTO_FREE char *args = NULL;
@@ -107,9 +109,9 @@ static void F33_the_name_of_a_message_is_looked_up_among_the_messages(void **sta
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        VARIABLES_TEST(F30_vectors),
-        VARIABLES_TEST(F30_what_is_said_of_one_variable_is_not_taken_for_another),
-        VARIABLES_TEST(F33_the_name_of_a_message_is_looked_up_among_the_messages),
+        VARIABLES_TEST(vectors),
+        VARIABLES_TEST(what_is_said_of_one_variable_is_not_taken_for_another),
+        VARIABLES_TEST(the_name_of_a_message_is_looked_up_among_the_messages),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -104,7 +104,7 @@ static void timezone_rules_agree_with_libc(void **state)
         }
 }
 
-static void timezone_refuses_rules_that_are_none(void **state)
+static void timezone_refuses_invalid_rules(void **state)
 {
     const char *const bad[] = {"",
                                "E5",
@@ -124,7 +124,7 @@ static void timezone_refuses_rules_that_are_none(void **state)
         assert_int_equal(timezone_offset_by_rule(bad[i], 0, &offset), ERR_INVALID);
 }
 
-static void timezone_refuses_what_is_no_zone(void **state)
+static void timezone_refuses_unknown_zones(void **state)
 {
     const char *const bad[] = {
         "",
@@ -148,7 +148,7 @@ static void timezone_refuses_what_is_no_zone(void **state)
     assert_int_equal(offset, 7);
 }
 
-/* A zone with one change and a rule behind it; its size. */
+/* A zone with one change and a rule after it; returns its size. */
 static size_t write_zone(uint8_t *ret_zone)
 {
     const size_t header = 44;
@@ -168,8 +168,7 @@ static size_t write_zone(uint8_t *ret_zone)
     return (size_t)(at + 26 - ret_zone);
 }
 
-/* Cut off or bent anywhere, a zone is refused or read, but nothing outside it is touched (the
- * copy has exactly the size, so the sanitizer sees more than we do). */
+/* A zone that is cut or changed anywhere is refused or read, but nothing outside it is read (the copy has exactly the size, so the sanitizer sees it). */
 static void timezone_survives_broken_files(void **state)
 {
     uint8_t zone[200] = {0};
@@ -204,8 +203,8 @@ int main(void)
         cmocka_unit_test(timezone_agrees_with_libc),
         cmocka_unit_test(timezone_agrees_with_libc_around_a_change),
         cmocka_unit_test(timezone_rules_agree_with_libc),
-        cmocka_unit_test(timezone_refuses_rules_that_are_none),
-        cmocka_unit_test(timezone_refuses_what_is_no_zone),
+        cmocka_unit_test(timezone_refuses_invalid_rules),
+        cmocka_unit_test(timezone_refuses_unknown_zones),
         cmocka_unit_test(timezone_survives_broken_files),
     };
 

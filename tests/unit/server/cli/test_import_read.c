@@ -21,7 +21,7 @@ static json_t *parse(const char *text)
     return value;
 }
 
-/* A message with the given members in front of what each must have. */
+/* A message with the given members before those that each must have. */
 static enum err_code read_message(const char *members, struct item_row *ret_row,
                                   struct buf *notes, struct err *err)
 {
@@ -57,7 +57,7 @@ static void assert_same(const json_t *value, const char *expected)
     }
 }
 
-static void every_part_that_is_known_is_shown_again(void **state)
+static void every_known_part_is_imported(void **state)
 {
     static const char content[] =
         "[{\"type\":\"text\",\"text\":{\"value\":\"a [1]\",\"annotations\":[{\"type\":"
@@ -82,7 +82,7 @@ static void every_part_that_is_known_is_shown_again(void **state)
     }
 }
 
-static void parts_that_are_not_known_are_noted(void **state)
+static void unknown_parts_are_reported(void **state)
 {
     static const char *const parts[] = {
         "{\"type\":\"new\"}",
@@ -115,7 +115,7 @@ static void a_message_without_a_status_is_completed(void **state)
     assert_null(notes.data);
 }
 
-static void what_could_not_be_found_again_is_refused(void **state)
+static void objects_that_could_not_be_found_again_are_refused(void **state)
 {
     static const char *const wrong[][2] = {
         {"\"role\":\"user\",\"content\":[],\"id\":\"item_1\"", "id"},
@@ -162,7 +162,7 @@ static void ids_and_times_of_an_assistant_are_kept(void **state)
     assistant_row_clear(&row);
 }
 
-static void resources_that_cannot_be_kept_do_not_cost_the_thread(void **state)
+static void a_thread_is_imported_without_resources_that_cannot_be_kept(void **state)
 {
     json_auto_t *object = parse("{\"id\":\"thread_1\",\"created_at\":7,\"tool_resources\":"
                                 "{\"code_interpreter\":{\"file_ids\":[\"nonsense\"]}}}");
@@ -179,12 +179,12 @@ static void resources_that_cannot_be_kept_do_not_cost_the_thread(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_part_that_is_known_is_shown_again),
-        cmocka_unit_test(parts_that_are_not_known_are_noted),
+        cmocka_unit_test(every_known_part_is_imported),
+        cmocka_unit_test(unknown_parts_are_reported),
         cmocka_unit_test(a_message_without_a_status_is_completed),
-        cmocka_unit_test(what_could_not_be_found_again_is_refused),
+        cmocka_unit_test(objects_that_could_not_be_found_again_are_refused),
         cmocka_unit_test(ids_and_times_of_an_assistant_are_kept),
-        cmocka_unit_test(resources_that_cannot_be_kept_do_not_cost_the_thread),
+        cmocka_unit_test(a_thread_is_imported_without_resources_that_cannot_be_kept),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -136,7 +136,7 @@ static void dashes_and_underscores_are_the_same_in_flags(void **state)
     config_free(config);
 }
 
-static void what_is_no_value_of_a_setting_is_refused_by_name(void **state)
+static void an_invalid_value_is_refused_with_the_name_of_its_setting(void **state)
 {
     (void)state;
     refused(read_flags("--run-expiry", "soon", NULL), "--run-expiry: not a number: 'soon'");
@@ -155,7 +155,7 @@ static void what_is_no_value_of_a_setting_is_refused_by_name(void **state)
     refused(read_flags("--config", "/nowhere/at.all", NULL), "cannot open /nowhere/at.all");
 }
 
-static void switches_know_the_usual_words(void **state)
+static void switches_accept_the_usual_values(void **state)
 {
     static const char *const words[] = {
         "--no-auth=true",  "--no-auth=on",  "--no-auth=yes", "--no-auth=1", "--no-auth=ON",
@@ -174,7 +174,7 @@ static void switches_know_the_usual_words(void **state)
     assert_int_equal(err.code, ERR_OK);
 }
 
-static void what_is_no_database_is_refused(void **state)
+static void an_invalid_database_url_is_refused(void **state)
 {
     struct config *config = read_flags("--database-url", "host=/tmp dbname=x", NULL);
 
@@ -296,7 +296,7 @@ static void masks_are_read_with_their_paths(void **state)
     refused(read_file("hooks: {after_send: []}\n"), "unknown key: hooks.after_send");
 }
 
-static void servers_of_the_operator_are_checked(void **state)
+static void mcp_servers_of_the_operator_are_checked(void **state)
 {
     struct config *config = read_file(
         "mcp_servers:\n"
@@ -354,8 +354,8 @@ static void sections_of_later_features_are_accepted(void **state)
     config_free(config);
 }
 
-/* F80: what the operator says of tools, with an exact word about each typing error. */
-static void F80_tools_are_checked_to_the_last_word(void **state)
+/* F80: the operator's settings of tools, with an exact message for each typing error. */
+static void every_value_of_the_tools_section_is_checked(void **state)
 {
     struct config *config = read_file(
         "tools:\n"
@@ -395,7 +395,7 @@ static void F80_tools_are_checked_to_the_last_word(void **state)
             "tools.permissions.basic/text.execution");
 }
 
-static void a_file_that_is_not_one_is_refused_with_its_line(void **state)
+static void an_invalid_file_is_refused_with_the_line(void **state)
 {
     (void)state;
     refused(read_file("a: [\n"), ":");
@@ -404,7 +404,7 @@ static void a_file_that_is_not_one_is_refused_with_its_line(void **state)
             ":2: 'listen' is given twice");
 }
 
-static void aliases_do_not_make_an_endless_tree(void **state)
+static void yaml_aliases_cannot_make_an_endless_tree(void **state)
 {
     /* Ten times ten times ... of one list: some bytes here, a billion nodes there. */
     refused(
@@ -425,7 +425,7 @@ static void an_empty_file_sets_nothing(void **state)
     config_free(config);
 }
 
-static void our_own_address_is_no_upstream(void **state)
+static void the_servers_own_address_is_refused_as_upstream(void **state)
 {
     (void)state;
     assert_true(own_address("127.0.0.1", "8080", "http://127.0.0.1:8080/v1"));
@@ -446,7 +446,7 @@ static void our_own_address_is_no_upstream(void **state)
     refused(read_flags("--upstream-url", "ftp://localhost/v1", NULL), "http://");
 }
 
-static void a_host_header_says_whether_it_means_this_machine(void **state)
+static void a_host_header_is_checked_for_this_machine(void **state)
 {
     static const char *const local[] = {"localhost",      "LocalHost:8080", "127.0.0.1",
                                         "127.9.8.7:8080", "[::1]",          "[::1]:8080"};
@@ -489,23 +489,23 @@ int main(void)
         cmocka_unit_test(a_flag_wins_over_the_environment_and_that_over_the_file),
         cmocka_unit_test(variables_of_openai_are_not_read),
         cmocka_unit_test(dashes_and_underscores_are_the_same_in_flags),
-        cmocka_unit_test(what_is_no_value_of_a_setting_is_refused_by_name),
-        cmocka_unit_test(switches_know_the_usual_words),
-        cmocka_unit_test(what_is_no_database_is_refused),
+        cmocka_unit_test(an_invalid_value_is_refused_with_the_name_of_its_setting),
+        cmocka_unit_test(switches_accept_the_usual_values),
+        cmocka_unit_test(an_invalid_database_url_is_refused),
         cmocka_unit_test(the_upstream_url_ends_in_v1),
         cmocka_unit_test(no_auth_is_for_loopback_only),
         cmocka_unit_test(upstreams_come_from_the_file_and_the_url_serves_the_rest),
         cmocka_unit_test(an_unknown_key_of_the_file_is_named_with_its_path),
         cmocka_unit_test(internal_hosts_are_exact_pairs),
         cmocka_unit_test(masks_are_read_with_their_paths),
-        cmocka_unit_test(servers_of_the_operator_are_checked),
+        cmocka_unit_test(mcp_servers_of_the_operator_are_checked),
         cmocka_unit_test(sections_of_later_features_are_accepted),
-        cmocka_unit_test(F80_tools_are_checked_to_the_last_word),
-        cmocka_unit_test(a_file_that_is_not_one_is_refused_with_its_line),
-        cmocka_unit_test(aliases_do_not_make_an_endless_tree),
+        cmocka_unit_test(every_value_of_the_tools_section_is_checked),
+        cmocka_unit_test(an_invalid_file_is_refused_with_the_line),
+        cmocka_unit_test(yaml_aliases_cannot_make_an_endless_tree),
         cmocka_unit_test(an_empty_file_sets_nothing),
-        cmocka_unit_test(our_own_address_is_no_upstream),
-        cmocka_unit_test(a_host_header_says_whether_it_means_this_machine),
+        cmocka_unit_test(the_servers_own_address_is_refused_as_upstream),
+        cmocka_unit_test(a_host_header_is_checked_for_this_machine),
         cmocka_unit_test(the_printed_table_names_every_default),
     };
 

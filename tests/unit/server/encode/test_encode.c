@@ -230,7 +230,7 @@ static void a_required_action_is_shown_while_it_is_required(void **state)
     expect_member(going_on, "required_action", "null");
 }
 
-static void each_face_names_the_limit_in_its_words(void **state)
+static void each_face_names_the_limit_as_its_api_does(void **state)
 {
     static const struct {
         const char *stored, *run, *response;
@@ -238,7 +238,7 @@ static void each_face_names_the_limit_in_its_words(void **state)
         {"max_output_tokens", "max_completion_tokens", "max_output_tokens"},
         {"max_completion_tokens", "max_completion_tokens", "max_output_tokens"},
         {"max_prompt_tokens", "max_prompt_tokens", "max_output_tokens"},
-        {"content_filter", "", "content_filter"}, /* runs have no word for it */
+        {"content_filter", "", "content_filter"}, /* runs have no value for it */
     };
 
     (void)state;
@@ -365,7 +365,7 @@ static void calls_of_every_kind_look_like_functions(void **state)
     assert_null(function_of("reasoning", "{}"));
 }
 
-static void a_search_shows_its_text_to_those_who_ask(void **state)
+static void a_search_shows_its_text_only_when_included(void **state)
 {
     static const struct tool_handler search = {.name = "search", .item = &file_search_item};
     static const struct tool_handler *const handlers[] = {&search, NULL};
@@ -395,7 +395,7 @@ static void a_search_shows_its_text_to_those_who_ask(void **state)
     handlers_register();
 }
 
-static void outputs_of_several_parts_are_read_as_one_text(void **state)
+static void outputs_with_several_parts_become_one_text(void **state)
 {
     AUTO_FREE char *body = quoted("{'output':[{'type':'input_text','text':'a'},"
                                   "{'type':'input_text','text':'b'}]}");
@@ -409,7 +409,7 @@ static void outputs_of_several_parts_are_read_as_one_text(void **state)
                         "ab");
 }
 
-static void a_step_that_ended_badly_says_when(void **state)
+static void a_failed_step_says_when_it_ended(void **state)
 {
     static const struct {
         enum step_status status;
@@ -500,7 +500,7 @@ static void a_response_shows_only_the_statuses_of_its_api(void **state)
     }
 }
 
-static void a_response_that_goes_on_has_no_usage_or_conversation(void **state)
+static void a_running_response_has_no_usage_and_no_conversation(void **state)
 {
     AUTO_FREE char *usage = quoted("{'input_tokens':1,'output_tokens':2,'total_tokens':3}");
     struct run_row row = {
@@ -566,7 +566,7 @@ static void lists_name_their_ends(void **state)
            "'has_more':true}");
 }
 
-static void what_is_deleted_says_so(void **state)
+static void a_deletion_is_confirmed_by_an_object(void **state)
 {
     (void)state;
     expect(encode_deleted("thread_1", "thread.deleted"),
@@ -599,20 +599,20 @@ int main(void)
         cmocka_unit_test(a_queued_run_has_every_field),
         cmocka_unit_test(a_run_that_ended_has_usage_and_no_deadline),
         cmocka_unit_test(a_required_action_is_shown_while_it_is_required),
-        cmocka_unit_test(each_face_names_the_limit_in_its_words),
+        cmocka_unit_test(each_face_names_the_limit_as_its_api_does),
         cmocka_unit_test(a_message_step_names_its_message),
         cmocka_unit_test(a_tool_step_shows_calls_with_their_outputs),
         cmocka_unit_test(calls_of_every_kind_look_like_functions),
-        cmocka_unit_test(a_search_shows_its_text_to_those_who_ask),
-        cmocka_unit_test(outputs_of_several_parts_are_read_as_one_text),
-        cmocka_unit_test(a_step_that_ended_badly_says_when),
+        cmocka_unit_test(a_search_shows_its_text_only_when_included),
+        cmocka_unit_test(outputs_with_several_parts_become_one_text),
+        cmocka_unit_test(a_failed_step_says_when_it_ended),
         cmocka_unit_test(a_response_has_every_field),
         cmocka_unit_test(a_response_shows_only_the_statuses_of_its_api),
-        cmocka_unit_test(a_response_that_goes_on_has_no_usage_or_conversation),
+        cmocka_unit_test(a_running_response_has_no_usage_and_no_conversation),
         cmocka_unit_test(an_output_message_is_an_item),
         cmocka_unit_test(other_items_show_their_body),
         cmocka_unit_test(lists_name_their_ends),
-        cmocka_unit_test(what_is_deleted_says_so),
+        cmocka_unit_test(a_deletion_is_confirmed_by_an_object),
         cmocka_unit_test(times_are_whole_seconds),
     };
 

@@ -14,8 +14,7 @@
 #include "server/fakemodel/rules.h"
 #include "server/fakemodel/script.h"
 
-/* What a script answers to POST /v1/responses. The events of an answer are written here without
- * "response.", those of a kind in a row as one; then how it ended. */
+/* The answer of a script to POST /v1/responses. Its events are written without "response.", several of a kind in a row as one; then how it ended. */
 
 static struct script *parse(const char *text)
 {
@@ -167,7 +166,7 @@ static void input_items_are_matched_as_messages(void **state)
     assert_true(json_get_int(json_object_get(whole, "usage"), "input_tokens", 0) > 0);
 }
 
-/* What the model says for a schema of the answer. */
+/* The model's answer for a schema. */
 static char *sample_of(const char *schema)
 {
     AUTO_FREE char *body = mem_printf("{\"model\":\"m\",\"input\":\"x\",\"text\":{\"format\":{"
@@ -216,7 +215,7 @@ static void samples_keep_within_bounds(void **state)
     "{\"type\":\"object\",\"properties\":{\"n\":{\"type\":\"null\"},\"next\":" children "}," \
     "\"required\":[\"next\"]}"
 
-static void samples_of_what_contains_itself_come_to_an_end(void **state)
+static void samples_of_recursive_schemas_end(void **state)
 {
     (void)state;
     assert_sample(NODE("{\"type\":\"array\",\"items\":{\"$ref\":\"#\"}}"),
@@ -226,7 +225,7 @@ static void samples_of_what_contains_itself_come_to_an_end(void **state)
     assert_sample("{\"$ref\":\"#\"}", "null");
 }
 
-static void samples_are_of_some_size_at_most(void **state)
+static void samples_have_a_size_limit(void **state)
 {
     AUTO_BUF schema = {0};
 
@@ -257,8 +256,8 @@ int main(void)
         cmocka_unit_test(input_items_are_matched_as_messages),
         cmocka_unit_test(samples_follow_references),
         cmocka_unit_test(samples_keep_within_bounds),
-        cmocka_unit_test(samples_of_what_contains_itself_come_to_an_end),
-        cmocka_unit_test(samples_are_of_some_size_at_most),
+        cmocka_unit_test(samples_of_recursive_schemas_end),
+        cmocka_unit_test(samples_have_a_size_limit),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

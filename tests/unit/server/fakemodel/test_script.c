@@ -35,7 +35,7 @@ static void refused(const char *text, const char *why)
     assert_null(script);
 }
 
-/* A request, and what the script makes of it. */
+/* A request, and the script's answer. */
 struct talk {
     json_t *body;
     json_t *headers;
@@ -301,7 +301,7 @@ static void tool_results_are_counted_since_the_last_user_message(void **state)
     picks("{tool_output: one}", CHAT(TOOL("one") "," TOOL("two")), "no");
 }
 
-static void headers_match_whatever_their_case(void **state)
+static void headers_match_without_regard_to_case(void **state)
 {
     struct script *script = parse("rules: [{name: 'yes', match: {headers: {X-Team: blue}}}]");
 
@@ -350,7 +350,7 @@ static void a_stream_is_role_words_finish_and_done(void **state)
         "data: [DONE]\n\n|end");
 }
 
-static void a_json_answer_holds_all_of_it(void **state)
+static void a_json_answer_has_the_whole_text(void **state)
 {
     AUTO_FREE char *got =
         answer("rules: [{answer: {text: a, repeat: 3, reasoning: hm, refusal: no}}]",
@@ -365,7 +365,7 @@ static void a_json_answer_holds_all_of_it(void **state)
         "\"usage\":{\"prompt_tokens\":2,\"completion_tokens\":5,\"total_tokens\":7}}|end");
 }
 
-static void texts_are_split_as_told(void **state)
+static void texts_are_split_as_the_script_says(void **state)
 {
     (void)state;
     streams("{text: \"a  b\\nc\"}", ROLE "{\"content\":\"a\"}\n{\"content\":\"  b\"}\n"
@@ -380,10 +380,10 @@ static void texts_are_split_as_told(void **state)
                  "{\"content\":\"a\"}\n{\"content\":\" b\"}\n{\"refusal\":\"z\"}\n{}\n|end");
 }
 
-static void a_stream_may_be_spelled_out(void **state)
+static void a_stream_may_be_written_out_in_the_script(void **state)
 {
     AUTO_FREE char *whole = answer(
-        "rules: [{answer: {events: ['{\"a\": \"\\ud83d {{model}}\"}', 7], text: unheard}}]",
+        "rules: [{answer: {events: ['{\"a\": \"\\ud83d {{model}}\"}', 7], text: ignored}}]",
         CHAT(USER("one")));
     AUTO_FREE char *broken = answer("rules: [{answer: {events: [a, b, c], dialect: [no_space], "
                                     "fault: {kind: cut, after: 2}}}]",
@@ -457,7 +457,7 @@ static void templates_do_not_break_json_arguments(void **state)
         strstr(got, "\"arguments\":\"{\\\"q\\\":\\\"say \\\\\\\"hi\\\\\\\"\\\"}\""));
 }
 
-static void usage_goes_where_it_is_told(void **state)
+static void usage_is_sent_where_the_script_says(void **state)
 {
     const char *own =
         "{\"stream\":true,\"stream_options\":{\"include_usage\":true},\"messages\":[]}";
@@ -488,7 +488,7 @@ static void finish_reason_may_be_another_or_missing(void **state)
     assert_non_null(strstr(calls, "\"finish_reason\":\"tool_calls\""));
 }
 
-static void lines_are_written_in_every_dialect(void **state)
+static void line_ends_of_every_kind_are_written(void **state)
 {
     AUTO_FREE char *crlf = answer("rules: [{answer: {finish_reason: none, dialect: [crlf, "
                                   "no_role, no_space, comments]}}]",
@@ -605,7 +605,7 @@ static void a_status_has_its_envelope_and_headers(void **state)
     script_free(script);
 }
 
-static void an_answer_may_have_the_format_nobody_asked_for(void **state)
+static void an_answer_may_have_a_format_that_was_not_requested(void **state)
 {
     AUTO_FREE char *json = answer("rules: [{answer: {format: json, text: a}}]", STREAM);
     AUTO_FREE char *sse = answer("rules: [{answer: {format: sse, text: a}}]", CHAT(""));
@@ -626,24 +626,24 @@ int main(void)
         cmocka_unit_test(user_text_matches_the_last_user_message),
         cmocka_unit_test(other_parts_of_a_request_match),
         cmocka_unit_test(tool_results_are_counted_since_the_last_user_message),
-        cmocka_unit_test(headers_match_whatever_their_case),
+        cmocka_unit_test(headers_match_without_regard_to_case),
         cmocka_unit_test(rules_count_their_turns),
         cmocka_unit_test(a_stream_is_role_words_finish_and_done),
-        cmocka_unit_test(a_json_answer_holds_all_of_it),
-        cmocka_unit_test(texts_are_split_as_told),
-        cmocka_unit_test(a_stream_may_be_spelled_out),
+        cmocka_unit_test(a_json_answer_has_the_whole_text),
+        cmocka_unit_test(texts_are_split_as_the_script_says),
+        cmocka_unit_test(a_stream_may_be_written_out_in_the_script),
         cmocka_unit_test(tool_calls_come_in_every_dialect),
         cmocka_unit_test(templates_are_filled_in),
         cmocka_unit_test(templates_do_not_break_json_arguments),
-        cmocka_unit_test(usage_goes_where_it_is_told),
+        cmocka_unit_test(usage_is_sent_where_the_script_says),
         cmocka_unit_test(finish_reason_may_be_another_or_missing),
-        cmocka_unit_test(lines_are_written_in_every_dialect),
+        cmocka_unit_test(line_ends_of_every_kind_are_written),
         cmocka_unit_test(waits_are_between_pieces),
         cmocka_unit_test(faults_come_after_so_many_pieces),
         cmocka_unit_test(an_error_ends_the_stream),
         cmocka_unit_test(faults_before_anything_send_nothing),
         cmocka_unit_test(a_status_has_its_envelope_and_headers),
-        cmocka_unit_test(an_answer_may_have_the_format_nobody_asked_for),
+        cmocka_unit_test(an_answer_may_have_a_format_that_was_not_requested),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

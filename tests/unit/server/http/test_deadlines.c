@@ -13,7 +13,7 @@ static struct deadlines make(void)
         .patience_ns = {[DEADLINE_IDLE] = 70, [DEADLINE_HEADER] = 10, [DEADLINE_BODY] = 50}};
 }
 
-static void nothing_is_due_when_nothing_waits(void **state)
+static void nothing_is_due_without_deadlines(void **state)
 {
     struct deadlines deadlines = make();
     enum deadline_kind kind;
@@ -23,7 +23,7 @@ static void nothing_is_due_when_nothing_waits(void **state)
     assert_null(deadlines_take_over(&deadlines, UINT64_MAX, &kind));
 }
 
-static void each_kind_has_its_own_patience(void **state)
+static void each_kind_has_its_own_time(void **state)
 {
     struct deadlines deadlines = make();
     enum deadline_kind kind;
@@ -47,7 +47,7 @@ static void each_kind_has_its_own_patience(void **state)
     assert_null(deadlines_take_over(&deadlines, 2000, &kind));
 }
 
-static void setting_again_starts_anew_at_the_end(void **state)
+static void setting_a_deadline_again_moves_it_to_the_end(void **state)
 {
     struct deadlines deadlines = make();
     enum deadline_kind kind;
@@ -64,7 +64,7 @@ static void setting_again_starts_anew_at_the_end(void **state)
     assert_ptr_equal(deadlines_take_over(&deadlines, 15, &kind), &first);
 }
 
-static void one_that_was_taken_out_is_never_over(void **state)
+static void a_removed_deadline_never_expires(void **state)
 {
     struct deadlines deadlines = make();
     enum deadline_kind kind;
@@ -86,10 +86,10 @@ static void one_that_was_taken_out_is_never_over(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_is_due_when_nothing_waits),
-        cmocka_unit_test(each_kind_has_its_own_patience),
-        cmocka_unit_test(setting_again_starts_anew_at_the_end),
-        cmocka_unit_test(one_that_was_taken_out_is_never_over),
+        cmocka_unit_test(nothing_is_due_without_deadlines),
+        cmocka_unit_test(each_kind_has_its_own_time),
+        cmocka_unit_test(setting_a_deadline_again_moves_it_to_the_end),
+        cmocka_unit_test(a_removed_deadline_never_expires),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

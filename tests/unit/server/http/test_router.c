@@ -41,7 +41,7 @@ static void parameters_are_found_by_name(void **state)
     assert_string_equal(route_match_param(&match, "ru"), "");
 }
 
-static void a_literal_above_wins_over_a_parameter(void **state)
+static void an_earlier_literal_wins_over_a_parameter(void **state)
 {
     (void)state;
     assert_int_equal(find("POST", "/v1/threads/runs"), ROUTE_FOUND);
@@ -59,7 +59,7 @@ static void the_rest_takes_slashes(void **state)
     assert_string_equal(route_match_param(&match, "model"), "org/name");
 }
 
-static void a_path_that_is_not_ours_and_a_method_that_is_not_differ(void **state)
+static void an_unknown_path_differs_from_an_unknown_method(void **state)
 {
     AUTO_BUF methods = {0};
 
@@ -89,9 +89,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parameters_are_found_by_name),
-        cmocka_unit_test(a_literal_above_wins_over_a_parameter),
+        cmocka_unit_test(an_earlier_literal_wins_over_a_parameter),
         cmocka_unit_test(the_rest_takes_slashes),
-        cmocka_unit_test(a_path_that_is_not_ours_and_a_method_that_is_not_differ),
+        cmocka_unit_test(an_unknown_path_differs_from_an_unknown_method),
         cmocka_unit_test(head_is_answered_by_get),
     };
 

@@ -37,7 +37,7 @@ static void a_string_is_read_and_an_absent_or_null_one_left_alone(void **state)
     assert_string_equal(text, "Ada");
 }
 
-static void what_is_required_is_missed_by_its_whole_path(void **state)
+static void a_missing_parameter_is_named_with_its_whole_path(void **state)
 {
     json_auto_t *object = quoted_json("{'empty':'','none':null}");
     struct err err;
@@ -130,7 +130,7 @@ static void a_wrong_type_is_named_with_what_came_instead(void **state)
     }
 }
 
-static void objects_and_arrays_are_lent(void **state)
+static void objects_and_arrays_are_borrowed(void **state)
 {
     json_auto_t *object = quoted_json("{'o':{'a':1},'l':[1,2,3],'b':true}");
     json_t *inner = NULL;
@@ -220,7 +220,7 @@ static void decimals_have_a_range(void **state)
 
 /* ---- Words ---- */
 
-static void words_are_offered_as_english_lists(void **state)
+static void allowed_values_are_listed_in_english(void **state)
 {
     static const char *const two[] = {"auto", "disabled", NULL};
     static const char *const three[] = {"a", "b", "c", NULL};
@@ -251,7 +251,7 @@ static void words_are_offered_as_english_lists(void **state)
     assert_ptr_equal(word, two[1]);
 }
 
-static void what_the_client_wrote_is_shown_short_whole_and_on_one_line(void **state)
+static void the_clients_value_is_quoted_shortened_on_one_line(void **state)
 {
     static const char *const words[] = {"auto", NULL};
     json_auto_t *object = json_object();
@@ -343,7 +343,7 @@ static void metadata_keys_and_values_have_limits(void **state)
 
 /* ---- Unknown keys ---- */
 
-static void unknown_keys_matter_only_when_asked_for(void **state)
+static void unknown_keys_are_refused_only_when_configured(void **state)
 {
     static const char *const known[] = {"store", "stream", "metadata", NULL};
     json_auto_t *object = quoted_json("{'stoer':true}");
@@ -361,7 +361,7 @@ static void unknown_keys_matter_only_when_asked_for(void **state)
     params_set_unknown(PARAM_UNKNOWN_IGNORE);
 }
 
-static void our_own_object_knows_its_keys(void **state)
+static void unknown_keys_of_the_runnel_object_are_always_refused(void **state)
 {
     static const char *const known[] = {"tool_groups", NULL};
     json_auto_t *object = quoted_json("{'tool_group':[]}");
@@ -378,7 +378,7 @@ static void our_own_object_knows_its_keys(void **state)
 
 /* ---- Ids and pages ---- */
 
-static void ids_look_like_ours(void **state)
+static void ids_must_have_the_right_form(void **state)
 {
     struct err err;
 
@@ -432,7 +432,7 @@ static void a_page_is_twenty_newest_unless_said_otherwise(void **state)
     assert_string_equal(page.before, "msg_2");
 }
 
-static void pages_that_make_no_sense_are_refused(void **state)
+static void invalid_page_parameters_are_refused(void **state)
 {
     struct page page = {.limit = 7};
     struct err err;
@@ -483,25 +483,25 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_string_is_read_and_an_absent_or_null_one_left_alone),
-        cmocka_unit_test(what_is_required_is_missed_by_its_whole_path),
+        cmocka_unit_test(a_missing_parameter_is_named_with_its_whole_path),
         cmocka_unit_test(lengths_are_counted_in_characters),
         cmocka_unit_test(names_have_letters_digits_underscores_and_dashes),
         cmocka_unit_test(a_wrong_type_is_named_with_what_came_instead),
-        cmocka_unit_test(objects_and_arrays_are_lent),
+        cmocka_unit_test(objects_and_arrays_are_borrowed),
         cmocka_unit_test(whole_reals_are_integers_and_others_are_not),
         cmocka_unit_test(integers_have_a_range),
         cmocka_unit_test(decimals_have_a_range),
-        cmocka_unit_test(words_are_offered_as_english_lists),
-        cmocka_unit_test(what_the_client_wrote_is_shown_short_whole_and_on_one_line),
+        cmocka_unit_test(allowed_values_are_listed_in_english),
+        cmocka_unit_test(the_clients_value_is_quoted_shortened_on_one_line),
         cmocka_unit_test(metadata_is_a_small_map_of_short_strings),
         cmocka_unit_test(metadata_may_have_sixteen_pairs),
         cmocka_unit_test(metadata_keys_and_values_have_limits),
-        cmocka_unit_test(unknown_keys_matter_only_when_asked_for),
-        cmocka_unit_test(our_own_object_knows_its_keys),
-        cmocka_unit_test(ids_look_like_ours),
+        cmocka_unit_test(unknown_keys_are_refused_only_when_configured),
+        cmocka_unit_test(unknown_keys_of_the_runnel_object_are_always_refused),
+        cmocka_unit_test(ids_must_have_the_right_form),
         cmocka_unit_test(a_thread_may_be_called_a_conversation),
         cmocka_unit_test(a_page_is_twenty_newest_unless_said_otherwise),
-        cmocka_unit_test(pages_that_make_no_sense_are_refused),
+        cmocka_unit_test(invalid_page_parameters_are_refused),
         cmocka_unit_test(long_paths_end_between_characters),
     };
 

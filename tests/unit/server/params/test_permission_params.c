@@ -32,7 +32,8 @@ static void accept(enum err_code (*check)(const json_t *, const char *, struct e
     assert_int_equal(check(value, "p", &err), ERR_OK);
 }
 
-static void test_F38_typing_errors_are_refused(void **state)
+/* F38. */
+static void test_typing_errors_are_refused(void **state)
 {
     (void)state;
     refuse(permission_check, "\"auto\"", "invalid_type", "p",
@@ -60,7 +61,7 @@ static void test_F38_typing_errors_are_refused(void **state)
 }
 
 /* The field of the envelope has less room than its sentence; both end with whole characters. */
-static void test_a_long_name_is_told_whole(void **state)
+static void test_a_long_name_is_reported_whole(void **state)
 {
     char name[3 * 50 + 1] = "";
     struct err err = {0};
@@ -78,7 +79,7 @@ static void test_a_long_name_is_told_whole(void **state)
     assert_memory_equal(err.place, text + strlen("Unknown parameter: '"), strlen(err.place));
 }
 
-static void test_forms_of_require_approval(void **state)
+static void test_every_form_of_require_approval_is_read(void **state)
 {
     (void)state;
     accept(permission_require_check, "\"always\"");
@@ -107,7 +108,7 @@ static void test_forms_of_require_approval(void **state)
 }
 
 /* A tool's entry is refused for it before anything is made of its tools. */
-static void test_an_entry_of_type_mcp_is_checked_for_it(void **state)
+static void test_require_approval_of_an_mcp_entry_is_checked(void **state)
 {
     static const char *const bad[] = {
         "\"allways\"", "{}",
@@ -129,10 +130,10 @@ static void test_an_entry_of_type_mcp_is_checked_for_it(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_F38_typing_errors_are_refused),
-        cmocka_unit_test(test_a_long_name_is_told_whole),
-        cmocka_unit_test(test_forms_of_require_approval),
-        cmocka_unit_test(test_an_entry_of_type_mcp_is_checked_for_it),
+        cmocka_unit_test(test_typing_errors_are_refused),
+        cmocka_unit_test(test_a_long_name_is_reported_whole),
+        cmocka_unit_test(test_every_form_of_require_approval_is_read),
+        cmocka_unit_test(test_require_approval_of_an_mcp_entry_is_checked),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

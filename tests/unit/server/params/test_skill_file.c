@@ -1,3 +1,5 @@
+/* F107: what a SKILL.md must contain. */
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,7 +26,7 @@ static void expect(const char *content, const char *name, const char *descriptio
     assert_string_equal(row.content + row.prompt_at, prompt);
 }
 
-static void F107_a_skill_has_a_name_a_description_and_instructions(void **state)
+static void a_skill_has_a_name_a_description_and_instructions(void **state)
 {
     (void)state;
     expect("---\nname: a\ndescription: b\n---\nc", "a", "b", "c");
@@ -46,7 +48,7 @@ static void refuse(const char *content, const char *words)
     assert_null(row.name);
 }
 
-static void F107_what_is_no_skill_is_refused(void **state)
+static void an_invalid_skill_is_refused(void **state)
 {
     static const char *const no_files[] = {"",
                                            "---",
@@ -69,8 +71,8 @@ static void F107_what_is_no_skill_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(F107_a_skill_has_a_name_a_description_and_instructions),
-        cmocka_unit_test(F107_what_is_no_skill_is_refused),
+        cmocka_unit_test(a_skill_has_a_name_a_description_and_instructions),
+        cmocka_unit_test(an_invalid_skill_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

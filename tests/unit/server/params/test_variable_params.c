@@ -1,3 +1,5 @@
+/* F33: the variables that a request brings along. */
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -43,7 +45,7 @@ static void bad(json_t *object, const char *api_code, const char *param, const c
     json_decref(object);
 }
 
-static void F33_what_a_request_may_give(void **state)
+static void valid_variables_are_accepted(void **state)
 {
     (void)state;
     good("null");
@@ -51,7 +53,7 @@ static void F33_what_a_request_may_give(void **state)
     good("[{'name':'a','value':'1'},{'name':'A','value':'1','desc':null,'tags':[]}]");
 }
 
-static void F33_what_it_may_not(void **state)
+static void invalid_variables_are_refused(void **state)
 {
     (void)state;
     bad(body("{}"), "invalid_type", "runnel.variables_in",
@@ -83,8 +85,8 @@ static void F33_what_it_may_not(void **state)
         "integer instead.");
 }
 
-/* A typing error is none that goes unnoticed, and a type is nothing to be chosen. */
-static void F33_what_it_does_not_know(void **state)
+/* Typing errors are noticed, and a client cannot choose the type. */
+static void unknown_keys_are_refused(void **state)
 {
     (void)state;
     bad(body("[{'name':'a','value':'1','type':'RULE'}]"), "unknown_parameter",
@@ -93,7 +95,7 @@ static void F33_what_it_does_not_know(void **state)
         "runnel.variables_in[0].keep", "Unknown parameter: 'runnel.variables_in[0].keep'.");
 }
 
-static void F33_how_much_it_may_give(void **state)
+static void number_and_size_of_variables_are_limited(void **state)
 {
     json_t *object = body("[]");
     json_t *list = json_object_get(json_object_get(object, "runnel"), "variables_in");
@@ -115,8 +117,8 @@ static void F33_how_much_it_may_give(void **state)
         "32, but got an array with length 33 instead.");
 }
 
-/* They belong to one run, and are no setting of it. */
-static void F33_they_are_no_settings(void **state)
+/* They belong to one run, and are not part of its settings. */
+static void variables_are_not_part_of_the_settings(void **state)
 {
     json_auto_t *object = body("[{'name':'a','value':'1'}]");
     json_auto_t *settings = runnel_settings(object);
@@ -128,7 +130,7 @@ static void F33_they_are_no_settings(void **state)
     assert_string_equal(err.text, "Unknown parameter: 'runnel.variables_in'.");
 }
 
-static void F33_what_is_given_is_the_clients(void **state)
+static void given_variables_have_the_type_of_client_variables(void **state)
 {
     json_auto_t *object =
         body("[{'name':'a','value':'v\xC3\xA4','desc':'The a','tags':['x']},{'name':'b',"
@@ -154,12 +156,12 @@ static void F33_what_is_given_is_the_clients(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(F33_what_a_request_may_give),
-        cmocka_unit_test(F33_what_it_may_not),
-        cmocka_unit_test(F33_what_it_does_not_know),
-        cmocka_unit_test(F33_how_much_it_may_give),
-        cmocka_unit_test(F33_they_are_no_settings),
-        cmocka_unit_test(F33_what_is_given_is_the_clients),
+        cmocka_unit_test(valid_variables_are_accepted),
+        cmocka_unit_test(invalid_variables_are_refused),
+        cmocka_unit_test(unknown_keys_are_refused),
+        cmocka_unit_test(number_and_size_of_variables_are_limited),
+        cmocka_unit_test(variables_are_not_part_of_the_settings),
+        cmocka_unit_test(given_variables_have_the_type_of_client_variables),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,8 +11,7 @@
 #include "core/model/chat/chat_chunk.h"
 #include "tests/support/quoted.h"
 
-/* The scanner sees a copy that ends where the memory ends, so that a sanitizer sees a read
- * beyond it. */
+/* The scanner sees a copy that ends where the memory ends, so that a sanitizer sees a read beyond its end. */
 static bool scan(const char *chunk, size_t length, struct buf *scratch, char **ret_text)
 {
     AUTO_FREE char *copy = mem_zeroed(length ? length : 1, 1);
@@ -145,7 +144,7 @@ static void a_chunk_cut_anywhere_is_refused(void **state)
 
 /* Every byte of a good chunk replaced by every other: what is still accepted, jansson must
  * read, and read the same. */
-static void what_is_accepted_jansson_reads_the_same(void **state)
+static void jansson_reads_every_accepted_chunk_the_same(void **state)
 {
     AUTO_FREE char *chunk = quoted("{'id':'a','choices':[{'index':0,'delta':{'content':"
                                    "'h\\n\\u00e9\xC3\xA9'},'finish_reason':null}]}");
@@ -184,7 +183,7 @@ int main(void)
         cmocka_unit_test(plain_deltas_are_read),
         cmocka_unit_test(anything_else_is_left_to_jansson),
         cmocka_unit_test(a_chunk_cut_anywhere_is_refused),
-        cmocka_unit_test(what_is_accepted_jansson_reads_the_same),
+        cmocka_unit_test(jansson_reads_every_accepted_chunk_the_same),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -97,7 +97,7 @@ static void a_piece_is_merged_by_rank(void **state)
     ranks_free(ranks);
 }
 
-/* The definition, without a heap: of all neighbours that make a token those of the lowest rank. */
+/* The definition, without a heap: joins the neighbours whose token has the lowest rank. */
 struct plain {
     char token[600][24];
     size_t length[600];
@@ -139,7 +139,7 @@ static size_t plain_count(const struct plain *plain, const char *piece, size_t l
     }
 }
 
-/* The same throws in every run. */
+/* The same random numbers in every run. */
 static size_t dice(size_t sides)
 {
     static uint32_t state = 7;
@@ -171,7 +171,7 @@ static void grow(struct plain *plain, struct buf *file)
     add_line(file, both, length, plain->count++);
 }
 
-static void merging_is_what_its_definition_says(void **state)
+static void merging_agrees_with_a_simple_implementation(void **state)
 {
     (void)state;
     for (int round = 0; round < 30; round++) {
@@ -193,7 +193,7 @@ static void merging_is_what_its_definition_says(void **state)
 
             for (size_t at = 0; at < length; at++)
                 piece[at] = (char)('a' + (int)dice(3));
-            /* A piece that is a token is one, even if no merges lead to it. */
+            /* A piece that is a token counts as one, even if no merges lead to it. */
             if (plain_rank(plain, piece, length) >= 0)
                 assert_int_equal(ranks_count(ranks, piece, length), 1);
             else
@@ -205,7 +205,7 @@ static void merging_is_what_its_definition_says(void **state)
     }
 }
 
-static void a_long_piece_costs_no_square(void **state)
+static void a_long_piece_does_not_take_quadratic_time(void **state)
 {
     struct ranks *ranks = small_ranks();
     size_t length = (size_t)2 << 20;
@@ -216,7 +216,7 @@ static void a_long_piece_costs_no_square(void **state)
     memset(piece, 'l', length);
     assert_int_equal(ranks_count(ranks, piece, length), length / 2);
     assert_true(clock_thread_ns() - begin <
-                60 * NS_PER_SECOND); /* squared, it would be hours */
+                60 * NS_PER_SECOND); /* in quadratic time it would take hours */
     free(piece);
     ranks_free(ranks);
 }
@@ -251,7 +251,7 @@ static void every_well_known_split_is_an_expression(void **state)
     }
 }
 
-static void what_an_expression_leaves_out_is_counted(void **state)
+static void text_that_the_expression_does_not_match_is_counted(void **state)
 {
     struct tokenizer *tokenizer = small_tokenizer("[a-z]+");
 
@@ -260,7 +260,7 @@ static void what_an_expression_leaves_out_is_counted(void **state)
     tokenizer_free(tokenizer);
 }
 
-static void without_a_file_it_is_estimated(void **state)
+static void without_a_file_the_count_is_estimated(void **state)
 {
     (void)state;
     assert_int_equal(tokens(NULL, ""), 0);
@@ -295,7 +295,7 @@ static void a_bad_file_is_refused_with_its_line(void **state)
     refused("AA== 0\nAQ== 1\n", "bad: the byte 0x02 has no token");
 }
 
-static void a_split_that_is_not_known_must_be_an_expression(void **state)
+static void an_unknown_split_must_be_an_expression(void **state)
 {
     struct tokenizer *tokenizer = NULL;
     AUTO_BUF file = {0};
@@ -346,7 +346,7 @@ static void upstreams_share_a_file(void **state)
 
 /* ---- Requests ---- */
 
-static void a_request_is_counted_with_all_that_is_in_it(void **state)
+static void all_parts_of_a_request_are_counted(void **state)
 {
     struct tokenizer *tokenizer = small_tokenizer("cl100k");
     json_auto_t *request = json_build(
@@ -364,7 +364,7 @@ static void a_request_is_counted_with_all_that_is_in_it(void **state)
     tokenizer_free(tokenizer);
 }
 
-static void pictures_and_files_have_a_price(void **state)
+static void pictures_and_files_have_a_fixed_cost(void **state)
 {
     json_auto_t *content = json_build(
         "[{s:s, s:s}, {s:s, s:{s:s, s:s}}, {s:s, s:{s:s}}, {s:s, s:{s:s}}, {s:s, s:{s:s}}]",
@@ -381,17 +381,17 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_piece_is_merged_by_rank),
-        cmocka_unit_test(merging_is_what_its_definition_says),
-        cmocka_unit_test(a_long_piece_costs_no_square),
+        cmocka_unit_test(merging_agrees_with_a_simple_implementation),
+        cmocka_unit_test(a_long_piece_does_not_take_quadratic_time),
         cmocka_unit_test(text_is_split_before_it_is_merged),
         cmocka_unit_test(every_well_known_split_is_an_expression),
-        cmocka_unit_test(what_an_expression_leaves_out_is_counted),
-        cmocka_unit_test(without_a_file_it_is_estimated),
+        cmocka_unit_test(text_that_the_expression_does_not_match_is_counted),
+        cmocka_unit_test(without_a_file_the_count_is_estimated),
         cmocka_unit_test(a_bad_file_is_refused_with_its_line),
-        cmocka_unit_test(a_split_that_is_not_known_must_be_an_expression),
+        cmocka_unit_test(an_unknown_split_must_be_an_expression),
         cmocka_unit_test(upstreams_share_a_file),
-        cmocka_unit_test(a_request_is_counted_with_all_that_is_in_it),
-        cmocka_unit_test(pictures_and_files_have_a_price),
+        cmocka_unit_test(all_parts_of_a_request_are_counted),
+        cmocka_unit_test(pictures_and_files_have_a_fixed_cost),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

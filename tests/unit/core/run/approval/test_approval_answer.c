@@ -1,3 +1,5 @@
+/* F44: which output of a client answers an approval request. */
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +23,7 @@ static void expect(const char *text, int approve, const char *reason)
     approval_reply_clear(&reply);
 }
 
-static void test_F44_answers_of_every_form(void **state)
+static void test_every_form_of_an_answer_is_read(void **state)
 {
     (void)state;
     expect("{\"approve\":true}", 1, NULL);
@@ -33,7 +35,7 @@ static void test_F44_answers_of_every_form(void **state)
     expect("reject", 0, NULL);
 }
 
-static void test_F44_what_cannot_be_read_is_no_approval(void **state)
+static void test_an_unreadable_answer_is_no_approval(void **state)
 {
     static const char *const bad[] = {
         "",
@@ -55,8 +57,8 @@ static void test_F44_what_cannot_be_read_is_no_approval(void **state)
         expect(bad[i], 0, "The answer to the approval request could not be read.");
 }
 
-/* Nobody has meant it: it is not remembered. */
-static void test_F35_F44_a_misspelt_memory_is_no_approval(void **state)
+/* F35: an invalid value is not remembered. */
+static void test_an_answer_with_a_misspelt_remember_is_no_approval(void **state)
 {
     struct approval_reply reply =
         approval_reply_parse("{\"approve\":true,\"remember\":{\"scope\":\"all\"}}");
@@ -83,7 +85,7 @@ static struct approval_reply with_reason(const char *letter, size_t count)
 }
 
 /* In characters, as everywhere else. */
-static void test_F44_a_reason_has_its_limit(void **state)
+static void test_a_long_reason_is_cut(void **state)
 {
     static const char *const letters[] = {"x", "é"};
 
@@ -103,10 +105,10 @@ static void test_F44_a_reason_has_its_limit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_F44_answers_of_every_form),
-        cmocka_unit_test(test_F44_what_cannot_be_read_is_no_approval),
-        cmocka_unit_test(test_F35_F44_a_misspelt_memory_is_no_approval),
-        cmocka_unit_test(test_F44_a_reason_has_its_limit),
+        cmocka_unit_test(test_every_form_of_an_answer_is_read),
+        cmocka_unit_test(test_an_unreadable_answer_is_no_approval),
+        cmocka_unit_test(test_an_answer_with_a_misspelt_remember_is_no_approval),
+        cmocka_unit_test(test_a_long_reason_is_cut),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,3 +1,5 @@
+/* F44: the approval request as the body of a webhook. */
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +20,7 @@
 #include "tests/support/http_group.h"
 #include "tests/support/patience.h"
 
-/* The loop does not turn: whatever is to be sent stays on its way. */
+/* The loop does not run: all POSTs stay on their way. */
 struct post_office {
     struct approval_webhook webhooks[2];
     struct webhook_posts posts;
@@ -58,7 +60,7 @@ static bool tell(struct post_office *office, unsigned webhook, const json_t *que
     return approval_webhook_tell(&office->posts, &office->webhooks[webhook], question);
 }
 
-/* How many of those are taken. */
+/* How many of them are accepted. */
 static size_t taken(struct post_office *office, unsigned webhook, const json_t *question,
                     size_t limit)
 {
@@ -69,7 +71,7 @@ static size_t taken(struct post_office *office, unsigned webhook, const json_t *
     return count;
 }
 
-static void F44_too_many_are_dropped_for_their_own_project_only(void **state)
+static void too_many_requests_are_dropped_for_their_own_project_only(void **state)
 {
     struct post_office *office = *state;
     json_auto_t *question = json_build("{s:s}", "id", "mcpr_1");
@@ -88,7 +90,7 @@ static char *letters(size_t count)
     return text;
 }
 
-static void F44_so_are_too_many_bytes(void **state)
+static void too_many_bytes_are_dropped_for_their_own_project_only(void **state)
 {
     struct post_office *office = *state;
     AUTO_FREE char *text = letters(WEBHOOK_TEXT_LIMIT);
@@ -102,8 +104,8 @@ static void F44_so_are_too_many_bytes(void **state)
     assert_int_equal(taken(office, 1, question, WEBHOOK_WAITING_LIMIT), count);
 }
 
-/* Else they would be a few only. */
-static void F44_a_long_text_counts_as_what_is_sent_of_it(void **state)
+/* Otherwise there would be only a few. */
+static void only_the_sent_part_of_a_long_text_counts(void **state)
 {
     struct post_office *office = *state;
     AUTO_FREE char *text = letters((size_t)1 << 20);
@@ -154,7 +156,7 @@ static void stop_listening(struct listener *listener)
     close(listener->write);
 }
 
-static void F44_the_log_has_one_line_of_many_that_are_dropped(void **state)
+static void many_dropped_requests_make_one_log_line(void **state)
 {
     struct post_office *office = *state;
     json_auto_t *question = json_build("{s:s}", "id", "mcpr_1");
@@ -184,7 +186,7 @@ static void drop_four(struct loop_task *task)
         assert_false(tell(office, 0, question));
 }
 
-static void F44_the_others_are_counted_in_the_next_line(void **state)
+static void the_next_log_line_counts_the_other_dropped_requests(void **state)
 {
     struct post_office *office = *state;
     json_auto_t *question = json_build("{s:s}", "id", "mcpr_1");
@@ -204,11 +206,11 @@ int main(void)
 {
 #define IN_AN_OFFICE(test) cmocka_unit_test_setup_teardown(test, open_office, close_office)
     const struct CMUnitTest tests[] = {
-        IN_AN_OFFICE(F44_too_many_are_dropped_for_their_own_project_only),
-        IN_AN_OFFICE(F44_so_are_too_many_bytes),
-        IN_AN_OFFICE(F44_a_long_text_counts_as_what_is_sent_of_it),
-        IN_AN_OFFICE(F44_the_log_has_one_line_of_many_that_are_dropped),
-        IN_AN_OFFICE(F44_the_others_are_counted_in_the_next_line),
+        IN_AN_OFFICE(too_many_requests_are_dropped_for_their_own_project_only),
+        IN_AN_OFFICE(too_many_bytes_are_dropped_for_their_own_project_only),
+        IN_AN_OFFICE(only_the_sent_part_of_a_long_text_counts),
+        IN_AN_OFFICE(many_dropped_requests_make_one_log_line),
+        IN_AN_OFFICE(the_next_log_line_counts_the_other_dropped_requests),
     };
 
     return cmocka_run_group_tests(tests, start_http, end_http);

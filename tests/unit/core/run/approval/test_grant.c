@@ -17,7 +17,7 @@
 #define ONCE  MEMORY(",\"default\":\"thread\"")
 #define CHAIN "{\"tool\":\"a/b\",\"key\":\"k\",\"scopes\":{\"thread\":\"resp_1\"}}"
 
-/* "scope scope_id match match_key type" of each, or the place of the complaint. */
+/* "scope scope_id match match_key type" of each grant, or the parameter that is refused. */
 static void expect(const char *said, const char *memory, const char *run, const char *wanted)
 {
     json_auto_t *object = json_parse_own(said);
@@ -42,7 +42,8 @@ static void expect(const char *said, const char *memory, const char *run, const 
     grant_rows_free(grants, count);
 }
 
-static void F35_an_answer_goes_where_it_says(void **state)
+/* F35. */
+static void an_answer_is_remembered_in_the_scope_that_it_names(void **state)
 {
     (void)state;
     expect(NULL, ONCE, "run_1", "thread thread_1 exact k ");
@@ -54,7 +55,8 @@ static void F35_an_answer_goes_where_it_says(void **state)
     expect("{\"remember\":{}}", CHAIN, NULL, "thread resp_1 exact k ");
 }
 
-static void F37_older_words(void **state)
+/* F37. */
+static void the_older_persist_decision_is_understood(void **state)
 {
     (void)state;
     expect("{\"persistDecision\":true}", ONCE, "run_1", "thread thread_1 tool  ");
@@ -62,7 +64,8 @@ static void F37_older_words(void **state)
     expect("{\"persistDecision\":true,\"remember\":{}}", ONCE, "run_1", "! x.persistDecision");
 }
 
-static void F35_nothing_is_remembered_that_nobody_asked_for(void **state)
+/* F35. */
+static void nothing_is_remembered_unless_the_answer_says_so(void **state)
 {
     (void)state;
     expect(NULL, MEMORY(""), "run_1", "");
@@ -70,7 +73,8 @@ static void F35_nothing_is_remembered_that_nobody_asked_for(void **state)
     expect("{}", NULL, "run_1", "");
 }
 
-static void F35_what_cannot_be_remembered_is_refused(void **state)
+/* F35. */
+static void a_remember_that_cannot_be_honoured_is_refused(void **state)
 {
     (void)state;
     expect("{\"remember\":{}}", NULL, "run_1", "! x.remember");
@@ -85,7 +89,8 @@ static void F35_what_cannot_be_remembered_is_refused(void **state)
     expect("{\"remember\":[]}", ONCE, "run_1", "! x.remember");
 }
 
-static void F47_patterns_are_those_of_the_question(void **state)
+/* F47. */
+static void patterns_are_those_of_the_approval_request(void **state)
 {
     (void)state;
     expect("{\"remember\":{\"match\":\"pattern\"}}",
@@ -93,8 +98,8 @@ static void F47_patterns_are_those_of_the_question(void **state)
            "thread thread_1 pattern git * bash, thread thread_1 pattern ls bash");
 }
 
-/* "always" of seed 003. */
-static void F84_of_a_permission_only_patterns_are_remembered(void **state)
+/* F84: "always" of seed 003. */
+static void for_a_permission_only_patterns_are_remembered(void **state)
 {
     static const char asked[] = "{\"tool\":\"a/b\",\"scopes\":{\"thread\":\"thread_1\"},"
                                 "\"type\":\"bash\",\"patterns\":[\"ls\"]}";
@@ -135,7 +140,8 @@ static bool covered(const char *const *patterns, const char *memory)
     "{\"tool\":\"a/b\",\"scopes\":{\"user\":\"" user "\"},\"type\":\"" type "\"," \
     "\"patterns\":" patterns "}"
 
-static void F84_what_is_covered(void **state)
+/* F84. */
+static void a_grant_covers_exactly_what_it_names(void **state)
 {
     static const char *const two[] = {"git *", "ls", NULL};
     static const char *const no[] = {"*", "!git push*", NULL};
@@ -154,8 +160,7 @@ static void F84_what_is_covered(void **state)
 
 /* ---- The vectors of the design ---- */
 
-/* A file outside is asked for as all of its directory (tests/support/handlers/test_handlers.c), which is what the vector
- * of one file in place of another is about: it alone names files beside their directories. */
+/* A file outside is asked for as all of its directory (tests/support/handlers/test_handlers.c), which is what the vector with one file instead of another tests: it alone names files beside their directories. */
 static void add_asked(json_t *list, const json_t *keys, size_t i)
 {
     const char *key = json_string_value(json_array_get(keys, i));
@@ -190,7 +195,8 @@ static bool is_covered(const json_t *vector)
     return covered(patterns, text);
 }
 
-static void F84_vectors(void **state)
+/* F84. */
+static void the_vectors_of_the_design_hold(void **state)
 {
     json_auto_t *all = json_load_file(VECTORS "/toolsystem_vectors.json", 0, NULL);
     const json_t *vectors = json_object_get(all, "permission_cover");
@@ -210,14 +216,14 @@ static void F84_vectors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(F35_an_answer_goes_where_it_says),
-        cmocka_unit_test(F37_older_words),
-        cmocka_unit_test(F35_nothing_is_remembered_that_nobody_asked_for),
-        cmocka_unit_test(F35_what_cannot_be_remembered_is_refused),
-        cmocka_unit_test(F47_patterns_are_those_of_the_question),
-        cmocka_unit_test(F84_what_is_covered),
-        cmocka_unit_test(F84_vectors),
-        cmocka_unit_test(F84_of_a_permission_only_patterns_are_remembered),
+        cmocka_unit_test(an_answer_is_remembered_in_the_scope_that_it_names),
+        cmocka_unit_test(the_older_persist_decision_is_understood),
+        cmocka_unit_test(nothing_is_remembered_unless_the_answer_says_so),
+        cmocka_unit_test(a_remember_that_cannot_be_honoured_is_refused),
+        cmocka_unit_test(patterns_are_those_of_the_approval_request),
+        cmocka_unit_test(a_grant_covers_exactly_what_it_names),
+        cmocka_unit_test(the_vectors_of_the_design_hold),
+        cmocka_unit_test(for_a_permission_only_patterns_are_remembered),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -180,7 +180,8 @@ static enum err_code check_permissions(struct tool_set *set, const char *permiss
 }
 
 /* A key that names nothing would leave a tool without its question. */
-static void tool_set_F38_permissions_name_what_there_is(void **state)
+/* F38 */
+static void permissions_name_existing_tools(void **state)
 {
     static const char *const good[] = {"{}", "{\"l\":{}}", "{\"l/one\":{},\"l/two\":{}}"};
     static const char *const bad[] = {"{\"g\":{}}", "{\"l/on\":{}}", "{\"l/\":{}}",
@@ -541,14 +542,16 @@ static void expect_made(const char *word)
     tool_set_clear(&set);
 }
 
-static void F73_a_tool_is_made_once_for_each_run(void **state)
+/* F73 */
+static void a_tool_is_made_once_for_each_run(void **state)
 {
     (void)state;
     expect_made("one");
     expect_made("two");
 }
 
-static void F73_a_tool_may_not_be_there_in_a_run(void **state)
+/* F73 */
+static void a_tool_may_not_be_there_in_a_run(void **state)
 {
     CLEANUP(run_settings_clear) struct run_settings settings = words("none");
     struct tool_set set;
@@ -560,7 +563,8 @@ static void F73_a_tool_may_not_be_there_in_a_run(void **state)
     tool_set_clear(&set);
 }
 
-static void F80_a_group_of_the_operators_is_on_until_a_request_turns_it_off(void **state)
+/* F80 */
+static void a_group_of_the_operators_is_on_until_a_request_turns_it_off(void **state)
 {
     json_auto_t *none = json_build("{s:b}", "g", 0);
     json_auto_t *some = json_build("{s:{s:{s:b}}}", "g", "tools", "two", 0);
@@ -612,7 +616,8 @@ static size_t offered_with(const char *settings, const char *runnel, const char 
 #define OFF     "{\"tool_groups\":{\"g\":{\"enabled\":false}}}"
 #define ONE_OFF "{\"tool_groups\":{\"g\":{\"tools\":{\"one\":false}}}}"
 
-static void F49_settings_stand_between_the_operator_and_the_request(void **state)
+/* F49 */
+static void settings_stand_between_the_operator_and_the_request(void **state)
 {
     (void)state;
     assert_int_equal(offered_with(ON, "{}", "[]"), 2);
@@ -629,13 +634,15 @@ static void F49_settings_stand_between_the_operator_and_the_request(void **state
     tool_registry_set(all);
 }
 
-static void F49_a_group_that_settings_turn_on_gives_way(void **state)
+/* F49 */
+static void a_group_that_settings_turn_on_gives_way(void **state)
 {
     (void)state;
     assert_int_equal(offered_with(ON, "{}", "[{\"type\":\"function\",\"name\":\"one\"}]"), 2);
 }
 
-static void F49_what_settings_name_may_be_gone(void **state)
+/* F49 */
+static void what_settings_name_may_be_gone(void **state)
 {
     (void)state;
     assert_int_equal(offered_with("{\"tool_groups\":{\"gone\":true,"
@@ -700,7 +707,7 @@ int main(void)
         cmocka_unit_test(tool_set_takes_functions_of_both_apis),
         cmocka_unit_test(tool_set_allowed_tools_of_an_entry_narrow_the_group),
         cmocka_unit_test(tool_set_refuses_what_nobody_executes),
-        cmocka_unit_test(tool_set_F38_permissions_name_what_there_is),
+        cmocka_unit_test(permissions_name_existing_tools),
         cmocka_unit_test(tool_set_bella_B5_every_tool_choice_reaches_the_model),
         cmocka_unit_test(tool_set_allowed_tools_of_the_choice_are_enforced),
         cmocka_unit_test(tool_choice_allows_tools_of_every_kind),
@@ -712,12 +719,12 @@ int main(void)
         cmocka_unit_test(tool_set_hidden_tools_are_offered_but_not_listed),
         cmocka_unit_test(tool_set_names_tools_of_servers_by_both_names),
         cmocka_unit_test(tool_choice_may_await_a_server),
-        cmocka_unit_test(F73_a_tool_is_made_once_for_each_run),
-        cmocka_unit_test(F73_a_tool_may_not_be_there_in_a_run),
-        cmocka_unit_test(F80_a_group_of_the_operators_is_on_until_a_request_turns_it_off),
-        cmocka_unit_test(F49_settings_stand_between_the_operator_and_the_request),
-        cmocka_unit_test(F49_a_group_that_settings_turn_on_gives_way),
-        cmocka_unit_test(F49_what_settings_name_may_be_gone),
+        cmocka_unit_test(a_tool_is_made_once_for_each_run),
+        cmocka_unit_test(a_tool_may_not_be_there_in_a_run),
+        cmocka_unit_test(a_group_of_the_operators_is_on_until_a_request_turns_it_off),
+        cmocka_unit_test(settings_stand_between_the_operator_and_the_request),
+        cmocka_unit_test(a_group_that_settings_turn_on_gives_way),
+        cmocka_unit_test(what_settings_name_may_be_gone),
         cmocka_unit_test(tool_set_wants_a_label_for_each_server),
         cmocka_unit_test(servers_do_not_come_with_items),
         cmocka_unit_test(secrets_are_kept_apart_by_place),

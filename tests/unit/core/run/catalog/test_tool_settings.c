@@ -21,7 +21,8 @@ static void expect_merged(const char *project, const char *user, const char *bot
 
 #define POLICY(execution, result) "{\"execution\":\"" execution "\",\"result\":\"" result "\"}"
 
-static void F49_a_user_switches_and_only_tightens(void **state)
+/* F49. */
+static void a_user_turns_tools_on_and_off_and_only_tightens_policies(void **state)
 {
     (void)state;
     expect_merged("{\"tool_groups\":{\"g\":false}}", "{\"tool_groups\":{\"g\":true}}",
@@ -32,14 +33,15 @@ static void F49_a_user_switches_and_only_tightens(void **state)
                       "ask-always", "always") "}}");
 }
 
-static void F49_a_policy_that_is_gone_is_the_strictest(void **state)
+/* F49. */
+static void an_unknown_policy_counts_as_the_strictest(void **state)
 {
     (void)state;
     expect_merged("{\"permissions\":{\"g\":{\"execution\":\"whenever\"}}}", "{}",
                   "{\"permissions\":{\"g\":" POLICY("ask-always", "never") "}}");
 }
 
-static void nobody_says_nothing(void **state)
+static void no_settings_change_nothing(void **state)
 {
     (void)state;
     assert_null(tool_settings_merge(NULL, NULL));
@@ -49,9 +51,9 @@ static void nobody_says_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(F49_a_user_switches_and_only_tightens),
-        cmocka_unit_test(F49_a_policy_that_is_gone_is_the_strictest),
-        cmocka_unit_test(nobody_says_nothing),
+        cmocka_unit_test(a_user_turns_tools_on_and_off_and_only_tightens_policies),
+        cmocka_unit_test(an_unknown_policy_counts_as_the_strictest),
+        cmocka_unit_test(no_settings_change_nothing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,7 +7,7 @@
 #include "core/run/catalog/tool_set.h"
 
 /*
- * history.h -- the items of a conversation, for tests of what a model is told of them.
+ * history.h -- the items of a conversation, for tests of what is sent to a model.
  */
 
 #define HISTORY_LIMIT 256
@@ -16,10 +16,10 @@ extern struct item_row rows[HISTORY_LIMIT]; /* in the order of adding */
 extern const struct item_row *items[HISTORY_LIMIT];
 extern size_t count;
 
-/* One more, as a client gives it; takes the body. */
+/* Adds an item, as a client gives it; takes the body. */
 struct item_row *history_add(const char *type, const char *role, char *body);
 
-/* For cmocka: behind each test. */
+/* For cmocka: after each test. */
 int clear_items(void **state);
 
 /* The tools of a request with which long messages can be read. */

@@ -26,8 +26,8 @@ static struct item_row *add(const char *type, const char *run_id)
     return row;
 }
 
-/* Four messages of before, a call between them, and what the run has made. */
-static void tell_a_story(void)
+/* Four earlier messages, a call between them, and the items of the run. */
+static void add_history(void)
 {
     add("message", "");
     add("message", "");
@@ -39,7 +39,7 @@ static void tell_a_story(void)
     add("function_call_output", RUN);
 }
 
-/* The ids that are left. */
+/* The ids of the items that are left. */
 static const char *left(void)
 {
     static char ids[HISTORY_LIMIT + 1];
@@ -72,7 +72,7 @@ static bool fit(struct budget *budget, const char *config)
     return budget_fit(budget, &context, items, &count);
 }
 
-/* What is left of the items, with these tools. */
+/* The items that are left, with these tools. */
 static const char *weighed(const char *config, const struct tool_set *tools)
 {
     CLEANUP(run_settings_clear) struct run_settings settings = {0};
@@ -89,7 +89,7 @@ static void without_limits_everything_passes(void **state)
     struct budget budget = made("{}", NULL);
 
     (void)state;
-    tell_a_story();
+    add_history();
     budget_add(&budget, &(struct model_usage){.input = 1 << 20, .output = 1 << 20});
     assert_null(budget_spent(&budget));
     assert_null(budget_exceeded(&budget));
@@ -97,7 +97,7 @@ static void without_limits_everything_passes(void **state)
     assert_string_equal(left(), "01234567");
 }
 
-static void what_was_used_is_no_longer_left(void **state)
+static void used_tokens_are_no_longer_left(void **state)
 {
     CLEANUP(run_settings_clear) struct run_settings settings = {0};
     struct budget budget = made("{\"max_completion_tokens\":300}", NULL);
@@ -131,7 +131,7 @@ static void a_limit_is_spent_when_reached_and_exceeded_when_passed(void **state)
     assert_string_equal(budget_exceeded(&budget), "max_prompt_tokens");
 }
 
-static void what_was_used_outlives_the_run_in_memory(void **state)
+static void used_tokens_survive_the_end_of_a_residency(void **state)
 {
     static const char config[] = "{\"max_prompt_tokens\":5000}";
     struct budget budget = made(config, NULL);
@@ -140,7 +140,7 @@ static void what_was_used_outlives_the_run_in_memory(void **state)
     struct budget again;
 
     (void)state;
-    tell_a_story();
+    add_history();
     assert_true(fit(&budget, config));
     budget_add(&budget,
                &(struct model_usage){
@@ -155,7 +155,7 @@ static void what_was_used_outlives_the_run_in_memory(void **state)
     assert_int_equal(again.asked, 8 * WEIGHT);
 }
 
-static void the_middle_of_the_thread_goes_first(void **state)
+static void the_middle_of_the_thread_is_left_out_first(void **state)
 {
     /* Seven of eight: the second message would do. */
     static const char most[] = "{\"max_prompt_tokens\":700}";
@@ -164,11 +164,11 @@ static void the_middle_of_the_thread_goes_first(void **state)
     struct budget budget = made(most, NULL);
 
     (void)state;
-    tell_a_story();
+    add_history();
     assert_true(fit(&budget, most));
     assert_string_equal(left(), "04567");
     clear_items(NULL);
-    tell_a_story();
+    add_history();
     budget = made(some, NULL);
     assert_true(fit(&budget, some));
     assert_string_equal(left(), "04567");
@@ -180,43 +180,43 @@ static void the_newest_message_and_what_the_run_made_stay(void **state)
     struct budget budget = made(config, NULL);
 
     (void)state;
-    tell_a_story();
-    assert_true(fit(&budget, config)); /* too much; but nobody has counted yet */
+    add_history();
+    assert_true(fit(&budget, config)); /* too much; but no usage is known yet */
     assert_string_equal(left(), "567");
 }
 
-static void of_the_last_messages_the_oldest_goes_first(void **state)
+static void of_the_last_messages_the_oldest_is_left_out_first(void **state)
 {
     static const char config[] = "{\"max_prompt_tokens\":500,\"truncation_strategy\":"
                                  "{\"type\":\"last_messages\",\"last_messages\":3}}";
     struct budget budget = made(config, NULL);
 
     (void)state;
-    tell_a_story();
+    add_history();
     assert_true(fit(&budget, config));
     assert_string_equal(left(), "4567");
 }
 
-static void instructions_and_tools_take_their_part(void **state)
+static void instructions_and_tools_count(void **state)
 {
     static const char config[] = "{\"max_prompt_tokens\":800,\"instructions\":\"xyz\"}";
     struct budget budget = made(config, NULL);
 
     (void)state;
-    tell_a_story();
+    add_history();
     assert_true(fit(&budget, config));
     assert_string_equal(left(), "04567");
     assert_int_equal(budget.asking,
                      5 * WEIGHT + strlen("[{\"role\":\"system\",\"content\":\"xyz\"}]"));
 }
 
-static void the_upstreams_counting_corrects_the_estimate(void **state)
+static void the_upstreams_count_corrects_the_estimate(void **state)
 {
     static const char config[] = "{\"max_prompt_tokens\":1000}";
     struct budget budget = made(config, NULL);
 
     (void)state;
-    tell_a_story();
+    add_history();
     assert_true(fit(&budget, config));
     assert_string_equal(left(), "01234567");
     /* A token is six bytes: the 600 that are left are more than enough. */
@@ -232,13 +232,13 @@ static void the_upstreams_counting_corrects_the_estimate(void **state)
     assert_false(fit(&budget, config));
 }
 
-static void an_upstream_that_counts_nothing_is_always_asked(void **state)
+static void an_upstream_without_usage_never_exhausts_the_budget(void **state)
 {
     static const char config[] = "{\"max_prompt_tokens\":256}";
     struct budget budget = made(config, NULL);
 
     (void)state;
-    tell_a_story();
+    add_history();
     for (int turn = 0; turn < 3; turn++) {
         assert_true(fit(&budget, config));
         budget_add(&budget, &(struct model_usage){0});
@@ -246,7 +246,7 @@ static void an_upstream_that_counts_nothing_is_always_asked(void **state)
     }
 }
 
-static void an_image_does_not_weigh_what_its_data_do(void **state)
+static void an_image_costs_less_than_its_bytes(void **state)
 {
     static const char config[] = "{\"max_prompt_tokens\":1200}";
     static const char before[] = "{\"image_url\":\"", after[] = "\"}";
@@ -267,7 +267,7 @@ static void an_image_does_not_weigh_what_its_data_do(void **state)
 }
 
 /* However much they look like a picture's. */
-static void a_text_weighs_all_of_it(void **state)
+static void a_text_costs_all_of_its_bytes(void **state)
 {
     static const char config[] = "{\"max_prompt_tokens\":100000}";
     struct budget budget = made(config, NULL);
@@ -283,8 +283,8 @@ static void a_text_weighs_all_of_it(void **state)
     assert_int_equal(budget.asking, strlen(rows[0].body));
 }
 
-/* What the tool has said goes up in the beginning only, and all of a turn with its first message. */
-static void what_compact_history_tells_weighs_what_is_told(void **state)
+/* Only the beginning of a tool's output is sent, and all of a turn with its first message. */
+static void compact_history_costs_the_text_that_is_sent(void **state)
 {
     static const char config[] = "{\"max_prompt_tokens\":1000}";
     CLEANUP(run_settings_clear) struct run_settings settings = {0};
@@ -292,7 +292,7 @@ static void what_compact_history_tells_weighs_what_is_told(void **state)
     struct tool_set tools = {0};
     struct context context = {.run_id = RUN, .settings = &settings, .tools = &tools};
     AUTO_FREE char *said = mem_new_array(char, 9000);
-    size_t told;
+    size_t sent_bytes;
 
     (void)state;
     run_settings_load(&settings, config);
@@ -316,9 +316,9 @@ static void what_compact_history_tells_weighs_what_is_told(void **state)
     context.compact = true;
     assert_true(budget_fit(&budget, &context, items, &count));
     assert_string_equal(left(), "01234");
-    told = context_told_bytes(&as_it_is, items, 1, 2);
-    assert_in_range(told, 300, 1000);
-    assert_int_equal(budget.asking, 2 * told + 2 * strlen(rows[0].body) + WEIGHT);
+    sent_bytes = context_told_bytes(&as_it_is, items, 1, 2);
+    assert_in_range(sent_bytes, 300, 1000);
+    assert_int_equal(budget.asking, 2 * sent_bytes + 2 * strlen(rows[0].body) + WEIGHT);
     /* A message's log goes before the next message, never alone. */
     budget.prompt = (budget.asking - 1) / BUDGET_BYTES_PER_TOKEN;
     assert_true(budget_fit(&budget, &context, items, &count));
@@ -326,7 +326,7 @@ static void what_compact_history_tells_weighs_what_is_told(void **state)
 }
 
 /* A thread may begin with what an assistant has done. */
-static void a_turn_that_is_over_goes_as_a_whole(void **state)
+static void a_finished_turn_is_left_out_as_a_whole(void **state)
 {
     static const char config[] = "{\"max_prompt_tokens\":1000}";
     CLEANUP(run_settings_clear) struct run_settings settings = {0};
@@ -358,7 +358,8 @@ static void a_turn_that_is_over_goes_as_a_whole(void **state)
     assert_string_equal(left(), "4");
 }
 
-static void F33_a_message_that_is_cut_weighs_what_is_shown_of_it(void **state)
+/* F33. */
+static void a_shortened_message_costs_what_is_sent_of_it(void **state)
 {
     static const char cutting[] = "{\"max_prompt_tokens\":600,\"runnel\":{\"message_cache\":"
                                   "{\"max_chars\":256}}}";
@@ -395,21 +396,22 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(without_limits_everything_passes, clear_items),
-        cmocka_unit_test(what_was_used_is_no_longer_left),
+        cmocka_unit_test(used_tokens_are_no_longer_left),
         cmocka_unit_test(a_limit_is_spent_when_reached_and_exceeded_when_passed),
-        cmocka_unit_test_teardown(what_was_used_outlives_the_run_in_memory, clear_items),
-        cmocka_unit_test_teardown(the_middle_of_the_thread_goes_first, clear_items),
+        cmocka_unit_test_teardown(used_tokens_survive_the_end_of_a_residency, clear_items),
+        cmocka_unit_test_teardown(the_middle_of_the_thread_is_left_out_first, clear_items),
         cmocka_unit_test_teardown(the_newest_message_and_what_the_run_made_stay, clear_items),
-        cmocka_unit_test_teardown(of_the_last_messages_the_oldest_goes_first, clear_items),
-        cmocka_unit_test_teardown(instructions_and_tools_take_their_part, clear_items),
-        cmocka_unit_test_teardown(the_upstreams_counting_corrects_the_estimate, clear_items),
-        cmocka_unit_test_teardown(an_upstream_that_counts_nothing_is_always_asked, clear_items),
-        cmocka_unit_test_teardown(what_compact_history_tells_weighs_what_is_told, clear_items),
-        cmocka_unit_test_teardown(a_turn_that_is_over_goes_as_a_whole, clear_items),
-        cmocka_unit_test_teardown(an_image_does_not_weigh_what_its_data_do, clear_items),
-        cmocka_unit_test_teardown(a_text_weighs_all_of_it, clear_items),
-        cmocka_unit_test_teardown(F33_a_message_that_is_cut_weighs_what_is_shown_of_it,
+        cmocka_unit_test_teardown(of_the_last_messages_the_oldest_is_left_out_first,
                                   clear_items),
+        cmocka_unit_test_teardown(instructions_and_tools_count, clear_items),
+        cmocka_unit_test_teardown(the_upstreams_count_corrects_the_estimate, clear_items),
+        cmocka_unit_test_teardown(an_upstream_without_usage_never_exhausts_the_budget,
+                                  clear_items),
+        cmocka_unit_test_teardown(compact_history_costs_the_text_that_is_sent, clear_items),
+        cmocka_unit_test_teardown(a_finished_turn_is_left_out_as_a_whole, clear_items),
+        cmocka_unit_test_teardown(an_image_costs_less_than_its_bytes, clear_items),
+        cmocka_unit_test_teardown(a_text_costs_all_of_its_bytes, clear_items),
+        cmocka_unit_test_teardown(a_shortened_message_costs_what_is_sent_of_it, clear_items),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

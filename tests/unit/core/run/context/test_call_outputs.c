@@ -52,7 +52,7 @@ static void a_call_is_answered_by_the_next_output_with_its_id(void **state)
     assert_int_equal(found[4], 5);
 }
 
-static void without_an_output_behind_it_a_call_has_none(void **state)
+static void a_call_without_a_later_output_has_none(void **state)
 {
     AUTO_FREE size_t *found = NULL;
 
@@ -66,7 +66,7 @@ static void without_an_output_behind_it_a_call_has_none(void **state)
         assert_int_equal(found[i], count);
 }
 
-static void only_what_lies_between_counts(void **state)
+static void only_items_within_the_range_count(void **state)
 {
     AUTO_FREE size_t *found = NULL;
 
@@ -81,7 +81,7 @@ static void only_what_lies_between_counts(void **state)
     assert_int_equal(found[2], 4);
 }
 
-static void what_has_no_id_of_a_call_goes_by_its_own(void **state)
+static void a_call_without_a_call_id_is_matched_by_its_own_id(void **state)
 {
     AUTO_FREE size_t *found = NULL;
 
@@ -99,9 +99,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         promise(a_call_is_answered_by_the_next_output_with_its_id),
-        promise(without_an_output_behind_it_a_call_has_none),
-        promise(only_what_lies_between_counts),
-        promise(what_has_no_id_of_a_call_goes_by_its_own),
+        promise(a_call_without_a_later_output_has_none),
+        promise(only_items_within_the_range_count),
+        promise(a_call_without_a_call_id_is_matched_by_its_own_id),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,7 +20,8 @@ static struct chain made(const char *config, const char *usage)
     return chain;
 }
 
-static void F58_the_servers_limits_hold_where_the_request_has_none(void **state)
+/* F58. */
+static void the_servers_limits_hold_where_the_request_has_none(void **state)
 {
     struct chain chain = made("{}", NULL);
 
@@ -36,7 +37,8 @@ static void F58_the_servers_limits_hold_where_the_request_has_none(void **state)
     assert_int_equal(chain.max_calls, 2);
 }
 
-static void F58_a_call_beyond_the_last_round_is_not_executed(void **state)
+/* F58. */
+static void a_call_beyond_the_last_round_is_not_executed(void **state)
 {
     struct chain chain = made("{\"runnel\":{\"rounds\":{\"max\":2}}}", NULL);
 
@@ -54,7 +56,8 @@ static void F58_a_call_beyond_the_last_round_is_not_executed(void **state)
     assert_int_equal(chain.all_calls, 4);
 }
 
-static void F59_placeholders_say_why(void **state)
+/* F59. */
+static void placeholders_name_the_limit(void **state)
 {
     AUTO_FREE char *rounds = chain_placeholder(CHAIN_ROUNDS);
     AUTO_FREE char *calls = chain_placeholder(CHAIN_CALLS);
@@ -69,7 +72,8 @@ static void F59_placeholders_say_why(void **state)
     assert_int_equal(chain_reason_parse(NULL), CHAIN_GOES_ON);
 }
 
-static void F63_what_was_counted_outlives_the_run_in_memory(void **state)
+/* F63. */
+static void counts_survive_the_end_of_a_residency(void **state)
 {
     struct chain chain = made("{\"max_tool_calls\":2}", NULL);
     json_auto_t *tokens = json_build("{s:i}", "input_tokens", 3);
@@ -106,7 +110,8 @@ static struct chain noted(const struct chain *chain, const char *config)
     return made(config, text);
 }
 
-static void F58_F63_calls_of_a_round_that_waited_count_once(void **state)
+/* F58, F63. */
+static void calls_of_a_round_that_waited_count_once(void **state)
 {
     const char *config = "{\"max_tool_calls\":3}";
     struct chain chain = made(config, NULL);
@@ -116,7 +121,7 @@ static void F58_F63_calls_of_a_round_that_waited_count_once(void **state)
     for (int pauses = 0; pauses < 3; pauses++) {
         chain = noted(&chain, config);
         assert_int_equal(chain.all_calls, 1); /* so many, should it end now */
-        chain = noted(&chain, config);        /* taken up, and given away before it went on */
+        chain = noted(&chain, config);        /* claimed, and released before it continued */
         chain_reopen_round(&chain);
         assert_int_equal(chain.all_calls, 0);
         chain_count_call(&chain);
@@ -128,7 +133,8 @@ static void F58_F63_calls_of_a_round_that_waited_count_once(void **state)
     assert_int_equal(chain.all_calls, 1);
 }
 
-static void F63_tokens_of_endless_runs_are_not_kept_for_ever(void **state)
+/* F63. */
+static void tokens_are_kept_for_a_limited_number_of_turns(void **state)
 {
     struct chain chain = made("{}", NULL);
 
@@ -142,12 +148,12 @@ static void F63_tokens_of_endless_runs_are_not_kept_for_ever(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(F58_the_servers_limits_hold_where_the_request_has_none),
-        cmocka_unit_test(F58_a_call_beyond_the_last_round_is_not_executed),
-        cmocka_unit_test(F59_placeholders_say_why),
-        cmocka_unit_test(F63_what_was_counted_outlives_the_run_in_memory),
-        cmocka_unit_test(F58_F63_calls_of_a_round_that_waited_count_once),
-        cmocka_unit_test(F63_tokens_of_endless_runs_are_not_kept_for_ever),
+        cmocka_unit_test(the_servers_limits_hold_where_the_request_has_none),
+        cmocka_unit_test(a_call_beyond_the_last_round_is_not_executed),
+        cmocka_unit_test(placeholders_name_the_limit),
+        cmocka_unit_test(counts_survive_the_end_of_a_residency),
+        cmocka_unit_test(calls_of_a_round_that_waited_count_once),
+        cmocka_unit_test(tokens_are_kept_for_a_limited_number_of_turns),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

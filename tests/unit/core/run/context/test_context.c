@@ -81,8 +81,8 @@ static void context_images_make_a_list_of_parts(void **state)
                     "png;base64,AA\",\"detail\":\"low\"}}]}]");
 }
 
-/* A tool answers with text there; the picture comes as the user's, right behind. */
-static void context_pictures_of_tools_come_with_the_next_message(void **state)
+/* The output of a tool is text there; the picture follows in a message of the user. */
+static void context_pictures_from_tools_are_sent_with_the_next_message(void **state)
 {
     (void)state;
     add("function_call", "call_1", "{\"name\":\"look\",\"arguments\":\"{}\"}");
@@ -109,8 +109,8 @@ static void context_pictures_of_tools_come_with_the_next_message(void **state)
         "call_2:\"},{\"type\":\"image_url\",\"image_url\":{\"url\":\"https://x/z.png\"}}]}]");
 }
 
-/* item, its body, the function it was to the model, what was written */
-static void context_every_call_of_the_client_is_a_function_again(void **state)
+/* item, its body, the function that the model called, its arguments */
+static void context_every_client_call_becomes_a_function_again(void **state)
 {
     static const struct {
         const char *type, *body, *name, *arguments;
@@ -145,10 +145,10 @@ static void context_every_call_of_the_client_is_a_function_again(void **state)
     }
 }
 
-static void context_outputs_of_every_kind_are_told(void **state)
+static void context_outputs_of_every_kind_are_sent(void **state)
 {
     static const struct {
-        const char *type, *body, *told;
+        const char *type, *body, *sent;
     } cases[] = {
         {"shell_call_output",
          "{\"output\":[{\"stdout\":\"a\",\"stderr\":\"\",\"outcome\":{\"type\":"
@@ -167,7 +167,7 @@ static void context_outputs_of_every_kind_are_told(void **state)
         add(cases[i].type, "call_1", cases[i].body)->status = ITEM_FAILED;
         messages = context_messages(NULL, items, count);
         assert_string_equal(json_get_string(json_array_get(messages, 1), "content", ""),
-                            cases[i].told);
+                            cases[i].sent);
         clear_items(state);
     }
 }
@@ -196,7 +196,7 @@ static void context_bella_B1_calls_keep_their_names(void **state)
         "{\"role\":\"tool\",\"tool_call_id\":\"call_2\",\"content\":\"1\"}]");
 }
 
-static void context_calls_go_in_the_models_order_with_text_first(void **state)
+static void context_calls_are_sent_in_the_models_order_after_text(void **state)
 {
     (void)state;
     made(add_message("assistant", "let me look"), 0, 0);
@@ -240,8 +240,8 @@ static void context_calls_of_several_requests_stay_in_their_order(void **state)
         "{\"role\":\"tool\",\"tool_call_id\":\"call_b\",\"content\":\"B\"}]");
 }
 
-/* A final tool's message is shown before the call it came from; the model hears it after. */
-static void context_what_a_final_tool_said_follows_its_call(void **state)
+/* A final tool's message is shown before its call, but sent to the model after it. */
+static void context_text_of_a_final_tool_follows_its_call(void **state)
 {
     (void)state;
     made(add_message("assistant", "the answer"), 1, 0);
@@ -263,8 +263,8 @@ static void sent(struct item_row *row)
     (void)snprintf(row->run_id, sizeof(row->run_id), "run_2");
 }
 
-/* Who counts and who leaves out see what the model is told, and the model is told it again. */
-static void context_order_is_that_of_the_messages(void **state)
+/* Counting, leaving out and sending see the same text. */
+static void context_keeps_the_order_of_messages(void **state)
 {
     static const char *const wanted[] = {"function_call", "mcp_call", "message",
                                          "function_call_output", "message"};
@@ -297,7 +297,7 @@ static void context_a_call_without_output_gets_a_placeholder(void **state)
     made(add("function_call", "call_1",
              "{\"name\":\"f\",\"arguments\":\"{}\",\"call_id\":\"call_1\"}"),
          0, 0);
-    add_message("user", "never mind");
+    add_message("user", "no matter");
     messages = context_messages(NULL, items, count);
     assert_int_equal(json_array_size(messages), 3);
     tool = json_array_get(messages, 1);
@@ -306,7 +306,7 @@ static void context_a_call_without_output_gets_a_placeholder(void **state)
     assert_non_null(strstr(json_get_string(tool, "content", ""), "incomplete"));
 }
 
-static void context_what_a_crash_cut_is_not_sent(void **state)
+static void context_items_cut_by_a_crash_are_not_sent(void **state)
 {
     (void)state;
     add_message("user", "hi");
@@ -318,7 +318,7 @@ static void context_what_a_crash_cut_is_not_sent(void **state)
     assert_messages(NULL, "[{\"role\":\"user\",\"content\":\"hi\"}]");
 }
 
-static void context_a_call_that_broke_off_is_not_sent_unless_it_was_answered(void **state)
+static void context_an_incomplete_call_is_sent_only_if_it_was_answered(void **state)
 {
     static const char half[] =
         "{\"name\":\"f\",\"arguments\":\"{\\\"ci\",\"call_id\":\"call_1\"}";
@@ -342,7 +342,7 @@ static void context_a_call_that_broke_off_is_not_sent_unless_it_was_answered(voi
         "{\"role\":\"user\",\"content\":\"go on\"}]");
 }
 
-static void context_failed_calls_tell_the_model_why(void **state)
+static void context_failed_calls_give_the_model_the_reason(void **state)
 {
     (void)state;
     made(add("mcp_call", "call_1",
@@ -371,8 +371,8 @@ static void context_last_messages_counts_messages_only(void **state)
     assert_int_equal(context_start(items, count, 0, "run_1"), 0);
 }
 
-/* What the run itself has said does not push its question out. */
-static void context_last_messages_leaves_what_the_run_made(void **state)
+/* The items of the run itself do not push its question out. */
+static void context_last_messages_keeps_the_items_of_the_run(void **state)
 {
     (void)state;
     add_message("user", "old");
@@ -382,7 +382,7 @@ static void context_last_messages_leaves_what_the_run_made(void **state)
     assert_int_equal(context_start(items, count, 1, "run_2"), 2);
 }
 
-static void context_an_id_that_is_used_again_has_its_own_output(void **state)
+static void context_a_reused_call_id_has_its_own_output(void **state)
 {
     json_auto_t *messages = NULL;
 
@@ -402,8 +402,8 @@ static void context_an_id_that_is_used_again_has_its_own_output(void **state)
     assert_string_equal(json_get_string(json_array_get(messages, 3), "content", ""), "rain");
 }
 
-/* The call that `upstream` is told. */
-static json_t *call_told(const char *upstream)
+/* The call as it is sent to `upstream`. */
+static json_t *call_sent_to(const char *upstream)
 {
     static const struct tool_set tools;
     const struct run_settings settings = {
@@ -415,7 +415,7 @@ static json_t *call_told(const char *upstream)
     return json_incref(json_array_get(json_object_get(answer, "tool_calls"), 0));
 }
 
-static void context_what_is_attached_to_a_call_goes_to_its_upstream_only(void **state)
+static void context_extra_content_of_a_call_is_sent_to_its_own_upstream_only(void **state)
 {
     static const char *const types[] = {"function_call", "mcp_call"};
 
@@ -432,9 +432,9 @@ static void context_what_is_attached_to_a_call_goes_to_its_upstream_only(void **
                  "{\"upstream\":\"google\",\"value\":{\"google\":{\"thought_signature\":\"E\"}}"
                  "}}}"),
              0, 0);
-        theirs = call_told("google");
-        others = call_told("other");
-        nobodys = call_told(NULL);
+        theirs = call_sent_to("google");
+        others = call_sent_to("other");
+        nobodys = call_sent_to(NULL);
         extra = json_text(json_object_get(theirs, "extra_content"));
         assert_string_equal(extra, "{\"google\":{\"thought_signature\":\"E\"}}");
         assert_int_equal(json_object_size(theirs), 4);
@@ -457,22 +457,22 @@ int main(void)
     const struct CMUnitTest tests[] = {
         context_test(context_text_is_sent_as_plain_strings),
         context_test(context_images_make_a_list_of_parts),
-        context_test(context_pictures_of_tools_come_with_the_next_message),
-        context_test(context_every_call_of_the_client_is_a_function_again),
-        context_test(context_outputs_of_every_kind_are_told),
+        context_test(context_pictures_from_tools_are_sent_with_the_next_message),
+        context_test(context_every_client_call_becomes_a_function_again),
+        context_test(context_outputs_of_every_kind_are_sent),
         context_test(context_bella_B1_calls_keep_their_names),
-        context_test(context_calls_go_in_the_models_order_with_text_first),
+        context_test(context_calls_are_sent_in_the_models_order_after_text),
         context_test(context_calls_of_several_requests_stay_in_their_order),
-        context_test(context_what_a_final_tool_said_follows_its_call),
-        context_test(context_what_is_attached_to_a_call_goes_to_its_upstream_only),
-        context_test(context_order_is_that_of_the_messages),
+        context_test(context_text_of_a_final_tool_follows_its_call),
+        context_test(context_extra_content_of_a_call_is_sent_to_its_own_upstream_only),
+        context_test(context_keeps_the_order_of_messages),
         context_test(context_a_call_without_output_gets_a_placeholder),
-        context_test(context_what_a_crash_cut_is_not_sent),
-        context_test(context_a_call_that_broke_off_is_not_sent_unless_it_was_answered),
-        context_test(context_failed_calls_tell_the_model_why),
+        context_test(context_items_cut_by_a_crash_are_not_sent),
+        context_test(context_an_incomplete_call_is_sent_only_if_it_was_answered),
+        context_test(context_failed_calls_give_the_model_the_reason),
         context_test(context_last_messages_counts_messages_only),
-        context_test(context_last_messages_leaves_what_the_run_made),
-        context_test(context_an_id_that_is_used_again_has_its_own_output),
+        context_test(context_last_messages_keeps_the_items_of_the_run),
+        context_test(context_a_reused_call_id_has_its_own_output),
     };
 
     return cmocka_run_group_tests(tests, register_handlers, NULL);

@@ -79,7 +79,7 @@ static void fits_as(int64_t context_tokens, const char *truncation, const char *
 
 /* ---- Compact history ---- */
 
-static void a_turn_that_is_over_costs_what_its_log_does(void **state)
+static void a_finished_turn_costs_as_much_as_its_log(void **state)
 {
     struct model_upstream upstream = {.context_tokens = 1000};
     const struct run_settings settings = {.model = "", .instructions = "", .truncates = true};
@@ -109,7 +109,7 @@ static void a_turn_that_is_over_costs_what_its_log_does(void **state)
     assert_in_range(context_total(&context, shown, left), 50, 600);
     context_fit(&context, shown, &left);
     assert_int_equal(left, 3);
-    /* What goes on is sent as it is. */
+    /* An unfinished exchange is sent as it is. */
     made(add("mcp_call", "", "call_2", "now", body), 1);
     assert_true(context_total(&context, items, count) > 5000);
 }
@@ -160,7 +160,7 @@ static int64_t total_now(const struct counting *counting)
 #define HISTORY_TURNS 20
 #define RUN_TURNS     60
 
-static void tell_history(void)
+static void add_history(void)
 {
     say("user", "before", "Look for all of it, and then tell me what you have found there.");
     for (int i = 0; i < HISTORY_TURNS; i++) {
@@ -171,7 +171,7 @@ static void tell_history(void)
     say("user", "now", "And now?");
 }
 
-/* Returns the bytes that were counted in the turns behind the first. */
+/* Returns the bytes that were counted in the turns after the first. */
 static uint64_t take_turns(struct counting *counting, size_t history)
 {
     uint64_t first = 0;
@@ -194,7 +194,7 @@ static uint64_t take_turns(struct counting *counting, size_t history)
     return tokenizer_bytes() - first;
 }
 
-static void what_has_not_changed_is_counted_once_in_a_run(void **state)
+static void an_unchanged_history_is_counted_once_in_a_run(void **state)
 {
     (void)state;
     for (int compact = 0; compact < 2; compact++) {
@@ -202,7 +202,7 @@ static void what_has_not_changed_is_counted_once_in_a_run(void **state)
         int64_t kept;
 
         begin_counting(&counting, compact);
-        tell_history();
+        add_history();
         /* A turn's own: a name, "{}" and ten bytes; the last one is not counted any more. */
         assert_int_equal(take_turns(&counting, count), (RUN_TURNS - 1) * (1 + 2 + 10));
         kept = total_now(&counting);
@@ -215,7 +215,7 @@ static void what_has_not_changed_is_counted_once_in_a_run(void **state)
 }
 
 /* Logs are not what a compaction reads. */
-static void what_a_compaction_reads_is_counted_before(void **state)
+static void a_history_is_counted_before_a_compaction_reads_it(void **state)
 {
     struct counting counting;
     size_t left;
@@ -223,25 +223,25 @@ static void what_a_compaction_reads_is_counted_before(void **state)
 
     (void)state;
     begin_counting(&counting, true);
-    tell_history();
+    add_history();
     left = count;
     context_count(&counting.context, CONTEXT_TOKENS, rows, count);
     context_count_each(&counting.context, rows, count);
     counting.context.compact = false;
-    counting.frame.tokens = 1; /* of no interest */
+    counting.frame.tokens = 1; /* not tested here */
     before = tokenizer_bytes();
     context_fit(&counting.context, items, &left);
     assert_int_equal(tokenizer_bytes(), before);
 }
 
-static void what_changes_in_a_stretch_is_counted_anew(void **state)
+static void a_changed_stretch_is_counted_again(void **state)
 {
     struct counting counting;
     int64_t before, after;
 
     (void)state;
     begin_counting(&counting, true);
-    tell_history();
+    add_history();
     context_count(&counting.context, CONTEXT_TOKENS, rows, count);
     before = total_now(&counting);
     free(rows[4].body);
@@ -252,7 +252,7 @@ static void what_changes_in_a_stretch_is_counted_anew(void **state)
     assert_int_equal(total_now(&counting), after);
 }
 
-static void a_stretch_that_lost_an_item_is_counted_anew(void **state)
+static void a_stretch_that_lost_an_item_is_counted_again(void **state)
 {
     struct counting counting;
     const struct item_row *shown[HISTORY_LIMIT];
@@ -260,7 +260,7 @@ static void a_stretch_that_lost_an_item_is_counted_anew(void **state)
 
     (void)state;
     begin_counting(&counting, true);
-    tell_history();
+    add_history();
     context_count(&counting.context, CONTEXT_TOKENS, rows, count);
     memcpy(shown, items, sizeof(shown));
     shown[4] = shown[count - 2]; /* the answer, at the place of a call */
@@ -272,7 +272,7 @@ static void a_stretch_that_lost_an_item_is_counted_anew(void **state)
     assert_true(tokenizer_bytes() - bytes > 1000);
 }
 
-static void of_what_is_only_weighed_no_tokens_are_counted(void **state)
+static void weighing_does_not_count_tokens(void **state)
 {
     struct counting counting;
     uint64_t bytes = tokenizer_bytes();
@@ -280,13 +280,13 @@ static void of_what_is_only_weighed_no_tokens_are_counted(void **state)
 
     (void)state;
     begin_counting(&counting, true);
-    tell_history();
+    add_history();
     context_count(&counting.context, CONTEXT_BYTES, rows, count);
     past = context_told_bytes(&(struct context_telling){0}, items, 1, count - 1);
     assert_int_equal(past, rows[1].cost.told_bytes);
     assert_true(past > 1000);
     assert_int_equal(tokenizer_bytes(), bytes);
-    /* And are, when somebody wants to know. */
+    /* They are counted when a caller needs the number. */
     context_count(&counting.context, CONTEXT_TOKENS, rows, count);
     assert_true(tokenizer_bytes() > bytes + 1000);
     assert_true(rows[1].cost.told_tokens > 200);
@@ -294,7 +294,7 @@ static void of_what_is_only_weighed_no_tokens_are_counted(void **state)
 
 /* ---- Fitting ---- */
 
-static void what_fits_is_left_alone(void **state)
+static void a_history_that_fits_is_unchanged(void **state)
 {
     (void)state;
     say("user", "before", "a");
@@ -305,7 +305,7 @@ static void what_fits_is_left_alone(void **state)
     fits_as(3, "disabled", "0 1 2");
 }
 
-static void the_oldest_go_and_the_rest_begins_with_the_user(void **state)
+static void the_oldest_are_left_out_and_the_rest_begins_with_the_user(void **state)
 {
     (void)state;
     for (int i = 0; i < 4; i++) {
@@ -318,7 +318,7 @@ static void the_oldest_go_and_the_rest_begins_with_the_user(void **state)
     fits_as(6, "auto", "8");
 }
 
-static void calls_and_outputs_go_together(void **state)
+static void calls_and_outputs_are_left_out_together(void **state)
 {
     (void)state;
     call("c1", "before");
@@ -352,7 +352,7 @@ static void the_last_turn_and_rules_stay(void **state)
     fits_as(10, "auto", "0 1 4 5");
 }
 
-static void what_was_counted_is_not_counted_again(void **state)
+static void counted_items_are_not_counted_again(void **state)
 {
     (void)state;
     say("user", "before", "a")->cost = (struct item_cost){.counted = true, .tokens = 1000};
@@ -363,7 +363,7 @@ static void what_was_counted_is_not_counted_again(void **state)
     fits_as(100, "auto", "1");
 }
 
-static void outputs_of_every_kind_cost_what_is_told_of_them(void **state)
+static void outputs_of_every_kind_cost_what_is_sent_of_them(void **state)
 {
     (void)state;
     add("shell_call_output", "", "c1", "now",
@@ -392,7 +392,7 @@ static void compact_as(enum compaction_kind kind, int64_t keep, const char *keep
     assert_string_equal(tail, tail_text);
 }
 
-static void users_words_are_kept_and_the_newest_stays_behind(void **state)
+static void messages_of_the_user_are_kept_and_the_newest_is_not_compacted(void **state)
 {
     (void)state;
     say("system", "before", "rule");
@@ -413,7 +413,7 @@ static void users_words_are_kept_and_the_newest_stays_behind(void **state)
     compact_as(COMPACTION_PART, 100, "[]", "[]");
 }
 
-static void an_open_exchange_stays_behind(void **state)
+static void an_open_exchange_is_not_compacted(void **state)
 {
     (void)state;
     say("user", "before", "one");
@@ -438,7 +438,7 @@ static void send_back(enum compaction_kind kind, const struct tenant *tenant)
     add("compaction", "", "", "later", text);
 }
 
-static void what_comes_back_takes_the_place_of_what_was_before(void **state)
+static void a_compaction_replaces_everything_before_it(void **state)
 {
     struct err err;
 
@@ -462,7 +462,7 @@ static void what_comes_back_takes_the_place_of_what_was_before(void **state)
     }
 }
 
-static void a_part_hides_nothing(void **state)
+static void a_partial_compaction_hides_nothing(void **state)
 {
     struct err err;
 
@@ -473,7 +473,7 @@ static void a_part_hides_nothing(void **state)
     assert_int_equal(context_window(items, count), 0);
 }
 
-static void another_projects_item_is_refused(void **state)
+static void a_compaction_item_of_another_project_is_refused(void **state)
 {
     struct err err;
 
@@ -497,24 +497,24 @@ static int set_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        promise(a_turn_that_is_over_costs_what_its_log_does),
-        promise(what_has_not_changed_is_counted_once_in_a_run),
-        promise(what_a_compaction_reads_is_counted_before),
-        promise(what_changes_in_a_stretch_is_counted_anew),
-        promise(a_stretch_that_lost_an_item_is_counted_anew),
-        promise(of_what_is_only_weighed_no_tokens_are_counted),
-        promise(what_fits_is_left_alone),
-        promise(the_oldest_go_and_the_rest_begins_with_the_user),
-        promise(calls_and_outputs_go_together),
+        promise(a_finished_turn_costs_as_much_as_its_log),
+        promise(an_unchanged_history_is_counted_once_in_a_run),
+        promise(a_history_is_counted_before_a_compaction_reads_it),
+        promise(a_changed_stretch_is_counted_again),
+        promise(a_stretch_that_lost_an_item_is_counted_again),
+        promise(weighing_does_not_count_tokens),
+        promise(a_history_that_fits_is_unchanged),
+        promise(the_oldest_are_left_out_and_the_rest_begins_with_the_user),
+        promise(calls_and_outputs_are_left_out_together),
         promise(the_call_of_a_new_output_stays),
         promise(the_last_turn_and_rules_stay),
-        promise(what_was_counted_is_not_counted_again),
-        promise(outputs_of_every_kind_cost_what_is_told_of_them),
-        promise(users_words_are_kept_and_the_newest_stays_behind),
-        promise(an_open_exchange_stays_behind),
-        promise(what_comes_back_takes_the_place_of_what_was_before),
-        promise(a_part_hides_nothing),
-        promise(another_projects_item_is_refused),
+        promise(counted_items_are_not_counted_again),
+        promise(outputs_of_every_kind_cost_what_is_sent_of_them),
+        promise(messages_of_the_user_are_kept_and_the_newest_is_not_compacted),
+        promise(an_open_exchange_is_not_compacted),
+        promise(a_compaction_replaces_everything_before_it),
+        promise(a_partial_compaction_hides_nothing),
+        promise(a_compaction_item_of_another_project_is_refused),
     };
 
     return cmocka_run_group_tests(tests, set_up, NULL);

@@ -128,7 +128,7 @@ static void an_output_belongs_to_the_last_call_of_its_id(void **state)
     "{'type':'message','role':'assistant','status':'completed','content':" \
     "[{'type':'output_text','text':'a','annotations':[]}]}"
 
-static void reasoning_goes_back_to_who_made_it(void **state)
+static void reasoning_is_sent_to_its_own_upstream_only(void **state)
 {
     (void)state;
     assert_input(
@@ -147,7 +147,7 @@ static void reasoning_goes_back_to_who_made_it(void **state)
                  "[{'type':'reasoning_text','text':'r'}]}," SAID);
 }
 
-static void tools_are_flat_and_loose_unless_they_say_otherwise(void **state)
+static void tools_are_flat_and_not_strict_by_default(void **state)
 {
     static const char offer[] =
         "{'messages':[],'tools':[{'type':'function','function':{'name':'f','parameters':{}}},"
@@ -161,7 +161,7 @@ static void tools_are_flat_and_loose_unless_they_say_otherwise(void **state)
                   "{'type':'custom','name':'sql','format':{'type':'text'}}]");
 }
 
-static void the_rest_is_said_in_the_words_of_this_api(void **state)
+static void other_settings_are_translated_to_the_responses_api(void **state)
 {
     /* clang-format off */
     static const struct {
@@ -203,9 +203,9 @@ int main(void)
         cmocka_unit_test(messages_become_items),
         cmocka_unit_test(calls_and_outputs_are_items_of_their_kind),
         cmocka_unit_test(an_output_belongs_to_the_last_call_of_its_id),
-        cmocka_unit_test(reasoning_goes_back_to_who_made_it),
-        cmocka_unit_test(tools_are_flat_and_loose_unless_they_say_otherwise),
-        cmocka_unit_test(the_rest_is_said_in_the_words_of_this_api),
+        cmocka_unit_test(reasoning_is_sent_to_its_own_upstream_only),
+        cmocka_unit_test(tools_are_flat_and_not_strict_by_default),
+        cmocka_unit_test(other_settings_are_translated_to_the_responses_api),
     };
 
     return cmocka_run_group_tests(tests, set_tools, clear_tools);

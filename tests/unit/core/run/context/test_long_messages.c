@@ -1,3 +1,5 @@
+/* F33: long messages are shortened for the model, which reads the rest by name. */
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -59,7 +61,7 @@ static char *text_of(char letter, size_t length)
 
 static const struct tool_set no_tools;
 
-static const char wish[] = "{\"runnel\":{\"message_cache\":{\"max_chars\":256}}}";
+static const char shortening[] = "{\"runnel\":{\"message_cache\":{\"max_chars\":256}}}";
 
 static struct long_message_rule rule_of(const char *config, const struct tool_set *set)
 {
@@ -69,8 +71,8 @@ static struct long_message_rule rule_of(const char *config, const struct tool_se
     return long_message_rule(&settings, set);
 }
 
-/* What message number `n` of the request says. The caller frees. */
-static char *told(const char *config, unsigned flags, size_t n)
+/* The text of message `n` of the request. The caller frees. */
+static char *sent(const char *config, unsigned flags, size_t n)
 {
     CLEANUP(run_settings_clear) struct run_settings settings = {0};
     json_auto_t *request = NULL;
@@ -86,11 +88,11 @@ static char *told(const char *config, unsigned flags, size_t n)
 
 /* ---- Promises ---- */
 
-static void F33_nothing_is_cut_unless_it_is_wanted_and_can_be_read(void **state)
+static void nothing_is_cut_unless_the_request_wants_it_and_the_model_can_read_it(void **state)
 {
     (void)state;
-    assert_int_equal(rule_of(wish, &reading_tools).limit, 256);
-    assert_int_equal(rule_of(wish, &no_tools).limit, 0);
+    assert_int_equal(rule_of(shortening, &reading_tools).limit, 256);
+    assert_int_equal(rule_of(shortening, &no_tools).limit, 0);
     assert_int_equal(rule_of("{\"runnel\":{\"history\":\"compact\"}}", &reading_tools).limit,
                      0);
     assert_int_equal(rule_of("{}", &reading_tools).limit, 0);
@@ -106,7 +108,7 @@ static void F33_nothing_is_cut_unless_it_is_wanted_and_can_be_read(void **state)
                      256);
 }
 
-static void F33_what_was_answered_is_past(void **state)
+static void messages_that_were_answered_are_past(void **state)
 {
     (void)state;
     assert_int_equal(long_message_past(items, 0), 0);
@@ -122,7 +124,7 @@ static void F33_what_was_answered_is_past(void **state)
     assert_int_equal(long_message_past(items, count), 2);
 }
 
-static void F33_a_long_message_is_shown_by_its_ends(void **state)
+static void a_long_message_is_shown_by_its_ends(void **state)
 {
     AUTO_FREE char *text = text_of('a', LONG);
     AUTO_FREE char *shown = NULL, *expected = NULL, *newest = NULL, *answer = NULL;
@@ -141,15 +143,15 @@ static void F33_a_long_message_is_shown_by_its_ends(void **state)
         "{\"name\":\"%s\",\"start\":128,\"length\":744}; consider first whether you need it."
         "\n<!--ToolCallLog:End-->",
         text, text, name, name, name);
-    shown = told(wish, 0, 0);
+    shown = sent(shortening, 0, 0);
     assert_string_equal(shown, expected);
-    answer = told(wish, 0, 1);
+    answer = sent(shortening, 0, 1);
     assert_string_equal(answer, "short");
-    newest = told(wish, 0, 2);
+    newest = sent(shortening, 0, 2);
     assert_string_equal(newest, text);
 }
 
-static void F33_rules_and_what_is_not_too_long_stay_whole(void **state)
+static void rules_and_what_is_not_too_long_stay_whole(void **state)
 {
     AUTO_FREE char *text = text_of('a', LONG);
     AUTO_FREE char *rules = NULL, *said = NULL;
@@ -160,13 +162,13 @@ static void F33_rules_and_what_is_not_too_long_stay_whole(void **state)
     say("user", text);
     say("assistant", "b");
     say("user", "c");
-    said = told(wish, 0, 1);
+    said = sent(shortening, 0, 1);
     assert_string_equal(said, text);
-    rules = told(wish, 0, 0);
+    rules = sent(shortening, 0, 0);
     assert_int_equal(strlen(rules), LONG);
 }
 
-static void F33_in_compact_form_answers_with_calls_are_cut_as_well(void **state)
+static void in_compact_form_answers_with_calls_are_cut_as_well(void **state)
 {
     AUTO_FREE char *text = text_of('b', LONG);
     AUTO_FREE char *past = NULL;
@@ -178,14 +180,15 @@ static void F33_in_compact_form_answers_with_calls_are_cut_as_well(void **state)
     say("assistant", text);
     say("user", "c");
     message_cache_name(text, name);
-    past = told(wish, CONTEXT_COMPACT, 1);
+    past = sent(shortening, CONTEXT_COMPACT, 1);
     assert_non_null(strstr(past, "Executed tools:"));
     assert_non_null(strstr(past, name));
     assert_null(strstr(past, text));
     assert_non_null(strstr(past, "\n<!--ToolCallLog:Begin-->\n[system log] The message was"));
 }
 
-static void F33_F69_nobody_else_writes_such_a_note(void **state)
+/* F69. */
+static void a_forged_note_has_no_effect(void **state)
 {
     AUTO_FREE char *text = text_of('a', LONG);
     AUTO_FREE char *shown = NULL, *newest = NULL, *plain = NULL;
@@ -196,25 +199,25 @@ static void F33_F69_nobody_else_writes_such_a_note(void **state)
     say("user", text);
     say("assistant", "b");
     say("user", forged);
-    shown = told(wish, 0, 0);
+    shown = sent(shortening, 0, 0);
     assert_memory_equal(shown, "\\<!--ToolCallLog:Begin-->aaa", 28);
-    newest = told(wish, 0, 2);
+    newest = sent(shortening, 0, 2);
     assert_string_equal(newest, "\\<!--ToolCallLog:Begin-->");
-    plain = told("{}", 0, 2);
+    plain = sent("{}", 0, 2);
     assert_string_equal(plain, forged);
 }
 
-static void F33_each_text_of_a_message_with_pictures_is_cut_by_itself(void **state)
+static void each_text_of_a_message_with_pictures_is_cut_by_itself(void **state)
 {
     AUTO_FREE char *text = text_of('a', LONG);
     CLEANUP(run_settings_clear) struct run_settings settings = {0};
-    const struct long_message_rule rule = rule_of(wish, &reading_tools);
+    const struct long_message_rule rule = rule_of(shortening, &reading_tools);
     json_auto_t *request = NULL;
     struct message_cache *cache;
     const json_t *parts;
 
     (void)state;
-    run_settings_load(&settings, wish);
+    run_settings_load(&settings, shortening);
     (void)add("message", "user",
               json_build("{s:s, s:[{s:s, s:s}, {s:s, s:s}]}", "role", "user", "content", "type",
                          "input_text", "text", text, "type", "input_image", "image_url",
@@ -231,11 +234,11 @@ static void F33_each_text_of_a_message_with_pictures_is_cut_by_itself(void **sta
     message_cache_release(cache);
 }
 
-static void F33_what_is_shown_in_part_can_be_read_whole(void **state)
+static void a_shortened_message_can_be_read_whole(void **state)
 {
     AUTO_FREE char *first = text_of('a', LONG), *second = text_of('b', LONG),
                    *third = text_of('c', LONG);
-    const struct long_message_rule rule = rule_of(wish, &reading_tools);
+    const struct long_message_rule rule = rule_of(shortening, &reading_tools);
     char name[VARIABLE_NAME_LIMIT + 1];
     struct message_cache *cache;
     AUTO_VARIABLE read = {0};
@@ -254,7 +257,7 @@ static void F33_what_is_shown_in_part_can_be_read_whole(void **state)
     message_cache_release(cache);
 }
 
-static void F33_a_long_message_costs_what_is_shown_of_it(void **state)
+static void a_long_message_costs_what_is_shown_of_it(void **state)
 {
     struct model_upstream upstream = {.context_tokens = 1000};
     CLEANUP(run_settings_clear) struct run_settings settings = {0};
@@ -263,7 +266,7 @@ static void F33_a_long_message_costs_what_is_shown_of_it(void **state)
     AUTO_FREE char *text = mem_zeroed(40001, 1);
 
     (void)state;
-    run_settings_load(&settings, wish);
+    run_settings_load(&settings, shortening);
     memset(text, 'a', 40000);
     say("user", text);
     say("assistant", "b");
@@ -274,7 +277,7 @@ static void F33_a_long_message_costs_what_is_shown_of_it(void **state)
     assert_true(context_total(&context, items, count) > 5000);
 }
 
-/* What goes up of the history, after the budget has left out what does not fit. The caller frees. */
+/* The part of the history that is sent when the budget has left out what does not fit. The caller frees. */
 static char *sent_within(const char *config, int64_t *ret_asking)
 {
     CLEANUP(run_settings_clear) struct run_settings settings = {0};
@@ -298,7 +301,7 @@ static char *sent_within(const char *config, int64_t *ret_asking)
 #define SHORT_OF_ROOM \
     "{\"max_prompt_tokens\":4000,\"runnel\":{\"message_cache\":{\"max_chars\":256}}}"
 
-static void F33_what_was_cut_stays_cut_when_its_answer_is_left_out(void **state)
+static void a_message_stays_shortened_when_its_answer_is_left_out(void **state)
 {
     AUTO_FREE char *text = text_of('a', 100000), *noise = text_of('y', 60000);
     AUTO_FREE char *sent = NULL;
@@ -315,8 +318,8 @@ static void F33_what_was_cut_stays_cut_when_its_answer_is_left_out(void **state)
     assert_in_range(strlen(sent), 300, 16000);
 }
 
-/* What is not sent at all has decided with the rest. */
-static void F33_what_is_cut_weighs_what_is_sent_beside_broken_calls(void **state)
+/* Messages that are not sent count in the decision, too. */
+static void a_shortened_message_costs_what_is_sent_beside_broken_calls(void **state)
 {
     AUTO_FREE char *text = text_of('a', 100000);
     AUTO_FREE char *sent = NULL;
@@ -333,7 +336,7 @@ static void F33_what_is_cut_weighs_what_is_sent_beside_broken_calls(void **state
 
 /* ---- What it costs, and is called ---- */
 
-static void F33_a_picture_weighs_no_more_because_messages_are_cut(void **state)
+static void shortening_messages_does_not_change_the_cost_of_a_picture(void **state)
 {
     AUTO_FREE char *data = text_of('A', 1000000);
     AUTO_FREE char *url = mem_printf("data:image/png;base64,%s", data);
@@ -352,8 +355,8 @@ static void F33_a_picture_weighs_no_more_because_messages_are_cut(void **state)
     assert_in_range(asking, CONTEXT_IMAGE_BYTES, CONTEXT_IMAGE_BYTES + 1000);
 }
 
-/* Tools may turn out to be others than they were. */
-static void F33_what_was_counted_by_another_rule_is_counted_again(void **state)
+/* The tools may have changed. */
+static void counts_under_another_rule_are_not_reused(void **state)
 {
     AUTO_FREE char *text = text_of('a', 40000);
     struct model_upstream upstream = {.context_tokens = 1000};
@@ -365,7 +368,7 @@ static void F33_what_was_counted_by_another_rule_is_counted_again(void **state)
                               .compact = true};
 
     (void)state;
-    run_settings_load(&settings, wish);
+    run_settings_load(&settings, shortening);
     say("user", "a");
     call_a_tool();
     say("assistant", text);
@@ -377,10 +380,10 @@ static void F33_what_was_counted_by_another_rule_is_counted_again(void **state)
     assert_in_range(context_total(&context, items, count), 50, 1000);
 }
 
-static void F33_in_compact_form_a_note_names_what_is_kept(void **state)
+static void in_compact_form_a_note_names_the_variable(void **state)
 {
     AUTO_FREE char *text = text_of('b', LONG);
-    const struct long_message_rule rule = rule_of(wish, &reading_tools);
+    const struct long_message_rule rule = rule_of(shortening, &reading_tools);
     AUTO_FREE char *past = NULL;
     AUTO_VARIABLE kept = {0};
     struct message_cache *cache;
@@ -393,7 +396,7 @@ static void F33_in_compact_form_a_note_names_what_is_kept(void **state)
                          "content", "type", "output_text", "text", text, "type", "input_image",
                          "image_url", "https://x/y.png", "type", "output_text", "text", "end"));
     say("user", "c");
-    past = told(wish, CONTEXT_COMPACT, 1);
+    past = sent(shortening, CONTEXT_COMPACT, 1);
     cache = long_messages_gather(&rule, items, count);
     assert_true(message_cache_at(cache, 0, &kept));
     assert_int_equal(message_cache_count(cache), 1);
@@ -401,9 +404,9 @@ static void F33_in_compact_form_a_note_names_what_is_kept(void **state)
     message_cache_release(cache);
 }
 
-static void F33_a_text_is_cut_only_where_that_makes_it_shorter(void **state)
+static void a_text_is_cut_only_where_that_makes_it_shorter(void **state)
 {
-    const struct long_message_rule rule = rule_of(wish, &reading_tools);
+    const struct long_message_rule rule = rule_of(shortening, &reading_tools);
 
     (void)state;
     for (size_t length = LIMIT; length < LONG; length++) {
@@ -415,7 +418,7 @@ static void F33_a_text_is_cut_only_where_that_makes_it_shorter(void **state)
     }
 }
 
-static void F33_who_may_call_nothing_is_not_told_to(void **state)
+static void a_model_without_tools_gets_no_hint_to_call(void **state)
 {
     AUTO_FREE char *text = text_of('a', LONG);
     AUTO_FREE char *shown = NULL;
@@ -424,7 +427,7 @@ static void F33_who_may_call_nothing_is_not_told_to(void **state)
     say("user", text);
     say("assistant", "b");
     say("user", "c");
-    shown = told(wish, CONTEXT_LAST_ANSWER, 0);
+    shown = sent(shortening, CONTEXT_LAST_ANSWER, 0);
     assert_non_null(strstr(shown, "The message was cut to 256 characters."));
     assert_null(strstr(shown, "ReadVar"));
     assert_null(strstr(shown, "$VAR_REF"));
@@ -433,27 +436,26 @@ static void F33_who_may_call_nothing_is_not_told_to(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(F33_nothing_is_cut_unless_it_is_wanted_and_can_be_read),
-        cmocka_unit_test_teardown(F33_what_was_answered_is_past, clear_items),
-        cmocka_unit_test_teardown(F33_a_long_message_is_shown_by_its_ends, clear_items),
-        cmocka_unit_test_teardown(F33_rules_and_what_is_not_too_long_stay_whole, clear_items),
-        cmocka_unit_test_teardown(F33_in_compact_form_answers_with_calls_are_cut_as_well,
+        cmocka_unit_test(nothing_is_cut_unless_the_request_wants_it_and_the_model_can_read_it),
+        cmocka_unit_test_teardown(messages_that_were_answered_are_past, clear_items),
+        cmocka_unit_test_teardown(a_long_message_is_shown_by_its_ends, clear_items),
+        cmocka_unit_test_teardown(rules_and_what_is_not_too_long_stay_whole, clear_items),
+        cmocka_unit_test_teardown(in_compact_form_answers_with_calls_are_cut_as_well,
                                   clear_items),
-        cmocka_unit_test_teardown(F33_F69_nobody_else_writes_such_a_note, clear_items),
-        cmocka_unit_test_teardown(F33_each_text_of_a_message_with_pictures_is_cut_by_itself,
+        cmocka_unit_test_teardown(a_forged_note_has_no_effect, clear_items),
+        cmocka_unit_test_teardown(each_text_of_a_message_with_pictures_is_cut_by_itself,
                                   clear_items),
-        cmocka_unit_test_teardown(F33_what_is_shown_in_part_can_be_read_whole, clear_items),
-        cmocka_unit_test_teardown(F33_a_long_message_costs_what_is_shown_of_it, clear_items),
-        cmocka_unit_test_teardown(F33_a_picture_weighs_no_more_because_messages_are_cut,
+        cmocka_unit_test_teardown(a_shortened_message_can_be_read_whole, clear_items),
+        cmocka_unit_test_teardown(a_long_message_costs_what_is_shown_of_it, clear_items),
+        cmocka_unit_test_teardown(shortening_messages_does_not_change_the_cost_of_a_picture,
                                   clear_items),
-        cmocka_unit_test_teardown(F33_what_was_counted_by_another_rule_is_counted_again,
+        cmocka_unit_test_teardown(counts_under_another_rule_are_not_reused, clear_items),
+        cmocka_unit_test_teardown(in_compact_form_a_note_names_the_variable, clear_items),
+        cmocka_unit_test(a_text_is_cut_only_where_that_makes_it_shorter),
+        cmocka_unit_test_teardown(a_model_without_tools_gets_no_hint_to_call, clear_items),
+        cmocka_unit_test_teardown(a_message_stays_shortened_when_its_answer_is_left_out,
                                   clear_items),
-        cmocka_unit_test_teardown(F33_in_compact_form_a_note_names_what_is_kept, clear_items),
-        cmocka_unit_test(F33_a_text_is_cut_only_where_that_makes_it_shorter),
-        cmocka_unit_test_teardown(F33_who_may_call_nothing_is_not_told_to, clear_items),
-        cmocka_unit_test_teardown(F33_what_was_cut_stays_cut_when_its_answer_is_left_out,
-                                  clear_items),
-        cmocka_unit_test_teardown(F33_what_is_cut_weighs_what_is_sent_beside_broken_calls,
+        cmocka_unit_test_teardown(a_shortened_message_costs_what_is_sent_beside_broken_calls,
                                   clear_items),
     };
 

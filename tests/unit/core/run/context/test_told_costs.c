@@ -1,4 +1,4 @@
-/* What is counted of a history is never less than what is sent of it: over random histories, the same ones
+/* F33: what is counted of a history is never less than what is sent of it: over random histories, the same ones
  * each time. */
 
 #include <setjmp.h>
@@ -38,7 +38,7 @@ static size_t below(size_t limit)
     return (size_t)(dice >> 33) % limit;
 }
 
-/* Some are short, some long, some much too long. The caller frees. */
+/* Random texts: short, long, much too long. The caller frees. */
 static char *some_text(void)
 {
     static const size_t lengths[] = {10, 300, 900, 3000, 30000};
@@ -118,7 +118,7 @@ static void call_clients(bool broken, bool answered)
     rows[count - 1].turn = call->turn;
 }
 
-/* A client that answers a call in one request with words, which it has put first. */
+/* A client that answers a call, with a message first in the same request. */
 static void answer_behind_words(void)
 {
     AUTO_FREE char *text = some_text();
@@ -136,7 +136,7 @@ static void answer_behind_words(void)
     memcpy(rows[count - 2].run_id, output->run_id, sizeof(output->run_id));
 }
 
-/* What a crash left of an answer. */
+/* The part of an answer that a crash has left. */
 static void break_off(void)
 {
     AUTO_FREE char *text = some_text();
@@ -162,7 +162,7 @@ static void add_something(void)
     }
 }
 
-/* The same for the same number. Short ones are the more: in them messages stand side by side. */
+/* The same history for the same number. Most are short, so that messages often follow each other. */
 static void make_history(unsigned number)
 {
     size_t length;
@@ -206,7 +206,7 @@ static json_t *request_of(const struct asking *asking)
                            asking->context.compact ? CONTEXT_COMPACT : 0, NULL);
 }
 
-/* As budget.h counts it: pictures for what they cost. */
+/* As budget.h counts it: a picture has a fixed cost. */
 static size_t length_of(const json_t *request)
 {
     const json_t *messages = json_object_get(request, "messages");
@@ -272,7 +272,7 @@ static void check_tokens(unsigned number, bool compact, bool noted)
     run_settings_clear(&asking.settings);
 }
 
-static void F33_nothing_is_sent_that_was_not_counted(void **state)
+static void everything_that_is_sent_was_counted(void **state)
 {
     (void)state;
     for (unsigned number = 0; number < HISTORIES; number++) {
@@ -290,7 +290,7 @@ static void F33_nothing_is_sent_that_was_not_counted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(F33_nothing_is_sent_that_was_not_counted),
+        cmocka_unit_test(everything_that_is_sent_was_counted),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -40,7 +40,7 @@ static size_t count_waiting(struct held_leases *held)
     return count;
 }
 
-static void test_all_that_were_added_are_listed_with_their_fences(void **state)
+static void test_all_added_leases_are_listed_with_their_fences(void **state)
 {
     struct held_leases *held = held_leases_new();
     AUTO_FREE struct engine_lease *leases = NULL;
@@ -64,7 +64,7 @@ static void test_all_that_were_added_are_listed_with_their_fences(void **state)
     held_leases_free(held);
 }
 
-static void test_those_that_wait_are_counted_once(void **state)
+static void test_waiting_runs_are_counted_once(void **state)
 {
     struct held_leases *held = held_leases_new();
 
@@ -88,8 +88,8 @@ static void test_those_that_wait_are_counted_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_that_were_added_are_listed_with_their_fences),
-        cmocka_unit_test(test_those_that_wait_are_counted_once),
+        cmocka_unit_test(test_all_added_leases_are_listed_with_their_fences),
+        cmocka_unit_test(test_waiting_runs_are_counted_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

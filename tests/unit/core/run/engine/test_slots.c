@@ -24,18 +24,18 @@ static struct tenant tenant_of(const char *project)
     return tenant;
 }
 
-struct somebody {
+struct person {
     struct slot_waiter waiter;
     struct tenant tenant;
     unsigned served; /* as the n-th */
 };
 
-static struct somebody people[WAITERS];
+static struct person people[WAITERS];
 static unsigned served;
 
 static void note(struct slot_waiter *waiter)
 {
-    CONTAINER_OF(waiter, struct somebody, waiter)->served = ++served;
+    CONTAINER_OF(waiter, struct person, waiter)->served = ++served;
 }
 
 static bool take(struct slots *slots, unsigned who, const char *project)
@@ -78,7 +78,7 @@ static int begin(void **state)
     return 0;
 }
 
-static void slots_serve_the_line_in_order(void **state)
+static void slots_serve_the_queue_in_order(void **state)
 {
     struct slots *slots = slots_new(&(struct slots_limits){.node = 1});
 
@@ -96,7 +96,7 @@ static void slots_serve_the_line_in_order(void **state)
     slots_free(slots);
 }
 
-static void slots_of_a_full_project_hold_up_nobody_else(void **state)
+static void slots_of_a_full_project_do_not_delay_other_projects(void **state)
 {
     struct slots *slots = slots_new(&(struct slots_limits){.node = 2});
 
@@ -114,7 +114,7 @@ static void slots_of_a_full_project_hold_up_nobody_else(void **state)
     slots_free(slots);
 }
 
-static void slots_go_from_project_to_project(void **state)
+static void slots_alternate_between_projects(void **state)
 {
     struct slots *slots = slots_new(&(struct slots_limits){.node = 1});
 
@@ -132,7 +132,7 @@ static void slots_go_from_project_to_project(void **state)
     slots_free(slots);
 }
 
-static void slots_leave_a_project_that_nobody_waits_for(void **state)
+static void slots_waiters_can_leave_from_anywhere_in_the_queue(void **state)
 {
     struct slots *slots = slots_new(&(struct slots_limits){.node = 2});
 
@@ -154,10 +154,10 @@ static void slots_leave_a_project_that_nobody_waits_for(void **state)
     slots_free(slots);
 }
 
-/* A walk through the line at each end would be two thousand million steps. */
-static void slots_do_not_mind_a_long_line(void **state)
+/* To search the queue for each of them would take two thousand million steps. */
+static void slots_are_fast_with_a_long_queue(void **state)
 {
-    static struct somebody crowd[65536];
+    static struct person crowd[65536];
     struct tenant tenant;
     struct slots *slots = slots_new(&(struct slots_limits){.node = 2});
     uint64_t start = clock_thread_ns();
@@ -180,7 +180,7 @@ static void slots_do_not_mind_a_long_line(void **state)
     slots_free(slots);
 }
 
-static void slots_can_be_waited_for_in_vain(void **state)
+static void slots_waiters_that_leave_are_not_served(void **state)
 {
     struct slots *slots = slots_new(&(struct slots_limits){.node = 1});
 
@@ -198,7 +198,7 @@ static void slots_can_be_waited_for_in_vain(void **state)
     slots_free(slots);
 }
 
-static void slots_line_has_a_limit(void **state)
+static void slots_queue_has_a_limit(void **state)
 {
     struct slots *slots = slots_new(&(struct slots_limits){.node = 1, .line = 2});
 
@@ -213,7 +213,7 @@ static void slots_line_has_a_limit(void **state)
     slots_free(slots);
 }
 
-static void slots_without_limits_are_always_there(void **state)
+static void slots_without_limits_are_always_free(void **state)
 {
     struct slots *slots = slots_new(&(struct slots_limits){0});
 
@@ -224,7 +224,8 @@ static void slots_without_limits_are_always_there(void **state)
     slots_free(slots);
 }
 
-static void F44_slots_of_a_project_are_held_by_some_only(void **state)
+/* F44. */
+static void slots_of_a_project_can_be_held_by_some_runs_only(void **state)
 {
     struct slots *slots = slots_new(&(struct slots_limits){0});
 
@@ -246,15 +247,15 @@ static void F44_slots_of_a_project_are_held_by_some_only(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(slots_serve_the_line_in_order, begin),
-        cmocka_unit_test_setup(slots_of_a_full_project_hold_up_nobody_else, begin),
-        cmocka_unit_test_setup(slots_go_from_project_to_project, begin),
-        cmocka_unit_test_setup(slots_leave_a_project_that_nobody_waits_for, begin),
-        cmocka_unit_test_setup(slots_do_not_mind_a_long_line, begin),
-        cmocka_unit_test_setup(slots_can_be_waited_for_in_vain, begin),
-        cmocka_unit_test_setup(slots_line_has_a_limit, begin),
-        cmocka_unit_test_setup(slots_without_limits_are_always_there, begin),
-        cmocka_unit_test_setup(F44_slots_of_a_project_are_held_by_some_only, begin),
+        cmocka_unit_test_setup(slots_serve_the_queue_in_order, begin),
+        cmocka_unit_test_setup(slots_of_a_full_project_do_not_delay_other_projects, begin),
+        cmocka_unit_test_setup(slots_alternate_between_projects, begin),
+        cmocka_unit_test_setup(slots_waiters_can_leave_from_anywhere_in_the_queue, begin),
+        cmocka_unit_test_setup(slots_are_fast_with_a_long_queue, begin),
+        cmocka_unit_test_setup(slots_waiters_that_leave_are_not_served, begin),
+        cmocka_unit_test_setup(slots_queue_has_a_limit, begin),
+        cmocka_unit_test_setup(slots_without_limits_are_always_free, begin),
+        cmocka_unit_test_setup(slots_of_a_project_can_be_held_by_some_runs_only, begin),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,8 +10,8 @@
 #include "core/base/mem.h"
 #include "core/run/turn/input_text.h"
 
-/* What is told of `arguments` when they come in pieces of `step` bytes. */
-static char *told(const char *arguments, size_t step)
+/* The text that is read from `arguments` in pieces of `step` bytes. */
+static char *read_in_pieces(const char *arguments, size_t step)
 {
     struct input_text input = {0};
     struct buf out = {0};
@@ -22,10 +22,10 @@ static char *told(const char *arguments, size_t step)
     return buf_take(&out);
 }
 
-static void assert_told(const char *arguments, const char *expected)
+static void assert_text(const char *arguments, const char *expected)
 {
     for (size_t step = 1; step <= strlen(arguments) + 1; step++) {
-        AUTO_FREE char *text = told(arguments, step);
+        AUTO_FREE char *text = read_in_pieces(arguments, step);
 
         if (strcmp(text, expected) != 0)
             fail_msg("%s in pieces of %zu became %s", arguments, step, text);
@@ -35,33 +35,33 @@ static void assert_told(const char *arguments, const char *expected)
 static void the_text_comes_out_as_it_is_written(void **state)
 {
     (void)state;
-    assert_told("{\"input\":\"select 1\"}", "select 1");
-    assert_told(" { \"input\" : \"\" } ", "");
-    assert_told("{\n\t\"input\":\"caf\xC3\xA9\",\"more\":\"x\"}", "caf\xC3\xA9");
-    assert_told("{\"input\":\"unfinis", "unfinis");
+    assert_text("{\"input\":\"select 1\"}", "select 1");
+    assert_text(" { \"input\" : \"\" } ", "");
+    assert_text("{\n\t\"input\":\"caf\xC3\xA9\",\"more\":\"x\"}", "caf\xC3\xA9");
+    assert_text("{\"input\":\"unfinis", "unfinis");
 }
 
 static void escapes_are_characters(void **state)
 {
     (void)state;
-    assert_told("{\"input\":\"a\\\"b\\\\c\\/d\\b\\f\\n\\r\\te\"}", "a\"b\\c/d\b\f\n\r\te");
-    assert_told("{\"input\":\"\\u0041\\u00e9\\u20AC\\ud83d\\ude00!\"}",
+    assert_text("{\"input\":\"a\\\"b\\\\c\\/d\\b\\f\\n\\r\\te\"}", "a\"b\\c/d\b\f\n\r\te");
+    assert_text("{\"input\":\"\\u0041\\u00e9\\u20AC\\ud83d\\ude00!\"}",
                 "A\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80!");
 }
 
-/* Whatever jansson reads as such a text is told the same. */
-static void it_is_what_a_reader_of_json_finds(void **state)
+/* The same text as jansson reads. */
+static void the_text_is_what_a_json_parser_finds(void **state)
 {
     (void)state;
     for (uint32_t code = 1; code < 0x600; code++) {
         AUTO_FREE char *arguments = mem_printf("{\"input\":\"x\\u%04x\"}", code);
         json_auto_t *object = json_parse_own(arguments);
 
-        assert_told(arguments, json_get_string(object, "input", "?"));
+        assert_text(arguments, json_get_string(object, "input", "?"));
     }
 }
 
-static void another_shape_says_nothing(void **state)
+static void arguments_of_another_shape_give_no_text(void **state)
 {
     /* clang-format off */
     static const char *const others[] = {
@@ -75,7 +75,7 @@ static void another_shape_says_nothing(void **state)
 
     (void)state;
     for (size_t i = 0; i < COUNT_OF(others); i++)
-        assert_told(others[i], "");
+        assert_text(others[i], "");
 }
 
 int main(void)
@@ -83,8 +83,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_text_comes_out_as_it_is_written),
         cmocka_unit_test(escapes_are_characters),
-        cmocka_unit_test(it_is_what_a_reader_of_json_finds),
-        cmocka_unit_test(another_shape_says_nothing),
+        cmocka_unit_test(the_text_is_what_a_json_parser_finds),
+        cmocka_unit_test(arguments_of_another_shape_give_no_text),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,7 +10,7 @@
 #include "core/base/mem.h"
 #include "core/run/turn/unwritten.h"
 
-/* Few enough to be looked through, and so many that their places are noted. */
+/* Few enough for a search, and so many that their places are noted. */
 #define FEW  3
 #define MANY 100
 
@@ -41,7 +41,7 @@ static void assert_items(const struct unwritten *unwritten, int count, int chang
     }
 }
 
-static void of_an_item_the_last_state_waits_at_its_first_place(void **state)
+static void the_last_state_of_an_item_is_written_at_its_first_place(void **state)
 {
     static const int counts[] = {FEW, MANY};
 
@@ -58,7 +58,7 @@ static void of_an_item_the_last_state_waits_at_its_first_place(void **state)
     }
 }
 
-static void of_a_step_the_last_state_waits(void **state)
+static void the_last_state_of_a_step_is_written(void **state)
 {
     struct unwritten unwritten = {0};
     struct step_row row = {.id = "step_1", .status = STEP_IN_PROGRESS};
@@ -74,8 +74,8 @@ static void of_a_step_the_last_state_waits(void **state)
     unwritten_clear(&unwritten);
 }
 
-/* A model may give the calls of two turns one id. */
-static void a_call_is_known_by_its_turn_and_its_id(void **state)
+/* A model may use the same id in two turns. */
+static void a_call_is_identified_by_turn_and_id(void **state)
 {
     struct unwritten unwritten = {0};
     struct call_row row = {.turn = 1, .call_id = "call_1"};
@@ -93,7 +93,7 @@ static void a_call_is_known_by_its_turn_and_its_id(void **state)
     unwritten_clear(&unwritten);
 }
 
-static void whatever_is_put_is_unwritten(void **state)
+static void everything_that_is_put_is_unwritten(void **state)
 {
     struct step_row step = {.id = "step_1"};
     struct call_row call = {.call_id = "call_1"};
@@ -126,7 +126,7 @@ static void whatever_is_put_is_unwritten(void **state)
     assert_true(unwritten_is_empty(&unwritten));
 }
 
-static void what_is_moved_is_the_writes_and_nothing_is_left(void **state)
+static void moving_gives_all_rows_to_the_write(void **state)
 {
     struct unwritten unwritten = {0};
     struct run_write *write = run_write_new();
@@ -148,11 +148,11 @@ static void what_is_moved_is_the_writes_and_nothing_is_left(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(of_an_item_the_last_state_waits_at_its_first_place),
-        cmocka_unit_test(of_a_step_the_last_state_waits),
-        cmocka_unit_test(a_call_is_known_by_its_turn_and_its_id),
-        cmocka_unit_test(whatever_is_put_is_unwritten),
-        cmocka_unit_test(what_is_moved_is_the_writes_and_nothing_is_left),
+        cmocka_unit_test(the_last_state_of_an_item_is_written_at_its_first_place),
+        cmocka_unit_test(the_last_state_of_a_step_is_written),
+        cmocka_unit_test(a_call_is_identified_by_turn_and_id),
+        cmocka_unit_test(everything_that_is_put_is_unwritten),
+        cmocka_unit_test(moving_gives_all_rows_to_the_write),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -24,7 +24,7 @@ static void expect(const char *type, const char *boundary)
         assert_string_equal(found, boundary);
 }
 
-static void it_is_found_wherever_it_stands(void **state)
+static void a_boundary_is_found_anywhere_in_the_header(void **state)
 {
     (void)state;
     expect(FORM "; boundary=abc", "abc");
@@ -37,7 +37,7 @@ static void it_is_found_wherever_it_stands(void **state)
     expect(FORM "; note=\"\\\"; boundary=no\"; boundary=abc", "abc");
 }
 
-static void it_may_be_quoted(void **state)
+static void a_boundary_may_be_quoted(void **state)
 {
     (void)state;
     expect(FORM "; boundary=\"abc\"", "abc");
@@ -46,14 +46,14 @@ static void it_may_be_quoted(void **state)
     expect(FORM "; boundary=\"gc0pJq0M:08jU534c0p\"", "gc0pJq0M:08jU534c0p");
 }
 
-/* As mail programs and old libraries of Java write it. */
-static void it_need_not_be_quoted(void **state)
+/* As mail programs and old Java libraries write it. */
+static void a_boundary_need_not_be_quoted(void **state)
 {
     (void)state;
     expect(FORM "; boundary=----=_Part_0_12:3", "----=_Part_0_12:3");
 }
 
-static void it_has_one_to_seventy_characters(void **state)
+static void a_boundary_has_one_to_seventy_characters(void **state)
 {
     (void)state;
     expect(FORM "; boundary=a", "a");
@@ -63,7 +63,7 @@ static void it_has_one_to_seventy_characters(void **state)
     expect(FORM "; boundary=\"\"", NULL);
 }
 
-static void what_is_none_is_not_found(void **state)
+static void an_invalid_boundary_is_not_found(void **state)
 {
     static const char *const types[] = {
         FORM,
@@ -94,11 +94,11 @@ static void what_is_none_is_not_found(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_is_found_wherever_it_stands),
-        cmocka_unit_test(it_may_be_quoted),
-        cmocka_unit_test(it_need_not_be_quoted),
-        cmocka_unit_test(it_has_one_to_seventy_characters),
-        cmocka_unit_test(what_is_none_is_not_found),
+        cmocka_unit_test(a_boundary_is_found_anywhere_in_the_header),
+        cmocka_unit_test(a_boundary_may_be_quoted),
+        cmocka_unit_test(a_boundary_need_not_be_quoted),
+        cmocka_unit_test(a_boundary_has_one_to_seventy_characters),
+        cmocka_unit_test(an_invalid_boundary_is_not_found),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,7 +15,7 @@
 #define POST    "POST / HTTP/1.1\r\n"
 #define CHUNKED POST "Transfer-Encoding: chunked\r\n\r\n"
 
-/* What is read to its end, and what is wrong with the next; NULL: nothing is. */
+/* What is read completely, and the fault of the next; NULL: none. */
 struct sample {
     uint64_t heads, requests;
     const char *fault;
@@ -79,8 +79,8 @@ static void requests_end_where_they_say(void **state)
     read_both_ways(samples, COUNT_OF(samples));
 }
 
-/* The head may be fine, as far as its letters go. hygiene.c refuses these. */
-static void where_the_end_is_open_nothing_is_read_further(void **state)
+/* The bytes of such a head are fine. hygiene.c refuses it. */
+static void nothing_is_read_after_a_request_without_a_known_end(void **state)
 {
     static const struct sample samples[] = {
         SAMPLE(1, 0, NULL, POST "Content-Length: 0\r\nContent-Length: 0\r\n\r\n" GET "\r\n"),
@@ -106,7 +106,7 @@ static void where_the_end_is_open_nothing_is_read_further(void **state)
     read_both_ways(samples, COUNT_OF(samples));
 }
 
-static void behind_a_fault_nothing_is_believed(void **state)
+static void nothing_is_trusted_after_a_fault(void **state)
 {
     static const struct sample samples[] = {
         SAMPLE(0, 0, "without a CR", "\n" GET "\r\n"),
@@ -157,7 +157,7 @@ static void behind_a_fault_nothing_is_believed(void **state)
     read_both_ways(samples, COUNT_OF(samples));
 }
 
-static void the_first_fault_stays(void **state)
+static void the_first_fault_counts(void **state)
 {
     struct framing framing = {0};
     const char *fault;
@@ -170,7 +170,7 @@ static void the_first_fault_stays(void **state)
     assert_int_equal(framing.heads, 0);
 }
 
-static void a_body_is_not_looked_at(void **state)
+static void the_bytes_of_a_body_are_not_interpreted(void **state)
 {
     static const char zeros[1 << 16];
     AUTO_BUF head = {0};
@@ -191,10 +191,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(requests_end_where_they_say),
-        cmocka_unit_test(where_the_end_is_open_nothing_is_read_further),
-        cmocka_unit_test(behind_a_fault_nothing_is_believed),
-        cmocka_unit_test(the_first_fault_stays),
-        cmocka_unit_test(a_body_is_not_looked_at),
+        cmocka_unit_test(nothing_is_read_after_a_request_without_a_known_end),
+        cmocka_unit_test(nothing_is_trusted_after_a_fault),
+        cmocka_unit_test(the_first_fault_counts),
+        cmocka_unit_test(the_bytes_of_a_body_are_not_interpreted),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -101,7 +101,7 @@ static void each_doubtful_head_gets_its_status(void **state)
         {400, "GET", "/", "HTTP/1.1", {HOST, "X A|1"}},
         {400, "GET", "/", "HTTP/1.1", {HOST, "Transfer-Encoding |chunked"}},
         {400, "GET", "/", "HTTP/1.1", {HOST, "|1"}},
-        /* what is believed, and must be the only one */
+        /* values that are trusted, and must be the only one */
         {400, "GET", "/", "HTTP/1.1", {HOST, "Origin|http://a", "origin|http://b"}},
         {400, "GET", "/", "HTTP/1.1", {HOST, "Sec-Fetch-Site|none", "Sec-Fetch-Site|none"}},
         {400, "POST", "/", "HTTP/1.1", {HOST, "Idempotency-Key|a", "Idempotency-Key|b"}},
@@ -181,7 +181,7 @@ static void headers_are_limited_in_number(void **state)
     assert_int_equal(hygiene_check(&head).status, 431);
 }
 
-static void the_client_says_whether_the_connection_goes_on(void **state)
+static void the_client_says_whether_the_connection_stays_open(void **state)
 {
     static const struct {
         bool keep_alive;
@@ -208,7 +208,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_doubtful_head_gets_its_status),
         cmocka_unit_test(the_body_is_described),
-        cmocka_unit_test(the_client_says_whether_the_connection_goes_on),
+        cmocka_unit_test(the_client_says_whether_the_connection_stays_open),
         cmocka_unit_test(size_is_limited_to_the_byte),
         cmocka_unit_test(headers_are_limited_in_number),
     };

@@ -59,7 +59,7 @@ static void queries_are_decoded_like_forms(void **state)
     assert_false(uri_query_has(&uri, "inc", "one"));
 }
 
-static void what_could_end_a_string_early_is_refused(void **state)
+static void encoded_control_characters_and_broken_escapes_are_refused(void **state)
 {
     const char *const bad[] = {"/a%00b",    "/a?x=%00", "/a%0d%0a", "/a%7f", "/a%",
                                "/a%4",      "/a%zz",    "/a%ff",    "/a%c3", "x",
@@ -101,7 +101,7 @@ int main(void)
         cmocka_unit_test(segments_are_split_before_they_are_decoded),
         cmocka_unit_test(the_root_and_a_trailing_slash_are_empty_segments),
         cmocka_unit_test(queries_are_decoded_like_forms),
-        cmocka_unit_test(what_could_end_a_string_early_is_refused),
+        cmocka_unit_test(encoded_control_characters_and_broken_escapes_are_refused),
         cmocka_unit_test(lengths_and_counts_are_limited),
     };
 

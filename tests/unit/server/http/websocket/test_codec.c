@@ -11,21 +11,21 @@
 #include "core/base/buf.h"
 #include "server/http/websocket/codec.h"
 
-static struct buf heard; /* messages, each with a "|" behind it */
+static struct buf received; /* messages, each followed by "|" */
 
-static void hear(void *arg, char *text, size_t length)
+static void receive(void *arg, char *text, size_t length)
 {
     (void)arg;
-    buf_add(&heard, text, length);
-    buf_add_char(&heard, '|');
+    buf_add(&received, text, length);
+    buf_add_char(&received, '|');
     free(text);
 }
 
 static struct ws_codec *codec_new(void)
 {
-    buf_clear(&heard);
-    buf_add_text(&heard, "|");
-    return ws_codec_new(100, hear, NULL);
+    buf_clear(&received);
+    buf_add_text(&received, "|");
+    return ws_codec_new(100, receive, NULL);
 }
 
 /* A frame with a mask of zeros: its payload is as it is read. */
@@ -49,7 +49,7 @@ static void assert_out(struct ws_codec *codec, const char *bytes, size_t length)
     buf_reset(out);
 }
 
-static void messages_are_put_together_around_pings(void **state)
+static void fragments_are_joined_around_pings(void **state)
 {
     struct ws_codec *codec = codec_new();
 
@@ -60,13 +60,13 @@ static void messages_are_put_together_around_pings(void **state)
     feed(codec, 0x89, "p");
     assert_out(codec, "\x8A\x01p", 3);
     feed(codec, 0x80, "o");
-    assert_string_equal(heard.data, "|one|two|");
+    assert_string_equal(received.data, "|one|two|");
     assert_int_equal(ws_codec_partial(codec), 0);
     assert_false(ws_codec_is_closed(codec));
     ws_codec_free(codec);
 }
 
-static void what_is_sent_is_framed_and_ends_with_a_close(void **state)
+static void sent_messages_are_framed_and_end_with_a_close(void **state)
 {
     struct ws_codec *codec = codec_new();
 
@@ -80,7 +80,7 @@ static void what_is_sent_is_framed_and_ends_with_a_close(void **state)
     ws_codec_close(codec, WS_CLOSE_NORMAL, "");
     feed(codec, 0x81, "late");
     assert_int_equal(ws_codec_out(codec)->length, 0);
-    assert_string_equal(heard.data, "|");
+    assert_string_equal(received.data, "|");
     ws_codec_free(codec);
 }
 
@@ -104,11 +104,11 @@ static void assert_refused(int first_byte, const char *payload, int code)
     assert_true(ws_codec_is_closed(codec));
     assert_true(out->length >= 4);
     assert_int_equal((unsigned char)out->data[2] << 8 | (unsigned char)out->data[3], code);
-    assert_string_equal(heard.data, "|");
+    assert_string_equal(received.data, "|");
     ws_codec_free(codec);
 }
 
-static void what_breaks_the_protocol_is_refused(void **state)
+static void violations_of_the_protocol_are_refused(void **state)
 {
     char large[102] = {0};
 
@@ -116,7 +116,7 @@ static void what_breaks_the_protocol_is_refused(void **state)
     memset(large, ' ', 101);
     assert_refused(0xC1, "x", 1002); /* a reserved bit */
     assert_refused(0x83, "x", 1002); /* a reserved frame */
-    assert_refused(0x80, "x", 1002); /* goes on from nothing */
+    assert_refused(0x80, "x", 1002); /* continues no message */
     assert_refused(0x09, "x", 1002); /* half a ping */
     assert_refused(0x82, "x", 1003); /* binary */
     assert_refused(0x81, "\xFF", 1007);
@@ -137,14 +137,14 @@ static void pings_before_a_bad_frame_are_answered(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(messages_are_put_together_around_pings),
-        cmocka_unit_test(what_is_sent_is_framed_and_ends_with_a_close),
+        cmocka_unit_test(fragments_are_joined_around_pings),
+        cmocka_unit_test(sent_messages_are_framed_and_end_with_a_close),
         cmocka_unit_test(a_close_is_answered),
-        cmocka_unit_test(what_breaks_the_protocol_is_refused),
+        cmocka_unit_test(violations_of_the_protocol_are_refused),
         cmocka_unit_test(pings_before_a_bad_frame_are_answered),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
-    buf_clear(&heard);
+    buf_clear(&received);
     return failed;
 }

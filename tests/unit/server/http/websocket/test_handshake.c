@@ -40,7 +40,7 @@ static void the_example_of_the_rfc_is_accepted(void **state)
     assert_string_equal(accept, "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
 }
 
-static void what_is_missing_is_refused(void **state)
+static void a_handshake_with_a_missing_header_is_refused(void **state)
 {
     struct ws_handshake one = good;
 
@@ -63,7 +63,7 @@ static void what_is_missing_is_refused(void **state)
     assert_int_equal(status_of(&one), 400);
 }
 
-static void only_a_websocket_is_asked_for(void **state)
+static void only_an_upgrade_to_websocket_counts(void **state)
 {
     struct ws_handshake one = good;
 
@@ -109,8 +109,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_example_of_the_rfc_is_accepted),
-        cmocka_unit_test(what_is_missing_is_refused),
-        cmocka_unit_test(only_a_websocket_is_asked_for),
+        cmocka_unit_test(a_handshake_with_a_missing_header_is_refused),
+        cmocka_unit_test(only_an_upgrade_to_websocket_counts),
         cmocka_unit_test(a_key_may_come_as_a_protocol),
     };
 

@@ -36,7 +36,7 @@ static void bad(const char *text, const char *api_code, const char *param,
     assert_string_equal(err.word, api_code);
 }
 
-static void nothing_and_null_are_fine(void **state)
+static void absent_and_null_parameters_are_fine(void **state)
 {
     (void)state;
     good("{}");
@@ -183,7 +183,7 @@ static void strictness_reaches_every_schema_inside(void **state)
         REFUSED "In context=('properties', 'a'), array schema missing items.");
 }
 
-static void other_tools_are_looked_at_too(void **state)
+static void tools_of_every_type_are_checked(void **state)
 {
     (void)state;
     bad("{'tools':[{'type':'mcp'}]}", "missing_required_parameter", "tools[0].server_label",
@@ -200,7 +200,7 @@ static void other_tools_are_looked_at_too(void **state)
         "Missing required parameter: 'tools[0].file_search.ranking_options.score_threshold'.");
 }
 
-static void a_tool_choice_is_a_word_or_names_a_tool(void **state)
+static void a_tool_choice_is_a_keyword_or_names_a_tool(void **state)
 {
     (void)state;
     good("{'tool_choice':'required'}");
@@ -315,15 +315,15 @@ static void texts_have_lengths(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_and_null_are_fine),
+        cmocka_unit_test(absent_and_null_parameters_are_fine),
         cmocka_unit_test(everything_an_assistant_can_have_is_accepted),
         cmocka_unit_test(tools_have_a_type_and_a_number),
         cmocka_unit_test(functions_have_a_name),
         cmocka_unit_test(parameters_of_functions_describe_an_object),
         cmocka_unit_test(strict_functions_have_closed_schemas),
         cmocka_unit_test(strictness_reaches_every_schema_inside),
-        cmocka_unit_test(other_tools_are_looked_at_too),
-        cmocka_unit_test(a_tool_choice_is_a_word_or_names_a_tool),
+        cmocka_unit_test(tools_of_every_type_are_checked),
+        cmocka_unit_test(a_tool_choice_is_a_keyword_or_names_a_tool),
         cmocka_unit_test(a_response_format_is_auto_or_an_object),
         cmocka_unit_test(numbers_have_ranges),
         cmocka_unit_test(truncation_to_last_messages_says_how_many),

@@ -31,7 +31,7 @@ static json_t *template_of(const char *text)
     return template;
 }
 
-/* What becomes of a request, as text; NULL when it is refused. */
+/* The filled-in request, as text; NULL when it is refused. */
 static json_t *apply(const char *template_text, const char *body_text)
 {
     json_auto_t *template = template_of(template_text);
@@ -72,7 +72,7 @@ static void text_is_filled_in(void **state)
               "\"Ann\"}}}, \"input\": \"Hi {{name}}\"}");
 
     (void)state;
-    /* What was filled in is not looked at again, and neither is the request's own input. */
+    /* Values are not searched for variables again, and neither is the request's own input. */
     is(json_object_get(filled, "instructions"), "\"Speak {{name}}, Ann! {{x y}}\"");
     is(json_object_get(filled, "input"), "\"Hi {{name}}\"");
     is(json_object_get(json_object_get(filled, "prompt"), "version"), "\"3\"");
@@ -104,7 +104,7 @@ static void messages_come_with_the_instructions_in_front(void **state)
        "\"output_text\", \"text\": \"Hi Ann\", \"annotations\": [], \"logprobs\": []}]}]");
 }
 
-static void a_picture_cuts_the_text_that_it_stands_in(void **state)
+static void a_picture_splits_the_text_around_it(void **state)
 {
     json_auto_t *filled =
         apply("{\"input\": [{\"role\": \"user\", \"content\": \"Look: {{it}}{{it}} Nice?\"}]}",
@@ -119,7 +119,7 @@ static void a_picture_cuts_the_text_that_it_stands_in(void **state)
        " {\"type\": \"input_text\", \"text\": \" Nice?\"}]");
 }
 
-static void what_the_request_says_itself_wins(void **state)
+static void settings_of_the_request_win_over_the_template(void **state)
 {
     json_auto_t *filled =
         apply("{\"instructions\": \"A\", \"model\": \"a\", \"temperature\": 1}",
@@ -143,7 +143,7 @@ static void apply_refused(const char *template, const char *variables, const cha
         fail_msg("'%s' does not say '%s'", err.text, text);
 }
 
-static void every_variable_is_given_and_no_other(void **state)
+static void every_variable_must_be_given_and_no_other(void **state)
 {
     (void)state;
     apply_refused("{\"instructions\": \"{{a}}\"}", "null", "prompt.variables.a",
@@ -155,7 +155,7 @@ static void every_variable_is_given_and_no_other(void **state)
                   "prompt.variables.a", "expected a string, but got an object");
 }
 
-static void what_is_filled_in_has_a_limit(void **state)
+static void the_filled_in_text_has_a_limit(void **state)
 {
     size_t length = PROMPT_TEXT_LIMIT / 3;
     char *text = mem_new_array(char, length + 1);
@@ -194,7 +194,7 @@ static void a_template_is_checked_like_a_request(void **state)
             "input[0].type", "Supported values are: 'message'.");
 }
 
-static void what_is_no_version_is_not_found(void **state)
+static void an_unknown_version_is_not_found(void **state)
 {
     static const char *const wrong[] = {"", "0", "-1", "1x", "9999999999"};
     int version = 7;
@@ -215,12 +215,12 @@ int main(void)
         cmocka_unit_test(variables_are_listed_once_in_order),
         cmocka_unit_test(text_is_filled_in),
         cmocka_unit_test(messages_come_with_the_instructions_in_front),
-        cmocka_unit_test(a_picture_cuts_the_text_that_it_stands_in),
-        cmocka_unit_test(what_the_request_says_itself_wins),
-        cmocka_unit_test(every_variable_is_given_and_no_other),
-        cmocka_unit_test(what_is_filled_in_has_a_limit),
+        cmocka_unit_test(a_picture_splits_the_text_around_it),
+        cmocka_unit_test(settings_of_the_request_win_over_the_template),
+        cmocka_unit_test(every_variable_must_be_given_and_no_other),
+        cmocka_unit_test(the_filled_in_text_has_a_limit),
         cmocka_unit_test(a_template_is_checked_like_a_request),
-        cmocka_unit_test(what_is_no_version_is_not_found),
+        cmocka_unit_test(an_unknown_version_is_not_found),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -70,7 +70,7 @@ static void a_chain_is_read_from_its_beginning(void **state)
     assert_null(ws_memory_find(memory, "d"));
 }
 
-static void what_others_go_on_from_stays(void **state)
+static void a_response_that_others_continue_is_kept(void **state)
 {
     struct ws_response *a = keep("a", NULL, 1), *b = keep("b", a->past, 1);
 
@@ -80,7 +80,7 @@ static void what_others_go_on_from_stays(void **state)
     assert_items(b->past, 10, "a b ");
 }
 
-static void what_was_not_used_longest_is_forgotten(void **state)
+static void the_least_recently_used_chain_is_forgotten(void **state)
 {
     (void)state;
     budget.limit = 10000;
@@ -92,7 +92,7 @@ static void what_was_not_used_longest_is_forgotten(void **state)
     assert_null(ws_memory_find(memory, "b"));
 }
 
-static void what_has_no_room_is_known_but_not_remembered(void **state)
+static void a_response_without_room_is_known_but_not_kept(void **state)
 {
     (void)state;
     budget.limit = 100;
@@ -100,7 +100,7 @@ static void what_has_no_room_is_known_but_not_remembered(void **state)
     assert_non_null(ws_memory_find(memory, "a"));
 }
 
-static void what_waits_is_not_forgotten(void **state)
+static void a_waiting_response_is_not_forgotten(void **state)
 {
     struct ws_response *a = keep("a", NULL, 3000);
 
@@ -116,12 +116,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_chain_is_read_from_its_beginning, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_others_go_on_from_stays, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_was_not_used_longest_is_forgotten, set_up,
+        cmocka_unit_test_setup_teardown(a_response_that_others_continue_is_kept, set_up,
                                         tear_down),
-        cmocka_unit_test_setup_teardown(what_has_no_room_is_known_but_not_remembered, set_up,
+        cmocka_unit_test_setup_teardown(the_least_recently_used_chain_is_forgotten, set_up,
                                         tear_down),
-        cmocka_unit_test_setup_teardown(what_waits_is_not_forgotten, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_response_without_room_is_known_but_not_kept, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_waiting_response_is_not_forgotten, set_up, tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,7 +21,7 @@ def create(client, **options):
 
 
 @pytest.mark.slow
-def test_runs_wait_in_line_and_are_refused_behind_it(narrow, upstream):
+def test_runs_wait_in_the_queue_and_are_refused_beyond_it(narrow, upstream):
     upstream.script(*SLOW)
     client, http = narrow.sdk(), narrow.http()
     first = create(client)
@@ -48,7 +48,7 @@ def test_runs_wait_in_line_and_are_refused_behind_it(narrow, upstream):
 
 
 @pytest.mark.slow
-def test_a_run_in_line_can_be_cancelled(narrow, upstream):
+def test_a_queued_run_can_be_cancelled(narrow, upstream):
     upstream.script(*SLOW)
     client = narrow.sdk()
     create(client)
@@ -62,7 +62,7 @@ def test_a_run_in_line_can_be_cancelled(narrow, upstream):
 
 
 @pytest.mark.slow
-def test_many_more_than_there_is_room_for_all_end(start_server, upstream):
+def test_many_more_runs_than_slots_all_end(start_server, upstream):
     client = start_server(max_runs=3, max_runs_per_project=2).sdk()
 
     def one(_):

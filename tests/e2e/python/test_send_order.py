@@ -355,7 +355,7 @@ def say_and_end(kind, stream, turn):
 # ---- What leaves at once ----
 
 @ways(*KINDS)
-def test_each_piece_leaves_before_the_next_one_is_said(have, model, remote, log, which, beginning):
+def test_each_piece_is_sent_before_the_next_one_is_written(have, model, remote, log, which, beginning):
     kind = have(which)
     before = beginning(kind, model, remote, log)
     stream = kind.ask(**before.request())
@@ -364,7 +364,7 @@ def test_each_piece_leaves_before_the_next_one_is_said(have, model, remote, log,
 
 
 @ways(*BEGUN_BY_A_WRITE)
-def test_what_happens_while_a_run_is_first_written_does_not_hold_it_back(
+def test_events_during_the_first_write_do_not_delay_it(
         have, model, remote, log, which, beginning):
     """The write of its beginning cannot carry what comes of it meanwhile. Calls of a resumable run wait for
     that write, those of others go on."""
@@ -382,7 +382,7 @@ def test_what_happens_while_a_run_is_first_written_does_not_hold_it_back(
 
 
 @ways(*UNSTORED)
-def test_what_is_not_stored_waits_for_no_write(have, model, remote, log, which, beginning):
+def test_a_response_that_is_not_stored_waits_for_no_write(have, model, remote, log, which, beginning):
     kind = have(which)
     before = beginning(kind, model, remote, log)
     request = before.request()
@@ -394,7 +394,7 @@ def test_what_is_not_stored_waits_for_no_write(have, model, remote, log, which, 
 
 @pytest.mark.threads
 @kinds(*FOREGROUND)
-def test_words_of_a_foreground_response_wait_for_no_write(have, database, which):
+def test_text_of_a_foreground_response_waits_for_no_write(have, database, which):
     kind = have(which)
     stream = kind.ask()
     stream.name(kind.begins)
@@ -409,7 +409,7 @@ def test_words_of_a_foreground_response_wait_for_no_write(have, database, which)
 
 
 @kinds(*KINDS)
-def test_arguments_leave_while_the_model_writes_them(have, which):
+def test_arguments_are_sent_while_the_model_writes_them(have, which):
     """And what comes of the answer leaves as it is said."""
     kind = have(which)
     tools = {"tools": [kind.weather]}
@@ -430,7 +430,7 @@ def test_arguments_leave_while_the_model_writes_them(have, which):
 # ---- What waits for its write, and for no longer ----
 
 @kinds(*RESUMABLE)
-def test_words_of_a_resumable_run_leave_once_they_are_in_its_log(have, which):
+def test_text_of_a_resumable_run_is_sent_once_it_is_in_the_log(have, which):
     kind = have(which)
     stream = kind.ask()
     stream.name(kind.begins)
@@ -451,7 +451,7 @@ def ids_of_questions(stream):
 
 
 @kinds(*STORED)
-def test_a_question_leaves_once_it_can_be_answered(have, log, which):
+def test_an_approval_request_is_sent_once_it_can_be_answered(have, log, which):
     """Then the run goes on, and what it says leaves as it is said."""
     kind = have(which)
     stream = kind.ask(tools=[ASKED])
@@ -472,7 +472,7 @@ def test_a_question_leaves_once_it_can_be_answered(have, log, which):
 
 
 @kinds(*FOREGROUND)
-def test_a_response_that_waits_for_answers_says_so_once_they_can_be_given(have, log, which):
+def test_a_hold_is_announced_once_answers_can_be_given(have, log, which):
     kind = have(which)
     stream = kind.ask(tools=[ASKED], runnel={"approval": {"channel": "hold"}})
     stream.name(kind.begins)

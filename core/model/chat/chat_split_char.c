@@ -1,4 +1,4 @@
-#include "core/model/chat/chat_half.h"
+#include "core/model/chat/chat_split_char.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -25,7 +25,7 @@ static void join(struct chat_cut *cut, uint16_t high, uint16_t low)
     cut->length -= UTF8_REPLACEMENT_LENGTH;
 }
 
-void chat_half_end(uint16_t *held, struct chat_cut *ret_cut)
+void chat_split_char_end(uint16_t *held, struct chat_cut *ret_cut)
 {
     *ret_cut = (struct chat_cut){.text = ""};
     if (*held)
@@ -33,8 +33,8 @@ void chat_half_end(uint16_t *held, struct chat_cut *ret_cut)
     *held = 0;
 }
 
-void chat_half_cut(uint16_t *held, const struct chat_halves *halves, const char *text,
-                   size_t length, struct chat_cut *ret_cut)
+void chat_split_char_cut(uint16_t *held, const struct chat_surrogates *surrogates,
+                         const char *text, size_t length, struct chat_cut *ret_cut)
 {
     struct chat_cut *cut = ret_cut;
     uint16_t high = *held;
@@ -43,13 +43,13 @@ void chat_half_cut(uint16_t *held, const struct chat_halves *halves, const char 
     if (!length)
         return;
     *held = 0;
-    if (high && halves->low && length >= UTF8_REPLACEMENT_LENGTH && is_mark(text))
-        join(cut, high, halves->low);
+    if (high && surrogates->low && length >= UTF8_REPLACEMENT_LENGTH && is_mark(text))
+        join(cut, high, surrogates->low);
     else if (high)
         put_mark(cut);
-    if (halves->high && cut->length >= UTF8_REPLACEMENT_LENGTH &&
+    if (surrogates->high && cut->length >= UTF8_REPLACEMENT_LENGTH &&
         is_mark(cut->text + cut->length - UTF8_REPLACEMENT_LENGTH)) {
         cut->length -= UTF8_REPLACEMENT_LENGTH;
-        *held = halves->high;
+        *held = surrogates->high;
     }
 }
