@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/buf.h"
 #include "core/base/mem.h"
 #include "core/store/pg/migrations.h"
 #include "core/store/tables/keys.h"
@@ -137,10 +138,13 @@ static const struct old_step {
 /* The schema is the same; the rows of such a database are those of its first `count` steps. */
 static void pretend_old(size_t count)
 {
-    pg_fixture_ask("DELETE FROM schema_migrations");
+    AUTO_BUF rows = {0};
+
     for (size_t i = 0; i < count; i++)
-        pg_fixture_ask("INSERT INTO schema_migrations VALUES (%zu, '%s', '%s', 1)", i + 1,
-                       old_steps[i].name, old_steps[i].checksum);
+        buf_addf(&rows, "%s(%zu, '%s', '%s', 1)", i ? ", " : "", i + 1, old_steps[i].name,
+                 old_steps[i].checksum);
+    pg_fixture_ask("DELETE FROM schema_migrations; INSERT INTO schema_migrations VALUES %s",
+                   rows.data);
 }
 
 static char *rows_of_migrations(void)
