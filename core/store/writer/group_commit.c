@@ -249,9 +249,9 @@ static bool asks_lease(const struct sending *sending, const struct run_write *wr
 }
 
 /* The owner with the fence that the write's statements ask for; 0 asks for none. */
-static struct put_owner owner_of(const struct sending *sending, const struct run_write *write)
+static struct row_owner owner_of(const struct sending *sending, const struct run_write *write)
 {
-    return (struct put_owner){
+    return (struct row_owner){
         .tenant = &write->tenant,
         .run_id = write->run_id,
         .fence = asks_lease(sending, write) ? lease_fence(write) : 0,
@@ -292,7 +292,8 @@ static void send_new_runs(struct sending *sending)
         if (sending->group->writes[i]->create)
             run_add(&batch, sending->group->writes[i]->run);
     }
-    send_batch(sending, sending->try == GROUP_FIRST ? &runs_insert : &runs_put, &batch);
+    send_batch(sending, sending->try == GROUP_FIRST ? &runs_insert : &runs_insert_missing,
+               &batch);
 }
 
 static void send_new_leases(struct sending *sending)
@@ -311,8 +312,8 @@ static void send_new_leases(struct sending *sending)
     batch_finish(&batch, &args);
     db_arg_text(&args, sending->owner);
     db_arg_int(&args, sending->lease_us);
-    send_with(sending, sending->try == GROUP_FIRST ? &leases_insert : &leases_put, &batch,
-              &args);
+    send_with(sending, sending->try == GROUP_FIRST ? &leases_insert : &leases_insert_missing,
+              &batch, &args);
 }
 
 static bool any(const struct group *group, bool (*holds)(const struct run_write *write))
@@ -386,13 +387,13 @@ static void send_items(struct sending *sending)
 
     for (size_t i = 0; i < sending->group->count; i++) {
         const struct run_write *write = sending->group->writes[i];
-        const struct put_owner owner = owner_of(sending, write);
+        const struct row_owner owner = owner_of(sending, write);
 
         all_new = all_new && (write->create || write->item_count == 0);
         for (size_t k = 0; k < write->item_count; k++)
             item_add(&batch, &owner, &write->items[k]);
     }
-    send_batch(sending, all_new ? &items_insert : &items_put, &batch);
+    send_batch(sending, all_new ? &items_insert : &items_upsert, &batch);
 }
 
 static void send_appends(struct sending *sending)
@@ -401,7 +402,7 @@ static void send_appends(struct sending *sending)
 
     for (size_t i = 0; i < sending->group->count; i++) {
         const struct run_write *write = sending->group->writes[i];
-        const struct put_owner owner = owner_of(sending, write);
+        const struct row_owner owner = owner_of(sending, write);
 
         if (appends(write))
             append_add(&batch, &owner, write->run->thread_id);
@@ -415,12 +416,12 @@ static void send_steps(struct sending *sending)
 
     for (size_t i = 0; i < sending->group->count; i++) {
         const struct run_write *write = sending->group->writes[i];
-        const struct put_owner owner = owner_of(sending, write);
+        const struct row_owner owner = owner_of(sending, write);
 
         for (size_t k = 0; k < write->step_count; k++)
             step_add(&batch, &owner, &write->steps[k]);
     }
-    send_batch(sending, &steps_put, &batch);
+    send_batch(sending, &steps_upsert, &batch);
 }
 
 static void send_calls(struct sending *sending)
@@ -429,12 +430,12 @@ static void send_calls(struct sending *sending)
 
     for (size_t i = 0; i < sending->group->count; i++) {
         const struct run_write *write = sending->group->writes[i];
-        const struct put_owner owner = owner_of(sending, write);
+        const struct row_owner owner = owner_of(sending, write);
 
         for (size_t k = 0; k < write->call_count; k++)
             call_add(&batch, &owner, &write->calls[k]);
     }
-    send_batch(sending, &calls_put, &batch);
+    send_batch(sending, &calls_upsert, &batch);
 }
 
 static void send_approvals(struct sending *sending)
@@ -443,12 +444,12 @@ static void send_approvals(struct sending *sending)
 
     for (size_t i = 0; i < sending->group->count; i++) {
         const struct run_write *write = sending->group->writes[i];
-        const struct put_owner owner = owner_of(sending, write);
+        const struct row_owner owner = owner_of(sending, write);
 
         for (size_t k = 0; k < write->approval_count; k++)
             approval_add(&batch, &owner, &write->approvals[k]);
     }
-    send_batch(sending, &approvals_put, &batch);
+    send_batch(sending, &approvals_upsert, &batch);
 }
 
 static bool add_scopes(struct batch *scopes, const struct group *group)
@@ -478,12 +479,12 @@ static void send_variables(struct sending *sending)
 
     for (size_t i = 0; i < sending->group->count; i++) {
         const struct run_write *write = sending->group->writes[i];
-        const struct put_owner owner = owner_of(sending, write);
+        const struct row_owner owner = owner_of(sending, write);
 
         for (size_t k = 0; k < write->variable_count; k++)
             variable_add(&batch, &owner, write->variable_scope, &write->variables[k]);
     }
-    send_batch(sending, &variables_put, &batch);
+    send_batch(sending, &variables_upsert, &batch);
     add_scopes(&scopes, sending->group);
     batch_finish(&scopes, &args);
     db_arg_int(&args, VARIABLE_COUNT_LIMIT);
@@ -492,7 +493,7 @@ static void send_variables(struct sending *sending)
 }
 
 /* The frame that announces the pause is a chunk of its own. */
-static void add_log(struct batch *batch, const struct put_owner *owner,
+static void add_log(struct batch *batch, const struct row_owner *owner,
                     const struct run_write *write)
 {
     struct log_chunk chunk = {
@@ -520,12 +521,13 @@ static void send_log(struct sending *sending)
 
     for (size_t i = 0; i < sending->group->count; i++) {
         const struct run_write *write = sending->group->writes[i];
-        const struct put_owner owner = owner_of(sending, write);
+        const struct row_owner owner = owner_of(sending, write);
 
         if (has_log(write))
             add_log(&batch, &owner, write);
     }
-    send_batch(sending, sending->try == GROUP_FIRST ? &events_insert : &events_put, &batch);
+    send_batch(sending, sending->try == GROUP_FIRST ? &events_insert : &events_insert_missing,
+               &batch);
 }
 
 static void add_fenced(struct batch *batch, const struct run_write *write)

@@ -63,7 +63,7 @@ static enum err_code change_item(struct db *db, const struct tenant *tenant,
 static enum err_code make_variable(struct db *db, const struct tenant *tenant,
                                    const struct answered *answered, struct err *err)
 {
-    const struct put_owner owner = {.tenant = tenant, .run_id = text(answered, RUN)};
+    const struct row_owner owner = {.tenant = tenant, .run_id = text(answered, RUN)};
     const char *scope = text(answered, SCOPE);
     AUTO_VARIABLE variable = {0};
 

@@ -244,7 +244,7 @@ static enum err_code put_grants(struct db *db, const struct tenant *tenant,
                                 size_t *ret_own, struct err *err)
 {
     enum err_code rc;
-    const struct put_owner owner = {.tenant = tenant, .run_id = ""};
+    const struct row_owner owner = {.tenant = tenant, .run_id = ""};
     AUTO_BATCH batch = {0};
     AUTO_DB_ARGS args = {0};
 
@@ -254,7 +254,7 @@ static enum err_code put_grants(struct db *db, const struct tenant *tenant,
     for (size_t i = 0; i < grants->count; i++)
         grant_add(&batch, &owner, &grants->rows[i]);
     batch_finish(&batch, &args);
-    rc = db_exec(db, &grants_put, &args, NULL, err);
+    rc = db_exec(db, &grants_upsert, &args, NULL, err);
     return rc ? rc : approvals_cover(db, tenant, grants, run_id, ret_own, err);
 }
 

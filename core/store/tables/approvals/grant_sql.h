@@ -10,8 +10,8 @@
  */
 
 /* Of several for the same thing in one batch a refusal counts. */
-extern const struct db_statement grants_put;
-void grant_add(struct batch *batch, const struct put_owner *owner,
+extern const struct db_statement grants_upsert;
+void grant_add(struct batch *batch, const struct row_owner *owner,
                const struct grant_row *grant);
 
 /* Whether a pattern g covers a text of the same type: no text is never covered. */

@@ -17,8 +17,8 @@
 
 #define SAME_THING "scope, scope_id, tool, match, match_key, type"
 
-const struct db_statement grants_put = {
-    "grants_put",
+const struct db_statement grants_upsert = {
+    "grants_upsert",
     "INSERT INTO approval_grants (project_id, id, " SAME_THING ", definition, approve, said,"
     " reason, approval_id, created_at, expires_at)"
     " SELECT DISTINCT ON (u.project_id, " SAME_THING ") u.project_id, u.id, " SAME_THING ","
@@ -28,7 +28,7 @@ const struct db_statement grants_put = {
     "  $14::text[], $15::text[], $16::bigint[], $17::bigint[])"
     "  u (project_id, owner_run, fence, id, " SAME_THING ", definition, approve, said, reason,"
     "     approval_id, created_at, expires_at)"
-    " WHERE " PUT_FENCE_HOLDS
+    " WHERE " UPSERT_FENCE_HOLDS
     " ORDER BY u.project_id, " SAME_THING ", u.approve"
     " ON CONFLICT ON CONSTRAINT approval_grants_one DO UPDATE SET"
     "  id = excluded.id, definition = excluded.definition, approve = excluded.approve,"
@@ -37,7 +37,7 @@ const struct db_statement grants_put = {
 
 /* clang-format on */
 
-void grant_add(struct batch *batch, const struct put_owner *owner,
+void grant_add(struct batch *batch, const struct row_owner *owner,
                const struct grant_row *grant)
 {
     batch_begin(batch);

@@ -120,7 +120,7 @@ static enum err_code insert_messages(struct db *db, const struct run_creation *c
                                      int64_t position, struct err *err)
 {
     const struct run_row *run = creation->run;
-    const struct put_owner owner = {.tenant = creation->tenant, .run_id = run->id};
+    const struct row_owner owner = {.tenant = creation->tenant, .run_id = run->id};
     AUTO_BATCH batch = {0};
     AUTO_DB_ARGS args = {0};
 
@@ -161,7 +161,7 @@ static enum err_code insert_variables(struct db *db, const struct run_creation *
                                       struct err *err)
 {
     const struct run_row *run = creation->run;
-    const struct put_owner owner = {.tenant = creation->tenant, .run_id = run->id};
+    const struct row_owner owner = {.tenant = creation->tenant, .run_id = run->id};
 
     return variables_add(db, &owner, *run->thread_id ? run->thread_id : run->id,
                          creation->variables, creation->variable_count, err);

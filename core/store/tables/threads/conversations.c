@@ -65,7 +65,7 @@ static enum err_code insert_items(struct db *db, const struct tenant *tenant,
                                   const char *thread_id, int64_t position,
                                   struct item_row *items, size_t count, struct err *err)
 {
-    const struct put_owner owner = {.tenant = tenant, .run_id = ""};
+    const struct row_owner owner = {.tenant = tenant, .run_id = ""};
     AUTO_BATCH batch = {0};
     AUTO_DB_ARGS args = {0};
 

@@ -20,8 +20,8 @@ enum err_code variables_lock_scope(struct db *db, const struct tenant *tenant,
 
 /* What a run brings, or its tools gave, on the way with a write of the run: instead of whatever had the
  * name, and no name twice. */
-extern const struct db_statement variables_put;
-void variable_add(struct batch *batch, const struct put_owner *owner, const char *scope,
+extern const struct db_statement variables_upsert;
+void variable_add(struct batch *batch, const struct row_owner *owner, const char *scope,
                   const struct variable *variable);
 
 /* After it, or after any other change: what is beyond the limits of the scopes $2, of projects $1,
@@ -32,7 +32,7 @@ enum err_code variables_evict_scope(struct db *db, const struct tenant *tenant,
                                     const char *scope, struct err *err) MUST_CHECK;
 
 /* All three: locks the scope, puts them, evicts. */
-enum err_code variables_add(struct db *db, const struct put_owner *owner, const char *scope,
+enum err_code variables_add(struct db *db, const struct row_owner *owner, const char *scope,
                             const struct variable *variables, size_t count,
                             struct err *err) MUST_CHECK;
 

@@ -112,8 +112,8 @@ const struct db_statement variables_lock = {
     "  SELECT g.project_id, g.target, g.name, NULL, 'USER_ADD', true, false, false, ''," \
     "   NULL, NULL, 0, 0, 0, " now ", " now ", " now " FROM gone g WHERE g.above" OR_REPLACE ")"
 
-const struct db_statement variables_put = {
-    "variables_put",
+const struct db_statement variables_upsert = {
+    "variables_upsert",
     INSERT
     " SELECT u.project_id, u.scope_id, u.name, u.owner_run, u.type, false, false, u.plain, u.value,"
     "  u.description, u.tags, u.length, octet_length(u.value), 0, u.at, u.at, u.at"
@@ -121,7 +121,7 @@ const struct db_statement variables_put = {
     "  $7::boolean[], $8::text[], $9::text[], $10::text[], $11::bigint[], $12::bigint[])"
     "  u (project_id, owner_run, fence, scope_id, name, type, plain, value, description, tags,"
     "   length, at)"
-    " WHERE " PUT_FENCE_HOLDS OR_REPLACE};
+    " WHERE " UPSERT_FENCE_HOLDS OR_REPLACE};
 
 /* The order in which they are worth keeping: what is kept, what was used last, ... */
 const struct db_statement variables_evict = {
@@ -138,7 +138,7 @@ const struct db_statement variables_evict = {
 
 /* clang-format on */
 
-void variable_add(struct batch *batch, const struct put_owner *owner, const char *scope,
+void variable_add(struct batch *batch, const struct row_owner *owner, const char *scope,
                   const struct variable *variable)
 {
     AUTO_FREE char *tags = variable->tags ? json_text(variable->tags) : NULL;
@@ -345,7 +345,7 @@ enum err_code variables_evict_scope(struct db *db, const struct tenant *tenant,
     return db_exec(db, &variables_evict, &args, NULL, err);
 }
 
-enum err_code variables_add(struct db *db, const struct put_owner *owner, const char *scope,
+enum err_code variables_add(struct db *db, const struct row_owner *owner, const char *scope,
                             const struct variable *variables, size_t count, struct err *err)
 {
     AUTO_BATCH batch = {0};
@@ -359,7 +359,7 @@ enum err_code variables_add(struct db *db, const struct put_owner *owner, const 
     batch_finish(&batch, &args);
     rc = variables_lock_scope(db, owner->tenant, scope, err);
     if (!rc)
-        rc = db_exec(db, &variables_put, &args, NULL, err);
+        rc = db_exec(db, &variables_upsert, &args, NULL, err);
     return rc ? rc : variables_evict_scope(db, owner->tenant, scope, err);
 }
 
