@@ -51,8 +51,9 @@
 
 /* ---- Renewing ---- */
 
-/* Others are there if they have been seen within two leases, by the clock of the database:
- * theirs may differ. Those that nobody has seen for a day were servers of a moment. */
+/* Other nodes count as there if the database's clock saw them within two leases; the nodes' own
+ * clocks may differ. Rows of nodes that were not seen for a day are deleted: servers that ran
+ * for a moment only. */
 static enum err_code note_node(struct db *db, enum wakeup_peers *ret_peers, struct err *err)
 {
     static const struct db_statement note = {
@@ -141,8 +142,8 @@ enum err_code store_leases_renew(struct store *store, const char *const *run_ids
     return ERR_OK;
 }
 
-/* Ours are those that call themselves as we do. One that waits for its client in the middle of a
- * pipeline is "active"; it has changed something if it has a transaction id. */
+/* Ends sessions with this server's application name only. A session that waits for its client
+ * in the middle of a pipeline is "active". It has changed something if it has a transaction id. */
 enum err_code store_stalled_end(struct store *store, double seconds, size_t *ret_count,
                                 struct err *err)
 {
@@ -169,8 +170,8 @@ enum err_code store_stalled_end(struct store *store, double seconds, size_t *ret
     return db_commit(db, err);
 }
 
-/* What the list does not name does not live here, though the lease says so: it could not be made
- * ready after it was claimed, or its end could not be stored. */
+/* A run that the list does not name is not in this node's memory, although its lease says so.
+ * It could not be made ready after it was claimed, or its end could not be stored. */
 static enum err_code give_back(struct db *db, const char *const *run_ids, size_t count,
                                size_t *ret_count, struct err *err)
 {
@@ -191,8 +192,8 @@ static enum err_code give_back(struct db *db, const char *const *run_ids, size_t
     return ERR_OK;
 }
 
-/* A database that stood still makes leases run out that their owners had no chance to renew. What
- * a statement finds that waited for it must not count. */
+/* While the database stands still, leases expire that their owners had no chance to renew. What
+ * a statement finds after it has waited for that must not count. */
 static enum err_code refuse_late(const struct db *db, uint64_t begun_ns, struct err *err)
 {
     uint64_t third_ns = (uint64_t)db->store->lease_us * (NS_PER_MS / 1000) / 3;
@@ -219,9 +220,9 @@ enum err_code store_leases_give_back(struct store *store, const char *const *run
 
 /* ---- Claiming ---- */
 
-/* Its owner is dead: an earlier boot of this very node, or, if $3 says that it counts, somebody
- * else whose time is over. $1 and $2 are this owner and its node. Our own is never dead: when the
- * database stood still for longer than a lease, its runs go on here all the same. */
+/* The owner is dead: it is an earlier boot of this very node, or, if $3 is true, another node
+ * whose lease has expired. $1 and $2 are this owner and its node. This owner is never dead:
+ * when the database stood still for longer than a lease, its runs simply go on here. */
 #define IS_ORPHAN                                                            \
     "(owner IS NOT NULL AND owner <> $1 AND (split_part(owner, '/', 1) = $2" \
     " OR ($3::bool AND lease_until < clock_timestamp())))"
@@ -252,7 +253,7 @@ static enum err_code claim_leases(struct db *db, enum claim_scope scope, size_t 
     return db_exec(db, &claim, &args, ret_rows, err);
 }
 
-/* A lease without a run that is going on should not be: it goes. */
+/* A run that has ended should have no lease. One that does loses it here. */
 static enum err_code drop_lease(struct db *db, const struct tenant *tenant, const char *run_id,
                                 struct err *err)
 {
@@ -260,7 +261,7 @@ static enum err_code drop_lease(struct db *db, const struct tenant *tenant, cons
         "drop_lease", "DELETE FROM run_leases WHERE project_id = $1 AND run_id = $2"};
     AUTO_DB_ARGS args = {0};
 
-    log_warn("run %s had a lease without going on", run_id);
+    log_warn("run %s had a lease although it has ended", run_id);
     db_arg_tenant(&args, tenant);
     db_arg_text(&args, run_id);
     return db_exec(db, &drop, &args, NULL, err);
@@ -293,7 +294,7 @@ static enum err_code claim_run(struct db *db, const struct db_rows *leases, size
     return lease_read_log(db, &tenant, run_id, load, err);
 }
 
-/* Those without a run leave an empty place. */
+/* A lease whose run has ended leaves an empty place, which the next run fills. */
 static enum err_code claim_in(struct db *db, enum claim_scope scope, size_t limit,
                               size_t context_limit, struct run_load *loads, size_t *ret_count,
                               struct err *err)

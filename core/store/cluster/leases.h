@@ -9,7 +9,7 @@
 #include "core/store/tables/runs/runs.h"
 
 /*
- * leases.h -- who may act for a run: leases renewed, and runs of dead nodes taken over.
+ * leases.h -- leases renewed, and the runs of dead nodes taken over.
  *
  * For the keeper of a node. All functions block on the store.
  */

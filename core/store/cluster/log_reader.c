@@ -18,7 +18,8 @@ struct log_reader {
     bool stopping;
 };
 
-/* The status is read first: if it is final, the frames that are found are all there will be. */
+/* The status is read first: if it is final, the frames that are then found are all there will
+ * ever be. */
 static void read_log(struct log_reader *reader, struct log_read *read)
 {
     struct run_row run = {0};
@@ -41,7 +42,7 @@ static bool is_same(const struct log_read *a, const struct log_read *b)
            strcmp(a->tenant.project, b->tenant.project) == 0;
 }
 
-/* The first that waits, and behind it all others that would be given the same. */
+/* Takes the first read that waits, and with it all others that want the same frames. */
 static struct log_read *take_locked(struct log_reader *reader) REQUIRES(reader->lock)
 {
     struct log_read *first = reader->first, **link = &reader->first, **end;
@@ -88,7 +89,8 @@ static void copy_answer(const struct log_read *from, struct log_read *to)
     to->next = from->next;
 }
 
-/* The first comes last: once it is posted, it is the loop's. */
+/* Posts the first read last, because the others copy from it, and after posting it belongs to
+ * its loop. */
 static void post_all(struct log_read *first)
 {
     struct log_read *read = first->next_read, *next;

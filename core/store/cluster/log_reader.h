@@ -14,9 +14,9 @@
 /*
  * log_reader.h -- the event log, read for run loops, which may not block.
  *
- * One thread with a connection of its own; reads are done in the order in which they were asked
- * for, and each is posted back to its loop. Those that ask for the same while they wait are
- * done as one: who follows a run with others costs the database nothing more.
+ * One thread with a connection of its own. It reads in the order of the requests, and posts
+ * each result back to its loop. Requests for the same frames that wait together are read once:
+ * many followers of a run cost the database no more than one.
  */
 
 struct log_read {
@@ -28,11 +28,11 @@ struct log_read {
     size_t limit;      /* about so many bytes */
 
     /* Filled in by the reader. */
-    enum err_code rc; /* ERR_NOT_FOUND: there is no such run any more */
-    char *frames;     /* owned by whoever holds the read */
+    enum err_code rc; /* ERR_NOT_FOUND: the run was deleted */
+    char *frames;     /* owned by the holder of the struct */
     size_t length;
     int64_t next;           /* number of the frame after them */
-    enum run_status status; /* of the run, as of before the frames were read */
+    enum run_status status; /* of the run, read before the frames */
 
     struct loop *loop;
     struct loop_task done; /* done.run is called there */
@@ -48,7 +48,7 @@ enum err_code log_reader_start(struct store *store, struct log_reader **ret_read
 /* Any thread. Never blocks. */
 void log_reader_ask(struct log_reader *reader, struct log_read *read);
 
-/* Answers what was asked for, then joins. */
+/* Finishes the requests that wait, then joins. */
 void log_reader_stop(struct log_reader *reader);
 
 #endif

@@ -1,3 +1,28 @@
+/*
+ * The thread that sends and receives hints between nodes.
+ *
+ * There are two queues. Urgent hints change what a node does: a run is to be cancelled, runs
+ * may be claimed, a run has moved. Hints between streams say again and again that a log has
+ * grown, or that it is followed. With thousands of streams there are very many of them, so they
+ * have a queue of their own: what it drops when it is full is never an urgent hint, and no
+ * urgent hint waits behind it.
+ *
+ * Sending is limited to one round in 10 ms. The hints that gather meanwhile are sorted by
+ * channel, and equal ones become one line. So one notification carries many hints, and
+ * PostgreSQL's queue of notifications stays short however many streams there are.
+ *
+ * A hint about a follower names only the run, because asking for its owner would cost the
+ * sender a statement. The statement that notifies the owners finds them, for all such hints at
+ * once.
+ *
+ * The connection serves both directions. While it is lost nothing is sent, and every node falls
+ * back on polling. Once it is back, this node reports WAKEUP_MISSED to itself, because hints
+ * for it may have been lost.
+ *
+ * Decided against: NOTIFY inside the transactions that the hints are about. It would save a
+ * statement, but transactions with notifications wait for each other when they commit.
+ */
+
 #include "core/store/cluster/wakeups.h"
 
 #include <assert.h>
@@ -18,31 +43,31 @@
 #include "core/store/pg/state.h"
 #include "core/store/tables/runs/load.h"
 
-/* What comes sooner after the last one waits, and goes together. */
+/* A hint that comes sooner after the last sending waits, and is sent with others. */
 #define SEND_EVERY_NS (10 * NS_PER_MS)
 
-/* For what is still to be told when the store is closed. */
-#define LAST_WORDS_NS NS_PER_SECOND
+/* For what is still queued when the store is closed. */
+#define LAST_SEND_NS NS_PER_SECOND
 
-/* When the connection is lost. */
+/* Before connecting again when the connection is lost. */
 #define BACKOFF_FIRST_NS (100 * NS_PER_MS)
 #define BACKOFF_LIMIT_NS (2 * NS_PER_SECOND)
 
-/* Hints of either queue that wait to be told: beyond, they are dropped. */
+/* The limit of each queue. Further hints are dropped. */
 #define WAITING_LIMIT ((size_t)10000)
 
-/* Of what streams tell each other, so much goes at once: what is urgent need not wait for more. */
-#define CHATTER_PORTION ((size_t)500)
+/* Hints of streams that are sent at once, so that an urgent one need not wait for all of them. */
+#define STREAM_PORTION ((size_t)500)
 
-/* PostgreSQL refuses 8000 bytes and more. */
+/* Bytes of one notification. PostgreSQL refuses 8000 and more. */
 #define PAYLOAD_LIMIT ((size_t)7800)
 
-/* PostgreSQL's names have no more. */
+/* The limit of PostgreSQL's names. */
 #define CHANNEL_SIZE ((size_t)64)
-#define EVERYBODY    "runnel"
+#define ALL_NODES    "runnel"
 
 struct hint {
-    char channel[CHANNEL_SIZE]; /* "": that of the owner of the run, who is still to be found */
+    char channel[CHANNEL_SIZE]; /* "": that of the run's owner, to be found */
     char project[ID_SIZE];
     struct wakeup wakeup;
     struct hint *next;
@@ -55,23 +80,23 @@ struct queue {
 
 struct wakeups {
     struct store *store;
-    wakeup_heard *heard;
+    wakeup_received *received;
     void *arg;
     pthread_t thread;
-    int bell;          /* an eventfd: something is to be told, or it is to stop */
-    atomic_bool peers; /* there are other nodes */
+    int signal;        /* an eventfd: a hint is queued, or the thread is to stop */
+    atomic_bool peers; /* whether there are other nodes */
 
     struct lock lock;
     struct queue urgent; /* guarded by lock, as all below */
-    struct queue chatter;
+    struct queue streams;
     bool started, stopping;
 
     /* The thread's own. */
     struct connection *connection;
-    bool complained;   /* that it cannot listen; to say so once */
+    bool complained;   /* whether the log says already that it cannot listen */
     uint64_t retry_ns; /* when to connect again */
     uint64_t delay_ns;
-    uint64_t send_ns; /* when the next may be told */
+    uint64_t send_ns; /* when to send again */
 };
 
 /* ---- Words ---- */
@@ -96,7 +121,8 @@ static bool read_word(const char **at, char *ret_word, size_t size)
     return true;
 }
 
-/* "follow run_abc node_xyz", up to the end of the line. False for what a newer version may say. */
+/* Reads "follow run_abc node_xyz" up to the end of the line. False for a line that only a newer
+ * version understands. */
 static bool read_line(const char *line, struct wakeup *ret_wakeup)
 {
     char word[16];
@@ -129,27 +155,28 @@ static void name_channel(const char *owner, char ret_channel[CHANNEL_SIZE])
 {
     AUTO_FREE char *node = node_of(owner);
 
-    (void)snprintf(ret_channel, CHANNEL_SIZE, EVERYBODY "_%s", node);
+    (void)snprintf(ret_channel, CHANNEL_SIZE, ALL_NODES "_%s", node);
 }
 
-/* ---- What is to be told ---- */
+/* ---- The queues ---- */
 
-static void ring(struct wakeups *wakeups)
+static void wake_thread(struct wakeups *wakeups)
 {
-    /* Full is as good as rung. */
-    (void)!write(wakeups->bell, &(uint64_t){1}, sizeof(uint64_t));
+    /* If the counter is full, the thread will wake as well. */
+    (void)!write(wakeups->signal, &(uint64_t){1}, sizeof(uint64_t));
 }
 
-/* What streams tell each other, again and again. There may be very much of it, and nothing else
- * waits behind it, or is dropped for it. */
-static bool is_chatter(enum wakeup_kind kind)
+/* Hints between streams are repeated all the time. There may be very many of them, so no other
+ * hint waits behind them or is dropped for them. */
+static bool is_stream_hint(enum wakeup_kind kind)
 {
     return kind == WAKEUP_EVENTS || kind == WAKEUP_FOLLOW;
 }
 
-static void put_hint(struct wakeups *wakeups, struct hint *hint)
+static void put_in_queue(struct wakeups *wakeups, struct hint *hint)
 {
-    struct queue *queue = is_chatter(hint->wakeup.kind) ? &wakeups->chatter : &wakeups->urgent;
+    struct queue *queue =
+        is_stream_hint(hint->wakeup.kind) ? &wakeups->streams : &wakeups->urgent;
     bool first;
 
     lock_acquire(&wakeups->lock);
@@ -162,12 +189,12 @@ static void put_hint(struct wakeups *wakeups, struct hint *hint)
     }
     lock_release(&wakeups->lock);
     if (first)
-        ring(wakeups);
+        wake_thread(wakeups);
     free(hint);
 }
 
-static void tell(struct wakeups *wakeups, const char *channel, enum wakeup_kind kind,
-                 const char *run_id)
+static void queue_hint(struct wakeups *wakeups, const char *channel, enum wakeup_kind kind,
+                       const char *run_id)
 {
     struct hint *hint = mem_new(struct hint);
 
@@ -175,7 +202,7 @@ static void tell(struct wakeups *wakeups, const char *channel, enum wakeup_kind 
     (void)snprintf(hint->channel, sizeof(hint->channel), "%s", channel);
     (void)snprintf(hint->wakeup.run_id, sizeof(hint->wakeup.run_id), "%s",
                    run_id ? run_id : "");
-    put_hint(wakeups, hint);
+    put_in_queue(wakeups, hint);
 }
 
 void store_wake_node(struct store *store, const char *owner, enum wakeup_kind kind,
@@ -184,7 +211,7 @@ void store_wake_node(struct store *store, const char *owner, enum wakeup_kind ki
     char channel[CHANNEL_SIZE];
 
     name_channel(owner, channel);
-    tell(store->wakeups, channel, kind, run_id);
+    queue_hint(store->wakeups, channel, kind, run_id);
 }
 
 bool store_has_peers(const struct store *store)
@@ -195,7 +222,7 @@ bool store_has_peers(const struct store *store)
 void store_wake_others(struct store *store, enum wakeup_kind kind, const char *run_id)
 {
     if (store_has_peers(store))
-        tell(store->wakeups, EVERYBODY, kind, run_id);
+        queue_hint(store->wakeups, ALL_NODES, kind, run_id);
 }
 
 void store_wake_all(struct store *store, enum wakeup_kind kind, const char *run_id)
@@ -209,7 +236,7 @@ void store_wake_all(struct store *store, enum wakeup_kind kind, const char *run_
     lock_release(&wakeups->lock);
     (void)snprintf(wakeup.run_id, sizeof(wakeup.run_id), "%s", run_id ? run_id : "");
     if (started)
-        wakeups->heard(wakeups->arg, &wakeup);
+        wakeups->received(wakeups->arg, &wakeup);
     store_wake_others(store, kind, run_id);
 }
 
@@ -223,10 +250,10 @@ void store_wake_followed(struct store *store, const struct tenant *tenant, const
     hint->wakeup.kind = WAKEUP_FOLLOW;
     memcpy(hint->project, tenant->project, sizeof(hint->project));
     (void)snprintf(hint->wakeup.run_id, sizeof(hint->wakeup.run_id), "%s", run_id);
-    put_hint(store->wakeups, hint);
+    put_in_queue(store->wakeups, hint);
 }
 
-/* Those who were here before see us at their next renewal, or now. */
+/* Nodes that were here before notice this one at their next renewal, or by this greeting. */
 void store_note_peers(struct store *store, enum wakeup_peers peers)
 {
     bool there = peers == PEERS_THERE;
@@ -240,7 +267,7 @@ static void empty_queue(struct queue *queue)
     *queue = (struct queue){.last = &queue->first};
 }
 
-/* Up to so many, oldest first. */
+/* Takes up to `limit` hints, oldest first. */
 static struct hint *take_hints(struct wakeups *wakeups, struct queue *queue, size_t limit)
 {
     struct hint *hints = NULL, **last = &hints;
@@ -264,7 +291,7 @@ static bool has_hints(struct wakeups *wakeups)
     bool waiting;
 
     lock_acquire(&wakeups->lock);
-    waiting = wakeups->urgent.first || wakeups->chatter.first;
+    waiting = wakeups->urgent.first || wakeups->streams.first;
     lock_release(&wakeups->lock);
     return waiting;
 }
@@ -291,14 +318,14 @@ static void free_hints(struct hint *hints)
 
 /* ---- The connection ---- */
 
-/* Who stops does not wait long for a database that has fallen silent. */
+/* A server that stops does not wait long for a silent database. */
 static uint64_t deadline_of(struct wakeups *wakeups)
 {
-    uint64_t patience = wakeups->store->deadline_ns;
+    uint64_t limit = wakeups->store->deadline_ns;
 
-    if (is_stopping(wakeups) && patience > LAST_WORDS_NS)
-        patience = LAST_WORDS_NS;
-    return clock_mono_ns() + patience;
+    if (is_stopping(wakeups) && limit > LAST_SEND_NS)
+        limit = LAST_SEND_NS;
+    return clock_mono_ns() + limit;
 }
 
 static void hang_up(struct wakeups *wakeups)
@@ -340,7 +367,8 @@ static enum err_code listen_to(struct wakeups *wakeups, const char *channel, str
     return connection_run(wakeups->connection, deadline_of(wakeups), NULL, NULL, err);
 }
 
-/* Through a pooler nothing is heard, though LISTEN succeeds there; what we tell arrives. */
+/* Through a pooler no notification arrives, although LISTEN succeeds. What this node sends does
+ * arrive. */
 static enum err_code begin_to_listen(struct wakeups *wakeups, struct err *err)
 {
     char channel[CHANNEL_SIZE];
@@ -359,7 +387,7 @@ static enum err_code begin_to_listen(struct wakeups *wakeups, struct err *err)
         return ERR_OK;
     }
     name_channel(wakeups->store->node_id, channel);
-    rc = listen_to(wakeups, EVERYBODY, err);
+    rc = listen_to(wakeups, ALL_NODES, err);
     return rc ? rc : listen_to(wakeups, channel, err);
 }
 
@@ -374,7 +402,7 @@ static enum err_code open_connection(struct wakeups *wakeups, struct err *err)
     return rc ? rc : begin_to_listen(wakeups, err);
 }
 
-/* While the database is away only the keeper tries to reach it. */
+/* While the database is away, only the keeper tries to reach it. */
 static void connect_if_due(struct wakeups *wakeups)
 {
     const struct wakeup missed = {.kind = WAKEUP_MISSED};
@@ -396,12 +424,12 @@ static void connect_if_due(struct wakeups *wakeups)
     wakeups->delay_ns = 0;
     wakeups->send_ns = 0;
     if (atomic_load(&wakeups->peers))
-        wakeups->heard(wakeups->arg, &missed);
+        wakeups->received(wakeups->arg, &missed);
 }
 
-/* ---- Hearing ---- */
+/* ---- Receiving ---- */
 
-static void hear_line(struct wakeups *wakeups, const char *line)
+static void receive_line(struct wakeups *wakeups, const char *line)
 {
     struct wakeup wakeup;
 
@@ -409,10 +437,10 @@ static void hear_line(struct wakeups *wakeups, const char *line)
         return;
     atomic_store(&wakeups->peers, true);
     if (wakeup.kind != WAKEUP_HELLO)
-        wakeups->heard(wakeups->arg, &wakeup);
+        wakeups->received(wakeups->arg, &wakeup);
 }
 
-static void hear(struct wakeups *wakeups)
+static void receive(struct wakeups *wakeups)
 {
     char *payload;
 
@@ -425,7 +453,7 @@ static void hear(struct wakeups *wakeups)
     }
     while ((payload = connection_take_notice(wakeups->connection))) {
         for (const char *line = payload; *line;) {
-            hear_line(wakeups, line);
+            receive_line(wakeups, line);
             line += strcspn(line, "\n");
             line += *line == '\n';
         }
@@ -433,7 +461,7 @@ static void hear(struct wakeups *wakeups)
     }
 }
 
-/* ---- Telling ---- */
+/* ---- Sending ---- */
 
 static int by_channel(const void *a, const void *b)
 {
@@ -464,7 +492,7 @@ static struct hint **sort_hints(struct hint *hints, size_t *ret_count)
     return list;
 }
 
-/* One notification for all that a channel is told, unless it is too long. */
+/* One notification for all hints to a channel, unless it would be too long. */
 static void add_notices(struct batch *batch, struct hint *const *hints, size_t count)
 {
     AUTO_BUF payload = {0};
@@ -500,14 +528,14 @@ static enum err_code send_notices(struct wakeups *wakeups, struct hint *const *h
     return run_statement(wakeups, &notify, &args, err);
 }
 
-/* Several on this node may follow the same run: of notices that are alike PostgreSQL passes on
- * one. */
+/* Several followers on this node may follow the same run: of equal notifications PostgreSQL
+ * delivers one. */
 static enum err_code send_follows(struct wakeups *wakeups, struct hint *const *hints,
                                   size_t count, struct err *err)
 {
     static const struct db_statement notify = {
         "wakeups_follow",
-        "SELECT pg_notify(left('" EVERYBODY "_' || split_part(l.owner, '/', 1), 63),"
+        "SELECT pg_notify(left('" ALL_NODES "_' || split_part(l.owner, '/', 1), 63),"
         "  'follow ' || u.run_id || ' ' || $3 || E'\\n')"
         " FROM unnest($1::text[], $2::text[]) u (project_id, run_id)"
         " CROSS JOIN LATERAL (SELECT owner FROM run_leases l"
@@ -529,7 +557,7 @@ static enum err_code send_follows(struct wakeups *wakeups, struct hint *const *h
     return run_statement(wakeups, &notify, &args, err);
 }
 
-/* Those whose channel is still to be found are the first of the sorted ones. */
+/* Hints whose channel is still to be found are sorted first. */
 static enum err_code send_hints(struct wakeups *wakeups, struct hint *hints, struct err *err)
 {
     AUTO_FREE struct hint **list = NULL;
@@ -543,7 +571,7 @@ static enum err_code send_hints(struct wakeups *wakeups, struct hint *hints, str
     return rc ? rc : send_notices(wakeups, list + unknown, count - unknown, err);
 }
 
-/* What could not be told is dropped: whoever was to hear it looks for it in time. */
+/* Hints that could not be sent are dropped: the nodes that they were for poll. */
 static void send_queue(struct wakeups *wakeups, struct queue *queue, size_t limit)
 {
     struct hint *hints;
@@ -555,7 +583,7 @@ static void send_queue(struct wakeups *wakeups, struct queue *queue, size_t limi
     if (!hints)
         return;
     if (send_hints(wakeups, hints, &err)) {
-        log_warn("other nodes were not woken: %s", err.text);
+        log_warn("wake-ups for other nodes were not sent: %s", err.text);
         hang_up(wakeups);
     }
     wakeups->send_ns = clock_mono_ns() + SEND_EVERY_NS;
@@ -567,7 +595,7 @@ static void send_if_due(struct wakeups *wakeups)
     if (clock_mono_ns() < wakeups->send_ns)
         return;
     send_queue(wakeups, &wakeups->urgent, SIZE_MAX);
-    send_queue(wakeups, &wakeups->chatter, is_stopping(wakeups) ? SIZE_MAX : CHATTER_PORTION);
+    send_queue(wakeups, &wakeups->streams, is_stopping(wakeups) ? SIZE_MAX : STREAM_PORTION);
 }
 
 /* ---- The thread ---- */
@@ -579,7 +607,7 @@ static int ms_until(uint64_t moment_ns)
     return moment_ns > now ? (int)((moment_ns - now + NS_PER_MS - 1) / NS_PER_MS) : 0;
 }
 
-static int patience(struct wakeups *wakeups)
+static int wait_limit_ms(struct wakeups *wakeups)
 {
     if (!wakeups->connection)
         return ms_until(wakeups->retry_ns);
@@ -589,14 +617,14 @@ static int patience(struct wakeups *wakeups)
 static void await_something(struct wakeups *wakeups)
 {
     struct pollfd watched[] = {
-        {.fd = wakeups->bell, .events = POLLIN},
+        {.fd = wakeups->signal, .events = POLLIN},
         {.fd = wakeups->connection ? connection_socket(wakeups->connection) : -1,
          .events = POLLIN},
     };
-    uint64_t rung;
+    uint64_t count;
 
-    (void)poll(watched, COUNT_OF(watched), patience(wakeups));
-    (void)!read(wakeups->bell, &rung, sizeof(rung));
+    (void)poll(watched, COUNT_OF(watched), wait_limit_ms(wakeups));
+    (void)!read(wakeups->signal, &count, sizeof(count));
 }
 
 static void *run_wakeups(void *arg)
@@ -606,9 +634,9 @@ static void *run_wakeups(void *arg)
     pthread_setname_np(pthread_self(), "wakeups");
     while (!is_stopping(wakeups)) {
         connect_if_due(wakeups);
-        hear(wakeups);
+        receive(wakeups);
         send_if_due(wakeups);
-        hear(wakeups); /* what came while we spoke */
+        receive(wakeups); /* what arrived while it was sending */
         await_something(wakeups);
     }
     wakeups->send_ns = 0;
@@ -623,10 +651,10 @@ struct wakeups *wakeups_new(struct store *store)
 
     wakeups->store = store;
     empty_queue(&wakeups->urgent);
-    empty_queue(&wakeups->chatter);
+    empty_queue(&wakeups->streams);
     lock_init(&wakeups->lock, LOCK_STORE_QUEUE);
-    wakeups->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (wakeups->bell < 0)
+    wakeups->signal = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (wakeups->signal < 0)
         abort();
     return wakeups;
 }
@@ -634,18 +662,18 @@ struct wakeups *wakeups_new(struct store *store)
 void wakeups_free(struct wakeups *wakeups)
 {
     free_hints(take_hints(wakeups, &wakeups->urgent, SIZE_MAX));
-    free_hints(take_hints(wakeups, &wakeups->chatter, SIZE_MAX));
-    close(wakeups->bell);
+    free_hints(take_hints(wakeups, &wakeups->streams, SIZE_MAX));
+    close(wakeups->signal);
     lock_destroy(&wakeups->lock);
     free(wakeups);
 }
 
-enum err_code store_wakeups_start(struct store *store, wakeup_heard *heard, void *arg,
+enum err_code store_wakeups_start(struct store *store, wakeup_received *received, void *arg,
                                   struct err *err)
 {
     struct wakeups *wakeups = store->wakeups;
 
-    wakeups->heard = heard;
+    wakeups->received = received;
     wakeups->arg = arg;
     wakeups->stopping = false;
     wakeups->retry_ns = wakeups->delay_ns = 0;
@@ -670,6 +698,6 @@ void store_wakeups_stop(struct store *store)
     lock_release(&wakeups->lock);
     if (!started)
         return;
-    ring(wakeups);
+    wake_thread(wakeups);
     pthread_join(wakeups->thread, NULL);
 }

@@ -85,14 +85,14 @@ enum err_code store_assistant_for_run(struct store *store, const struct tenant *
 
 /* ---- Lists ---- */
 
-/* A place in the list: behind all of them, or in front. A bound that is always there lets the index
- * find deep pages. */
+/* A place in the list. Without a cursor it is behind all rows, or in front of them: with a
+ * bound in every case, the index finds deep pages. */
 struct place {
     int64_t created_at;
     const char *id;
 };
 
-/* *ret_place is left alone without a cursor. */
+/* Without a cursor *ret_place stays untouched. */
 static enum err_code find_cursor(struct store *store, const struct tenant *tenant,
                                  const char *id, const char *param, struct place *ret_place,
                                  struct err *err)
@@ -157,7 +157,7 @@ static enum err_code select_page(struct store *store, const struct tenant *tenan
     return db_once(store, scan.ascending ? &up : &down, &args, ret_rows, err);
 }
 
-/* Only reads, so that the statements need no transaction around them. */
+/* Reads only, so the two statements need no common transaction. */
 enum err_code store_assistant_list(struct store *store, const struct tenant *tenant,
                                    const struct page *page, struct assistant_row **ret_rows,
                                    size_t *ret_count, bool *ret_more, struct err *err)
@@ -220,7 +220,7 @@ static enum err_code write_body(struct db *db, const struct tenant *tenant,
     return db_exec(db, &update, &args, NULL, err);
 }
 
-/* The body with the members of `changes` put over its own; the caller frees. */
+/* The body after `changes` replaced members of it; the caller frees. */
 static char *changed_body(const char *body, const char *changes)
 {
     json_auto_t *object = json_parse_own(body);

@@ -12,15 +12,15 @@
 /*
  * assistants.h -- assistants as rows. ERR_NOT_FOUND is "No assistant found with id 'X'."
  *
- * Lists are in the order in which the assistants were made. A cursor that names nothing of the
- * list is ERR_INVALID, code invalid_value, param "after" or "before".
+ * Lists are in the order in which the assistants were made. A cursor that is not in the list is
+ * ERR_INVALID, code invalid_value, param "after" or "before".
  */
 
 enum err_code store_assistant_create(struct store *store, const struct tenant *tenant,
                                      const struct assistant_row *row,
                                      struct err *err) MUST_CHECK;
-/* For a run in a thread: the settings of that come with it, NULL where it has none (or is not there:
- * making the run will tell). The caller frees them. */
+/* For a run in a thread: also returns the thread's settings, which the caller frees. NULL if it
+ * has no settings, or if there is no such thread: making the run reports that. */
 enum err_code store_assistant_for_run(struct store *store, const struct tenant *tenant,
                                       const char *id, const char *thread_id,
                                       struct assistant_row *ret_row, char **ret_settings,
@@ -36,8 +36,8 @@ void assistant_rows_free(struct assistant_row *rows, size_t count);
 enum err_code store_assistant_delete(struct store *store, const struct tenant *tenant,
                                      const char *id, struct err *err) MUST_CHECK;
 
-/* Sets the members of `changes` (a JSON object) in the body, in one transaction, and returns the
- * row as it is then. */
+/* Replaces members of the body by those of `changes` (a JSON object), in one transaction, and
+ * returns the row after that. */
 enum err_code store_assistant_modify(struct store *store, const struct tenant *tenant,
                                      const char *id, const char *changes,
                                      struct assistant_row *ret_row, struct err *err) MUST_CHECK;

@@ -2,7 +2,7 @@
 
 #include "core/base/mem.h"
 
-/* Walks along the columns of a row. */
+/* Reads the columns of a row one after another. */
 struct cursor {
     const struct db_rows *rows;
     size_t row;
@@ -162,7 +162,7 @@ void approval_read(const struct db_rows *rows, size_t row, struct approval_row *
     ret_approval->extra = next_copy(&c);
 }
 
-/* One more than there are, so that an empty answer is an array too. */
+/* One element more than there are rows, so that an empty result is an array too. */
 struct run_row *run_rows_read(const struct db_rows *rows, size_t *ret_count)
 {
     struct run_row *list = mem_new_array(struct run_row, db_count(rows) + 1);

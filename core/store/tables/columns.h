@@ -7,8 +7,8 @@
 /*
  * columns.h -- which columns make a row, in which order, and how they become the struct.
  *
- * A statement selects FOO_COLUMNS, with the table under the alias that the macro says;
- * foo_read() then reads row `row` of the answer, of which these are the first columns.
+ * A statement selects FOO_COLUMNS, with the table under the alias that the macro names.
+ * foo_read() then reads row `row` of the result, whose first columns these must be.
  * foo_rows_read() reads all rows; the caller frees the array with foo_rows_free().
  */
 
@@ -28,7 +28,7 @@
     " i.turn, i.model_index, i.status, i.type, i.role, i.call_id, i.body, i.metadata," \
     " i.created_at, i.completed_at"
 
-#define ITEM_STEP_ID 3 /* its place among them */
+#define ITEM_STEP_ID 3 /* its index among them */
 
 /* FROM run_steps s */
 #define STEP_COLUMNS \
@@ -40,8 +40,9 @@
     "c.run_id, c.call_id, c.item_id, c.step_id, c.turn, c.position, c.client, c.state, c.tool," \
     " c.arguments, c.output, c.attempts, c.resolved_arguments, c.extra_content"
 
-/* FROM approvals a. A question of a run that does not wait any more has expired; so has that of a response
- * which waited for the answer itself, and that of one which ended badly: nobody goes on with it. */
+/* FROM approvals a. A question has expired when its run no longer waits for it, when its
+ * response waited for the answer itself and does so no more, or when its response ended badly:
+ * then no run can use an answer. */
 #define APPROVAL_RUN(statuses) \
     "EXISTS (SELECT FROM runs w WHERE w.project_id = a.project_id AND w.id = a.run_id" \
     " AND w.status IN (" statuses "))"

@@ -50,7 +50,7 @@ static enum err_code find_first(struct db *db, const struct tenant *tenant,
     rc = db_exec(db, &find, &args, &rows, err);
     if (rc)
         return rc;
-    if (db_count(rows) == 0) /* forgotten this very moment */
+    if (db_count(rows) == 0) /* it was forgotten just now */
         return err_set(err, ERR_STORE, "the idempotency key was just forgotten");
     if (!db_bool(rows, 0, 2))
         return err_refuse(err, ERR_INVALID, REASON_KEY_REUSED, NULL,

@@ -10,43 +10,44 @@
 #include "core/store/store.h"
 
 /*
- * idempotency.h -- requests that a client may send again without their being carried out again.
+ * idempotency.h -- requests that a client may repeat without their being carried out again.
  *
- * The client gives each request a key. The key is stored by the transaction that does what the
- * request asks for, so that both are there or neither: what failed may be tried again under the same
- * key. A request whose key is there already does nothing; it gets what the first one made, as that
- * is now.
+ * The client gives each request a key. The transaction that carries the request out stores the
+ * key, so both are in the store or neither. A request that failed may be repeated under its
+ * key. A request whose key is stored already does nothing. It returns what the first one made,
+ * in its present state.
  *
- * Keys belong to a project. They are forgotten after IDEMPOTENCY_SECONDS; until then there are at
- * most as many as requests that were carried out.
+ * Keys belong to a project. They are forgotten after IDEMPOTENCY_SECONDS. Until then there are
+ * at most as many as requests that were carried out.
  */
 
 #define IDEMPOTENCY_KEY_LIMIT ((size_t)255)
 #define IDEMPOTENCY_SECONDS   86400
 
 struct idempotency {
-    const char *key;        /* "": the client gave none, and nothing is remembered */
-    unsigned char hash[32]; /* of the request: the same hash is the same request */
+    const char *key;        /* "": the client sent no key, and nothing is stored */
+    unsigned char hash[32]; /* of the request: equal hashes mean equal requests */
 };
 
 struct db;
 
-/* Who was first under the key. */
+/* What a claim of a key found. */
 struct idempotency_claim {
-    bool repeated; /* somebody else: */
+    bool repeated; /* filled in if another request was first: */
     char object_id[ID_LIMIT + 1];
     int64_t first_seq;
 };
 
-/* Inside a transaction: takes the key for the object, unless it is taken. For a run that has a lease,
- * which must be locked, notes where its log ends. Waits for a transaction that has just taken it.
- * ERR_INVALID, code idempotency_key_reused, when another request has. `idempotency` may be NULL. */
+/* Inside a transaction: claims the key for the object, unless it is taken. If the object is a
+ * run with a lease, which must be locked, it notes where the run's log ends. Waits for another
+ * transaction that has just claimed the key. ERR_INVALID, code idempotency_key_reused, when a
+ * different request has it. `idempotency` may be NULL. */
 enum err_code idempotency_claim(struct db *db, const struct tenant *tenant,
                                 const struct idempotency *idempotency, const char *object_id,
                                 struct idempotency_claim *ret_claim,
                                 struct err *err) MUST_CHECK;
 
-/* Drops those whose time is over. */
+/* Drops keys that are too old. */
 enum err_code store_idempotency_forget(struct store *store, struct err *err) MUST_CHECK;
 
 #endif

@@ -25,7 +25,7 @@ static void add_hash(struct db_args *args, const char *key)
     db_arg_bytes_owned(args, copy, sizeof(hash));
 }
 
-/* Enough to tell keys apart, never more than a third of one; cut between characters. */
+/* Enough of a key to tell keys apart, never more than a third of it. Cut between characters. */
 static void make_prefix(const char *key, char ret_prefix[24])
 {
     size_t length = strlen(key) / 3;
@@ -78,8 +78,8 @@ static enum err_code check_project_name(const char *name, struct err *err)
     return ERR_OK;
 }
 
-/* Finds the project of that name; makes it first if there is none. Two who do that at once get
- * the same: the update that changes nothing waits for the other's row and returns it. */
+/* Finds the project of that name, and makes it if it is missing. Two callers at once get the
+ * same row: the update that changes nothing waits for the other's row and returns it. */
 static enum err_code ensure_project(struct db *db, const char *name, char ret_id[ID_SIZE],
                                     struct err *err)
 {
@@ -205,7 +205,7 @@ enum err_code store_key_create(struct store *store, const char *project_name,
     return ERR_OK;
 }
 
-/* True, with the project's id, if the key opens the project of that name already. */
+/* True, with the project's id, if the key already opens the project of that name. */
 static enum err_code key_opens(struct store *store, const char *project_name, const char *key,
                                char ret_project[ID_SIZE], bool *ret_opens, struct err *err)
 {

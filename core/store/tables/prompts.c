@@ -64,7 +64,7 @@ enum err_code store_prompt_create(struct store *store, const struct tenant *tena
     return db_once(store, &insert, &args, NULL, err);
 }
 
-/* Which of the two is not there: the version, or the template. */
+/* Reports which of the two is missing: the version, or the template. */
 static enum err_code no_version(struct store *store, const struct tenant *tenant,
                                 const char *id, int version, struct err *err)
 {
@@ -147,7 +147,8 @@ enum err_code store_prompt_add(struct store *store, const struct tenant *tenant,
     return ERR_OK;
 }
 
-/* The template first: whoever adds a version meanwhile has done so before, or finds none. */
+/* Deletes the template first. A version that is added at the same time was added before, or
+ * finds no template. */
 enum err_code store_prompt_delete(struct store *store, const struct tenant *tenant,
                                   const char *id, struct err *err)
 {

@@ -11,17 +11,18 @@
 #include "core/store/store.h"
 
 /*
- * prompts.h -- prompt templates as rows. A version is never changed: a new one is put behind it,
- * numbered from 1.
+ * prompts.h -- prompt templates as rows. A version never changes: a new one is added behind it.
+ * They are numbered from 1.
  *
- * ERR_NOT_FOUND is "Prompt with id 'X' not found." or "Version '3' of prompt with id 'X' not found."
+ * ERR_NOT_FOUND is "Prompt with id 'X' not found." or "Version '3' of prompt with id 'X' not
+ * found".
  */
 
 #define PROMPT_VERSION_LIMIT 1000
 
-#define PROMPT_NEWEST 0 /* as a version */
+#define PROMPT_NEWEST 0 /* the limit of one version */
 
-/* A template in one of its versions. */
+/* A template, in one of its versions. */
 struct prompt_row {
     char id[ID_SIZE];
     char *name; /* or NULL */
@@ -42,17 +43,17 @@ enum err_code store_prompt_get(struct store *store, const struct tenant *tenant,
                                int version, struct prompt_row *ret_row,
                                struct err *err) MUST_CHECK;
 
-/* Puts a version behind the others. ERR_INVALID when there are as many as there may be. */
+/* Adds a version. ERR_INVALID at the limit of versions. */
 enum err_code store_prompt_add(struct store *store, const struct tenant *tenant, const char *id,
                                const char *body, struct prompt_row *ret_row,
                                struct err *err) MUST_CHECK;
 
-/* In the order in which they were made, each in its newest version. */
+/* Templates in the order in which they were made, each in its newest version. */
 enum err_code store_prompt_list(struct store *store, const struct tenant *tenant,
                                 const struct page *page, struct prompt_row **ret_rows,
                                 size_t *ret_count, bool *ret_more, struct err *err) MUST_CHECK;
 
-/* By number, which is what the page's cursors are. */
+/* Versions in the order of their numbers, which are also the page's cursors. */
 enum err_code store_prompt_versions(struct store *store, const struct tenant *tenant,
                                     const char *id, const struct page *page,
                                     struct prompt_row **ret_rows, size_t *ret_count,

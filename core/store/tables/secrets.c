@@ -5,7 +5,7 @@
 #include "core/base/mem.h"
 #include "core/store/pg/db.h"
 
-/* The update changes nothing; it is what returns the row that was there. */
+/* The update changes nothing. It makes the statement return a row that exists. */
 enum err_code store_secret_ensure(struct store *store, const char *name, const void *fresh,
                                   size_t size, void *ret_value, struct err *err)
 {

@@ -11,13 +11,14 @@
 #include "core/store/store.h"
 
 /*
- * tool_settings.h -- what a project says of tools, and what it says for one of its users. One row each;
- * the project's own is that of the user "". What the words mean is none of the store's business.
+ * tool_settings.h -- what a project has set for tools, and what it has set for one of its
+ * users. One row each; the project's own row is that of the user "". The store does not
+ * interpret the settings.
  */
 
 struct tool_settings_row {
     char id[ID_SIZE];
-    char *user; /* "" for the project's own */
+    char *user; /* "" for the project itself */
     char *tool_groups;
     char *permissions;
     int64_t created_at;
@@ -31,7 +32,7 @@ enum err_code store_tool_settings_get(struct store *store, const struct tenant *
                                       const char *user, struct tool_settings_row *ret_row,
                                       struct err *err) MUST_CHECK;
 
-/* Makes them, or changes what is given: either of `tool_groups` and `permissions` may be NULL. */
+/* Makes the row, or changes what is given: `tool_groups` or `permissions` may be NULL. */
 struct tool_settings_change {
     const char *user;
     const char *tool_groups;
@@ -42,19 +43,19 @@ enum err_code store_tool_settings_put(struct store *store, const struct tenant *
                                       struct tool_settings_row *ret_row,
                                       struct err *err) MUST_CHECK;
 
-/* `ret_id` is what it was. ERR_NOT_FOUND as above. */
+/* Deletes the row; `ret_id` is its id. ERR_NOT_FOUND as above. */
 enum err_code store_tool_settings_delete(struct store *store, const struct tenant *tenant,
                                          const char *user, char ret_id[ID_SIZE],
                                          struct err *err) MUST_CHECK;
 
-/* Those of users, in the order in which they were made. */
+/* The rows of users, in the order in which they were made. */
 enum err_code store_tool_settings_list(struct store *store, const struct tenant *tenant,
                                        const struct page *page,
                                        struct tool_settings_row **ret_rows, size_t *ret_count,
                                        bool *ret_more, struct err *err) MUST_CHECK;
 
-/* What counts for a request of this tenant: the project's own, and those of its user. Zeroed, where
- * there are none. */
+/* The settings that apply to a request of this tenant: the project's own, and those of its
+ * user. Zeroed if both are missing. */
 enum err_code store_tool_settings_for(struct store *store, const struct tenant *tenant,
                                       struct tool_settings_row *ret_project,
                                       struct tool_settings_row *ret_user,

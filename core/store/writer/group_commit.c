@@ -11,21 +11,21 @@
  * The fence. The leases of all runs are locked first, with the fences that their writers hold,
  * in the order of run ids as everywhere. From there to the end of the transaction no lease
  * changes hands. Every statement asks for the fence as well: a run whose lease is lost writes
- * nothing, and the others of the group do not notice. The answer to the lock tells which writes
+ * nothing, and the others of the group do not notice. The answer to the lock says which writes
  * held their lease.
  *
- * The first try and the others. A first try knows that what it creates is not there: it
- * inserts, and asks for no lease that it has just made itself. When the answer to a commit was
- * lost the group is sent again, as GROUP_AGAIN. It then inserts what is missing, replaces the
- * rest, and asks for every lease, because another node may hold one by now.
+ * The first try and the others. On the first try, what a write creates cannot exist: rows are
+ * inserted, and no lease is asked for that the transaction has just made. When the answer to a
+ * commit was lost, the group is sent again as GROUP_AGAIN. It then inserts what is missing,
+ * replaces the rest, and asks for every lease, because another node may hold one by now.
  *
  * The order of statements. New rows come before the lock. Then rows are locked in the order in
  * which an answer to an approval locks them: leases, questions, items, variables. Leases are
  * released and dropped last, because everything before asks for them.
  *
  * Decided against: a savepoint for each run. It would confine an SQL error to its run, at the
- * price of two statements a run in every group. Such errors are mistakes of ours and rare, so
- * the writer repeats the group run by run instead.
+ * price of two statements a run in every group. Such errors are the server's own mistakes and
+ * rare, so the writer repeats the group run by run instead.
  */
 
 #include "core/store/writer/group_commit.h"
@@ -40,12 +40,12 @@
 /* clang-format off */
 
 /*
- * Joins with unnest() are planned once and kept: the plan does not depend on how long the arrays
- * are, but PostgreSQL believes that it does, and would plan each statement anew for each group,
- * which costs more than to execute it for a single run. On a table that was small when it was
- * planned, the plan would be to read all of it, for ever; so these are planned by key, whatever the
- * sizes. It holds until the end of the transaction, and stands before every group: nobody knows
- * which statement is planned in it.
+ * Joins with unnest() are planned once and kept. The plan does not depend on the length of the
+ * arrays, but PostgreSQL believes that it does. It would plan each statement again for each
+ * group, which costs more than executing it for a single run. On a table that was small when it
+ * was planned, a plan would read all of it, for ever. So these statements are planned by key,
+ * whatever the sizes. The setting holds until the end of the transaction, and stands before
+ * every group, because any statement may be planned in it.
  */
 static const struct db_statement by_key = {
     "group_by_key",
@@ -53,9 +53,10 @@ static const struct db_statement by_key = {
     " set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true),"
     " set_config('enable_mergejoin', 'off', true)"};
 
-/* The leases of the group, with the fences that their writers have, locked in the order of run
- * ids as everywhere. From here to the end of the transaction no lease changes hands. That somebody
- * wants a run to stop is read from its lease as well: most groups need not look at runs at all. */
+/* Locks the leases of the group that still have their writers' fences, in the order of run ids
+ * as everywhere. From here to the end of the transaction no lease changes hands. Whether a run
+ * is to be cancelled is read from its lease as well, so most groups need not look at runs at
+ * all. */
 #define MINE \
     "SELECT u.n, l.project_id, l.run_id, l.stopping, u.last_seq, u.has_state" \
     " FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bool[])" \
@@ -68,7 +69,7 @@ static const struct db_statement leases_lock = {
     "group_leases_lock",
     "WITH mine AS MATERIALIZED (" MINE ") SELECT m.n, m.stopping FROM mine m"};
 
-/* Where nobody gives a lease back, locking and counting events is one statement. */
+/* If no write releases a lease, locking and counting events is one statement. */
 static const struct db_statement leases_touch = {
     "group_leases_touch",
     "WITH mine AS MATERIALIZED (" MINE "),"
@@ -78,8 +79,8 @@ static const struct db_statement leases_touch = {
     "  FROM mine m WHERE l.project_id = m.project_id AND l.run_id = m.run_id)"
     " SELECT m.n, m.stopping FROM mine m"};
 
-/* Frames and nothing else: most groups are this, when many streams are open. Their leases are
- * locked as well, but not written: see LEASE_LAST_SEQ. */
+/* Frames and nothing else: most groups while many streams are open. Their leases are locked as
+ * well, but not written: see LEASE_LAST_SEQ. */
 static const struct db_statement frames_insert = {
     "group_frames_insert",
     "WITH mine AS MATERIALIZED ("
@@ -89,14 +90,14 @@ static const struct db_statement frames_insert = {
     " JOIN run_leases l ON l.project_id = u.project_id AND l.run_id = u.run_id"
     "  AND l.fence = u.fence"
     " ORDER BY l.run_id FOR UPDATE OF l),"
-    " told AS (INSERT INTO run_events (project_id, run_id, first_seq, last_seq, run_created_at,"
+    " logged AS (INSERT INTO run_events (project_id, run_id, first_seq, last_seq, run_created_at,"
     "   bytes)"
     "  SELECT m.project_id, m.run_id, m.first_seq, m.last_seq, m.queued_at, m.bytes FROM mine m)"
     " SELECT m.n, m.stopping FROM mine m"};
 
-/* The owner does not know yet that somebody wants the run to stop: cancelling stays until the run
- * has ended one way or another. What has ended stays as it is. A run that has come a turn further
- * is not what brought its servers down: their deaths are forgotten. */
+/* The owner may not know yet that the run is to be cancelled: the status cancelling stays until
+ * the run ends one way or another. A run that has ended stays as it is. A run that has come a
+ * turn further is not what brought its servers down, so its count of attempts starts again. */
 static const struct db_statement runs_update = {
     "group_runs_update",
     "UPDATE runs r SET"
@@ -119,15 +120,15 @@ static const struct db_statement runs_update = {
     "  AND r.status IN ('queued', 'in_progress', 'requires_action', 'cancelling')"
     " RETURNING u.n, r.status = 'cancelling'"};
 
-/* After the statements that ask for the fence: those that have ended need no lease any more. */
+/* Runs that have ended need no lease any more. After the statements that ask for the fence. */
 static const struct db_statement leases_drop = {
     "group_leases_drop",
     "DELETE FROM run_leases l USING unnest($1::text[], $2::text[], $3::bigint[])"
     "  u (project_id, run_id, fence)"
     " WHERE l.project_id = u.project_id AND l.run_id = u.run_id AND l.fence = u.fence"};
 
-/* A run that somebody wants to stop does not go to wait for its client: its owner keeps it, and
- * the event that would have said so is not in the log. */
+/* A run that is to be cancelled does not wait for its client. Its owner keeps it, and the event
+ * that would announce the pause is not in the log. */
 #define RELEASED_SEQ "u.last_seq - CASE WHEN r.status = 'cancelling' THEN u.pauses ELSE 0 END"
 
 static const struct db_statement leases_release = {
@@ -144,7 +145,7 @@ static const struct db_statement leases_release = {
     " JOIN runs r ON r.project_id = u.project_id AND r.id = u.run_id"
     " WHERE l.project_id = u.project_id AND l.run_id = u.run_id AND l.fence = u.fence"};
 
-/* As the touch above, for a group in which others give leases back and all are locked already. */
+/* Like leases_touch, for a group that also releases leases and has locked all of them already. */
 static const struct db_statement leases_count = {
     "group_leases_count",
     "UPDATE run_leases l SET last_seq = greatest(l.last_seq, u.last_seq),"
@@ -173,7 +174,7 @@ static bool ends_run(const struct run_write *write)
     return has_status(write) && run_status_is_final(write->run->status);
 }
 
-/* One that was made and ended in the same write never has a lease. */
+/* A run that is made and ended by the same write never has a lease. */
 static bool has_lease(const struct run_write *write)
 {
     return !write->create || !ends_run(write);
@@ -184,7 +185,7 @@ static int64_t lease_fence(const struct run_write *write)
     return write->create ? 1 : write->fence;
 }
 
-/* What was announced up to here can be told from the rows alone. */
+/* The events up to here can be made from the rows alone. */
 static bool has_state(const struct run_write *write)
 {
     return has_status(write) || write->item_count || write->step_count || write->call_count ||
@@ -211,7 +212,8 @@ static bool drops_lease(const struct run_write *write)
     return has_lease(write) && ends_run(write);
 }
 
-/* What it made belongs to its conversation now. One that failed or was cancelled leaves nothing. */
+/* From now on the items of the run belong to its conversation. A run that failed or was
+ * cancelled leaves none. */
 static bool appends(const struct run_write *write)
 {
     return ends_run(write) && write->run->face == FACE_RESPONSES && *write->run->thread_id &&
@@ -235,21 +237,21 @@ struct sending {
 
     size_t queued;
     size_t
-        locked_at; /* which answer names the writes that hold their lease; 0: none was asked */
-    size_t updated_at; /* which one says what the status is now; 0: none */
+        locked_at; /* which answer names the writes that hold their lease; 0: no statement asked */
+    size_t updated_at; /* which answer has the status after the update; 0: no update */
 };
 
-/* A lease that was made in this transaction is ours without asking; unless this is a second try:
- * then it may be the one of the first, and somebody else's by now. */
+/* This transaction has made the lease itself, so it is not asked for. A second try is
+ * different: the lease may be of the first one, and of another node by now. */
 static bool asks_lease(const struct sending *sending, const struct run_write *write)
 {
     return has_lease(write) && (!write->create || sending->try == GROUP_AGAIN);
 }
 
-/* With the fence that the write's statements ask for; 0 asks nothing. */
-static struct put_owner owner_of(const struct sending *sending, const struct run_write *write)
+/* The owner with the fence that the write's statements ask for; 0 asks for none. */
+static struct row_owner owner_of(const struct sending *sending, const struct run_write *write)
 {
-    return (struct put_owner){
+    return (struct row_owner){
         .tenant = &write->tenant,
         .run_id = write->run_id,
         .fence = asks_lease(sending, write) ? lease_fence(write) : 0,
@@ -290,7 +292,8 @@ static void send_new_runs(struct sending *sending)
         if (sending->group->writes[i]->create)
             run_add(&batch, sending->group->writes[i]->run);
     }
-    send_batch(sending, sending->try == GROUP_FIRST ? &runs_insert : &runs_put, &batch);
+    send_batch(sending, sending->try == GROUP_FIRST ? &runs_insert : &runs_insert_missing,
+               &batch);
 }
 
 static void send_new_leases(struct sending *sending)
@@ -309,8 +312,8 @@ static void send_new_leases(struct sending *sending)
     batch_finish(&batch, &args);
     db_arg_text(&args, sending->owner);
     db_arg_int(&args, sending->lease_us);
-    send_with(sending, sending->try == GROUP_FIRST ? &leases_insert : &leases_put, &batch,
-              &args);
+    send_with(sending, sending->try == GROUP_FIRST ? &leases_insert : &leases_insert_missing,
+              &batch, &args);
 }
 
 static bool any(const struct group *group, bool (*holds)(const struct run_write *write))
@@ -376,7 +379,7 @@ static void send_updates(struct sending *sending)
     sending->updated_at = send_batch(sending, &runs_update, &batch);
 }
 
-/* The cheap statement will do when everything is new. */
+/* A plain insert is enough when every item is new. */
 static void send_items(struct sending *sending)
 {
     bool all_new = sending->try == GROUP_FIRST;
@@ -384,13 +387,13 @@ static void send_items(struct sending *sending)
 
     for (size_t i = 0; i < sending->group->count; i++) {
         const struct run_write *write = sending->group->writes[i];
-        const struct put_owner owner = owner_of(sending, write);
+        const struct row_owner owner = owner_of(sending, write);
 
         all_new = all_new && (write->create || write->item_count == 0);
         for (size_t k = 0; k < write->item_count; k++)
             item_add(&batch, &owner, &write->items[k]);
     }
-    send_batch(sending, all_new ? &items_insert : &items_put, &batch);
+    send_batch(sending, all_new ? &items_insert : &items_upsert, &batch);
 }
 
 static void send_appends(struct sending *sending)
@@ -399,7 +402,7 @@ static void send_appends(struct sending *sending)
 
     for (size_t i = 0; i < sending->group->count; i++) {
         const struct run_write *write = sending->group->writes[i];
-        const struct put_owner owner = owner_of(sending, write);
+        const struct row_owner owner = owner_of(sending, write);
 
         if (appends(write))
             append_add(&batch, &owner, write->run->thread_id);
@@ -413,12 +416,12 @@ static void send_steps(struct sending *sending)
 
     for (size_t i = 0; i < sending->group->count; i++) {
         const struct run_write *write = sending->group->writes[i];
-        const struct put_owner owner = owner_of(sending, write);
+        const struct row_owner owner = owner_of(sending, write);
 
         for (size_t k = 0; k < write->step_count; k++)
             step_add(&batch, &owner, &write->steps[k]);
     }
-    send_batch(sending, &steps_put, &batch);
+    send_batch(sending, &steps_upsert, &batch);
 }
 
 static void send_calls(struct sending *sending)
@@ -427,12 +430,12 @@ static void send_calls(struct sending *sending)
 
     for (size_t i = 0; i < sending->group->count; i++) {
         const struct run_write *write = sending->group->writes[i];
-        const struct put_owner owner = owner_of(sending, write);
+        const struct row_owner owner = owner_of(sending, write);
 
         for (size_t k = 0; k < write->call_count; k++)
             call_add(&batch, &owner, &write->calls[k]);
     }
-    send_batch(sending, &calls_put, &batch);
+    send_batch(sending, &calls_upsert, &batch);
 }
 
 static void send_approvals(struct sending *sending)
@@ -441,12 +444,12 @@ static void send_approvals(struct sending *sending)
 
     for (size_t i = 0; i < sending->group->count; i++) {
         const struct run_write *write = sending->group->writes[i];
-        const struct put_owner owner = owner_of(sending, write);
+        const struct row_owner owner = owner_of(sending, write);
 
         for (size_t k = 0; k < write->approval_count; k++)
             approval_add(&batch, &owner, &write->approvals[k]);
     }
-    send_batch(sending, &approvals_put, &batch);
+    send_batch(sending, &approvals_upsert, &batch);
 }
 
 static bool add_scopes(struct batch *scopes, const struct group *group)
@@ -463,7 +466,7 @@ static bool add_scopes(struct batch *scopes, const struct group *group)
     return scopes->rows > 0;
 }
 
-/* What is too much for a scope goes after it has come in. */
+/* Variables that are too many for a scope are evicted after the new ones are in. */
 static void send_variables(struct sending *sending)
 {
     AUTO_BATCH batch = {0};
@@ -476,12 +479,12 @@ static void send_variables(struct sending *sending)
 
     for (size_t i = 0; i < sending->group->count; i++) {
         const struct run_write *write = sending->group->writes[i];
-        const struct put_owner owner = owner_of(sending, write);
+        const struct row_owner owner = owner_of(sending, write);
 
         for (size_t k = 0; k < write->variable_count; k++)
             variable_add(&batch, &owner, write->variable_scope, &write->variables[k]);
     }
-    send_batch(sending, &variables_put, &batch);
+    send_batch(sending, &variables_upsert, &batch);
     add_scopes(&scopes, sending->group);
     batch_finish(&scopes, &args);
     db_arg_int(&args, VARIABLE_COUNT_LIMIT);
@@ -489,8 +492,8 @@ static void send_variables(struct sending *sending)
     send_with(sending, &variables_evict, &scopes, &args);
 }
 
-/* The frame that says that a run waits is a chunk of its own. */
-static void add_log(struct batch *batch, const struct put_owner *owner,
+/* The frame that announces the pause is a chunk of its own. */
+static void add_log(struct batch *batch, const struct row_owner *owner,
                     const struct run_write *write)
 {
     struct log_chunk chunk = {
@@ -518,12 +521,13 @@ static void send_log(struct sending *sending)
 
     for (size_t i = 0; i < sending->group->count; i++) {
         const struct run_write *write = sending->group->writes[i];
-        const struct put_owner owner = owner_of(sending, write);
+        const struct row_owner owner = owner_of(sending, write);
 
         if (has_log(write))
             add_log(&batch, &owner, write);
     }
-    send_batch(sending, sending->try == GROUP_FIRST ? &events_insert : &events_put, &batch);
+    send_batch(sending, sending->try == GROUP_FIRST ? &events_insert : &events_insert_missing,
+               &batch);
 }
 
 static void add_fenced(struct batch *batch, const struct run_write *write)
@@ -550,8 +554,8 @@ static void send_counts(struct sending *sending)
     send_batch(sending, &leases_count, &batch);
 }
 
-/* Until when it waits for its client; NULL when anybody may take it up. Without a word about
- * its status there is nothing that it could wait for. */
+/* Until when the run waits for its client; NULL when any node may claim it. A write without a
+ * status does not say what the run waits for, so it waits for nothing. */
 static void add_wait(struct batch *batch, const struct run_write *write)
 {
     if (write->ready || !has_status(write))
@@ -608,8 +612,8 @@ static void send_frames(struct sending *sending)
     sending->locked_at = send_batch(sending, &frames_insert, &batch);
 }
 
-/* Rows are locked in the order in which an answer locks them: leases, questions, items,
- * variables. */
+/* Rows are locked in the order in which an answer to an approval locks them: leases, questions,
+ * items, variables. */
 static void send_group(struct sending *sending)
 {
     send_plain(sending, &by_key);
@@ -652,8 +656,8 @@ static void note_rows(const struct group *group, const PGresult *result)
     }
 }
 
-/* Holding the lease is the condition for everything; a status must have been moved as well. A
- * write that ends a run does not hear of a wish to stop it. */
+/* A write succeeds if its lease was held and, if it has a status, the status was stored. A
+ * write that ends a run does not report a cancellation. */
 static void note_outcome(const struct sending *sending, PGresult *const *results)
 {
     const struct group *group = sending->group;

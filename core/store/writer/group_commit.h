@@ -10,12 +10,12 @@
 /*
  * group_commit.h -- the writes of several runs as one transaction.
  *
- * The rows of all of them go table by table: a statement per table, whatever the number of runs,
- * all sent with one Sync. No two writes of a group are of the same run.
+ * The rows of all runs are written table by table: one statement per table, whatever the number
+ * of runs, all sent with one Sync. No two writes of a group are of the same run.
  */
 
 enum group_try {
-    GROUP_FIRST, /* what is to be created is not there */
+    GROUP_FIRST, /* what the writes create cannot exist */
     GROUP_AGAIN, /* the last try may have been committed */
 };
 
@@ -24,8 +24,8 @@ struct group {
     size_t count;
 };
 
-/* Carries out the group: every write gets its rc, ERR_OK or ERR_CONFLICT. On failure nothing has
- * happened, unless the connection broke: then it is unknown. */
+/* Commits the group. Every write gets its rc, ERR_OK or ERR_CONFLICT. After a failure nothing
+ * was written, unless the connection broke: then it is unknown. */
 enum err_code group_write(const struct group *group, enum group_try try,
                           struct connection *connection, const char *owner, int64_t lease_us,
                           uint64_t deadline_ns, struct err *err) MUST_CHECK;

@@ -47,25 +47,24 @@
 #include "core/store/wakeup.h"
 #include "core/store/writer/group_commit.h"
 
-/* How long a writer waits for company, once there is some traffic: a commit costs the database
- * as much as dozens of rows, and where many streams are logged a few milliseconds halve the
- * commits. */
+/* How long a writer waits for company once there is some traffic. Where many streams are
+ * logged, a few milliseconds halve the number of commits. */
 #define GATHER_NS        NS_PER_MS
 #define GATHER_LONGER_NS (4 * NS_PER_MS)
 #define MANY_WRITES      48 /* in the last group */
 #define ENOUGH_WRITES    128
 
-/* While the database is away. */
+/* Between tries while the database is away. */
 #define BACKOFF_FIRST_NS (20 * NS_PER_MS)
 #define BACKOFF_LIMIT_NS (1000 * NS_PER_MS)
 
-/* What a group has for each MiB on top of the store's deadline. */
+/* Time that a group has for each MiB, beyond the store's deadline. */
 #define NS_PER_MIB NS_PER_SECOND
 
-/* Of the table of the runs in a group, so large that look-ups hardly ever meet. */
+/* The size of the table of runs in a group, so large that look-ups hardly ever collide. */
 #define SLOTS ((size_t)4 * WRITER_GROUP_LIMIT)
 
-/* Writes that are looked at for a group: behind many of the same run others may stand. */
+/* How many queued writes are looked at for a group: behind many of one run there may be others. */
 #define LOOK_AHEAD (4 * WRITER_GROUP_LIMIT)
 
 struct writer {
@@ -82,9 +81,9 @@ struct writer {
     /* The thread's own. */
     struct connection *connection;
     size_t last_count; /* writes of the last group */
-    /* The group that is being gathered, by hash: 1 + the index; 0 where there is none. */
+    /* The runs of the group that is being gathered, by hash: 1 + the index, or 0. */
     uint16_t slots[SLOTS];
-    bool gave_up; /* it is to stop, and the database is away */
+    bool gave_up; /* set when the writer is to stop and the database is away */
 };
 
 struct run_write *run_write_new(void)
@@ -145,7 +144,7 @@ static size_t text_size(const char *text)
     return text ? strlen(text) : 0;
 }
 
-/* Of what may be large. */
+/* The members that may be large. */
 static size_t size_of(const struct run_write *write)
 {
     const struct run_row *run = write->run;
@@ -171,7 +170,7 @@ static size_t size_of(const struct run_write *write)
     return size;
 }
 
-/* A run always has the same writer. */
+/* A run always has the same writer, so its writes stay in order. */
 void store_write(struct store *store, struct run_write *write)
 {
     struct writer *writer;
@@ -192,11 +191,12 @@ void store_write(struct store *store, struct run_write *write)
         pthread_cond_signal(&writer->changed);
 }
 
-/* Two runs with the same hash do not meet in a group; that does no harm. */
+/* Two runs with the same hash are never in one group, which is harmless. */
 static bool group_has(const struct writer *writer, const struct group *group, uint32_t hash,
                       size_t *ret_slot)
 {
-    size_t slot = hash / 2 % SLOTS; /* all that come to one of two writers are even, or odd */
+    size_t slot = hash / 2 % SLOTS; /* the hashes that reach one of two writers are all even, or
+                                     * all odd */
 
     for (; writer->slots[slot] > 0; slot = (slot + 1) % SLOTS) {
         if (group->writes[writer->slots[slot] - 1]->hash == hash)
@@ -212,9 +212,9 @@ static bool has_room(const struct group *group, size_t bytes, const struct run_w
            (group->count < WRITER_GROUP_LIMIT && bytes + next->size <= WRITER_GROUP_BYTES);
 }
 
-/* Takes the first write of each run, in order. A second one of the same run waits for its turn,
- * and so does everything behind it of that run: the first is in the group. What there is no room
- * for ends the group, so that it comes next. */
+/* Takes the first write of each run, in order. A second write of a run waits, and so does
+ * everything behind it of that run. A write for which there is no room ends the group, so that
+ * it comes next. */
 static void take_queued_locked(struct writer *writer, struct group *ret_group)
     REQUIRES(writer->lock)
 {
@@ -260,7 +260,7 @@ static void await_work_locked(struct writer *writer) REQUIRES(writer->lock)
     writer->idle = false;
 }
 
-/* False when there is nothing left to do. */
+/* False when the writer is to stop and the queue is empty. */
 static bool take_group(struct writer *writer, struct group *ret_group)
 {
     lock_acquire(&writer->lock);
@@ -298,9 +298,9 @@ static uint64_t deadline_for(const struct writer *writer, const struct group *gr
     return clock_mono_ns() + writer->store->deadline_ns + (bytes * (NS_PER_MIB >> 20));
 }
 
-/* How a try went. */
+/* The outcome of a try. */
 struct outcome {
-    enum group_try next; /* GROUP_AGAIN when it may have been committed in spite of a failure */
+    enum group_try next; /* GROUP_AGAIN when it may have been committed although it failed */
     bool late;           /* the deadline passed */
 };
 
@@ -385,7 +385,7 @@ static void ask_status(struct connection *connection, const struct run_write *wr
     connection_queue(connection, &ask, &args);
 }
 
-/* After a commit whose answer got lost, an ended run has no lease to prove it: its row does. */
+/* An ended run has no lease that could prove its commit, so its row does. */
 static enum err_code was_committed(struct writer *writer, const struct run_write *write,
                                    bool *ret_same, struct err *err)
 {
@@ -411,7 +411,7 @@ static enum err_code was_committed(struct writer *writer, const struct run_write
     return ERR_OK;
 }
 
-/* Like a group, until the database has answered or the writer is to stop. */
+/* Repeats like a group, until the database has answered or the writer is to stop. */
 static void resolve(struct writer *writer, struct run_write *write)
 {
     uint64_t delay = BACKOFF_FIRST_NS;
@@ -443,8 +443,8 @@ static void resolve_all(struct writer *writer, const struct group *group)
 
 /* ---- Until it is done ---- */
 
-/* Tries until the database has answered one way or another, or the writer is to stop; or until
- * it turns out that this is too much at once. */
+/* Repeats until the database has answered one way or the other, or the writer is to stop; or
+ * until the group turns out to be too large. */
 static enum err_code persist(struct writer *writer, const struct group *group,
                              struct outcome *outcome, struct err *err)
 {
@@ -518,7 +518,7 @@ static int by_run_id(const void *a, const void *b)
     return strcmp((*left)->run_id, (*right)->run_id);
 }
 
-static bool asks_for_permission(const struct run_write *write)
+static bool requests_permission(const struct run_write *write)
 {
     if (write->rc)
         return false;
@@ -530,16 +530,17 @@ static bool asks_for_permission(const struct run_write *write)
     return false;
 }
 
-/* What was allowed while it was on its way here. */
+/* A permission may have been granted while the question was on its way to the store. */
 static void cover(struct store *store, const struct run_write *write)
 {
     struct err err;
 
     if (store_approvals_cover_run(store, &write->tenant, write->run_id, &err))
-        log_warn("what run %s asks for may be allowed already: %s", write->run_id, err.text);
+        log_warn("run %s may wait for a permission that was granted: %s", write->run_id,
+                 err.text);
 }
 
-/* Others need not wait until they look for it. */
+/* So other nodes need not wait for their next poll. */
 static void offer(struct store *store, const struct run_write *write)
 {
     if (!write->rc && write->release && write->ready)
@@ -551,7 +552,7 @@ static void post(struct run_write *write)
     loop_post(write->loop, &write->done);
 }
 
-/* Those that ask something come last: the others need not wait for what is looked for then. */
+/* Writes with questions are posted last: the others need not wait for the look at grants. */
 static void give_back(struct store *store, const struct group *group)
 {
     struct group asking = {0};
@@ -560,7 +561,7 @@ static void give_back(struct store *store, const struct group *group)
         struct run_write *write = group->writes[i];
 
         offer(store, write);
-        if (asks_for_permission(write))
+        if (requests_permission(write))
             asking.writes[asking.count++] = write;
         else
             post(write);

@@ -13,64 +13,64 @@
 #include "core/store/store.h"
 
 /*
- * writer.h -- what run loops write, in groups, without ever waiting.
+ * writer.h -- what run loops store: handed over without waiting, committed in groups.
  *
- * A loop fills in a run_write and hands it over; a writer thread takes what has come together
- * (at most WRITER_GROUP_LIMIT runs and WRITER_GROUP_BYTES, or what came within 1 ms; within 4
- * ms where many write), sends it all through a pipeline with one Sync, and posts each write
- * back to its loop once it is committed. Writes of one run are carried out in the order in
+ * A loop fills in a run_write and hands it over. A writer thread takes the writes that have
+ * come together: at most WRITER_GROUP_LIMIT runs and WRITER_GROUP_BYTES, and those of the last
+ * 1 ms, or 4 ms under load. It sends them through a pipeline with one Sync, and posts each
+ * write back to its loop once it is committed. Writes of one run are committed in the order in
  * which they were handed over: a run always uses the same writer.
  *
- * Those that ask for a permission come back after the rest of their group: what was allowed
- * meanwhile is looked for first (approval_cover.h).
+ * Writes that request a permission come back after the rest of their group: the writer first
+ * looks for a grant that was made meanwhile (approval_cover.h).
  *
- * Every statement carries the run's fence. A run that was taken over by another node yields no
- * rows: its write comes back as ERR_CONFLICT and leaves the group unharmed. An SQL error makes
- * the group be repeated run by run; the run at fault comes back with ERR_INTERNAL.
+ * Every statement carries the run's fence. The write of a run that another node has taken over
+ * changes no rows: it comes back as ERR_CONFLICT and leaves the group unharmed. After an SQL
+ * error the group is repeated run by run, and the run at fault comes back with ERR_INTERNAL.
  *
- * When the database is away the writer keeps the group and tries again, with back-off, until
- * the database is back or the writers are stopped (ERR_STORE). Repeating is safe: rows are put,
- * not added, and a log chunk is keyed by its first number. A large group has more time; one
- * that the database did not manage in time is repeated in halves.
+ * While the database is away the writer keeps the group and tries again, with back-off, until
+ * the database is back or the writers are stopped (ERR_STORE). Repeating is safe: rows are
+ * upserted, and the key of a log chunk is its first number. A large group has more time. A
+ * group that the database did not manage in time is repeated in halves.
  */
 
-/* A flush of the log costs the database two thirds of what it costs in groups of 32; after a moment
- * in which nothing was committed, what has gathered goes in few groups. */
+/* In groups of 32, two thirds of the database's work is flushing its log. After a moment
+ * without commits, a large group catches up with few flushes. */
 #define WRITER_GROUP_LIMIT 256
-/* A group is in memory several times while it is sent. A write of more than this goes alone. */
+/* A group is in memory several times while it is sent. A larger write goes alone. */
 #define WRITER_GROUP_BYTES ((size_t)8 << 20)
 
 struct run_write {
-    /* Filled in by the loop. Everything pointed to is owned by the write until it comes back. */
+    /* Filled in by the loop. The write owns everything that it points to, until it comes back. */
     struct tenant tenant; /* the run's: tenant_kept() */
     char run_id[ID_SIZE];
     int64_t fence; /* of the lease; 0 with `create` */
 
-    /* create: the run is not there yet, all of its row is stored. With a status that is not final
-     * it is leased to this node with fence 1; with one that is, it never has a lease.
+    /* create: the run is new, and its whole row is stored. If its status is not final, it is
+     * leased to this node with fence 1. If it is final, there is never a lease.
      * update: the status, turn, required_action, usage, error, incomplete and the times are
-     * stored; the rest of the row is the clients'. What has ended stays as it is, and cancelling
-     * gives way to an end only. An end gives the lease back without being asked. */
+     * stored. The rest of the row belongs to clients. A run that has ended stays as it is, and
+     * the status cancelling only gives way to a final one. The end of a run drops its lease,
+     * without `release`. */
     bool create;
     bool update;
     struct run_row *run; /* NULL without either: most writes are tokens */
 
-    /* A response in a conversation that ends completed or incomplete: all its items become the
-     * conversation's in the same transaction. Until then they have no thread_id. */
+    /* When a response in a conversation ends completed or incomplete, all its items are added
+     * to the conversation in the same transaction. Until then they have no thread_id. */
 
-    /* release: gives the lease back. With `ready` whoever comes first takes the run up;
-     * without, it waits for its client until run.expires_at, if `update` or `create` says so:
-     * of one of which nothing is said nobody knows what it waits for, and it is ready. A run
-     * that somebody wants to stop does not go to wait: it is still ours, and cancel_requested
-     * says so. */
+    /* release: gives up the lease. With `ready` any node may claim the run. Without, it waits
+     * for its client until run.expires_at, if `update` or `create` is set. A write without a
+     * status does not say what the run waits for, so that run is ready. A run that is to be
+     * cancelled does not wait: this node keeps it, and cancel_requested is set. */
     bool release;
     bool ready;
 
-    /* Put: inserted, or replaced by id. An id that another run's item has is a mistake
-     * (ERR_INTERNAL): items get ids of ours, whatever a client or a model calls them. */
+    /* Inserted, or replaced by id. An id that another run's item has is a mistake
+     * (ERR_INTERNAL): items have ids of this server, whatever a client or a model calls them. */
     struct item_row *items;
     size_t item_count;
-    size_t lent; /* of the last items: their bodies stay the lender's */
+    size_t lent; /* the bodies of so many last items are only lent */
     struct step_row *steps;
     size_t step_count;
     struct call_row *calls;
@@ -78,29 +78,31 @@ struct run_write {
     struct approval_row *approvals;
     size_t approval_count;
 
-    /* Put into that scope: what tools gave and were given. */
+    /* Stored in that scope: results and arguments of tools. */
     char variable_scope[ID_SIZE];
     struct variable *variables;
     size_t variable_count;
 
-    int64_t log_first, log_last; /* frames in the chunk; log_last < log_first: none */
+    int64_t log_first, log_last; /* the frames of the chunk; log_last < log_first: no frames */
     char *log_bytes;
     size_t log_length;
-    /* The last so many bytes of the chunk are one frame, which says that the run waits for its
-     * client: stored only if it does, and not when cancel_requested. 0: there is none. */
+    /* The last so many bytes of the chunk are one frame, which announces that the run waits for
+     * its client. It is stored only if the run does wait, and not with cancel_requested. 0: no
+     * such frame. */
     size_t log_pause;
 
     /* Filled in by the writer.
-     * rc: ERR_OK; ERR_CONFLICT: fenced or deleted, or with `create` the thread has an active run
-     * already; ERR_INTERNAL; ERR_STORE: the writers were stopped while the database was away.
-     * cancel_requested: somebody wants the run to stop; its row says cancelling. */
+     * rc: ERR_OK. ERR_CONFLICT: fenced or deleted; with `create` also: the thread has an active
+     * run already. ERR_INTERNAL. ERR_STORE: the writers were stopped while the database was
+     * away.
+     * cancel_requested: the run is to be cancelled, and its row says cancelling. */
     enum err_code rc;
     bool cancel_requested;
 
-    struct loop *loop;      /* whom to tell */
+    struct loop *loop;      /* where `done` is posted */
     void *arg;              /* the loop's own */
     struct loop_task done;  /* done.run is called there; the write is the loop's again */
-    struct run_write *next; /* the writer's, as is: */
+    struct run_write *next; /* the writer's, as the next two */
     uint32_t hash;          /* of the run's id */
     size_t size;            /* about how many bytes it sends */
 };
@@ -108,14 +110,14 @@ struct run_write {
 struct run_write *run_write_new(void);
 void run_write_free(struct run_write *write);
 
-/* What can still be stored of a run whose writes are refused: that it has failed, by a mistake of
- * ours, and nothing that anybody else has made. NULL when there is nothing to end, because the
- * refused write was to create it. It goes back to where that one went. `run` is only read. */
+/* A write that can still be stored for a run whose writes are refused: the run has failed by a
+ * mistake of this server, and nothing else. NULL if the refused write was to create the run. It
+ * comes back to where the refused one did. `run` is only read. */
 struct run_write *run_write_failure(const struct run_write *refused, const struct run_row *run);
 
 enum err_code store_writers_start(struct store *store, struct err *err) MUST_CHECK;
-/* Finishes what was handed over, if the database is there, then joins. Nothing may be handed over
- * any more: the loops have stopped, or will not write. */
+/* Finishes what was handed over if the database is there, then joins. Nothing may be handed
+ * over any more: the loops have stopped, or will not write. */
 void store_writers_stop(struct store *store);
 
 /* Any thread. Never blocks. */

@@ -357,7 +357,7 @@ def test_a_grant_survives_a_restart(start_server, upstream, log):
 
 
 @pytest.mark.feature("F110")
-@pytest.mark.parametrize("point", ["grants_put", "approvals_decide"])
+@pytest.mark.parametrize("point", ["grants_upsert", "approvals_decide"])
 def test_an_answer_and_its_grant_are_stored_together(start_fault_server, upstream, log, point):
     server = start_fault_server()
     asks_for(upstream, call("test_count", path=log.name, text="counted"))

@@ -21,9 +21,9 @@ STORE = pathlib.Path(__file__).resolve().parents[3] / "core/store"
 # sends with others (its faults are writer.*), or what other servers are told with (test_wakeups.c).
 ELSEWHERE = re.compile(r"group_|writer_|migrate|ensure_|put_key|store_key_(list|revoke|ensure)|"
                        r"begin|commit|rollback|events_|drop_lease|store_schema|submit_is_repeat|"
-                       r"calls_put|steps_put|approvals_put|runs_put|leases_put|key_opens|idempotency_forget|"
+                       r"(calls|steps|approvals|variables)_upsert|(runs|leases)_insert_missing|key_opens|idempotency_forget|"
                        r"thread_message_count|conversation_item_count|items_append|import_|store_secret_|"
-                       r"variables_put|wakeups_|find_project")
+                       r"wakeups_|find_project")
 
 # What only a crash makes necessary, or a run that lasts.
 RECOVERY = ["claim_leases", "claim_run", "store_events_read", "load_thread_items", "load_steps",

@@ -9,15 +9,15 @@
 #include "core/domain/tenant.h"
 #include "core/store/tables/approvals/grant_sql.h"
 
-/* What a client would have submitted. */
+/* The output that a client would have submitted. */
 #define APPROVAL "{\"approve\":true}"
 
 /* clang-format off */
 
-/* What is remembered of a question is read once, and only if it is about one of these tools. */
+/* The memory of a question is read once, and only for questions about one of these tools. */
 #define QUESTIONS "approvals w CROSS JOIN LATERAL (SELECT w.memory::jsonb AS memory OFFSET 0) m"
 
-/* Those that wait for a permission and for nothing else. */
+/* Questions that wait for a permission and for nothing else. */
 #define IS_WAITING \
     "w.project_id = $1 AND w.status = 'pending' AND w.kind = 'permission' AND w.policy = 'auto'"
 
@@ -27,7 +27,7 @@
     " AND g.scope_id = m.memory -> 'scopes' ->> g.scope" \
     " AND (g.expires_at IS NULL OR g.expires_at > $3)"
 
-/* One of the grants $2 is for it, and all grants together cover it at $3. */
+/* One of the grants $2 is for the question, and together they cover it at the time $3. */
 #define IS_COVERED \
     "EXISTS (SELECT FROM approval_grants g WHERE g.id = ANY ($2::text[])" \
     "  AND g.approve AND " IS_FOR_QUESTION ")" \
@@ -38,23 +38,23 @@
 
 #define RUN_OF_IT "SELECT FROM runs r WHERE r.project_id = w.project_id AND r.id = w.run_id"
 
-/* A response: left for the next one, or held by its own. */
+/* A response: its questions are left for the next one, or held by itself. */
 #define IS_OPEN \
     "CASE WHEN w.used_by IS NULL" \
     " THEN NOT EXISTS (" RUN_OF_IT " AND r.status IN ('failed', 'cancelled', 'expired'))" \
     " ELSE w.used_by = w.run_id" \
     "  AND EXISTS (" RUN_OF_IT " AND r.status IN ('queued', 'in_progress')) END"
 
-/* Of a run of a thread that is not about to expire. */
+/* A run of a thread that is not about to expire. */
 #define IS_REQUIRED \
     "EXISTS (" RUN_OF_IT " AND r.status = 'requires_action'" \
     " AND (r.expires_at IS NULL OR r.expires_at > $3))"
 
 /* clang-format on */
 
-/* Allocated as large as the answers that fill them; the texts are those of rows. */
+/* Sized for the answers that fill them; the texts belong to the rows. */
 struct covered {
-    const char **call_ids; /* of runs of threads */
+    const char **call_ids; /* the questions of runs of threads */
     const char **call_runs;
     size_t call_count;
     const char **others; /* these runs without the caller's, each once */
@@ -68,10 +68,10 @@ static void covered_clear(struct covered *covered)
     free(covered->others);
 }
 
-/* What is allowed from now on. */
+/* The grants that hold from now on. */
 struct allowed {
     const char **grants;
-    const char **definitions; /* of the tools that they are about */
+    const char **definitions; /* the definitions of the grants' tools */
     size_t count;
 };
 
@@ -126,7 +126,8 @@ static void add_column(struct db_args *args, const struct db_rows *rows, int col
     db_arg_texts(args, texts, db_count(rows));
 }
 
-/* A statement of its own: what is read of a run afterwards is true as long as its lease is ours. */
+/* A statement of its own: what is read of a run afterwards stays true while this transaction
+ * holds its lease. */
 static enum err_code lock_runs(struct db *db, const struct tenant *tenant,
                                const struct db_rows *found, const char *run_id,
                                struct db_rows **ret_rows, struct err *err)
@@ -145,7 +146,7 @@ static enum err_code lock_runs(struct db *db, const struct tenant *tenant,
     return db_exec(db, &lock, &args, ret_rows, err);
 }
 
-/* As an answer decides them, if they still wait; a run of a thread takes its own up. */
+/* Decides them like an answer, if they still wait. A run of a thread takes its own answers up. */
 static enum err_code decide(struct db *db, const struct tenant *tenant,
                             const struct db_rows *found, const struct db_rows *runs,
                             struct db_rows **ret_rows, struct err *err)
@@ -228,7 +229,7 @@ static enum err_code answer_calls(struct db *db, const struct tenant *tenant,
     return db_exec(db, &answer, &args, NULL, err);
 }
 
-/* Nobody has submitted anything: there is nothing to repeat. */
+/* No client has submitted anything, so no repeat is possible. */
 static enum err_code go_on(struct db *db, const struct tenant *tenant,
                            const struct covered *covered, struct err *err)
 {
@@ -314,7 +315,7 @@ static enum err_code cover(struct db *db, const struct tenant *tenant,
     return move_runs(db, tenant, &covered, run_id, ret_own, err);
 }
 
-/* Only what is said of patterns answers other questions. */
+/* Only grants by pattern answer other questions. */
 static void read_allowed(const struct approval_grants *grants, struct allowed *allowed)
 {
     allowed_init(allowed, grants->count);
@@ -326,7 +327,7 @@ static void read_allowed(const struct approval_grants *grants, struct allowed *a
     }
 }
 
-/* In a transaction of its own; nobody moves a run himself. */
+/* In a transaction of its own; its caller moves no run. */
 static enum err_code cover_alone(struct store *store, const struct tenant *tenant,
                                  const struct allowed *allowed, struct err *err)
 {
@@ -339,31 +340,31 @@ static enum err_code cover_alone(struct store *store, const struct tenant *tenan
     return rc ? rc : db_commit(db, err);
 }
 
-/* ---- Once more, when others can see it ---- */
+/* ---- Once more, when the grants are visible to others ---- */
 
-struct second_look {
+struct recheck {
     const struct tenant *tenant;
     const struct approval_grants *grants;
 };
 
-static void take_second_look(struct store *store, void *arg)
+static void recheck_after_commit(struct store *store, void *arg)
 {
-    const struct second_look *look = arg;
+    const struct recheck *recheck = arg;
     CLEANUP(allowed_clear) struct allowed allowed = {0};
     struct err err;
 
-    read_allowed(look->grants, &allowed);
-    if (cover_alone(store, look->tenant, &allowed, &err))
-        log_warn("questions may be left that were answered just now: %s", err.text);
+    read_allowed(recheck->grants, &allowed);
+    if (cover_alone(store, recheck->tenant, &allowed, &err))
+        log_warn("a new grant may not have answered all pending questions: %s", err.text);
 }
 
-static void plan_second_look(struct db *db, const struct tenant *tenant,
-                             const struct approval_grants *grants)
+static void plan_recheck(struct db *db, const struct tenant *tenant,
+                         const struct approval_grants *grants)
 {
-    struct second_look *look = mem_new(struct second_look);
+    struct recheck *recheck = mem_new(struct recheck);
 
-    *look = (struct second_look){.tenant = tenant, .grants = grants};
-    db_after_commit(db, take_second_look, look);
+    *recheck = (struct recheck){.tenant = tenant, .grants = grants};
+    db_after_commit(db, recheck_after_commit, recheck);
 }
 
 enum err_code approvals_cover(struct db *db, const struct tenant *tenant,
@@ -376,13 +377,13 @@ enum err_code approvals_cover(struct db *db, const struct tenant *tenant,
     read_allowed(grants, &allowed);
     if (!allowed.count)
         return ERR_OK;
-    plan_second_look(db, tenant, grants);
+    plan_recheck(db, tenant, grants);
     return cover(db, tenant, &allowed, run_id, ret_own, err);
 }
 
 /* ---- Questions that come later ---- */
 
-/* What may cover the questions of this run; seldom anything. */
+/* Grants that may cover the questions of this run; seldom any. */
 static enum err_code find_grants(struct store *store, const struct tenant *tenant,
                                  const char *run_id, struct db_rows **ret_rows, struct err *err)
 {

@@ -8,35 +8,37 @@
 #include "core/store/tables/approvals/approvals.h"
 
 /*
- * approval_cover.h -- questions that need not be asked any more, because of what is allowed from now on.
+ * approval_cover.h -- pending questions that a new grant answers.
  *
- * What waits for nothing but that is approved in the transaction that remembers it; a call that its policy
- * asks about waits for more. Of a run of a thread it is as if the client had answered it through the list:
- * when nothing else is required, the run is queued with a lease that anybody may take, and goes on as soon
- * as a keeper has claimed it. So there may be many, and a crash changes nothing. A response that holds its
- * request open for the answer is woken after the commit.
+ * A pending question that the new grant fully covers is approved in the same transaction. A
+ * call that also needs an approval by its policy stays pending. For a run of a thread this is
+ * like an answer of the client: if nothing else is required, the run is queued with a lease
+ * that any node may claim. It continues as soon as a keeper has claimed it. So there may be
+ * many such runs, and a crash changes nothing. A response that holds its request open for the
+ * answer is woken after the commit.
  *
- * A question may be stored while somebody remembers what would have answered it, and then neither sees
- * the other. So both look once more when they are committed: whoever remembers for questions, and whoever
- * has stored a question for grants, see store_approvals_cover_run(). One of them comes second, and nobody
- * has waited.
+ * A question may be stored at the same time as a grant that would have answered it, and then
+ * neither transaction sees the other. So both sides look again after their commit: the grant
+ * for questions, and the question for grants, see store_approvals_cover_run(). One of them is
+ * second and finds the other, and neither has waited.
  *
- * What somebody else has locked is being decided, and left to him. Nobody is waited for: here the locks
- * come in an order of their own.
+ * A question whose rows are locked is being decided, and is skipped. Nothing here waits for a
+ * lock, because the locks come in an order of their own.
  */
 
-/* Runs that one answer lets go on, and questions that it answers; others stay open, as they were. */
+/* Limits of one answer: runs that continue, and questions that it answers. Others stay pending. */
 #define COVER_RUN_LIMIT      1000
 #define COVER_QUESTION_LIMIT 4000
 
-/* The grants are in the store, and stay where they are until db_end(): after the commit there is another
- * look, of which a failure is logged only. `run_id` is a run whose lease the caller has locked and which
- * he moves himself, or ""; *ret_own is how many of its questions were answered. */
+/* The grants are stored, and must exist until db_end(): after the commit it checks again, and
+ * only logs a failure of that. `run_id` is a run whose lease the caller has locked and which
+ * the caller moves itself, or "". *ret_own is how many of its questions were answered. */
 enum err_code approvals_cover(struct db *db, const struct tenant *tenant,
                               const struct approval_grants *grants, const char *run_id,
                               size_t *ret_own, struct err *err) MUST_CHECK;
 
-/* The runs as they are shown require those calls only that are still open. Their leases are locked. */
+/* The runs require only the calls that are still open, as clients see them. Their leases are
+ * locked. */
 enum err_code runs_require_rest(struct db *db, const struct tenant *tenant,
                                 const char *const *run_ids, size_t count,
                                 struct err *err) MUST_CHECK;

@@ -40,7 +40,7 @@ static enum err_code leave(struct db *db, const struct tenant *tenant, const cha
     return db_exec(db, &update, &args, NULL, err);
 }
 
-/* What was left before is left, though the word of it may have been lost. */
+/* Questions that were left before stay left, even if the hint about that was lost. */
 static bool goes_on(const struct approval_row *rows, size_t count, const char *run_id)
 {
     for (size_t i = 0; i < count; i++) {

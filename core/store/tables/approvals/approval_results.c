@@ -59,11 +59,11 @@ static enum err_code change_item(struct db *db, const struct tenant *tenant,
 
 /* ---- The variable ---- */
 
-/* As the run that called the tool would have written it. */
+/* Writes the variable as the run that called the tool would have. */
 static enum err_code make_variable(struct db *db, const struct tenant *tenant,
                                    const struct answered *answered, struct err *err)
 {
-    const struct put_owner owner = {.tenant = tenant, .run_id = text(answered, RUN)};
+    const struct row_owner owner = {.tenant = tenant, .run_id = text(answered, RUN)};
     const char *scope = text(answered, SCOPE);
     AUTO_VARIABLE variable = {0};
 

@@ -6,26 +6,26 @@
 #include "core/store/tables/approvals/approvals.h"
 
 /*
- * approval_sql.h -- what other files of core/store do about approvals in their own transactions.
+ * approval_sql.h -- functions on approvals for transactions of other files in core/store.
  */
 
-/* store_approvals_take(), as a part of something bigger: of none, nothing. */
+/* store_approvals_take() as a part of a larger transaction. No answers: does nothing. */
 enum err_code approvals_take(struct db *db, const struct tenant *tenant,
                              const char *response_id, struct approval_answer *answers,
                              size_t count, const struct approval_grants *grants,
                              struct err *err) MUST_CHECK;
 
-/* Answers to questions of a run of a thread, whose lease is locked, and what is remembered of them (or
- * NULL); those to anything else are passed over. *ret_first is how many were not given before, and how
- * many other questions of the run these have answered by what is remembered of them. ERR_TAKEN when one
- * was given otherwise, or too late to be remembered. */
+/* Stores answers to questions of a run of a thread, whose lease is locked, and the grants made
+ * with them (or NULL). Answers to anything else are skipped. *ret_first is the number of
+ * answers that are new, and of other questions of the run that the grants have answered.
+ * ERR_TAKEN if one was answered differently, or too late for its grant. */
 enum err_code approvals_decide_of_run(struct db *db, const struct tenant *tenant,
                                       const char *run_id, const struct approval_answer *answers,
                                       size_t count, const struct approval_grants *grants,
                                       size_t *ret_first, struct err *err) MUST_CHECK;
 
-/* Answers that are given again, each to another question. *ret_decided is false when one of these is no
- * question, or open; ERR_TAKEN when one was decided otherwise. */
+/* Compares repeated answers, each to another question. *ret_decided is false if one of them is
+ * not a question, or is pending; ERR_TAKEN if one was decided differently. */
 enum err_code approvals_repeat(struct db *db, const struct tenant *tenant,
                                const struct approval_answer *answers, size_t count,
                                bool *ret_decided, struct err *err) MUST_CHECK;

@@ -84,8 +84,8 @@ enum err_code store_approvals_left(struct store *store, const struct tenant *ten
     return read_all(store, &select, &args, ret_rows, ret_count, err);
 }
 
-/* A run of the same thread waits for submit_tool_outputs, and for nobody else. What a response left that
- * then ended badly was never shown to anybody who could go on with it. */
+/* A run of the same thread waits for submit_tool_outputs and for nothing else. Questions of a
+ * response that then ended badly were never shown to a client that could answer them. */
 enum err_code store_approvals_of_thread(struct store *store, const struct tenant *tenant,
                                         const char *thread_id, const char *last_run,
                                         struct approval_row **ret_rows, size_t *ret_count,
@@ -132,8 +132,8 @@ static enum err_code check_decision(const char *id, enum approval_status status,
     return already_decided(id, status, err);
 }
 
-/* A response that has ended badly may be followed by another with the same answer; one that is not
- * there was never stored, or is about to be. */
+/* After a response that ended badly, another may take up the same answer. One that is missing
+ * was never stored, or is about to be. */
 static enum err_code lock_answered(struct db *db, const struct tenant *tenant,
                                    const char *const *ids, size_t count,
                                    struct db_rows **ret_rows, struct err *err)
@@ -152,7 +152,7 @@ static enum err_code lock_answered(struct db *db, const struct tenant *tenant,
     return db_exec(db, &lock, &args, ret_rows, err);
 }
 
-/* Among these it is: the statement asked for no other. */
+/* It is among these: the statement selected no other. */
 static size_t place_of(const struct approval_answer *answers, size_t count, const char *id)
 {
     size_t at = 0;
@@ -170,7 +170,7 @@ static bool has_row(const struct db_rows *rows, const char *id)
     return false;
 }
 
-/* The first that is not there. */
+/* The first one that is missing. */
 static const char *missing_of(const struct db_rows *rows, const struct approval_answer *answers,
                               size_t count)
 {
@@ -238,13 +238,13 @@ static enum err_code put_answers(struct db *db, const struct tenant *tenant,
     return rc ? rc : approval_results_apply(db, tenant, ids, count, err);
 }
 
-/* `run_id`: of the caller, as approvals_cover(). */
+/* `run_id`: the caller's, as for approvals_cover(). */
 static enum err_code put_grants(struct db *db, const struct tenant *tenant,
                                 const struct approval_grants *grants, const char *run_id,
                                 size_t *ret_own, struct err *err)
 {
     enum err_code rc;
-    const struct put_owner owner = {.tenant = tenant, .run_id = ""};
+    const struct row_owner owner = {.tenant = tenant, .run_id = ""};
     AUTO_BATCH batch = {0};
     AUTO_DB_ARGS args = {0};
 
@@ -254,7 +254,7 @@ static enum err_code put_grants(struct db *db, const struct tenant *tenant,
     for (size_t i = 0; i < grants->count; i++)
         grant_add(&batch, &owner, &grants->rows[i]);
     batch_finish(&batch, &args);
-    rc = db_exec(db, &grants_put, &args, NULL, err);
+    rc = db_exec(db, &grants_upsert, &args, NULL, err);
     return rc ? rc : approvals_cover(db, tenant, grants, run_id, ret_own, err);
 }
 
@@ -382,7 +382,7 @@ enum err_code store_approval_decide(struct store *store, const struct tenant *te
     return rc ? rc : store_approval_get(store, tenant, answer->id, ret_row, err);
 }
 
-/* Those of the locked questions of the run that are open; the caller has room for all. */
+/* The pending ones among the locked questions of the run; the caller has room for all. */
 static enum err_code find_first(const struct db_rows *rows, const char *run_id,
                                 const struct approval_answer *answers, size_t count,
                                 const struct approval_grants *grants,

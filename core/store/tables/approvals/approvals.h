@@ -10,32 +10,33 @@
 #include "core/store/store.h"
 
 /*
- * approvals.h -- questions whether a tool may run, as rows.
+ * approvals.h -- approvals: questions whether a tool may run, as rows.
  *
- * A question comes into the store with the write of the run that asks it (core/store/writer/writer.h). An
- * answer is given once: whoever comes first wins, the same answer again changes nothing, another one
- * is ERR_TAKEN (409). ERR_NOT_FOUND is "Approval request with id 'X' not found."
+ * The write of the run that asks it stores a question (core/store/writer/writer.h). It is
+ * answered once: the first answer decides it. The same answer again changes nothing; another
+ * one is ERR_TAKEN (409). ERR_NOT_FOUND is "Approval request with id 'X' not found."
  */
 
-/* Those of a response, whatever was answered; without those that it has waited for itself. */
+/* The questions of a response, answered or not; without those that it has waited for itself. */
 enum err_code store_approvals_of_run(struct store *store, const struct tenant *tenant,
                                      const char *run_id, struct approval_row **ret_rows,
                                      size_t *ret_count, struct err *err) MUST_CHECK;
 
-/* Those of a run that have one of these ids. */
+/* The questions of a run with these ids. */
 enum err_code store_approvals_named(struct store *store, const struct tenant *tenant,
                                     const char *run_id, const char *const *ids, size_t id_count,
                                     struct approval_row **ret_rows, size_t *ret_count,
                                     struct err *err) MUST_CHECK;
 
-/* Those with one of these ids that responses have left behind, whatever was answered. */
+/* The questions with these ids that responses have left behind, answered or not. */
 enum err_code store_approvals_left(struct store *store, const struct tenant *tenant,
                                    const char *const *ids, size_t id_count,
                                    struct approval_row **ret_rows, size_t *ret_count,
                                    struct err *err) MUST_CHECK;
 
-/* Those that responses of a conversation have left behind and no other has taken up; and of `last_run`,
- * the last that made something there, those which one has taken up that then ended badly. */
+/* The questions that responses of a conversation have left behind and no other has taken up.
+ * Also those of `last_run`, the last response there, that a response has taken up which then
+ * ended badly. */
 enum err_code store_approvals_of_thread(struct store *store, const struct tenant *tenant,
                                         const char *thread_id, const char *last_run,
                                         struct approval_row **ret_rows, size_t *ret_count,
@@ -45,28 +46,27 @@ struct approval_answer {
     const char *id; /* borrowed */
     bool approve;
     const char *reason; /* borrowed; NULL for none */
-    bool
-        lost; /* filled in: a response that ended badly, or was never stored, had it before. Nobody
-                * knows whether the tool ran */
+    bool lost; /* filled in: a response that ended badly, or was never stored, had it before, so
+               * the tool may have run */
     bool
         seen_used; /* it had been taken up when the question was read; otherwise a race is lost */
 };
 
-/* What is remembered of answers, with them. What it covers of other questions that wait for a permission
- * is approved in the same transaction (approval_cover.h). */
+/* The grants that are made with answers. Other questions that wait for a permission and are
+ * covered by them are approved in the same transaction (approval_cover.h). */
 struct approval_grants {
     struct grant_row *rows;
     size_t count;
 };
 
-/* Of the questions of this run, which is stored, those for a permission that was given meanwhile are
- * approved: by an answer that was remembered when the run had looked for such already. */
+/* Approves those questions of this stored run whose permission was granted meanwhile: by a
+ * grant that was made after the run had looked for grants. */
 enum err_code store_approvals_cover_run(struct store *store, const struct tenant *tenant,
                                         const char *run_id, struct err *err) MUST_CHECK;
 
-/* Gives the answers and has the response take them up, in one transaction. ERR_TAKEN also when
- * another response has done that. A response that is stored takes them up where it is made: see
- * store_run_create(). */
+/* Stores the answers and has the response take them up, in one transaction. ERR_TAKEN also if
+ * another response has taken one up. A response that is stored takes them up when it is made:
+ * see store_run_create(). */
 enum err_code store_approvals_take(struct store *store, const struct tenant *tenant,
                                    const char *response_id, struct approval_answer *answers,
                                    size_t count, const struct approval_grants *grants,
@@ -80,8 +80,8 @@ enum err_code store_approval_list(struct store *store, const struct tenant *tena
                                   size_t *ret_count, bool *ret_more,
                                   struct err *err) MUST_CHECK;
 
-/* Answers the question of a response without taking up: the next one does that. Those of a run of a
- * thread are answered by store_run_decide(). */
+/* Answers the question of a response without taking it up: the next response does that.
+ * Questions of a run of a thread are answered by store_run_decide(). */
 enum err_code store_approval_decide(struct store *store, const struct tenant *tenant,
                                     const struct approval_answer *answer,
                                     const struct approval_grants *grants,

@@ -6,20 +6,20 @@
 #include "core/store/tables/runs/upserts.h"
 
 /*
- * grant_sql.h -- grants that are made in somebody's transaction.
+ * grant_sql.h -- grants, made in a caller's transaction.
  */
 
-/* Of several for the same thing in one batch a refusal counts. */
-extern const struct db_statement grants_put;
-void grant_add(struct batch *batch, const struct put_owner *owner,
+/* Of several for the same thing in one batch, a refusal wins. */
+extern const struct db_statement grants_upsert;
+void grant_add(struct batch *batch, const struct row_owner *owner,
                const struct grant_row *grant);
 
-/* Whether a pattern g covers a text of the same type: no text is never covered. */
+/* Whether pattern g covers a text of the same type. A missing text is never covered. */
 #define GRANT_COVERS(text)                                  \
     text " <> '' AND CASE WHEN right(g.match_key, 1) = '*'" \
          " THEN starts_with(" text ", left(g.match_key, -1)) ELSE g.match_key = " text " END"
 
-/* Those of a thread, or of a response, $2 of project $1: for who deletes it. */
+/* Deletes the grants of a thread or response $2 of project $1, which is being deleted. */
 #define GRANTS_DELETE                                                     \
     "DELETE FROM approval_grants WHERE project_id = $1 AND scope_id = $2" \
     " AND scope IN ('run', 'thread')"

@@ -17,8 +17,8 @@
 
 #define SAME_THING "scope, scope_id, tool, match, match_key, type"
 
-const struct db_statement grants_put = {
-    "grants_put",
+const struct db_statement grants_upsert = {
+    "grants_upsert",
     "INSERT INTO approval_grants (project_id, id, " SAME_THING ", definition, approve, said,"
     " reason, approval_id, created_at, expires_at)"
     " SELECT DISTINCT ON (u.project_id, " SAME_THING ") u.project_id, u.id, " SAME_THING ","
@@ -28,7 +28,7 @@ const struct db_statement grants_put = {
     "  $14::text[], $15::text[], $16::bigint[], $17::bigint[])"
     "  u (project_id, owner_run, fence, id, " SAME_THING ", definition, approve, said, reason,"
     "     approval_id, created_at, expires_at)"
-    " WHERE " PUT_FENCE_HOLDS
+    " WHERE " UPSERT_FENCE_HOLDS
     " ORDER BY u.project_id, " SAME_THING ", u.approve"
     " ON CONFLICT ON CONSTRAINT approval_grants_one DO UPDATE SET"
     "  id = excluded.id, definition = excluded.definition, approve = excluded.approve,"
@@ -37,7 +37,7 @@ const struct db_statement grants_put = {
 
 /* clang-format on */
 
-void grant_add(struct batch *batch, const struct put_owner *owner,
+void grant_add(struct batch *batch, const struct row_owner *owner,
                const struct grant_row *grant)
 {
     batch_begin(batch);
@@ -60,7 +60,7 @@ void grant_add(struct batch *batch, const struct put_owner *owner,
     batch_time(batch, grant->expires_at);
 }
 
-/* From the column `first` on. */
+/* Reads a grant, from the column `first` on. */
 static void grant_read(const struct db_rows *rows, size_t row, int first,
                        struct grant_row *ret_grant)
 {
@@ -89,8 +89,9 @@ static void grant_read(const struct db_rows *rows, size_t row, int first,
 /* A chain is followed only as far as it may matter. */
 #define CHAIN_LIMIT "1000"
 
-/* Where a run looks, the nearest first: itself, its thread or the responses before it, its
- * assistant, its user. OFFSET 0 keeps each step up a look-up by key, as in load.c. */
+/* The scopes where a run looks for grants, the nearest first: itself, its thread or the
+ * responses before it, its assistant, its user. OFFSET 0 makes each step up one access by key,
+ * as in load.c. */
 #define PLACES \
     "WITH RECURSIVE up (scope_id, parent, upto, depth) AS (" \
     "  SELECT coalesce($3::text, $2::text) COLLATE \"C\", $4::text COLLATE \"C\", NULL::bigint, 1" \
@@ -107,7 +108,7 @@ static void grant_read(const struct db_rows *rows, size_t row, int first,
     " UNION ALL SELECT 'assistant', $5::text COLLATE \"C\", NULL, 1000000 WHERE $5 IS NOT NULL" \
     " UNION ALL SELECT 'user', $6::text COLLATE \"C\", NULL, 1000001 WHERE $6 IS NOT NULL)"
 
-/* What was said of a tool allows nothing of what its plans ask for. */
+/* A grant for a tool allows nothing that its plans request. */
 #define FITS \
     "CASE WHEN q.type IS NULL THEN g.match = 'tool' OR (g.match = 'exact' AND g.match_key = q.key)" \
     " ELSE g.match = 'pattern' AND g.type = q.type AND " GRANT_COVERS("q.words") " END"

@@ -10,41 +10,42 @@
 #include "core/store/store.h"
 
 /*
- * grants.h -- answers to approvals that are remembered.
+ * grants.h -- grants: answers to approvals that are remembered.
  *
- * A grant is made with the answer, in its transaction (core/store/tables/approvals/approvals.h, writer.h); the same
- * answer to the same thing again takes its place. It counts for the definition that the tool had when
- * it was asked, and for no other. One of a response outside conversations is seen by those that go on
- * from it, and not by other branches, as variables are.
+ * A grant is made with the answer, in its transaction (approvals.h,
+ * core/store/writer/writer.h). The same answer to the same question later replaces it. It holds
+ * for the definition that the tool had then, and for no other. A grant of a response outside
+ * conversations is seen by the responses that continue it, and not by other branches; variables
+ * behave the same.
  */
 
-/* What is asked about. Borrowed. */
+/* A call to look grants up for. Borrowed. */
 struct grant_question {
     const char *tool;
-    const char *key;        /* of the arguments: permission_key(). Not with a type */
-    const char *definition; /* as it is now */
-    const char *type;       /* of permission, with the text that a pattern must fit: then only
-                             * patterns count; or NULL */
+    const char *key;        /* permission_key() of the arguments; not with a type */
+    const char *definition; /* its present definition */
+    const char *type;       /* the type of a permission, with the text that a pattern must
+                             * cover: then only patterns count; or NULL */
     const char *text;
-    bool said; /* only what somebody asked to be remembered */
+    bool said; /* only grants that an answer requested */
 };
 
-/* Where. Borrowed; "" for none. */
+/* Where to look. Borrowed; "" for none. */
 struct grant_place {
-    const struct tenant *tenant; /* and its user */
+    const struct tenant *tenant; /* the project and its user */
     const char *run;
     const char *thread;
-    const char *parent; /* of a response outside conversations */
+    const char *parent; /* the response before, outside conversations */
     const char *assistant;
 };
 
-/* For each question the grant that says most about it: exact before tool, then the
- * nearest. An id of "" where there is none. The caller frees. */
+/* For each question the most specific grant: exact before tool, then the nearest scope. An id
+ * of "" if there is no grant. The caller frees. */
 enum err_code store_grants_find(struct store *store, const struct grant_place *place,
                                 const struct grant_question *questions, size_t count,
                                 struct grant_row **ret_grants, struct err *err) MUST_CHECK;
 
-/* Those that have not expired. `scope` and `tool` narrow the list; NULL for all. */
+/* Grants that have not expired. `scope` and `tool` narrow the list; NULL for all. */
 struct grant_filter {
     const char *scope;
     const char *scope_id;

@@ -11,12 +11,21 @@
 #include "core/store/tables/runs/runs.h"
 
 /*
- * events.c -- the log of resumable runs: read by followers, kept in order by the keeper.
+ * events.c -- the log of resumable runs: read by followers, partitioned and cleared by the
+ * keeper.
+ *
+ * A run has a chunk of frames for each write, not a row for each frame. The numbers of the
+ * first and the last frame stand beside the bytes, so a reader finds the chunk that holds a
+ * frame, and skips the frames before it by their empty lines.
+ *
+ * There is a partition for each day on which runs were made. The frames of a run stay together,
+ * however long it lasts, and a day that is past retention is dropped as a table: deleting its
+ * rows would cost as much as writing them.
  */
 
 /* ---- Reading ---- */
 
-/* One answer has at most so many chunks, whatever their size. */
+/* A read returns at most so many chunks, whatever their size. */
 #define CHUNKS_LIMIT "256"
 
 static const struct db_statement read_chunks = {
@@ -30,7 +39,7 @@ static const struct db_statement read_chunks = {
     "    AND last_seq >= $3 ORDER BY first_seq LIMIT " CHUNKS_LIMIT ") e) c"
     " WHERE before < $4 ORDER BY first_seq"};
 
-/* The end of the first `count` frames: a frame ends in an empty line and has no other. */
+/* The end of the first `count` frames. A frame ends in an empty line and has no other. */
 static size_t skip_frames(const char *bytes, size_t length, int64_t count)
 {
     const char *at = bytes;
@@ -89,12 +98,12 @@ enum err_code store_events_read(struct store *store, const struct tenant *tenant
 
 #define DAY_US (86400 * US_PER_SECOND)
 
-/* Whoever follows a run holds a lock on the table only while reading; but a long report might, and
- * then everybody else would wait behind us. Next time is soon enough. */
+/* Followers lock the table only while they read. But a long report may lock it for longer, and
+ * then all readers would queue behind this statement. It tries again the next time. */
 static const struct db_statement be_patient = {"events_be_patient",
                                                "SET LOCAL lock_timeout = '2s'"};
 
-/* Names and bounds are numbers of ours: they need no quoting, and DDL takes no parameters. */
+/* The server makes the names and numbers, so they need no quoting. DDL takes no parameters. */
 static enum err_code run_ddl(struct db *db, const char *sql, struct err *err)
 {
     const struct db_statement ddl = {NULL, sql};
@@ -129,7 +138,8 @@ static enum err_code partition_exists(struct db *db, const char *name, bool *ret
     return ERR_OK;
 }
 
-/* What came for that day before it had a partition lies in the default one, and moves. */
+/* Frames of that day that came before it had a partition are in the default partition, and
+ * move. */
 static enum err_code make_partition(struct db *db, int64_t day, const char *name,
                                     struct err *err)
 {
@@ -161,7 +171,7 @@ static enum err_code begin_patiently(struct store *store, struct db **ret_db, st
     return db_exec(*ret_db, &be_patient, NULL, NULL, err);
 }
 
-/* Two nodes may come at once: they take turns. */
+/* Two nodes may do this at once, so they take turns. */
 static enum err_code ensure_partition(struct store *store, int64_t day, struct err *err)
 {
     static const struct db_statement take_turns = {
@@ -185,7 +195,8 @@ static enum err_code ensure_partition(struct store *store, int64_t day, struct e
     return db_commit(db, err);
 }
 
-/* A partition may go when its last day is past retention, and no run of that time goes on. */
+/* A partition may be dropped when its day is past retention, and no run of that time still
+ * lasts. */
 static enum err_code find_old(struct store *store, int64_t oldest_day,
                               struct db_rows **ret_rows, struct err *err)
 {
@@ -238,7 +249,8 @@ static enum err_code drop_old(struct store *store, int64_t oldest_day, struct er
     return db_once(store, &clean_default, &args, NULL, err);
 }
 
-/* A run may end long after it was made, but not more than a day: another day is added. */
+/* The day of a partition is that of its runs' making. A run may end a day later, so one more
+ * day is kept. */
 enum err_code store_events_maintain(struct store *store, double retention_seconds,
                                     struct err *err)
 {

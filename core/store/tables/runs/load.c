@@ -162,7 +162,7 @@ enum err_code store_run_get(struct store *store, const struct tenant *tenant,
 
 /* ---- What belongs to it ---- */
 
-/* Rows come newest first, because of LIMIT. */
+/* The rows come newest first, because of LIMIT. */
 static struct item_row *read_reversed(const struct db_rows *rows, size_t *ret_count)
 {
     size_t count = db_count(rows);
@@ -199,8 +199,8 @@ static enum err_code load_items(struct db *db, const struct db_statement *statem
     return fetch_items(db, statement, &args, ret_items, ret_count, err);
 }
 
-/* Where the last messages begin is looked up once, and nothing before it is read: a long thread
- * costs what is wanted of it. */
+/* The place where the last messages begin is looked up once, and nothing before it is read. So
+ * a long thread costs only what is wanted of it. */
 #define LAST_MESSAGES_BEGIN                                                         \
     "(SELECT m.position FROM items m WHERE m.project_id = $1 AND m.thread_id = $2"  \
     "  AND m.left_position IS NULL AND m.type = 'message' ORDER BY m.position DESC" \
@@ -225,7 +225,7 @@ enum err_code load_thread_items(struct db *db, const struct tenant *tenant,
     return fetch_items(db, &load, &args, ret_items, ret_count, err);
 }
 
-/* What a response in a conversation has of its own, which is not the conversation's yet. */
+/* The items of a response in a conversation that are not the conversation's yet. */
 static enum err_code load_own_items(struct db *db, const struct tenant *tenant,
                                     const struct run_row *run, size_t limit,
                                     struct item_row **ret_items, size_t *ret_count,
@@ -239,7 +239,7 @@ static enum err_code load_own_items(struct db *db, const struct tenant *tenant,
     return load_items(db, &load, tenant, run->id, limit, ret_items, ret_count, err);
 }
 
-/* The conversation, and behind it what the response has of its own. */
+/* The conversation's items, and behind them those that are still the response's own. */
 static enum err_code load_conversation_items(struct db *db, const struct tenant *tenant,
                                              const struct run_row *run,
                                              const struct load_span *span,
@@ -266,8 +266,8 @@ static enum err_code load_conversation_items(struct db *db, const struct tenant 
     return ERR_OK;
 }
 
-/* A chain may begin with a response in a conversation: what lay there before it comes first, also
- * what was taken out since. */
+/* A chain may begin with a response in a conversation. Then the items that were in the
+ * conversation before that response come first, also those that were removed since. */
 #define WHERE_IT_BEGAN                             \
     "(SELECT min(o.position) FROM items o"         \
     " WHERE o.project_id = $1 AND o.run_id = c.id" \
@@ -278,9 +278,9 @@ static enum err_code load_conversation_items(struct db *db, const struct tenant 
     "  AND (t.left_position IS NULL OR t.left_position > " WHERE_IT_BEGAN ")"                 \
     "  ORDER BY t.position DESC LIMIT $3::bigint) b"
 
-/* OFFSET 0 keeps each ancestor a look-up by key: joined, a plan that was made while the table was
- * small would read all of it later. What a cancelled response has made is shown to nobody, and not
- * heard either. A response has an item at least, so no chain needs to be
+/* OFFSET 0 makes each ancestor one access by key. As a join, a plan that was made while the
+ * table was small would later read all of it. The items that a cancelled response has made are
+ * neither shown nor sent to a model. A response has at least one item, so no chain needs to be
  * followed further than the number of items wanted. */
 enum err_code load_chain_items(struct db *db, const struct tenant *tenant, const char *run_id,
                                size_t limit, struct item_row **ret_items, size_t *ret_count,
@@ -346,8 +346,8 @@ enum err_code load_calls(struct db *db, const struct tenant *tenant, const char 
     return ERR_OK;
 }
 
-/* Behind the newest item, which is always among those loaded. What a response makes is its own,
- * numbered from 0, also in a conversation. */
+/* The position behind the newest item, which is always among those loaded. The items of a
+ * response are its own and numbered from 0, also in a conversation. */
 static int64_t position_after(const struct run_load *load)
 {
     const struct item_row *last;

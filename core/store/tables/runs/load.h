@@ -7,42 +7,42 @@
 #include "core/store/tables/threads/conversations.h"
 
 /*
- * load.h -- a run with all that its loop needs, read inside somebody's transaction.
+ * load.h -- a run with everything that its loop needs, read inside a caller's transaction.
  */
 
 /* A lease's row, locked until the transaction ends. */
 struct lease_row {
     bool exists;
     char owner[2 * ID_SIZE]; /* "" for none */
-    bool expired; /* its time is over, or its owner was an earlier boot of this node */
+    bool expired;            /* it has expired, or its owner was an earlier boot of this node */
 };
 
-/* This node's part of "node_x/boot_y". The caller frees. */
+/* The node of "node_x/boot_y". The caller frees. */
 char *node_of(const char *node_id);
 
 enum err_code lease_lock(struct db *db, const struct tenant *tenant, const char *run_id,
                          struct lease_row *ret_lease, struct err *err) MUST_CHECK;
 
-/* The number of the last event that the run of `run_leases l` has in the log. Where frames alone are
- * written the lease is not, for that would cost as much again; so the log is asked. Its rows are
- * there for as long as the lease. */
+/* The number of the last event that the run of `run_leases l` has in the log. A write of frames
+ * alone does not update the lease, which would cost as much again. So the log is read as well.
+ * Its rows exist for as long as the lease. */
 #define LEASE_LAST_SEQ                                           \
     "greatest(l.last_seq, (SELECT e.last_seq FROM run_events e"  \
     " WHERE e.project_id = l.project_id AND e.run_id = l.run_id" \
     " AND e.run_created_at = l.queued_at ORDER BY e.first_seq DESC LIMIT 1))"
 
-/* Sets load->next_seq and log_open. Only in a statement after the one that locked the lease is
- * seen what its last owner had written by then. */
+/* Sets load->next_seq and log_open. The statement must follow the one that locked the lease:
+ * only then does it see everything that the last owner wrote. */
 enum err_code lease_read_log(struct db *db, const struct tenant *tenant, const char *run_id,
                              struct run_load *load, struct err *err) MUST_CHECK;
 
-/* Makes this node the owner, with a new fence; load->fence and the numbers after it are set. The
+/* Makes this node the owner, with a new fence. Sets load->fence and the numbers after it. The
  * lease is locked. */
 enum err_code lease_take(struct db *db, const struct tenant *tenant, const char *run_id,
                          struct run_load *load, struct err *err) MUST_CHECK;
 
-/* Whether a row of `runs r` is what a path names: with $3, the thread, a run of Assistants; without,
- * a response, unless it was deleted. */
+/* Whether a row of `runs r` is what a path names. With the thread $3: a run of Assistants.
+ * Without: a response that was not deleted. */
 #define RUN_MATCHES                                                                 \
     "CASE WHEN $3::text IS NULL THEN r.face = 'responses' AND r.deleted_at IS NULL" \
     " ELSE r.face = 'assistants' AND r.thread_id = $3 END"
@@ -55,13 +55,14 @@ enum err_code fail_no_run(const char *thread_id, const char *run_id, struct err 
 enum err_code thread_insert(struct db *db, const struct tenant *tenant,
                             const struct thread_row *thread, struct err *err) MUST_CHECK;
 
-/* Until the transaction ends nobody else appends to the thread or starts a run in it. The next item
- * will lie at *ret_position. ERR_NOT_FOUND and ERR_CONFLICT as store_run_create(). */
+/* Locks the thread: until the transaction ends nothing else is appended to it, and no run
+ * starts in it. The next item has the position *ret_position. ERR_NOT_FOUND and ERR_CONFLICT as
+ * store_run_create(). */
 enum err_code thread_lock_idle(struct db *db, const struct tenant *tenant,
                                const char *thread_id, int64_t *ret_position,
                                struct err *err) MUST_CHECK;
 
-/* Items, steps and calls of load->run, whose row is there already. */
+/* Loads the items, steps and calls of load->run, whose row is loaded already. */
 enum err_code load_rest(struct db *db, const struct tenant *tenant,
                         const struct load_span *span, struct run_load *load,
                         struct err *err) MUST_CHECK;

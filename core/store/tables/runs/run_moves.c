@@ -15,10 +15,11 @@
 #include "core/store/wakeup.h"
 
 /*
- * run_moves.c -- what clients do to a run that is going on: answering its calls, cancelling it.
+ * run_moves.c -- what clients do to a run that is not final: answering its calls, cancelling
+ * it.
  *
- * Each locks the lease first and looks afterwards: whoever holds the lease's row knows that
- * neither its owner nor another client can move the run meanwhile.
+ * Each function locks the lease first and reads the run afterwards. While it holds the row of
+ * the lease, neither the owner nor another client can move the run.
  */
 
 /* Locks the lease and reads the run. */
@@ -34,7 +35,7 @@ static enum err_code lock_and_find(struct db *db, const struct tenant *tenant,
     return run_find(db, tenant, thread_id, run_id, &load->run, err);
 }
 
-/* Gives the run to this node, and loads what its loop needs. */
+/* Makes this node the owner, and loads what its loop needs. */
 static enum err_code take_and_load(struct db *db, const struct tenant *tenant,
                                    size_t context_limit, struct run_load *load, struct err *err)
 {
@@ -45,7 +46,7 @@ static enum err_code take_and_load(struct db *db, const struct tenant *tenant,
     return load_rest(db, tenant, &(struct load_span){.items = context_limit}, load, err);
 }
 
-/* Without a fence what was done is to note a wish to stop. */
+/* Without a fence, the thing to prove is that a cancellation was noted. */
 static enum err_code commit_move(struct db *db, const struct tenant *tenant,
                                  const struct run_load *load, struct err *err)
 {
@@ -108,8 +109,8 @@ static struct approval_answer as_decision(const struct tool_answer *answer)
         .id = answer->call_id, .approve = answer->approve, .reason = answer->reason};
 }
 
-/* One answer for each wanted call, and no other but to calls that the client has answered before: these
- * are filled in. Then they are the same ids. */
+/* Each wanted call has one answer. Other answers are only for calls that the client has
+ * answered before; these are returned. They must be the same answers as then. */
 static bool answers_fit(const struct submission *submission, const struct call_row *calls,
                         size_t call_count, struct approval_answer *ret_before,
                         size_t *ret_count)
@@ -169,7 +170,7 @@ static enum err_code check_loaded(struct db *db, const struct submission *submis
     return rc || fits ? rc : fail_unfit(submission, calls, call_count, err);
 }
 
-/* Unless the ids are exactly those that the run waits for. */
+/* An error unless the ids are exactly those that the run waits for. */
 static enum err_code check_answers(struct db *db, const struct submission *submission,
                                    struct err *err)
 {
@@ -188,7 +189,7 @@ static enum err_code check_answers(struct db *db, const struct submission *submi
 static enum err_code check_status(const struct run_row *run, struct err *err)
 {
     bool waiting = run->status == RUN_REQUIRES_ACTION;
-    /* Its loop has not been told yet, but its time is over. */
+    /* Its time is over, although its loop was not notified yet. */
     bool late = waiting && run->expires_at && run->expires_at <= clock_wall_us();
 
     if (waiting && !late)
@@ -268,7 +269,7 @@ static enum err_code accept(struct db *db, const struct submission *submission,
     return rc;
 }
 
-/* Refused; unless these are the answers that were accepted before. */
+/* Refuses the answers, unless they are those that were accepted before. */
 static enum err_code refuse(struct db *db, const struct submission *submission,
                             const struct err *refusal, struct run_load *load,
                             bool *ret_repeated, struct err *err)
@@ -284,8 +285,9 @@ static enum err_code refuse(struct db *db, const struct submission *submission,
     return refusal->code;
 }
 
-/* Who looks at a question finds it decided as soon as the run goes on. Answers to calls of the client's
- * own functions are none, and most runs have no others. */
+/* The questions are decided together with the run's move, so nobody sees an open question of a
+ * run that continues. Most runs have no questions: their answers are to functions of the
+ * client. */
 static enum err_code decide_questions(struct db *db, const struct submission *submission,
                                       size_t *ret_first, struct err *err)
 {
@@ -353,7 +355,7 @@ enum err_code store_run_submit(struct store *store, const struct submission *sub
 
 /* ---- Deciding one question ---- */
 
-/* Whether the run waits for anything but this answer. */
+/* Whether the run also waits for other answers than this one. */
 static enum err_code waits_for_others(struct db *db, const struct submission *submission,
                                       bool *ret_waits, struct err *err)
 {
@@ -437,7 +439,7 @@ static enum err_code note_cancelling(struct db *db, const struct tenant *tenant,
                                      struct run_row *run, struct err *err)
 {
     static const struct db_statement note = {
-        "cancel_note", "WITH told AS (UPDATE run_leases SET stopping = true"
+        "cancel_note", "WITH noted AS (UPDATE run_leases SET stopping = true"
                        "  WHERE project_id = $1 AND run_id = $2)"
                        " UPDATE runs r SET status = 'cancelling', cancel_requested = true,"
                        "  required_action = NULL"

@@ -56,7 +56,8 @@ static enum err_code lock_thread(struct db *db, const struct tenant *tenant,
     return ERR_OK;
 }
 
-/* A statement of its own: one that waited for the lock sees what was true before it waited. */
+/* A statement of its own: one that had waited for the lock would see what was true before it
+ * waited. */
 static enum err_code check_idle(struct db *db, const struct tenant *tenant,
                                 const char *thread_id, int64_t *ret_position, struct err *err)
 {
@@ -112,7 +113,7 @@ static enum err_code prepare_thread(struct db *db, const struct run_creation *cr
     if (*ret_position != creation->seen_position)
         return err_set(err, ERR_CONFLICT, "Thread %s has got more items meanwhile.",
                        run->thread_id);
-    *ret_position = 0; /* its input is its own until it ends */
+    *ret_position = 0; /* its input stays its own until it ends */
     return ERR_OK;
 }
 
@@ -120,7 +121,7 @@ static enum err_code insert_messages(struct db *db, const struct run_creation *c
                                      int64_t position, struct err *err)
 {
     const struct run_row *run = creation->run;
-    const struct put_owner owner = {.tenant = creation->tenant, .run_id = run->id};
+    const struct row_owner owner = {.tenant = creation->tenant, .run_id = run->id};
     AUTO_BATCH batch = {0};
     AUTO_DB_ARGS args = {0};
 
@@ -161,7 +162,7 @@ static enum err_code insert_variables(struct db *db, const struct run_creation *
                                       struct err *err)
 {
     const struct run_row *run = creation->run;
-    const struct put_owner owner = {.tenant = creation->tenant, .run_id = run->id};
+    const struct row_owner owner = {.tenant = creation->tenant, .run_id = run->id};
 
     return variables_add(db, &owner, *run->thread_id ? run->thread_id : run->id,
                          creation->variables, creation->variable_count, err);
@@ -178,7 +179,7 @@ static enum err_code commit_creation(struct db *db, const struct run_creation *c
     return commit_proven(db, &proof, err);
 }
 
-/* Drops what is older than the newest `wanted` messages. */
+/* Drops items that are older than the newest `wanted` messages. */
 static void keep_last_messages(struct run_load *load, int wanted)
 {
     size_t first = load->item_count;
@@ -196,7 +197,7 @@ static void keep_last_messages(struct run_load *load, int wanted)
         memmove(load->items, load->items + first, load->item_count * sizeof(*load->items));
 }
 
-/* The run that the request made when it came first, wherever its thread is. */
+/* The run that the first request under the key made, whatever its thread is. */
 static enum err_code find_made(struct db *db, const struct tenant *tenant, const char *run_id,
                                struct run_row *ret_run, struct err *err)
 {
@@ -293,8 +294,8 @@ enum err_code store_run_create(struct store *store, const struct run_creation *c
     struct err first = {0};
     enum err_code rc = try_create(store, creation, ret_load, &first);
 
-    /* A writer does not lock threads: its run came between our look and our insert. The second
-     * look finds it and says which one it is. */
+    /* A writer does not lock threads: it may insert a run between the check and the insert
+     * here. A second check finds that run and names it. */
     if (is_other_run(rc, &first))
         rc = try_create(store, creation, ret_load, &first);
     if (is_other_run(rc, &first) && creation->run->face == FACE_RESPONSES)
@@ -335,13 +336,13 @@ enum err_code store_chain_load(struct store *store, const struct tenant *tenant,
     run_row_clear(&run);
     if (!final)
         return fail_no_previous(response_id, err);
-    /* Nothing was changed: db_end() may as well roll back. */
+    /* Nothing was changed, so db_end() may roll back. */
     return load_chain_items(db, tenant, response_id, context_limit, ret_items, ret_count, err);
 }
 
 /* ---- Looking ---- */
 
-/* A cursor that was deleted meanwhile still has its place by age. */
+/* A cursor whose run was deleted meanwhile still has its place, by its age. */
 #define RUN_ITEMS(order)                                                                      \
     "SELECT " ITEM_COLUMNS " FROM items i"                                                    \
     " WHERE i.project_id = $1 AND i.run_id = $2 AND i.input = $3 AND NOT i.hidden"            \

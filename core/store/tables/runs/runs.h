@@ -11,33 +11,33 @@
 #include "core/store/tables/idempotency.h"
 
 /*
- * runs.h -- runs and responses as rows: made, looked at, answered, cancelled.
+ * runs.h -- runs and responses as rows: made, read, answered, cancelled.
  *
- * A run that is going on belongs to a node: its row in run_leases names the owner, a fence that
- * grows with every change of hands, and the time until which the owner may act. What the owner
- * writes goes through core/store/writer/writer.h with the fence as a condition. The functions here are
- * for everybody else, and for making a run.
+ * A run that is not final belongs to a node. Its row in run_leases names the owner, a fence
+ * that grows with every change of owner, and the time until which the owner may act. The owner
+ * writes through core/store/writer/writer.h, with the fence as a condition. The functions here
+ * are for everything else, and for making a run.
  *
  * Lock order inside every transaction: thread row, lease row, run row, everything else.
  *
  * Error texts are those of the API (see each).
  */
 
-/* A run with all that its loop needs to take it up. run_load_clear() releases. */
+/* A run with everything that its loop needs to take it up. Release with run_load_clear(). */
 struct run_load {
     struct run_row run;
-    int64_t fence;          /* ours; 0 for a run that is not stored */
+    int64_t fence;          /* this node's; 0 for a run that is not stored */
     int64_t next_seq;       /* number of its next event */
     int64_t next_position;  /* of the next item in its thread, or in the run */
-    struct item_row *items; /* what the model may see, oldest first: the thread's or the chain's
-                             * items including this run's own; hidden items too */
+    struct item_row *items; /* what the model may see, oldest first: the items of the thread or
+                             * chain, this run's own included; hidden items too */
     size_t item_count;
     struct step_row *steps; /* of this run, in_progress only */
     size_t step_count;
     struct call_row *calls; /* of this run's last turn */
     size_t call_count;
-    /* Frames were logged after the last write that stored items, steps, calls or a status: what
-     * they began, the log alone tells. */
+    /* Frames were logged after the last write that stored items, steps, calls or a status. Only
+     * the log says what those frames began. */
     bool log_open;
 };
 void run_load_clear(struct run_load *load);
@@ -45,56 +45,58 @@ void run_load_clear(struct run_load *load);
 struct approval_answer;
 struct approval_grants;
 
-/* What makes a run of a thread. Everything is borrowed but for `run`, which is filled in
- * (id, config, created_at ...) by the caller and copied.
- *
- * A response in a conversation is made this way, too: the row of its run is what locks the
- * conversation. Its maker has loaded the context already (store_conversation_context()) and only
- * gets run and fence back; `messages` are its input items, which are the run's alone, with
- * positions from 0, until the write that ends it (see core/store/writer/writer.h). So is a response outside
- * of conversations that takes up answers: they are taken if, and only if, it is there. */
+/* A run to be made in a thread. Everything is borrowed except `run`, which the caller fills in
+ * (id, config, created_at ...) and which is copied.
+ * A response in a conversation is made this way, too: the row of its run locks the
+ * conversation. Its maker has loaded the context already (store_conversation_context()) and
+ * only gets the run and the fence back. `messages` are its input items. They belong to the run
+ * alone, with positions from 0, until the write that ends it (core/store/writer/writer.h). A
+ * response outside of conversations that takes up answers is also made this way: they are taken
+ * up if and only if it is made. */
 struct run_creation {
-    const struct tenant *tenant;     /* whose project the run's row names */
+    const struct tenant *tenant;     /* has the project of the run's row */
     const struct run_row *run;       /* status queued, or in_progress; thread_id set */
-    const struct thread_row *thread; /* a thread to make with it, or NULL */
-    struct item_row *messages;       /* additional messages; position is filled in here */
+    const struct thread_row *thread; /* a thread to be made with it, or NULL */
+    struct item_row *messages;       /* additional messages; their positions are filled in */
     size_t message_count;
-    int last_messages; /* context: only so many of the newest messages; 0: all up to the limit */
+    int last_messages; /* only so many of the newest messages are the context; 0: all up to the
+                        * limit */
     size_t context_limit;                  /* items at most */
     const struct idempotency *idempotency; /* or NULL */
-    int64_t seen_position; /* of a response: where its context ended. ERR_CONFLICT when the
+    int64_t seen_position; /* of a response: the end of its context. ERR_CONFLICT if the
                             * conversation has grown since */
-    struct approval_answer *answers; /* that the response takes up; as store_approvals_take() */
+    struct approval_answer
+        *answers; /* taken up by the response, as by store_approvals_take() */
     size_t answer_count;
-    const struct approval_grants *grants; /* what is remembered of them; or NULL */
-    const struct variable *variables;     /* that the thread has from then on */
+    const struct approval_grants *grants; /* made with them; or NULL */
+    const struct variable *variables;     /* the thread's from then on */
     size_t variable_count;
 };
 
-/* Makes a run, leased to this node (fence 1), together with its messages and, if asked for, its
- * thread; returns it as claimed. ERR_NOT_FOUND "No thread found with id 'X'."; ERR_CONFLICT
- * "Thread X already has an active run Y." when one is not final. Of a request that is repeated
- * under its key, the run that it made is returned alone, with fence 0. */
+/* Makes a run, leased to this node (fence 1), together with its messages and, if requested, its
+ * thread. Returns it as if claimed. ERR_NOT_FOUND "No thread found with id 'X'."; ERR_CONFLICT
+ * "Thread X already has an active run Y." if one is not final. If the request repeats another
+ * under its key, only the run that the first one made is returned, with fence 0. */
 enum err_code store_run_create(struct store *store, const struct run_creation *creation,
                                struct run_load *ret_load, struct err *err) MUST_CHECK;
 
-/* The items of a response's chain: of `response_id` and its ancestors, oldest first; where it began
- * in a conversation, what lay there before.
- * ERR_INVALID, code previous_response_not_found, param previous_response_id:
- * "Previous response with id 'X' not found." also when it is not a stored response, not in this
- * project, or not final. `ret_thread` is its conversation, or "". */
+/* The items of a response's chain: of `response_id` and its ancestors, oldest first. If the
+ * chain began in a conversation, the items before it come first. ERR_INVALID, code
+ * previous_response_not_found, param previous_response_id: "Previous response with id 'X' not
+ * found." Also if it is not a stored response, not in this project, or not final. `ret_thread`
+ * is its conversation, or "". */
 enum err_code store_chain_load(struct store *store, const struct tenant *tenant,
                                const char *response_id, size_t context_limit,
                                struct item_row **ret_items, size_t *ret_count,
                                char ret_thread[ID_SIZE], struct err *err) MUST_CHECK;
 
-/* One run. For Assistants `thread_id` must match (ERR_NOT_FOUND "No thread found with id 'X'." or
- * "No run found with id 'X'."); NULL for responses ("Response with id 'X' not found."). */
+/* One run. For Assistants `thread_id` must match (ERR_NOT_FOUND "No thread found with id 'X'."
+ * or "No run found with id 'X'."). NULL for responses ("Response with id 'X' not found."). */
 enum err_code store_run_get(struct store *store, const struct tenant *tenant,
                             const char *thread_id, const char *run_id, struct run_row *ret_run,
                             struct err *err) MUST_CHECK;
 
-/* The items that a run was given or has made, by `input`, in order. Hidden ones are left out. */
+/* The input of a run or the items that it made, by `input`, in order. Hidden ones are left out. */
 enum err_code store_run_items(struct store *store, const struct tenant *tenant,
                               const char *run_id, bool input, const struct page *page,
                               struct item_row **ret_items, size_t *ret_count, bool *ret_more,
@@ -114,8 +116,8 @@ enum err_code store_run_modify(struct store *store, const struct tenant *tenant,
 struct tool_answer {
     const char *call_id;
     const char *output;
-    bool approve;       /* what the output says to a question */
-    const char *reason; /* and why; NULL for none */
+    bool approve;       /* the answer in the output, if the call is a question */
+    const char *reason; /* and its reason; NULL */
 };
 
 struct submission {
@@ -124,43 +126,46 @@ struct submission {
     const char *run_id;
     const struct tool_answer *answers;
     size_t count;
-    const struct approval_grants *grants;  /* what is remembered of them; or NULL */
+    const struct approval_grants *grants;  /* made with them; or NULL */
     const unsigned char *hash;             /* 32 bytes, of the canonical answers */
     const struct idempotency *idempotency; /* or NULL */
     size_t context_limit;
 };
 
 /* Stores the answers, moves the run from requires_action to queued, leased to this node with a
- * new fence, and loads it, all in one transaction. A repeat is harmless: the same answers again,
- * after success, or the same request under its key, give ERR_OK with *ret_repeated set and only
- * ret_load->run and next_seq filled in: the first event that came of the submission.
- * ERR_CONFLICT: "Runs in status "X" do not accept tool outputs.";
- * ERR_INVALID: "Expected tool outputs for call_ids ['a', 'b'], got ['a']" unless the ids are exactly
- * the required ones (order does not matter); nothing is stored then. A question that was decided before
- * may be among them with the same answer; ERR_TAKEN with another. With the answers to questions these
- * are decided, and what is remembered is. */
+ * new fence, and loads it, all in one transaction. A repeat is harmless: after success, the
+ * same answers again, or the same request under its key, give ERR_OK with *ret_repeated set.
+ * Then only ret_load->run and next_seq are filled in: the first event that followed the
+ * submission.
+ * ERR_CONFLICT: "Runs in status "X" do not accept tool outputs." ERR_INVALID: "Expected tool
+ * outputs for call_ids ['a', 'b'], got ['a']" unless the ids are exactly the required ones, in
+ * any order; then nothing is stored.
+ * The answers to questions decide these, and their grants are made. A question that was decided
+ * before may be among them with the same answer; ERR_TAKEN with another. */
 enum err_code store_run_submit(struct store *store, const struct submission *submission,
                                struct run_load *ret_load, bool *ret_repeated,
                                struct err *err) MUST_CHECK;
 
-/* Decides one question of a run in requires_action, as the only answer of a submission. When nothing
- * else is required, the run is moved and loaded as by store_run_submit(), and *ret_goes_on set;
- * otherwise the answer waits for the others, and only ret_load->run is filled in. Of the same answer
- * again only what is to be remembered counts; another one is ERR_TAKEN. */
+/* Decides one question of a run in requires_action, as the only answer of a submission. If
+ * nothing else is required, the run is moved and loaded as by store_run_submit(), and
+ * *ret_goes_on is set. Otherwise the answer waits for the others, and only ret_load->run is
+ * filled in. The same answer again changes nothing but what is to be remembered. Another answer
+ * is ERR_TAKEN. */
 enum err_code store_run_decide(struct store *store, const struct submission *submission,
                                struct run_load *ret_load, bool *ret_goes_on,
                                struct err *err) MUST_CHECK;
 
-/* Where a cancelled run is now. */
+/* Where a run that is cancelled is now. */
 enum cancel_outcome {
-    CANCEL_OWNED_HERE, /* tell its loop */
-    CANCEL_OWNED_AWAY, /* its owner learns of it from its next heartbeat, or a notification */
-    CANCEL_CLAIMED,    /* nobody had it: it is ours now, loaded, to be ended by our loop */
+    CANCEL_OWNED_HERE, /* notify its loop */
+    CANCEL_OWNED_AWAY, /* its owner notices at its next renewal, or by a hint */
+    CANCEL_CLAIMED,    /* it had no owner: it is claimed and loaded, for a loop of this node to
+                        * end */
 };
 
-/* Moves a run to cancelling and notes the wish. ERR_CONFLICT "Cannot cancel run with status 'X'."
- * for statuses other than queued, in_progress and requires_action. ret_load->run is always
- * filled in, with status cancelling; the rest only for CANCEL_CLAIMED. */
+/* Moves a run to cancelling. ERR_CONFLICT "Cannot cancel run with status 'X'." for statuses
+ * other than queued, in_progress and requires_action. ret_load->run is always filled in, with
+ * status cancelling; the rest only for CANCEL_CLAIMED. */
 enum err_code store_run_cancel(struct store *store, const struct tenant *tenant,
                                const char *thread_id, const char *run_id, size_t context_limit,
                                enum cancel_outcome *ret_outcome, struct run_load *ret_load,
@@ -185,15 +190,15 @@ enum err_code store_step_get(struct store *store, const struct tenant *tenant,
 
 /* ---- The event log ---- */
 
-/* Frames numbered >= first_seq, concatenated, at most about `limit` bytes; *ret_next is the number
- * that comes after them. A frame ends in an empty line and has no other. Empty when there is
- * nothing yet. The caller frees. */
+/* Frames with numbers >= first_seq, concatenated, about `limit` bytes at most. *ret_next is the
+ * number after them. A frame ends in an empty line and has no other. Empty if there are no such
+ * frames yet. The caller frees. */
 enum err_code store_events_read(struct store *store, const struct tenant *tenant,
                                 const char *run_id, int64_t first_seq, size_t limit,
                                 char **ret_frames, size_t *ret_length, int64_t *ret_next,
                                 struct err *err) MUST_CHECK;
 
-/* Makes the partitions of today and tomorrow, drops those past retention. */
+/* Makes the partitions of today and tomorrow, and drops those past retention. */
 enum err_code store_events_maintain(struct store *store, double retention_seconds,
                                     struct err *err) MUST_CHECK;
 

@@ -9,7 +9,7 @@
 #include "core/store/tables/runs/runs.h"
 
 /*
- * steps.c -- run steps, each with the items that it is a view of.
+ * steps.c -- run steps, each with its items: a step is a view of the items of one turn.
  */
 
 void step_loads_free(struct step_load *loads, size_t count)
@@ -45,7 +45,7 @@ static enum err_code read_items(struct db *db, const struct tenant *tenant, cons
     return rc;
 }
 
-/* The items of one step stand together, in order. */
+/* The items of a step come together, in order. */
 static void hand_out(const struct db_rows *rows, struct step_load *load)
 {
     size_t first = 0;

@@ -2,7 +2,7 @@
 
 /* clang-format off */
 
-#define FENCE_HOLDS PUT_FENCE_HOLDS
+#define FENCE_HOLDS UPSERT_FENCE_HOLDS
 
 /* ---- Runs ---- */
 
@@ -18,8 +18,8 @@
     " $23::bigint[], $24::bigint[])"
 
 const struct db_statement runs_insert = {"runs_insert", RUNS_INSERT};
-const struct db_statement runs_put = {
-    "runs_put", RUNS_INSERT " ON CONFLICT (project_id, id) DO NOTHING"};
+const struct db_statement runs_insert_missing = {
+    "runs_insert_missing", RUNS_INSERT " ON CONFLICT (project_id, id) DO NOTHING"};
 
 /* ---- Leases ---- */
 
@@ -33,8 +33,8 @@ const struct db_statement runs_put = {
     "  u (project_id, run_id, foreground, queued_at, last_seq)"
 
 const struct db_statement leases_insert = {"leases_insert", LEASES_INSERT};
-const struct db_statement leases_put = {
-    "leases_put", LEASES_INSERT " ON CONFLICT (project_id, run_id) DO NOTHING"};
+const struct db_statement leases_insert_missing = {
+    "leases_insert_missing", LEASES_INSERT " ON CONFLICT (project_id, run_id) DO NOTHING"};
 
 /* ---- Items ---- */
 
@@ -55,10 +55,10 @@ const struct db_statement leases_put = {
 
 const struct db_statement items_insert = {"items_insert", ITEMS_INSERT};
 
-/* An id that another run's item has is our mistake: position becomes NULL, which is refused. Metadata
- * are the clients', who may have changed them meanwhile. */
-const struct db_statement items_put = {
-    "items_put",
+/* An id that another run's item has is a mistake of the server: position becomes NULL, which is
+ * refused. The metadata belong to clients, who may have changed them meanwhile. */
+const struct db_statement items_upsert = {
+    "items_upsert",
     ITEMS_INSERT
     " WHERE " FENCE_HOLDS
     " ON CONFLICT (project_id, id) DO UPDATE SET"
@@ -69,7 +69,7 @@ const struct db_statement items_put = {
     "  type = excluded.type, role = excluded.role, call_id = excluded.call_id,"
     "  body = excluded.body, completed_at = excluded.completed_at"};
 
-/* The thread's lock is the run itself: while it is not final nobody else appends. */
+/* The run itself locks the thread: while it is not final nothing else is appended. */
 const struct db_statement items_append = {
     "items_append",
     "UPDATE items i SET thread_id = u.thread_id, position = i.position + u.base"
@@ -81,8 +81,8 @@ const struct db_statement items_append = {
 
 /* ---- Steps ---- */
 
-const struct db_statement steps_put = {
-    "steps_put",
+const struct db_statement steps_upsert = {
+    "steps_upsert",
     "INSERT INTO run_steps (project_id, run_id, id, thread_id, assistant_id, type, status, turn,"
     " usage, error, created_at, completed_at, ended_at)"
     " SELECT u.project_id, u.owner_run, u.id, u.thread_id, u.assistant_id, u.type, u.status,"
@@ -99,8 +99,8 @@ const struct db_statement steps_put = {
 
 /* ---- Calls ---- */
 
-const struct db_statement calls_put = {
-    "calls_put",
+const struct db_statement calls_upsert = {
+    "calls_upsert",
     "INSERT INTO tool_calls (project_id, run_id, turn, call_id, item_id, step_id, position,"
     " client, state, tool, arguments, output, attempts, resolved_arguments, extra_content)"
     " SELECT u.project_id, u.owner_run, u.turn, u.call_id, u.item_id, u.step_id, u.position,"
@@ -121,8 +121,8 @@ const struct db_statement calls_put = {
 
 /* ---- Approvals ---- */
 
-const struct db_statement approvals_put = {
-    "approvals_put",
+const struct db_statement approvals_upsert = {
+    "approvals_upsert",
     "INSERT INTO approvals AS a (project_id, run_id, id, thread_id, call_id, server_label, tool,"
     " arguments, policy, status, reason, used_by, created_at, decided_at, kind, details, held,"
     " definition, memory, extra_content)"
@@ -136,7 +136,7 @@ const struct db_statement approvals_put = {
     "  u (project_id, owner_run, fence, id, thread_id, call_id, server_label, tool, arguments,"
     "     policy, status, reason, used_by, created_at, decided_at, kind, details, held,"
     "     definition, memory, extra_content)"
-    " WHERE " FENCE_HOLDS " ORDER BY u.id" /* as everybody locks them */
+    " WHERE " FENCE_HOLDS " ORDER BY u.id" /* the order in which all code locks them */
     " ON CONFLICT (project_id, id) DO UPDATE SET status = excluded.status,"
     "  reason = excluded.reason, used_by = excluded.used_by, decided_at = excluded.decided_at,"
     "  held = excluded.held"
@@ -158,7 +158,7 @@ const struct db_statement approvals_put = {
     "   AND r.id = u.owner_run AND r.status = 'requires_action'))"
 
 const struct db_statement events_insert = {"events_insert", EVENTS_INSERT};
-const struct db_statement events_put = {"events_put", EVENTS_INSERT " ON CONFLICT DO NOTHING"};
+const struct db_statement events_insert_missing = {"events_insert_missing", EVENTS_INSERT " ON CONFLICT DO NOTHING"};
 
 /* clang-format on */
 
@@ -203,7 +203,7 @@ void lease_add(struct batch *batch, const struct run_row *run, int64_t last_seq)
     batch_int(batch, last_seq);
 }
 
-static void add_owner(struct batch *batch, const struct put_owner *owner)
+static void add_owner(struct batch *batch, const struct row_owner *owner)
 {
     batch_begin(batch);
     batch_tenant(batch, owner->tenant);
@@ -211,7 +211,7 @@ static void add_owner(struct batch *batch, const struct put_owner *owner)
     batch_int(batch, owner->fence);
 }
 
-void item_add(struct batch *batch, const struct put_owner *owner, const struct item_row *item)
+void item_add(struct batch *batch, const struct row_owner *owner, const struct item_row *item)
 {
     add_owner(batch, owner);
     batch_text(batch, item->id);
@@ -234,13 +234,13 @@ void item_add(struct batch *batch, const struct put_owner *owner, const struct i
     batch_time(batch, item->completed_at);
 }
 
-void append_add(struct batch *batch, const struct put_owner *owner, const char *thread_id)
+void append_add(struct batch *batch, const struct row_owner *owner, const char *thread_id)
 {
     add_owner(batch, owner);
     batch_text(batch, thread_id);
 }
 
-void step_add(struct batch *batch, const struct put_owner *owner, const struct step_row *step)
+void step_add(struct batch *batch, const struct row_owner *owner, const struct step_row *step)
 {
     add_owner(batch, owner);
     batch_text(batch, step->id);
@@ -256,7 +256,7 @@ void step_add(struct batch *batch, const struct put_owner *owner, const struct s
     batch_time(batch, step->ended_at);
 }
 
-void call_add(struct batch *batch, const struct put_owner *owner, const struct call_row *call)
+void call_add(struct batch *batch, const struct row_owner *owner, const struct call_row *call)
 {
     add_owner(batch, owner);
     batch_int(batch, call->turn);
@@ -274,7 +274,7 @@ void call_add(struct batch *batch, const struct put_owner *owner, const struct c
     batch_text(batch, call->extra);
 }
 
-void approval_add(struct batch *batch, const struct put_owner *owner,
+void approval_add(struct batch *batch, const struct row_owner *owner,
                   const struct approval_row *approval)
 {
     add_owner(batch, owner);
@@ -298,7 +298,7 @@ void approval_add(struct batch *batch, const struct put_owner *owner,
     batch_text(batch, approval->extra);
 }
 
-void event_add(struct batch *batch, const struct put_owner *owner,
+void event_add(struct batch *batch, const struct row_owner *owner,
                const struct log_chunk *chunk)
 {
     add_owner(batch, owner);

@@ -14,7 +14,7 @@
 
 /* ---- What can be wrong ---- */
 
-/* The store knows thread_X, clients of this face conv_X. */
+/* The store knows the row as thread_X, clients of the Responses API as conv_X. */
 static const char *name_of(const char *thread_id)
 {
     const char *separator = strchr(thread_id, '_');
@@ -65,7 +65,7 @@ static enum err_code insert_items(struct db *db, const struct tenant *tenant,
                                   const char *thread_id, int64_t position,
                                   struct item_row *items, size_t count, struct err *err)
 {
-    const struct put_owner owner = {.tenant = tenant, .run_id = ""};
+    const struct row_owner owner = {.tenant = tenant, .run_id = ""};
     AUTO_BATCH batch = {0};
     AUTO_DB_ARGS args = {0};
 
@@ -94,7 +94,7 @@ enum err_code store_conversation_create(struct store *store, const struct tenant
     return rc ? rc : db_commit(db, err);
 }
 
-/* Counts only when it may be full: positions are never fewer than items. */
+/* Counts the items only if the conversation may be full: positions are never fewer than items. */
 static enum err_code check_room(struct db *db, const struct tenant *tenant,
                                 const char *thread_id, int64_t position, size_t more,
                                 struct err *err)
@@ -165,7 +165,7 @@ static enum err_code select_page(struct store *store, const struct tenant *tenan
     return db_once(store, &list[scan->ascending], &args, ret_rows, err);
 }
 
-/* No such conversation is said before no such item in it. */
+/* A missing conversation is reported before a missing item. */
 static enum err_code check_cursors(struct store *store, const struct tenant *tenant,
                                    const char *thread_id, const struct page *page,
                                    struct err *err)
@@ -232,7 +232,7 @@ enum err_code store_conversation_item_get(struct store *store, const struct tena
     return ERR_OK;
 }
 
-/* Also behind what was taken out. */
+/* Also behind items that were removed. */
 static enum err_code find_end(struct db *db, const struct tenant *tenant, const char *thread_id,
                               int64_t *ret_position, struct err *err)
 {
@@ -269,8 +269,8 @@ enum err_code store_conversation_idle(struct store *store, const struct tenant *
     return rc;
 }
 
-/* The end is looked for first: what comes in between is found, and refused, when the response is
- * made. */
+/* The end is read first. An item that is added before the context is read is noticed, and
+ * refused, when the response is made. */
 enum err_code store_conversation_context(struct store *store, const struct tenant *tenant,
                                          const char *thread_id, const struct load_span *span,
                                          struct item_row **ret_items, size_t *ret_count,

@@ -11,28 +11,29 @@
 #include "core/store/store.h"
 
 /*
- * conversations.h -- threads as the Responses face sees them: with items of every type.
+ * conversations.h -- threads as the Responses API sees them: with items of every type.
  *
- * The rows are those of threads.h; what that offers for a whole thread serves conversations too,
- * and conversation_error() puts its complaints into their words. Hidden items are not here.
+ * The rows are those of threads.h. Its functions for a whole thread serve conversations as
+ * well; conversation_error() then rewrites their errors. Hidden items do not appear here.
  *
- * Errors: ERR_NOT_FOUND "Conversation with id 'conv_X' not found." and "Item with id 'msg_X' not
- * found in conversation 'conv_Y'."; ERR_CONFLICT with the code conversation_locked for a change
- * while a run or a response of it is not final.
+ * Errors: ERR_NOT_FOUND "Conversation with id 'conv_X' not found." and "Item with id 'msg_X'
+ * not found in conversation 'conv_Y'.". ERR_CONFLICT with the code conversation_locked for a
+ * change while a run or a response of it is not final.
  */
 
 #define CONVERSATION_ITEM_LIMIT 100000
 
-/* `rc` of a function that was asked about a thread, said again of a conversation. */
+/* Rewrites the error of a function that was called with a thread for a conversation. Returns
+ * its code. */
 enum err_code conversation_error(enum err_code rc, const char *thread_id, struct err *err);
 
-/* Makes a conversation with its first items. Their thread_id and positions are filled in, here as
- * in store_conversation_append(). */
+/* Makes a conversation with its first items. Their thread_id and positions are filled in, here
+ * and in store_conversation_append(). */
 enum err_code store_conversation_create(struct store *store, const struct tenant *tenant,
                                         const struct thread_row *row, struct item_row *items,
                                         size_t count, struct err *err) MUST_CHECK;
 
-/* All of them or none. */
+/* Appends all items or none. */
 enum err_code store_conversation_append(struct store *store, const struct tenant *tenant,
                                         const char *thread_id, struct item_row *items,
                                         size_t count, struct err *err) MUST_CHECK;
@@ -48,25 +49,26 @@ enum err_code store_conversation_item_get(struct store *store, const struct tena
                                           struct item_row *ret_item,
                                           struct err *err) MUST_CHECK;
 
-/* Returns the conversation that it was deleted from. */
+/* Returns the conversation without the item. */
 enum err_code store_conversation_item_delete(struct store *store, const struct tenant *tenant,
                                              const char *thread_id, const char *id,
                                              struct thread_row *ret_row,
                                              struct err *err) MUST_CHECK;
 
-/* ERR_CONFLICT, conversation_locked, while a response is being made there: what it asks is not in the
- * context yet. */
+/* ERR_CONFLICT, conversation_locked, while a response is being made there: its question is not
+ * in the context yet. */
 enum err_code store_conversation_idle(struct store *store, const struct tenant *tenant,
                                       const char *thread_id, struct err *err) MUST_CHECK;
 
-/* How much of a conversation: its newest items. */
+/* How much of a conversation to load: its newest items. */
 struct load_span {
     size_t items;
-    size_t messages; /* and none that is older than so many messages of a thread; 0: any */
+    size_t messages; /* of a thread: no items before so many of its newest messages; 0: no such
+                      * limit */
 };
 
-/* What a response or run that begins now may see: the newest items, hidden ones too, oldest first.
- * *ret_position is where the next one will lie. */
+/* The context of a response or run that begins now: the newest items, hidden ones too, oldest
+ * first. *ret_position is the position of the next item. */
 enum err_code store_conversation_context(struct store *store, const struct tenant *tenant,
                                          const char *thread_id, const struct load_span *span,
                                          struct item_row **ret_items, size_t *ret_count,

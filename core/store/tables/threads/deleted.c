@@ -14,7 +14,7 @@
 
 /* ---- Deleting ---- */
 
-/* What nobody can ask for any more goes at once; the items stay. */
+/* Everything that a client can request is deleted at once. The items stay. */
 static enum err_code mark_run(struct db *db, const struct tenant *tenant, const char *run_id,
                               int64_t grace_us, bool *ret_marked, struct err *err)
 {
@@ -49,8 +49,8 @@ static enum err_code mark_run(struct db *db, const struct tenant *tenant, const 
     return rc;
 }
 
-/* What has not ended was continued by nobody: all of it goes, but for what lies in a conversation
- * already, which is the conversation's, too. */
+/* No response continues one that has not ended. So all of it is deleted, except items in a
+ * conversation, which belong to that as well. */
 static enum err_code delete_active(struct db *db, const struct tenant *tenant,
                                    const char *run_id, struct err *err)
 {
@@ -86,7 +86,7 @@ static enum err_code delete_active(struct db *db, const struct tenant *tenant,
     return variables_forget(db, tenant, run_id, err);
 }
 
-/* Under the lease's lock a response that has not ended does not end meanwhile. */
+/* While the lease is locked, a response that has not ended does not end. */
 enum err_code store_response_delete(struct store *store, const struct tenant *tenant,
                                     const char *run_id, int64_t grace_us, struct err *err)
 {
@@ -106,7 +106,7 @@ enum err_code store_response_delete(struct store *store, const struct tenant *te
 
 /* ---- Purging ---- */
 
-/* A response that is due. */
+/* A response that is due to be purged. */
 struct due {
     struct tenant tenant;
     char run_id[ID_SIZE];
@@ -144,8 +144,8 @@ static enum err_code exec_about(struct db *db, const struct db_statement *statem
     return db_exec(db, statement, &args, ret_rows, err);
 }
 
-/* The thread, so that nothing leaves it unseen while its last response goes; it may be gone
- * itself. Then the run, against others who purge. */
+/* Locks the thread, so that no item leaves it unnoticed while its last response is purged. The
+ * thread may be deleted itself. Then the run, against other keepers that purge. */
 static enum err_code lock_due(struct db *db, const struct due *due, bool *ret_due,
                               struct err *err)
 {
@@ -167,8 +167,8 @@ static enum err_code lock_due(struct db *db, const struct due *due, bool *ret_du
     return rc;
 }
 
-/* A statement after the one that locked: a child that goes at the same time either is gone by now,
- * or will set purge_at again when we have let go of the row. */
+/* A statement after the one that locked. A child that is purged at the same time is gone by
+ * now, or it will set purge_at again once this transaction has released the row. */
 static enum err_code keep_if_needed(struct db *db, const struct due *due, bool *ret_kept,
                                     struct err *err)
 {
@@ -185,8 +185,8 @@ static enum err_code keep_if_needed(struct db *db, const struct due *due, bool *
     return rc;
 }
 
-/* Items that lie in a conversation are the conversation's, too, and stay. The parent may have
- * waited for this. */
+/* Items in a conversation belong to that as well, and stay. The parent may have waited for this
+ * purge. */
 static enum err_code remove_run(struct db *db, const struct due *due, int64_t grace_us,
                                 struct err *err)
 {

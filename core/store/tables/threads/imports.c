@@ -15,7 +15,7 @@ struct thread_import {
     struct db *db;
     struct tenant tenant;
     char thread_id[ID_SIZE];
-    int64_t position; /* of the next message */
+    int64_t position; /* the position of the next message */
 };
 
 enum err_code store_import_assistant(struct store *store, const struct tenant *tenant,
@@ -145,7 +145,7 @@ static void add_message(struct thread_import *import, struct batch *batch,
     batch_time(batch, message->completed_at);
 }
 
-/* Answers with the ids that were not there, in the order of the messages. */
+/* Returns the ids that were missing, in the order of the messages. */
 static enum err_code insert_messages(struct thread_import *import,
                                      const struct item_row *messages, size_t count,
                                      struct db_rows **ret_rows, struct err *err)
@@ -179,7 +179,7 @@ static void note_elsewhere(const struct db_rows *found, const struct item_row *m
                 outcomes[k] = IMPORT_ELSEWHERE;
 }
 
-/* Of those that were there, the ones that another thread has. */
+/* Of the messages that existed, those that are in another thread. */
 static enum err_code find_elsewhere(const struct thread_import *import,
                                     const struct item_row *messages, size_t count,
                                     enum import_outcome *outcomes, struct err *err)
@@ -203,7 +203,7 @@ static enum err_code find_elsewhere(const struct thread_import *import,
     return rc;
 }
 
-/* Matches the answer with the question. The same id twice in one go is created once. */
+/* Matches the results with the messages. An id that is twice in one call is created once. */
 static void note_created(const struct db_rows *created, const struct item_row *messages,
                          size_t count, enum import_outcome *outcomes)
 {

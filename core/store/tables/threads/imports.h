@@ -10,19 +10,19 @@
 #include "core/store/store.h"
 
 /*
- * imports.h -- objects that have their ids from elsewhere.
+ * imports.h -- objects that keep their ids from another server.
  *
- * What is there already stays as it is, so everything here may be done again.
+ * An object that exists stays as it is, so everything here may be repeated.
  *
- * A thread comes with its messages or not at all, and they may be more than fit into memory. So
- * this is the one transaction that outlasts a call: begin, messages as often as necessary, commit.
- * Until thread_import_end() the calling thread may ask the store for nothing else.
+ * A thread comes with its messages or not at all, and they may be more than fits into memory.
+ * So this is the one transaction that outlasts a call: begin, messages as often as necessary,
+ * commit. Until thread_import_end() the calling thread may not use the store for anything else.
  */
 
 enum import_outcome {
     IMPORT_CREATED,
-    IMPORT_THERE,     /* already; as it should be, or changed since */
-    IMPORT_ELSEWHERE, /* there, but in another thread */
+    IMPORT_THERE,     /* it exists already, as it should be or changed since */
+    IMPORT_ELSEWHERE, /* it exists in another thread */
 };
 
 enum err_code store_import_assistant(struct store *store, const struct tenant *tenant,
@@ -32,15 +32,15 @@ enum err_code store_import_assistant(struct store *store, const struct tenant *t
 
 struct thread_import;
 
-/* `row` may be NULL when it is not known what the thread looks like: then it must be there, or
- * ERR_NOT_FOUND. On failure there is nothing to end. */
+/* `row` may be NULL if the thread itself is not in the dump: then it must exist, or
+ * ERR_NOT_FOUND. After a failure there is nothing to end. */
 enum err_code thread_import_begin(struct store *store, const struct tenant *tenant,
                                   const char *id, const struct thread_row *row,
                                   struct thread_import **ret_import,
                                   enum import_outcome *ret_outcome, struct err *err) MUST_CHECK;
 
-/* Appends messages that are not there, in this order; `outcomes` has room for `count`. ERR_CONFLICT
- * when there are some to append and a run of the thread is active, or the thread is full. */
+/* Appends the messages that are missing, in this order; `outcomes` has room for `count`.
+ * ERR_CONFLICT if there are any and a run of the thread is active, or the thread is full. */
 enum err_code thread_import_messages(struct thread_import *import,
                                      const struct item_row *messages, size_t count,
                                      enum import_outcome *outcomes, struct err *err) MUST_CHECK;

@@ -9,8 +9,8 @@
     "  WHERE i.project_id = $1 AND i.id = u.id"                                 \
     "  AND NOT i.hidden AND i.status <> 'in_progress' OFFSET 0) i"
 
-/* A short request may name what is long, again and again: what would be copied is measured before it
- * is read. */
+/* A short request may name long items again and again. So the bytes to be copied are counted
+ * before they are read. */
 static enum err_code check_size(struct store *store, const struct tenant *tenant,
                                 const char *const *ids, size_t count, struct err *err)
 {
@@ -31,7 +31,8 @@ static enum err_code check_size(struct store *store, const struct tenant *tenant
                       (long long)ITEM_FIND_BYTES, (long long)db_int(rows, 0, 0));
 }
 
-/* OFFSET 0 keeps each a look-up by key, whatever the table's size was when this was planned. */
+/* OFFSET 0 makes each one access by key, whatever the size of the table was when this was
+ * planned. */
 enum err_code store_items_find(struct store *store, const struct tenant *tenant,
                                const char *const *ids, size_t count,
                                struct item_row **ret_items, size_t *ret_count, struct err *err)

@@ -9,15 +9,16 @@
 #include "core/store/store.h"
 
 /*
- * item_find.h -- items by their ids, wherever in the project they lie.
+ * item_find.h -- items by their ids, anywhere in the project.
  */
 
-/* Of the bodies of all that is asked for at once. */
+/* The limit for the bodies of all items of a request. */
 #define ITEM_FIND_BYTES ((int64_t)10 << 20)
 
-/* Those of the ids that a client may see: in a conversation or thread that is there, or of a stored
- * response that has ended and was not deleted. In no order; an id that is not found is left out. The
- * caller frees with item_rows_free(). ERR_INVALID when they are more than ITEM_FIND_BYTES. */
+/* The items with these ids that a client may see: in a conversation or thread that exists, or
+ * of a stored response that has ended and was not deleted. In no order; an id that is not found
+ * is left out. The caller frees with item_rows_free(). ERR_INVALID if they are more than
+ * ITEM_FIND_BYTES. */
 enum err_code store_items_find(struct store *store, const struct tenant *tenant,
                                const char *const *ids, size_t count,
                                struct item_row **ret_items, size_t *ret_count,

@@ -13,19 +13,19 @@
 #include "core/store/tables/threads/variable_sql.h"
 
 /*
- * Items go over in pages, so that neither the time of a statement nor the memory for ids grows
- * with the thread. Their contents never leave the database: new ids go in, INSERT ... SELECT does
- * the rest.
+ * Items are copied in pages, so that neither the time of a statement nor the memory for ids
+ * grows with the thread. Their contents never leave the database: new ids go in, and INSERT ...
+ * SELECT does the rest.
  */
 
 #define PAGE_ITEMS 1000
-#define PAGE_BYTES ((int64_t)8 * 1024 * 1024) /* of bodies, as they are stored */
+#define PAGE_BYTES ((int64_t)8 * 1024 * 1024) /* bytes of bodies, as they are stored */
 
-/* How turns are numbered anew, see turn_of(). */
+/* How turns get new numbers, see turn_of(). */
 struct turns {
     char run_id[ID_SIZE];
     int64_t original; /* the turn of the item before, -1 for input */
-    int64_t given;    /* what it became */
+    int64_t given;    /* its new number */
     int64_t highest;
 };
 
@@ -34,22 +34,22 @@ struct copying {
     const struct tenant *tenant;
     const char *from;
     const char *to;
-    bool replaces;            /* what `to` has had before */
-    struct db_rows *known;    /* see read_known(); NULL: all is copied */
-    char active_run[ID_SIZE]; /* of `from`, or "" */
-    int64_t seen;             /* position of the last original that was looked at */
-    int64_t last;             /* of the last there was when we began */
-    int64_t position;         /* of the next copy */
+    bool replaces;            /* the items that `to` had before */
+    struct db_rows *known;    /* from read_known(); NULL: everything is copied */
+    char active_run[ID_SIZE]; /* the active run of `from`, or "" */
+    int64_t seen;             /* the position of the last original that was looked at */
+    int64_t last;             /* the position of the last original at the beginning */
+    int64_t position;         /* the position of the next copy */
     struct turns turns;
 };
 
 /* ---- Which items ---- */
 
-/* A row is one original. */
+/* Reads a row: one original. */
 enum { COL_ID, COL_ORIGIN, COL_TYPE, COL_RUN, COL_INPUT, COL_TURN, COL_POSITION, COL_SIZE };
 
-/* FROM items i: what of thread $2 of project $1 is copied, of positions above $3 up to $4, when $5 is
- * the run that has not ended. */
+/* FROM items i: the items of thread $2 of project $1 to copy, with positions above $3 up to $4.
+ * $5 is the run that has not ended. */
 #define ORIGINALS                                                                     \
     "i.project_id = $1 AND i.thread_id = $2 AND i.position > $3 AND i.position <= $4" \
     " AND NOT i.hidden AND i.left_position IS NULL AND i.status <> 'in_progress'"     \
@@ -80,7 +80,7 @@ static enum err_code read_originals(struct copying *copying, struct db_rows **re
     return db_exec(copying->db, &select, &args, ret_rows, err);
 }
 
-/* What the target's items go back to, in order. */
+/* The originals of the target's items, in order. */
 static enum err_code read_known(struct copying *copying, struct err *err)
 {
     static const struct db_statement select = {
@@ -113,7 +113,7 @@ static bool is_known(const struct copying *copying, const char *origin)
     return false;
 }
 
-/* How many of the rows may be copied at once: one at least. */
+/* How many of the rows may be copied at once, but at least one. */
 static size_t page_length(const struct db_rows *rows)
 {
     int64_t bytes = 0;
@@ -128,8 +128,8 @@ static size_t page_length(const struct db_rows *rows)
 
 /* ---- What becomes of them ---- */
 
-/* Of the same kind as the original's. Items that came with a request may be called anything, but
- * messages are found by paths that want a msg_. */
+/* An id of the same kind as the original's. An item that came with a request may have any id,
+ * but a message needs a msg_ in paths. */
 static void make_id(char ret_id[ID_SIZE], const char *original, const char *type)
 {
     char prefix[ID_SIZE - ID_BODY];
@@ -146,9 +146,10 @@ static void make_id(char ret_id[ID_SIZE], const char *original, const char *type
     }
 }
 
-/* What a model said belongs together by run and turn. Copies have no run, so turns alone must keep
- * apart what was apart: each gets a number higher than all before it. A turn that goes back by one
- * is that of final tools, whose answer stands before their calls; the gap of two is for it. */
+/* Items of one answer of the model are grouped by run and turn. Copies have no run, so the
+ * turns alone must separate them: each turn gets a number higher than all before. A turn that
+ * goes back by one is that of final tools, whose answer stands before their calls. The gap of
+ * two leaves room for it. */
 static int64_t turn_of(struct turns *turns, const char *run_id, int64_t original)
 {
     bool same_run = turns->original >= 0 && strcmp(turns->run_id, run_id) == 0;
@@ -184,8 +185,8 @@ static void add_skipped(struct batch *batch)
     batch_int(batch, 0);
 }
 
-/* The batch says what becomes of the first, second ... original of the page. No join brings the two
- * together: planned while the table was small it would be slow when it is large. */
+/* The batch says what becomes of the first, second ... original of the page. No join matches
+ * the two: planned while the table was small, it would be slow when the table is large. */
 static enum err_code insert_copies(struct copying *copying, struct batch *batch, int64_t last,
                                    struct err *err)
 {
@@ -241,7 +242,7 @@ static enum err_code copy_page(struct copying *copying, bool *ret_done, struct e
 
 /* ---- From where to where ---- */
 
-/* Settles what is copied: a run that ends meanwhile is still not among it. */
+/* Decides what is copied: a run that ends meanwhile is still not included. */
 static enum err_code look_at_source(struct copying *copying, struct err *err)
 {
     static const struct db_statement look = {"copy_look_at_source",
@@ -263,8 +264,8 @@ static enum err_code look_at_source(struct copying *copying, struct err *err)
     return ERR_OK;
 }
 
-/* Copies go behind its last item, also behind one that is taken out now, and their turns above that one's: two, because of those that go
- * back. */
+/* Copies are placed behind the last item, also behind one that is removed now. Their turns are
+ * above that item's by two, because of turns that go back. */
 static enum err_code look_at_target(struct copying *copying, struct err *err)
 {
     static const struct db_statement look = {
@@ -321,7 +322,8 @@ static enum err_code copy_items(struct copying *copying, struct err *err)
     return rc;
 }
 
-/* The same order whoever asks, so that two who copy to and fro do not wait for each other. */
+/* The same order for every caller, so that two that copy in both directions do not wait for
+ * each other. */
 static enum err_code lock_both(const struct copying *copying, struct err *err)
 {
     struct db *db = copying->db;

@@ -8,7 +8,7 @@ enum err_code thread_guard_unknown(const char *id, struct err *err)
     return err_set(err, ERR_NOT_FOUND, "No thread found with id '%s'.", id);
 }
 
-/* What a statement about thread $2 of project $1 says. */
+/* Runs a statement about thread $2 of project $1. */
 static enum err_code ask(struct db *db, const struct db_statement *statement,
                          const struct tenant *tenant, const char *id, struct db_rows **ret_rows,
                          struct err *err)
@@ -20,7 +20,7 @@ static enum err_code ask(struct db *db, const struct db_statement *statement,
     return db_exec(db, statement, &args, ret_rows, err);
 }
 
-/* The statement finds the thread, or there is none. */
+/* ERR_NOT_FOUND unless the statement finds the thread. */
 static enum err_code find_row(struct db *db, const struct db_statement *statement,
                               const struct tenant *tenant, const char *id, struct err *err)
 {

@@ -30,7 +30,7 @@ static void thread_read(const struct db_rows *rows, size_t row, struct thread_ro
     db_id(rows, row, 0, ret_row->id, sizeof(ret_row->id));
 }
 
-/* The columns of messages that a client brings, as arrays; the others are the same for all. */
+/* The columns of messages that differ, as arrays; the others are the same for all. */
 static void arg_messages(struct db_args *args, const struct item_row *messages, size_t count)
 {
     enum { ID, RUN, ASSISTANT, ROLE, BODY, METADATA, TEXTS };
@@ -57,8 +57,8 @@ static void arg_messages(struct db_args *args, const struct item_row *messages, 
     free(times);
 }
 
-/* An INSERT of what arg_messages() gave as $3 to $10; $1 is the project, $2 the thread, `first` the
- * position of the first. */
+/* An INSERT of the parameters of arg_messages(), $3 to $10. $1 is the project, $2 the thread,
+ * `first` the position of the first message. */
 #define INSERT_MESSAGES(first)                                                                 \
     "INSERT INTO items (project_id, thread_id, position, id, run_id, assistant_id, role,"      \
     " body, metadata, created_at, completed_at, input, hidden, turn, model_index, status,"     \
@@ -87,7 +87,7 @@ static void arg_thread(struct db_args *args, const struct tenant *tenant,
     db_arg_text(args, row->settings);
 }
 
-/* One statement, and so one transaction and one round trip. */
+/* One statement: one transaction and one round trip. */
 enum err_code store_thread_create(struct store *store, const struct tenant *tenant,
                                   const struct thread_row *row, struct item_row *messages,
                                   size_t count, struct err *err)
@@ -189,9 +189,9 @@ enum err_code store_thread_modify(struct store *store, const struct tenant *tena
     return ERR_OK;
 }
 
-/* In the order of locks: the thread, leases, runs, then what hangs on them. A run that is going on
- * is given up by its owner, whose next write finds no row. Responses that have ended outlive their
- * conversation, and all that they have read of it is kept for them. */
+/* Deletes in the order of locks: the thread, leases, runs, then the rest. The owner of an
+ * active run gives it up when its next write finds no row. Responses that have ended outlive
+ * their conversation, and all items that they have read are kept for them. */
 enum err_code store_thread_delete(struct store *store, const struct tenant *tenant,
                                   const char *id, struct err *err)
 {
@@ -266,8 +266,8 @@ static enum err_code insert_message(struct db *db, const struct tenant *tenant,
     return ERR_OK;
 }
 
-/* The lock lets no run begin, but one may end between being in the way and being asked for its
- * name: then there is room. */
+/* The lock lets no run begin. But a run may end between blocking the insert and the look at its
+ * id: then there is room. */
 static enum err_code append_message(struct db *db, const struct tenant *tenant,
                                     struct item_row *message, struct err *err)
 {
@@ -294,7 +294,7 @@ static enum err_code create_message(struct db *db, const struct tenant *tenant,
     return rc ? rc : db_commit(db, err);
 }
 
-/* What the request made when it came first. */
+/* The object that the first request under the key made. */
 static enum err_code find_made(struct db *db, const struct tenant *tenant, const char *id,
                                struct item_row *message, struct err *err)
 {
@@ -370,7 +370,7 @@ enum err_code store_message_get(struct store *store, const struct tenant *tenant
     return ERR_OK;
 }
 
-/* The position of a cursor; *ret_position is left alone when there is no cursor. */
+/* The position of a cursor. Without a cursor *ret_position stays untouched. */
 static enum err_code cursor_position(struct store *store, const struct tenant *tenant,
                                      const char *thread_id, const char *param, const char *id,
                                      int64_t *ret_position, struct err *err)
@@ -435,7 +435,7 @@ static enum err_code select_page(struct store *store, const struct tenant *tenan
     return db_once(store, scan.ascending ? &up : &down, &args, ret_rows, err);
 }
 
-/* Only reads, so that the statements need no transaction around them. */
+/* Reads only, so the statements need no common transaction. */
 enum err_code store_message_list(struct store *store, const struct tenant *tenant,
                                  const char *thread_id, const char *run_id,
                                  const struct page *page, struct item_row **ret_rows,

@@ -14,14 +14,14 @@
 
 /* clang-format off */
 
-/* A number of a header in a statement. */
+/* A number of a header as text for a statement. */
 #define DIGITS(number)  #number
 #define AS_TEXT(number) DIGITS(number)
 
 /*
- * Whoever changes what a scope has holds this lock before, so that two of them neither wait for each
- * other's rows nor are more than the limits together. Several are locked in the order of their keys. A
- * statement of its own: what follows it sees what the last holder did.
+ * Locks scopes. Every change of a scope holds this lock, so that two of them neither wait for
+ * each other's rows nor exceed the limits together. Several scopes are locked in the order of
+ * their keys. A statement of its own: the next one then sees what the last holder did.
  */
 #define SCOPE_KEY(project, scope) "hashtextextended(" project " || ' ' || " scope ", 0)"
 
@@ -31,11 +31,13 @@ const struct db_statement variables_lock = {
     "  " SCOPE_KEY("t.project_id", "t.scope") " AS key"
     "  FROM unnest($1::text[], $2::text[]) t (project_id, scope) ORDER BY key) k"};
 
-/* What a chain may see of a response that is in a conversation: as it was when that one ended. */
+/* The variables of a response in a conversation that a chain may see: as they were when that
+ * response ended. */
 #define ENDED_AT \
     "coalesce(r.completed_at, r.incomplete_at, r.failed_at, r.cancelled_at, r.created_at)"
 
-/* From a scope up to where its chain begins. OFFSET 0 keeps each step a look-up by key, as in load.c. */
+/* From a scope up to the beginning of its chain. OFFSET 0 makes each step one access by key, as
+ * in load.c. */
 #define FIRST_PARENT(project, scope) \
     "(SELECT r.parent_run_id FROM runs r WHERE r.project_id = " project " AND r.id = " scope \
     " AND r.thread_id IS NULL)"
@@ -53,7 +55,7 @@ const struct db_statement variables_lock = {
 #define ROWS_THERE(condition) \
     " CROSS JOIN LATERAL (SELECT * FROM variables x WHERE " IS_THERE condition " OFFSET 0) v"
 
-/* Scope $2 of project $1, or those of two arrays. */
+/* Scope $2 of project $1, or several, as two arrays. */
 #define ONE "SELECT $1::text COLLATE \"C\", $2::text COLLATE \"C\""
 #define MANY \
     "SELECT DISTINCT t.project_id COLLATE \"C\", t.scope COLLATE \"C\"" \
@@ -69,7 +71,7 @@ const struct db_statement variables_lock = {
     "  WHERE u.depth < " AS_TEXT(VARIABLE_CHAIN_LIMIT) \
     "   AND u.rows_met < " AS_TEXT(VARIABLE_ROWS_LIMIT) unless ")"
 
-/* All that the targets see. `above`: under that name an ancestor has a row, too. */
+/* All variables that the targets see. `above`: an ancestor has a row under the same name, too. */
 #define SEEN(targets, condition) \
     UP(targets, "") ", met AS (SELECT u.target, u.depth, v.* FROM up u" ROWS_THERE(condition) ")," \
     " nearest AS (SELECT DISTINCT ON (m.project_id, m.target, m.name) m.*," \
@@ -77,7 +79,7 @@ const struct db_statement variables_lock = {
     "  FROM met m ORDER BY m.project_id, m.target, m.name, m.depth)," \
     " seen AS (SELECT n.* FROM nearest n WHERE NOT n.removed)"
 
-/* One of it, under the name $3: no further up than where it is. */
+/* One of them, with the name $3: goes up no further than where it is. */
 #define SEEN_ONE \
     UP(ONE, " AND NOT EXISTS (SELECT FROM variables x WHERE " IS_THERE " AND x.name = $3)") \
     ", newest AS (SELECT v.* FROM up u" ROWS_THERE(" AND x.name = $3") \
@@ -95,7 +97,7 @@ const struct db_statement variables_lock = {
     "INSERT INTO variables (project_id, scope_id, name, run_id, type, removed, keep, plain," \
     " value, description, tags, length, bytes, reads, created_at, updated_at, visited_at)"
 
-/* In the scope's own row, whatever that was before. */
+/* Writes the scope's own row, whatever that was before. */
 #define OR_REPLACE \
     " ON CONFLICT (project_id, scope_id, name) DO UPDATE SET" \
     "  run_id = excluded.run_id, type = excluded.type, removed = excluded.removed," \
@@ -104,7 +106,7 @@ const struct db_statement variables_lock = {
     "  bytes = excluded.bytes, reads = excluded.reads, created_at = excluded.created_at," \
     "  updated_at = excluded.updated_at, visited_at = excluded.visited_at"
 
-/* What is gone: forgotten, or hidden where an ancestor would show through. */
+/* A removed variable is deleted, or hidden if an ancestor has one of that name. */
 #define FORGET_OR_HIDE(now) \
     " forgotten AS (DELETE FROM variables x USING gone g WHERE x.project_id = g.project_id" \
     "  AND x.scope_id = g.target AND x.name = g.name AND NOT g.above)," \
@@ -112,8 +114,8 @@ const struct db_statement variables_lock = {
     "  SELECT g.project_id, g.target, g.name, NULL, 'USER_ADD', true, false, false, ''," \
     "   NULL, NULL, 0, 0, 0, " now ", " now ", " now " FROM gone g WHERE g.above" OR_REPLACE ")"
 
-const struct db_statement variables_put = {
-    "variables_put",
+const struct db_statement variables_upsert = {
+    "variables_upsert",
     INSERT
     " SELECT u.project_id, u.scope_id, u.name, u.owner_run, u.type, false, false, u.plain, u.value,"
     "  u.description, u.tags, u.length, octet_length(u.value), 0, u.at, u.at, u.at"
@@ -121,9 +123,9 @@ const struct db_statement variables_put = {
     "  $7::boolean[], $8::text[], $9::text[], $10::text[], $11::bigint[], $12::bigint[])"
     "  u (project_id, owner_run, fence, scope_id, name, type, plain, value, description, tags,"
     "   length, at)"
-    " WHERE " PUT_FENCE_HOLDS OR_REPLACE};
+    " WHERE " UPSERT_FENCE_HOLDS OR_REPLACE};
 
-/* The order in which they are worth keeping: what is kept, what was used last, ... */
+/* The order in which variables are worth keeping: those marked as kept, then the last used, ... */
 const struct db_statement variables_evict = {
     "variables_evict",
     SEEN(MANY, "")
@@ -138,7 +140,7 @@ const struct db_statement variables_evict = {
 
 /* clang-format on */
 
-void variable_add(struct batch *batch, const struct put_owner *owner, const char *scope,
+void variable_add(struct batch *batch, const struct row_owner *owner, const char *scope,
                   const struct variable *variable)
 {
     AUTO_FREE char *tags = variable->tags ? json_text(variable->tags) : NULL;
@@ -158,7 +160,7 @@ void variable_add(struct batch *batch, const struct put_owner *owner, const char
     batch_int(batch, variable->created_at);
 }
 
-/* `column` is where the columns begin. */
+/* `column` is the first of its columns. */
 static void variable_read(const struct db_rows *rows, size_t row, int column,
                           struct variable *ret_variable)
 {
@@ -216,7 +218,7 @@ enum err_code store_variable_get(struct store *store, const struct tenant *tenan
     return ERR_OK;
 }
 
-/* A search is for the text itself: its own wildcards mean nothing. */
+/* A search is for the text itself, so its wildcards are escaped. */
 #define LIST(direction, order)                                                               \
     SEEN(ONE, "")                                                                            \
     ", hits AS (SELECT * FROM seen s WHERE ($3::text IS NULL OR s.type = $3)"                \
@@ -253,7 +255,7 @@ enum err_code store_variable_list(struct store *store, const struct tenant *tena
     rc = db_once(store, &list_statements[query->descending], &args, &rows, err);
     if (rc)
         return rc;
-    /* A page without rows is one row that only counts. */
+    /* A page without rows is one row with the count. */
     count = db_is_null(rows, 0, 1) ? 0 : db_count(rows);
     *ret_variables = mem_new_array(struct variable, count + 1);
     for (size_t i = 0; i < count; i++)
@@ -294,10 +296,11 @@ enum err_code store_variable_stats(struct store *store, const struct tenant *ten
 /* ---- Writing ---- */
 
 /*
- * Whoever deletes a thread or a response removes its variables in the same transaction. So that none
- * come in behind him, clients and models change them only under the row that he deletes: before the
- * scope's own lock, as everywhere. One at a time: past those who share a lock and keep coming, he would
- * never get his.
+ * Deleting a thread or a response deletes its variables in the same transaction. So that none
+ * is added after that, clients and models change variables only while they hold a lock on the
+ * row that would be deleted. It comes before the lock of the scope, as everywhere. One holder
+ * at a time: with a shared lock, a steady stream of changes would keep the deletion waiting for
+ * ever.
  */
 static enum err_code lock_owner(struct db *db, const struct tenant *tenant, const char *scope,
                                 struct err *err)
@@ -320,7 +323,7 @@ static enum err_code lock_owner(struct db *db, const struct tenant *tenant, cons
     return is_thread ? thread_guard_unknown(scope, err) : fail_no_run(NULL, scope, err);
 }
 
-/* What is done before a scope is changed, and after. */
+/* The steps before and after the change of a scope. */
 enum err_code variables_lock_scope(struct db *db, const struct tenant *tenant,
                                    const char *scope, struct err *err)
 {
@@ -345,7 +348,7 @@ enum err_code variables_evict_scope(struct db *db, const struct tenant *tenant,
     return db_exec(db, &variables_evict, &args, NULL, err);
 }
 
-enum err_code variables_add(struct db *db, const struct put_owner *owner, const char *scope,
+enum err_code variables_add(struct db *db, const struct row_owner *owner, const char *scope,
                             const struct variable *variables, size_t count, struct err *err)
 {
     AUTO_BATCH batch = {0};
@@ -359,7 +362,7 @@ enum err_code variables_add(struct db *db, const struct put_owner *owner, const 
     batch_finish(&batch, &args);
     rc = variables_lock_scope(db, owner->tenant, scope, err);
     if (!rc)
-        rc = db_exec(db, &variables_put, &args, NULL, err);
+        rc = db_exec(db, &variables_upsert, &args, NULL, err);
     return rc ? rc : variables_evict_scope(db, owner->tenant, scope, err);
 }
 
@@ -491,7 +494,8 @@ enum err_code store_variables_remove(struct store *store, const struct tenant *t
 
 /* ---- All of a scope ---- */
 
-/* Those whose names are free, in order of use kept as long as there is room for what is kept. */
+/* Copies the variables whose names are free, in order of use. They are marked as kept while
+ * there is room for kept ones. */
 static enum err_code merge(struct db *db, const struct tenant *tenant, const char *to,
                            const char *from, struct err *err)
 {

@@ -11,17 +11,19 @@
 #include "core/store/store.h"
 
 /*
- * variables.h -- the variables of a scope, as core/domain/variable.h says what they are.
+ * variables.h -- the variables of a scope; core/domain/variable.h says what a variable is.
  *
- * A scope is the id of a thread, or of a response outside conversations. Such a response sees the
- * rows of its ancestors, the nearest first; when a chain begins with a response in a conversation,
- * also what that one had, as far as nobody has changed it since. Whatever is changed or removed is
- * changed in the scope's own rows, so that other branches do not notice: a removed one leaves a row
- * that hides those of ancestors, where there are any. The way up ends at VARIABLE_CHAIN_LIMIT and
- * VARIABLE_ROWS_LIMIT; at both a change takes 15 ms, a look at what is near 1.
+ * A scope is the id of a thread, or of a response outside conversations. Such a response also
+ * sees the variables of its ancestors, the nearest first. If its chain begins with a response
+ * in a conversation, it sees those that were there when that response ended and have not
+ * changed since. Every change is made in the scope's own rows, so that other branches do not
+ * notice it. Removing a variable leaves a row that hides those of ancestors, if there are any.
+ * The way up ends at VARIABLE_CHAIN_LIMIT and VARIABLE_ROWS_LIMIT. At both limits a change
+ * takes 15 ms, and reading a variable that is near takes 1 ms.
  *
- * Whether the scope itself is there, who reads knows; a change to one that is not, or not any more, is
- * ERR_NOT_FOUND in the words of the thread or response. Otherwise that is "Variable 'x' not found."
+ * Reading does not check whether the scope itself exists: its caller knows. A change to a scope
+ * that does not exist is ERR_NOT_FOUND with the text for a thread or a response. Otherwise that
+ * error is "Variable 'x' not found."
  */
 
 enum err_code store_variable_get(struct store *store, const struct tenant *tenant,
@@ -29,22 +31,24 @@ enum err_code store_variable_get(struct store *store, const struct tenant *tenan
                                  enum variable_reading reading, struct variable *ret_variable,
                                  struct err *err) MUST_CHECK;
 
-/* Without values. Not a page of page.h: names are longer than ids, one to go on from need not be there
- * any more, and models turn to pages by number. *ret_total counts all that match, wherever the page begins. */
+/* Variables without their values. This is not a page of page.h: names are longer than ids, the
+ * name to continue from may be deleted, and models select pages by number. *ret_total counts
+ * all that match, wherever the page begins. */
 enum err_code store_variable_list(struct store *store, const struct tenant *tenant,
                                   const char *scope, const struct variable_query *query,
                                   struct variable **ret_variables, size_t *ret_count,
                                   int64_t *ret_total, struct err *err) MUST_CHECK;
 
-/* Beyond the limits of the scope the longest unused go. ERR_INVALID when more would be kept than may
- * be, or when what is made has no value. */
+/* Variables beyond the limits of the scope are evicted, the longest unused first. ERR_INVALID
+ * if too many would be marked as kept, or if a new variable has no value. */
 enum err_code store_variable_put(struct store *store, const struct tenant *tenant,
                                  const char *scope, const struct variable_change *change,
                                  enum variable_put how, bool *ret_created,
                                  struct err *err) MUST_CHECK;
 
-/* Of the names, those that are there and not kept are removed, and said in *ret_removed, an array of
- * strings. Names are NULL for all; then of a type, unless that is NULL. */
+/* Removes the variables with these names that exist and are not marked as kept. *ret_removed
+ * lists them, as an array of strings. Names NULL: all variables; then of one type, unless that
+ * is NULL. */
 enum err_code store_variables_remove(struct store *store, const struct tenant *tenant,
                                      const char *scope, const char *const *names, size_t count,
                                      const char *type, json_t **ret_removed,
