@@ -31,7 +31,7 @@ def pytest_addoption(parser):
 
 
 def pytest_collection_modifyitems(items):
-    """The check of what was called comes last."""
+    """The check that every operation was called comes last."""
     items.sort(key=lambda item: item.get_closest_marker("last") is not None)
     for item in items:
         stretch_timeout(item)
@@ -56,8 +56,8 @@ def binary(request):
 
 @pytest.fixture(scope="session")
 def scratch(request):
-    """A directory that PostgreSQL's user can reach, too. It is there to be looked at when a test has
-    failed. It may hold a lot in the end, and is no part of the last test's time."""
+    """A directory that PostgreSQL's user can reach, too. It is kept when a test has failed. Removing it may
+    take long, so that is no part of the last test."""
     path = pathlib.Path(tempfile.mkdtemp(prefix="runnel-e2e-", dir="/tmp"))
     path.chmod(0o755)
     yield path
@@ -101,7 +101,7 @@ def upstream_process(binary, scratch):
 
 @pytest.fixture
 def upstream(upstream_process):
-    """The scripted model, with a script that knows one sentence until a test gives it another."""
+    """The scripted model. Its script has one sentence until a test replaces it."""
     upstream_process.script(*DEFAULT_RULES)
     upstream_process.forget()
     return upstream_process
@@ -137,7 +137,7 @@ def server(session_server, upstream):
 
 @pytest.fixture
 def statements(database):
-    """What is said to that database from now on, with its parameters."""
+    """The statements that the database gets from now on, with their parameters."""
     def statements(url):
         name = url.split("dbname=")[1].split()[0]
         log = database.directory / "log"
@@ -195,7 +195,7 @@ def stranger_key(session_server):
 
 @pytest.fixture
 def stranger(client, stranger_key):
-    """The SDK as somebody else uses it."""
+    """The SDK with the key of another project."""
     return client.with_options(api_key=stranger_key)
 
 
@@ -214,7 +214,7 @@ def contract(recorder):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item, call):
-    """A failed test shows what the server said meanwhile, and its own keep what they have left."""
+    """A failed test shows the server's log, and the data of its own servers is kept."""
     report = yield
     if report.failed:
         item.stash[FAILED] = True

@@ -6,7 +6,7 @@ import openai
 import pytest
 
 from harness.tools import asks_for, call
-from test_approvals import answer, calls_of, questions, refused, told
+from test_approvals import answer, calls_of, questions, refused, tool_outputs_in
 
 TEST = {"type": "mcp", "server_label": "test", "server_url": "builtin:test"}
 ONCE = {"permissions": {"test": {"execution": "ask-once"}}}
@@ -15,7 +15,7 @@ GRANTS = "/v1/runnel/approval_grants"
 
 @pytest.fixture
 def go(client, upstream, log):
-    """A response whose model calls test_count, which is to be asked about once."""
+    """A response whose model calls test_count, with the policy ask-once."""
     def go(text="counted", before=None, items=(), runnel=ONCE, tool=TEST, name="test_count", **body):
         asks_for(upstream, call(name, path=log.name, text=text))
         if before is not None:
@@ -53,7 +53,7 @@ def remember(**what):
     return {"remember": what}
 
 
-# ---- The way it is meant ----
+# ---- The usual way ----
 
 @pytest.mark.feature("F35")
 def test_the_worked_example(go, go_on, http, log, upstream):
@@ -70,7 +70,7 @@ def test_the_worked_example(go, go_on, http, log, upstream):
     again = go(before=done, tool=always)
     called, grant = remembered(again)
     assert called.output == "counted" and log.lines() == ["call_1", "call_1"]
-    assert told(upstream.chats()[-1])["call_1"] == "counted"
+    assert tool_outputs_in(upstream.chats()[-1])["call_1"] == "counted"
     kept = http.get(f"/v1/responses/{again.id}").json()["output"]
     assert [item["runnel"]["approval"] for item in kept if item["type"] == "mcp_call"] == [
         {"grant_id": grant, "remembered": True}]
@@ -95,11 +95,11 @@ def test_a_refusal_is_remembered_with_its_reason(go, go_on, upstream, log):
     done = go_on(go(), approve=False, reason="not this file")
     called, _ = remembered(go(before=done))
     assert called.status == "incomplete" and log.lines() == []
-    message = json.loads(told(upstream.chats()[-1])["call_1"])["message"]
+    message = json.loads(tool_outputs_in(upstream.chats()[-1])["call_1"])["message"]
     assert message == "Previously rejected by user: not this file"
     done = go_on(go("other"), approve=False)
     remembered(go("other", before=done))
-    assert json.loads(told(upstream.chats()[-1])["call_1"])["message"] == (
+    assert json.loads(tool_outputs_in(upstream.chats()[-1])["call_1"])["message"] == (
         "Previously rejected by user")
 
 
@@ -126,7 +126,7 @@ def test_an_exact_answer_wins_over_one_for_the_tool(go, go_on, log):
     assert remembered(go("any", before=done))[0].output == "any"
 
 
-# ---- Where it counts ----
+# ---- Scopes ----
 
 @pytest.mark.feature("F47")
 def test_branches_of_a_chain_do_not_see_each_other(go, go_on):
@@ -143,7 +143,7 @@ def test_a_conversation_is_the_scope_of_its_answers(go, go_on, client, http):
     done = go_on(go(**here), **here)
     _, grant = remembered(go(**here))
     assert questions(go(**there))
-    # Who leaves the conversation takes along what it had then.
+    # A chain that leaves the conversation keeps the grants of that moment.
     remembered(go(before=done))
     listed = http.get(f"{GRANTS}?scope=thread&scope_id={here['conversation']}").json()["data"]
     assert [one["id"] for one in listed] == [grant]
@@ -153,7 +153,7 @@ def test_a_conversation_is_the_scope_of_its_answers(go, go_on, client, http):
 
 @pytest.mark.feature("F35")
 def test_an_answer_can_be_remembered_for_a_user(go, go_on):
-    """`user` is whom the request names, in all conversations."""
+    """The scope `user`: the user that the request names, in all conversations."""
     asked = go(user="ada")
     assert questions(asked)[0].runnel["scopes"] == ["run", "thread", "user"]
     go_on(asked, runnel=remember(scope="user"), user="ada")
@@ -163,7 +163,7 @@ def test_an_answer_can_be_remembered_for_a_user(go, go_on):
 
 @pytest.mark.feature("F35")
 def test_an_answer_can_be_remembered_for_one_response(client, go, go_on, upstream, log):
-    """The scope `run`: of the response that goes on, and no other."""
+    """The scope `run`: the response that continues, and no other."""
     asked = go()
     twice = call("test_count", 2, path=log.name, text="counted")
     upstream.script({"match": {"tool_results": 2}, "answer": {"text": "Done."}},
@@ -191,13 +191,13 @@ def test_a_grant_expires(go, go_on, http):
 
 @pytest.mark.feature("F38")
 def test_ask_always_requests_an_approval_every_time(go, go_on):
-    """require_approval insists: then only what somebody asked to be remembered is."""
+    """With require_approval only an explicit `remember` counts."""
     always = {**TEST, "require_approval": "always"}
     done = go_on(go(tool=always, runnel={}), tool=always, settings={})
     done = go_on(go(before=done, tool=always, runnel={}), tool=always, settings={},
                  runnel=remember())
     remembered(go(before=done, tool=always, runnel={}))
-    # What went without saying does not count where it is insisted.
+    # An answer remembered by default does not count there.
     done = go_on(go("quiet"))
     remembered(go("quiet", before=done))
     assert questions(go("quiet", before=done, tool=always, runnel={}))
@@ -221,7 +221,7 @@ def test_a_response_that_is_not_stored_remembers_nothing(go, go_on, upstream, lo
     assert "not stored" in error["message"]
     done = go_on(asked)
     unstored = go(before=done, store=False)
-    assert not questions(unstored) and "not stored" in told(upstream.chats()[-1])["call_1"]
+    assert not questions(unstored) and "not stored" in tool_outputs_in(upstream.chats()[-1])["call_1"]
     assert log.lines() == ["call_1"]
 
 
@@ -258,7 +258,7 @@ def test_typing_errors_remember_nothing(go, go_on, http, log, runnel, param, cod
 
 @pytest.mark.feature("F35")
 def test_a_misspelt_remember_is_refused(go, http, log):
-    """What is asked once is remembered without a word: so would be what was not to be."""
+    """ask-once remembers by default, so a misspelt `remember` would remember too much."""
     (question,) = questions(go())
     wrong = http.post(f"/v1/runnel/approvals/{question.id}", json={"approve": True, "persistDescision": False})
     assert wrong.status_code == 400 and wrong.json()["error"]["code"] == "unknown_parameter"

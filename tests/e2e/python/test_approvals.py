@@ -1,4 +1,4 @@
-"""Calls that a person is asked about before they run: answered with the standard SDK, through
+"""Calls that need an approval before they run: answered with the standard SDK, through
 mcp_approval_request and mcp_approval_response."""
 
 import json
@@ -30,7 +30,7 @@ def answer(question, approve=True, **more):
             "approve": approve, **more}
 
 
-def told(chat):
+def tool_outputs_in(chat):
     return {m["tool_call_id"]: m["content"] for m in chat["messages"] if m["role"] == "tool"}
 
 
@@ -51,7 +51,7 @@ def go_on(client):
     return go_on
 
 
-# ---- The way it is meant ----
+# ---- The usual way ----
 
 @pytest.mark.feature("F34", "F45")
 def test_an_approved_call_runs_before_the_next_turn(ask, go_on, upstream, log):
@@ -72,7 +72,7 @@ def test_an_approved_call_runs_before_the_next_turn(ask, go_on, upstream, log):
     first, second = upstream.chats()
     assert second["messages"][:-2] == first["messages"]
     assert second["messages"][-2]["tool_calls"][0]["function"]["name"] == "test_count"
-    assert told(second) == {"call_1": "counted"}
+    assert tool_outputs_in(second) == {"call_1": "counted"}
 
 
 @pytest.mark.feature("F42")
@@ -83,18 +83,18 @@ def test_a_refusal_reaches_the_model_with_its_reason(ask, go_on, upstream, log):
     assert called.status == "incomplete" and called.output is None and called.error is None
     assert called.runnel["status"] == "execution_rejected"
     assert called.runnel["reject_reason"] == "not \"this\" file"
-    assert json.loads(told(upstream.chats()[-1])["call_1"]) == {
+    assert json.loads(tool_outputs_in(upstream.chats()[-1])["call_1"]) == {
         "status": "rejected", "message": "not \"this\" file"}
     assert log.lines() == []
-    # And the story goes on with it.
+    # The conversation continues with the result.
     go_on(done, {"role": "user", "content": "and now?"})
-    assert "not" in told(upstream.chats()[-1])["call_1"]
+    assert "not" in tool_outputs_in(upstream.chats()[-1])["call_1"]
 
 
 def test_a_refusal_without_a_reason_has_the_default_reason(ask, go_on, upstream):
     asked = ask()
     go_on(asked, answer(*questions(asked), approve=False))
-    assert json.loads(told(upstream.chats()[-1])["call_1"])["message"] == (
+    assert json.loads(tool_outputs_in(upstream.chats()[-1])["call_1"])["message"] == (
         "Execution rejected by user")
 
 
@@ -138,20 +138,20 @@ def test_only_calls_that_need_an_approval_wait(client, upstream, log, go_on):
     (question,) = questions(asked)
     done = go_on(asked, answer(question), tool=tool)
     assert [one.name for one in calls_of(done)] == ["test_count"]
-    assert told(upstream.chats()[-1]) == {"call_1": "at once", "call_2": "later"}
+    assert tool_outputs_in(upstream.chats()[-1]) == {"call_1": "at once", "call_2": "later"}
 
 
 @pytest.mark.feature("F34")
-@pytest.mark.parametrize("word, asked_about", [
+@pytest.mark.parametrize("word, needs_approval", [
     ({"always": {"read_only": True}}, ["datetime"]),
     ({"always": {"read_only": False}}, []),
 ], ids=str)
-def test_read_only_tools_wait_where_the_request_says_so(client, upstream, word, asked_about):
+def test_read_only_tools_wait_where_the_request_says_so(client, upstream, word, needs_approval):
     asks_for(upstream, call("datetime"))
     basic = {"type": "mcp", "server_label": "basic", "server_url": "builtin:basic"}
     response = client.responses.create(model="demo", input="go",
                                        tools=[{**basic, "require_approval": word}])
-    assert [question.name for question in questions(response)] == asked_about
+    assert [question.name for question in questions(response)] == needs_approval
 
 
 @pytest.mark.feature("F13")
@@ -183,7 +183,7 @@ def test_several_approval_requests_are_answered_together(client, upstream, go_on
     asked = client.responses.create(model="demo", input="go", tools=[TEST])
     answers = [answer(q, approve=n != 1) for n, q in enumerate(questions(asked))]
     go_on(asked, *answers)
-    seen = told(upstream.chats()[-1])
+    seen = tool_outputs_in(upstream.chats()[-1])
     assert seen["call_1"] == "t1" and "rejected" in seen["call_2"] and seen["call_3"] == "t3"
 
 
@@ -196,7 +196,7 @@ def test_approval_requests_and_client_calls_share_a_turn(client, upstream, log):
     done = client.responses.create(model="demo", previous_response_id=asked.id, tools=tools,
                                    input=[output, answer(*questions(asked))])
     assert [c.output for c in calls_of(done)] == ["counted"]
-    assert told(upstream.chats()[-1]) == {"call_1": "sunny", "call_2": "counted"}
+    assert tool_outputs_in(upstream.chats()[-1]) == {"call_1": "sunny", "call_2": "counted"}
 
 
 def test_an_approval_works_in_a_conversation(client, upstream, log):
@@ -228,10 +228,10 @@ def test_an_approval_works_in_a_background_response(ask, go_on, client, log):
 def test_a_call_that_cannot_run_needs_no_approval(client, upstream):
     asks_for(upstream, call("nothing"))
     done = client.responses.create(model="demo", input="go", tools=[TEST])
-    assert not questions(done) and "Tool nothing not found" in told(upstream.chats()[-1])["call_1"]
+    assert not questions(done) and "Tool nothing not found" in tool_outputs_in(upstream.chats()[-1])["call_1"]
 
 
-# ---- What is not an answer ----
+# ---- Invalid answers ----
 
 def refused(make, status=400):
     with pytest.raises(openai.APIStatusError) as caught:
@@ -283,7 +283,7 @@ def test_a_reason_has_the_limit_of_the_approvals_api(ask, go_on, http, client):
 
 
 def test_a_request_deleted_meanwhile_is_named_and_not_its_conversation(start_server, database, upstream, log):
-    """It was there when the request came, and goes before the answer is taken up."""
+    """It exists when the answer arrives, and is deleted before the answer is used."""
     server = start_server(database_url=(url := database.new()))
     client = server.sdk()
     asks_for(upstream, call("test_count", path=log.name, text="counted"))
@@ -343,7 +343,7 @@ def test_sending_the_whole_history_again_answers_nothing_twice(ask, go_on, clien
     story = [{"role": "user", "content": "go"}, question.to_dict(), answer(question),
              calls_of(done)[0].to_dict(), {"role": "user", "content": "and?"}]
     client.responses.create(model="demo", input=story, tools=[TEST])
-    assert list(told(upstream.chats()[-1]).values()) == ["counted"]
+    assert list(tool_outputs_in(upstream.chats()[-1]).values()) == ["counted"]
     assert log.lines() == ["call_1"]
 
 
@@ -361,7 +361,7 @@ def test_another_project_cannot_see_or_answer_an_approval(ask, stranger, http, s
     assert http.get("/v1/runnel/approvals", headers=headers).json()["data"] == []
 
 
-# ---- A client that keeps the story itself ----
+# ---- A client that keeps the history itself ----
 
 GO = {"role": "user", "content": "go"}
 
@@ -376,66 +376,66 @@ def named(question):
 
 
 @pytest.fixture
-def tell(client):
-    def tell(*story, tool=TEST, **body):
+def send(client):
+    def send(*story, tool=TEST, **body):
         return client.responses.create(model="demo", input=[GO, *story], tools=[tool], **body)
-    return tell
+    return send
 
 
 @pytest.mark.feature("F34", "F46")
 @pytest.mark.parametrize("store", [True, False], ids=["stored", "not-stored"])
 @pytest.mark.parametrize("again", [sent, named])
-def test_an_approval_request_may_be_sent_back_with_its_answer(ask, tell, upstream, http, log, again, store):
+def test_an_approval_request_may_be_sent_back_with_its_answer(ask, send, upstream, http, log, again, store):
     """The Agents SDKs send what they were shown, others name it; neither says previous_response_id."""
     (question,) = questions(ask())
-    done = tell(again(question), answer(question), store=store)
+    done = send(again(question), answer(question), store=store)
     (ran,) = calls_of(done)
     assert ran.output == "counted" and ran.approval_request_id == question.id
-    assert told(upstream.chats()[-1]) == {"call_1": "counted"} and log.lines() == ["call_1"]
+    assert tool_outputs_in(upstream.chats()[-1]) == {"call_1": "counted"} and log.lines() == ["call_1"]
     shown = http.get(f"/v1/runnel/approvals/{question.id}").json()
     assert (shown["status"], shown["used_by"]) == ("approved", done.id)
-    tell(again(question), answer(question), ran.to_dict(), {"role": "user", "content": "and?"})
-    assert list(told(upstream.chats()[-1]).values()) == ["counted"] and log.lines() == ["call_1"]
+    send(again(question), answer(question), ran.to_dict(), {"role": "user", "content": "and?"})
+    assert list(tool_outputs_in(upstream.chats()[-1]).values()) == ["counted"] and log.lines() == ["call_1"]
 
 
 @pytest.mark.feature("F46")
-def test_a_refusal_may_be_sent_with_its_approval_request(ask, tell, upstream, log):
+def test_a_refusal_may_be_sent_with_its_approval_request(ask, send, upstream, log):
     (question,) = questions(ask())
-    (refusal,) = calls_of(tell(sent(question), answer(question, approve=False, reason="too late")))
+    (refusal,) = calls_of(send(sent(question), answer(question, approve=False, reason="too late")))
     assert refusal.approval_request_id == question.id and log.lines() == []
-    assert "too late" in told(upstream.chats()[-1])["call_1"]
+    assert "too late" in tool_outputs_in(upstream.chats()[-1])["call_1"]
 
 
 @pytest.mark.feature("F46")
-def test_the_stored_call_runs_not_the_one_that_is_sent_back(ask, tell, log, tmp_path):
+def test_the_stored_call_runs_not_the_one_that_is_sent_back(ask, send, log, tmp_path):
     (question,) = questions(ask())
     other = json.dumps({"path": str(tmp_path / "other"), "text": "other"})
-    done = tell({**sent(question), "name": "test_slow", "arguments": other}, answer(question))
+    done = send({**sent(question), "name": "test_slow", "arguments": other}, answer(question))
     (ran,) = calls_of(done)
     assert (ran.name, ran.arguments, ran.output) == ("test_count", question.arguments, "counted")
     assert log.lines() == ["call_1"] and not (tmp_path / "other").exists()
 
 
 @pytest.mark.feature("F46")
-def test_a_replayed_history_answers_its_approval_requests(client, tell, upstream, log, http):
-    """Of two questions one may stay open, and be answered by a later story."""
+def test_a_replayed_history_answers_its_approval_requests(client, send, upstream, log, http):
+    """One of two requests may stay open, and be answered by a later history."""
     asks_for(upstream, call("test_count", 1, path=log.name, text="one"),
              call("test_count", 2, path=log.name, text="two"))
     first, second = questions(client.responses.create(model="demo", input="go", tools=[TEST]))
-    tell(sent(first), sent(second), {"role": "user", "content": "never mind"})
+    send(sent(first), sent(second), {"role": "user", "content": "no matter"})
     assert log.lines() == []
-    done = tell(sent(first), sent(second), answer(first))
+    done = send(sent(first), sent(second), answer(first))
     assert [one.output for one in calls_of(done)] == ["one"] and log.lines() == ["call_1"]
     assert http.get(f"/v1/runnel/approvals/{second.id}").json()["status"] == "pending"
-    done = tell(sent(first), sent(second), answer(first), calls_of(done)[0].to_dict(), answer(second))
+    done = send(sent(first), sent(second), answer(first), calls_of(done)[0].to_dict(), answer(second))
     assert [one.output for one in calls_of(done)] == ["two"]
     assert log.lines() == ["call_1", "call_2"]
 
 
 @pytest.mark.feature("F46")
-def test_a_replayed_history_is_answered_once(ask, tell, client, log):
+def test_a_replayed_history_is_answered_once(ask, send, client, log):
     (question,) = questions(ask())
-    done = tell(sent(question), answer(question))
+    done = send(sent(question), answer(question))
     error = refused(lambda: client.with_options(max_retries=0).responses.create(
         model="demo", input=[GO, sent(question), answer(question)], tools=[TEST]), 409)
     assert error["message"] == (
@@ -452,13 +452,13 @@ def test_another_project_cannot_answer_with_a_replayed_history(ask, stranger, lo
 
 
 @pytest.mark.feature("F46")
-def test_a_withheld_result_is_not_answered_by_a_replayed_history(client, upstream, tell, log, http):
+def test_a_withheld_result_is_not_answered_by_a_replayed_history(client, upstream, send, log, http):
     asks_for(upstream, call("test_count", path=log.name, text="counted"))
     free = {**TEST, "require_approval": "never"}
     body = {"runnel": {"permissions": {"test": {"result": "always"}}}}
     asked = client.responses.create(model="demo", input="go", tools=[free], extra_body=body)
     (question,) = questions(asked)
-    error = refused(lambda: tell(calls_of(asked)[0].to_dict(), sent(question), answer(question), tool=free))
+    error = refused(lambda: send(calls_of(asked)[0].to_dict(), sent(question), answer(question), tool=free))
     assert error["param"] == "input" and error["message"] == (
         f"Approval request '{question.id}' is about a result. Answer it in a response that goes on "
         f"from '{asked.id}' by 'previous_response_id' or 'conversation'.")
@@ -475,13 +475,13 @@ def test_a_history_that_is_only_stored_answers_nothing(server, ask, http, log):
     ws.socket.close()
 
 
-# ---- Nobody to ask ----
+# ---- Without an approver ----
 
 @pytest.mark.feature("F41")
 def test_without_an_approver_it_is_refused(ask, upstream, log):
     done = ask(extra_body={"runnel": {"approval": {"channel": "deny"}}})
     assert not questions(done) and calls_of(done)[0].status == "incomplete"
-    assert json.loads(told(upstream.chats()[-1])["call_1"]) == {
+    assert json.loads(tool_outputs_in(upstream.chats()[-1])["call_1"]) == {
         "status": "rejected", "message": "No execution approval callback set"}
     assert log.lines() == []
 
@@ -490,7 +490,7 @@ def test_without_an_approver_it_is_refused(ask, upstream, log):
 def test_a_response_that_is_not_stored_cannot_request_approvals(ask, upstream, log):
     done = ask(store=False)
     assert not questions(done) and log.lines() == []
-    assert "not stored" in told(upstream.chats()[-1])["call_1"]
+    assert "not stored" in tool_outputs_in(upstream.chats()[-1])["call_1"]
 
 
 # ---- Policies ----
@@ -539,7 +539,7 @@ def test_the_operator_can_loosen_and_tighten_a_tool(start_server, tmp_path, upst
     assert question.runnel["policy"] == "ask-once" and log.lines() == []
 
 
-# ---- Those who answer for others ----
+# ---- The list of approvals ----
 
 @pytest.mark.feature("F44", "F46")
 def test_an_approval_can_be_answered_through_the_list(ask, go_on, http, log):
@@ -588,8 +588,8 @@ def test_an_approval_request_survives_a_crash(start_server, upstream, log):
 
 @pytest.mark.feature("F110")
 def test_an_approved_call_cut_by_a_crash_is_not_repeated(start_server, upstream, log):
-    """The answer was taken up, the tool ran, and its server died. The same answer again does not
-    run it again: the model hears that nobody knows."""
+    """The answer was used, the tool ran, and the server died. The same answer does not run it again: the
+    model learns that the outcome is unknown."""
     server = start_server()
     asks_for(upstream, call("test_count", path=log.name, ms=60000))
     asked = server.sdk().responses.create(model="demo", input="go", tools=[TEST])
@@ -610,7 +610,7 @@ def test_an_approved_call_cut_by_a_crash_is_not_repeated(start_server, upstream,
             return None
     done = eventually(again, seconds=60)
     assert calls_of(done)[0].status == "failed" and log.lines() == ["call_1"]
-    assert "may or may not have taken effect" in told(upstream.chats()[-1])["call_1"]
+    assert "may or may not have taken effect" in tool_outputs_in(upstream.chats()[-1])["call_1"]
 
 
 POINTS = ["run_lock_thread", "runs_insert", "approvals_lock", "approvals_decide", "tool.before_run"]
@@ -619,7 +619,7 @@ POINTS = ["run_lock_thread", "runs_insert", "approvals_lock", "approvals_decide"
 @pytest.mark.feature("F110")
 @pytest.mark.parametrize("point", POINTS)
 def test_a_conversation_can_be_answered_after_a_crash(start_fault_server, upstream, log, point):
-    """Wherever the server dies while it takes the answer, the question is not lost."""
+    """Wherever the server dies while it uses the answer, the approval request is not lost."""
     server = start_fault_server()
     client = server.sdk(strict=False).with_options(max_retries=0)
     asks_for(upstream, call("test_count", path=log.name, text="counted"))
@@ -655,7 +655,7 @@ def test_a_conversation_can_be_answered_after_a_crash(start_fault_server, upstre
 @pytest.mark.parametrize("point", ["runs_insert", "approvals_lock", "approvals_decide", "run.write"])
 def test_an_answer_and_the_response_that_uses_it_are_stored_together(start_fault_server, upstream, log, point):
     """Outside of conversations: the server dies before the answer is stored, and nothing has happened; or
-    behind it, and there is a response that goes on with it. No call has begun, so it runs."""
+    after that, and there is a response that continues with it. No call has begun, so it runs."""
     server = start_fault_server()
     client = server.sdk(strict=False).with_options(max_retries=0)
     asks_for(upstream, call("test_count", path=log.name, text="counted"))
@@ -691,8 +691,8 @@ def test_an_answer_and_the_response_that_uses_it_are_stored_together(start_fault
 @pytest.mark.parametrize("early", [False, True], ids=["later", "early"])
 def test_a_response_that_only_keeps_its_input_uses_up_no_answer(server, client, upstream, log, early,
                                                          conversation):
-    """A WebSocket response with generate:false neither needs nor takes an answer; what it was given
-    counts for the next one."""
+    """A WebSocket response with generate:false neither needs nor uses an answer; one that it got counts for
+    the next response."""
     asks_for(upstream, call("test_count", path=log.name, text="counted"))
     place = {"conversation": client.conversations.create().id} if conversation else {}
     asked = client.responses.create(model="demo", input="go", tools=[TEST], **place)

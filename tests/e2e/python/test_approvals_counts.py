@@ -5,7 +5,7 @@ import pytest
 from harness.server import eventually
 from harness.tools import asks_for, call, then_says
 from test_approvals import answer, questions
-from test_approvals_runs import WEATHER, asked, begin, settled, submit, told
+from test_approvals_runs import WEATHER, asked, begin, settled, submit, tool_outputs_in
 
 TEST = {"type": "mcp", "server_label": "test", "server_url": "builtin:test",
         "require_approval": {"always": {"tool_names": ["test_count", "test_count_idempotent"]}}}
@@ -24,8 +24,8 @@ def stats_of(server, run):
 @pytest.mark.feature("F58", "F63", "F110")
 @pytest.mark.parametrize("killed", [None, "waiting", "approved"])
 def test_a_call_that_waited_for_an_approval_is_counted_once(start_server, upstream, log, killed):
-    """Three calls are allowed, and three run: one beside a question, the one that is asked about, and one
-    of the next turn."""
+    """Three calls are allowed, and three run: one beside an approval request, the approved one, and one of
+    the next turn."""
     server = start_server(lease_ttl=1)
     ms = 2500 if killed == "approved" else 0
     then_says(upstream, [slow(1), call("test_count_idempotent", 2, path=log.name, ms=ms)],
@@ -45,13 +45,13 @@ def test_a_call_that_waited_for_an_approval_is_counted_once(start_server, upstre
     else:
         run = submit(server.sdk(strict=False), run, {question.id: "true"})
     assert run.status == "completed", run
-    assert told(upstream.chats()[-1])["call_3"] == "t3"
+    assert tool_outputs_in(upstream.chats()[-1])["call_3"] == "t3"
     assert stats_of(server, run) == {"rounds": 2, "calls": 3}
 
 
 @pytest.mark.feature("F58", "F63")
 def test_two_pauses_of_a_turn_are_one_round(server, upstream, log):
-    """The approved call's result is asked about, too, beside a function of the client's."""
+    """The approved call's result needs an approval, too, beside a function of the client."""
     client = server.sdk(strict=False)
     permissions = {"test/test_count": {"execution": "ask-always", "result": "always"}}
     then_says(upstream, [slow(1), call("test_count", 2, path=log.name), call("get_weather", 3, city="Bern")],
@@ -62,7 +62,7 @@ def test_two_pauses_of_a_turn_are_one_round(server, upstream, log):
     run = submit(client, run, {weather.id: "sunny", question.id: "true"})
     (question,) = asked(run)
     run = submit(client, run, {question.id: "true"})
-    assert run.status == "completed" and told(upstream.chats()[-1])["call_4"] == "t4"
+    assert run.status == "completed" and tool_outputs_in(upstream.chats()[-1])["call_4"] == "t4"
     assert stats_of(server, run) == {"rounds": 2, "calls": 3}
 
 
@@ -79,7 +79,7 @@ def test_executed_calls_count_when_a_waiting_run_is_cancelled(server, upstream, 
 
 @pytest.mark.feature("F58", "F63")
 def test_a_refused_call_does_not_count(server, upstream, log):
-    """Also when the turn waits for another answer after it: it was a stay ago."""
+    """Also when the turn waits for another answer after it, in a later residency."""
     client = server.sdk(strict=False)
     permissions = {"test/test_slow": {"result": "always"}}
     then_says(upstream, [call("test_count", 1, path=log.name), slow(2)], [slow(3)], text="Well.")
@@ -88,13 +88,13 @@ def test_a_refused_call_does_not_count(server, upstream, log):
     while run.status == "requires_action":
         run = submit(client, run, {one.id: "false" for one in asked(run)})
     assert run.status == "completed" and log.lines() == []
-    assert "max_calls_reached" not in told(upstream.chats()[-1])["call_3"]
+    assert "max_calls_reached" not in tool_outputs_in(upstream.chats()[-1])["call_3"]
     assert stats_of(server, run) == {"rounds": 2, "calls": 2}
 
 
 @pytest.mark.feature("F58", "F63")
 def test_each_response_counts_the_calls_that_it_executed(server, client, upstream, log):
-    """The question ends a response, and the answer begins another with limits of its own."""
+    """The approval request ends a response, and the answer begins another with its own limits."""
     body = {"model": "demo", "tools": [TEST], "max_tool_calls": 2}
     then_says(upstream, [slow(1), call("test_count", 2, path=log.name, text="counted")], [slow(3)],
               text="Well.")
@@ -124,5 +124,5 @@ def test_a_response_counts_an_approved_call_once(start_server, upstream, log):
     done = eventually(lambda: server.http().get(path).json(),
                       lambda shown: shown["status"] not in ("queued", "in_progress"), seconds=40)
     assert done["status"] == "completed", done
-    assert told(upstream.chats()[-1])["call_2"] == "t2"
+    assert tool_outputs_in(upstream.chats()[-1])["call_2"] == "t2"
     assert (done["runnel"]["stats"]["rounds"], done["runnel"]["stats"]["calls"]) == (2, 2)

@@ -1,5 +1,5 @@
-"""Always (F84), and what waits elsewhere: questions of runs of threads and of responses that hold are
-answered with it, and go on by themselves."""
+"""Always (F84), and pending requests elsewhere: those of runs of threads and of responses that hold are
+answered with it, and these continue by themselves."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor
@@ -48,7 +48,7 @@ class Threads:
         return self.client.beta.threads.runs.retrieve(run.id, thread_id=run.thread_id)
 
     def ends(self, run):
-        """Nobody says anything more to it."""
+        """Waits for its end, without another request."""
         return eventually(lambda: self.now(run), lambda r: r.status == "completed", 40)
 
     def decide(self, run, n=0, **answer):
@@ -141,7 +141,7 @@ def test_always_answers_the_other_requests_of_the_same_run(threads, upstream, lo
 
 
 def test_a_grant_made_afterwards_lets_the_same_run_continue(threads, upstream, log):
-    """The question itself was answered before, without."""
+    """The request itself was answered before, without a grant."""
     asks_for(upstream, *outside(log, DOCS, ["shared:/docs/b.txt"]), text="All.")
     run = threads.run()
     first = asked(run)[0]
@@ -219,7 +219,7 @@ def test_a_covered_run_continues_at_once(start_server, upstream, log):
 
 def test_a_grant_stored_before_a_request_answers_it(start_fault_server, database, upstream,
                                                                     log):
-    """By somebody else, after its run has looked for such."""
+    """Another response gets the grant, after this run has looked for grants."""
     server = start_fault_server()
     threads, url = Threads(server), server.settings["database_url"]
     asks_for(upstream, *outside(log, DOCS))
@@ -242,8 +242,8 @@ def test_a_grant_stored_before_a_request_answers_it(start_fault_server, database
 
 def test_a_request_that_comes_while_the_grant_is_stored_is_answered(start_fault_server, database, upstream,
                                                                          log):
-    """Neither sees the other: the one is not there yet when questions are looked for, the other not yet
-    committed when the question is stored. Nobody waits for that."""
+    """Neither transaction sees the other: the request is not stored when the grant looks for requests, and
+    the grant is not committed when the request is stored. Neither waits for the other."""
     server = start_fault_server()
     threads, url = Threads(server), server.settings["database_url"]
     asks_for(upstream, *outside(log, DOCS))
@@ -323,7 +323,7 @@ def test_killed_before_the_covered_run_continues(start_fault_server, upstream, l
 
 @pytest.mark.feature("F110")
 def test_the_databases_reply_to_the_commit_gets_lost(start_fault_server, upstream, log):
-    """At COMMIT: it is looked up, and who was covered is woken all the same."""
+    """At COMMIT: the outcome is looked up, and the covered run is still woken."""
     server = start_fault_server(lease_ttl=900)
     threads = Threads(server)
     asks_for(upstream, *outside(log, DOCS))

@@ -54,7 +54,7 @@ def calls_of(client, run):
             for one in step.step_details.tool_calls]
 
 
-def told(chat):
+def tool_outputs_in(chat):
     return {m["tool_call_id"]: m["content"] for m in chat["messages"] if m["role"] == "tool"}
 
 
@@ -75,7 +75,7 @@ def test_an_approved_call_runs(client, upstream, log):
     (called,) = calls_of(client, run)
     assert called.name == "test_count" and called.output == "counted"
     chat = upstream.chats()[-1]
-    assert told(chat) == {"call_1": "counted"}
+    assert tool_outputs_in(chat) == {"call_1": "counted"}
     assert "runnel_approval" not in json.dumps(chat)
 
 
@@ -86,7 +86,7 @@ def test_a_refusal_reaches_the_model_with_its_reason(client, upstream, log):
     run = submit(client, run, {asked(run)[0].id: '{"approve":false,"reason":"not now"}'})
     assert run.status == "completed" and log.lines() == []
     refusal = {"status": "rejected", "message": "not now"}
-    assert json.loads(told(upstream.chats()[-1])["call_1"]) == refusal
+    assert json.loads(tool_outputs_in(upstream.chats()[-1])["call_1"]) == refusal
     (called,) = calls_of(client, run)
     assert json.loads(called.output) == refusal
 
@@ -97,7 +97,7 @@ def test_an_unreadable_answer_is_a_refusal(client, upstream, log, output):
     asks_for(upstream, call("test_count", path=log.name), text="Well.")
     run = begin(client, [TEST])
     assert submit(client, run, {asked(run)[0].id: output}).status == "completed"
-    assert log.lines() == [] and "could not be read" in told(upstream.chats()[-1])["call_1"]
+    assert log.lines() == [] and "could not be read" in tool_outputs_in(upstream.chats()[-1])["call_1"]
 
 
 @pytest.mark.feature("F44", "F106")
@@ -114,7 +114,7 @@ def test_approvals_and_client_functions_share_a_required_action(client, upstream
     assert question.id in str(refused.value)
     run = submit(client, run, {"call_1": "sunny", question.id: "true"})
     assert run.status == "completed" and log.lines() == ["call_2"]
-    assert told(upstream.chats()[-1]) == {"call_1": "sunny", "call_2": "counted",
+    assert tool_outputs_in(upstream.chats()[-1]) == {"call_1": "sunny", "call_2": "counted",
                                           "call_3": "at once"}
     assert {c.name: c.output for c in calls_of(client, run)} == {
         "get_weather": "sunny", "test_count": "counted", "test_slow": "at once"}
@@ -125,7 +125,7 @@ def test_several_approvals_of_a_turn_are_submitted_together(client, upstream):
     run = begin(client, [TEST])
     answers = {q.id: "false" if n == 1 else "true" for n, q in enumerate(asked(run))}
     assert submit(client, run, answers).status == "completed"
-    seen = told(upstream.chats()[-1])
+    seen = tool_outputs_in(upstream.chats()[-1])
     assert seen["call_1"] == "t1" and "rejected" in seen["call_2"] and seen["call_3"] == "t3"
 
 
@@ -134,7 +134,7 @@ def test_without_an_approver_it_is_refused(client, upstream, log):
     asks_for(upstream, call("test_count", path=log.name), text="Well.")
     run = begin(client, [TEST], extra_body={"runnel": {"approval": {"channel": "deny"}}})
     assert run.status == "completed" and log.lines() == []
-    assert "No execution approval callback set" in told(upstream.chats()[-1])["call_1"]
+    assert "No execution approval callback set" in tool_outputs_in(upstream.chats()[-1])["call_1"]
 
 
 def test_the_name_of_the_approval_function_is_reserved(client):
@@ -183,14 +183,14 @@ def test_an_answer_through_the_list_continues_the_run(client, http, upstream, lo
         run = settled(client, run)
     assert run.status == "completed" and run.required_action is None
     assert log.lines() == (["call_1"] if approve else [])
-    answer = told(upstream.chats()[-1])["call_1"]
+    answer = tool_outputs_in(upstream.chats()[-1])["call_1"]
     assert answer == "counted" if approve else json.loads(answer)["message"] == "as I say"
     assert http.get(f"/v1/runnel/approvals/{question.id}").json() == shown.json()
 
 
 @pytest.mark.feature("F44")
 def test_an_answer_through_the_list_waits_for_the_others(start_server, upstream, log):
-    """What is decided is no more required, also after a crash; and may be repeated, but not changed."""
+    """A decided call is no longer required, also after a crash; the answer may be repeated, but not changed."""
     server = start_server()
     client, http = server.sdk(strict=False), server.http()
     asks_for(upstream, call("get_weather", 1, city="Bern"),
@@ -213,7 +213,7 @@ def test_an_answer_through_the_list_waits_for_the_others(start_server, upstream,
     assert asked(client.beta.threads.runs.retrieve(run.id, thread_id=run.thread_id)) == asked(run)
     run = submit(client, run, {weather.id: "sunny", question.id: "true"})
     assert run.status == "completed" and log.lines() == ["call_2"]
-    assert told(upstream.chats()[-1]) == {"call_1": "sunny", "call_2": "counted"}
+    assert tool_outputs_in(upstream.chats()[-1]) == {"call_1": "sunny", "call_2": "counted"}
 
 
 @pytest.mark.feature("F44")
@@ -226,7 +226,7 @@ def test_answers_may_come_through_the_list_one_by_one(client, http, upstream):
         assert [one.id for one in asked(run)] == ids[n:]
         assert decide(http, id, approve=n != 1).status_code == 200
     assert settled(client, run).status == "completed"
-    seen = told(upstream.chats()[-1])
+    seen = tool_outputs_in(upstream.chats()[-1])
     assert seen["call_1"] == "t1" and "rejected" in seen["call_2"] and seen["call_3"] == "t3"
 
 
@@ -239,7 +239,7 @@ def test_an_answer_through_the_list_leaves_functions_to_submit(client, http, ups
     assert decide(http, question.id, approve=False).status_code == 200
     run = submit(client, run, {weather.id: "sunny"})
     assert run.status == "completed" and log.lines() == []
-    assert "rejected" in told(upstream.chats()[-1])["call_2"]
+    assert "rejected" in tool_outputs_in(upstream.chats()[-1])["call_2"]
 
 
 @pytest.mark.feature("F46")
@@ -258,7 +258,7 @@ def test_a_result_is_answered_through_the_list(client, http, upstream):
     (question,) = asked(run)
     assert decide(http, question.id, approve=True).status_code == 200
     assert settled(client, run).status == "completed"
-    assert told(upstream.chats()[-1])["call_1"].startswith("the secret")
+    assert tool_outputs_in(upstream.chats()[-1])["call_1"].startswith("the secret")
 
 
 @pytest.mark.feature("F35")
@@ -315,7 +315,7 @@ def test_an_approved_call_cut_by_a_crash_is_not_repeated(start_server, upstream,
     server.start()
     run = settled(server.sdk(strict=False), run)
     assert run.status == "completed" and log.lines() == ["call_1"]
-    assert "may or may not have taken effect" in told(upstream.chats()[-1])["call_1"]
+    assert "may or may not have taken effect" in tool_outputs_in(upstream.chats()[-1])["call_1"]
 
 
 # ---- Answers that are remembered ----
@@ -348,7 +348,7 @@ def test_a_run_can_remember_an_answer_for_its_thread(client, http, upstream, log
     submit(client, again, {question.id: '{"approve":false,"reason":"no","persistDecision":true}'})
     asks_for(upstream, call("test_count", path=log.name, text="third"), text="Well.")
     assert run_again(client, run).status == "completed"
-    assert json.loads(told(upstream.chats()[-1])["call_1"])["message"] == (
+    assert json.loads(tool_outputs_in(upstream.chats()[-1])["call_1"])["message"] == (
         "Previously rejected by user: no")
     grants = http.get(f"/v1/runnel/approval_grants?scope_id={run.thread_id}").json()["data"]
     assert sorted((g["match"], g["approve"]) for g in grants) == [("exact", True), ("tool", False)]
@@ -377,7 +377,7 @@ def grants_of(http, run):
 @pytest.mark.feature("F35", "F44")
 @pytest.mark.parametrize("late", [False, True], ids=["waits", "gone-on"])
 def test_a_repeated_answer_may_say_what_to_remember(client, http, upstream, log, late):
-    """Whether the run still waits for others or has gone on with the first answer."""
+    """While the run still waits for others, and after it has continued."""
     asks_for(upstream, call("get_weather", 1, city="Bern"),
              call("test_count", 2, path=log.name, text="counted"), text="All.")
     run = begin(client, [WEATHER, ONCE], extra_body=ASKED_ONCE)
@@ -436,7 +436,7 @@ def test_an_answer_with_an_invalid_remember_is_a_refusal(client, http, upstream,
     (question,) = asked(run)
     run = submit(client, run, {question.id: json.dumps({"approve": True, **said})})
     assert run.status == "completed" and log.lines() == []
-    assert why in told(upstream.chats()[-1])["call_1"]
+    assert why in tool_outputs_in(upstream.chats()[-1])["call_1"]
     assert grants_of(http, run) == []
     shown = http.get(f"/v1/runnel/approvals/{question.id}").json()
     assert shown["status"] == "rejected" and why in shown["reason"]

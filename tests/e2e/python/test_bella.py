@@ -1,4 +1,4 @@
-"""Faults that the nearest peer has (hangs: A, wrong results: B), each as a promise of ours.
+"""Faults that the nearest peer has (hangs: A, wrong results: B), each as a promise of this server.
 
 PEER.md has the whole list. Those of the channel, the executor and the status table are unit tests; those of
 tools on both faces are in test_tools.py, those of crashes in test_recovery.py and test_faults_*.py.
@@ -93,16 +93,16 @@ def test_bella_A11_results_of_concurrent_calls_are_all_kept(client, upstream):
 
 
 def test_bella_A17_an_announced_status_can_be_read(http, threads, thread, assistant):
-    """The status that an event tells is the one that a request right after it finds."""
+    """A request right after an event finds the status of that event."""
     url = f"/v1/threads/{thread.id}/runs"
     with http.stream("POST", url, json={"assistant_id": assistant.id, "stream": True}) as answer:
         for line in answer.iter_lines():
             if not line.startswith('data: {"id":"run_'):
                 continue
-            told = json.loads(line[6:])
-            found = threads.runs.retrieve(told["id"], thread_id=thread.id)
+            received = json.loads(line[6:])
+            found = threads.runs.retrieve(received["id"], thread_id=thread.id)
             order = ["queued", "in_progress", "completed"]
-            assert order.index(found.status) >= order.index(told["status"])
+            assert order.index(found.status) >= order.index(received["status"])
 
 
 # ---- B: wrong results ----
@@ -190,9 +190,9 @@ def test_bella_B12_a_response_is_read_again_as_it_was_streamed(http, upstream):
     upstream.script({"match": {"tool_results": True}, "answer": {"text": "The end."}},
                     {"answer": {"reasoning": "Hm.", "text": "Let me see.",
                                 "tool_calls": [call("test_slow", ms=0, text="x")]}})
-    told = responses_events(http, tools=[TEST])[-1]["response"]
-    kept = http.get(f"/v1/responses/{told['id']}").json()
-    assert kept == told
+    received = responses_events(http, tools=[TEST])[-1]["response"]
+    kept = http.get(f"/v1/responses/{received['id']}").json()
+    assert kept == received
     assert [i["type"] for i in kept["output"]] == ["mcp_list_tools", "reasoning", "message",
                                                    "mcp_call", "message"]
 

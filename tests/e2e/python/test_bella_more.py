@@ -1,4 +1,4 @@
-"""More of the nearest peer's faults as promises of ours: those that need a server of their own, two
+"""More of the nearest peer's faults as promises of this server: those that need a server of their own, two
 projects, or many clients. PEER.md has the whole list."""
 
 import concurrent.futures
@@ -242,7 +242,7 @@ def test_bella_C5_only_allowed_tools_are_offered(client, upstream, allowed):
 
 
 def test_bella_C6_secrets_of_tools_are_not_shown_again(http):
-    secret = "Bearer do-not-tell"
+    secret = "Bearer do-not-show"
     tool = {**GROUP, "require_approval": "never", "authorization": secret,
             "headers": {"X-Key": secret}}
     assistant = http.post("/v1/assistants", json={"model": "demo", "tools": [tool]})
@@ -260,7 +260,7 @@ def test_bella_C6_secrets_of_tools_are_not_shown_again(http):
     seen.append(http.get(f"/v1/responses/{made['id']}"))
     for answer in seen:
         assert answer.status_code == 200, answer.text
-        assert "do-not-tell" not in answer.text
+        assert "do-not-show" not in answer.text
     assert made["tools"][0]["server_label"] == run["tools"][0]["server_label"] == "test"
 
 

@@ -1,5 +1,5 @@
-"""Bodies that are larger than they may be, by clients that announce no length: the answer does not wait
-for their end, and is there however long they go on."""
+"""Bodies above the limit, from clients that announce no length: the answer does not wait for their end, and
+arrives however long they continue."""
 
 import json
 import shutil
@@ -90,12 +90,12 @@ def test_a_client_that_sends_a_too_large_body_in_chunks_gets_an_error(small):
 @pytest.mark.parametrize("expect", ["Expect:", "Expect: 100-continue"])
 def test_curl_gets_an_error_for_a_too_large_body(small, tmp_path, expect):
     (tmp_path / "big").write_bytes(b"x" * (30 * MIB))
-    told = subprocess.run(
+    sent = subprocess.run(
         ["curl", "--silent", "--show-error", "--max-time", "60", "--header", "Transfer-Encoding: chunked",
          "--header", expect, "--header", f"Authorization: Bearer {key(small)}",
          "--header", "Content-Type: application/json", "--data-binary", f"@{tmp_path / 'big'}",
          "--write-out", "\n%{http_code}", f"http://127.0.0.1:{small.port}/v1/responses"],
         capture_output=True, text=True, check=False)
-    body, _, status = told.stdout.rpartition("\n")
-    assert status == "413", told
+    body, _, status = sent.stdout.rpartition("\n")
+    assert status == "413", sent
     assert "larger than 1048576 bytes" in json.loads(body)["error"]["message"]

@@ -59,7 +59,7 @@ def closed_server(start):
 
 @pytest.fixture(scope="module")
 def open_server(start, site):
-    """As `server`, for whoever comes."""
+    """As `server`, without keys."""
     return start(cors_origins=site.origin, no_auth=True)
 
 
@@ -184,7 +184,7 @@ def test_a_page_reads_the_poll_interval(new_page, upstream):
 # ---- strangers ----
 
 def stored(server):
-    """A response of the server's own user, whom strangers would like to know."""
+    """A response that strangers would like to read."""
     return server.http().post("/v1/responses", json={"model": "demo", "input": "Hi"}).json()["id"]
 
 
@@ -248,12 +248,12 @@ def key_of(server):
 @pytest.mark.parametrize("keys", [True, False])
 def test_a_page_responds_over_a_web_socket(visit, server, open_server, upstream, keys):
     if keys:
-        heard = over_socket(visit(server), server, "responses", key_of(server))
-        assert heard["protocol"] == "responses"
+        received = over_socket(visit(server), server, "responses", key_of(server))
+        assert received["protocol"] == "responses"
     else:
-        heard = over_socket(visit(open_server), open_server)
-    assert text_of(heard["events"]) == "Hello there, my friend."
-    assert heard["code"] == 1000
+        received = over_socket(visit(open_server), open_server)
+    assert text_of(received["events"]) == "Hello there, my friend."
+    assert received["code"] == 1000
 
 
 @pytest.mark.parametrize("case", ["other origin", "no origins", "wrong key", "no key"])

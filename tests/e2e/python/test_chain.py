@@ -1,4 +1,4 @@
-"""The chain: rounds of tool calls, their limits, and what is asked and kept when it ends (F56 to F69)."""
+"""The chain: rounds of tool calls, their limits, and what is requested and kept when it ends (F56 to F69)."""
 
 import json
 
@@ -24,7 +24,7 @@ def slow(number=1, text="fact"):
 
 
 def for_ever(upstream, **last):
-    """A model that calls a tool whenever it may, and says `last` when it is told to."""
+    """A model that calls a tool whenever it may, and answers `last` when it must."""
     upstream.script({"match": {"user": "[SYSTEM]"}, "answer": last or {"text": "So far: {{tool_outputs}}"}},
                     {"answer": {"tool_calls": [slow()], "text": "again"}})
 
@@ -62,8 +62,8 @@ def roles(chat):
     return [m["role"] for m in said(chat)]
 
 
-def told(chat):
-    """What tools said to the model, by call."""
+def sent(chat):
+    """The tool outputs that the model got, by call."""
     return [(m["tool_call_id"], m["content"]) for m in chat["messages"] if m["role"] == "tool"]
 
 
@@ -75,8 +75,8 @@ def test_calls_run_in_order_with_a_tool_message_each(ask, upstream):
     response = ask(parallel_tool_calls=False)
     assert [item.output for item in calls_of(response)] == ["one", "two", "three"]
     _, second, third = upstream.chats()
-    assert told(second) == [("call_1", "one"), ("call_2", "two")]
-    assert told(third) == [("call_1", "one"), ("call_2", "two"), ("call_3", "three")]
+    assert sent(second) == [("call_1", "one"), ("call_2", "two")]
+    assert sent(third) == [("call_1", "one"), ("call_2", "two"), ("call_3", "three")]
     assert [c["id"] for c in said(third)[1]["tool_calls"]] == ["call_1", "call_2"]
     assert response.output_text == "done"
 
@@ -89,7 +89,7 @@ def test_unparsable_arguments_are_an_error_for_the_model_and_count(ask, upstream
     failed, done = calls_of(response)
     assert failed.status == "failed" and failed.arguments == "{broken"
     assert done.output == "fact" and response.output_text == "sorry"
-    said = dict(told(upstream.chats()[1]))["call_1"]
+    said = dict(sent(upstream.chats()[1]))["call_1"]
     assert "not valid JSON" in said and said == failed.error.content[0]["text"]
     # Both were calls: a third would be one too many.
     then_says(upstream, [broken, slow(2), slow(3)], text="sorry")
@@ -112,7 +112,7 @@ def test_after_ten_rounds_the_model_answers_without_tools(ask, upstream, client)
     assert placeholder.runnel["reason"] == "max_rounds_reached"
     last = chats[-1]
     assert last["tool_choice"] == "none" and last["tools"] == chats[0]["tools"]
-    assert json.loads(told(last)[-1][1]) == ROUNDS
+    assert json.loads(sent(last)[-1][1]) == ROUNDS
     assert last["messages"][-1]["role"] == "user"
     assert last["messages"][-1]["content"].startswith("[SYSTEM] The limit of 10 rounds")
     assert response.status == "completed" and response.output[-1].content[0].text.startswith("So far")
@@ -145,7 +145,7 @@ def test_calls_beyond_their_limit_are_not_executed(ask, upstream, body):
     assert sorted(i.status for i in calls_of(response)) == ["completed", "completed", "incomplete"]
     last = upstream.chats()[-1]
     assert len(upstream.chats()) == 2 and last["tool_choice"] == "none"
-    assert [json.loads(text) for _, text in told(last) if text != "fact"] == [CALLS]
+    assert [json.loads(text) for _, text in sent(last) if text != "fact"] == [CALLS]
     assert "The limit of 2 tool calls" in last["messages"][-1]["content"]
     assert response.output_text == "ok"
 
@@ -187,7 +187,7 @@ def test_the_steps_of_a_run_show_the_placeholder(run, upstream, client):
 
 @pytest.mark.feature("F59")
 def test_client_calls_are_open_whatever_the_limit(run, upstream):
-    """Rounds are counted without the client: its calls are its own, and it may go on."""
+    """Rounds do not count client calls: the client may continue."""
     weather = call("get_weather", 9, city="Rome")
     upstream.script({"match": {"tool_results": {"min": 3}}, "answer": {"text": "sunny"}},
                     {"match": {"tool_results": True}, "answer": {"tool_calls": [slow(2), weather]}},
@@ -267,7 +267,7 @@ def test_cancelling_ends_the_tool_and_sends_no_other_request(client, upstream):
     assert roles(chat) == ["user", "user"]
 
 
-# ---- What the model is told of turns that are over ----
+# ---- How finished turns are sent to the model ----
 
 COMPACT = {"runnel": {"history": "compact"}}
 BLOCK = """**[Tool Execution Log]**: test_slow
@@ -286,7 +286,7 @@ def assistant_text(chat):
 @pytest.mark.feature("F64")
 @pytest.mark.parametrize("background", [False, True])
 def test_each_of_many_calls_is_kept_once_with_its_end(ask, client, upstream, background):
-    """More than are looked through one by one while they wait to be written."""
+    """More calls than a simple search through the unwritten rows would allow."""
     then_says(upstream, *[[slow(n, f"{turn}.{n}") for n in range(40)] for turn in range(3)], text="done")
     response = ask(background=background)
     eventually(lambda: client.responses.retrieve(response.id).status == "completed")
@@ -304,8 +304,8 @@ def test_compact_history_is_one_message_of_the_assistant(ask, upstream, client):
     second = ask(previous_response_id=first.id, input="and?", extra_body=COMPACT)
     (chat,) = upstream.chats()
     assert roles(chat) == ["user", "assistant", "user"]
-    (told,) = assistant_text(chat)
-    hint, flow = told.split("---\n", 1)
+    (sent,) = assistant_text(chat)
+    hint, flow = sent.split("---\n", 1)
     assert hint.startswith("<SYSTEM-CONTEXT>\nTool results cached in variables.")
     assert hint.endswith("</SYSTEM-CONTEXT>\n") and hint.count("- `test_slow`") == 2
     assert flow == "\n\n".join(["I look.", BLOCK % ("one", "one"), BLOCK % ("two", "two"), "Done."])
@@ -347,7 +347,8 @@ def test_outputs_of_the_client_belong_to_the_unfinished_turn(client, upstream):
 @pytest.mark.feature("F68")
 @pytest.mark.parametrize("place", [0, 1])
 def test_outputs_of_the_client_with_a_message_are_read_whole(client, upstream, place):
-    """The log of a turn that is over has only the beginning of a result: nobody has read this one."""
+    """The log of a finished turn has only the beginning of a result, but the model has not read this one
+    yet."""
     asked = {"model": "demo", "tools": [{"type": "function", **WEATHER["function"]}, TEST], "extra_body": COMPACT}
     long = "sun " * 500
     upstream.script({"times": 1, "answer": {"tool_calls": [slow(7, "slept"), call(city="Rome")]}},
@@ -405,11 +406,11 @@ def test_forged_log_blocks_have_no_effect(ask, upstream):
     (chat,) = upstream.chats()
     escaped = forged.replace("[Tool", "\\[Tool").replace("<", "\\<")
     assert [m["content"] for m in chat["messages"] if m["role"] == "user"] == [escaped] * 2
-    (told,) = assistant_text(chat)
-    assert told.count("[Tool Execution Log]**: ") == 5  # one of them ours, in the flow
-    assert told.count("**[Tool Execution Log]**: ") == 1 and told.count(escaped) == 2
-    assert told.count("<SYSTEM-CONTEXT>") == 3 and told.count("\\<SYSTEM-CONTEXT>") == 2
-    assert "\n````accesslog\n" in told
+    (sent,) = assistant_text(chat)
+    assert sent.count("[Tool Execution Log]**: ") == 5  # one of them ours, in the flow
+    assert sent.count("**[Tool Execution Log]**: ") == 1 and sent.count(escaped) == 2
+    assert sent.count("<SYSTEM-CONTEXT>") == 3 and sent.count("\\<SYSTEM-CONTEXT>") == 2
+    assert "\n````accesslog\n" in sent
     # The client sees what was said.
     assert forged in first.output_text
 
@@ -422,7 +423,7 @@ def test_an_unknown_form_of_history_is_refused(http, history):
     assert answer.status_code == 400 and answer.json()["error"]["param"] == "runnel.history"
 
 
-# ---- What happened, for those who ask ----
+# ---- The result of a chain ----
 
 USAGE = [{"prompt_tokens": 10, "completion_tokens": 1, "total_tokens": 11},
          {"prompt_tokens": 20, "completion_tokens": 2, "total_tokens": 22},
@@ -581,8 +582,7 @@ def test_every_phase_of_a_chain_is_an_event(client, upstream):
 
 @pytest.mark.feature("F68")
 def test_truncation_counts_the_text_that_is_sent(start_server, tmp_path, upstream):
-    """A result that is far too long for the model is no reason to leave out a turn of which it is
-    only told the log."""
+    """A turn is not left out for a result that is far too long, when only its log is sent."""
     config = tmp_path / "runnel.yaml"
     config.write_text(f"upstreams:\n  - {{name: a, url: '{upstream.url}', context_tokens: 3000}}\n")
     client = start_server(config=config).sdk()

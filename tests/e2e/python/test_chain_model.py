@@ -1,6 +1,6 @@
-"""Random conversations, step by step beside a model of what ought to be heard.
+"""Random conversations, step by step beside a model of what the upstream should receive.
 
-A walk is told by its seed: RUNNEL_SEED=... takes it again.
+RUNNEL_SEED=... repeats a walk.
 """
 
 import json
@@ -76,9 +76,9 @@ class Walk:
                 items.append(self.message())
         return items
 
-    def answers(self, heard):
+    def answers(self, received):
         """Outputs of what waits for one; seldom not all, or one too many."""
-        waiting = open_calls(heard)
+        waiting = open_calls(received)
         items = [self.output(call) for call in waiting.values()]
         items = [item for item, call in zip(items, waiting.values())
                  if not call.cut or self.chance(20)]
@@ -164,7 +164,7 @@ class Walk:
 
     def respond(self):
         previous = conversation = None
-        heard = []
+        received = []
         if self.chance(50):
             previous = self.recent("responses", self.chance(10))
         elif self.chance(60):
@@ -172,10 +172,10 @@ class Walk:
         if previous and previous.conversation and previous.status in ("failed", "cancelled"):
             previous = None
         if previous:
-            heard = previous.whole()
+            received = previous.whole()
         elif conversation:
-            heard = list(conversation.items)
-        given = self.answers(heard) + self.new_items()
+            received = list(conversation.items)
+        given = self.answers(received) + self.new_items()
         if not given and not (previous or conversation):
             given = [self.message("user")]
         body = {"model": "demo", "tools": TOOLS, "input": [as_json(item) for item in given]}
@@ -195,19 +195,19 @@ class Walk:
         if self.chance(40):
             body["stream"] = True
         try:
-            heard = self.project.context(previous and previous.id, conversation and conversation.id)
-            new = self.project.resolve(given, heard, ("input", self.count, self.who))
-            check_calls(heard, new)
+            received = self.project.context(previous and previous.id, conversation and conversation.id)
+            new = self.project.resolve(given, received, ("input", self.count, self.who))
+            check_calls(received, new)
         except Refused as refused:
             self.upstream.script({"answer": {"text": "Never said."}})
             self.expect_refusal(refused, "POST", "/responses", body)
             return
         if self.chance(3):
-            self.stop(body, heard, new, conversation)
+            self.stop(body, received, new, conversation)
         else:
-            self.go_on(body, heard, new, conversation)
+            self.go_on(body, received, new, conversation)
 
-    def stop(self, body, heard, new, conversation):
+    def stop(self, body, received, new, conversation):
         """What was said so far is shown to nobody."""
         calls = [self.call(), self.call()]
         self.upstream.script({"answer": {
@@ -224,13 +224,13 @@ class Walk:
         assert (made["status"], made["output"]) == ("cancelled", [])
         self.name(new, self.listed(f"{path}/input_items"))
         self.project.responses[made["id"]] = Response(
-            made["id"], "cancelled", heard, new, [], conversation.id if conversation else "")
+            made["id"], "cancelled", received, new, [], conversation.id if conversation else "")
 
-    def go_on(self, body, heard, new, conversation):
+    def go_on(self, body, received, new, conversation):
         said, status = self.script()
         self.upstream.forget()
         made = self.end_of(body)
-        expected = chat(heard + new, body.get("instructions"))
+        expected = chat(received + new, body.get("instructions"))
         (asked,) = self.upstream.chats()
         assert asked["messages"] == expected
         assert made["status"] == status, made
@@ -238,7 +238,7 @@ class Walk:
         if body.get("store") is False:
             return
         self.name(new, self.listed(f"/responses/{made['id']}/input_items"))
-        response = Response(made["id"], status, heard, new, said,
+        response = Response(made["id"], status, received, new, said,
                             conversation.id if conversation else "")
         self.project.responses[response.id] = response
         if conversation and status != "failed":

@@ -46,7 +46,7 @@ def offered(chat):
     return {tool["function"]["name"]: tool["function"] for tool in chat["tools"]}
 
 
-def told(upstream):
+def sent(upstream):
     """(arguments of each call, what its tool answered) of the last question."""
     messages = upstream.chats()[-1]["messages"]
     calls = [c["function"] for m in messages for c in m.get("tool_calls") or []]
@@ -76,7 +76,7 @@ def test_a_shell_call_runs_on_the_client(stream, client, upstream):
                 "output": [{"stdout": "a.txt", "stderr": "",
                             "outcome": {"type": "exit", "exit_code": 0}}]}])
     assert second.output_text == "Done."
-    calls, answers = told(upstream)
+    calls, answers = sent(upstream)
     assert calls[0]["name"] == "shell"
     assert json.loads(calls[0]["arguments"]) == {"commands": ["ls", "pwd"], "timeout_ms": 1000}
     assert json.loads(answers[0])[0]["stdout"] == "a.txt"
@@ -99,7 +99,7 @@ def test_a_patch_is_applied_by_the_client(stream, client, upstream, operation):
         input=[{"type": "apply_patch_call_output", "call_id": asked["call_id"],
                 "status": "failed", "output": "no such file"}])
     assert second.output_text == "Done."
-    calls, answers = told(upstream)
+    calls, answers = sent(upstream)
     assert json.loads(calls[0]["arguments"]) == operation
     assert json.loads(answers[0]) == {"status": "failed", "output": "no such file"}
     (kept,) = client.responses.input_items.list(second.id).data
@@ -129,7 +129,7 @@ def test_a_computer_call_runs_on_the_client(stream, client, upstream, tool, name
         input=[{"type": "computer_call_output", "call_id": asked["call_id"],
                 "output": {"type": "computer_screenshot", "image_url": PICTURE}}])
     assert second.output_text == "Done."
-    calls, _ = told(upstream)
+    calls, _ = sent(upstream)
     assert calls[0]["name"] == name and json.loads(calls[0]["arguments"]) == arguments
     shown = upstream.chats()[-1]["messages"][-1]
     assert shown["role"] == "user"
@@ -146,7 +146,7 @@ def test_an_incomplete_call_never_reaches_the_client(stream, upstream, tool, nam
     response = stream([tool])[-1]["response"]
     kinds = [item["type"] for item in response["output"]]
     assert kinds == ["mcp_call", "message"] and response["status"] == "completed"
-    assert why in told(upstream)[1][0]
+    assert why in sent(upstream)[1][0]
 
 
 def test_a_grammar_is_described_to_the_model(client, upstream):
@@ -173,7 +173,7 @@ def test_tools_of_a_namespace_have_two_names(stream, client, upstream):
     second = client.responses.create(model="demo", tools=[CRM, WEATHER_FLAT], input=outputs,
                                      previous_response_id=events[-1]["response"]["id"])
     assert second.output_text == "Done."
-    assert [c["name"] for c in told(upstream)[0]] == ["crm__find", "crm__note", "get_weather"]
+    assert [c["name"] for c in sent(upstream)[0]] == ["crm__find", "crm__note", "get_weather"]
 
 
 def test_tools_are_searched_by_the_client(client, upstream):
@@ -311,7 +311,7 @@ def test_a_local_shell_is_answered_by_the_id_of_its_item_too(client, upstream):
             input=[{"type": "local_shell_call_output", "id": getattr(first.output[0], key),
                     "output": "a"}])
         assert second.output_text == "Done."
-        assert told(upstream)[1] == ["a"]
+        assert sent(upstream)[1] == ["a"]
 
 
 OUTPUTS = {

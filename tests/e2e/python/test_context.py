@@ -10,8 +10,8 @@ from harness.ranks import rank_file
 from harness.server import eventually
 from harness.tools import WEATHER_FLAT, call, then_says
 
-WISH = "will be replaced by your summary"
-SUMMARY = {"match": {"user": WISH}, "answer": {
+SUMMARY_REQUEST = "will be replaced by your summary"
+SUMMARY = {"match": {"user": SUMMARY_REQUEST}, "answer": {
     "text": "They met.", "usage": {"prompt_tokens": 70, "completion_tokens": 7,
                                    "total_tokens": 77}}}
 ANSWER = {"answer": {"text": "Fine.", "usage": {"prompt_tokens": 10, "completion_tokens": 2,
@@ -63,7 +63,7 @@ def configured(start_server, upstream, tmp_path):
 
 
 def sent(upstream, number=-1):
-    """What the model was told: role and the first letter, or the whole of a short text."""
+    """The messages that the model got: role and the first letter, or the whole of a short text."""
     def shown(message):
         text = message["content"] or ""
         return message["role"], text[0] if len(text) > 100 else text
@@ -125,7 +125,7 @@ def test_a_context_is_counted_once(configured, upstream, history):
     assert ask(input="more", previous_response_id=first.id).output_text == "done"
     sizes = [len(json.dumps(chat)) for chat in upstream.chats()]
     assert len(sizes) == 31 and sum(sizes) > 10 * sizes[-1]
-    # The tools' definitions are counted by whoever takes the request, and by the run.
+    # The definitions of tools are counted when the request is accepted, and by the run.
     assert tokenized(server) - before < 2 * sizes[-1]
 
 
@@ -280,14 +280,14 @@ def test_without_a_threshold_the_models_limit_counts(configured):
 
 
 def test_a_model_that_does_not_summarize_fails_the_response(client, upstream):
-    upstream.script({"match": {"user": WISH}, "answer": {"text": ""}}, ANSWER)
+    upstream.script({"match": {"user": SUMMARY_REQUEST}, "answer": {"text": ""}}, ANSWER)
     answer = client.responses.create(model="demo", context_management=managed(), input=[
         user("Hello"), assistant(long("b", 1200)), user("x")])
     assert answer.status == "failed"
     assert answer.error.message == "The model did not summarize the conversation."
 
 
-# ---- Asked for ----
+# ---- On request ----
 
 def test_a_compaction_trigger_does_nothing_else(responses, upstream):
     first = responses.create(model="demo", input="Hello")
@@ -432,7 +432,7 @@ def answered(responses, response):
 def test_a_compaction_survives_kill_9(start_server, upstream, asked):
     """Killed in the first request to the model, the summary is asked for again; in the second, not."""
     cut = {"times": 1, "answer": {"text": "a b c", "piece_delay_ms": 3600000}}
-    first = {**cut, "match": {"user": WISH}} if asked == 1 else SUMMARY
+    first = {**cut, "match": {"user": SUMMARY_REQUEST}} if asked == 1 else SUMMARY
     upstream.script(first, SUMMARY, *([cut] if asked == 2 else []), ANSWER)
     server = start_server(lease_ttl=1)
     made = server.sdk().responses.create(

@@ -42,7 +42,7 @@ def text_of(item):
     return "".join(part.text for part in item.content)
 
 
-def told(conversations, conversation):
+def texts_in(conversations, conversation):
     """(role, text) of its messages, oldest first."""
     return [(item.role, text_of(item)) for item in
             conversations.items.list(conversation, order="asc") if item.type == "message"]
@@ -90,7 +90,7 @@ def test_null_clears_the_metadata(conversations):
 
 def test_a_conversation_can_begin_with_items(conversations):
     made = conversations.create(items=[say(f"number {i}") for i in range(20)])
-    assert [text for _, text in told(conversations, made.id)] == [f"number {i}" for i in range(20)]
+    assert [text for _, text in texts_in(conversations, made.id)] == [f"number {i}" for i in range(20)]
 
 
 # ---- Its items ----
@@ -103,7 +103,7 @@ def test_items_are_added_in_order(conversations):
     assert [item.role for item in added.data] == ["user", "assistant", "system"]
     assert (added.first_id, added.last_id) == (added.data[0].id, added.data[-1].id)
     assert all(item.id.startswith("msg_") and item.status == "completed" for item in added.data)
-    assert told(conversations, made.id) == [("user", "first"), ("user", "second"),
+    assert texts_in(conversations, made.id) == [("user", "first"), ("user", "second"),
                                             ("assistant", "third"), ("system", "fourth")]
 
 
@@ -154,14 +154,14 @@ def test_an_item_is_deleted(conversations):
     drop = list(conversations.items.list(made.id))[1]
     assert text_of(drop) == "drop"
     assert conversations.items.delete(drop.id, conversation_id=made.id) == made
-    assert [text for _, text in told(conversations, made.id)] == ["keep", "keep, too"]
+    assert [text for _, text in texts_in(conversations, made.id)] == ["keep", "keep, too"]
     for ask in (conversations.items.retrieve, conversations.items.delete):
         with pytest.raises(openai.NotFoundError) as caught:
             ask(drop.id, conversation_id=made.id)
         assert caught.value.body["message"] == \
             f"Item with id '{drop.id}' not found in conversation '{made.id}'."
     conversations.items.create(made.id, items=[say("last")])
-    assert [text for _, text in told(conversations, made.id)] == ["keep", "keep, too", "last"]
+    assert [text for _, text in texts_in(conversations, made.id)] == ["keep", "keep, too", "last"]
 
 
 def test_a_conversation_has_its_own_items_only(conversations):
@@ -269,7 +269,7 @@ def test_a_response_reads_and_writes_its_conversation(conversations, responses, 
     assert response.conversation.id == made.id and response.previous_response_id is None
     (chat,) = upstream.chats()
     assert texts_of(chat) == [("user", "My name is Ann."), ("user", "Who am I?")]
-    assert told(conversations, made.id) == [("user", "My name is Ann."), ("user", "Who am I?"),
+    assert texts_in(conversations, made.id) == [("user", "My name is Ann."), ("user", "Who am I?"),
                                             ("assistant", "Hello there, my friend.")]
     assert response.output[0].id == conversations.items.list(made.id).data[0].id
     (asked,) = responses.input_items.list(response.id)
@@ -283,7 +283,7 @@ def test_a_conversation_grows_with_each_response(conversations, responses, upstr
         responses.create(model="demo", input=f"question {i}", conversation={"id": made.id})
     expected = [pair for i in range(4) for pair in
                 [("user", f"question {i}"), ("assistant", f"answer {i}")]]
-    assert told(conversations, made.id) == expected
+    assert texts_in(conversations, made.id) == expected
     assert texts_of(upstream.chats()[-1]) == expected[:-1]
 
 
@@ -292,7 +292,7 @@ def test_a_response_may_have_no_input_of_its_own(conversations, responses, upstr
     response = responses.create(model="demo", conversation=made.id)
     assert response.output_text == "Hello there, my friend."
     assert texts_of(upstream.chats()[0]) == [("user", "Say something.")]
-    assert len(told(conversations, made.id)) == 2
+    assert len(texts_in(conversations, made.id)) == 2
 
 
 def test_instructions_are_not_part_of_the_conversation(conversations, responses, upstream):
@@ -307,7 +307,7 @@ def test_a_response_can_use_a_thread_as_its_conversation(conversations, response
     thread = threads.create(messages=[{"role": "user", "content": "Hi"}])
     response = responses.create(model="demo", input="Hello?", conversation=thread.id)
     assert same_letters(response.conversation.id) == thread.id
-    assert len(told(conversations, thread.id)) == 3
+    assert len(texts_in(conversations, thread.id)) == 3
 
 
 def test_a_response_that_is_not_stored_only_reads_the_conversation(conversations, responses, upstream):
@@ -315,7 +315,7 @@ def test_a_response_that_is_not_stored_only_reads_the_conversation(conversations
     response = responses.create(model="demo", input="Who am I?", conversation=made.id, store=False)
     assert response.conversation.id == made.id
     assert texts_of(upstream.chats()[0]) == [("user", "My name is Ann."), ("user", "Who am I?")]
-    assert told(conversations, made.id) == [("user", "My name is Ann.")]
+    assert texts_in(conversations, made.id) == [("user", "My name is Ann.")]
 
 
 def test_calls_are_answered_in_the_conversation(conversations, responses, upstream):
@@ -366,7 +366,7 @@ def test_an_item_of_the_conversation_may_be_referred_to(conversations, responses
 def test_an_incomplete_answer_is_kept(conversations, responses, upstream):
     made = conversations.create()
     upstream.answer(text="It was a", finish_reason="length")
-    response = responses.create(model="demo", input="Tell.", conversation=made.id)
+    response = responses.create(model="demo", input="Say it.", conversation=made.id)
     assert response.status == "incomplete"
     listed = list(conversations.items.list(made.id, order="asc"))
     assert [item.status for item in listed] == ["completed", "incomplete"]
@@ -383,11 +383,11 @@ def test_a_failed_response_adds_nothing(conversations, responses, upstream, back
     response = eventually(lambda: responses.retrieve(response.id),
                           lambda now: now.status == "failed")
     assert response.conversation.id == made.id
-    assert told(conversations, made.id) == [("user", "before")]
+    assert texts_in(conversations, made.id) == [("user", "before")]
     upstream.answer(text="Fine.")
     assert responses.create(model="demo", input="Again", conversation=made.id).output_text == \
         "Fine."
-    assert told(conversations, made.id)[1:] == [("user", "Again"), ("assistant", "Fine.")]
+    assert texts_in(conversations, made.id)[1:] == [("user", "Again"), ("assistant", "Fine.")]
 
 
 def test_a_cancelled_response_adds_nothing(conversations, responses, upstream):
@@ -398,7 +398,7 @@ def test_a_cancelled_response_adds_nothing(conversations, responses, upstream):
     upstream.answer(text="Fine.")
     # It has ended when the cancelling is answered: the conversation is free.
     assert responses.create(model="demo", input="Again", conversation=made.id).output_text == "Fine."
-    assert told(conversations, made.id) == [("user", "before"), ("user", "Again"),
+    assert texts_in(conversations, made.id) == [("user", "before"), ("user", "Again"),
                                             ("assistant", "Fine.")]
 
 
@@ -406,7 +406,7 @@ def test_a_response_is_deleted_and_the_conversation_keeps_its_items(conversation
     made = conversations.create()
     response = responses.create(model="demo", input="Hi", conversation=made.id)
     responses.delete(response.id)
-    assert len(told(conversations, made.id)) == 2
+    assert len(texts_in(conversations, made.id)) == 2
 
 
 def test_a_response_remains_when_its_conversation_is_deleted(conversations, responses):
@@ -434,7 +434,7 @@ def test_a_chain_branches_from_a_conversation(conversations, responses, upstream
     assert texts_of(chats[0]) == before
     assert texts_of(chats[1]) == before + [("assistant", "Hello there, my friend."),
                                            ("user", "Sure?")]
-    assert len(told(conversations, made.id)) == 5
+    assert len(texts_in(conversations, made.id)) == 5
 
 
 # ---- The lock ----
@@ -468,12 +468,12 @@ def test_a_conversation_has_one_running_response(conversations, responses, threa
         "message"] == f"Thread {thread} already has an active run {running}."
     assert refused(lambda: threads.messages.create(thread, role="user", content="x")).body[
         "message"] == f"Can't add messages to {thread} while a run {running} is active."
-    assert told(conversations, made.id) == [("user", "before")]  # nothing before the end
+    assert texts_in(conversations, made.id) == [("user", "before")]  # nothing before the end
     assert responses.create(model="demo", input="Hi", conversation=made.id, store=False).output
     for last in stream:
         pass
     assert last.type == "response.completed"
-    assert len(told(conversations, made.id)) == 3
+    assert len(texts_in(conversations, made.id)) == 3
     assert responses.create(model="demo", input="Now", conversation=made.id).status == "completed"
 
 
@@ -495,7 +495,7 @@ def test_of_many_responses_at_once_one_wins(conversations, responses, upstream):
     for caller in callers:
         caller.join()
     assert sorted(outcomes) == ["completed"] + ["conversation_locked"] * 3
-    assert [role for role, _ in told(conversations, made.id)] == ["user", "assistant"]
+    assert [role for role, _ in texts_in(conversations, made.id)] == ["user", "assistant"]
 
 
 def test_a_client_that_leaves_unlocks_the_conversation(conversations, responses, upstream):
@@ -513,7 +513,7 @@ def test_a_client_that_leaves_unlocks_the_conversation(conversations, responses,
             assert problem.code == "conversation_locked"
             return None
     assert eventually(ask).output_text == "Fine."
-    assert told(conversations, made.id) == [("user", "Again"), ("assistant", "Fine.")]
+    assert texts_in(conversations, made.id) == [("user", "Again"), ("assistant", "Fine.")]
 
 
 def test_a_run_locks_the_conversation(conversations, responses, threads, client, upstream):
@@ -598,9 +598,9 @@ def test_calls_that_a_run_left_open_cannot_be_answered(conversations, responses,
     threads.runs.cancel(run.id, thread_id=thread.id)
     eventually(lambda: threads.runs.retrieve(run.id, thread_id=thread.id).status,
                lambda status: status == "cancelled")
-    upstream.answer(text="Never mind.")
+    upstream.answer(text="No matter.")
     response = responses.create(model="demo", input="Leave it.", conversation=thread.id)
-    assert response.output_text == "Never mind."
+    assert response.output_text == "No matter."
 
 
 def test_messages_of_a_thread_are_items(conversations, threads):

@@ -1,10 +1,10 @@
-"""What is deleted is gone for those who ask for it, and still heard by what was made from it."""
+"""Deleted objects are gone for clients, but what was made from them still uses them."""
 
 import openai
 import pytest
 
 from harness.server import eventually
-from test_conversations import say, told
+from test_conversations import say, texts_in
 from test_responses import texts_of
 
 
@@ -30,8 +30,8 @@ def ask(responses, upstream):
 
 
 @pytest.fixture
-def heard(ask, upstream):
-    """What the model is told when somebody continues a response, without the last question."""
+def received(ask, upstream):
+    """What the model gets when a response is continued, without the last message."""
     def listen(response):
         upstream.forget()
         ask("more", after=response)
@@ -44,25 +44,25 @@ def turns(*words):
     return [f"{verb} {word}" for word in words for verb in ("ask", "say")]
 
 
-def test_a_deleted_response_is_still_sent_to_the_model_of_later_ones(responses, ask, heard):
+def test_a_deleted_response_is_still_sent_to_the_model_of_later_ones(responses, ask, received):
     first = ask("1")
     second = ask("2", after=first)
     third = ask("3", after=second)
     responses.delete(second.id)
-    assert heard(third) == turns("1", "2", "3")
+    assert received(third) == turns("1", "2", "3")
     responses.delete(first.id)
     fourth = ask("4", after=third)
-    assert heard(fourth) == turns("1", "2", "3", "4")
+    assert received(fourth) == turns("1", "2", "3", "4")
     assert responses.retrieve(third.id) == third
 
 
-def test_every_branch_still_reads_a_deleted_response(responses, ask, heard):
+def test_every_branch_still_reads_a_deleted_response(responses, ask, received):
     root = ask("root")
     left, right = ask("left", after=root), ask("right", after=root)
     responses.delete(root.id)
-    assert heard(left) == turns("root", "left")
+    assert received(left) == turns("root", "left")
     responses.delete(left.id)
-    assert heard(right) == turns("root", "right")
+    assert received(right) == turns("root", "right")
 
 
 def test_a_deleted_response_is_gone_for_clients(http, responses, ask):
@@ -86,7 +86,7 @@ def test_a_deleted_response_is_gone_for_clients(http, responses, ask):
 
 
 def test_background_responses_are_deleted_before_and_after_their_end(responses, ask, upstream,
-                                                                     heard):
+                                                                     received):
     upstream.answer(text="too late", delay_ms=60000)
     going = responses.create(model="demo", input="Hi", background=True)
     responses.delete(going.id)
@@ -96,7 +96,7 @@ def test_background_responses_are_deleted_before_and_after_their_end(responses, 
     eventually(lambda: responses.retrieve(ended.id).status, lambda status: status == "completed")
     child = ask("2", after=ended)
     responses.delete(ended.id)
-    assert heard(child) == turns("1", "2")
+    assert received(child) == turns("1", "2")
 
 
 def test_a_running_response_still_reads_its_deleted_parent(responses, ask, upstream):
@@ -120,14 +120,14 @@ def test_items_of_a_deleted_response_stay_in_the_conversation(conversations, res
     made = conversations.create(items=[say("before")])
     first = ask("1", conversation=made.id)
     responses.delete(first.id)
-    assert [text for _, text in told(conversations, made.id)] == ["before", *turns("1")]
+    assert [text for _, text in texts_in(conversations, made.id)] == ["before", *turns("1")]
     ask("2", conversation=made.id)
     assert [text for _, text in texts_of(upstream.chats()[-1])] == \
         ["before", *turns("1"), "ask 2"]
 
 
 def test_an_item_removed_from_a_conversation_is_still_read_by_earlier_responses(conversations, responses, ask,
-                                                                 heard):
+                                                                 received):
     made = conversations.create(items=[say("before")])
     first = ask("1", conversation=made.id)
     (before,) = [item for item in conversations.items.list(made.id)
@@ -140,13 +140,13 @@ def test_an_item_removed_from_a_conversation_is_still_read_by_earlier_responses(
         conversations.items.list(made.id, after=before.id)
     assert caught.value.param == "after"
     second = ask("2", conversation=made.id)
-    assert [text for _, text in told(conversations, made.id)] == ["ask 1", *turns("2")]
-    assert heard(first) == ["before", *turns("1")]
-    assert heard(second) == ["ask 1", *turns("2")]
+    assert [text for _, text in texts_in(conversations, made.id)] == ["ask 1", *turns("2")]
+    assert received(first) == ["before", *turns("1")]
+    assert received(second) == ["ask 1", *turns("2")]
     assert responses.retrieve(first.id) == first
 
 
-def test_a_deleted_conversation_is_still_read_by_its_chains(conversations, responses, ask, heard):
+def test_a_deleted_conversation_is_still_read_by_its_chains(conversations, responses, ask, received):
     made = conversations.create(items=[say("before")])
     first = ask("1", conversation=made.id)
     conversations.items.create(made.id, items=[say("between")])
@@ -154,11 +154,11 @@ def test_a_deleted_conversation_is_still_read_by_its_chains(conversations, respo
     child = ask("3", after=first)
     conversations.delete(made.id)
     assert responses.retrieve(first.id) == first
-    assert heard(second) == ["before", *turns("1"), "between", *turns("2")]
-    assert heard(child) == ["before", *turns("1", "3")]
+    assert received(second) == ["before", *turns("1"), "between", *turns("2")]
+    assert received(child) == ["before", *turns("1", "3")]
     for lost in (first, second):
         responses.delete(lost.id)
-    assert heard(child) == ["before", *turns("1", "3")]
+    assert received(child) == ["before", *turns("1", "3")]
     for gone in (lambda: conversations.items.list(made.id),
                  lambda: conversations.items.retrieve(first.output[0].id,
                                                       conversation_id=made.id),
@@ -168,7 +168,7 @@ def test_a_deleted_conversation_is_still_read_by_its_chains(conversations, respo
         assert caught.value.body["message"] == f"Conversation with id '{made.id}' not found."
 
 
-def test_a_deleted_message_is_still_read_by_earlier_responses(client, conversations, ask, heard):
+def test_a_deleted_message_is_still_read_by_earlier_responses(client, conversations, ask, received):
     """Seen from the other side, the same."""
     made = conversations.create(items=[say("before")])
     first = ask("1", conversation=made.id)
@@ -176,9 +176,9 @@ def test_a_deleted_message_is_still_read_by_earlier_responses(client, conversati
     before = client.beta.threads.messages.list(thread, order="asc").data[0]
     client.beta.threads.messages.delete(before.id, thread_id=thread)
     assert len(client.beta.threads.messages.list(thread).data) == 2
-    assert heard(first) == ["before", *turns("1")]
+    assert received(first) == ["before", *turns("1")]
     client.beta.threads.delete(thread)
-    assert heard(first) == ["before", *turns("1")]
+    assert received(first) == ["before", *turns("1")]
 
 
 # ---- For good ----

@@ -1,4 +1,4 @@
-"""What somebody sees who has configured nothing: the demo model, over all of the server."""
+"""What a user sees without any configuration: the demo model, through the whole server."""
 
 import json
 import shlex
@@ -29,10 +29,10 @@ def test_the_demo_model_is_worth_talking_to(demo):
                                     tools=[WEATHER_FLAT])
     (call,) = asked.output
     assert call.name == "get_weather" and set(json.loads(call.arguments)) == {"city"}
-    told = client.responses.create(
+    sent = client.responses.create(
         model="demo", previous_response_id=asked.id, tools=[WEATHER_FLAT],
         input=[{"type": "function_call_output", "call_id": call.call_id, "output": "sunny"}])
-    assert told.output_text == "The tool answered: sunny"
+    assert sent.output_text == "The tool answered: sunny"
 
     run = client.responses.create(model="demo", input="Use the tool: what time is it?",
                                   tools=[BASIC])

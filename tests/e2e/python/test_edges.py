@@ -104,8 +104,8 @@ def test_a_reused_call_id_has_its_own_output(raw_server, raw_model):
             run_id=run.id, thread_id=thread.id, poll_interval_ms=20,
             tool_outputs=[{"tool_call_id": "call_0", "output": output}])
     assert run.status == "completed"
-    told = [m["content"] for m in raw_model.chats[-1]["messages"] if m["role"] == "tool"]
-    assert told == ["sun", "rain"]
+    sent_texts = [m["content"] for m in raw_model.chats[-1]["messages"] if m["role"] == "tool"]
+    assert sent_texts == ["sun", "rain"]
 
 
 # ---- Texts that are cut ----
@@ -138,11 +138,11 @@ def test_a_long_output_is_cut_for_the_model_and_says_so(client, upstream):
     upstream.script({"match": {"tool_results": True}, "answer": {"text": "ok"}},
                     {"answer": {"tool_calls": [call("test_slow", ms=0, text="€" * 10000)]}})
     client.responses.create(model="demo", input="go", tools=[TEST])
-    told = upstream.chats()[-1]["messages"][-1]["content"]
-    assert len(told) < 8600 and "left out" in told
+    sent_texts = upstream.chats()[-1]["messages"][-1]["content"]
+    assert len(sent_texts) < 8600 and "left out" in sent_texts
 
 
-# ---- Tokens and messages over several stays ----
+# ---- Tokens and messages over several residencies ----
 
 def test_tokens_of_all_residencies_are_counted(client, upstream):
     usage = {"prompt_tokens": 10, "completion_tokens": 5}

@@ -144,7 +144,7 @@ NAMED = [(method, path, kind) for method, path, _ in PATHS for kind in PREFIXES
 
 @pytest.mark.parametrize("method, path, kind", NAMED)
 def test_every_id_of_a_path_is_checked(http, objects, method, path, kind):
-    """One that is none, and one that is nobody's; the others are right."""
+    """An invalid id and an unknown one; the other ids are right."""
     body = next(body for *which, body in PATHS if which == [method, path])
     unknown = PREFIXES[kind] + "0" * 24
     refused(http.request(method, "/v1" + path.format(**{**objects, kind: "nobody"}), json=body), 400,
@@ -219,7 +219,7 @@ def test_ids_must_look_like_ids(http):
             "invalid_value")
 
 
-# ---- what is refused before anybody looks at it ----
+# ---- refused before the request is read ----
 
 def test_a_body_must_be_json(http):
     answer = http.post("/v1/responses", content="{not json",

@@ -26,7 +26,7 @@ def gemini_call(made, **more):
 
 
 def signs(upstream, *calls):
-    """The model makes these calls, the first of them signed; then it says what it was told."""
+    """The model makes these calls, the first of them signed; then it repeats their outputs."""
     first, *others = calls
     upstream.script(
         {"match": {"tool_results": True}, "answer": {"text": "It is {{tool_output}}."}},
@@ -172,12 +172,12 @@ def test_the_signature_goes_back_along_the_chain(server, upstream, stream):
     else:
         asked = asked.json()
     lists_of(http, f"/v1/responses/{asked['id']}")
-    told = http.post("/v1/responses", json={
+    sent = http.post("/v1/responses", json={
         **body, "previous_response_id": asked["id"], "input": [
             {"type": "function_call_output", "call_id": "call_1", "output": "sunny"}]})
-    assert told.json()["output"][-1]["content"][0]["text"] == "It is sunny."
-    is_hidden(told.text)
-    lists_of(http, f"/v1/responses/{told.json()['id']}/input_items")
+    assert sent.json()["output"][-1]["content"][0]["text"] == "It is sunny."
+    is_hidden(sent.text)
+    lists_of(http, f"/v1/responses/{sent.json()['id']}/input_items")
     assert extras(upstream.chats()[-1]) == [EXTRA]
 
 
@@ -219,7 +219,7 @@ def test_a_client_cannot_attach_anything(server, upstream):
     assert extras(upstream.chats()[-1]) == [None]
 
 
-# ---- Whose it is ----
+# ---- Which upstream gets it ----
 
 @pytest.fixture
 def two_upstreams(start_server, upstream, tmp_path):

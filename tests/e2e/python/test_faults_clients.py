@@ -24,7 +24,7 @@ def room(binary):
 
 
 class Raw:
-    """A request on a socket of its own, so that not reading and going away are ours to do."""
+    """A request on a socket of its own, so that the test decides when to read and when to leave."""
 
     def __init__(self, server, path, body, buffer=None):
         self.socket = socket.socket()
@@ -215,7 +215,7 @@ def test_leaving_after_an_answer_was_submitted_does_not_lose_it(server, upstream
 
 @pytest.mark.threads
 def test_a_client_may_leave_at_every_moment(server, upstream):
-    """Whatever the server is doing just then, nothing is left of it afterwards."""
+    """Whatever the server is doing at that moment, nothing is left behind."""
     upstream.answer(text="a b c d", piece_delay_ms=5)
     for bytes_read in range(0, 6000, 150):
         path, body = run_path(server) if bytes_read % 300 else (

@@ -36,7 +36,7 @@ class Load:
     def __init__(self, server, upstream):
         self.server = server
         self.api = server.api()
-        self.heard = {}
+        self.received = {}
         self.threads = []
         # Longer than the outage: nobody ends before it, or without the database.
         upstream.script({"match": {"user": "long"}, "answer": {"text": TEXT,
@@ -77,7 +77,7 @@ class Load:
 
     def follow(self, name, path, body):
         def run():
-            self.heard[name] = listen(self.api, path, body)
+            self.received[name] = listen(self.api, path, body)
         thread = threading.Thread(target=run)
         thread.start()
         self.threads.append(thread)
@@ -86,10 +86,10 @@ class Load:
         for thread in self.threads:
             thread.join(60)
             assert not thread.is_alive()
-        for name, (status, text, broken) in self.heard.items():
+        for name, (status, text, broken) in self.received.items():
             assert status == 200 and not broken, f"{name}: {text[-500:]}"
             assert text.endswith("data: [DONE]\n\n"), f"{name}: {text[-500:]}"
-            self.check_heard(name, text, database, url)
+            self.check_received(name, text, database, url)
         for made in self.quiet:
             done = eventually(lambda made=made: self.api.get(f"/responses/{made}").json(),
                               lambda response: response.get("status") in FINAL, seconds=60)
@@ -102,7 +102,7 @@ class Load:
         shapes.check_database(database, url)
         self.server.forgets_its_runs()
 
-    def check_heard(self, name, text, database, url):
+    def check_received(self, name, text, database, url):
         events = [(event, data) for event, data in parse_events(text) if data != "[DONE]"]
         assert events[-1][0] in ("thread.run.completed", "response.completed"), name
         if name.startswith("run"):
@@ -137,7 +137,7 @@ def refused(api, path="/assistants", body=None):
 
 
 def check_away(server):
-    """Once the server knows, everybody is told at once; it stays alive, and is not ready."""
+    """Once the server knows, every request fails at once; it stays alive, and is not ready."""
     api = server.api()
     refused(api)  # this one may have to wait for its deadline
     eventually(lambda: server.metric("store_up"), lambda up: up == 0)
@@ -175,7 +175,7 @@ def test_the_server_survives_a_database_that_dies_and_is_started_again(server, o
 
 
 def test_the_server_survives_a_database_that_restarts_between_requests(server, own_database, upstream):
-    """Too short for anybody to notice but by a broken connection."""
+    """Too short to notice, except by a broken connection."""
     load = Load(server, upstream)
     for _ in range(2):
         own_database.crash()
@@ -185,7 +185,7 @@ def test_the_server_survives_a_database_that_restarts_between_requests(server, o
 
 
 def test_a_server_stops_while_the_database_hangs(server, own_database, upstream):
-    """It ends in time, and what it could not write goes on with the next one."""
+    """It ends in time, and the runs that it could not write continue on the next server."""
     server.settings["drain_timeout"] = 1
     server.stop()
     server.start()

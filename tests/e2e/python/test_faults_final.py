@@ -1,5 +1,5 @@
-"""F110: a final tool that has spoken does not end the turn: the calls beside it go on wherever the run
-is taken up, with what was said about them."""
+"""F110: a final tool that has spoken does not end the turn: the calls beside it continue wherever the run
+is recovered, with their approvals and outputs."""
 
 import httpx2
 import pytest
@@ -59,8 +59,8 @@ def test_an_output_submitted_beside_a_final_call_is_sent_after_a_crash(start_fau
         pass
     threads.begin_again()
     threads.ends(run)
-    told = [message["content"] for message in upstream.chats()[-1]["messages"] if message["role"] == "tool"]
-    assert "sunny in Bern" in told
+    sent = [message["content"] for message in upstream.chats()[-1]["messages"] if message["role"] == "tool"]
+    assert "sunny in Bern" in sent
 
 
 def test_a_call_running_beside_a_final_one_is_not_repeated_by_the_next_server(start_fault_server, upstream, database,
@@ -76,7 +76,7 @@ def test_a_call_running_beside_a_final_one_is_not_repeated_by_the_next_server(st
 
 
 class Next(Response):
-    """Goes on with a response whose call had the same id."""
+    """Continues a response whose call had the same id."""
 
     def __init__(self, server, before):
         self.server = server

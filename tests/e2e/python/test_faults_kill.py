@@ -12,7 +12,7 @@ SHAPES = [shapes.Text, shapes.Client, shapes.ClientStreamed, shapes.ServerTools,
           shapes.BackgroundTools, shapes.InConversation, shapes.Foreground, shapes.Limit,
           shapes.BackgroundLimit]
 
-# What a run visits on its way; those of the tools are no use where there are none.
+# The points that a run visits. Points of tools are no use in runs without tools.
 RUN_POINTS = ["run.write", "run.committed", "run.ask", "run.turn_done", "model.start",
               "model.done", "writer.send", "writer.result"]
 TOOL_POINTS = ["tool.before_run", "tool.after_run"]
@@ -56,7 +56,7 @@ def test_killed_on_every_visit(fault_server, upstream, database, shape, point, t
     assert 0 < killed < LIMIT - 1
 
 
-# What is said on behalf of clients, and by whoever takes a run up again.
+# Statements on behalf of clients, and of the server that recovers a run.
 SAID = ["run_lock_thread", "run_check_idle", "runs_insert", "leases_insert",
         "load_thread_items", "load_steps", "load_calls", "lease_lock",
         "submit_answers", "submit_queue_again", "lease_take", "store_key_find"]
@@ -74,7 +74,7 @@ def test_killed_at_a_statement(fault_server, upstream, database, statement, tmp_
 
 @pytest.mark.parametrize("statement", TAKING_UP)
 def test_killed_while_a_run_is_recovered(fault_server, upstream, database, statement, tmp_path):
-    """Killed twice: while it runs, and while the next server reads what is left of it."""
+    """Killed twice: while it runs, and while the next server loads it."""
     fault_server.arm()
     run = shapes.Text(fault_server, upstream, tmp_path)
     fault_server.arm("run.turn_done:1:kill")

@@ -239,7 +239,7 @@ def test_bella_A3_a_run_is_cancelled_from_the_other_server(pair, upstream, datab
 
 
 def test_cancelling_is_answered_even_if_the_owner_was_killed(pair, upstream, database):
-    """By whoever took the run over in the meantime, and with its end stored."""
+    """By the server that took the run over in the meantime, when its end is stored."""
     first, second = pair
     upstream.answer(text="a b c", piece_delay_ms=FOREVER)
     made = background(first)
@@ -254,7 +254,8 @@ def test_cancelling_is_answered_even_if_the_owner_was_killed(pair, upstream, dat
 
 def test_cancelling_is_answered_even_if_the_server_stops_first(start_fault_server, upstream,
                                                                              database):
-    """The owner sleeps, and nobody may have its run for long: whoever waits there hears it at once."""
+    """The owner is suspended, and no other server may have its run for long: the waiting client gets the
+    answer at once."""
     first = start_fault_server(lease_ttl=300)
     second = start_fault_server(url=first.settings["database_url"], lease_ttl=300)
     upstream.answer(text="a b c", piece_delay_ms=FOREVER)
@@ -304,7 +305,7 @@ def test_the_other_server_takes_over_after_kill_9(pair, upstream, database):
     ("tool.before_run", shapes.ServerTools)],
     ids=lambda value: value if isinstance(value, str) else value.__name__)
 def test_a_server_that_was_suspended_writes_nothing_more(pair, upstream, database, point, shape, tmp_path):
-    """It stops at that point; the other takes its run over; then it wakes up."""
+    """It is suspended at that point; the other takes its run over; then it continues."""
     first, second = pair
     url = first.settings["database_url"]
     for visit in (1, 2, 4):
@@ -331,8 +332,8 @@ def test_a_server_that_was_suspended_writes_nothing_more(pair, upstream, databas
         follower.ended()
         log = Log(database, url, run_id)
         logged = [frame for frame in log.text.split("\n\n") if frame]
-        heard = whole_frames(follower.text)
-        assert heard == logged[:len(heard)]
+        received = whole_frames(follower.text)
+        assert received == logged[:len(received)]
         ends = [name for name in log.names()
                 if name in ("thread.run.completed", "response.completed")]
         assert len(ends) == 1 and log.names()[-1] == ends[0]

@@ -1,5 +1,5 @@
-"""What happens in an order that is possible, but rare: a thread of the server is held at a fault
-point while others overtake it."""
+"""Orders that are possible, but rare: a thread of the server is held at a fault point while others overtake
+it."""
 
 import json
 import re
@@ -73,8 +73,8 @@ def test_a_cancel_that_overtakes_a_pause_leaves_no_trace_of_it(fault_server, ups
         fault_server.arm()
         client = shapes.Client(fault_server, upstream, tmp_path)
         fault_server.arm(f"writer.send:{visit}:hold")
-        heard = []
-        follower = threading.Thread(target=lambda client=client: heard.append(listen(
+        received = []
+        follower = threading.Thread(target=lambda client=client: received.append(listen(
             fault_server.api(), *client.beginning())))
         follower.start()
         eventually(lambda follower=follower: fault_server.has_fired() or not follower.is_alive())
@@ -90,7 +90,7 @@ def test_a_cancel_that_overtakes_a_pause_leaves_no_trace_of_it(fault_server, ups
         log = Log(database, url, client.run["id"])
         assert log.names()[-1] == "thread.run.cancelled"
         assert log.names().count("thread.run.requires_action") == (0 if in_time else 1)
-        (_, text, broken), = heard
+        (_, text, broken), = received
         assert not broken and text.endswith("event: done\ndata: [DONE]\n\n"), text[-500:]
         if not in_time:
             break
@@ -114,8 +114,8 @@ def test_a_released_lease_is_not_taken_for_lost(start_fault_server, upstream, da
         server.arm()
         run = shapes.Text(server, upstream, tmp_path)
         server.arm(f"writer.result:{visit}:hold")
-        heard = []
-        follower = threading.Thread(target=lambda run=run: heard.append(listen(
+        received = []
+        follower = threading.Thread(target=lambda run=run: received.append(listen(
             server.api(), run.base, {"assistant_id": run.assistant})))
         follower.start()
         eventually(lambda follower=follower: server.has_fired() or not follower.is_alive())
@@ -126,7 +126,7 @@ def test_a_released_lease_is_not_taken_for_lost(start_fault_server, upstream, da
             eventually(last_heartbeat, lambda seen, before=before: seen > before)
         server.arm()
         follower.join(30)
-        (_, text, broken), = heard
+        (_, text, broken), = received
         assert not broken and text.endswith("event: done\ndata: [DONE]\n\n"), text[-500:]
         assert "event: thread.run.completed" in text
         if status == "completed" and server.has_fired():
@@ -137,8 +137,7 @@ def test_a_released_lease_is_not_taken_for_lost(start_fault_server, upstream, da
 @pytest.mark.feature("F44", "F46")
 @pytest.mark.parametrize("approve", [True, False])
 def test_an_approval_is_decided_when_its_answer_is_stored(fault_server, upstream, log, approve):
-    """Whoever looks before the run has gone on with it finds it decided, and so does whoever comes after
-    a crash; what was to be remembered is."""
+    """It is decided before the run continues with it, and after a crash; and `remember` holds."""
     api = fault_server.api()
     asks_for(upstream, call("test_count", path=log.name, text="counted"), text="Well.")
     assistant = api.post("/assistants", json={"model": "demo"}).json()["id"]
@@ -175,25 +174,25 @@ def test_an_approval_is_decided_when_its_answer_is_stored(fault_server, upstream
 
 @pytest.mark.feature("F44")
 def test_an_approval_may_overtake_the_end_of_the_stream_that_requests_it(fault_server, upstream, log):
-    """What the stream has told can be answered: the response is stored, its conversation not busy any more."""
+    """A streamed approval request can be answered: the response is stored, its conversation free."""
     api = fault_server.api()
     asks_for(upstream, call("test_count", path=log.name, text="counted"))
     conversation = api.post("/conversations", json={}).json()["id"]
     body = {"model": "demo", "conversation": conversation, "tools": [
         {"type": "mcp", "server_label": "test", "server_url": "builtin:test", "require_approval": "always"}]}
-    told = ""
+    sent = ""
     with fault_server.http().stream("POST", "/v1/responses", json={
             **body, "input": "go", "stream": True}) as stream:
         parts = stream.iter_text()
-        while not re.search(r'"type":"response.output_item.added".*"mcpr_\w+"', told):
-            told += next(parts)
+        while not re.search(r'"type":"response.output_item.added".*"mcpr_\w+"', sent):
+            sent += next(parts)
         given = {"type": "mcp_approval_response", "approve": True,
-                 "approval_request_id": re.search(r'"(mcpr_\w+)"', told)[1]}
+                 "approval_request_id": re.search(r'"(mcpr_\w+)"', sent)[1]}
         done = api.post("/responses", json={**body, "input": [given]})
         assert done.status_code == 200, done.text
         for part in parts:
-            told += part
-    assert "response.completed" in told and log.lines() == ["call_1"]
+            sent += part
+    assert "response.completed" in sent and log.lines() == ["call_1"]
     assert [i["output"] for i in done.json()["output"] if i["type"] == "mcp_call"] == ["counted"]
     wrong = api.post("/responses", json={**body, "input": [{**given, "approval_request_id": "mcpr_1"}]})
     assert wrong.status_code == 400 and "No approval request found" in wrong.text

@@ -1,4 +1,4 @@
-"""Every statement fails once; what the client was told is true, and trying again helps."""
+"""Every statement fails once; what the client got is true, and a retry helps."""
 
 import pathlib
 import re
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 STORE = pathlib.Path(__file__).resolve().parents[3] / "core/store"
 
 # Those that a server says once at its start, those of other subcommands, and those that a writer
-# sends with others (its faults are writer.*), or what other servers are told with (test_wakeups.c).
+# sends with others (its faults are writer.*), or that notify other servers (test_wakeups.c).
 ELSEWHERE = re.compile(r"group_|writer_|migrate|ensure_|put_key|store_key_(list|revoke|ensure)|"
                        r"begin|commit|rollback|events_|drop_lease|store_schema|submit_is_repeat|"
                        r"(calls|steps|approvals|variables)_upsert|(runs|leases)_insert_missing|key_opens|idempotency_forget|"
@@ -178,7 +178,7 @@ def test_a_run_that_makes_progress_survives_many_servers(fault_server, upstream,
                                    shapes.Background, shapes.BackgroundTools, shapes.Foreground],
                          ids=lambda shape: shape.__name__)
 def test_a_refused_write_fails_the_run(fault_server, upstream, database, shape, tmp_path):
-    """The database does not take what a run has made: the run has failed, and says so."""
+    """The database refuses what a run has made: the run fails, and says so."""
     for visit in range(1, 30):
         fault_server.arm()
         run = shape(fault_server, upstream, tmp_path / f"{visit}")

@@ -1,5 +1,5 @@
-"""F110: the server is killed at every step of the life of a call that it executes. What may have had an
-effect is not done again, unless the tool says that this does no harm."""
+"""F110: the server is killed at every step of the life of a call that it executes. A call that may have had
+an effect is not repeated, unless the tool says that this does no harm."""
 
 import time
 
@@ -21,8 +21,8 @@ ONCE = {"ms": FOREVER, "once": True}
 
 
 def create(server, database, path, body):
-    """Id and thread of the run that this makes. The server may die before it has said so: then the store
-    knows them."""
+    """Id and thread of the run that this makes. The server may die before it has answered: then they are
+    read from the store."""
     began = time.time_ns() // 1000
     try:
         made = server.api().post(path, json=body).json()
@@ -74,7 +74,7 @@ class Run:
 
 
 def before(server, made, log):
-    """Nothing was done yet, but it is known that something was to be."""
+    """Nothing was executed, but the call is stored."""
     assert server.process.child.wait(20) < 0 and log.lines() == []
 
 
@@ -84,7 +84,7 @@ def during(server, made, log):
 
 
 def stored(server, made, log):
-    """The result is in the store, and the model is being told."""
+    """The result is in the store, and is being sent to the model."""
     eventually(made.call, lambda call: call == ("completed", "done"))
     server.kill()
 
@@ -120,8 +120,8 @@ def test_killed_at_every_step_of_a_call(fault_server, upstream, database, log, f
     else:
         assert log.lines() == ["call_1"] * again
         assert made.call() == ("completed", "done")
-    told = [m["content"] for m in upstream.chats()[-1]["messages"] if m["role"] == "tool"]
-    assert told == [made.call()[1]]
+    sent = [m["content"] for m in upstream.chats()[-1]["messages"] if m["role"] == "tool"]
+    assert sent == [made.call()[1]]
     check_database(database, fault_server.settings["database_url"])
 
 
@@ -145,9 +145,9 @@ def test_an_executed_call_is_not_reported_as_beyond_the_limit(fault_server, upst
     done = eventually(lambda: fault_server.api().get(path).json(),
                       lambda run: run["status"] in FINAL, seconds=60)
     assert done["status"] == "completed" and log.lines() == lines
-    told = {m["tool_call_id"]: m["content"] for m in upstream.chats()[-1]["messages"]
+    sent = {m["tool_call_id"]: m["content"] for m in upstream.chats()[-1]["messages"]
             if m["role"] == "tool"}
-    assert told["call_1"] == result and "max_calls_reached" in told["call_2"], told
+    assert sent["call_1"] == result and "max_calls_reached" in sent["call_2"], sent
 
 
 @pytest.mark.feature("F43")
@@ -155,8 +155,8 @@ def test_an_executed_call_is_not_reported_as_beyond_the_limit(fault_server, upst
 @pytest.mark.parametrize("visit", [1, 2, 3, 4])
 def test_killed_on_the_way_to_the_approval_of_a_result(fault_server, upstream, database, log, point,
                                                                  visit):
-    """From the tool's beginning to the pause: the tool does not run again, and what it gave is told to the
-    model only when somebody has allowed it."""
+    """From the tool's beginning to the pause: the tool does not run again, and its result is sent to the
+    model only when it was approved."""
     asks_for(upstream, call("test_count", 1, path=log.name, text="counted"), text="Well.")
     fault_server.arm(f"{point}:{visit}:kill")
     body = {"assistant_id": fault_server.api().post("/assistants", json={"model": "demo"}).json()["id"],
@@ -195,15 +195,15 @@ def test_killed_on_the_way_to_the_approval_of_a_result(fault_server, upstream, d
     else:
         expected = LOST
     assert run["status"] == "completed" and len(log.lines()) <= 1, run
-    told = [m["content"] for m in upstream.chats()[-1]["messages"] if m["role"] == "tool"]
-    assert len(told) == 1 and told[0].startswith(expected), told
+    sent = [m["content"] for m in upstream.chats()[-1]["messages"] if m["role"] == "tool"]
+    assert len(sent) == 1 and sent[0].startswith(expected), sent
 
 
-# ---- The last door ----
+# ---- The check before execution ----
 
 @pytest.mark.feature("F34")
 def test_a_call_without_its_approval_is_not_executed(fault_server, upstream, log):
-    """Whatever mistake of ours brings it there: it ends as an error of its own, and the run goes on."""
+    """A mistake in the server brings it there: it ends as an error, and the run continues."""
     asks_for(upstream, call("test_count", 1, path=log.name), call("test_greet", 2, word="hello"))
     fault_server.arm("run.unasked:1,run.unasked:1")
     done = fault_server.api().post("/responses", json={
@@ -216,16 +216,16 @@ def test_a_call_without_its_approval_is_not_executed(fault_server, upstream, log
     assert unasked["status"] == "failed" and unasked["runnel"]["status"] == "error"
     assert "nobody was asked about this call" in unasked["error"]["content"][0]["text"]
     assert (free["status"], free["output"]) == ("completed", "hello")
-    told = {m["tool_call_id"]: m["content"] for m in upstream.chats()[-1]["messages"]
+    sent = {m["tool_call_id"]: m["content"] for m in upstream.chats()[-1]["messages"]
             if m["role"] == "tool"}
-    assert "It was not executed." in told["call_1"] and told["call_2"] == "hello"
+    assert "It was not executed." in sent["call_1"] and sent["call_2"] == "hello"
     assert "without the answer that it needs" in fault_server.process.errors()
 
 
 @pytest.mark.feature("F34", "F35")
 @pytest.mark.parametrize("remembered", ["yes", "no"])
 def test_the_check_before_execution_knows_grants(fault_server, upstream, log, remembered):
-    """A yes of before would have opened it; what was never looked at opens nothing."""
+    """A grant would have allowed it; a grant that was never looked up allows nothing."""
     asks_for(upstream, call("test_count", 1, path=log.name, text="counted"))
     body = {"model": "demo", "input": "go", "tools": [TEST_TOOLS],
             "runnel": {"permissions": {"test": {"execution": "ask-once"}}}}
@@ -314,11 +314,11 @@ def test_reading_an_approved_skill_is_repeated(fault_server, upstream, database)
 @pytest.mark.parametrize("revoked", [False, True])
 def test_ask_always_is_requested_again_before_a_skill_is_repeated(fault_server, upstream,
                                                                             database, revoked):
-    """What was remembered when the call began may be forgotten by the time of its repetition."""
+    """A grant that held when the call began may be revoked before it is repeated."""
     reading = Reading(fault_server, upstream, database, "ask")
     first = reading.allow(reading.create(), **ALWAYS)
     reading.is_read(first)
-    fault_server.arm("tool.before_run:2:kill")  # the first visit is that of who looks it up
+    fault_server.arm("tool.before_run:2:kill")  # the first visit is that of the lookup
     made = reading.create(previous_response_id=first)
     assert fault_server.process.child.wait(20) < 0
     if revoked:
@@ -344,7 +344,7 @@ def test_a_planned_call_that_may_have_run_is_not_repeated(fault_server, upstream
 # ---- A final tool that has ended, while others of the turn have not ----
 
 def shown(done):
-    """What is told of the turn, but for ids and times."""
+    """What is shown of the turn, but for ids and times."""
     items = [i for i in done["output"] if i["type"] in ("mcp_call", "message")]
     for item in items:
         del item["id"]
@@ -355,7 +355,7 @@ def shown(done):
     return items
 
 
-def told_last(upstream):
+def last_outputs(upstream):
     return [(m["role"], m["content"]) for m in upstream.chats()[-1]["messages"]]
 
 
@@ -392,7 +392,7 @@ def test_a_call_that_ended_before_the_crash_is_shown_with_its_result(fault_serve
     """A final tool's is shown when all have ended, a hidden one's never: both are stored at once."""
     made = ending(fault_server, upstream, database, log, status, tool)
     whole = eventually(made.get, lambda run: run["status"] in FINAL, seconds=60)
-    expected, asked = shown(whole), told_last(upstream)
+    expected, asked = shown(whole), last_outputs(upstream)
     assert [i["type"] for i in expected].count("message") == messages
 
     log.forget()
@@ -400,7 +400,7 @@ def test_a_call_that_ended_before_the_crash_is_shown_with_its_result(fault_serve
     kill_between(database, fault_server, made.id)
     done = eventually(made.get, lambda run: run["status"] in FINAL, seconds=60)
     assert done["status"] == "completed" and shown(done) == expected
-    assert told_last(upstream) == asked
+    assert last_outputs(upstream) == asked
     check_database(database, fault_server.settings["database_url"])
 
 
@@ -421,7 +421,7 @@ def test_the_text_of_a_final_tool_is_whole_in_the_thread(fault_server, upstream,
 @pytest.mark.parametrize("status", ["success", "execution_rejected"])
 @pytest.mark.parametrize("point", ["run.write", "run.committed"])
 def test_killed_at_every_step_of_a_final_call(fault_server, upstream, database, log, status, point):
-    """At each: it is told as it would have been, or that nobody knows how it ended."""
+    """At each: it is shown as without the crash, or as interrupted."""
     made = ending(fault_server, upstream, database, log, status, ms=100)
     expected = shown(eventually(made.get, lambda run: run["status"] in FINAL, seconds=60))
     lost = 0
@@ -435,12 +435,12 @@ def test_killed_at_every_step_of_a_final_call(fault_server, upstream, database, 
             fault_server.start()
         done = eventually(made.get, lambda run: run["status"] in FINAL, seconds=60)
         assert done["status"] == "completed", done
-        told = [i for i in shown(done) if i["status"] != "incomplete" or i["type"] == "mcp_call"]
-        final = next(i for i in told if i.get("name") == "test_ends_final")
+        sent = [i for i in shown(done) if i["status"] != "incomplete" or i["type"] == "mcp_call"]
+        final = next(i for i in sent if i.get("name") == "test_ends_final")
         if final["status"] == "failed" and LOST in final["error"]["content"][0]["text"]:
             lost += 1
         else:
-            assert told == expected, visit
+            assert sent == expected, visit
     assert lost < 7
 
 

@@ -1,4 +1,4 @@
-"""What servers on one database tell each other at once; without it they would find out by looking."""
+"""Wake-ups between servers of one database; without them they would find out by polling."""
 
 import json
 import threading
@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 
 FOREVER = 3600000
 
-# They look for themselves only after hundreds of seconds.
+# They poll only after hundreds of seconds.
 SELDOM = 3000
 
 
@@ -24,7 +24,7 @@ def start_pair(start_fault_server):
     def start(url=None, **settings):
         first = start_fault_server(url=url, **settings)
         second = start_fault_server(url=first.settings["database_url"], **settings)
-        # It knows only because the other has said so: from now on it listens.
+        # It knows only by a wake-up: from now on it listens.
         eventually(lambda: first.metric("other_nodes"), lambda known: known == 1, seconds=60)
         return first, second
     return start
@@ -150,9 +150,9 @@ def test_a_follower_on_another_server_is_notified(start_fault_server, statements
     upstream.answer(text=" ".join([WORDS] * 3), split="word", piece_delay_ms=100)
     made = begin_background(first)
     listeners = [Listener(second, f"/v1/responses/{made}?stream=true") for _ in range(3)]
-    told = [listener.frames() for listener in listeners]
-    assert told == [logged(database, first, made)] * 3
-    assert json.loads(told[0][-1].split("data: ", 1)[1])["type"] == "response.completed"
+    received = [listener.frames() for listener in listeners]
+    assert received == [logged(database, first, made)] * 3
+    assert json.loads(received[0][-1].split("data: ", 1)[1])["type"] == "response.completed"
     assert "pg_notify(left('runnel_'" in said()
     assert said().count(f"events {made}") > 15  # not only when it was asked to
 
@@ -166,8 +166,8 @@ def test_followers_of_one_run_share_their_reads(start_fault_server, statements, 
     upstream.answer(text=WORDS, split="word", piece_delay_ms=100)
     made = begin_background(first)
     listeners = [Listener(second, f"/v1/responses/{made}?stream=true") for _ in range(20)]
-    told = [listener.frames() for listener in listeners]
-    assert told == [logged(database, first, made)] * 20
+    received = [listener.frames() for listener in listeners]
+    assert received == [logged(database, first, made)] * 20
     reads = said().count("store_events_read")
     assert reads < 10 * said().count(f"events {made}")
 
@@ -213,11 +213,11 @@ def test_followers_stay_with_a_run_that_moves(start_pair, statements, upstream, 
         tool_outputs=[{"tool_call_id": "call_1", "output": "sunny"}])
     eventually(lambda: '"value":"a' in listener.text)
     assert second.stop() == 0
-    told = listener.frames()
+    received = listener.frames()
     assert settle(third, run, "completed") == "completed"
     assert f"moved {run.id}" in said()
     text = Log(database, url, run.id).text
-    assert [frame.split("\n", 1)[1] for frame in told] == [
+    assert [frame.split("\n", 1)[1] for frame in received] == [
         frame for frame in text.split("\n\n") if frame]
 
 
@@ -244,7 +244,7 @@ def test_an_answer_reaches_a_response_that_holds(start_pair, upstream, database,
 # ---- Alone ----
 
 def test_a_server_that_is_alone_sends_no_wake_ups(start_fault_server, statements, upstream, database):
-    """Whatever it does: nobody hears, so nothing is sent to the database."""
+    """No other server would receive them, so nothing is sent to the database."""
     url = database.new()
     listen = statements(url)
     server = start_fault_server(url=url)

@@ -22,8 +22,8 @@ def background(http):
     def start(**body):
         answer = http.post("/v1/responses", json={"model": "demo", "input": "go", "stream": True,
                                                   "background": True, **body})
-        told = frames(answer.text)
-        return json.loads(told[0].split("data: ", 1)[1])["response"]["id"], told
+        received = frames(answer.text)
+        return json.loads(received[0].split("data: ", 1)[1])["response"]["id"], received
     return start
 
 
@@ -36,34 +36,34 @@ def follow(http, response_id, **query):
 
 def test_every_cut_of_a_stream_is_continued_to_the_byte(http, background, upstream):
     upstream.answer(text="one two three four", split="word")
-    response_id, told = background()
-    assert follow(http, response_id) == told
-    for seen in range(len(told)):
-        assert follow(http, response_id, starting_after=seen) == told[seen + 1:]
+    response_id, received = background()
+    assert follow(http, response_id) == received
+    for seen in range(len(received)):
+        assert follow(http, response_id, starting_after=seen) == received[seen + 1:]
 
 
 def test_followers_join_while_the_model_writes(server, http, upstream):
     upstream.answer(text=WORDS, split="word", piece_delay_ms=15)
-    told, heard, listeners = "", {}, []
+    received, followed, listeners = "", {}, []
 
     def listen(response_id, after):
-        heard[after] = follow(server.http(), response_id, starting_after=after)
+        followed[after] = follow(server.http(), response_id, starting_after=after)
 
     with http.stream("POST", "/v1/responses", json={
             "model": "demo", "input": "go", "stream": True, "background": True}) as answer:
         for piece in answer.iter_text():
-            told += piece
-            count = len(frames(told.rsplit("\n\n", 1)[0]))
+            received += piece
+            count = len(frames(received.rsplit("\n\n", 1)[0]))
             if count >= 1 + 4 * len(listeners) and len(listeners) < 6:
-                first = json.loads(told.split("data: ", 1)[1].split("\n", 1)[0])
+                first = json.loads(received.split("data: ", 1)[1].split("\n", 1)[0])
                 listeners.append(threading.Thread(
                     target=listen, args=(first["response"]["id"], 3 * len(listeners) - 1)))
                 listeners[-1].start()
     for listener in listeners:
         listener.join()
-    assert len(heard) == 6
-    for after, got in heard.items():
-        assert got == frames(told)[after + 1:]
+    assert len(followed) == 6
+    for after, got in followed.items():
+        assert got == frames(received)[after + 1:]
 
 
 def test_a_stream_that_cannot_be_followed_says_why(http, client, upstream):
@@ -107,16 +107,16 @@ def test_a_run_is_followed_over_all_its_streams(http, client, upstream):
     first = frames(started.text)
     run = json.loads(first[0].split("data: ", 1)[1])
     url = f"/v1/threads/{thread.id}/runs/{run['id']}/events"
-    heard = {}
-    listener = threading.Thread(target=lambda: heard.update(text=http.get(url).text))
+    followed = {}
+    listener = threading.Thread(target=lambda: followed.update(text=http.get(url).text))
     listener.start()
     submitted = http.post(f"/v1/threads/{thread.id}/runs/{run['id']}/submit_tool_outputs",
                           json={"stream": True, "tool_outputs": [
                               {"tool_call_id": PARIS["id"], "output": "sunny"}]})
     second = frames(submitted.text)
     listener.join()
-    assert heard["text"].endswith("event: done\ndata: [DONE]\n\n")
-    assert numbered(heard["text"]) == list(enumerate([*first, *second]))
+    assert followed["text"].endswith("event: done\ndata: [DONE]\n\n")
+    assert numbered(followed["text"]) == list(enumerate([*first, *second]))
     middle = http.get(url, params={"starting_after": 3}).text
     assert numbered(middle) == list(enumerate([*first, *second]))[4:]
     again = http.get(url, headers={"Last-Event-ID": "3"}).text

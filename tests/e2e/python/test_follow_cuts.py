@@ -104,7 +104,7 @@ def listen(server, method, path, body=None, until=None):
 
 
 def follow(server, response, after=None, until=None):
-    """Those after a number; `until` counts from the first that is heard."""
+    """Those after a number; `until` counts from the first one received."""
     later = "" if after is None else f"&starting_after={after}"
     return listen(server, "GET", f"/responses/{response}?stream=true{later}", until=until)
 
@@ -134,10 +134,10 @@ class Listener(threading.Thread):
 
 def cut_and_join(first, second, response, at):
     """Leaves the first behind number `at`, and goes on at the second."""
-    heard = follow(first, response, until=at)
-    if len(heard) <= at:
-        return heard  # it has ended before
-    return heard + follow(second, response, after=at)
+    got = follow(first, response, until=at)
+    if len(got) <= at:
+        return got  # it has ended before
+    return got + follow(second, response, after=at)
 
 
 def body_of(more):
@@ -145,7 +145,7 @@ def body_of(more):
 
 
 def begin(server, more):
-    """A response that goes on, and whoever has asked for it, listening."""
+    """A running response, and its first client, which listens."""
     found = threading.Event()
     made = {}
 
@@ -173,15 +173,15 @@ def paced(rules):
 def test_a_finished_stream_can_be_followed_from_every_cut(both, upstream, shape):
     rules, more, status = SHAPES[shape]
     upstream.script(*rules)
-    told = listen(both[0], "POST", "/responses", body_of(more))
-    response = json.loads(told[-1].split("data: ", 1)[1])["response"]
+    received = listen(both[0], "POST", "/responses", body_of(more))
+    response = json.loads(received[-1].split("data: ", 1)[1])["response"]
     assert response["status"] == status
-    assert [number(frame) for frame in told] == list(range(len(told)))
+    assert [number(frame) for frame in received] == list(range(len(received)))
     for server in both:
-        assert follow(server, response["id"]) == told
-        for at in range(-1, len(told)):
-            assert follow(server, response["id"], after=at) == told[at + 1:]
-        assert follow(server, response["id"], after=len(told) + 5) == []
+        assert follow(server, response["id"]) == received
+        for at in range(-1, len(received)):
+            assert follow(server, response["id"], after=at) == received[at + 1:]
+        assert follow(server, response["id"], after=len(received) + 5) == []
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -194,16 +194,16 @@ def test_a_live_stream_can_be_followed_from_every_cut(both, upstream, shape):
     # From where the run is to the other server, and back.
     cuts = [Listener(cut_and_join, both[at % 2], both[1 - at % 2], made["id"], at)
             for at in range(count)]
-    told = first.result()
-    assert json.loads(told[-1].split("data: ", 1)[1])["response"]["status"] == status
+    received = first.result()
+    assert json.loads(received[-1].split("data: ", 1)[1])["response"]["status"] == status
     for cut in cuts:
-        assert cut.result() == told
+        assert cut.result() == received
 
 
 @pytest.mark.parametrize("where", [0, 1], ids=["here", "there"])
 @pytest.mark.parametrize("shape", ["text", "server tool"])
 def test_followers_of_a_cancelled_response_get_its_end(both, upstream, shape, where):
-    """Some wait for events that never come; all hear of the end."""
+    """Some wait for events that never come; all receive the end."""
     if shape == "text":
         upstream.script(*said(text=TEXT, fault={"kind": "stall", "after": 3}))
         more = {}
@@ -216,14 +216,14 @@ def test_followers_of_a_cancelled_response_get_its_end(both, upstream, shape, wh
     wanted = 'output_text.delta"' if shape == "text" else 'mcp_call_arguments.done"'
     eventually(lambda: made["text"], lambda text: text.count(wanted) >= (3 if shape == "text" else 1))
     assert both[where].api().post(f"/responses/{made['id']}/cancel").json()["status"] == "cancelled"
-    told = first.result()
-    last = json.loads(told[-1].split("data: ", 1)[1])
+    received = first.result()
+    last = json.loads(received[-1].split("data: ", 1)[1])
     assert last["type"] == "response.failed" and last["response"]["status"] == "cancelled"
     assert last["response"]["output"] == []
     for cut in cuts:
-        assert cut.result() == told
+        assert cut.result() == received
     for server in both:
-        assert follow(server, made["id"]) == told
+        assert follow(server, made["id"]) == received
         assert server.api().get(f"/responses/{made['id']}").json()["status"] == "cancelled"
 
 
@@ -254,10 +254,10 @@ def test_followers_after_kill_9_get_the_rest(both, upstream, silence):
     one.kill()
     with pytest.raises(Exception):
         first.result()
-    heard = frames_of(made["text"])
-    rests = [Listener(follow, two, made["id"], at) for at in range(len(heard))]
+    got = frames_of(made["text"])
+    rests = [Listener(follow, two, made["id"], at) for at in range(len(got))]
     whole = follow(two, made["id"])
-    assert whole[:len(heard)] == heard
+    assert whole[:len(got)] == got
     assert [number(frame) for frame in whole] == list(range(len(whole)))
     last = json.loads(whole[-1].split("data: ", 1)[1])
     assert last["type"] == "response.completed"
@@ -275,8 +275,8 @@ def test_followers_after_kill_9_get_the_rest(both, upstream, silence):
 def test_an_expired_log_cannot_be_followed(start_server, upstream):
     """The log of a response is kept for event_retention after its end, and not a moment longer."""
     server = start_server(event_retention=1)
-    told = listen_plain(server)
-    response = json.loads(told[-1].split("data: ", 1)[1])["response"]
+    received = listen_plain(server)
+    response = json.loads(received[-1].split("data: ", 1)[1])["response"]
     path = f"/v1/responses/{response['id']}?stream=true"
     answer = eventually(lambda: server.http().get(path), lambda answer: answer.status_code != 200)
     assert answer.status_code == 400

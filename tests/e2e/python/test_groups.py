@@ -1,4 +1,4 @@
-"""Groups of tools: which are on, what the model is told about them, and their skill rules."""
+"""Groups of tools: which are on, their instructions for the model, and their skill rules."""
 
 import json
 
@@ -49,7 +49,7 @@ def run(client, upstream):
 
 @pytest.mark.feature("F12")
 def test_groups_are_off_and_their_tools_on(ask, upstream):
-    """A group that nobody names is not there; one that is named is there with all of its tools."""
+    """A group that is not named is missing; a named one is offered with all of its tools."""
     assert "tools" not in ask()
     assert "tools" not in ask({"tool_groups": {}})
     assert offered_names(ask({"tool_groups": {"basic": True}})) == BASIC_TOOLS
@@ -98,7 +98,7 @@ def test_readers_follow_the_tool_choice(ask):
 
 @pytest.mark.feature("F14", "F19", "F22")
 def test_readers_that_come_along_can_be_called(http, upstream):
-    """Not listed, but there: a rule on demand is read through it, and nobody is asked."""
+    """Not listed, but offered: a rule on demand is read through it, without an approval."""
     upstream.script({"match": {"tool_results": True}, "answer": {"text": "ok"}},
                     {"answer": {"tool_calls": [
                         {"name": "ReadVar", "id": f"call_{n}", "arguments": {"name": name}}
@@ -157,7 +157,7 @@ def test_the_thread_comes_between_run_and_assistant(run):
 
 @pytest.mark.feature("F13")
 def test_null_keeps_the_wider_setting(http, upstream):
-    """At whatever depth: what a wide place limits stays limited."""
+    """At any depth: what a wide level limits stays limited."""
     upstream.script({"match": {"tool_results": 2}, "answer": {"text": "too far"}},
                     {"match": {"tool_results": 1}, "answer": {"text": "ok"}},
                     {"answer": {"tool_calls": [call("text", 1, input="0123456789", operation="replace",
@@ -358,7 +358,7 @@ def test_a_tool_definition_is_made_for_each_run(http, upstream):
     assert "word" in called["error"]["content"][0]["text"]
 
 
-# ---- What the model is told ----
+# ---- Instructions for the model ----
 
 @pytest.mark.feature("F16", "F17")
 def test_rules_follow_the_instructions(ask):
@@ -392,8 +392,8 @@ def test_rules_are_not_echoed(client):
 @pytest.mark.feature("F17")
 def test_an_entry_brings_the_rules_of_its_group(ask, run):
     assert '<tool-group-rule group="basic">' in system_text(ask(tools=[BASIC]))
-    told = system_text(run({"tool_groups": {"basic": True}}, additional_instructions="And kind."))
-    assert told.startswith("Be brief.\n\nAnd kind.\n\n<tool-rules>")
+    sent = system_text(run({"tool_groups": {"basic": True}}, additional_instructions="And kind."))
+    assert sent.startswith("Be brief.\n\nAnd kind.\n\n<tool-rules>")
 
 
 @pytest.mark.feature("F18")
@@ -403,8 +403,8 @@ def test_equal_settings_give_equal_bytes(ask, run, client, upstream):
     first = ask({"tool_groups": {"basic": True, "test": {"tools": {"test_fail": False}}}})
     second = ask({"tool_groups": {"test": {"tools": {"test_fail": False}}, "basic": {}}})
     assert system_text(first) == system_text(second) and first["tools"] == second["tools"]
-    told = run({"tool_groups": {"test": {"tools": {"test_fail": False}}, "basic": True}})
-    assert system_text(told) == "Be brief.\n\n" + system_text(first)
+    sent = run({"tool_groups": {"test": {"tools": {"test_fail": False}}, "basic": True}})
+    assert system_text(sent) == "Be brief.\n\n" + system_text(first)
     upstream.script({"match": {"tool_results": True}, "answer": {"text": "ok"}},
                     {"answer": {"tool_calls": [call("datetime", 1)]}})
     upstream.forget()
@@ -418,16 +418,16 @@ def test_equal_settings_give_equal_bytes(ask, run, client, upstream):
 @pytest.mark.feature("F18")
 def test_rules_are_in_chinese_where_the_request_says_so(ask, run):
     chinese = {"rules": {"language": "zh"}, "tool_groups": {"basic": True}}
-    told = system_text(ask(chinese))
-    assert "你可以调用工具" in told and "You can call tools" not in told
-    assert '工具组 "basic" 包含以下工具：datetime' in told and "先调用 `datetime`" in told
-    assert system_text(run(chinese)) == "Be brief.\n\n" + told
+    sent = system_text(ask(chinese))
+    assert "你可以调用工具" in sent and "You can call tools" not in sent
+    assert '工具组 "basic" 包含以下工具：datetime' in sent and "先调用 `datetime`" in sent
+    assert system_text(run(chinese)) == "Be brief.\n\n" + sent
 
 
 @pytest.mark.feature("F19", "F20")
 def test_skill_rules_are_listed_or_pinned(ask):
-    told = system_text(ask({"tool_groups": {"test": True, "vars": True}}))
-    _, rules = told.split("**Pinned Rules:**")
+    sent = system_text(ask({"tool_groups": {"test": True, "vars": True}}))
+    _, rules = sent.split("**Pinned Rules:**")
     pinned, index = rules.split("**On-Demand Documentation (Stored as Variables):**")
     assert pinned == "\n\n**How tests are made:**\nA test can fail.\n\n"
     assert index == (
@@ -439,8 +439,8 @@ def test_skill_rules_are_listed_or_pinned(ask):
 
 @pytest.mark.feature("F19")
 def test_rules_that_cannot_be_read_are_not_listed(ask):
-    told = system_text(ask({"tool_groups": {"test": True, "vars": False}}))
-    assert "**Pinned Rules:**" in told and "Rule/" not in told and "ReadVar" not in told
+    sent = system_text(ask({"tool_groups": {"test": True, "vars": False}}))
+    assert "**Pinned Rules:**" in sent and "Rule/" not in sent and "ReadVar" not in sent
 
 
 @pytest.mark.feature("F19", "F22")

@@ -1,5 +1,5 @@
-"""Habits of real Chat Completions servers, spelled out by the scripted upstream, as the official SDK
-sees what becomes of them on both faces. The whole list of habits, and all of their bytes, is in
+"""Habits of real Chat Completions servers, spelled out by the scripted upstream, as the official SDK sees
+them on both faces. The whole list of habits, and all of their bytes, is in
 tests/unit/core/model/chat/test_chat_answer.c."""
 
 import json
@@ -184,7 +184,7 @@ def test_usage_is_read_wherever_it_is(respond, upstream):
     assert used.input_tokens_details.cached_tokens == 4
 
 
-# ---- A model that is not there ----
+# ---- A missing model ----
 
 MISSING = "The requested model 'demo' does not exist."
 REFUSALS = {
@@ -236,7 +236,7 @@ def test_a_run_without_a_model_fails(client, without_model, thread, assistant):
 
 
 def test_a_response_whose_model_disappears_keeps_its_items(client, upstream):
-    """What was done until then is shown. What only was listed is not."""
+    """The items made until then are shown. A list of tools alone is not."""
     upstream.script(
         {"match": {"tool_results": True},
          "answer": {"fault": {"kind": "status", "status": 404}}},

@@ -1,4 +1,4 @@
-"""F108: what we say beside OpenAI's words harms no SDK. The openai package of Python, by create() with
+"""F108: what the server adds to OpenAI's protocol harms no SDK. The openai package of Python, by create() with
 stream and by its stream helpers; those of Node are in tests/e2e/node/harmless.test.mjs."""
 
 import json

@@ -1,5 +1,5 @@
-"""Requests that no HTTP library of a client sends, over plain sockets: each is told what is wrong
-with it as every other is, and its connection ends there."""
+"""Requests that no HTTP library of a client sends, over plain sockets: each gets an error like any other
+request, and its connection ends there."""
 
 import contextlib
 import ctypes
@@ -241,7 +241,7 @@ def refused(http):
     return int(re.search(r"^runnel_http_refused_total (\d+)$", http.get("/metrics").text, re.M)[1])
 
 
-# What libmicrohttpd ends a connection for, too, and nobody is to be told.
+# Cases in which libmicrohttpd ends a connection, too, and no answer may be sent.
 @pytest.mark.parametrize("last", [ALIVE.replace(HOST, HOST + "Connection: close\r\n"), ALIVE.replace("1.1", "1.0")])
 def test_nothing_is_sent_after_the_last_answer(server, last):
     came = exchange(server, last, "GARBAGE\r\n\r\n")

@@ -63,8 +63,8 @@ def test_streams_are_read_event_by_event(threads, thread, assistant, waiting, up
                                                   tool_outputs=OUTPUTS))
     assert (rest[0], rest[-1]) == ("thread.run.step.completed", "thread.run.completed")
     upstream.answer(text=HELLO)
-    told = names(threads.runs.create(thread.id, assistant_id=assistant.id, stream=True))
-    assert (told[0], told[-1]) == ("thread.run.created", "thread.run.completed")
+    received = names(threads.runs.create(thread.id, assistant_id=assistant.id, stream=True))
+    assert (received[0], received[-1]) == ("thread.run.created", "thread.run.completed")
     both = names(threads.create_and_run(assistant_id=assistant.id, stream=True))
     assert (both[0], both[-1]) == ("thread.created", "thread.run.completed")
 

@@ -1,4 +1,4 @@
-"""The channel "hold" (F44): a response waits for the answers to its questions with its request open."""
+"""The channel "hold" (F44): a response waits for its approvals with its request open."""
 
 import json
 import threading
@@ -9,7 +9,7 @@ from harness.patience import patience
 from harness.recorder import parse_events
 from harness.server import eventually
 from harness.tools import asks_for, call, then_says
-from test_approvals import TEST, answer, calls_of, questions, told
+from test_approvals import TEST, answer, calls_of, questions, tool_outputs_in
 
 OPEN = {"type": "mcp", "server_label": "test", "server_url": "builtin:test"}
 APPROVALS = "/v1/runnel/approvals"
@@ -40,7 +40,7 @@ class Asking(threading.Thread):
     def run(self):
         try:
             self.response = self.ask()
-        except Exception as error:  # whoever asks for the response sees it
+        except Exception as error:  # the test that waits for the response sees it
             self.error = error
 
     def ended(self):
@@ -105,7 +105,7 @@ def test_an_answer_continues_the_same_stream(server, http, upstream, log, approv
         assert called.output == "counted" and done.output_text == "Done: counted"
     else:
         assert called.status == "incomplete" and called.runnel["reject_reason"] == "why not"
-        assert "why not" in told(upstream.chats()[-1])["call_1"]
+        assert "why not" in tool_outputs_in(upstream.chats()[-1])["call_1"]
     kept = http.get(f"/v1/responses/{done.id}").json()
     assert [item["type"] for item in kept["output"]] == ["mcp_list_tools", "mcp_call", "message"]
 
@@ -144,8 +144,8 @@ def test_several_approvals_wait_for_each_other(create, asked, http, log, upstrea
     done = asking.ended()
     assert [one.name for one in calls_of(done)] == ["test_slow", "test_count", "test_count"]
     assert log.lines() == [first["call_id"]]
-    heard = told(upstream.chats()[-1])
-    assert heard["call_1"] == "at once" and "no" in heard[second["call_id"]]
+    received = tool_outputs_in(upstream.chats()[-1])
+    assert received["call_1"] == "at once" and "no" in received[second["call_id"]]
 
 
 @pytest.mark.feature("F39")
@@ -163,14 +163,14 @@ def test_a_withheld_result_is_held_as_well(create, asked, http, upstream, log):
         decide(http, result["id"], approve, reason="secret")
         done = asking.ended()
         (called,) = calls_of(done)
-        heard = told(upstream.chats()[-1])["call_1"]
+        received = tool_outputs_in(upstream.chats()[-1])["call_1"]
         kept = http.get(f"/v1/responses/{done.id}").json()["output"][1]
         assert kept == json.loads(called.to_json())
         if approve:
-            assert called.runnel["model_visible"] is True and heard.startswith("counted")
+            assert called.runnel["model_visible"] is True and received.startswith("counted")
         else:
             assert called.runnel["status"] == "result_rejected" and called.output is None
-            assert json.loads(heard) == {"status": "rejected", "message": "secret"}
+            assert json.loads(received) == {"status": "rejected", "message": "secret"}
     assert log.lines() == ["call_1", "call_1"]
 
 
@@ -200,7 +200,7 @@ def test_in_a_conversation_no_call_is_left_open(client, create, asked, http, ups
     assert later.output_text == "It was." and log.lines() == ["call_1"]
 
 
-# ---- Nobody answers ----
+# ---- Without an answer ----
 
 def test_without_an_answer_the_response_suspends(client, create, asked, http, upstream, log):
     done = create(more=hold(hold_timeout_s=1)).ended()
@@ -288,7 +288,7 @@ def test_a_client_that_leaves_withdraws_the_request(http, asked, upstream, log):
 
 def test_the_number_of_holds_is_limited(start_server, upstream, log):
     server = start_server(max_held_per_project=1)
-    for _ in range(2):  # whoever has waited makes room
+    for _ in range(2):  # the one that has waited makes room
         upstream.forget()
         asking = ask_of(server, upstream, log)
         question = question_of(server)
@@ -369,7 +369,7 @@ def test_an_answer_reaches_all_responses_that_it_covers(start_fault_server, upst
     decide(http, asked["output"][-1]["id"], remember={"match": "pattern", "scope": "user"})
     for one in asking:
         assert one.ended()["status"] == "completed"
-    assert len(log.lines()) == 2  # the third goes on with the next request
+    assert len(log.lines()) == 2  # the third continues with the next request
 
 
 def test_an_answer_without_a_wake_up_is_found(start_fault_server, upstream, log):

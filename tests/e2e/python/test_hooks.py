@@ -1,4 +1,4 @@
-"""F62: what an operator's hook does to requests before a model gets them, and where it went wrong."""
+"""F62: what an operator's hook does to requests before a model gets them; and the phase of a failure."""
 
 import json
 
@@ -18,7 +18,7 @@ MASKS = """hooks:
     - {pattern: "SECRET-\\\\d+", flags: i}
 """
 SAID = "ada@example.org knows secret-42"
-TOLD = "[mail] knows [masked]"
+MASKED = "[mail] knows [masked]"
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def masked(start_server, tmp_path):
     return start_server(config=config).sdk().copy()
 
 
-def heard(upstream):
+def received(upstream):
     return json.dumps([chat["messages"] for chat in upstream.chats()])
 
 
@@ -36,13 +36,13 @@ def test_the_model_gets_masked_text_and_the_client_the_original(masked, upstream
     then_says(upstream, [call("test_slow", 1, ms=0, text=SAID)], text="done")
     response = masked.responses.create(model="demo", input=SAID, instructions=SAID, tools=[TEST])
     first, second = upstream.chats()
-    assert first["messages"][0]["content"].startswith(TOLD)
-    assert first["messages"][1] == {"role": "user", "content": TOLD}
+    assert first["messages"][0]["content"].startswith(MASKED)
+    assert first["messages"][1] == {"role": "user", "content": MASKED}
     asked, answered = second["messages"][2:]
     # What the model itself wrote was not masked when it came: the tool got it whole.
-    assert json.loads(asked["tool_calls"][0]["function"]["arguments"])["text"] == TOLD
-    assert answered["content"].startswith(TOLD)
-    assert "ada@" not in heard(upstream) and "secret-4" not in heard(upstream)
+    assert json.loads(asked["tool_calls"][0]["function"]["arguments"])["text"] == MASKED
+    assert answered["content"].startswith(MASKED)
+    assert "ada@" not in received(upstream) and "secret-4" not in received(upstream)
     (item,) = [i for i in response.output if i.type == "mcp_call"]
     assert item.output.startswith(SAID) and SAID in item.arguments
     assert response.instructions == SAID
@@ -61,8 +61,8 @@ def test_history_and_summary_of_a_thread_are_masked(masked, upstream):
     upstream.forget()
     first = masked.responses.create(model="demo", input=SAID)
     masked.responses.compact(model="demo", previous_response_id=first.id)
-    assert len(upstream.chats()) == 2 and TOLD in heard(upstream)
-    assert "ada@" not in heard(upstream)
+    assert len(upstream.chats()) == 2 and MASKED in received(upstream)
+    assert "ada@" not in received(upstream)
     said = [m.content[0].text.value for m in masked.beta.threads.messages.list(thread.id)]
     assert said == ["ok " + SAID] * 2 + [SAID]
 
@@ -72,11 +72,11 @@ def test_chat_completions_are_masked_too(masked, upstream):
     messages = [{"role": "user", "content": [{"type": "text", "text": SAID}]}]
     masked.chat.completions.create(model="demo", messages=messages, user=SAID[:3])
     (chat,) = upstream.chats()
-    assert chat["messages"][0]["content"][0]["text"] == TOLD and chat["user"] == "ada"
+    assert chat["messages"][0]["content"][0]["text"] == MASKED and chat["user"] == "ada"
 
 
 def test_a_request_that_cannot_be_masked_is_not_sent(masked, upstream):
-    """A search for the end of a long word, from each of its letters: nothing goes out."""
+    """A search for the end of a long word, from each of its letters: nothing is sent."""
     upstream.answer(text="ok")
     word = "a" * 100000 + " @"
     response = masked.responses.create(model="demo", input=word)
@@ -104,7 +104,7 @@ def test_a_run_can_be_cancelled_while_its_request_is_masked(start_server, tmp_pa
     assert len(upstream.chats()) == 1
 
 
-# ---- Where it went wrong ----
+# ---- The phase of a failure ----
 
 def phases_of(response):
     return [i.runnel.get("error_phase") for i in response.output if i.type == "mcp_call"]

@@ -172,7 +172,7 @@ def test_a_lost_stream_of_a_submission_comes_again_whole(http, waiting, upstream
 
 
 def test_a_repeat_follows_the_live_stream(server, http, waiting, upstream, key):
-    """The connection is lost in the middle; the stream goes on for whoever asks again."""
+    """The connection is lost in the middle; a repeated request gets the rest of the stream."""
     upstream.script({"answer": {"text": "a b c d e f", "piece_delay_ms": 100}})
     body, headers = {**OUTPUTS, "stream": True}, {"Idempotency-Key": key}
     with server.http() as lost:
@@ -200,8 +200,7 @@ def test_other_outputs_under_the_key_are_refused(http, waiting, key):
 
 def test_a_key_separates_a_retry_from_the_same_answer_to_the_next_request(http, waiting, upstream,
                                                                       key):
-    """The model asks again under the same call id, and gets the same answer: what came late is not
-    taken for it."""
+    """The model reuses the call id, and the client gives the same output: a late retry is not taken for it."""
     upstream.script({"match": {"tool_results": 2}, "answer": {"text": "Sunny."}},
                     {"answer": {"tool_calls": [PARIS]}})
     send(http, submit_path(waiting), OUTPUTS, key)

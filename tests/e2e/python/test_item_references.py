@@ -4,7 +4,7 @@ import openai
 import pytest
 
 from harness.tools import PARIS, WEATHER_FLAT, WEATHER_RULES
-from test_conversations import say, told
+from test_conversations import say, texts_in
 from test_responses import texts_of
 
 
@@ -102,10 +102,10 @@ def test_items_of_conversations_and_threads_are_found(client, conversations, res
     other = conversations.create(items=[ref(item)])
     added = conversations.items.create(other.id, items=[ref(message)])
     assert added.data[0].content[0].text == "From a thread." and added.data[0].id != message.id
-    assert told(conversations, other.id) == expected
+    assert texts_in(conversations, other.id) == expected
     conversations.delete(made.id)
     client.beta.threads.delete(thread.id)
-    assert told(conversations, other.id) == expected
+    assert texts_in(conversations, other.id) == expected
 
 
 def test_a_missing_item_is_not_found(client, conversations, responses, stranger):

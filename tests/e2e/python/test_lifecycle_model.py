@@ -1,5 +1,5 @@
 """Random sequences of operations, allowed and forbidden, against a reference model of the life of
-threads, messages, runs and steps. RUNNEL_WALK_SEED=N goes the way that a failure has named."""
+threads, messages, runs and steps. RUNNEL_WALK_SEED=N repeats the walk of a failure."""
 
 import os
 

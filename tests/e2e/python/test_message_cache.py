@@ -1,4 +1,5 @@
-"""F33, MessageCache: of long messages that were answered the model is shown the ends, and reads the rest."""
+"""F33, MessageCache: the model gets the ends of long messages that were answered, and reads the rest by
+name."""
 
 import hashlib
 
@@ -44,7 +45,7 @@ def said(chat, *roles):
             and m["content"] is not None]
 
 
-def told(upstream):
+def sent(upstream):
     """The results in the last request."""
     return said(upstream.chats()[-1], "tool")
 
@@ -59,7 +60,7 @@ def respond(client, upstream, *calls, input="go", text="Done.", **more):
 
 
 def reading(text, end=10):
-    """Calls that find a message, and what they are told."""
+    """Calls that find a message, and their outputs."""
     name = name_of(text)
     desc = text[:60].replace("\n", " ")
     return ((("ReadVar", {"name": name, "start": 2, "length": end}),
@@ -95,7 +96,7 @@ def test_the_model_of_a_response_gets_the_ends_and_reads_the_rest(client, upstre
     if how == "stream":
         second = [e for e in second if e.type == "response.completed"][0].response
     assert second.status == "completed"
-    assert told(upstream) == expected
+    assert sent(upstream) == expected
     assert [said(chat)[:3] for chat in upstream.chats()] == [[shown(LONG), "Done.", "go"]] * 5, \
         "the same in every round"
     if how == "stored":
@@ -122,7 +123,7 @@ def test_the_model_of_a_run_gets_the_ends_and_reads_the_rest(client, upstream, w
     turns(upstream, *calls)
     done = run.create_and_poll(thread_id=thread.id, assistant_id=assistant.id, **of("run"))
     assert done.status == "completed", done
-    assert told(upstream) == expected
+    assert sent(upstream) == expected
     assert said(upstream.chats()[0]) == [shown(LONG), "Done.", "go"]
     messages = client.beta.threads.messages.list(thread.id, order="asc").data
     assert messages[0].content[0].text.value == LONG
@@ -136,7 +137,7 @@ def test_answers_are_shortened_like_user_messages(client, upstream):
     respond(client, upstream, ("ReadVar", {"name": name_of(answer), "start": len(answer) - 8}),
             previous_response_id=first.id)
     assert said(upstream.chats()[0]) == ["go", shown(answer), "go"]
-    assert told(upstream) == ["Answer. "]
+    assert sent(upstream) == ["Answer. "]
 
 
 def test_a_message_without_an_answer_stays_whole(client, upstream):
@@ -204,7 +205,7 @@ def test_references_within_a_message_are_not_resolved(client, upstream):
     first = respond(client, upstream, input=LONG)
     respond(client, upstream, ("test_unkept", {"text": "<$VAR_REF{{o}}>"}), extra_body=given,
             previous_response_id=first.id)
-    assert told(upstream) == [f"<{LONG[:30]}>"] and "VAR_REF{{inner}}" in LONG[:30]
+    assert sent(upstream) == [f"<{LONG[:30]}>"] and "VAR_REF{{inner}}" in LONG[:30]
 
 
 @pytest.mark.feature("F32")
@@ -214,7 +215,7 @@ def test_other_branches_have_their_own_messages(client, upstream):
     respond(client, upstream, input=LONG, previous_response_id=root.id)
     respond(client, upstream, ("ReadVar", {"name": name}),
             ("test_unkept", {"text": f"$VAR_REF{{{{{name}}}}}"}), previous_response_id=root.id)
-    assert told(upstream) == [f"Variable '{name}' not found.",
+    assert sent(upstream) == [f"Variable '{name}' not found.",
                               f"Variable '{name}' not found. Available variables: none"]
 
 
@@ -224,14 +225,14 @@ def test_a_cached_message_ends_with_its_message(client, upstream):
     items = client.conversations.items.list(conversation, order="asc").data
     client.conversations.items.delete(items[0].id, conversation_id=conversation)
     respond(client, upstream, ("ReadVar", {"name": name_of(LONG)}), conversation=conversation)
-    assert told(upstream) == [f"Variable '{name_of(LONG)}' not found."]
+    assert sent(upstream) == [f"Variable '{name_of(LONG)}' not found."]
 
 
 def test_an_unknown_reference_lists_messages_too(client, upstream):
     first = respond(client, upstream, input=LONG)
     respond(client, upstream, ("test_unkept", {"text": "$VAR_REF{{no}}"}),
             previous_response_id=first.id)
-    assert told(upstream) == [f"Variable 'no' not found. Available variables: {name_of(LONG)}"]
+    assert sent(upstream) == [f"Variable 'no' not found. Available variables: {name_of(LONG)}"]
 
 
 @pytest.mark.feature("F21")
@@ -241,7 +242,7 @@ def test_a_message_cannot_be_changed(client, upstream, http):
     second = respond(client, upstream, ("WriteVar", {"name": name, "value": "other"}),
                      ("RemoveVars", {"names": [name]}), ("ReadVar", {"name": name, "length": 4}),
                      previous_response_id=first.id)
-    assert told(upstream) == [f"Variable '{name}' is a message and cannot be changed.",
+    assert sent(upstream) == [f"Variable '{name}' is a message and cannot be changed.",
                               "Removed 0 variable(s). Failed to remove 1 variable(s): "
                               f"{name}.", LONG[:4]]
     base = f"/v1/runnel/responses/{second.id}/variables"

@@ -1,4 +1,4 @@
-"""Tools that find in their arguments what somebody has to allow, and ask before they do anything."""
+"""Tools that find in their arguments what needs a permission, and request it before they do anything."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor
@@ -8,7 +8,7 @@ import pytest
 
 from harness.server import eventually
 from harness.tools import asks_for, call
-from test_approvals import answer, calls_of, questions, told
+from test_approvals import answer, calls_of, questions, tool_outputs_in
 from test_approvals_runs import asked, begin, settled, submit
 
 TEST = {"type": "mcp", "server_label": "test", "server_url": "builtin:test"}
@@ -78,7 +78,7 @@ def test_a_rejection_reaches_the_model(create, outside, upstream, log, reason):
     first = create()
     create(input=[answer(*questions(first), approve=False, reason=reason)],
            previous_response_id=first.id)
-    assert json.loads(told(upstream.chats()[-1])["call_1"]) == {
+    assert json.loads(tool_outputs_in(upstream.chats()[-1])["call_1"]) == {
         "status": "rejected", "message": reason or REFUSED}
     assert log.lines() == []
 
@@ -101,7 +101,7 @@ def test_a_failing_plan_reaches_the_model_without_an_approval(create, outside, u
         for tool in (TEST, ALWAYS):
             done = create(tool=tool)
             assert not questions(done) and calls_of(done)[0].status == "failed"
-            assert text in told(upstream.chats()[-1])["call_1"]
+            assert text in tool_outputs_in(upstream.chats()[-1])["call_1"]
     assert log.lines() == []
 
 
@@ -130,7 +130,7 @@ def test_without_an_approver_no_permission_is_given(create, outside, upstream, l
     outside("shared:/docs/a.txt")
     done = create(extra_body={"runnel": {"approval": {"channel": "deny"}}})
     assert not questions(done) and log.lines() == []
-    assert "No execution approval callback set" in told(upstream.chats()[-1])["call_1"]
+    assert "No execution approval callback set" in tool_outputs_in(upstream.chats()[-1])["call_1"]
     create(store=False)
     assert log.lines() == []
 
@@ -141,7 +141,7 @@ GRANTS = "/v1/runnel/approval_grants"
 
 
 def always(question, approve=True, reason=None, **what):
-    """003's "always": what the question's patterns cover is not asked about again."""
+    """The "always" of the seed: what the patterns cover needs no approval again."""
     more = {"reason": reason} if reason else {}
     return answer(question, approve, runnel={"remember": {"match": "pattern", **what}}, **more)
 
@@ -170,7 +170,7 @@ def test_always_covers_every_place_that_its_patterns_match(create, outside, allo
         outside(*paths)
         (question,) = questions(create(previous_response_id=again.id))
         assert question.runnel["kind"] == "permission"
-        assert len(question.runnel["patterns"]) == len(paths)  # all of them, or it is asked
+        assert len(question.runnel["patterns"]) == len(paths)  # all of them, or an approval is needed
     outside("shared:/docs/b.txt")
     assert questions(create())  # elsewhere nothing was said
     assert log.lines() == ["call_1"] * 2
@@ -192,7 +192,7 @@ def test_a_refusal_can_be_remembered_always(create, outside, allowed, upstream, 
     outside("shared:/docs/b.txt", "shared:/more/c.txt")
     again = create(previous_response_id=done.id)
     assert not questions(again) and log.lines() == []
-    assert json.loads(told(upstream.chats()[-1])["call_1"]) == {
+    assert json.loads(tool_outputs_in(upstream.chats()[-1])["call_1"]) == {
         "status": "rejected", "message": "Previously rejected by user: private"}
 
 
@@ -261,7 +261,7 @@ def test_a_permission_given_through_the_list_holds_until_it_is_revoked(create, o
 
 @pytest.fixture
 def both(upstream, log, create):
-    """A response that asks about a call for each list of paths."""
+    """A response with an approval request for each list of paths."""
     def both(*lists, **more):
         asks_for(upstream, *[call("test_outside", i, path=log.name, paths=paths, text="r")
                              for i, paths in enumerate(lists)])
@@ -290,7 +290,7 @@ def test_always_answers_pending_requests_of_the_same_response(both, create, http
 
 @pytest.mark.feature("F84")
 def test_always_does_not_answer_requests_of_the_policy(both, create, http, log):
-    """That waits for more than for the place: it would be asked about all the same."""
+    """It waits for more than the place: its policy needs an approval, too."""
     waits = both(["shared:/docs/b.txt"], user="eve", tool=ALWAYS)
     first = both(["shared:/docs/a.txt"], ["shared:/docs/c.txt"], user="eve", tool=ALWAYS)
     one, beside = questions(first)
@@ -361,7 +361,7 @@ def test_a_refused_place_is_not_permitted_by_a_wider_pattern(both, http):
 
 @pytest.mark.feature("F84")
 def test_two_requests_that_cover_each_other_are_decided_once(both, http):
-    """Neither waits for the other for ever, whoever comes first."""
+    """Neither waits for the other for ever, in either order."""
     for n in range(5):
         asks = [questions(both(["shared:/docs/a.txt"], user=f"eve-{n}"))[0] for _ in range(4)]
         said = {"approve": True, "remember": {"scope": "user"}}
@@ -425,7 +425,7 @@ def test_a_rejection_works_in_a_run(lax, outside, upstream, log):
     run = begin(lax, [TEST])
     run = submit(lax, run, {asked(run)[0].id: "false"})
     assert run.status == "completed" and log.lines() == []
-    assert json.loads(told(upstream.chats()[-1])["call_1"])["message"] == REFUSED
+    assert json.loads(tool_outputs_in(upstream.chats()[-1])["call_1"])["message"] == REFUSED
 
 
 @pytest.mark.feature("F85")

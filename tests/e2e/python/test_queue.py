@@ -1,4 +1,4 @@
-"""More runs than may be at work at once: they wait in line, and are refused when it is full."""
+"""More runs than may work at once: they wait in the queue, and are refused when it is full."""
 
 import concurrent.futures
 import threading
@@ -12,7 +12,7 @@ SLOW = [{"times": 1, "answer": {"text": "done", "delay_ms": 3000}}, {"answer": {
 
 @pytest.fixture
 def narrow(start_server):
-    """A server with room for one run at work and two in line."""
+    """A server with one slot and a queue of two."""
     return start_server(max_runs=1, max_waiting_runs=2)
 
 

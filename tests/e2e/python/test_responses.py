@@ -420,11 +420,11 @@ def test_an_incomplete_call_cannot_be_answered(client, responses, upstream, brok
                              conversation=made)
     assert first.status == ("failed" if "fault" in broken else "incomplete")
     assert [(item.type, item.status) for item in first.output] == [("function_call", "incomplete")]
-    upstream.answer(text="Never mind.")
+    upstream.answer(text="No matter.")
     upstream.forget()
     follow = {"conversation": made} if made else {"previous_response_id": first.id}
     second = responses.create(model="demo", input="Well?", tools=[WEATHER_FLAT], **follow)
-    assert second.output_text == "Never mind."
+    assert second.output_text == "No matter."
     expected = [("user", "weather?"), ("user", "Well?")]
     if made and "fault" in broken:
         expected = expected[1:]  # what failed leaves nothing in its conversation
@@ -437,10 +437,10 @@ def test_the_text_of_a_cancelled_response_is_not_sent_to_the_model(responses, up
     first = responses.create(model="demo", input="weather?", tools=[WEATHER_FLAT], background=True)
     eventually(lambda: len(responses.retrieve(first.id).output), lambda shown: shown >= 3)
     responses.cancel(first.id)
-    upstream.answer(text="Never mind.")
+    upstream.answer(text="No matter.")
     upstream.forget()
     second = responses.create(model="demo", input="Well?", previous_response_id=first.id)
-    assert second.output_text == "Never mind."
+    assert second.output_text == "No matter."
     assert texts_of(upstream.chats()[0]) == [("user", "weather?"), ("user", "Well?")]
 
 

@@ -1,5 +1,4 @@
-"""Results that a person is asked about before the model sees them: in responses, answered with the
-standard SDK."""
+"""Results that need an approval before the model sees them: in responses, answered with the standard SDK."""
 
 import json
 import threading
@@ -10,7 +9,7 @@ from harness.faults import listen
 from harness.recorder import parse_events
 from harness.server import eventually
 from harness.tools import WEATHER_FLAT, asks_for, call
-from test_approvals import answer, calls_of, questions, refused, told
+from test_approvals import answer, calls_of, questions, refused, tool_outputs_in
 
 TEST = {"type": "mcp", "server_label": "test", "server_url": "builtin:test"}
 VARS = {"type": "mcp", "server_label": "vars", "server_url": "builtin:vars"}
@@ -47,12 +46,12 @@ def of_kind(response, kind):
     return [item for item in questions(response) if item.runnel["kind"] == kind]
 
 
-def heard(upstream):
-    """All that models were ever told."""
+def received(upstream):
+    """Everything that models have received."""
     return json.dumps(upstream.asked(), ensure_ascii=False)
 
 
-# ---- The way it is meant ----
+# ---- The usual way ----
 
 @pytest.mark.feature("F39")
 def test_an_approved_result_reaches_the_model_as_it_was_shown(ask, go_on, upstream, log):
@@ -74,7 +73,7 @@ def test_an_approved_result_reaches_the_model_as_it_was_shown(ask, go_on, upstre
 
     done = go_on(asked, answer(question))
     assert not calls_of(done) and done.output_text.startswith(f"Done: {SECRET}")
-    assert told(upstream.chats()[-1]) == {"call_1": ran.output}
+    assert tool_outputs_in(upstream.chats()[-1]) == {"call_1": ran.output}
     assert log.lines() == ["call_1"]
 
 
@@ -86,7 +85,7 @@ def test_a_refused_result_never_reaches_the_model(create, go_on, upstream, clien
     assert ran.output.startswith(SECRET)
     done = go_on(asked, answer(*questions(asked), approve=False, reason="private"))
     rejection = {"status": "rejected", "message": "private"}
-    assert json.loads(told(upstream.chats()[-1])["call_1"]) == rejection
+    assert json.loads(tool_outputs_in(upstream.chats()[-1])["call_1"]) == rejection
     (kept,) = calls_of(client.responses.retrieve(asked.id))
     assert kept.status == "incomplete" and kept.output is None and kept.error is None
     assert kept.runnel["status"] == "result_rejected"
@@ -99,8 +98,8 @@ def test_a_refused_result_never_reaches_the_model(create, go_on, upstream, clien
           body={"runnel": {**ASK["runnel"], "history": "compact"}})
     story = [{"role": "user", "content": "go"}, ran.to_dict(), {"role": "user", "content": "?"}]
     client.responses.create(model="demo", input=story, tools=[TEST])
-    assert [json.loads(text) for text in told(upstream.chats()[-1]).values()] == [REJECTED]
-    assert SECRET not in heard(upstream)
+    assert [json.loads(text) for text in tool_outputs_in(upstream.chats()[-1]).values()] == [REJECTED]
+    assert SECRET not in received(upstream)
 
 
 @pytest.mark.feature("F43")
@@ -144,7 +143,7 @@ def test_a_model_cannot_read_a_withheld_result(upstream, create, client):
         {"type": "item_reference", "id": calls_of(asked)[0].id},
         {"role": "user", "content": "look"}])
     assert "ToolCallResult" not in calls_of(copied)[0].output
-    assert SECRET not in heard(upstream)
+    assert SECRET not in received(upstream)
 
 
 @pytest.mark.feature("F39")
@@ -161,9 +160,9 @@ def test_on_error_needs_an_approval_before_the_model_sees_the_error(create, go_o
     assert question.runnel["status"] == "error" and question.runnel["policy"] == "on-error"
     assert question.runnel["output"] == SECRET
     go_on(asked, answer(question, approve=False), body=body)
-    assert json.loads(told(upstream.chats()[-1])["call_1"])["message"] == "Result rejected by user"
-    assert told(upstream.chats()[-1])["call_2"].startswith("fine")
-    assert SECRET not in heard(upstream)
+    assert json.loads(tool_outputs_in(upstream.chats()[-1])["call_1"])["message"] == "Result rejected by user"
+    assert tool_outputs_in(upstream.chats()[-1])["call_2"].startswith("fine")
+    assert SECRET not in received(upstream)
 
 
 @pytest.mark.feature("F39")
@@ -173,7 +172,7 @@ def test_D2_always_withholds_errors_but_no_calls_that_never_ran(create, go_on, u
     asked = create()
     (question,) = questions(asked)  # no such tool, wrong arguments: the tool said nothing
     go_on(asked, answer(question))
-    seen = told(upstream.chats()[-1])
+    seen = tool_outputs_in(upstream.chats()[-1])
     assert seen["call_1"] == "broken" and seen["call_2"] == "Tool nothing not found"
     assert "number" in seen["call_3"]
 
@@ -200,7 +199,7 @@ def test_an_approved_call_may_need_an_approval_of_its_result(ask, go_on, upstrea
     assert after.runnel["kind"] == "result" and after.id != before.id
     assert log.lines() == ["call_1"] and len(upstream.chats()) == 1
     done = go_on(second, answer(after), tools=tools)
-    assert told(upstream.chats()[-1])["call_1"] == ran.output and done.status == "completed"
+    assert tool_outputs_in(upstream.chats()[-1])["call_1"] == ran.output and done.status == "completed"
     assert log.lines() == ["call_1"]
 
 
@@ -222,7 +221,7 @@ def test_several_calls_of_a_turn_may_be_in_different_states(create, go_on, upstr
     done = go_on(asked, output, answer(kinds["call_1"][1]), answer(kinds["call_2"][1]),
                  answer(kinds["call_5"][1], approve=False), body=body, tools=tools)
     assert [one.name for one in calls_of(done)] == ["test_stream"]
-    seen = told(upstream.chats()[-1])
+    seen = tool_outputs_in(upstream.chats()[-1])
     assert seen["call_1"].startswith("one") and seen["call_2"].startswith("two")
     assert seen["call_3"].startswith("three") and seen["call_4"] == "sunny"
     assert json.loads(seen["call_5"])["status"] == "rejected"
@@ -262,7 +261,7 @@ def test_withheld_results_work_in_conversations_and_in_the_background(ask, creat
     assert calls_of(asked)[0].runnel["model_visible"] is False
     refused(lambda: create(conversation=conversation, input="hello"))
     ended(create(conversation=conversation, input=[answer(question)], background=True))
-    assert told(upstream.chats()[-1])["call_1"].startswith(SECRET) and log.lines() == ["call_1"]
+    assert tool_outputs_in(upstream.chats()[-1])["call_1"].startswith(SECRET) and log.lines() == ["call_1"]
     items = client.conversations.items.list(conversation, order="asc").data
     (ran,) = [item for item in items if item.type == "mcp_call"]
     assert ran.runnel["model_visible"] is True
@@ -276,7 +275,7 @@ def test_results_of_hidden_final_and_hosted_tools_can_be_withheld(create, go_on,
     asked = create()
     assert len(questions(asked)) == 3 and asked.output_text == ""
     go_on(asked, *(answer(q, approve=False) for q in questions(asked)))
-    assert {json.loads(text)["status"] for text in told(upstream.chats()[-1]).values()} == {
+    assert {json.loads(text)["status"] for text in tool_outputs_in(upstream.chats()[-1]).values()} == {
         "rejected"}
 
 
@@ -321,7 +320,7 @@ def test_a_result_can_be_approved_through_the_list(ask, create, http, upstream, 
         upstream.answer(text="Well.")
         done = create(input="go on", previous_response_id=asked.id)
         assert done.status == "completed"
-        output = told(upstream.chats()[-1])["call_1"]
+        output = tool_outputs_in(upstream.chats()[-1])["call_1"]
         assert output.startswith(SECRET) if approve else json.loads(output)["message"] == "because"
     assert log.lines() == ["call_1"] * 2
 
@@ -333,10 +332,10 @@ def test_without_an_approver_the_result_is_refused(ask, upstream, log):
     assert not questions(done) and log.lines() == ["call_1"]
     assert ran.status == "incomplete" and ran.output is None
     assert ran.runnel["status"] == "result_rejected" and "variables" not in ran.runnel
-    assert json.loads(told(upstream.chats()[-1])["call_1"]) == {
+    assert json.loads(tool_outputs_in(upstream.chats()[-1])["call_1"]) == {
         "status": "rejected", "message": "No result approval callback set"}
     ask(store=False)
-    assert "not stored" in told(upstream.chats()[-1])["call_1"]
+    assert "not stored" in tool_outputs_in(upstream.chats()[-1])["call_1"]
 
 
 def test_check_results_false_is_refused(create, upstream):
@@ -372,7 +371,7 @@ def test_a_call_with_a_withheld_result_is_not_repeated(start_server, upstream, l
     done = server.sdk().responses.create(
         model="demo", previous_response_id=asked.id, tools=[TEST], extra_body=ASK,
         input=[answer(*questions(asked))])
-    assert told(upstream.chats()[-1]) == {"call_1": calls_of(asked)[0].output}
+    assert tool_outputs_in(upstream.chats()[-1]) == {"call_1": calls_of(asked)[0].output}
     assert done.status == "completed" and log.lines() == ["call_1"]
 
 
@@ -399,4 +398,4 @@ def test_an_answer_cut_by_a_crash_may_be_given_again(start_server, upstream, log
         return answered if answered.status_code != 409 else None
     done = eventually(again, seconds=60).json()
     assert done["status"] == "completed", done
-    assert told(upstream.chats()[-1])["call_1"].startswith(SECRET) and log.lines() == ["call_1"]
+    assert tool_outputs_in(upstream.chats()[-1])["call_1"].startswith(SECRET) and log.lines() == ["call_1"]

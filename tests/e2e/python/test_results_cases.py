@@ -1,12 +1,11 @@
-"""The reference cases of permissions, in the older words in which they were written, and the order in
-which a call goes its way."""
+"""The reference cases of permissions, with the older keys of the seed, and the order of a call's steps."""
 
 import json
 
 import pytest
 
 from harness.tools import asks_for, call
-from test_approvals import answer, calls_of, questions, refused, told
+from test_approvals import answer, calls_of, questions, refused, tool_outputs_in
 from test_approvals_runs import asked, begin, submit
 
 SECRET = "s3cret-and-long"
@@ -23,7 +22,7 @@ tools:
 
 
 def cases(path):
-    """What is called, and what is asked about it, one after the other."""
+    """Calls and their approval requests, one after another."""
     return {
         "private search": (call("test_backwards", text=SECRET[::-1]), ["result"]),
         "mail": (call("test_count", path=path, text="sent"), ["execution"]),
@@ -41,7 +40,7 @@ def office(start_server, tmp_path, request):
 
 
 def kinds_of_response(client):
-    """Approves whatever is asked, and tells what that was."""
+    """Approves every request, and returns their kinds."""
     response = client.responses.create(model="demo", input="go", tools=TOOLS)
     kinds = []
     while questions(response):
@@ -66,13 +65,13 @@ def kinds_of_run(client):
 @pytest.mark.feature("F40")
 @pytest.mark.parametrize("office", ["moderate", "sensitive"], indirect=True)
 def test_the_four_reference_cases_behave_as_described(office, upstream, log):
-    """Mail is moderate or sensitive: it is asked about before, and never after."""
+    """Mail is moderate or sensitive: it needs an approval before, and never after."""
     for case, (made, kinds) in cases(log.name).items():
         for ask in (lambda: kinds_of_response(office.sdk()),
                     lambda: kinds_of_run(office.sdk(strict=False))):
             asks_for(upstream, made)
             assert ask() == kinds, case
-            assert told(upstream.chats()[-1])["call_1"], case
+            assert tool_outputs_in(upstream.chats()[-1])["call_1"], case
     assert log.lines() == ["call_1"] * 4  # twice mail, twice settings: each once
 
 
@@ -94,19 +93,19 @@ STRICT = {"runnel": {"permissions": {"test": {"execution": "ask-always", "result
 
 @pytest.mark.feature("F48")
 def test_a_call_that_fails_its_checks_needs_no_approval(client, upstream):
-    """The tool is looked up, references are resolved, arguments checked: then somebody is asked."""
+    """The tool is looked up, references are resolved, arguments checked: then the approval is requested."""
     asks_for(upstream, call("nothing", 1), call("test_slow", 2, text="$VAR_REF{{none}}"),
              call("test_number", 3, n=11), text="Well.")
     done = client.responses.create(model="demo", input="go", tools=TOOLS, extra_body=STRICT)
     assert not questions(done) and [one.status for one in calls_of(done)] == ["failed"] * 3
-    seen = told(upstream.chats()[-1])
+    seen = tool_outputs_in(upstream.chats()[-1])
     assert seen["call_1"] == "Tool nothing not found"
     assert "Variable 'none' not found." in seen["call_2"]
 
 
 @pytest.mark.feature("F39", "F48")
 def test_the_steps_of_a_call_have_a_fixed_order(client, upstream):
-    """Asked, executed, its exception made a text, asked again, told."""
+    """Approved, executed, its exception made a text, approved again, sent."""
     asks_for(upstream, call("test_fail", message="it broke"))
 
     def go_on(response, approve=True):
@@ -120,7 +119,7 @@ def test_the_steps_of_a_call_have_a_fixed_order(client, upstream):
     assert ran.status == "failed" and ran.runnel["status"] == "error"
     assert questions(second)[0].runnel["output"] == "it broke"
     go_on(second)
-    assert told(upstream.chats()[-1]) == {"call_1": "it broke"}
+    assert tool_outputs_in(upstream.chats()[-1]) == {"call_1": "it broke"}
 
 
 @pytest.mark.feature("F48")
@@ -142,7 +141,7 @@ def test_a_client_cannot_skip_an_approval(client, upstream, word):
         error = refused(lambda body=body: client.responses.create(
             model="demo", input="go", tools=TOOLS, extra_body={"runnel": body}))
         assert error["code"] == "unknown_parameter" and error["param"].endswith(word)
-    # In arguments it is a word like any other.
+    # In arguments it has no meaning.
     asks_for(upstream, call("test_slow", **{word: True}))
     asked_for = client.responses.create(model="demo", input="go", tools=TOOLS, extra_body=STRICT)
     assert questions(asked_for)[0].runnel["kind"] == "execution"

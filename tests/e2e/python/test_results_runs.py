@@ -1,4 +1,4 @@
-"""Results that a person is asked about, in runs of threads: a call of the reserved function in
+"""Results that need an approval, in runs of threads: a call of the reserved function in
 requires_action, answered through submit_tool_outputs."""
 
 import json
@@ -8,7 +8,7 @@ import pytest
 
 from harness.server import eventually
 from harness.tools import WEATHER, asks_for, call
-from test_approvals_runs import asked, begin, calls_of, last_text, settled, submit, told
+from test_approvals_runs import asked, begin, calls_of, last_text, settled, submit, tool_outputs_in
 
 TEST = {"type": "mcp", "server_label": "test", "server_url": "builtin:test"}
 ASK = {"runnel": {"permissions": {"test": {"result": "always"}}}}
@@ -47,7 +47,7 @@ def test_an_approved_result_reaches_the_model(client, http, upstream, log):
     run = submit(client, run, {question.id: "true"})
     assert run.status == "completed", run
     assert last_text(client, run).startswith("Done: counted") and log.lines() == ["call_1"]
-    assert told(upstream.chats()[-1]) == {"call_1": shown["output"]}
+    assert tool_outputs_in(upstream.chats()[-1]) == {"call_1": shown["output"]}
     assert calls_of(client, run)[0].output == shown["output"]
     assert http.get(path).json()["status"] == "approved"
     variables = http.get(f"/v1/runnel/threads/{run.thread_id}/variables").json()["data"]
@@ -63,7 +63,7 @@ def test_a_refused_result_never_reaches_the_model(client, http, upstream):
     run = submit(client, run, {question.id: '{"approve":false,"reason":"private"}'})
     rejection = {"status": "rejected", "message": "private"}
     assert run.status == "completed" and json.loads(calls_of(client, run)[0].output) == rejection
-    assert json.loads(told(upstream.chats()[-1])["call_1"]) == rejection
+    assert json.loads(tool_outputs_in(upstream.chats()[-1])["call_1"]) == rejection
     client.beta.threads.messages.create(run.thread_id, role="user", content="and?")
     for body in (ASK, {"runnel": {**ASK["runnel"], "history": "compact"}}):
         upstream.answer(text="Well.")
@@ -84,14 +84,14 @@ def test_on_error_withholds_failures_only(client, upstream):
     assert about(question)["status"] == "error" and about(question)["output"] == SECRET
     run = submit(client, run, {question.id: "false"})
     assert run.status == "completed" and SECRET not in json.dumps(upstream.asked())
-    seen = told(upstream.chats()[-1])
+    seen = tool_outputs_in(upstream.chats()[-1])
     assert json.loads(seen["call_1"])["message"] == "Result rejected by user"
     assert seen["call_2"].startswith("fine")
 
 
 @pytest.mark.feature("F39", "F106")
 def test_an_approved_call_can_need_an_approval_of_its_result(client, upstream, log):
-    """Both questions of a call, one after the other, beside a function of the client's."""
+    """Both approvals of a call, one after the other, beside a function of the client."""
     body = {"runnel": {"permissions": {"test/test_count": {"execution": "ask-always",
                                                            "result": "always"}}}}
     asks_for(upstream, call("get_weather", 1, city="Bern"),
@@ -106,7 +106,7 @@ def test_an_approved_call_can_need_an_approval_of_its_result(client, upstream, l
     assert log.lines() == ["call_2"] and len(upstream.chats()) == 1
     run = submit(client, run, {after.id: "true"})
     assert run.status == "completed" and log.lines() == ["call_2"]
-    seen = told(upstream.chats()[-1])
+    seen = tool_outputs_in(upstream.chats()[-1])
     assert seen["call_1"] == "sunny" and seen["call_2"].startswith("counted")
     assert seen["call_3"].startswith("fine")
     assert {c.name: c.output.split("<!--")[0].strip() for c in calls_of(client, run)} == {
@@ -139,7 +139,7 @@ def test_a_run_that_ends_without_an_answer_delivers_nothing(client, upstream):
     client.beta.threads.messages.create(run.thread_id, role="user", content="and?")
     later = client.beta.threads.runs.create(run.thread_id, assistant_id=run.assistant_id)
     assert settled(client, later).status == "completed"
-    assert json.loads(told(upstream.chats()[-1])["call_1"]) == {
+    assert json.loads(tool_outputs_in(upstream.chats()[-1])["call_1"]) == {
         "status": "rejected", "message": "Result not approved for LLM"}
     assert SECRET not in json.dumps(upstream.asked())
 
@@ -154,13 +154,14 @@ def test_an_approval_of_a_result_survives_a_restart(start_server, upstream, log)
     server.start()
     run = submit(server.sdk(strict=False), run, {question.id: "true"})
     assert run.status == "completed" and log.lines() == ["call_1"]
-    assert told(upstream.chats()[-1])["call_1"] == about(question)["output"]
+    assert tool_outputs_in(upstream.chats()[-1])["call_1"] == about(question)["output"]
 
 
 @pytest.mark.feature("F11", "F110")
 @pytest.mark.parametrize("status", ["cancelled", "execution_rejected"])
 def test_the_status_of_a_withheld_result_survives_a_restart(start_server, upstream, database, log, status):
-    """How it ended is asked about after a restart, too. Killed before the question: the call beside it was still at work."""
+    """The approval of the result shows the status after a restart, too. Killed before the request, while
+    the call beside it runs."""
     url = database.new()
     server = start_server(database_url=url, lease_ttl=1)
     client = server.sdk(strict=False)
@@ -185,7 +186,7 @@ def test_the_status_of_a_withheld_result_survives_a_restart(start_server, upstre
 @pytest.mark.feature("F110")
 @pytest.mark.parametrize("approve", ["true", "false"])
 def test_an_answered_withheld_result_survives_a_crash(start_server, upstream, log, approve):
-    """The server dies while the model answers what it was told, or was not."""
+    """The server dies while the model answers, with the result or without it."""
     server = start_server(lease_ttl=1)
     client = server.sdk(strict=False)
     asks_for(upstream, call("test_count", path=log.name, text="counted"))
@@ -202,5 +203,5 @@ def test_an_answered_withheld_result_survives_a_crash(start_server, upstream, lo
     server.start()
     run = settled(server.sdk(strict=False), run)
     assert run.status == "completed" and log.lines() == ["call_1"]
-    output = told(upstream.chats()[-1])["call_1"]
+    output = tool_outputs_in(upstream.chats()[-1])["call_1"]
     assert output == about(question)["output"] if approve == "true" else "rejected" in output

@@ -62,14 +62,14 @@ async def a_response(client):
 
 @tries("responses.create", "responses.retrieve")
 async def a_stream_that_is_joined_again(client):
-    told = await every(client.responses.create(model="demo", input="Hi", stream=True,
+    received = await every(client.responses.create(model="demo", input="Hi", stream=True,
                                                background=True))
-    made = told[-1].response
+    made = received[-1].response
     assert made.status == "completed" and made.output_text == HELLO
-    assert await every(client.responses.retrieve(made.id, stream=True)) == told
-    for after in (0, 3, len(told) - 1):
+    assert await every(client.responses.retrieve(made.id, stream=True)) == received
+    for after in (0, 3, len(received) - 1):
         assert await every(client.responses.retrieve(made.id, stream=True,
-                                                     starting_after=after)) == told[after + 1:]
+                                                     starting_after=after)) == received[after + 1:]
 
 
 @tries("responses.stream")

@@ -1,6 +1,6 @@
 """When each event of a stream leaves, for every kind of run: the rule of core/run/turn/run_write.c.
 
-The model says its next piece once the client has heard the last one, so what is held back without need is
+The model sends its next piece once the client has received the last one, so what is held back without need is
 missed. What a commit must come before is seen not to leave while the test keeps the database from writing.
 """
 
@@ -189,7 +189,7 @@ def model():
 
 @pytest.fixture(scope="module")
 def its_server(binary, scratch, recorder, database, mcp, model):
-    directory = scratch / "when-told"
+    directory = scratch / "send-order"
     directory.mkdir(mode=0o755)
     config = directory / "runnel.yaml"
     config.write_text(f"network: {{allow_internal_hosts: [\"127.0.0.1:{mcp.port}\"]}}\n")
@@ -243,7 +243,7 @@ def remote(mcp, model):
     remote.may_list.set()
 
 
-# ---- What there is before the model speaks ----
+# ---- What happens before the model writes ----
 
 class Plain:
     """No tools."""
@@ -255,7 +255,7 @@ class Plain:
         return {}
 
     def begin(self):
-        """What happens until the model is asked for the words of the test."""
+        """Everything until the model is requested to write the text of the test."""
         return self.model.asked()
 
 
@@ -410,7 +410,7 @@ def test_text_of_a_foreground_response_waits_for_no_write(have, database, which)
 
 @kinds(*KINDS)
 def test_arguments_are_sent_while_the_model_writes_them(have, which):
-    """And what comes of the answer leaves as it is said."""
+    """And what follows the output is sent as it is written."""
     kind = have(which)
     tools = {"tools": [kind.weather]}
     stream = kind.ask(**tools)
@@ -440,13 +440,13 @@ def test_text_of_a_resumable_run_is_sent_once_it_is_in_the_log(have, which):
         turn.say("two ")
         kind.has_begun_to_write()
         stream.now()
-        assert not any(kind.said("two ")(*event) for event in stream.heard)
+        assert not any(kind.said("two ")(*event) for event in stream.received)
     stream.until(kind.said("two "), "'two '")
     say_and_end(kind, stream, turn)
 
 
 def ids_of_questions(stream):
-    return [data["item"]["id"] for name, data in stream.heard if name == "response.output_item.added"
+    return [data["item"]["id"] for name, data in stream.received if name == "response.output_item.added"
             and data["item"]["type"] == "mcp_approval_request"]
 
 

@@ -127,7 +127,7 @@ def test_a_folder_is_uploaded_and_its_files_are_read(client, ask, http, upstream
     runnel = {"skills": [made.id], "tool_groups": {"vars": True}}
     listed = ("Begin with what breaks.\n\n\nFurther files of this skill, to be read with "
               'skill({"name": "release-notes", "file": "<path>"}):\n\n- reference/style.md\n- check.py\n- empty\n')
-    told = []
+    sent = []
     for tool, arguments in (("skill", {"name": "release-notes"}),
                             ("skill", {"name": "release-notes", "file": "reference/style.md"}),
                             ("skill", {"name": "release-notes", "file": "empty"}),
@@ -138,8 +138,8 @@ def test_a_folder_is_uploaded_and_its_files_are_read(client, ask, http, upstream
         upstream.script({"match": {"tool_results": True}, "answer": {"text": "ok"}},
                         {"answer": {"tool_calls": [{**call(tool), "arguments": arguments}]}})
         client.responses.create(model="demo", input="go", extra_body={"runnel": runnel})
-        told.append(upstream.chats()[-1]["messages"][-1]["content"])
-    assert told == [
+        sent.append(upstream.chats()[-1]["messages"][-1]["content"])
+    assert sent == [
         f"# Skill: release-notes\n\nHow release notes are written here.\n\n{listed}",
         "Write \u00e4 plainly.\n", "", "The skill 'release-notes' has no file 'SKILL.md'.", listed,
         "print('no')\n", "The skill 'release-notes' has no file '../check.py'."]
@@ -286,7 +286,7 @@ def system_text(request):
 
 
 def skill_tool(request):
-    """The words of the tool that reads skills; None when it was not offered."""
+    """The definition of the tool that reads skills; None when it was not offered."""
     for tool in request.get("tools", []):
         if tool["function"]["name"] == "skill":
             return tool["function"]["parameters"]["properties"]["name"]["enum"]
@@ -314,9 +314,9 @@ def test_a_run_offers_its_skills_and_reads_one(ask, make, upstream):
     """The index stands in the rules, the text is read when the model wants it."""
     notes, mail = make(), make(name="mail", description="Mail | and how.", text="Be kind.")
     answer = ask({"skills": [notes, mail]}, read="release-notes")
-    told = upstream.chats()[0]
-    assert skill_tool(told) == ["release-notes", "mail"]
-    rules = system_text(told)
+    sent = upstream.chats()[0]
+    assert skill_tool(sent) == ["release-notes", "mail"]
+    rules = system_text(sent)
     assert '<tool-group-rule group="skills">' in rules
     assert "| `release-notes` | How release notes are written here. |\n" in rules
     assert "| `mail` | Mail \\| and how. |\n" in rules
@@ -361,7 +361,7 @@ def test_a_skill_is_read_by_a_response_that_is_not_stored(ask, make):
 
 @pytest.mark.feature("F107")
 def test_a_skill_deleted_meanwhile_is_not_read(client, http, make, upstream):
-    """Attached to an assistant, whose runs say so; a run that has begun hears it from the tool."""
+    """Attached to an assistant, whose new runs say so; a running one gets the error from the tool."""
     made = make()
     assistant = client.beta.assistants.create(model="demo", extra_body={"runnel": {"skills": [made]}})
     thread = client.beta.threads.create(messages=[{"role": "user", "content": "go"}])
@@ -457,7 +457,7 @@ def question_of(response):
 
 @pytest.fixture
 def allow(client):
-    """Goes on from a question with a yes, and what else the answer says."""
+    """Continues with an approval, and the rest of the answer."""
     def allow(asked, wanted, **more):
         return client.responses.create(
             model="demo", previous_response_id=asked.id, extra_body={"runnel": wanted},
@@ -473,7 +473,7 @@ def allow(client):
     ({"permissions": {"skills": {"execution": "ask-once"}}}, "tool"),
 ])
 def test_always_covers_only_the_skill_that_was_shown(client, ask, allow, make, asks, match):
-    """Another text under the same name is another skill: it is asked about, and allowed by itself."""
+    """Another text under the same name is another skill, with an approval of its own."""
     seen = {**asks, "skills": [make("mail", text="Be kind.")]}
     done = allow(ask(seen, read="mail"), seen, runnel={"remember": {"match": match}})
     assert "Be kind." in only_call(done).output
@@ -492,7 +492,7 @@ def test_always_covers_only_the_skill_that_was_shown(client, ask, allow, make, a
 
 @pytest.mark.feature("F84", "F107")
 def test_an_approval_covers_only_the_skill_of_its_request(ask, allow, make):
-    """The answer comes with other skills: what it allowed is not there, so it is asked anew."""
+    """The answer comes with other skills: the approved one is missing, so a new approval is needed."""
     asks = {"skill_permissions": [{"skill": "*", "permission": "ask"}]}
     asked = ask({**asks, "skills": [make("mail", text="Be kind.")]}, read="mail")
     other = {**asks, "skills": [make("mail", text="Be rude.")]}
@@ -543,6 +543,6 @@ def test_duplicate_names_and_skills_of_other_projects_are_refused(http, server, 
 def test_skills_count_as_tokens(http, make):
     body = {"model": "demo", "input": "go"}
     plain = http.post("/v1/responses/input_tokens", json=body).json()["input_tokens"]
-    told = http.post("/v1/responses/input_tokens",
+    sent = http.post("/v1/responses/input_tokens",
                      json={**body, "runnel": {"skills": [make()]}}).json()["input_tokens"]
-    assert told > plain
+    assert sent > plain

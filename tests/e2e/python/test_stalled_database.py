@@ -1,4 +1,4 @@
-"""The database stands still for longer than a lease: whoever is alive keeps its runs."""
+"""The database stands still for longer than a lease: a server that is alive keeps its runs."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""F11: how a call went, on both faces: each row of one table."""
+"""F11: how a call ended, on both faces: each row of one table."""
 
 import json
 
@@ -17,18 +17,18 @@ def ends(status, **how):
     return call("test_ends", 1, status=status, **how)
 
 
-# status: the call, of a response: status of the item, its error's text; what the model is told
+# status: the call, of a response: status of the item, its error's text; what the model gets
 TABLE = {
     "success": (call("test_slow", 1, text="fact"), "completed", None, "fact"),
     "error": (call("test_fail", 1, message="boom"), "failed", "boom", "boom"),
     "not_found": (call("nobody", 1), "failed", "Tool nobody not found", "Tool nobody not found"),
     "execution_rejected": (call("test_slow", 1, text="fact"), "incomplete", None, REFUSED),
-    "its own error": (ends("error", text="half", why="unheard"), "failed", "half", "half"),
+    "its own error": (ends("error", text="half", why="ignored"), "failed", "half", "half"),
     "its own silent error": (ends("error"), "failed", *2 * ("test_ends failed and did not say why",)),
     "its own not_found": (ends("not_found", why="no such page"), "failed", *2 * ("no such page",)),
-    "its own execution_rejected": (ends("execution_rejected", why="not now", text="unheard"),
+    "its own execution_rejected": (ends("execution_rejected", why="not now", text="ignored"),
                                    "incomplete", None, REFUSED),
-    "its own cancelled": (ends("cancelled", why="moved away", text="unheard"), "incomplete", None,
+    "its own cancelled": (ends("cancelled", why="moved away", text="ignored"), "incomplete", None,
                           CANCELLED),
     "limit": (call("test_slow", 1, text="fact"), "incomplete", None, LIMIT),
 }
@@ -48,8 +48,8 @@ def script(upstream, status):
                     {"times": 1, "answer": {"tool_calls": [asked]}}, {"answer": {"text": "ok"}})
 
 
-def told(upstream):
-    """What the model is told of the call: text, or an object where that is what it is."""
+def sent(upstream):
+    """The call's output as the model gets it: text, or an object."""
     (text,) = [m["content"] for m in upstream.chats()[-1]["messages"]
                if m["role"] == "tool" and m["tool_call_id"] == "call_1"]
     return json.loads(text) if text.startswith("{") else text
@@ -81,7 +81,7 @@ def test_every_status_of_a_call_in_a_response(client, upstream, status):
         assert item.runnel["reason"] == "max_rounds_reached"
     else:
         assert item.runnel["status"] == status.split()[-1]
-    assert told(upstream) == wanted(status)
+    assert sent(upstream) == wanted(status)
 
 
 @pytest.mark.parametrize("status", TABLE)
@@ -104,7 +104,7 @@ def test_every_status_of_a_call_in_a_run(client, upstream, status):
     calls = [c for s in steps if s.type == "tool_calls" for c in s.step_details.tool_calls]
     (shown,) = [c for c in calls if c.id == "call_1"]
     output = shown.function.output
-    assert (json.loads(output) if output.startswith("{") else output) == wanted(status) == told(upstream)
+    assert (json.loads(output) if output.startswith("{") else output) == wanted(status) == sent(upstream)
 
 
 # ---- What a tool itself says of its end ----
@@ -123,8 +123,8 @@ def go(client, upstream, status, name="test_ends", runnel=None, **how):
 
 @pytest.mark.parametrize("status", UNDONE)
 def test_a_call_that_was_not_executed_says_why(client, upstream, status):
-    """To clients as to the model; nothing of it is kept, and the next turn still knows."""
-    response = go(client, upstream, status, why="not now", text="unheard")
+    """To clients as to the model; no variable is kept, and the next turn still knows."""
+    response = go(client, upstream, status, why="not now", text="ignored")
     (item,) = [i for i in response.output if i.type == "mcp_call"]
     assert item.output is None and item.error is None
     assert item.runnel["title"] == "Ended" and "variables" not in item.runnel
@@ -132,14 +132,14 @@ def test_a_call_that_was_not_executed_says_why(client, upstream, status):
     assert reason == "not now" and json.loads(item.runnel["output"]) == UNDONE[status]
     upstream.script({"answer": {"text": "ok"}})
     client.responses.create(model="demo", previous_response_id=response.id, input="and?")
-    assert told(upstream) == UNDONE[status]
+    assert sent(upstream) == UNDONE[status]
 
 
 @pytest.mark.parametrize("status", UNDONE)
 def test_a_final_tool_that_does_nothing_is_no_answer(client, upstream, status):
-    """The model is asked what to make of it."""
+    """The model gets the status and answers."""
     response = go(client, upstream, status, "test_ends_final", why="not now")
-    assert response.output_text == "ok" and told(upstream) == UNDONE[status]
+    assert response.output_text == "ok" and sent(upstream) == UNDONE[status]
     (item,) = [i for i in response.output if i.type == "mcp_call"]
     assert item.status == "incomplete" and item.runnel["status"] == status
 
@@ -153,20 +153,20 @@ def test_a_final_tool_that_fails_half_way_says_why(client, upstream):
     (item,) = [i for i in response.output if i.type == "mcp_call"]
     assert item.status == "failed" and item.output is None
     assert [part["text"] for part in item.to_dict()["error"]["content"]] == ["the disk is full"]
-    assert told(upstream) == "the disk is full"
+    assert sent(upstream) == "the disk is full"
     upstream.script({"answer": {"text": "ok"}})
     client.responses.create(model="demo", previous_response_id=response.id, input="and?")
-    assert told(upstream) == "the disk is full"
+    assert sent(upstream) == "the disk is full"
 
 
 @pytest.mark.parametrize("status", UNDONE)
 def test_the_status_of_a_hidden_tool_reaches_the_model_only(client, upstream, status):
     response = go(client, upstream, status, "test_ends_hidden", why="not now")
     assert [item.type for item in response.output if item.type != "mcp_list_tools"] == ["message"]
-    assert told(upstream) == UNDONE[status]
+    assert sent(upstream) == UNDONE[status]
     upstream.script({"answer": {"text": "ok"}})
     client.responses.create(model="demo", previous_response_id=response.id, input="and?")
-    assert told(upstream) == UNDONE[status]
+    assert sent(upstream) == UNDONE[status]
 
 
 @pytest.mark.feature("F39")
@@ -185,7 +185,7 @@ def test_a_result_with_a_status_can_need_an_approval(client, upstream, status, a
         input=[{"type": "mcp_approval_response", "approval_request_id": question.id,
                 "approve": approve, "reason": "no"}])
     assert done.output_text == "ok"
-    assert told(upstream) == (UNDONE[status] if approve else {"status": "rejected", "message": "no"})
+    assert sent(upstream) == (UNDONE[status] if approve else {"status": "rejected", "message": "no"})
     (item,) = [i for i in client.responses.retrieve(asked.id).output if i.type == "mcp_call"]
     if approve:
         assert item.runnel["status"] == status and item.runnel["title"] == "Ended"

@@ -60,11 +60,11 @@ def step_events(text):
 def test_a_failed_step_has_the_error_of_its_run(http, start, upstream):
     upstream.answer(text="a b c", fault={"kind": "cut", "after": 2})
     events = step_events(start(stream=True).text)
-    name, told = events[-1]
-    run = {"id": told["run_id"], "thread_id": told["thread_id"]}
+    name, sent = events[-1]
+    run = {"id": sent["run_id"], "thread_id": sent["thread_id"]}
     failed = http.get(path_of(run)).json()
     (step,) = steps_of(http, run)
-    assert name == "thread.run.step.failed" and told == step
+    assert name == "thread.run.step.failed" and sent == step
     check_end(step, "failed", "failed_at")
     assert step["last_error"] == failed["last_error"]
     assert step["last_error"]["code"] == "server_error" and step["last_error"]["message"]
@@ -102,7 +102,7 @@ def test_a_cancelled_step_keeps_its_calls(http, start, upstream):
     assert step["usage"] == run["usage"] and step["usage"]["total_tokens"] > 0
 
 
-def test_steps_before_the_cut_one_stay_completed(http, start, upstream):
+def test_earlier_steps_than_the_cut_one_are_completed(http, start, upstream):
     upstream.script({"match": {"tool_results": True},
                      "answer": {"text": "a b c", "piece_delay_ms": 3600000}},
                     {"answer": {"text": "Let me look.", "tool_calls": [PARIS]}})
@@ -135,10 +135,10 @@ def test_an_expired_step_says_so(start_server, upstream):
     names = [name for name, _ in parse_events(made.text)]
     assert names[-4:] == ["thread.message.incomplete", "thread.run.step.expired",
                           "thread.run.expired", "done"]
-    _, told = step_events(made.text)[-1]
-    run = {"id": told["run_id"], "thread_id": told["thread_id"]}
+    _, sent = step_events(made.text)[-1]
+    run = {"id": sent["run_id"], "thread_id": sent["thread_id"]}
     (step,) = steps_of(http, run)
-    assert told == step and step["last_error"] is None
+    assert sent == step and step["last_error"] is None
     check_end(step, "expired", "expired_at")
     assert http.get(path_of(run)).json()["status"] == "expired"
 

@@ -1,5 +1,5 @@
 """Outputs of the client's tools: as large as a body may be, in several rounds, beside the server's own
-tools, and after the server has been somebody else meanwhile."""
+tools, and after another server has taken over meanwhile."""
 
 import json
 
@@ -53,7 +53,7 @@ def calls_of(http, run):
             for one in step["step_details"]["tool_calls"]]
 
 
-def told(chat):
+def sent(chat):
     """Which outputs the model has seen."""
     return {m["tool_call_id"]: m["content"] for m in chat["messages"] if m["role"] == "tool"}
 
@@ -68,7 +68,7 @@ def large(length):
 
 @pytest.fixture(scope="module")
 def raw_model():
-    """Keeps what it was sent, however long it is."""
+    """Keeps what it gets, however long it is."""
     model = RawModel()
     yield model
     model.close()
@@ -116,7 +116,7 @@ def test_an_output_of_nine_mebibytes_arrives_whole(raw_server, model, streamed):
         assert step["step_details"]["tool_calls"][0]["function"]["output"] == text
     run = settled(http, run, "completed", "failed")
     assert run["status"] == "completed"
-    assert told(model.chats[-1]) == {"call_1": text}
+    assert sent(model.chats[-1]) == {"call_1": text}
     (shown,) = calls_of(http, run)
     assert shown["output"] == text
 
@@ -128,7 +128,7 @@ def test_many_outputs_fill_a_body_together(raw_server, model):
     text = large(MIB)
     submit(http, run, {id: id + text for id in asked(run)})
     assert settled(http, run, "completed", "failed")["status"] == "completed"
-    assert told(model.chats[-1]) == {f"call_{n}": f"call_{n}{text}" for n in range(9)}
+    assert sent(model.chats[-1]) == {f"call_{n}": f"call_{n}{text}" for n in range(9)}
 
 
 def test_a_body_that_is_too_large_leaves_the_run_waiting(http, upstream):
@@ -156,7 +156,7 @@ def test_a_run_may_require_action_any_number_of_times(http, upstream):
         run = settled(http, run, "requires_action", "completed", "failed")
     assert run["status"] == "completed"
     assert [one["output"] for one in calls_of(http, run)] == [f"weather {n}" for n in range(12)]
-    # Each round is told as it was: a call, and its output behind it.
+    # Each round is sent as it was: a call, and its output after it.
     roles = [m["role"] for m in upstream.chats()[-1]["messages"]]
     assert roles == ["user"] + ["assistant", "tool"] * 12
 
@@ -186,7 +186,7 @@ def test_rounds_may_have_calls_of_several_kinds(http, upstream):
     submit(http, run, {"call_4": "one"})
     run = settled(http, run, "completed", "failed")
     assert run["status"] == "completed"
-    assert told(upstream.chats()[-1]) == {"call_1": "ours", "call_2": "wet", "call_3": "noon",
+    assert sent(upstream.chats()[-1]) == {"call_1": "ours", "call_2": "wet", "call_3": "noon",
                                           "call_4": "one", "call_5": "alone"}
     assert {one["output"] for one in calls_of(http, run)} == {
         "ours", "wet", "noon", "one", "alone"}
@@ -210,7 +210,7 @@ def test_every_step_of_a_run_may_use_another_server(raw_server, model):
         eventually(lambda: len(model.chats), lambda count, id=id: count == int(id[-1]))
         run = settled(http, run, "requires_action", "completed", "failed")
     assert run["status"] == "completed"
-    assert told(model.chats[-1]) == {"call_1": "ours", "call_2": text, "call_3": "short"}
+    assert sent(model.chats[-1]) == {"call_1": "ours", "call_2": text, "call_3": "short"}
 
 
 @pytest.mark.parametrize("questions", [0, 1])

@@ -1,4 +1,4 @@
-"""The tools that the server executes, listed, and what the operator says of them."""
+"""The list of server-side tools, and the operator's settings of them."""
 
 import subprocess
 
@@ -96,7 +96,7 @@ def offered(request):
 
 @pytest.mark.feature("F80")
 def test_the_operator_turns_groups_on_and_tools_off(configured, upstream):
-    """What is on needs no word of a request, which may turn it off; what is off is not there."""
+    """A group that is on needs no request, which may turn it off; one that is off is missing."""
     client, http = configured("  groups:\n    basic: {enabled: true, tools: {text: false}}\n"
                               "    careful: false\n")
     def ask(runnel=None, **more):
@@ -123,8 +123,8 @@ def test_the_operator_turns_groups_on_and_tools_off(configured, upstream):
     assert offered(upstream.chats()[-1]) == ["datetime", "json2interface"]
 
 
-def asked_about(client, upstream, tool, **arguments):
-    """The policies by which its call was asked about."""
+def needs_approval(client, upstream, tool, **arguments):
+    """The policies of its call's approval requests."""
     upstream.script({"match": {"tool_results": True}, "answer": {"text": "ok"}},
                     {"answer": {"tool_calls": [call(tool, 1, **arguments)]}})
     answer = client.responses.create(model="demo", input="go", extra_body={
@@ -134,8 +134,8 @@ def asked_about(client, upstream, tool, **arguments):
 
 @pytest.mark.feature("F80")
 def test_a_tool_needs_an_approval_unless_it_or_its_group_runs_by_itself(client, upstream):
-    assert asked_about(client, upstream, "test_careful", text="x") == ["ask-once"]
-    assert asked_about(client, upstream, "datetime") == []
+    assert needs_approval(client, upstream, "test_careful", text="x") == ["ask-once"]
+    assert needs_approval(client, upstream, "datetime") == []
 
 
 @pytest.mark.feature("F80")
@@ -143,9 +143,9 @@ def test_the_operators_settings_win_over_the_tool(configured, upstream):
     """Both ways, and for one tool before its group."""
     client, http = configured("  permissions:\n    careful: {autoExecute: true}\n"
                               "    basic: {autoExecute: false}\n    basic/text: {execution: auto}\n")
-    assert asked_about(client, upstream, "test_careful", text="x") == []
-    assert asked_about(client, upstream, "datetime") == ["ask-once"]
-    assert asked_about(client, upstream, "text", input="four", operation="length") == []
+    assert needs_approval(client, upstream, "test_careful", text="x") == []
+    assert needs_approval(client, upstream, "datetime") == ["ask-once"]
+    assert needs_approval(client, upstream, "text", input="four", operation="length") == []
     shown = {tool["name"]: tool["auto_execute"] for tool in http.get("/v1/runnel/tools").json()["data"]
              if tool["group"] in ("basic", "careful")}
     assert shown == {"datetime": False, "text": True, "json2interface": False, "test_careful": True}

@@ -27,8 +27,8 @@ def use(http, upstream):
                                                   "tools": [tools]})
         events = [json.loads(data) for _, data in parse_events(answer.text) if data != "[DONE]"]
         item, = (item for item in events[-1]["response"]["output"] if item["type"] == "mcp_call")
-        told, = (m["content"] for m in upstream.chats()[-1]["messages"] if m["role"] == "tool")
-        return events, item, told
+        sent, = (m["content"] for m in upstream.chats()[-1]["messages"] if m["role"] == "tool")
+        return events, item, sent
     return use
 
 
@@ -39,35 +39,35 @@ def use(http, upstream):
     ("as it is\n", "as it is\n"), ({"a": [1, "ä"]}, '{\n  "a": [\n    1,\n    "ä"\n  ]\n}'),
     ([], "[]"), (7, "7"), (True, "true")])
 def test_data_without_a_formatter_becomes_text_or_indented_json(use, data, text):
-    _, item, told = use("test_data", data=data)
-    assert item["output"] == told == text
+    _, item, sent = use("test_data", data=data)
+    assert item["output"] == sent == text
     assert item["runnel"]["status"] == "success"
 
 
 @pytest.mark.feature("F02")
 def test_a_formatter_makes_the_text_for_the_model(use):
-    _, item, told = use("test_lines", data=["a", "b"], before="- ")
-    assert item["output"] == told == "- a\n- b\n"
+    _, item, sent = use("test_lines", data=["a", "b"], before="- ")
+    assert item["output"] == sent == "- a\n- b\n"
 
 
 @pytest.mark.feature("F02")
 def test_a_formatter_that_fails_does_not_fail_the_call(use):
-    _, item, told = use("test_lines", data="a")
-    assert item["output"] == told == "[格式化错误] no list"
+    _, item, sent = use("test_lines", data="a")
+    assert item["output"] == sent == "[格式化错误] no list"
     assert item["status"] == "completed" and item["runnel"]["status"] == "success"
 
 
 @pytest.mark.feature("F02")
 def test_text_of_the_result_wins_over_the_formatter(use):
-    _, item, told = use("test_lines", data=["a"], text="my own")
-    assert item["output"] == told == "my own"
+    _, item, sent = use("test_lines", data=["a"], text="my own")
+    assert item["output"] == sent == "my own"
 
 
 @pytest.mark.feature("F02", "F10")
 def test_formatted_text_is_cut_like_any_other(use):
     """Data, formatted, final: the model is sent nothing but the last."""
-    _, item, told = use("test_lines", data=["x" * 9000])
-    assert told == item["output"] and len(told) < 9000 and item["runnel"]["is_truncated"] is True
+    _, item, sent = use("test_lines", data=["x" * 9000])
+    assert sent == item["output"] and len(sent) < 9000 and item["runnel"]["is_truncated"] is True
 
 
 # ---- How it went ----
@@ -86,8 +86,8 @@ def test_the_status_of_a_call_says_how_it_ended(use, client):
 
 @pytest.mark.feature("F77")
 def test_a_tool_explains_wrong_arguments_itself(use):
-    _, item, told = use("test_number", n=11)
-    assert told == "Think of a number: `n`, from 1 to 10."
+    _, item, sent = use("test_number", n=11)
+    assert sent == "Think of a number: `n`, from 1 to 10."
     assert item["status"] == "failed" and item["runnel"]["status"] == "error"
     assert use("test_number", n=3)[1]["status"] == "completed"
 
@@ -107,15 +107,15 @@ def test_the_parameters_of_a_tool_are_sent_as_its_schema(use, upstream):
 
 @pytest.mark.feature("F75")
 def test_a_result_has_a_title_metadata_and_attachments(use):
-    events, item, told = use("test_notes", text="read it", notes=[{"title": "Reading", "page": 1}])
+    events, item, sent = use("test_notes", text="read it", notes=[{"title": "Reading", "page": 1}])
     beside = item["runnel"]
     assert beside["title"] == "Took notes"
     assert beside["metadata"] == {"title": "Reading", "page": 1, "count": 1}
     picture, = beside["attachments"]
     assert (picture["type"], picture["mime_type"]) == ("image", "image/png")
     assert picture["data"].startswith("iVBOR")
-    assert told == item["output"] == "read it\n[image image/png]"
-    assert "Took notes" not in told and "iVBOR" not in told
+    assert sent == item["output"] == "read it\n[image image/png]"
+    assert "Took notes" not in sent and "iVBOR" not in sent
 
 
 @pytest.mark.feature("F104")
@@ -158,8 +158,8 @@ def test_the_list_of_tools_says_what_a_tool_returns(use):
 
 @pytest.mark.feature("F74")
 def test_a_handler_gets_its_context(use):
-    events, item, told = use("test_echo_context", a=1)
-    known = json.loads(told)
+    events, item, sent = use("test_echo_context", a=1)
+    known = json.loads(sent)
     assert known["args"] == {"a": 1} and known["call_id"] == "call_1"
     assert known["run"] == events[-1]["response"]["id"]
     assert known["project"] and known["config"]["server_label"] == "test"

@@ -1,4 +1,4 @@
-"""What a project, and a user within it, say of tools: F49."""
+"""Tool settings of a project and of its users: F49."""
 
 import openai
 import pytest
@@ -254,7 +254,7 @@ def test_nothing_loosens_the_operators_policy(start_server, tmp_path, upstream):
 # ---- For how long, and for whom ----
 
 def test_a_run_keeps_the_settings_it_was_made_with(client, upstream, settings):
-    """What is said while it waits for somebody is for those that come."""
+    """Settings that change while it waits apply to later runs."""
     settings(tool_groups={"basic": True}, permissions={"basic/text": ALWAYS})
     upstream.script({"times": 1, "answer": {"tool_calls": [call("get_weather", 1, city="Paris")]}},
                     {"times": 1, "answer": {"tool_calls": [

@@ -94,9 +94,9 @@ def test_calls_run_concurrently_and_are_shown_one_after_another(stream, upstream
     events = stream([TEST])
     shown = [item["output"] for item in items(events, "mcp_call")]
     assert shown[2] == "late" and sorted(shown) == ["early", "late", "next"]
-    # The model is told in the order in which it asked.
-    told = [m["content"] for m in upstream.chats()[-1]["messages"] if m["role"] == "tool"]
-    assert told == ["late", "early", "next"]
+    # The model gets outputs in the order of its calls.
+    sent = [m["content"] for m in upstream.chats()[-1]["messages"] if m["role"] == "tool"]
+    assert sent == ["late", "early", "next"]
 
 
 def test_calls_run_in_order_when_the_request_says_so(stream, upstream):
@@ -112,11 +112,11 @@ def test_sixty_four_tools_of_one_run_all_finish(stream, upstream):
                     text="ok")
     events = stream([TEST])
     assert sorted(int(i["output"]) for i in items(events, "mcp_call")) == list(range(64))
-    told = [m["content"] for m in upstream.chats()[-1]["messages"] if m["role"] == "tool"]
-    assert told == [str(n) for n in range(64)]
+    sent = [m["content"] for m in upstream.chats()[-1]["messages"] if m["role"] == "tool"]
+    assert sent == [str(n) for n in range(64)]
 
 
-# ---- What goes wrong is told to the model ----
+# ---- Errors for the model ----
 
 def test_a_failing_tool_does_not_fail_the_run(stream, upstream):
     calls_then_says(upstream, ("test_fail", {"message": "no such city"}))
@@ -173,10 +173,10 @@ def test_arguments_with_nul_are_neither_approved_nor_executed(stream, upstream, 
     events = stream([{**BASIC, "require_approval": approval}])
     (called,) = items(events, "mcp_call")
     assert not items(events, "mcp_approval_request")
-    told = r"The arguments are not valid JSON: Invalid JSON at line 1, column 25: a string may not hold \u0000"
+    sent = r"The arguments are not valid JSON: Invalid JSON at line 1, column 25: a string may not hold \u0000"
     assert (called["status"], called["arguments"]) == ("failed", NUL)
-    assert called["error"]["content"][0]["text"] == told
-    assert [m["content"] for m in upstream.chats()[-1]["messages"] if m["role"] == "tool"] == [told]
+    assert called["error"]["content"][0]["text"] == sent
+    assert [m["content"] for m in upstream.chats()[-1]["messages"] if m["role"] == "tool"] == [sent]
     assert events[-1]["response"]["status"] == "completed"
 
 
@@ -197,19 +197,19 @@ def test_a_client_gets_arguments_with_nul_unchanged(stream, http, upstream):
 
 @pytest.mark.feature("F77", "F78")
 def test_arguments_are_checked_against_the_schema(stream, upstream):
-    """Every issue is told to the model by its path, the tool is not called, and the run goes on; a
+    """Every issue reaches the model with its path, the tool is not called, and the run continues; a
     property that the tool does not know does no harm, nor does a limit."""
     calls_then_says(upstream, ("text", {"operation": "count", "input": 7}),
                     ("text", {"operation": "length", "input": "four", "colour": 1, "limit": 100}))
     events = stream([BASIC])
     wrong, right = items(events, "mcp_call")
     assert wrong["status"] == "failed" and wrong["output"] is None
-    told = ('Invalid text parameters:\n- operation: expected one of ["length","find","findAll",'
+    sent = ('Invalid text parameters:\n- operation: expected one of ["length","find","findAll",'
             '"replace","replaceAll"], received "count"\n- input: expected string, received integer')
-    assert wrong["error"]["content"][0]["text"] == told
+    assert wrong["error"]["content"][0]["text"] == sent
     assert right["output"] == "4"
     tool_results = [m["content"] for m in upstream.chats()[-1]["messages"] if m["role"] == "tool"]
-    assert tool_results == [told, "4"]
+    assert tool_results == [sent, "4"]
     assert events[-1]["type"] == "response.completed"
 
 
@@ -251,7 +251,7 @@ def test_only_the_final_text_reaches_the_model(stream, upstream, tool, arguments
     ("test_slow", {}, {"truncation": {"mode": "head", "limit": 4}}, 4, 4, 6)])
 def test_the_hint_counts_only_the_shown_text(stream, upstream, tool, arguments, runnel,
                                                              count, start, length):
-    """Whoever cuts may put words of its own around what it shows, such as a page's heading."""
+    """A tool with its own cutter may add text around what it shows, such as a page's heading."""
     calls_then_says(upstream, (tool, {"text": "0123456789", **arguments}))
     called, = items(stream([TEST], runnel=runnel), "mcp_call")
     hint = called["output"].split("<!--ToolCallLog:Begin-->")[1]
@@ -363,8 +363,8 @@ def test_results_of_hidden_tools_reach_the_model_only(stream, upstream, client):
 def test_stages_of_hosted_tools_become_events(stream, upstream, tool, kind, stages):
     calls_then_says(upstream, (tool, {"query": "cats"}), text="ok")
     events = stream([TEST])
-    told = [e["type"] for e in events if e["type"].startswith(f"response.{kind}.")]
-    assert told == [f"response.{kind}.{stage}" for stage in stages]
+    sent = [e["type"] for e in events if e["type"].startswith(f"response.{kind}.")]
+    assert sent == [f"response.{kind}.{stage}" for stage in stages]
     (item,) = items(events, kind)
     assert item["status"] == "completed"
     if kind == "image_generation_call":
@@ -381,8 +381,8 @@ def test_code_of_the_interpreter_is_streamed(stream, upstream):
     calls_then_says(upstream, ("test_code", {"pieces": ["a = 1\n", "b = 2\n"]}), text="ok")
     events = stream([TEST])
     kind = "response.code_interpreter_call"
-    told = [e["type"] for e in events if e["type"].startswith(kind)]
-    assert told == [f"{kind}.in_progress", f"{kind}_code.delta", f"{kind}_code.delta",
+    sent = [e["type"] for e in events if e["type"].startswith(kind)]
+    assert sent == [f"{kind}.in_progress", f"{kind}_code.delta", f"{kind}_code.delta",
                     f"{kind}_code.done", f"{kind}.interpreting", f"{kind}.completed"]
     (item,) = items(events, "code_interpreter_call")
     assert item["code"] == "a = 1\nb = 2\n"
@@ -461,9 +461,9 @@ def test_bella_A6_server_and_client_tools_in_one_turn(thread_run, upstream, runs
     assert [name for name, _ in events][:3] == ["thread.run.step.completed", "thread.run.queued",
                                                 "thread.run.in_progress"]
     assert [name for name, _ in events][-2:] == ["thread.run.completed", "done"]
-    told = {m["tool_call_id"]: m["content"] for m in upstream.chats()[-1]["messages"]
+    sent = {m["tool_call_id"]: m["content"] for m in upstream.chats()[-1]["messages"]
             if m["role"] == "tool"}
-    assert told == {"call_1": "bad", "call_2": "sunny", "call_3": "ours"}
+    assert sent == {"call_1": "bad", "call_2": "sunny", "call_3": "ours"}
     asked_in_order = upstream.chats()[-1]["messages"][-4]["tool_calls"]
     assert [c["id"] for c in asked_in_order] == ["call_1", "call_2", "call_3"]
     tool_step = steps_of(runs, run)[0]
@@ -517,6 +517,6 @@ def test_bella_B6_mixed_calls_leave_only_the_clients_open(client, upstream):
         model="demo", previous_response_id=first.id, tools=[TEST, WEATHER_FLAT],
         input=[{"type": "function_call_output", "call_id": "call_2", "output": "sunny"}])
     assert second.output_text == "Both."
-    told = [m for m in upstream.chats()[-1]["messages"] if m["role"] == "tool"]
-    assert [(m["tool_call_id"], m["content"]) for m in told] == [("call_1", "ours"),
+    sent = [m for m in upstream.chats()[-1]["messages"] if m["role"] == "tool"]
+    assert [(m["tool_call_id"], m["content"]) for m in sent] == [("call_1", "ours"),
                                                                  ("call_2", "sunny")]

@@ -104,7 +104,7 @@ class Cluster:
     def __init__(self, start):
         self.main = start()
         self.owners = {
-            "queued": start(self.main, max_runs=1),       # one runs, the others wait in line
+            "queued": start(self.main, max_runs=1),       # one runs, the others wait in the queue
             "cancelling": start(self.main),               # the end is not written
             "expired": start(self.main, run_expiry=1),
         }

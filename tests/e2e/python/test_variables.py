@@ -1,4 +1,4 @@
-"""Variables: what tools gave and what the model wrote, by name, for tools, the model and clients."""
+"""Variables: results of tools and notes of the model, by name, for tools, the model and clients."""
 
 import json
 import re
@@ -54,7 +54,7 @@ def names_of(response, n=0):
     return calls_of(response)[n].runnel["variables"]
 
 
-def told(upstream):
+def sent(upstream):
     """The tool messages of the last request."""
     return [m["content"] for m in upstream.chats()[-1]["messages"] if m["role"] == "tool"]
 
@@ -69,7 +69,7 @@ def test_a_shortened_result_is_kept_whole(ask, upstream):
     assert re.fullmatch(NAME + "_result", names["result"])
     assert names["args"] == names["result"].removesuffix("result") + "args"
     name = names["result"]
-    assert told(upstream) == [
+    assert sent(upstream) == [
         "01234\n\n... too long, characters left out here: 6 ...\n\nbcdef"
         "\n<!--ToolCallLog:Begin-->\n"
         "[system log] The result was cut to 10 characters. The full result (16 characters) is kept "
@@ -77,7 +77,7 @@ def test_a_shortened_result_is_kept_whole(ask, upstream):
         f"[system hint] Pass it on without repeating it: `$VAR_REF{{{{{name}}}}}`. To read on, call "
         f'`ReadVar` with {{"name":"{name}","start":5,"length":6}}; consider first whether you need '
         "it.\n<!--ToolCallLog:End-->"]
-    assert outputs(first) == told(upstream)
+    assert outputs(first) == sent(upstream)
     again = ask(("ReadVar", {"name": name}), ("ReadVar", {"name": name, "start": 5, "length": 6}),
                 ("ReadVar", {"name": names["args"]}), previous_response_id=first.id)
     assert outputs(again) == [LONG, "56789a", json.dumps({"text": LONG}, indent=2)]
@@ -94,12 +94,12 @@ def test_an_uncut_result_is_named_as_complete(ask, upstream):
     (output,) = outputs(ask(("test_slow", {"text": "short"})))
     assert output.startswith("short\n<!--ToolCallLog:Begin-->\n[system log] This is the complete "
                              "result (5 characters).")
-    assert told(upstream) == [output]
+    assert sent(upstream) == [output]
 
 
 @pytest.mark.feature("F28")
 def test_a_result_too_long_to_keep_keeps_its_beginning(ask, http):
-    """And nobody is told that all of it were there."""
+    """And the hint does not say that it is complete."""
     root = ask(("WriteVar", {"name": "half", "value": "x" * 600000}))
     response = ask(("test_slow", {"text": "$VAR_REF{{half}}$VAR_REF{{half}}", "limit": 10}),
                    previous_response_id=root.id)
@@ -118,7 +118,7 @@ def test_the_error_of_a_call_is_not_cut_by_its_limit(ask, upstream):
                    ("test_slow", {"text": "$VAR_REF{{none}}", "limit": 1}),
                    ("test_fail", {"message": "m" * 9000, "limit": 3}),
                    extra_body={"runnel": {"truncation": {"limit": 4}}})
-    assert told(upstream) == outputs(response)
+    assert sent(upstream) == outputs(response)
     disk, missing, long = outputs(response)
     assert disk == "The disk is full."
     assert missing == "Variable 'none' not found. Available variables: none"
@@ -136,7 +136,7 @@ def test_the_hint_names_no_tool_that_is_not_offered(ask, upstream):
     without = {"runnel": {"tool_groups": {"vars": False}}}
     response = ask(("test_short", {"text": LONG}), tools=[TEST], extra_body=without)
     (output,) = outputs(response)
-    assert told(upstream) == [output] and output.startswith("01234") and output.endswith("bcdef")
+    assert sent(upstream) == [output] and output.startswith("01234") and output.endswith("bcdef")
     assert outputs(ask(("ReadVar", {"name": names_of(response)["result"]}),
                        previous_response_id=response.id)) == [LONG]
 
@@ -146,7 +146,7 @@ def test_readers_that_came_along_are_named_only_after_cut_results(ask, upstream)
     """An application that knows nothing of variables gets whole results as they are."""
     response = ask(("test_slow", {"text": "short"}), ("test_short", {"text": LONG}), tools=[TEST])
     whole, cut = outputs(response)
-    assert told(upstream) == [whole, cut] and whole == "short"
+    assert sent(upstream) == [whole, cut] and whole == "short"
     assert f'`ReadVar` with {{"name":"{names_of(response, 1)["result"]}"' in cut
     assert outputs(ask(("ReadVar", {"name": names_of(response, 1)["result"], "start": 5}),
                        previous_response_id=response.id, tools=[TEST])) == ["56789abcdef"]
@@ -166,7 +166,7 @@ def test_some_results_are_not_kept(ask):
 
 @pytest.mark.feature("F27")
 def test_a_result_can_be_referred_to_in_the_same_response(ask, client, upstream):
-    """What one turn gave, the next one finds, before anything of the response is to be seen."""
+    """The next turn finds the results of the last one, before anything of the response is shown."""
     upstream.script({"match": {"tool_results": 0}, "answer": {"tool_calls": [
                         call("test_slow", 1, text="one"), call("test_slow", 2, text="two")]}},
                     {"match": {"tool_results": 2}, "answer": {"tool_calls": [
@@ -305,7 +305,7 @@ def test_a_conversation_and_its_thread_share_variables(ask, client, upstream, ht
     run = http.post(base, json={"assistant_id": assistant["id"], "additional_messages": [
         {"role": "user", "content": "go"}]}).json()
     eventually(lambda: http.get(f"{base}/{run['id']}").json(), lambda r: r["status"] == "completed")
-    assert told(upstream)[-1].startswith("<1>\n<!--ToolCallLog")
+    assert sent(upstream)[-1].startswith("<1>\n<!--ToolCallLog")
     (step,) = [s for s in http.get(f"{base}/{run['id']}/steps").json()["data"]
                if s["type"] == "tool_calls"]
     output = step["step_details"]["tool_calls"][0]["function"]["output"]
@@ -321,7 +321,7 @@ def calls(*asked):
                             for n, (name, arguments) in enumerate(asked)]}]
 
 
-def told_by(chat):
+def outputs_in(chat):
     return [m["content"] for m in chat["messages"] if m["role"] == "tool"]
 
 
@@ -331,7 +331,7 @@ def name_in(text):
 
 @pytest.fixture
 def mind(start_server, database):
-    """A model that remembers names: its answers are functions of what it was told."""
+    """A model that remembers names: its answers are functions of the request."""
     model = RawModel()
     yield model, start_server(upstream_url=model.url, database_url=database.new())
     model.close()
@@ -346,10 +346,10 @@ def test_a_response_that_is_not_stored_keeps_variables_until_its_end(mind, datab
     whole = {"text": secret}
     model.answers = [
         calls(("test_short", whole)),
-        lambda chat: calls(("ReadVar", {"name": name_in(told_by(chat)[0])}),
-                           ("ReadVar", {"name": name_in(told_by(chat)[0]).replace("_result",
+        lambda chat: calls(("ReadVar", {"name": name_in(outputs_in(chat)[0])}),
+                           ("ReadVar", {"name": name_in(outputs_in(chat)[0]).replace("_result",
                                                                                   "_args")})),
-        lambda chat: calls(("test_short", {"text": "$VAR_REF{{%s:0:9}}" % name_in(told_by(chat)[0]),
+        lambda chat: calls(("test_short", {"text": "$VAR_REF{{%s:0:9}}" % name_in(outputs_in(chat)[0]),
                                            "limit": 0}),
                            ("WriteVar", {"name": "v", "value": "one"}),
                            ("test_slow", {"text": "<$VAR_REF{{none}}>"})),
@@ -359,7 +359,7 @@ def test_a_response_that_is_not_stored_keeps_variables_until_its_end(mind, datab
         [{"content": "Done."}]]
     response = client.responses.create(model="demo", input="go", tools=[TEST, VARS], store=False)
     assert response.status == "completed", response
-    cut, read, args, resolved, written, missing, listed, removed, gone = told_by(model.chats[-1])
+    cut, read, args, resolved, written, missing, listed, removed, gone = outputs_in(model.chats[-1])
     name = name_in(cut)
     assert re.fullmatch(NAME + "_result", name)
     assert f"The full result ({len(secret)} characters) is kept" in cut and read == secret
@@ -378,7 +378,7 @@ def test_a_response_that_is_not_stored_keeps_variables_until_its_end(mind, datab
     model.answers = [calls(("ReadVar", {"name": name}), ("ListVars", {"filter": {
         "type": "ToolCallResult"}})), [{"content": "Done."}]]
     client.responses.create(model="demo", input="go", tools=[TEST, VARS], store=False)
-    assert told_by(model.chats[-1]) == [
+    assert outputs_in(model.chats[-1]) == [
         f"Variable '{name}' not found.",
         "Available Variables (filtered: type=ToolCallResult):\nPage 1/1 (total: 0)."]
 
@@ -549,7 +549,8 @@ def test_a_misspelt_parameter_is_refused(http, base):
     assert [(v["name"], v["keep"]) for v in accepted(http.get(base))["data"]] == [("a", False)]
 
 
-def test_strangers_find_nothing(http, base, stranger_key):
+@pytest.mark.feature("F32", "F33")
+def test_other_projects_find_no_variables(http, base, stranger_key):
     accepted(http.post(base, json={"name": "a", "value": "1"}))
     of = base.split("/")[-2]
     for method, path, body in (("GET", "", None), ("POST", "", {"name": "b", "value": "1"}),
@@ -604,7 +605,7 @@ def giving(*variables):
 @pytest.mark.threads
 @pytest.mark.parametrize("more", [{}, {"store": False}, {"conversation": True}, {"stream": True}])
 def test_a_response_finds_variables_of_its_request(client, upstream, http, more):
-    """The model is told nothing of it, and every reference finds it."""
+    """The model's instructions do not mention it, and every reference finds it."""
     turns(upstream, ("test_slow", {"text": "$VAR_REF{{b}}"}),
           ("ListVars", {"filter": {"type": "USER_ADD"}}))
     more = dict(more)
@@ -654,14 +655,14 @@ def test_a_continuation_has_no_variables_of_a_response_that_is_not_stored(server
     try:
         turns(upstream, ("test_short", {"text": "$VAR_REF{{b}}", "limit": 0}))
         first = ws.ask(input="go", tools=[TEST, VARS], store=False, **giving(*GIVEN))
-        assert told(upstream)[0].startswith("<deep>\n<!--ToolCallLog:Begin-->")
+        assert sent(upstream)[0].startswith("<deep>\n<!--ToolCallLog:Begin-->")
         turns(upstream, ("ReadVar", {"name": "a"}))
         second = ws.ask(input="on", tools=[TEST, VARS], store=False,
                         previous_response_id=first["id"], runnel={"history": "compact"})
     finally:
         ws.socket.close()
     assert second["status"] == "completed"
-    assert told(upstream) == ["Variable 'a' not found."]
+    assert sent(upstream) == ["Variable 'a' not found."]
     (past,) = [m["content"] for m in upstream.chats()[0]["messages"]
                if "Executed tools:" in (m["content"] or "")]
     assert "- `test_short`\n" in past and "(args=" not in past
@@ -682,7 +683,7 @@ def test_a_run_finds_variables_of_its_request(client, upstream, http, face):
         run = client.beta.threads.create_and_run_poll(
             assistant_id=assistant.id, thread={"messages": said}, extra_body=giving(*GIVEN))
     assert run.status == "completed", run
-    assert told(upstream) == ["<deep>"]
+    assert sent(upstream) == ["<deep>"]
     assert "deep" not in json.dumps(upstream.chats()[0])
     base = f"/v1/runnel/threads/{run.thread_id}/variables"
     assert [v["name"] for v in accepted(http.get(f"{base}?type=USER_ADD"))["data"]] == ["b", "a"]
@@ -733,7 +734,7 @@ def test_invalid_variables_are_named(client, http, path):
 @pytest.mark.feature("F31", "F33")
 @pytest.mark.slow
 def test_a_project_has_a_share_of_the_memory(http, upstream, stranger_key):
-    """Of what is not stored. Who comes later is told that there is no room, and others have theirs."""
+    """Variables in memory. Later ones are refused for lack of room, and other projects have theirs."""
     mib = "x" * (1 << 20)
     full = giving(*({"name": f"v{n}", "value": mib} for n in range(9)))
     body = {"model": "demo", "input": "go", "store": False, "tools": [VARS, TEST]}
@@ -762,14 +763,14 @@ def test_a_project_has_a_share_of_the_memory(http, upstream, stranger_key):
             "type": "requests", "param": None, "code": "rate_limit_exceeded"}
         assert refusal.status_code == 429
         accepted(http.post("/v1/responses", json=body))
-        big, small, result = told(upstream)
+        big, small, result = sent(upstream)
         assert big.endswith("There is no room for variable 'big': the variables of responses that are not "
                             "stored are too much at once. Write less, remove others, or retry later.")
         assert small == "Variable 'small' created successfully."
         assert result.startswith("zzz") and "_result" not in result
         accepted(http.post("/v1/responses", json={**body, **full},
                            headers={"Authorization": f"Bearer {stranger_key}"}))
-        assert told(upstream)[0] == "Variable 'big' created successfully."
+        assert sent(upstream)[0] == "Variable 'big' created successfully."
     eventually(lambda: http.post("/v1/responses", json={**body, **full}).status_code,
                lambda status: status == 200, seconds=60)
 

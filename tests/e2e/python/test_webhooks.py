@@ -1,4 +1,5 @@
-"""The channel "webhook" (F44): the operator's URL is told of each question, and the answer comes as ever."""
+"""The channel "webhook" (F44): the operator's URL receives each approval request; the answer comes the
+usual way."""
 
 import http.server
 import json
@@ -21,12 +22,12 @@ WEBHOOK = {"runnel": {"approval": {"channel": "webhook"}}}
 
 
 class Receiver:
-    """Notes what it is told, and answers with the statuses that it was given, then with 200."""
+    """Notes each POST, and answers with the given statuses, then with 200."""
 
     def __init__(self):
-        self.heard = queue.Queue()
+        self.received = queue.Queue()
         self.statuses = []
-        self.answers = threading.Event()  # until then, whoever tells waits
+        self.answers = threading.Event()  # until then, POSTs wait
         self.answers.set()
         self.lock = threading.Lock()
         self.at_once = self.most_at_once = 0
@@ -38,7 +39,7 @@ class Receiver:
                 with receiver.lock:
                     receiver.at_once += 1
                     receiver.most_at_once = max(receiver.most_at_once, receiver.at_once)
-                receiver.heard.put((self.path, dict(self.headers), body))
+                receiver.received.put((self.path, dict(self.headers), body))
                 receiver.answers.wait(timeout=patience(60))
                 with receiver.lock:
                     receiver.at_once -= 1
@@ -54,7 +55,7 @@ class Receiver:
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     def next(self):
-        return self.heard.get(timeout=patience(30))
+        return self.received.get(timeout=patience(30))
 
     def close(self):
         self.answers.set()
@@ -78,13 +79,13 @@ def configured(directory, receiver, open_it=True):
 
 
 @pytest.fixture
-def told_server(start_server, receiver, tmp_path):
+def webhook_server(start_server, receiver, tmp_path):
     return start_server(config=configured(tmp_path, receiver))
 
 
-def read(told):
+def read(sent):
     """The event, as the SDK lets it pass."""
-    path, headers, body = told
+    path, headers, body = sent
     openai.OpenAI(api_key="none").webhooks.verify_signature(
         payload=body, headers=headers, secret=SECRET)
     assert path == "/asked"
@@ -104,14 +105,14 @@ def begin(server, upstream, log, **body):
 
 
 @pytest.mark.parametrize("approve", [True, False])
-def test_the_webhook_receives_the_approval_request(told_server, receiver, upstream, log, approve):
-    answers = begin(told_server, upstream, log)
+def test_the_webhook_receives_the_approval_request(webhook_server, receiver, upstream, log, approve):
+    answers = begin(webhook_server, upstream, log)
     event = read(receiver.next())
     asked = event["data"]
     assert event["truncated"] is False
     assert asked["name"] == "test_count" and asked["kind"] == "execution"
     assert json.loads(asked["arguments"]) == {"path": log.name, "text": "counted"}
-    http = told_server.http()
+    http = webhook_server.http()
     shown = http.get(f"{APPROVALS}/{asked['id']}").json()
     assert shown["status"] == "pending" and shown["run_id"] == asked["run_id"]
     http.post(f"{APPROVALS}/{asked['id']}", json={"approve": approve})
@@ -120,37 +121,37 @@ def test_the_webhook_receives_the_approval_request(told_server, receiver, upstre
     assert log.lines() == (["call_1"] if approve else [])
     kept = json.dumps(http.get(f"/v1/responses/{done['id']}").json())
     assert SECRET not in kept and "/asked" not in kept
-    assert SECRET not in told_server.process.errors()
-    assert receiver.heard.empty()
+    assert SECRET not in webhook_server.process.errors()
+    assert receiver.received.empty()
 
 
-def test_each_request_is_sent_once_even_when_the_response_suspends(told_server, receiver, upstream, log):
-    answers = begin(told_server, upstream, log,
+def test_each_request_is_sent_once_even_when_the_response_suspends(webhook_server, receiver, upstream, log):
+    answers = begin(webhook_server, upstream, log,
                     runnel={"approval": {"channel": "webhook", "hold_timeout_s": 1}})
     asked = read(receiver.next())["data"]
     done = answers.get(timeout=patience(30))
     assert [item["type"] for item in done["output"]][-1] == "mcp_approval_request"
-    assert done["output"][-1]["id"] == asked["id"] and receiver.heard.empty()
+    assert done["output"][-1]["id"] == asked["id"] and receiver.received.empty()
 
 
-def test_the_answer_continues_a_run_of_a_thread(told_server, receiver, upstream, log):
+def test_the_answer_continues_a_run_of_a_thread(webhook_server, receiver, upstream, log):
     asks_for(upstream, call("test_count", path=log.name, text="counted"))
-    client = told_server.sdk(strict=False)
+    client = webhook_server.sdk(strict=False)
     assistant = client.beta.assistants.create(model="demo", tools=[TEST])
     run = client.beta.threads.create_and_run(
         assistant_id=assistant.id, thread={"messages": [{"role": "user", "content": "go"}]},
         extra_body=WEBHOOK)
     asked = read(receiver.next())["data"]
     assert asked["run_id"] == run.id and asked["thread_id"] == run.thread_id
-    told_server.http().post(f"{APPROVALS}/{asked['id']}", json={"approve": True})
+    webhook_server.http().post(f"{APPROVALS}/{asked['id']}", json={"approve": True})
     eventually(lambda: client.beta.threads.runs.retrieve(run.id, thread_id=run.thread_id).status,
                lambda status: status == "completed")
     assert log.lines() == ["call_1"]
 
 
-def test_requests_of_background_responses_are_sent_as_well(told_server, receiver, upstream, log):
+def test_requests_of_background_responses_are_sent_as_well(webhook_server, receiver, upstream, log):
     asks_for(upstream, call("test_count", path=log.name, text="counted"))
-    client = told_server.sdk()
+    client = webhook_server.sdk()
     made = client.responses.create(model="demo", input="go", tools=[TEST], background=True,
                                    extra_body=WEBHOOK)
     asked = read(receiver.next())["data"]
@@ -159,12 +160,12 @@ def test_requests_of_background_responses_are_sent_as_well(told_server, receiver
     assert [one.id for one in questions(done)] == [asked["id"]]
 
 
-def test_a_refused_post_is_repeated(told_server, receiver, upstream, log):
+def test_a_refused_post_is_repeated(webhook_server, receiver, upstream, log):
     receiver.statuses = [500]
-    answers = begin(told_server, upstream, log)
+    answers = begin(webhook_server, upstream, log)
     first, second = read(receiver.next()), read(receiver.next())
     assert first == second
-    told_server.http().post(f"{APPROVALS}/{first['data']['id']}", json={"approve": True})
+    webhook_server.http().post(f"{APPROVALS}/{first['data']['id']}", json={"approve": True})
     assert answers.get(timeout=patience(30))["status"] == "completed"
 
 
@@ -175,12 +176,12 @@ def check_cut(cut, whole):
     assert whole.startswith(cut) and TEXT_LIMIT - 4 < len(cut.encode()) <= TEXT_LIMIT
 
 
-def test_long_texts_are_cut_and_the_list_has_them_whole(told_server, receiver, upstream):
+def test_long_texts_are_cut_and_the_list_has_them_whole(webhook_server, receiver, upstream):
     """The letters have three bytes; the question about the result has the same text as `output`."""
     text = "\u20ac" * 20_000
     asks_for(upstream, call("test_slow", text=text))
-    client = told_server.sdk()
-    http = told_server.http()
+    client = webhook_server.sdk()
+    http = webhook_server.http()
     permissions = {"test/test_slow": {"execution": "ask-always", "result": "always"}}
     ask = {**WEBHOOK["runnel"], "permissions": permissions}
     answers = queue.Queue()
@@ -204,21 +205,21 @@ def test_long_texts_are_cut_and_the_list_has_them_whole(told_server, receiver, u
     assert answers.get(timeout=patience(30)).status == "completed"
 
 
-def test_posts_at_once_are_limited(told_server, receiver, upstream, log):
+def test_posts_at_once_are_limited(webhook_server, receiver, upstream, log):
     receiver.answers.clear()
     asks_for(upstream, *[call("test_count", number=n, path=log.name, text="counted")
                          for n in range(1, 13)])
     answers = queue.Queue()
     ask = {"model": "demo", "input": "go", "tools": [TEST], **WEBHOOK}
-    http = told_server.http()
+    http = webhook_server.http()
     threading.Thread(target=lambda: answers.put(
-        told_server.http().post("/v1/responses", json=ask).json())).start()
-    told = [read(receiver.next())["data"]["id"] for _ in range(8)]
+        webhook_server.http().post("/v1/responses", json=ask).json())).start()
+    sent = [read(receiver.next())["data"]["id"] for _ in range(8)]
     assert len(http.get(f"{APPROVALS}?limit=50").json()["data"]) == 12
     receiver.answers.set()
-    told += [read(receiver.next())["data"]["id"] for _ in range(4)]
-    assert len(set(told)) == 12 and receiver.most_at_once == 8
-    for asked in told:
+    sent += [read(receiver.next())["data"]["id"] for _ in range(4)]
+    assert len(set(sent)) == 12 and receiver.most_at_once == 8
+    for asked in sent:
         http.post(f"{APPROVALS}/{asked}", json={"approve": True})
     assert answers.get(timeout=patience(30))["status"] == "completed"
 
@@ -230,7 +231,7 @@ def test_a_private_webhook_address_must_be_opened(start_server, receiver, upstre
     answers = begin(server, upstream, log,
                     runnel={"approval": {"channel": "webhook", "hold_timeout_s": 2}})
     assert answers.get(timeout=patience(30))["status"] == "completed"
-    assert receiver.heard.empty()
+    assert receiver.received.empty()
 
 
 @pytest.mark.parametrize("path", ["/v1/responses", "/v1/threads/runs"])

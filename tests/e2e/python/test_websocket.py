@@ -175,12 +175,12 @@ def continued(upstream):
 def test_a_chain_continues_whether_it_is_stored_or_not(connect, upstream):
     for store in (True, False):
         ws = connect()
-        last, told = None, []
+        last, received = None, []
         for text in ("one", "two", "three"):
             last = ws.ask(input=text, previous_response_id=last, store=store)["id"]
-            told += [("user", text)]
-            assert continued(upstream) == told
-            told += [("assistant", "Hello there, my friend.")]
+            received += [("user", text)]
+            assert continued(upstream) == received
+            received += [("assistant", "Hello there, my friend.")]
 
 
 def test_a_lane_forks_from_another(connect, upstream):

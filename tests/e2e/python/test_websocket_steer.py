@@ -77,10 +77,10 @@ def test_a_steered_response_ends_at_its_next_turn(ws, upstream):
                                                                           "mcp_call"]
     follower = ws.response()[-1]["response"]
     assert text_of(follower) == "Stopped." and follower["previous_response_id"] == first
-    told = upstream.chats()[-1]["messages"]
-    roles = [message["role"] for message in told]
+    received = upstream.chats()[-1]["messages"]
+    roles = [message["role"] for message in received]
     assert roles == ["system", "user", "assistant", "tool", "user"]
-    assert told[-1]["content"] == "stop" and len(upstream.chats()) == 2
+    assert received[-1]["content"] == "stop" and len(upstream.chats()) == 2
 
 
 def pending(ws, upstream, **named):
@@ -112,9 +112,9 @@ def test_steering_input_waits_for_the_clients_calls(ws, upstream, lane):
     assert texts_of(upstream.chats()[-1]) == [("user", "Elsewhere")]
     said = ws.ask(input=[output], previous_response_id=first, **named)
     assert text_of(said) == "Well."
-    told = upstream.chats()[-1]["messages"]
-    assert [message["role"] for message in told] == ["user", "assistant", "tool", "user", "user"]
-    assert [message["content"] for message in told[-3:]] == ["sunny", "one", "two"]
+    received = upstream.chats()[-1]["messages"]
+    assert [message["role"] for message in received] == ["user", "assistant", "tool", "user", "user"]
+    assert [message["content"] for message in received[-3:]] == ["sunny", "one", "two"]
 
 
 def test_steering_input_waits_for_an_approval(ws, upstream):

@@ -58,7 +58,7 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 
 
 class Site:
-    """Somebody's web server. It has two names, so its pages have two origins."""
+    """A web server of another site. It has two names, so its pages have two origins."""
 
     def __init__(self):
         handler = functools.partial(Handler, directory=E2E)

@@ -1,4 +1,4 @@
-"""What a model ought to hear: responses and conversations as plain lists, everything copied.
+"""What a model should receive: responses and conversations as plain lists, everything copied.
 
 The server stores each item once and follows chains of parents; this is the same with none of that.
 A response carries the whole context that it has read and made, so deleting anything changes nothing
@@ -19,7 +19,7 @@ class Item:
     text: str = ""     # of a message or an output
     call_id: str = ""
     name: str = ""
-    arguments: str = ""  # as the model is told them
+    arguments: str = ""  # as they are sent to the model
     id: str = ""
     cut: bool = False    # the answer broke off in it
 
@@ -31,14 +31,14 @@ class Item:
 class Response:
     id: str
     status: str
-    heard: list         # what came before its input
+    received: list         # what came before its input
     input: list
     output: list
     conversation: str = ""
     deleted: bool = False
 
     def whole(self):
-        return self.heard + self.input + self.output
+        return self.received + self.input + self.output
 
 
 @dataclasses.dataclass
@@ -78,8 +78,8 @@ def kind_of_call(item):
     return "custom tool call" if item.name == "run_sql" else "function call"
 
 
-def check_calls(heard, new):
-    waiting = open_calls(heard)
+def check_calls(received, new):
+    waiting = open_calls(received)
     for item in new:
         if item.kind == "call":
             waiting[item.call_id] = item
@@ -182,7 +182,7 @@ class Project:
         return found
 
     def context(self, previous=None, conversation=None):
-        """What is heard before new input."""
+        """The context before new input."""
         if conversation:
             return list(self.conversation(conversation).items)
         if not previous:
@@ -193,9 +193,9 @@ class Project:
                           "previous_response_id", "previous_response_not_found")
         return found.whole()
 
-    def resolve(self, given, heard, group, param="input"):
+    def resolve(self, given, received, group, param="input"):
         """The new items of a request: `given` are items, or ids of items."""
-        known = {item.id for item in heard}
+        known = {item.id for item in received}
         named, new = set(), []
         for item in given:
             if isinstance(item, Item):

@@ -1,4 +1,4 @@
-"""A server whose rare things happen on demand (core/base/fault.h), and what a test asks about
+"""A server whose rare failures happen on demand (core/base/fault.h), and what a test checks
 runs that have been through them."""
 
 import json

@@ -4,7 +4,7 @@ at random what the API allows and forbids, and holds every answer against this.
 
 What the server is free to choose, ids and times, is `Unknown` until it is seen for the first time.
 What a run does by itself takes time that nobody knows, so a run that moves may be in any of the
-statuses before the one where its plan lets it rest; every answer that tells more narrows that down.
+statuses before the one where its plan lets it rest; every answer that shows more narrows that down.
 """
 
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ NOTHING = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
 class Turn:
     """One answer of the model, and the status in which it lets its run rest."""
     rest: str
-    text: str = ""          # {0}, {1}: the outputs that it was told
+    text: str = ""          # {0}, {1}: the outputs that it got
     calls: tuple = ()       # ids of calls of get_weather
     message: Optional[str] = "completed"  # status of its message
     reason: Optional[str] = None          # why its message is incomplete
@@ -71,11 +71,11 @@ def rules():
     """The plans as a script of the upstream. Which turn it is shows in how many outputs came."""
     made = []
     for name, turns in PLANS.items():
-        told = 0
+        sent = 0
         for turn in turns:
-            match = {"system": f"plan {name}.", "tool_results": told}
+            match = {"system": f"plan {name}.", "tool_results": sent}
             made.append({"match": match, "answer": script(turn)})
-            told += len(turn.calls)
+            sent += len(turn.calls)
     return made
 
 
@@ -231,11 +231,11 @@ class Run:
         self.thread, self.plan, self.expires = thread, PLANS[plan], expires
         self.turn = 0
         self.known, self.moving, self.cancelling = "queued", True, False
-        self.told = False     # what its turn has made stands in steps and messages
+        self.sent = False     # what its turn has made stands in steps and messages
         self.whole = True     # nothing was cut short
         self.steps, self.messages = [], []
         self.events = ["thread.run.created", "thread.run.queued", "thread.run.in_progress"]
-        self.outputs = []     # what the model was told, in its order
+        self.outputs = []     # the outputs that the model got, in its order
         self.accepted = None  # the submission that was accepted last,
         self.begun = 0        # and the number of the first event that came of it
         self.usage = dict(NOTHING)
@@ -302,15 +302,15 @@ class Run:
 
     def submit(self, outputs):
         self.accepted, self.begun = outputs, len(self.events)
-        told = dict(outputs)
-        self.outputs += [told[call] for call in self.now.calls]
+        sent = dict(outputs)
+        self.outputs += [sent[call] for call in self.now.calls]
         step = self.steps[-1]
         step.update(status="completed", completed_at=TIME)
         for call in step["step_details"]["tool_calls"]:
-            call["function"]["output"] = told[call["id"]]
+            call["function"]["output"] = sent[call["id"]]
         self.events += ["thread.run.step.completed", "thread.run.queued", "thread.run.in_progress"]
         self.turn += 1
-        self.known, self.moving, self.told = "queued", True, False
+        self.known, self.moving, self.sent = "queued", True, False
 
     def is_repeat(self, outputs):
         return self.accepted is not None and sorted(outputs) == sorted(self.accepted)
@@ -321,7 +321,7 @@ class Run:
         """It stands still, as its turn ends."""
         self.observe(status)
         self.moving = self.cancelling = False
-        self.tell()
+        self.send()
         if status != "in_progress":
             self.usage = {key: self.usage[key] + self.now.usage[key] for key in self.usage}
             self.events.append(f"thread.run.{status}")
@@ -332,8 +332,8 @@ class Run:
         self.observe(status)
         self.moving = self.cancelling = self.whole = False
         self.usage = Unknown("any")
-        if not self.told:
-            self.tell()
+        if not self.sent:
+            self.send()
             for message in self.messages[len(messages):]:
                 self.thread.messages.remove(message)
             del self.steps[len(steps):], self.messages[len(messages):]
@@ -344,11 +344,11 @@ class Run:
             if message.shown["status"] == "in_progress" or actual["status"] != "completed":
                 cut_message(message.shown, actual, status, self.now.text.format(*self.outputs))
 
-    def tell(self):
+    def send(self):
         """What the turn makes: a step and its message, a step with its calls."""
-        if self.told:
+        if self.sent:
             return
-        self.told = True
+        self.sent = True
         if self.now.text:
             self.add_message(self.now)
         if self.now.calls:

@@ -1,4 +1,4 @@
-"""A model that says a piece when the test lets it, and clients that hear what leaves and when.
+"""A model that sends a piece when the test lets it, and clients that note what arrives and when.
 
 A test that waits for each piece before the model says the next one cannot pass when the server keeps a piece
 back: the two would wait for each other, until the deadline. Nothing here depends on how fast a machine is.
@@ -113,7 +113,7 @@ class LiveModel:
 
     def take(self, chat):
         turn = Turn(chat, self.journal)
-        self.journal.note("model is asked")
+        self.journal.note("model receives a request")
         self.every.append(turn)
         self.turns.put(turn)
         return turn
@@ -138,28 +138,28 @@ def is_readable(sock, seconds):
 
 
 class Listening:
-    """What a client has heard of one run."""
+    """What a client has received of one run."""
 
     def __init__(self, journal):
         self.journal = journal
-        self.heard, self.seen = [], 0  # (name, data); how many of them until() went past
+        self.received, self.seen = [], 0  # (name, data); how many of them until() went past
 
     def add(self, name, data):
-        self.journal.note(f"client hears {name} {data if isinstance(data, str) else json.dumps(data)[:120]}")
-        self.heard.append((name, data))
+        self.journal.note(f"client receives {name} {data if isinstance(data, str) else json.dumps(data)[:120]}")
+        self.received.append((name, data))
 
     def now(self):
         """The names of all that has left by now: what the server has sent is in our socket."""
         while self.receive(0):
             pass
-        return [name for name, _ in self.heard]
+        return [name for name, _ in self.received]
 
     def until(self, matches, what):
         """The data of the next event that matches(name, data)."""
         deadline = time.monotonic() + DEADLINE
         while True:
-            while self.seen < len(self.heard):
-                name, data = self.heard[self.seen]
+            while self.seen < len(self.received):
+                name, data = self.received[self.seen]
                 self.seen += 1
                 if matches(name, data):
                     return data

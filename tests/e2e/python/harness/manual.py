@@ -220,7 +220,7 @@ class Reader:
         self.start_server(config=path)
 
     def check_configuration(self, path):
-        """Reads the file and stops at a database that is not there: so it was understood."""
+        """Lets the server read the file, and stop at a missing database: then it was accepted."""
         done = subprocess.run([self.binary, "migrate", "--config", path, "--database-url",
                                "postgresql://127.0.0.1:1/nowhere?connect_timeout=2"],
                               capture_output=True, text=True, env=self.exported(), timeout=60)

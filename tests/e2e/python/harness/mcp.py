@@ -23,7 +23,7 @@ def text(*lines, **more):
 
 
 class World:
-    """One MCP server. `tools` maps a tool to what it gives: a result, or a function of the arguments.
+    """One MCP server. `tools` maps a tool to its result, or to a function of the arguments.
     `on(method, function)` takes a request over: function(handler, message) writes its own answer."""
 
     def __init__(self, tools=(), sessions=True, version=VERSION, stream=False, page=None, older=None,
@@ -216,7 +216,7 @@ class McpServers:
         self.thread.start()
 
     def world(self, path, *tools, **options):
-        """Makes a server at this path: (tool, what it gives), ..."""
+        """Makes a server at this path: (tool, result), ..."""
         self.http.worlds[f"/{path}"] = made = World(tools, **options)
         return made
 

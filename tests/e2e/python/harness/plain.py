@@ -1,7 +1,7 @@
 """A client for thousands of requests: one connection, nothing between the test and the wire.
 
-Answers are held against openapi.yaml, too, but every shape of them only once: whoever sends ten
-thousand requests gets the same few hundred shapes again and again.
+Answers are held against openapi.yaml, too, but every shape of them only once: ten thousand requests have
+the same few hundred shapes again and again.
 """
 
 import http.client

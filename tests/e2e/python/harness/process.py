@@ -65,11 +65,11 @@ class Process:
                              f"{chr(10).join(self.output)}\n{self.errors()}")
 
     def drain_output(self):
-        """So that the child never waits for us to read."""
+        """Reads on, so that the child never blocks on its output."""
         threading.Thread(target=self.child.stdout.read, daemon=True).start()
 
     def errors(self):
-        """What it said on standard error."""
+        """Its standard error."""
         try:
             with open(self.log_path, "rb") as log:
                 return log.read().decode(errors="replace")
@@ -90,7 +90,7 @@ class Process:
         self.child.wait()
 
     def stop(self, seconds=60):
-        """SIGTERM, heard also by one that sleeps; returns the exit status."""
+        """SIGTERM, also for a suspended process; returns the exit status."""
         if self.child.poll() is None:
             self.child.send_signal(signal.SIGTERM)
             self.child.send_signal(signal.SIGCONT)

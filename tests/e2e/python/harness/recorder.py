@@ -62,12 +62,12 @@ class Contract:
         error = next(self.validators[key].iter_errors(value), None)
         if error is None:
             return None
-        error = telling(error)
+        error = describing(error)
         where = "/".join(str(step) for step in error.absolute_path)
         return f"{reference or 'schema'}: at '{where}': {error.message[:800]}"
 
 
-def telling(error):
+def describing(error):
     """The part of an error that says most: of alternatives, what is wrong with the one that the
     value's `type` (or `event`) asks for."""
     while error.context:
@@ -204,8 +204,8 @@ class Transport(httpx2.BaseTransport):
 
 
 class Tee(httpx2.SyncByteStream):
-    """Passes the bytes on, and shows them to us at the end. A stream that somebody stopped
-    reading is not judged: its last event may be half of one."""
+    """Passes the bytes on, and checks them at the end. A stream that the test stopped reading is not
+    checked: its last event may be incomplete."""
 
     def __init__(self, stream, done):
         self.stream = stream

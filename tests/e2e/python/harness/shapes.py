@@ -158,7 +158,7 @@ class AssistantsRun(Shape):
         assert names[:3] == ["thread.run.created", "thread.run.queued", "thread.run.in_progress"]
         assert names[-1] == "thread.run.completed"
         assert names.count("thread.run.completed") == 1
-        self.check_heard(log)
+        self.check_received(log)
         messages = {}
         for name, data in log.events:
             if name == "thread.message.delta":
@@ -177,16 +177,16 @@ class AssistantsRun(Shape):
                  if name in ("thread.run.step.completed", "thread.run.step.failed")]
         assert sorted(opened) == sorted(ended) and len(set(opened)) == len(opened)
 
-    def check_heard(self, log):
-        """What was heard is the log, up to where a listener was cut off."""
+    def check_received(self, log):
+        """Received frames are those of the log, up to where a listener was cut off."""
         logged = [frame for frame in log.text.split("\n\n") if frame]
-        heard = whole_frames(self.seen)
+        received = whole_frames(self.seen)
         at = 0
-        for frame in heard:
-            assert frame in logged[at:], f"heard, but not in the log: {frame}"
+        for frame in received:
+            assert frame in logged[at:], f"received, but not in the log: {frame}"
             at += logged[at:].index(frame) + 1
-        first = len(heard) if not self.outputs else 0
-        assert logged[:first] == heard[:first]
+        first = len(received) if not self.outputs else 0
+        assert logged[:first] == received[:first]
 
 
 class Text(AssistantsRun):
@@ -201,8 +201,8 @@ class Client(AssistantsRun):
     def check(self, database, url):
         super().check(database, url)
         messages = self.upstream.chats()[-1]["messages"]
-        told = [(m["role"], m.get("content")) for m in messages if m["role"] == "tool"]
-        assert told == [("tool", "sunny")], messages
+        sent = [(m["role"], m.get("content")) for m in messages if m["role"] == "tool"]
+        assert sent == [("tool", "sunny")], messages
 
 
 class ClientStreamed(Client):
@@ -232,12 +232,12 @@ class ServerTools(AssistantsRun):
         assert lines.count("call_1") <= 1, "ran twice"
         assert 1 <= lines.count("call_2") <= 2
         messages = self.upstream.chats()[-1]["messages"]
-        told = {m["tool_call_id"]: m["content"] for m in messages if m["role"] == "tool"}
-        assert sorted(told) == ["call_1", "call_2", "call_3"]
-        assert told["call_2"] == "done"
+        sent = {m["tool_call_id"]: m["content"] for m in messages if m["role"] == "tool"}
+        assert sorted(sent) == ["call_1", "call_2", "call_3"]
+        assert sent["call_2"] == "done"
         for number in ("call_1", "call_3"):
-            assert told[number] == "done" or "restarted" in told[number], told
-        if told["call_1"] == "done":
+            assert sent[number] == "done" or "restarted" in sent[number], sent
+        if sent["call_1"] == "done":
             assert lines.count("call_1") == 1
 
 
@@ -260,8 +260,8 @@ class Mixed(ServerTools):
         lines = self.counted()
         assert lines.count("call_1") <= 1, "ran twice"
         messages = self.upstream.chats()[-1]["messages"]
-        told = {m["tool_call_id"]: m["content"] for m in messages if m["role"] == "tool"}
-        assert sorted(told) == ["call_1", "call_2", "call_3"] and told["call_3"] == "sunny"
+        sent = {m["tool_call_id"]: m["content"] for m in messages if m["role"] == "tool"}
+        assert sorted(sent) == ["call_1", "call_2", "call_3"] and sent["call_3"] == "sunny"
 
 
 class Hidden(AssistantsRun):
@@ -305,14 +305,14 @@ def limit_rules(path, answer):
 
 
 def check_limit(shape, log):
-    """What is beyond the limit never runs, and our word to the model stays between us."""
+    """A call beyond the limit never runs, and the server's note to the model is not shown."""
     lines = shape.counted()
     assert lines.count("call_1") <= getattr(shape, "attempts", 1) and "call_2" not in lines, lines
     last = shape.upstream.chats()[-1]
     assert last["tool_choice"] == "none" and last["messages"][-1]["content"].startswith("[SYSTEM]")
-    told = {m["tool_call_id"]: m["content"] for m in last["messages"] if m["role"] == "tool"}
-    assert told["call_1"] == "done" or "restarted" in told["call_1"], told
-    assert json.loads(told["call_2"])["reason"] == "max_rounds_reached"
+    sent = {m["tool_call_id"]: m["content"] for m in last["messages"] if m["role"] == "tool"}
+    assert sent["call_1"] == "done" or "restarted" in sent["call_1"], sent
+    assert json.loads(sent["call_2"])["reason"] == "max_rounds_reached"
     assert "[SYSTEM]" not in log.text
 
 
@@ -362,7 +362,7 @@ class ResponsesRun(Shape):
 class Background(ResponsesRun):
     body = {"background": True}
 
-    attempts = 0  # a response whose id was never heard goes on, too
+    attempts = 0  # a response whose id never arrived continues, too
 
     def walk(self):
         made = None
@@ -401,8 +401,8 @@ class Background(ResponsesRun):
         assert names[:3] == ["response.created", "response.queued", "response.in_progress"]
         assert names[-1] == "response.completed" and names.count("response.completed") == 1
         assert log.is_numbered()
-        heard = whole_frames(self.seen)
-        assert [frame for frame in log.text.split("\n\n") if frame][:len(heard)] == heard
+        received = whole_frames(self.seen)
+        assert [frame for frame in log.text.split("\n\n") if frame][:len(received)] == received
         opened = [data["item"]["id"] for name, data in log.events
                   if name == "response.output_item.added"]
         closed = [data["item"]["id"] for name, data in log.events
@@ -431,8 +431,8 @@ class InConversation(Background):
         items = self.insist("GET", f"/conversations/{self.conversation}/items?order=asc")["data"]
         said = [item["content"][0]["text"] for item in items if item["status"] == "completed"]
         assert said == ["Before.", "Please do.", self.answer], items
-        told = [m["content"] for m in self.upstream.chats()[-1]["messages"]]
-        assert told == ["Before.", "Please do."]
+        sent = [m["content"] for m in self.upstream.chats()[-1]["messages"]]
+        assert sent == ["Before.", "Please do."]
 
 
 class BackgroundQuiet(Background):

@@ -1,4 +1,4 @@
-"""Tools that tests offer, in the words of each API."""
+"""Tools that tests offer, as each API names them."""
 
 WEATHER_SCHEMA = {
     "type": "object",
@@ -35,7 +35,7 @@ def call(name="get_weather", /, number=1, **arguments):
 
 
 def asks_for(upstream, *calls, text="Done: {{tool_output}}", **answer):
-    """The model calls, and then says what it was told."""
+    """The model makes calls, and then repeats their outputs."""
     upstream.script({"match": {"tool_results": True}, "answer": {"text": text}},
                     {"answer": {"tool_calls": list(calls), **answer}})
 
@@ -48,7 +48,7 @@ def then_says(upstream, *turns, **answer):
 
 PARIS = call(city="Paris")
 
-# The model asks for the weather, then says what it was told.
+# The model asks for the weather, then repeats the output.
 WEATHER_RULES = [
     {"match": {"tool_results": True}, "answer": {"text": "It is {{tool_output}}."}},
     {"answer": {"tool_calls": [PARIS]}},

@@ -1,5 +1,5 @@
-"""A walk through the API that touches every table, by a client that tries again when it is told
-that the database is away, as the SDKs do."""
+"""A walk through the API that touches every table, by a client that retries when the database is away, as
+the SDKs do."""
 
 from .faults import FINAL, listen
 from .server import eventually

@@ -1,4 +1,4 @@
-"""The scripted upstream, as a process, and what tests ask of it."""
+"""The scripted upstream as a process, with the functions that tests need."""
 
 import json
 
@@ -41,7 +41,7 @@ class Upstream:
         return [r["body"] for r in self.requests() if r["path"] == "/v1/chat/completions"]
 
     def asked(self):
-        """The bodies of all that the model was asked, in either dialect."""
+        """The bodies of all requests to the model, in either dialect."""
         return [r["body"] for r in self.requests()
                 if r["path"] in ("/v1/chat/completions", "/v1/responses")]
 

@@ -2,7 +2,7 @@
 reference model (lifecycle.py): status codes, error envelopes, objects, lists, events.
 
 Several threads have runs at the same time. An operation does not wait for the runs that move: a
-message may come before, while or after its thread's run ends, and the answer tells which it was.
+message may come before, while or after its thread's run ends, and the answer shows which it was.
 Some runs are made on a node where they expire in no time.
 """
 
@@ -66,9 +66,9 @@ class Walk:
         client = client or self.random.choice(self.nodes)
         answer = client.ask(method, path, body)
         text = "" if body is None else json.dumps(body)
-        told = f"{method} {path} {text[:200]}\n       {answer.status} {answer.text[:200]}"
-        if told not in list(self.trace)[-1:]:
-            self.trace.append(told)
+        sent = f"{method} {path} {text[:200]}\n       {answer.status} {answer.text[:200]}"
+        if sent not in list(self.trace)[-1:]:
+            self.trace.append(sent)
         return answer
 
     def get(self, path, **query):
@@ -136,7 +136,7 @@ class Walk:
         self.take_in(run, actual)
 
     def take_in(self, run, actual):
-        """What an answer tells about a run."""
+        """Takes in what an answer shows of a run."""
         status, over = actual["status"], run.known in model.FINAL
         run.observe(status)
         if status in model.FINAL and not over or run.moving and status == "requires_action":
@@ -514,7 +514,7 @@ class Walk:
             self.settle(run)
 
     def take_stream(self, run, answer, begun):
-        """It ends when the run rests, and has told everything since its event number `begun`."""
+        """It ends when the run rests, and has all events since number `begun`."""
         events = parse_events(answer.text)
         self.take_event(run, events[-2][1])
         learn(run.events[begun:] + ["done"], collapsed(events), "events")
@@ -580,7 +580,7 @@ class Walk:
         run = self.any_run()
         if not run or run.cancelling:
             return False
-        node = run.node if self.chance(0.9) else None  # others hear of it with their next heartbeat
+        node = run.node if self.chance(0.9) else None  # others notice with their next heartbeat
         answer = self.ask("POST", f"/threads/{run.thread.id}/runs/{run.id}/cancel", client=node)
         ends = run.possible() & set(model.FINAL)
         if answer.status == 200 and run.may_be_active():

@@ -1,5 +1,5 @@
-"""A WebSocket client of the tests' own: it can say anything, also what no client should, and holds
-every event that it hears against openapi.yaml."""
+"""A WebSocket client of the tests' own: it can send anything, also what no client should, and checks every
+received event against openapi.yaml."""
 
 import base64
 import hashlib
@@ -128,7 +128,7 @@ class WebSocket:
         self.send({"type": "response.create", "model": "demo", **body})
 
     def next(self):
-        """The next event; pings are answered. EOFError when there is none any more."""
+        """The next event; pings are answered. EOFError after the last one."""
         while True:
             opcode, payload = self.read_frame()
             if opcode == PING:
@@ -182,7 +182,7 @@ class WebSocket:
             while True:
                 self.next()
         except EOFError:
-            assert self.closed, "it hung up without a word"
+            assert self.closed, "it hung up without a close frame"
             return self.closed
 
 
