@@ -401,13 +401,17 @@ static json_t *stored_object(struct run *run, const struct run_write *write)
     return object;
 }
 
-/* The client that wants work in the background has its answer when the run cannot be lost any more. */
+/* The client that wants work in the background has its answer when the run cannot be lost any more. A
+ * follower may be here already, because the row was visible before this loop knew that it was committed:
+ * it stays. */
 static void answer_stored(struct run *run, const struct run_write *write)
 {
-    while (run->publishing.sinks) {
-        struct sink *sink = run->publishing.sinks;
-
-        run->publishing.sinks = sink->next;
+    for (struct sink **at = &run->publishing.sinks, *sink; (sink = *at);) {
+        if (!sink->ops->answer) {
+            at = &sink->next;
+            continue;
+        }
+        *at = sink->next;
         sink->ops->answer(sink, 200, stored_object(run, write));
         sink->ops->close(sink);
     }
