@@ -855,6 +855,36 @@ static void who_asks_nothing_does_not_wait_for_who_does(void **state)
     run_row_clear(&run);
 }
 
+static struct run_write *expiring_write(const struct run_row *run, const char *frames)
+{
+    struct run_write *write = sample_write(run, 1);
+
+    write->update = true;
+    sample_add_log(write, 0, frames);
+    return write;
+}
+
+/* Two owners let a run expire, and an expired run has no time of its end. */
+static void the_same_end_by_another_owner_is_not_taken_for_its_own(void **state)
+{
+    char thread[ID_SIZE];
+    struct run_load load;
+
+    (void)state;
+    sample_thread(thread);
+    load = sample_created(store, thread);
+    load.run.status = RUN_EXPIRED;
+    assert_int_equal(sample_put(store, expiring_write(&load.run, "data: theirs\n\n")), ERR_OK);
+    fault_arm("writer.result", 1);
+    assert_int_equal(sample_put(store, expiring_write(&load.run, "data: ours\n\n")),
+                     ERR_CONFLICT);
+    assert_true(fault_fired());
+    fault_arm("writer.result", 1);
+    assert_int_equal(sample_put(store, expiring_write(&load.run, "data: theirs\n\n")), ERR_OK);
+    fault_disarm();
+    run_load_clear(&load);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -884,6 +914,7 @@ int main(void)
         cmocka_unit_test(a_group_that_is_late_is_written_in_halves),
 #endif
         cmocka_unit_test(large_writes_do_not_share_a_group),
+        cmocka_unit_test(the_same_end_by_another_owner_is_not_taken_for_its_own),
     };
 
     return cmocka_run_group_tests(tests, open_writing_store, close_store);
