@@ -32,8 +32,8 @@ enum err_code mcp_tools_add_page(json_t *tools, const json_t *page, struct err *
 /* Whether the list has a tool of that name. */
 bool mcp_tools_have(const json_t *tools, const char *name);
 
-/* The same limits, for lists that a client brings along. Whoever shows a name shows all of it: 1 to
- * MCP_NAME_LIMIT visible ASCII characters. */
+/* The same limits, for lists in a client's input. A name has 1 to MCP_NAME_LIMIT visible ASCII
+ * characters, because it is shown to a person whole. */
 bool mcp_name_is_fit(const char *name);
 bool mcp_schema_is_fit(const json_t *schema);
 

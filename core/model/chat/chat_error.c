@@ -18,11 +18,10 @@ struct refusal {
     char message[LINE_SIZE];
 };
 
-/* What a refusal is called that is about the model itself. */
+/* The code of a refusal that is about the model itself. */
 #define MODEL_MISSING "model_not_found"
 
-/* Words that servers use for `code` and `type`: the status they stand for where none is given, and
- * what a client of ours is told. */
+/* Values of `code` and `type`: the status that each implies, and the code that a client gets. */
 /* clang-format off */
 static const struct {
     const char *word;

@@ -74,7 +74,7 @@ def pytest_terminal_summary(terminalreporter, config):
 
 @pytest.fixture
 def discard(request, database):
-    """discard(server): what it has left on the disk goes, if its test went well. All servers of the test have
+    """discard(server): removes its data from the disk, if its test has passed. All servers of the test have
     ended, for they may share a database."""
     def discard(server):
         if FAILED not in request.node.stash and not request.config.getoption("--keep"):

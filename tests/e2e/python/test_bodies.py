@@ -49,13 +49,13 @@ def small(start_server):
     return start_server(max_body=MIB)
 
 
-def test_who_stops_in_the_middle_of_a_body_that_is_too_large_is_told(small):
+def test_a_client_that_stops_within_a_too_large_body_gets_an_error(small):
     with socket.create_connection(("127.0.0.1", small.port), timeout=patience(30)) as peer:
         peer.sendall(head(small) + CHUNK * 16 + b"1\r\nx")
         expect_too_large(read_to_the_end(peer))
 
 
-def test_who_goes_on_with_a_body_that_is_too_large_is_told(small):
+def test_a_client_that_continues_a_too_large_body_gets_an_error(small):
     with socket.create_connection(("127.0.0.1", small.port), timeout=patience(30)) as peer:
         peer.sendall(head(small))
         for _ in range(40):  # it is listened to for five seconds
@@ -63,7 +63,7 @@ def test_who_goes_on_with_a_body_that_is_too_large_is_told(small):
         expect_too_large(read_to_the_end(peer))
 
 
-def test_who_never_ends_is_told_and_then_hung_up_on(small):
+def test_a_client_that_never_ends_its_body_gets_an_error_and_is_disconnected(small):
     with socket.create_connection(("127.0.0.1", small.port), timeout=patience(30)) as peer:
         peer.sendall(head(small))
         with pytest.raises(ConnectionError):

@@ -23,7 +23,7 @@ def status_of(database, url, run_id):
 
 
 def held_waits(server, upstream, database, tmp_path):
-    """A run whose loop has not heard that it waits, once for each visit: (client, whether the database says that
+    """A run whose loop does not know yet that it waits, once for each visit: (client, whether the database says that
     it does). Ends with the one that does."""
     url, process = server.settings["database_url"], server.process
     overtook = False
@@ -43,9 +43,8 @@ def held_waits(server, upstream, database, tmp_path):
     server.forgets_its_runs()
 
 
-def test_an_answer_may_overtake_the_news_that_it_is_awaited(fault_server, upstream, database,
-                                                            tmp_path):
-    """The client reads in the database that its run waits; the loop has not heard of it yet."""
+def test_a_submission_may_overtake_the_requires_action_event(fault_server, upstream, database, tmp_path):
+    """The client reads that its run waits; the loop does not know yet that the write is committed."""
     for client, waits in held_waits(fault_server, upstream, database, tmp_path):
         if waits:
             client.answer_calls()

@@ -249,7 +249,7 @@ def test_nothing_is_sent_after_the_last_answer(server, last):
 
 
 @pytest.mark.parametrize("sent", ["", ALIVE])
-def test_who_leaves_is_told_nothing(server, sent):
+def test_a_client_that_left_gets_nothing(server, sent):
     with socket.create_connection(("127.0.0.1", server.port), timeout=patience(30)) as connection:
         if sent:
             connection.sendall(sent.encode())

@@ -31,7 +31,7 @@ def forecast(upstream):
     return forecast
 
 
-def told_of(events):
+def events_of_kind(events):
     return [{key: value for key, value in event.items() if key not in ("sequence_number", "output_index")}
             for event in events if event["type"].startswith(KIND)]
 
@@ -42,7 +42,7 @@ def done_of(events):
     return item
 
 
-def test_an_item_of_an_unheard_of_type_streams_and_is_kept(http, stream, forecast, upstream):
+def test_an_item_of_a_new_type_is_streamed_and_kept(http, stream, forecast, upstream):
     forecast(**CALL)
     events = stream([TEST])
     item = done_of(events)
@@ -52,7 +52,7 @@ def test_an_item_of_an_unheard_of_type_streams_and_is_kept(http, stream, forecas
     assert (added["status"], added["place"], added["forecast"]) == ("in_progress", None, "")
     assert (item["status"], item["place"], item["forecast"], item["parts"]) == (
         "completed", "Paris", "Rain, then sun.", 1)
-    assert told_of(events) == [{"item_id": item["id"], **event} for event in (
+    assert events_of_kind(events) == [{"item_id": item["id"], **event} for event in (
         {"type": f"{KIND}.in_progress"},
         {"type": f"{KIND}.measuring", "stations": 3},
         {"type": f"{KIND}_forecast.delta", "delta": "Rain, "},
@@ -66,23 +66,23 @@ def test_an_item_of_an_unheard_of_type_streams_and_is_kept(http, stream, forecas
 
     upstream.forget()
     stream([TEST], previous_response_id=response["id"])
-    told = upstream.chats()[0]["messages"]
-    (called,) = [message["tool_calls"][0]["function"] for message in told if message.get("tool_calls")]
+    sent = upstream.chats()[0]["messages"]
+    (called,) = [message["tool_calls"][0]["function"] for message in sent if message.get("tool_calls")]
     assert called["name"] == "test_weather" and json.loads(called["arguments"]) == CALL
-    assert [message["content"] for message in told if message["role"] == "tool"] == ["It will rain."]
+    assert [message["content"] for message in sent if message["role"] == "tool"] == ["It will rain."]
 
 
-def test_its_failure_is_a_status_of_the_item(http, stream, forecast):
+def test_a_failure_is_a_status_of_the_item(http, stream, forecast):
     forecast(**CALL, fail="no stations")
     events = stream([TEST])
     item = done_of(events)
     assert (item["status"], item["place"], item["runnel"]["error"]) == ("failed", None, "no stations")
-    assert told_of(events)[-1]["type"] == f"{KIND}.completed"
+    assert events_of_kind(events)[-1]["type"] == f"{KIND}.completed"
     kept = http.get(f"/v1/responses/{events[-1]['response']['id']}").json()["output"]
     assert item in kept
 
 
-def test_its_run_step_is_a_tool_call_of_its_own_type(http, forecast):
+def test_the_run_step_is_a_tool_call_of_its_own_type(http, forecast):
     forecast(**CALL)
     assistant = http.post("/v1/assistants", json={"model": "demo", "tools": [TEST]}).json()["id"]
     text = http.post("/v1/threads/runs", json={

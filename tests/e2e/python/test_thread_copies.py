@@ -306,7 +306,7 @@ def test_a_thread_cannot_be_copied_into_itself(threads, put, verb):
     assert said(threads, thread.id) == [("user", "x")]
 
 
-def test_what_is_not_mine_is_not_there(threads, http, stranger_key):
+def test_threads_of_other_projects_are_not_found(threads, http, stranger_key):
     headers = {"Authorization": f"Bearer {stranger_key}"}
     theirs = http.post("/v1/threads", headers=headers).json()["id"]
     mine = threads.create(messages=user("secret")).id

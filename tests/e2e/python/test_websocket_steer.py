@@ -227,6 +227,6 @@ def test_a_client_that_leaves_withdraws_its_accepted_input(server, upstream):
         first = begin(ws)
         steer(ws, first, "More")
         ws.until("response.steer.accepted")
-    eventually(lambda: upstream.requests()[-1]["state"], lambda state: state == "client_left")
+    eventually(lambda: [request["state"] for request in upstream.requests()], lambda states: states == ["client_left"])
     assert len(upstream.chats()) == 1
     assert json.dumps(upstream.chats()).count("More") == 0

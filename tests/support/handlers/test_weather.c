@@ -2,7 +2,7 @@
  * test_weather -- a hosted tool of an item type that nothing else knows. Never part of a release.
  *
  * It shows that all of a hosted tool is in one file: its item, what streams, its events, its run step.
- * The forecast is args.pieces, or args.fail says why there is none.
+ * The forecast is args.pieces; args.fail is the reason of a failure.
  */
 
 #include <string.h>

@@ -76,7 +76,7 @@ class Server:
         return flags
 
     def where(self):
-        """What tells other commands of the program where its database is."""
+        """The option that says to other commands of the program where its database is."""
         url = self.settings.get("database_url")
         return ["--database-url", url] if url else ["--data-dir", self.settings["data_dir"]]
 

@@ -57,7 +57,8 @@ static void a_disarmed_point_does_not_fail(void **state)
     assert_false(fault_fired());
 }
 
-/* Runs a process that reads `setting` and visits "p" twice. Its exit code, 0 to 3, has a bit for each visit that failed. */
+/* Runs a process that reads `setting` and visits "p" twice. Its exit code, 0 to 3, has a bit for
+ * each visit that failed. */
 static int visit_twice(const char *setting)
 {
     pid_t child = fork();

@@ -285,7 +285,8 @@ static void add_round(struct buf *text, const char *piece, size_t times, const c
     buf_add_text(text, end);
 }
 
-/* Patterns that are cheap at one place and too expensive at a million, that take long in one step, or that need memory for every character. The text is rounds of pieces with an end. */
+/* Patterns that are cheap at one place and too expensive at a million, that take long in one step,
+ * or that need memory for every character. The text is rounds of pieces with an end. */
 static void regex_ends_a_search_that_would_take_hours(void **state)
 {
     static const struct {

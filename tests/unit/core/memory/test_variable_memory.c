@@ -366,7 +366,8 @@ static void expect_no_room(const char *name, const char *value)
     assert_string_equal(err.text, text);
 }
 
-/* F31: a variable that would be evicted at once is refused, and nothing is evicted for a refused one. */
+/* F31: a variable that would be evicted at once is refused, and nothing is evicted for a refused
+ * one. */
 static void test_a_variable_without_room_is_refused(void **state)
 {
     AUTO_FREE char *much = mebibyte();

@@ -13,7 +13,7 @@
 #include "tests/support/answer_pieces.h"
 #include "tests/support/sanitized.h"
 
-/* --- telling events --- */
+/* --- noting events --- */
 
 struct story {
     struct answer answer;
@@ -23,7 +23,7 @@ struct story {
     unsigned stop_at; /* the event that ends the turn; 0 for none */
 };
 
-static void tell(struct story *story, const char *kind, const char *text, size_t length)
+static void note(struct story *story, const char *kind, const char *text, size_t length)
 {
     buf_addf(&story->log, "%s(", kind);
     buf_add(&story->log, text, length);
@@ -35,17 +35,17 @@ static void tell(struct story *story, const char *kind, const char *text, size_t
 
 static void on_text(void *arg, const char *text, size_t length)
 {
-    tell(arg, "text", text, length);
+    note(arg, "text", text, length);
 }
 
 static void on_reasoning(void *arg, const char *text, size_t length)
 {
-    tell(arg, "reasoning", text, length);
+    note(arg, "reasoning", text, length);
 }
 
 static void on_refusal(void *arg, const char *text, size_t length)
 {
-    tell(arg, "refusal", text, length);
+    note(arg, "refusal", text, length);
 }
 
 static void on_begin(void *arg, unsigned call, const char *id, const char *name)
@@ -54,7 +54,7 @@ static void on_begin(void *arg, unsigned call, const char *id, const char *name)
     AUTO_BUF line = {0};
 
     buf_addf(&line, "%u %s %s", call, strstr(story->script, id) ? id : "made", name);
-    tell(story, "begin", line.data, line.length);
+    note(story, "begin", line.data, line.length);
 }
 
 static void on_arguments(void *arg, unsigned call, const char *text, size_t length)
@@ -63,7 +63,7 @@ static void on_arguments(void *arg, unsigned call, const char *text, size_t leng
 
     buf_addf(&line, "%u ", call);
     buf_add(&line, text, length);
-    tell(arg, "args", line.data, line.length);
+    note(arg, "args", line.data, line.length);
 }
 
 static void on_extra(void *arg, unsigned call, const json_t *extra)
@@ -72,7 +72,7 @@ static void on_extra(void *arg, unsigned call, const json_t *extra)
     AUTO_BUF line = {0};
 
     buf_addf(&line, "%u %s", call, text);
-    tell(arg, "extra", line.data, line.length);
+    note(arg, "extra", line.data, line.length);
 }
 
 static void on_end(void *arg, unsigned call)
@@ -80,31 +80,31 @@ static void on_end(void *arg, unsigned call)
     AUTO_BUF line = {0};
 
     buf_addf(&line, "%u", call);
-    tell(arg, "end", line.data, line.length);
+    note(arg, "end", line.data, line.length);
 }
 
 static void on_summary(void *arg, const char *text, size_t length)
 {
-    tell(arg, "summary", text, length);
+    note(arg, "summary", text, length);
 }
 
 static void on_annotation(void *arg, const json_t *annotation)
 {
     AUTO_FREE char *text = json_text(annotation);
 
-    tell(arg, "annotation", text, strlen(text));
+    note(arg, "annotation", text, strlen(text));
 }
 
 static void on_logprobs(void *arg, json_t *tokens)
 {
     AUTO_FREE char *text = json_text(tokens);
 
-    tell(arg, "logprobs", text, strlen(text));
+    note(arg, "logprobs", text, strlen(text));
 }
 
 static void on_part_end(void *arg)
 {
-    tell(arg, "part", "", 0);
+    note(arg, "part", "", 0);
 }
 
 static void on_item_end(void *arg, const struct model_item *item)
@@ -114,7 +114,7 @@ static void on_item_end(void *arg, const struct model_item *item)
     buf_add_text(&line, item->kind == MODEL_ITEM_MESSAGE ? "message" : "reasoning");
     if (item->encrypted_content)
         buf_addf(&line, " %s %s", item->id ? item->id : "-", item->encrypted_content);
-    tell(arg, "item", line.data, line.length);
+    note(arg, "item", line.data, line.length);
 }
 
 static const struct model_events events = {
@@ -132,7 +132,7 @@ static const struct model_events events = {
     .call_end = on_end,
 };
 
-static void tell_done(struct story *story)
+static void note_done(struct story *story)
 {
     static const char *const words[] = {"stop", "length", "tool_calls", "content_filter"};
     const struct model_usage *usage = &story->answer.usage;
@@ -144,8 +144,8 @@ static void tell_done(struct story *story)
     buf_add_text(&story->log, ")");
 }
 
-/* What the error says is told when the upstream said it, not when the words are ours. */
-static void tell_failed(struct story *story, const struct chat_failure *failure)
+/* The message of an error is noted only when it comes from the upstream. */
+static void note_failed(struct story *story, const struct chat_failure *failure)
 {
     static const char said[] = "The upstream model server failed: ";
     const struct err *err = &failure->err;
@@ -202,17 +202,17 @@ static char *play(enum model_dialect dialect, const struct script *script, size_
     if (rc == ERR_CANCELLED)
         buf_add_text(&story.log, "cancelled");
     else if (rc)
-        tell_failed(&story, &failure);
+        note_failed(&story, &failure);
     else
-        tell_done(&story);
+        note_done(&story);
     assert_true(rc == ERR_OK || rc == ERR_CANCELLED || rc == failure.err.code);
     answer_clear(&story.answer);
     return buf_take(&story.log);
 }
 
-static void expect(const struct script *script, const char *told, const char *how)
+static void expect(const struct script *script, const char *played, const char *how)
 {
-    AUTO_FREE char *readable = quoted(told, '"', '\'');
+    AUTO_FREE char *readable = quoted(played, '"', '\'');
 
     if (strcmp(readable, script->events) != 0)
         fail_msg("%s (%s)\n  became %s\n  not    %s", script->name, how, readable,
@@ -224,10 +224,10 @@ void every_habit_becomes_its_events(void **state)
     const struct scripts *scripts = *state;
 
     for (size_t i = 0; i < scripts->count; i++) {
-        AUTO_FREE char *told =
+        AUTO_FREE char *played =
             play(scripts->dialect, &scripts->list[i], SIZE_MAX, SIZE_MAX, 0, NULL);
 
-        expect(&scripts->list[i], told, "in one piece");
+        expect(&scripts->list[i], played, "in one piece");
     }
 }
 
@@ -241,15 +241,15 @@ void it_does_not_matter_where_the_bytes_are_cut(void **state)
         expect(&scripts->list[i], bytewise, "byte by byte");
         for (size_t cut = 1 + i % CASE_STRIDE; cut < strlen(scripts->list[i].body);
              cut += CASE_STRIDE) {
-            AUTO_FREE char *told =
+            AUTO_FREE char *played =
                 play(scripts->dialect, &scripts->list[i], cut, SIZE_MAX, 0, NULL);
 
-            expect(&scripts->list[i], told, "cut in two");
+            expect(&scripts->list[i], played, "cut in two");
         }
     }
 }
 
-/* However a body ends early, what is told is what was told before, in order, and an end. */
+/* Wherever a body ends early, the events are the beginning of the whole story, and an end. */
 void a_body_that_ends_anywhere_ends_the_turn(void **state)
 {
     const struct scripts *scripts = *state;
@@ -260,11 +260,11 @@ void a_body_that_ends_anywhere_ends_the_turn(void **state)
         for (size_t length = i % CASE_STRIDE; length < whole; length += CASE_STRIDE) {
             struct script shorter = scripts->list[i];
             AUTO_FREE char *body = mem_strndup(shorter.body, length);
-            AUTO_FREE char *told = NULL;
+            AUTO_FREE char *played = NULL;
 
             shorter.body = body;
-            told = play(scripts->dialect, &shorter, SIZE_MAX, SIZE_MAX, 0, NULL);
-            assert_true(strstr(told, "done(") || strstr(told, "failed("));
+            played = play(scripts->dialect, &shorter, SIZE_MAX, SIZE_MAX, 0, NULL);
+            assert_true(strstr(played, "done(") || strstr(played, "failed("));
         }
     }
 }
@@ -275,9 +275,9 @@ void every_callback_may_end_the_turn(void **state)
 
     for (size_t i = 0; i < scripts->count; i++) {
         for (unsigned stop_at = 1;; stop_at++) {
-            AUTO_FREE char *told =
+            AUTO_FREE char *played =
                 play(scripts->dialect, &scripts->list[i], SIZE_MAX, SIZE_MAX, stop_at, NULL);
-            const char *end = strstr(told, "cancelled");
+            const char *end = strstr(played, "cancelled");
 
             if (!end) /* fewer events than that */
                 break;
@@ -289,7 +289,7 @@ void every_callback_may_end_the_turn(void **state)
 void story_breaks(enum model_dialect dialect, const struct script *script,
                   const struct err *broken)
 {
-    AUTO_FREE char *told = play(dialect, script, SIZE_MAX, SIZE_MAX, 0, broken);
+    AUTO_FREE char *played = play(dialect, script, SIZE_MAX, SIZE_MAX, 0, broken);
 
-    expect(script, told, "broken");
+    expect(script, played, "broken");
 }

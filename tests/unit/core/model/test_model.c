@@ -675,7 +675,8 @@ static void cancelling_inside_the_failure_callback_is_fine(void **state)
     expect_log(fixture, "failed");
 }
 
-/* Posts a cancel after the start. What the turn has done by then may vary; that it emits nothing may not. */
+/* Posts a cancel after the start. What the turn has done by then may vary; that it emits nothing
+ * may not. */
 static void cancel_from_outside(struct fixture *fixture)
 {
     fixture->start.run = start_turn;

@@ -9,7 +9,8 @@
  * http_endings.h -- every way in which a call may end early, and calls of every kind that must go
  * well afterwards, on the same loop.
  *
- * libcurl's easy handles and connections are used again. The next transfer begins with what the last one has left in them, so each pair of the two tables is a case of its own.
+ * libcurl's easy handles and connections are used again. The next transfer begins with what the
+ * last one has left in them, so each pair of the two tables is a case of its own.
  */
 
 extern const size_t http_ending_count;

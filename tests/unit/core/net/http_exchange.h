@@ -13,7 +13,8 @@
 #include "tests/unit/core/net/tiny_server.h"
 
 /*
- * http_exchange.h -- one call of the client as its caller sees it: a loop, a server with http_pages.h, and the callbacks in order.
+ * http_exchange.h -- one call of the client as its caller sees it: a loop, a server with
+ * http_pages.h, and the callbacks in order.
  */
 
 #define SHORT (60 * NS_PER_MS)
@@ -70,7 +71,8 @@ void cancel_exchange(void *arg);
 /* Waits for one round of the loop: everything that was ready is handled. */
 void let_pass(struct loop *loop);
 
-/* For cmocka: of each test, whose state is the fixture. The program starts and ends with http_group.h. */
+/* For cmocka: of each test, whose state is the fixture. The program starts and ends with
+ * http_group.h. */
 int set_up(void **state);
 int tear_down(void **state);
 

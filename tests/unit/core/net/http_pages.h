@@ -4,7 +4,8 @@
 #include "tests/unit/core/net/tiny_server.h"
 
 /*
- * http_pages.h -- every kind of answer that a server may give, from "/hello" to answers that break off in the middle, send nothing or never end. http_pages.c says what each page does.
+ * http_pages.h -- every kind of answer that a server may give, from "/hello" to answers that break
+ * off in the middle, send nothing or never end. http_pages.c says what each page does.
  */
 
 #define HTTP_BIG_PAGE ((size_t)65536) /* bytes of the body of "/big", sent in one piece */

@@ -177,7 +177,8 @@ static void a_head_request_expects_no_body(void **state)
     exchange_clear(&exchange);
 }
 
-/* Larger than any buffer on the way, and larger than the body for which libcurl would wait for "100 Continue"; also when the answer begins before the body was sent. */
+/* Larger than any buffer on the way, and larger than the body for which libcurl would wait for "100
+ * Continue"; also when the answer begins before the body was sent. */
 static void a_large_body_arrives_whole(void **state)
 {
     static const char *const paths[] = {"/echo", "/early"};

@@ -1,5 +1,6 @@
 /*
- * Idle connections: how long they are kept, how many of them, and that those closed by the server are closed.
+ * Idle connections: how long they are kept, how many of them, and that those closed by the server
+ * are closed.
  */
 
 #include <setjmp.h>

@@ -1,5 +1,6 @@
 /*
- * Which addresses the client reaches: names with several addresses, addresses that a guarded call must not reach, and servers that are missing.
+ * Which addresses the client reaches: names with several addresses, addresses that a guarded call
+ * must not reach, and servers that are missing.
  */
 
 #include <setjmp.h>

@@ -1,5 +1,7 @@
 /*
- * What one call leaves behind must not harm the next one: every way to end, followed by every kind of call, with the handles and connections that libcurl keeps. A sanitizer sees writes out of bounds; without one, the answers must be whole and the process alive.
+ * What one call leaves behind must not harm the next one: every way to end, followed by every kind
+ * of call, with the handles and connections that libcurl keeps. A sanitizer sees writes out of
+ * bounds; without one, the answers must be whole and the process alive.
  */
 
 #include <setjmp.h>

@@ -29,7 +29,8 @@ static bool note(void *arg, const char *name, const char *data, size_t length)
     return ++seen->count != seen->stop_after;
 }
 
-/* Feeds `text` in pieces of `step` bytes, each in memory of its own, so that the address sanitizer notices reads beyond a piece or after its time. */
+/* Feeds `text` in pieces of `step` bytes, each in memory of its own, so that the address sanitizer
+ * notices reads beyond a piece or after its time. */
 static enum err_code feed(const char *text, size_t length, size_t step, struct seen *seen)
 {
     struct sse_parser parser = {0};

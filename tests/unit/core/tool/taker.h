@@ -16,7 +16,8 @@
 #include "tests/support/patience.h"
 
 /*
- * taker.h -- the loop's end of a channel, for tests: it takes until nothing is left, then waits for the wake and for nothing else. So a lost wake makes a test fail.
+ * taker.h -- the loop's end of a channel, for tests: it takes until nothing is left, then waits for
+ * the wake and for nothing else. So a lost wake makes a test fail.
  */
 
 #define TAKER_PATIENCE patience_ns(30)

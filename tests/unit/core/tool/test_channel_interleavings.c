@@ -15,14 +15,10 @@
 /*
  * The channel against its six rules, in every order in which things can happen.
  *
- * A world is a channel, calls that each have a script of outputs, a loop that takes, somebody
- * who may close it and a timekeeper who may end calls. At any moment a few things can happen
- * next. The test tries all of them from every state that can be reached, and compares what the
- * channel does with a plain account of the rules (`struct account`).
+ * A world is a channel, calls that each have a script of outputs, a loop that takes, a thread that may close it and a timekeeper that may end calls. At any moment a few things can happen
+ * next. The test tries all of them from every state that can be reached, and compares what the channel does with a simple model of the rules (`struct account`).
  *
- * A put that must wait is a put that returns ERR_LIMIT; its call stays blocked until somebody
- * broadcasts on its condition. So a forgotten broadcast shows as a call that could go on and
- * was not told.
+ * A put that must wait is a put that returns ERR_LIMIT; its call stays blocked until a broadcast on its condition. So a forgotten broadcast shows as a call that could continue and was not notified.
  */
 
 #define CALLS_MAX  3
@@ -37,7 +33,7 @@ struct config {
     bool hidden[CALLS_MAX];
     bool may_expire[CALLS_MAX];
     bool may_close;
-    bool may_poll; /* the loop also takes when nobody woke it */
+    bool may_poll; /* the loop also takes without a wake */
 };
 
 /* What the rules say about one call. Outputs are known by their place in the script. */
@@ -50,8 +46,8 @@ struct call_account {
     unsigned char ended;    /* 1: by itself, 2: by the timekeeper */
     unsigned char end_taken;
     unsigned char blocked;
-    unsigned char expired; /* the timekeeper was here */
-    unsigned char told;    /* since it blocked */
+    unsigned char expired;  /* the timekeeper was here */
+    unsigned char notified; /* since it blocked */
 };
 
 struct account {
@@ -80,13 +76,13 @@ int __wrap_pthread_cond_broadcast(pthread_cond_t *cond)
 {
     for (unsigned i = 0; current && i < current->config->calls; i++)
         if (cond == &current->channel->slots[i].changed)
-            current->account.calls[i].told = 1;
+            current->account.calls[i].notified = 1;
     return __real_pthread_cond_broadcast(cond);
 }
 
 static bool anything_to_take(const struct world *world);
 
-/* The account knows of the put that this wake comes from. */
+/* The account has the put that this wake comes from. */
 static void count_wake(void *arg)
 {
     struct world *world = arg;
@@ -119,7 +115,7 @@ static bool has_output(const struct call_account *call)
     return call->queued || call->metadata;
 }
 
-static bool can_be_heard(const struct world *world, unsigned call)
+static bool may_speak(const struct world *world, unsigned call)
 {
     return world->config->hidden[call] || world->account.floor == call;
 }
@@ -127,7 +123,7 @@ static bool can_be_heard(const struct world *world, unsigned call)
 static bool anything_to_take(const struct world *world)
 {
     for (unsigned i = 0; i < world->config->calls; i++)
-        if (can_be_heard(world, i) && has_output(&world->account.calls[i]))
+        if (may_speak(world, i) && has_output(&world->account.calls[i]))
             return true;
     return false;
 }
@@ -191,7 +187,7 @@ static unsigned char note_take(struct world *world, unsigned call)
     return place;
 }
 
-/* What holds after every step. */
+/* Checks what must hold after every step. */
 static void check(const struct world *world)
 {
     const struct account *account = &world->account;
@@ -203,7 +199,7 @@ static void check(const struct world *world)
         finished = finished && call->end_taken;
         assert_int_equal(tool_channel_call_over(world->channel, i), is_over(world, i));
         if (call->blocked && rule_of_put(world, i, 't') != ERR_LIMIT)
-            assert_true(call->told);
+            assert_true(call->notified);
     }
     assert_int_equal(tool_channel_finished(world->channel), finished);
     assert_int_equal(tool_channel_closed(world->channel), account->closed);
@@ -247,7 +243,7 @@ static void say(struct world *world, unsigned call)
     enum err_code rc;
 
     account->blocked = 0;
-    account->told = 0;
+    account->notified = 0;
     rc = put_one(world, call, letter, letter == 'e' ? END_PLACE : account->said);
     if (rc == ERR_LIMIT)
         account->blocked = 1;
@@ -276,7 +272,7 @@ static void take(struct world *world)
     }
     assert_false(account->closed);
     assert_in_range(output.call, 0, world->config->calls - 1);
-    assert_true(can_be_heard(world, output.call));
+    assert_true(may_speak(world, output.call));
     assert_true(has_output(&account->calls[output.call]));
     hidden = world->config->hidden[output.call];
     place = note_take(world, output.call);
@@ -313,7 +309,7 @@ static bool can_say(const struct config *config, const struct account *account, 
 {
     const struct call_account *it = &account->calls[call];
 
-    return letter_at(config, call, it->said) && (!it->blocked || it->told);
+    return letter_at(config, call, it->said) && (!it->blocked || it->notified);
 }
 
 static bool can_happen(const struct config *config, const struct account *account, unsigned n)
@@ -361,12 +357,12 @@ static uint64_t hash_of(const struct world *world)
 
     for (size_t i = 0; i < sizeof(world->account); i++)
         hash = (hash ^ bytes[i]) * 1099511628211u;
-    /* The one thing inside the channel that the rules do not fix: whose turn it is. */
+    /* The only state of the channel that the rules do not determine: whose turn it is. */
     hash = (hash ^ world->channel->turn) * 1099511628211u;
     return hash ? hash : 1;
 }
 
-/* True if it was not there. */
+/* True if it was new. */
 static bool remember(struct explorer *explorer, uint64_t hash)
 {
     size_t place = hash & (explorer->seen_size - 1);

@@ -93,7 +93,8 @@ static void registry_separates_definitions_from_tools_of_groups(void **state)
     assert_null(tool_registry_find("a", "function"));
 }
 
-/* Peer fault B22: an invented name became a call for the client, and a group with an underscore in its name was taken for group and tool. */
+/* Peer fault B22: an invented name became a call for the client, and a group with an underscore in
+ * its name was taken for group and tool. */
 static void registry_bella_B22_an_invented_name_is_not_found(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
 /*
- * The JSON Schema organisation's own tests of draft 7, as Debian packages them: every file of supported keywords, except for references beyond the document.
+ * The JSON Schema organisation's own tests of draft 7, as Debian packages them: every file of
+ * supported keywords, except for references beyond the document.
  */
 
 #include <setjmp.h>

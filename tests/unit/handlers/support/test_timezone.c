@@ -168,7 +168,8 @@ static size_t write_zone(uint8_t *ret_zone)
     return (size_t)(at + 26 - ret_zone);
 }
 
-/* A zone that is cut or changed anywhere is refused or read, but nothing outside it is read (the copy has exactly the size, so the sanitizer sees it). */
+/* A zone that is cut or changed anywhere is refused or read, but nothing outside it is read (the
+ * copy has exactly the size, so the sanitizer sees it). */
 static void timezone_survives_broken_files(void **state)
 {
     uint8_t zone[200] = {0};

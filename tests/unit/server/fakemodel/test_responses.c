@@ -14,7 +14,8 @@
 #include "server/fakemodel/rules.h"
 #include "server/fakemodel/script.h"
 
-/* The answer of a script to POST /v1/responses. Its events are written without "response.", several of a kind in a row as one; then how it ended. */
+/* The answer of a script to POST /v1/responses. Its events are written without "response.", several
+ * of a kind in a row as one; then how it ended. */
 
 static struct script *parse(const char *text)
 {

@@ -11,7 +11,8 @@
 #include "core/model/chat/chat_chunk.h"
 #include "tests/support/quoted.h"
 
-/* The scanner sees a copy that ends where the memory ends, so that a sanitizer sees a read beyond its end. */
+/* The scanner sees a copy that ends where the memory ends, so that a sanitizer sees a read beyond
+ * its end. */
 static bool scan(const char *chunk, size_t length, struct buf *scratch, char **ret_text)
 {
     AUTO_FREE char *copy = mem_zeroed(length ? length : 1, 1);

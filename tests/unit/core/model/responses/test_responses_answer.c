@@ -71,7 +71,7 @@ static const struct script scripts[] = {
      "text(a) item(message) text(b) item(message) " END},
     {"nothing but the response", SSE, ENDED("completed", "{" MESSAGE("a") "},{" FUNCTION("c1", "{}") "}", ""),
      "text(a) item(message) begin(0 c1 f) args(0 {}) end(0) " CALLS_END},
-    {"the response has an item that no event told", SSE, ADDED(0, NEW_MESSAGE) TEXT(0, "a") DONE(0, MESSAGE("a"))
+    {"the response has an item without an event", SSE, ADDED(0, NEW_MESSAGE) TEXT(0, "a") DONE(0, MESSAGE("a"))
      ENDED("completed", "{" MESSAGE("a") "},{" FUNCTION("c1", "{}") "}", ""),
      "text(a) item(message) begin(0 c1 f) args(0 {}) end(0) " CALLS_END},
     {"an item that nobody said was done", SSE, ADDED(0, NEW_MESSAGE) TEXT(0, "a") COMPLETED, "text(a) item(message) " END},
@@ -132,7 +132,7 @@ static const struct script scripts[] = {
     {"raw", SSE, ADDED(0, NEW_REASONING) GROW("reasoning_text.delta", 0, "'content_index':0,'delta':'hm'")
      DONE(0, "'type':'reasoning','summary':[],'content':[{'type':'reasoning_text','text':'hm'}]") COMPLETED,
      "reasoning(hm) item(reasoning) " END},
-    {"raw, in the words of Open Responses", SSE, ADDED(0, NEW_REASONING) GROW("reasoning.delta", 0, "'content_index':0,'delta':'hm'")
+    {"raw, as in Open Responses", SSE, ADDED(0, NEW_REASONING) GROW("reasoning.delta", 0, "'content_index':0,'delta':'hm'")
      COMPLETED, "reasoning(hm) item(reasoning) " END},
     {"summary and raw, at once", SSE,
      DONE(0, "'type':'reasoning','content':[{'type':'reasoning_text','text':'hm'}],'summary':[{'type':'summary_text','text':'s'}]") COMPLETED,

@@ -160,7 +160,9 @@ static void a_grant_covers_exactly_what_it_names(void **state)
 
 /* ---- The vectors of the design ---- */
 
-/* A file outside is asked for as all of its directory (tests/support/handlers/test_handlers.c), which is what the vector with one file instead of another tests: it alone names files beside their directories. */
+/* A file outside is asked for as all of its directory (tests/support/handlers/test_handlers.c),
+ * which is what the vector with one file instead of another tests: it alone names files beside
+ * their directories. */
 static void add_asked(json_t *list, const json_t *keys, size_t i)
 {
     const char *key = json_string_value(json_array_get(keys, i));

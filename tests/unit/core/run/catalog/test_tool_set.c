@@ -328,7 +328,7 @@ static void assert_no_choice(const struct tool_set *set, const char *choice, con
     assert_string_equal(err.place, "tool_choice");
 }
 
-static void tool_choice_of_what_is_not_there_is_refused(void **state)
+static void tool_choice_of_a_missing_tool_is_refused(void **state)
 {
     struct tool_set set;
 
@@ -712,7 +712,7 @@ int main(void)
         cmocka_unit_test(tool_set_allowed_tools_of_the_choice_are_enforced),
         cmocka_unit_test(tool_choice_allows_tools_of_every_kind),
         cmocka_unit_test(tool_choice_none_means_that_nothing_may_be_called),
-        cmocka_unit_test(tool_choice_of_what_is_not_there_is_refused),
+        cmocka_unit_test(tool_choice_of_a_missing_tool_is_refused),
         cmocka_unit_test(tool_set_members_of_a_namespace_have_two_names),
         cmocka_unit_test(tool_set_deferred_tools_wait_for_a_search_of_the_client),
         cmocka_unit_test(tool_set_has_a_limit),

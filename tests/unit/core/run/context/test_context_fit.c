@@ -156,7 +156,8 @@ static int64_t total_now(const struct counting *counting)
     return context_total(&counting->context, items, count);
 }
 
-/* What a run of a thousand bytes before it, and so many of its own in each turn, counts in its 60 turns. */
+/* What a run of a thousand bytes before it, and so many of its own in each turn, counts in its 60
+ * turns. */
 #define HISTORY_TURNS 20
 #define RUN_TURNS     60
 

@@ -277,7 +277,8 @@ static void a_long_message_costs_what_is_shown_of_it(void **state)
     assert_true(context_total(&context, items, count) > 5000);
 }
 
-/* The part of the history that is sent when the budget has left out what does not fit. The caller frees. */
+/* The part of the history that is sent when the budget has left out what does not fit. The caller
+ * frees. */
 static char *sent_within(const char *config, int64_t *ret_asking)
 {
     CLEANUP(run_settings_clear) struct run_settings settings = {0};

@@ -1,5 +1,5 @@
-/* F33: what is counted of a history is never less than what is sent of it: over random histories, the same ones
- * each time. */
+/* F33: what is counted of a history is never less than what is sent of it: over random histories,
+ * the same ones each time. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,8 +24,8 @@
 #define ITEMS_LIMIT 24
 #define RUN         "now"
 
-/* What a row and the message that it becomes may differ by: names of fields, a placeholder for an output
- * that never came. */
+/* What a row and the message that it becomes may differ by: names of fields, a placeholder for an
+ * output that never came. */
 #define SLACK_BYTES  160
 #define SLACK_TOKENS 8
 
