@@ -1,10 +1,11 @@
 /*
- * connection.c -- a client's connection, from accept to close: how many its address has, and until
- * when it may be silent.
+ * connection.c -- a client's connection, from accept to close: how many its address has, and
+ * until when it may be silent.
  *
- * libmicrohttpd hangs clients at its connection limit instead of telling them, and its timeout is
- * one of inactivity: who sends a byte now and then stays. So connections are counted here, and a
- * clock of ours hangs up on who is late with a head or a body.
+ * At its connection limit libmicrohttpd leaves clients hanging instead of answering. Its
+ * timeout is one of inactivity, so a client that sends a byte now and then is never late. So
+ * connections are counted here, and a clock thread hangs up on clients that are late with a
+ * head or a body.
  */
 
 #include <errno.h>
@@ -131,7 +132,8 @@ static struct http_connection *connection_opened(struct http *http, struct MHD_C
     return connection;
 }
 
-/* It was about to send a request, and there was time for one: due_ns is 0 when we have hung up. */
+/* It was waiting for the next request, and had time for one. due_ns is 0 if this server has
+ * hung up. */
 static bool awaits_request_locked(const struct http *http,
                                   const struct http_connection *connection) REQUIRES(http->lock)
 {
@@ -156,7 +158,7 @@ static bool has_left(int fd)
     return size == 0 || (size < 0 && errno != EAGAIN);
 }
 
-/* Nobody is there any more: of a socket that its peer has reset the kernel has forgotten whose it was. */
+/* The peer has gone. After a reset the kernel no longer knows whose socket it was. */
 static bool was_reset(int fd)
 {
     struct sockaddr_storage peer;
@@ -166,11 +168,12 @@ static bool was_reset(int fd)
 }
 
 /*
- * libmicrohttpd ends a connection without a word when it takes what came for no request at all: in
- * 0.9.75, a first line without a blank. It does not tell why it ends one, so this asks what else
- * it could have been: our deadline, its own, an answer that was the last, or the client. Who was
- * never answered may have left as well; later, who has left has most likely just done so, and
- * what it sent before cannot be told from requests.
+ * libmicrohttpd ends a connection without an answer if the input is no request to it: in
+ * 0.9.75, a first line without a blank. It gives no reason when it ends a connection, so this
+ * checks everything else that can have ended it: a deadline of this server, one of the
+ * library's, an answer that was the last, or the client. A client that was never answered may
+ * also have left. On later requests, a client that has left most likely just did so, and
+ * nothing distinguishes its last bytes from a request.
  */
 static bool was_unreadable(const struct http_connection *connection)
 {
@@ -179,8 +182,8 @@ static bool was_unreadable(const struct http_connection *connection)
     return has_sent_anything(connection->fd) && !was_reset(connection->fd);
 }
 
-/* What is unread when a socket is closed makes the kernel reset the connection, which may cost a
- * client the answer to what came before it. */
+/* If a socket is closed with unread input, the kernel resets the connection. That may cost a
+ * client the answer to an earlier request. */
 static void discard_unread(int fd)
 {
     char bytes[16384];
@@ -193,7 +196,7 @@ static void discard_unread(int fd)
     } while (size > 0 && discarded < REQUEST_DISCARD_LIMIT);
 }
 
-/* The socket is closed after this, so the clock must have forgotten it. */
+/* The socket is closed after this, so it must leave the clock's queues first. */
 static void connection_closed(struct http *http, struct http_connection *connection)
 {
     bool awaited_request;
@@ -229,7 +232,7 @@ struct http_connection *connection_of(struct MHD_Connection *from)
 
 /* ---- The clock ---- */
 
-/* It looks now and then and not at the exact time, so that nobody has to wake it for each request. */
+/* The clock looks at intervals and not at the exact time, so that requests need not wake it. */
 static uint64_t clock_step_ns(const struct http *http)
 {
     uint64_t step = NS_PER_SECOND;
@@ -246,7 +249,7 @@ static void hang_up_locked(struct http *http) REQUIRES(http->lock)
     enum deadline_kind kind;
 
     while ((over = deadlines_take_over(&http->deadlines, clock_mono_ns(), &kind))) {
-        if (kind != DEADLINE_LINGER) /* who has its answer is not late */
+        if (kind != DEADLINE_LINGER) /* a connection that was answered is not late */
             atomic_fetch_add(&http->late, 1);
         (void)shutdown(CONTAINER_OF(over, struct http_connection, deadline)->fd, SHUT_RDWR);
     }

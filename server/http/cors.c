@@ -6,9 +6,9 @@
 #include "core/net/own_address.h"
 #include "server/http/request.h"
 
-#define MAX_AGE "600" /* seconds that a browser may remember the answer */
+#define MAX_AGE "600" /* seconds for which a browser may keep the answer */
 
-/* Headers of ours that a page may read; the rest of them every page may. */
+/* The server's own headers that a page may read. Every page may read the standard ones. */
 #define EXPOSED                                                                  \
     "x-request-id, openai-processing-ms, openai-version, openai-poll-after-ms, " \
     "retry-after, x-should-retry"
@@ -32,19 +32,20 @@ bool cors_allows(const char *setting, const char *origin)
     return false;
 }
 
-/* Whether nobody but the owner of an address can have a page with this origin. A name can be made to lead
- * anywhere by whoever owns it, to this machine or to a proxy in front of us that asks no names: to such a
- * page everything here is of its own origin, its browser says so, and its Host is what its Origin is. A name
- * of this machine's own leads nowhere else, and behind TLS a certificate has vouched for it. */
+/* True if only a page of the address's owner can have this origin. The owner of a name can let
+ * it lead anywhere: to this machine, or to a proxy in front that does not check names. To a
+ * page of such a name everything here is of its own origin. Its browser says so, and its Host
+ * equals its Origin. A name of this machine itself leads nowhere else, and behind TLS a
+ * certificate has vouched for the name. */
 static bool is_proven(const char *origin, const char *authority)
 {
     return strncasecmp(origin, "https://", strlen("https://")) == 0 ||
            own_address_is_local_name(authority);
 }
 
-/* It asks the address that it has come from: there is a proxy that serves both. The proxy may have put
- * another Host in; browsers say what it was before, and let no page say so. With keys a page that lies about
- * all this has gained nothing: it needs one. */
+/* The page asks the address that it came from: a proxy serves both. The proxy may have replaced
+ * Host. Browsers send what it was before, and let no page change that. With keys a page that
+ * lies about this gains nothing: it needs a key. */
 static bool is_own(const struct request *request, const char *origin, bool no_auth)
 {
     const char *host = request_header(request, "host");
@@ -52,7 +53,7 @@ static bool is_own(const struct request *request, const char *origin, bool no_au
     const char *authority = strstr(origin, "://");
 
     if (!authority)
-        return false; /* "null": a sandbox, a file */
+        return false; /* "null": a sandboxed page, a file */
     authority += strlen("://");
     return (!no_auth || is_proven(origin, authority)) &&
            ((site && strcmp(site, "same-origin") == 0) ||

@@ -5,14 +5,14 @@
 #include <stdint.h>
 
 /*
- * deadlines.h -- until when a connection must have done what we wait for.
+ * deadlines.h -- until when a connection must have done what the server waits for.
  *
- * libmicrohttpd knows inactivity only: a client that sends one byte a second keeps its
- * connection for ever. So every connection stands in one of four queues here, or in none while
- * we work on its request. All deadlines of a queue are equally far away, which makes the
- * queues first in, first out, and every operation constant.
+ * libmicrohttpd only knows inactivity: a client that sends one byte a second keeps its
+ * connection for ever. So every connection is in one of four queues here, or in none while its
+ * request is worked on. All deadlines of a queue are equally far away. So each queue is first
+ * in, first out, and every operation takes constant time.
  *
- * No thread of its own and no lock: guarded by whoever has it.
+ * No thread and no lock of its own: the holder's lock guards it.
  */
 
 enum deadline_kind {
@@ -36,18 +36,18 @@ struct deadlines {
     struct deadline *last[DEADLINE_KIND_COUNT];
 };
 
-/* Makes a deadline that is in no queue. */
+/* Initializes a deadline that is in no queue. */
 void deadline_init(struct deadline *deadline);
 
-/* Moves it to the end of a queue; DEADLINE_NONE takes it out. */
+/* Moves it to the end of a queue; DEADLINE_NONE removes it. */
 void deadlines_set(struct deadlines *deadlines, struct deadline *deadline,
                    enum deadline_kind kind, uint64_t now_ns);
 
-/* Takes out one that is over, and says of which queue; or NULL. */
+/* Removes one that has passed and returns it with its queue; or NULL. */
 struct deadline *deadlines_take_over(struct deadlines *deadlines, uint64_t now_ns,
                                      enum deadline_kind *ret_kind);
 
-/* When the next one is over; UINT64_MAX when there is none. */
+/* When the next one passes; UINT64_MAX if the queues are empty. */
 uint64_t deadlines_next(const struct deadlines *deadlines);
 
 #endif

@@ -4,7 +4,7 @@
 #include "core/base/log.h"
 #include "server/complaint.h"
 
-/* What failed inside is for the log; the client learns that it was not its fault. */
+/* An internal failure is for the log. The client only learns that it is not at fault. */
 static const char *public_text(const char *request_id, const struct err *err)
 {
     switch (err->code) {

@@ -6,9 +6,9 @@
 #include "core/base/err.h"
 
 /*
- * envelope.h -- what a client is told about an error: {message, type, param, code}.
+ * envelope.h -- errors as clients see them: {message, type, param, code}.
  *
- * What failed inside us is logged here, under the request's id, and not told. New reference.
+ * An internal error is logged here under the request's id, and not shown. New reference.
  */
 
 json_t *envelope_error(const char *request_id, const struct err *err);

@@ -3,7 +3,7 @@
  *
  *   target_seen    the request line is there: the request exists, its header deadline runs
  *   handle  HEAD   the headers are there: clean? route? key? size? A failure is noted, not answered
- *   handle  BODY   pieces of the body, kept or thrown away
+ *   handle  BODY   pieces of the body, kept or discarded
  *   handle  (end)  the endpoint, or the failure, is answered
  *   completed      the answer was sent, or the client left
  */
@@ -26,13 +26,13 @@
 #include "server/http/http_internal.h"
 #include "server/http/websocket/websocket.h"
 
-/* Of a connection: holds request line and headers, so above max_header. */
+/* A connection's memory. It holds request line and headers, so it is larger than max_header. */
 #define CONNECTION_MEMORY ((size_t)16 << 10)
-/* Of a worker: room for jansson's recursion at JSON_DEPTH_LIMIT many times over. */
+/* A worker's stack: room for jansson's recursion at JSON_DEPTH_LIMIT many times over. */
 #define STACK_SIZE ((size_t)1 << 20)
-/* Connections above our own limit that are still answered. */
+/* Connections above the server's own limit that are still answered. */
 #define REFUSED_ROOM 1024
-/* When the server stops: for answers that are just being sent. */
+/* Time for answers that are being sent when the server stops. */
 #define LAST_ANSWERS_NS (500 * NS_PER_MS)
 
 /* ---- Counting what is suspended ---- */
@@ -81,7 +81,7 @@ static void *target_seen(void *arg, const char *target, struct MHD_Connection *f
     request->peer->request = request;
     lock_acquire(&http->lock);
     http->requests++;
-    /* The first request's deadline runs since the connection was opened. */
+    /* The deadline of the first request runs from the opening of the connection. */
     if (request->peer->requests++ > 0)
         connection_set_deadline_locked(http, request->peer, DEADLINE_HEADER);
     request->close = limit > 0 && request->peer->requests >= limit;
@@ -135,7 +135,7 @@ static void completed(void *arg, struct MHD_Connection *from, void **state,
     request_free(request);
 }
 
-/* Everything is decoded by uri.c, after it was taken apart. */
+/* uri.c decodes everything, after taking it apart. */
 static size_t leave_encoded(void *arg, struct MHD_Connection *from, char *text)
 {
     (void)arg;
@@ -143,9 +143,9 @@ static size_t leave_encoded(void *arg, struct MHD_Connection *from, char *text)
     return strlen(text);
 }
 
-/* The library's own way to stop accepting, MHD_quiesce_daemon(), is a race: it and a worker that
- * wakes at that moment both take the socket out of the worker's epoll, and the second one ends the
- * process. Neither is there any need: what comes late is turned away here. */
+/* The library's function to stop accepting, MHD_quiesce_daemon(), has a race. It and a worker
+ * that wakes at that moment both remove the socket from the worker's epoll, and the second one
+ * ends the process. It is not needed: late connections are turned away here. */
 static enum MHD_Result may_connect(void *arg, const struct sockaddr *from, socklen_t length)
 {
     struct http *http = arg;
@@ -171,7 +171,8 @@ static void library_says(void *arg, const char *format, va_list arguments)
 
 /* ---- Start and end ---- */
 
-/* Seconds of silence after which the library itself hangs up: when every deadline of ours is over. */
+/* Seconds of silence after which the library hangs up by itself: later than every deadline of
+ * this server. */
 static intptr_t library_patience(const struct config *config)
 {
     return 1 + (intptr_t)fmax(config->keep_alive,
@@ -182,8 +183,9 @@ static struct MHD_Daemon *start_daemon(struct http *http)
 {
     const struct config *config = http->options.config;
     unsigned workers = config->http_workers;
-    /* The library splits its limit evenly among its workers but not the connections, and above it
-     * hangs clients instead of answering: so it is out of the way, and we count. */
+    /* The library divides its limit evenly among its workers, but not the connections. Above
+     * the limit it leaves clients hanging. So its limit is set out of the way, and connection.c
+     * counts. */
     unsigned limit = (config->max_connections + REFUSED_ROOM) * workers;
     struct MHD_OptionItem options[] = {
         {MHD_OPTION_EXTERNAL_LOGGER, (intptr_t)library_says, NULL},
@@ -203,7 +205,7 @@ static struct MHD_Daemon *start_daemon(struct http *http)
         {MHD_OPTION_END, 0, NULL},
     };
 
-    /* Turbo, so that a connection that the library ends can still be written to: connection.c. */
+    /* Turbo, so that a connection that the library ends can still be written to (connection.c). */
     return MHD_start_daemon(
         MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_TURBO | MHD_ALLOW_SUSPEND_RESUME |
             MHD_ALLOW_UPGRADE | MHD_USE_ERROR_LOG,
@@ -235,8 +237,8 @@ enum err_code http_start(const struct http_options *options, struct http **ret_h
 {
     struct http *http = http_new(options);
 
-    *ret_http = http; /* before the first request: an endpoint may look for it */
-    /* The clock first: its thread's start is what can fail without consequences. */
+    *ret_http = http; /* set before the first request: an endpoint may need it */
+    /* The clock is started first: if its thread cannot start, nothing has to be undone. */
     if (pthread_create(&http->clock, NULL, connection_run_clock, http) == 0)
         http->clock_started = true;
     if (http->clock_started)
@@ -278,9 +280,9 @@ bool http_wait_idle(struct http *http, uint64_t deadline_ns)
     return idle;
 }
 
-/* Nothing may be suspended when the library stops: it would abort; and an upgraded socket would be
- * closed under us. New ones are refused from here on, those there are are cut, and their loops
- * give them back. */
+/* Nothing may be suspended when the library stops: it would abort. An upgraded socket would be
+ * closed while in use. From here on new ones are refused, the present ones are cut, and their
+ * loops give them back. */
 static void end_suspended(struct http *http)
 {
     lock_acquire(&http->lock);
@@ -305,7 +307,7 @@ static void await_last_answers(struct http *http)
     lock_release(&http->lock);
 }
 
-/* The library has forgotten every request; the loops still have to hear of it. */
+/* The library has released every request; the loops still have to notice. */
 static void await_forgotten(struct http *http)
 {
     lock_acquire(&http->lock);

@@ -20,23 +20,24 @@
 #include "server/http/stream/suspended.h"
 
 /*
- * http_internal.h -- for http.c, connection.c, request*.c and those that suspend connections only.
+ * http_internal.h -- for this folder only: http.c, connection.c, request*.c and files that
+ * suspend connections.
  */
 
 struct stream;
 struct wait;
 struct websocket;
 
-#define HTTP_HEADER_LIMIT 12 /* that an endpoint may add */
+#define HTTP_HEADER_LIMIT 12 /* headers that an endpoint may add */
 #define HTTP_PEER_BUCKETS 1024
 /* A body that will not be used is read up to here before the answer ... */
 #define REQUEST_DISCARD_LIMIT ((uint64_t)1 << 20)
-/* ... and up to here, and for so long, behind an answer that did not wait for its end: more than
- * what is under way in the sockets of a client that stops when it sees the answer. */
+/* ... and up to here, and for so long, after an answer that did not wait for its end. It is
+ * more than the bytes on the way from a client that stops when it sees the answer. */
 #define REQUEST_LINGER_LIMIT ((uint64_t)16 << 20)
 #define REQUEST_LINGER_NS    (5 * NS_PER_SECOND)
 
-/* How many connections an address has; only of those that have any. */
+/* How many connections an address has; only for addresses that have any. */
 struct http_peer {
     struct http_peer *next;
     struct in6_addr address;
@@ -51,16 +52,16 @@ struct http {
 
     struct lock lock; /* guards what follows */
     pthread_cond_t
-        changed; /* something was suspended, given back or answered; or: wake, clock */
+        changed; /* something was suspended, given back or answered; or the clock is to look */
     pthread_t clock;
     bool clock_started, stopping;
     struct deadlines deadlines;
     struct http_peer *peers[HTTP_PEER_BUCKETS];
     size_t connections;
-    size_t suspended;             /* connections that libmicrohttpd must not be stopped with */
+    size_t suspended;             /* connections with which libmicrohttpd must not be stopped */
     size_t requests;              /* between their first byte and their end */
-    struct suspended *live;       /* every stream and wait, from being made to being freed */
-    struct websocket *websockets; /* from being opened to being freed */
+    struct suspended *live;       /* every stream and wait, from creation to release */
+    struct websocket *websockets; /* from opening to release */
     size_t websocket_count;
 
     atomic_bool draining;
@@ -74,22 +75,22 @@ struct http_connection {
     struct http *http;
     struct request *request;  /* that is under way, or NULL */
     const char *content_type; /* of mhd_say_content_type(), or NULL */
-    struct framing framing;   /* of all that the library has read */
+    struct framing framing;   /* over everything that the library has read */
     struct deadline deadline;
     int fd;
     struct http_peer *peer; /* NULL: not counted */
-    int refusal;            /* status that its first request gets, or 0 */
-    uint64_t requests;      /* that have come */
-    bool over;              /* the last answer was given: what may still come is no request */
+    int refusal;            /* the status for its first request, or 0 */
+    uint64_t requests;      /* requests so far */
+    bool over;              /* the last answer was sent: further input is not a request */
 };
 
 enum request_phase {
-    REQUEST_HEAD,    /* its headers are coming */
+    REQUEST_HEAD,    /* its headers are arriving */
     REQUEST_BODY,    /* its body is being kept */
-    REQUEST_DISCARD, /* its body, if any, is being thrown away */
+    REQUEST_DISCARD, /* its body, if any, is being discarded */
     REQUEST_WAITING, /* for the sink of request_wait() */
     REQUEST_ANSWERED,
-    REQUEST_LINGERING, /* answered early: its client is given time to notice */
+    REQUEST_LINGERING, /* answered early: the client gets time to notice */
 };
 
 struct request_header {
@@ -97,7 +98,7 @@ struct request_header {
     char *value;
 };
 
-/* What is asked for. */
+/* What the request asks for. */
 struct request_address {
     char *target; /* as it stood on the request line */
     struct uri uri;
@@ -115,22 +116,23 @@ struct request {
     struct request_address *address; /* NULL once it is answered */
     const char *method;              /* libmicrohttpd's */
     const char *version;
-    char *authorization; /* of a handshake; NULL until somebody asks */
+    char *authorization; /* of a handshake; NULL until it is needed */
     struct hygiene_report head;
     struct err *failure; /* NULL: none */
-    int failure_status;  /* in place of the code's own, or 0 */
+    int failure_status;  /* instead of the code's own; or 0 */
     uint64_t discarded;
 
     struct buf body;
     size_t counted; /* of the body, in http->body_bytes */
     json_t *json;
-    struct form *form; /* in place of it; or NULL */
+    struct form *form; /* instead of `json`; or NULL */
 
-    int status;                     /* of the answer; 0: there is none yet */
+    int status;                     /* of the answer; 0: no answer yet */
     bool close;                     /* the connection ends with the answer */
-    bool goes_on;                   /* it does not: known when the answer is on its way */
+    bool goes_on;                   /* the connection stays open: known when the answer is on
+                                     * its way */
     bool at_once;                   /* a failure is answered without reading the body */
-    struct request_header *headers; /* that an endpoint has added */
+    struct request_header *headers; /* those that an endpoint has added */
     size_t header_count;
     const char *content_type;
     char *answer;
@@ -139,7 +141,7 @@ struct request {
     struct stream *stream;       /* of request_stream() */
     struct wait *wait;           /* of request_wait() */
     struct websocket *websocket; /* of request_upgrade(), until it is open */
-    struct request_later later;  /* of request_wait_then(), until it was called */
+    struct request_later later;  /* of request_wait_then(), until it is called */
 };
 
 /* ---- request.c ---- */
@@ -149,27 +151,28 @@ void request_free(struct request *request);
 
 /* Makes the answer the envelope of an error. */
 void request_fail(struct request *request, const struct err *err);
-/* With a status other than that of err->code. */
+/* The same with another status than that of err->code. */
 void request_fail_with(struct request *request, int status, const struct err *err);
 
-/* Hands the answer to libmicrohttpd. False: it did not take it, and closes the connection. */
+/* Gives the answer to libmicrohttpd. False: it was refused, and the connection closes. */
 bool request_send(struct request *request);
 
-/* The answer with all its headers; the bytes in request->answer are the response's now. NULL: the
- * library has no memory. */
+/* The answer with all its headers. Takes the bytes in request->answer. NULL: the library has no
+ * memory. */
 struct MHD_Response *request_make_response(struct request *request);
 
 /* Parses the body for an endpoint that wants JSON. */
 enum err_code request_parse_body(struct request *request, struct err *err) MUST_CHECK;
 
-/* Nobody looks at the body any more, and a stream may live for hours. */
+/* Releases the body when it is no longer needed: a stream may live for hours. */
 void request_drop_body(struct request *request);
-/* The same of an answered request's address and headers. */
+/* Releases the address and headers of an answered request. */
 void request_drop_head(struct request *request);
 
 /* ---- request_head.c ---- */
 
-/* Looks at a head that has just come: what must be said at once is said, the rest noted. */
+/* Checks a head that has just come. A failure is answered at once if it must be, otherwise
+ * noted. */
 enum MHD_Result request_take_head(struct request *request);
 bool request_wants_body(const struct request *request);
 
@@ -179,63 +182,65 @@ enum MHD_Result request_take_body(struct request *request, const char *bytes, si
 
 /* ---- request_early.c ---- */
 
-/* Sends the answer that was made while the body is still to come. MHD_NO: hangs up instead. */
+/* Sends the answer while the body is still to come. MHD_NO: hangs up instead. */
 enum MHD_Result request_answer_early(struct request *request);
 /* Sends it at the very end of a connection. */
 void request_answer_last(struct request *request);
-/* What comes after that; a size of 0 is the end. MHD_NO: hangs up. */
+/* Takes what arrives after that; a size of 0 is the end. MHD_NO: hangs up. */
 enum MHD_Result request_linger(struct request *request, size_t size);
 
 /* ---- request_end.c ---- */
 
-/* It is there as a whole. */
+/* The request is complete. */
 enum MHD_Result request_finish(struct request *request);
 /* Its connection was given back by request_wait()'s sink. */
 enum MHD_Result request_end_waiting(struct request *request);
 
 /* ---- request_failure.c ---- */
 
-/* What is answered when the body has been read; status as in request_fail_with(), or 0. */
+/* Notes a failure that is answered when the body has been read. `status` as in
+ * request_fail_with(), or 0. */
 void request_note_failure(struct request *request, int status, const struct err *err);
-/* The same of a request that goes no further, and perhaps its connection. */
+/* The same for a request that goes no further, and perhaps its connection neither. */
 void request_failed(struct request *request, int status, const struct err *err);
-/* For who cannot be trusted, or not be heard: nothing that follows is read. */
+/* Answers a client whose further input cannot be trusted or read: nothing that follows is read. */
 void request_refuse(struct request *request, int status, const char *text);
 void request_body_too_large(struct request *request);
-/* Makes what was noted the answer, ... */
+/* Makes the noted failure the answer, ... */
 void request_make_failure(struct request *request);
-/* ... and says it, at the end of the body or before it. */
+/* ... and sends it, at the end of the body or before it. */
 enum MHD_Result request_answer_failure(struct request *request);
 enum MHD_Result request_answer_failure_early(struct request *request);
 
 /* ---- connection.c ---- */
 
-/* libmicrohttpd's callback for connections that begin and end. */
+/* libmicrohttpd's callback for the beginning and the end of connections. */
 void connection_notice(void *http, struct MHD_Connection *from, void **state,
                        enum MHD_ConnectionNotificationCode what);
-/* NULL: of a server that is not http.c's; others give their connections no context. */
+/* NULL: a connection of another server than http.c's. Those have no context. */
 struct http_connection *connection_of(struct MHD_Connection *from);
 
 void connection_set_deadline(struct http *http, struct http_connection *connection,
                              enum deadline_kind kind);
-/* Wakes the clock when it sleeps without a time. */
+/* Wakes the clock if it sleeps without a deadline. */
 void connection_set_deadline_locked(struct http *http, struct http_connection *connection,
                                     enum deadline_kind kind) REQUIRES(http->lock);
-/* A thread, until http->stopping: hangs up on who is late. Takes the struct http. */
+/* A thread until http->stopping: hangs up on clients that are late. Takes the struct http. */
 void *connection_run_clock(void *http);
 
 /* ---- http.c ---- */
 
-/* One more connection may be suspended: counts it. False when the server stops. */
+/* Counts one more suspended connection. False when the server stops. */
 bool http_may_suspend(struct http *http);
 void http_resumed(struct http *http);
 void http_count_answer(struct http *http, const struct request *request);
 
-/* Answers what libmicrohttpd could not read, in place of the answer that it was about to give. */
+/* Answers input that libmicrohttpd could not read, instead of the answer that it was about to
+ * give. */
 enum MHD_Result http_answer_unreadable(struct http_connection *peer,
                                        struct MHD_Connection *connection, int status);
-/* The same where it gives none: of a line that it takes for no request at all, when it has ended
- * the connection and not yet closed the socket. */
+/* The same if it gives no answer: to a line that is no request to it, when it has ended the
+ * connection and not yet closed the socket. */
 void http_answer_no_request(struct http_connection *peer);
 
 #endif

@@ -20,7 +20,7 @@ static struct {
     __typeof__(&MHD_set_connection_value_n) set_value;
 } library;
 
-/* Before main(), so that threads find it done. */
+/* Runs before main(), so that every thread finds it done. */
 __attribute__((constructor)) static void find_library(void)
 {
     library.queue_response =
@@ -45,10 +45,10 @@ void mhd_say_content_type(struct MHD_Connection *connection, const char *type)
 
 /* ---- What it reads ---- */
 
-/* Linux gives a process no more of them, unless its administrator says so (fs.nr_open). */
+/* Linux gives a process no more descriptors, unless its administrator sets fs.nr_open. */
 #define DESCRIPTOR_LIMIT (1 << 20)
 
-/* By descriptor. The pages of those that are never opened cost no memory. */
+/* Indexed by descriptor. Pages for descriptors that are never opened cost no memory. */
 static _Atomic(struct framing *) readers[DESCRIPTOR_LIMIT];
 
 void mhd_read_along(int fd, struct framing *framing)
@@ -62,9 +62,9 @@ static struct framing *reader_of(int fd)
     return fd >= 0 && fd < DESCRIPTOR_LIMIT ? atomic_load(&readers[fd]) : NULL;
 }
 
-/* A line that begins with a NUL would be an empty one to the library, and if no other came its
- * client would wait for an answer. No byte in its place makes a clean line of it. Every other byte
- * stays as it is: behind the head of an upgrade they are frames. */
+/* To the library, a line that begins with a NUL would be empty. If no other line followed, its
+ * client would wait for an answer. No other byte there makes a clean line of it. All other
+ * bytes stay as they are: behind the head of an upgrade they are frames. */
 static void read_along(struct framing *framing, char *bytes, size_t count)
 {
     size_t clean = framing_read(framing, bytes, count);
@@ -73,8 +73,8 @@ static void read_along(struct framing *framing, char *bytes, size_t count)
         bytes[clean] = '\x01';
 }
 
-/* What recv() is short for. So is recvfrom(), but ThreadSanitizer does not see that what a thread
- * did before it sent something is over for the thread that receives it so. */
+/* Equivalent to recv(). recvfrom() is as well, but ThreadSanitizer does not see it as an order
+ * between the sending and the receiving thread. */
 static ssize_t receive(int fd, void *bytes, size_t size, int flags)
 {
     struct iovec piece = {bytes, size};
@@ -83,8 +83,8 @@ static ssize_t receive(int fd, void *bytes, size_t size, int flags)
     return recvmsg(fd, &message, flags);
 }
 
-/* The library reads without flags. We do not from its sockets: what we look at, throw away or
- * have taken over is no request. */
+/* The library reads without flags. This server uses flags when it reads from the library's
+ * sockets: input that it peeks at, discards or has taken over is not a request. */
 ssize_t recv(int fd, void *bytes, size_t size, int flags)
 {
     ssize_t got = receive(fd, bytes, size, flags);
@@ -113,7 +113,7 @@ static bool is_header(enum MHD_ValueKind kind, const char *key, size_t length, c
            strncasecmp(key, name, length) == 0;
 }
 
-/* NULL: what came. */
+/* The type that was set by mhd_say_content_type(). NULL: the header as it came. */
 static const char *said_type(struct MHD_Connection *connection, enum MHD_ValueKind kind,
                              const char *key, size_t length)
 {

@@ -8,48 +8,52 @@
 struct framing;
 
 /*
- * mhd_overrides.h -- what libmicrohttpd says to a request that it cannot read, and what it reads.
+ * mhd_overrides.h -- how libmicrohttpd answers a request that it cannot read, and what it
+ * reads.
  *
- * It answers such a request by itself, with a page of HTML, and has no option that changes it:
- * OpenAI's clients expect JSON. But it calls its own public functions by name, as everybody
- * does, and of two definitions of a name the program's own comes first. So this file defines
- * three of them, which do what the library's do but for these cases:
+ * The library answers such a request itself, with a page of HTML, and has no option for that:
+ * clients of OpenAI's API expect JSON. But it calls its own public functions by name, as every
+ * program does, and of two definitions of a name the program's own comes first. So this file
+ * defines three of them. They do what the library's functions do, except in these cases:
  *
- *   MHD_queue_response             from whom else than us, on a connection of http.c, is the page of
- *                                  HTML: our envelope goes out in its place
- *   MHD_lookup_connection_value_n  there is no Content-Length that is no number, and no Cookie; and a
- *                                  Content-Type of ours may stand in the place of the one that came
- *   MHD_set_connection_value_n     the parameters of the query are not kept, nor cookies
+ *   MHD_queue_response             a response that http.c has not made, on one of its connections, is
+ *                                  the page of HTML: the envelope is sent instead
+ *   MHD_lookup_connection_value_n  a Content-Length that is not a number, and every Cookie, is missing;
+ *                                  a Content-Type may be replaced by this server
+ *   MHD_set_connection_value_n     parameters of the query, and cookies, are not kept
  *
- * The last two are there because 0.9.75 forgets that it has answered when a length, a cookie or
- * a query is at fault, and sends a second head behind the first. The heads with such a length
- * come to hygiene.c, which refuses them; queries are uri.c's, and nobody reads cookies.
+ * The last two exist because 0.9.75 forgets that it has answered when a length, a cookie or a
+ * query is at fault, and sends a second head behind the first. Heads with such a length reach
+ * hygiene.c, which refuses them. Queries are read by uri.c, and cookies by no one.
  *
- * Where it says nothing at all, connection.c does.
+ * Where the library gives no answer at all, connection.c does.
  *
- * What it makes of a connection's bytes is not what every other reader makes of them (framing.h),
- * and when it hands a head over it has overwritten the ends of its lines. So there is a fourth:
+ * The library understands some bytes of a connection differently from other readers
+ * (framing.h), and when it hands a head over, it has overwritten the ends of its lines. So
+ * there is a fourth function:
  *
  *   recv                           shows a connection's bytes to framing.c before the library sees them
  *
- * Every library in the process calls this one, so it lets pass whatever is not a connection of
- * http.c. It costs no call of the kernel. Were it ever not called, the reader would see no request,
- * and each would be refused.
+ * Every library in the process calls this function, so it ignores everything that is not a
+ * connection of http.c. It costs no system call. If it were ever not called, framing.c would
+ * see no request, and each would be refused.
  *
- * Where a library is built so that it does not look up its own names (-Bsymbolic), nothing of
- * this happens, and its pages go out as they are: tests/integration/server/test_http_heads.c says so.
- * A library that is linked statically cannot be overridden this way, and the linker says so.
+ * If a library is built so that it does not look up its own names (-Bsymbolic), none of this
+ * happens, and its pages are sent as they are: tests/integration/server/test_http_heads.c fails
+ * then. A library that is linked statically cannot be overridden this way, and the linker
+ * reports it.
  */
 
-/* As MHD_queue_response(), for the answers that we make. */
+/* As MHD_queue_response(), for the answers of this server. */
 enum MHD_Result mhd_queue_answer(struct MHD_Connection *connection, unsigned status,
                                  struct MHD_Response *response) MUST_CHECK;
 
 /* From now on `framing` reads what the library reads from the socket, on the same thread; NULL:
- * no more. Borrowed. Of a descriptor above a million it reads nothing. */
+ * stops that. Borrowed. Descriptors above a million are not read along. */
 void mhd_read_along(int fd, struct framing *framing);
 
-/* What is read as the Content-Type of the request from now on; NULL: what came. Borrowed. */
+/* Sets what is read as the Content-Type of the request from now on; NULL: the header as it
+ * came. Borrowed. */
 void mhd_say_content_type(struct MHD_Connection *connection, const char *type);
 
 #endif

@@ -21,8 +21,8 @@
 #include "server/http/websocket/handshake.h"
 #include "server/http/websocket/websocket.h"
 
-#define API_VERSION "2020-10-01" /* the header openai-version, as their servers send it */
-#define RETRY_AFTER "1"          /* seconds, with answers that another try may change */
+#define API_VERSION "2020-10-01" /* the header openai-version, as OpenAI's servers send it */
+#define RETRY_AFTER "1"          /* seconds; for answers that another try may change */
 
 struct request *request_new(struct http *http, const char *target)
 {
@@ -201,7 +201,8 @@ static enum err_code parse_form(struct request *request, struct err *err)
     return rc;
 }
 
-/* What a client sends when its author forgot the header: `curl -d` says that JSON is a form. */
+/* A body that is JSON although its header says that it is a form: `curl -d` without a header
+ * does that. */
 static enum err_code check_type(const struct request *request, struct err *err)
 {
     const char *type = request_header(request, "content-type");
@@ -231,7 +232,7 @@ static enum err_code parse_object(struct request *request, struct err *err)
                        why.text);
     if (rc)
         return err_set(err, rc, "%s", why.text);
-    /* It is in memory once, and not twice, while an endpoint works on it. */
+    /* Releases the text, so that the body is in memory once while an endpoint works on it. */
     if (!(request->address->match.route->flags & ROUTE_KEEP_BODY))
         buf_clear(&request->body);
     if (!json_is_object(request->json))
@@ -373,12 +374,12 @@ void request_fail(struct request *request, const struct err *err)
 
 static void add(struct MHD_Response *response, const char *name, const char *value)
 {
-    /* The library refuses what holds a line end, which no value of ours does. */
+    /* The library refuses values with a line end. No value of this server has one. */
     if (MHD_add_response_header(response, name, value) != MHD_YES)
         log_error("cannot answer with the header %s", name);
 }
 
-/* SDKs try again on 409, 429 and 5xx by themselves; what will never be different says so. */
+/* SDKs retry 409, 429 and 5xx by themselves, unless this header says that a retry cannot help. */
 static void add_retry_headers(struct MHD_Response *response, int status)
 {
     if (status == 429 || status == 503)
@@ -439,8 +440,8 @@ static struct MHD_Response *stream_response(struct request *request)
     return response;
 }
 
-/* The headers are sent: the socket is ours. From now on the request is only what the library needs
- * to remember the connection by. */
+/* The headers are sent, so the socket is this server's. The request is only kept as the
+ * library's handle of the connection. */
 static void upgraded(void *arg, struct MHD_Connection *connection, void *state,
                      const char *early, size_t early_length, MHD_socket fd,
                      struct MHD_UpgradeResponseHandle *handle)

@@ -12,18 +12,20 @@
 /*
  * request.h -- what an endpoint may ask of a request, and the ways it can answer.
  *
- * An endpoint decodes, makes one call into core/, encodes. It runs on an HTTP worker, which may
- * block on the store for a moment and on nothing else; long waits go through request_stream()
+ * An endpoint decodes, makes one call into core/, encodes. It runs on an HTTP worker. It may
+ * block on the store for a moment and on nothing else. Long waits go through request_stream()
  * or request_wait(), which suspend the connection.
  *
- * When an endpoint is called the request has been authenticated, its body has been read within
- * its limit and parsed, and its path parameters are decoded. It answers exactly once:
+ * When an endpoint is called, the request has been authenticated, its body was read within its
+ * limit and parsed, and its path parameters are decoded. It answers exactly once:
+ *
  *   - by returning an error: OpenAI's envelope is made from it;
  *   - by request_answer(), and returning ERR_OK;
  *   - by handing a sink from request_stream() or request_wait() to the engine, and returning
  *     ERR_OK;
  *   - by request_upgrade(), and returning ERR_OK.
- * The last three may not be called before all that can fail has succeeded.
+ *
+ * The last three may be called only after everything that can fail has succeeded.
  *
  * Everything borrowed from a request lives until the endpoint returns.
  */
@@ -37,53 +39,54 @@ typedef enum err_code endpoint_fn(struct request *request, struct err *err);
 
 struct server *request_server(const struct request *request);
 
-/* Whose key was used, as of the look-up of the key. Borrowed; without a user. */
+/* The tenant whose key was used, as of the look-up of the key. Borrowed; without a user. */
 const struct tenant *request_tenant(const struct request *request);
 
 /* req_...; also the x-request-id header of the answer. */
 const char *request_id(const struct request *request);
 
-/* The request line: "POST", and "/v1/threads?x=y" as it came. */
+/* From the request line: "POST", and "/v1/threads?x=y" as it came. */
 const char *request_method(const struct request *request);
 const char *request_target(const struct request *request);
 
 /* A parameter of the path, such as "thread" in /v1/threads/{thread}. Never NULL. */
 const char *request_param(const struct request *request, const char *name);
 
-/* The name of the query parameter number n, decoded; NULL beyond the last. */
+/* The name of query parameter number n, decoded; NULL behind the last. */
 const char *request_query_name(const struct request *request, size_t n);
 
-/* A query parameter, decoded; NULL when absent. */
+/* A query parameter, decoded; NULL if missing. */
 const char *request_query(const struct request *request, const char *name);
 
-/* Each value of `name`, `name[]` or a repeated `name`, one after another, then NULL. *at begins with 0. */
+/* Each value of `name`, `name[]` or a repeated `name`, one after another, then NULL. *at starts
+ * as 0. */
 const char *request_query_next(const struct request *request, const char *name, size_t *at);
 
 /* True if the query has `name`, `name[]` or a repeated `name` with this value. */
 bool request_query_has(const struct request *request, const char *name, const char *value);
 
-/* A header; NULL when absent. */
+/* A header; NULL if missing. */
 const char *request_header(const struct request *request, const char *name);
 
-/* A header that is a list and may stand on several lines: all of them, with commas between; NULL when absent.
- * The caller frees. */
+/* A header that is a list and may come on several lines: all values, with commas between; NULL
+ * if missing. The caller frees. */
 char *request_header_list(const struct request *request, const char *name);
 
-/* "Bearer KEY": its header, or what a WebSocket handshake has in its place; NULL when absent. */
+/* "Bearer KEY": the header, or what a WebSocket handshake has instead; NULL if missing. */
 const char *request_authorization(struct request *request);
 
-/* The body: an object. For a body that was absent where the route allows that: an empty object.
- * Only to be read; whoever keeps part of it takes a reference and does not change it. */
+/* The body: an object. Empty if the body is missing and the route allows that. Read only: an
+ * endpoint that keeps a part of it takes a reference and does not change it. */
 json_t *request_json(const struct request *request);
 
-/* The same of a route that is ROUTE_FORM, where it is one; NULL where it is JSON. */
+/* The body of a route with ROUTE_FORM, if it is a form; NULL if it is JSON. */
 struct form;
 const struct form *request_form(const struct request *request);
 
-/* The body as it came, for passing through; of routes that are ROUTE_KEEP_BODY or ROUTE_RAW_BODY. */
+/* The body as it came, for passing it on; of routes with ROUTE_KEEP_BODY or ROUTE_RAW_BODY. */
 const char *request_body(const struct request *request, size_t *ret_length);
 
-/* Adds a header to the answer, whichever it will be. */
+/* Adds a header to the answer, of whatever kind. */
 void request_set_header(struct request *request, const char *name, const char *value);
 
 /* Answers with JSON; takes the object. */
@@ -95,8 +98,8 @@ void request_answer_bytes(struct request *request, int status, const char *conte
 /* Makes the answer a stream of events, written by `loop`. See server/http/stream/sse.h. */
 struct sink *request_stream(struct request *request, struct loop *loop);
 
-/* Makes the connection a WebSocket on `loop`; see server/http/websocket/websocket.h. `accept` is the value of
- * Sec-WebSocket-Accept. Takes `owner`. Returns the socket, for the owner. */
+/* Makes the connection a WebSocket on `loop`; see server/http/websocket/websocket.h. `accept`
+ * is the value of Sec-WebSocket-Accept. Takes `owner`. Returns the socket, for the owner. */
 struct websocket *request_upgrade(struct request *request, struct loop *loop,
                                   const char *accept, const struct websocket_ops *ops,
                                   void *owner);
@@ -105,17 +108,18 @@ struct websocket *request_upgrade(struct request *request, struct loop *loop,
 const char *request_http_version(const struct request *request);
 bool request_has_body(const struct request *request);
 
-/* A failure whose status is not that of its code; the caller returns the error as usual. */
+/* Sets a status other than that of the error's code; the caller returns the error as usual. */
 void request_fail_status(struct request *request, int status);
 
-/* Keeps the request until the sink's answer() is called on `loop`, and answers with that. When
- * the client goes away meanwhile, sink->gone is called on the loop. */
+/* Keeps the request until the sink's answer() is called on `loop`, and answers with that. If
+ * the client leaves meanwhile, sink->gone is called on the loop. */
 struct sink *request_wait(struct request *request, struct loop *loop);
 
-/* For an endpoint that learns only later what kind of answer it will give. As request_wait(); when
- * the sink is answered with status REQUEST_GO_ON and no object, `go_on` is called on a worker,
- * like an endpoint, and answers in any way but by waiting again. If that never happens, because
- * the client has gone or somebody else answered, `drop` is called instead, on any thread. */
+/* For an endpoint that knows only later what kind of answer it will give. As request_wait().
+ * When the sink is answered with status REQUEST_GO_ON and no object, `go_on` is called on a
+ * worker, like an endpoint, and answers in any way but waiting again. If that never happens,
+ * because the client has left or the request was answered otherwise, `drop` is called instead,
+ * on any thread. */
 #define REQUEST_GO_ON 100
 
 struct request_later {

@@ -1,6 +1,6 @@
 /*
- * request_body.c -- the body of a request: kept, or thrown away when nobody wants it. Either way
- * too much of it is answered before it ends.
+ * request_body.c -- the body of a request: kept, or discarded if no one needs it. A body that
+ * is too large is answered before its end in both cases.
  */
 
 #include <microhttpd.h>

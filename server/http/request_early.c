@@ -1,15 +1,15 @@
 /*
  * request_early.c -- an answer that does not wait for the end of the body.
  *
- * libmicrohttpd takes an answer before the body or behind it, never within: MHD_queue_response()
- * refuses it there. And where it takes one before the body it closes the socket under it, so that
- * a client that is still sending may see a reset instead of the answer. So we write the answer
- * into the socket ourselves, which nobody else writes to while a body is coming in; close our
- * direction only; and let the library go on reading what we throw away, for as long as a client
- * may need to notice: REQUEST_LINGER_LIMIT bytes, REQUEST_LINGER_NS. It costs a connection
- * meanwhile, no memory and no thread.
+ * libmicrohttpd takes an answer before the body or behind it, never within:
+ * MHD_queue_response() refuses it there. If it takes one before the body, it then closes the
+ * socket, so a client that is still sending may see a reset instead of the answer. So this file
+ * writes the answer into the socket, to which nothing else writes while a body is arriving. It
+ * closes the sending direction only, and lets the library go on reading input that is
+ * discarded, for as long as a client may need to notice: REQUEST_LINGER_LIMIT bytes,
+ * REQUEST_LINGER_NS. Meanwhile this costs a connection, and neither memory nor a thread.
  *
- * Where the library has ended the connection without an answer we write it, too.
+ * If the library has ended the connection without an answer, the answer is written here, too.
  */
 
 #include <microhttpd.h>
@@ -27,7 +27,7 @@ static enum MHD_Result add_line(void *arg, enum MHD_ValueKind kind, const char *
     return MHD_YES;
 }
 
-/* By hand, because strftime() would speak the language of the environment. */
+/* Written by hand, because strftime() would use the language of the environment. */
 static void add_date(struct buf *text)
 {
     static const char *const days[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
@@ -58,7 +58,7 @@ static void write_answer(const struct request *request, struct MHD_Response *res
         buf_add(text, body, length);
 }
 
-/* False: the socket is full of answers that nobody reads. */
+/* False: the socket is full of answers that the client does not read. */
 static bool send_whole(int fd, const struct buf *text)
 {
     ssize_t sent = send(fd, text->data, text->length, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -66,7 +66,7 @@ static bool send_whole(int fd, const struct buf *text)
     return sent == (ssize_t)text->length && shutdown(fd, SHUT_WR) == 0;
 }
 
-/* False: it could not be said. */
+/* False: it could not be sent. */
 static bool say(struct request *request)
 {
     AUTO_BUF text = {0};

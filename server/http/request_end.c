@@ -1,6 +1,6 @@
 /*
- * request_end.c -- a request that is there as a whole, or as far as it can be read: its endpoint is
- * asked, or what is known without asking is said.
+ * request_end.c -- a request that is complete, or as complete as it can be read: its endpoint
+ * is called, or it is answered without one.
  */
 
 #include <assert.h>
@@ -80,7 +80,7 @@ static enum MHD_Result call_endpoint(struct request *request)
     return send_or_fail(request, rc, &err);
 }
 
-/* With what was known before its body came. */
+/* Answers with what was known before the body came. */
 static enum MHD_Result finish_unasked(struct request *request)
 {
     if (request->failure)
@@ -88,7 +88,7 @@ static enum MHD_Result finish_unasked(struct request *request)
     return request_send(request) ? MHD_YES : MHD_NO;
 }
 
-/* What was found before has the word. */
+/* A failure that was found before takes precedence. */
 static enum MHD_Result refuse_unread(struct request *request, int status, const char *text)
 {
     if (!request->failure && !request->status)
@@ -112,7 +112,7 @@ enum MHD_Result request_finish(struct request *request)
 
 /* ---- What the library could not read ---- */
 
-/* The library tells little about what is wrong, so where it was when it gave up has to say. */
+/* The library does not say what is wrong, so the place where it gave up decides. */
 static const char *unreadable_text(const struct request *request, int status)
 {
     switch (status) {
@@ -130,11 +130,11 @@ static const char *unreadable_text(const struct request *request, int status)
 
 static enum MHD_Result answer_unreadable(struct request *request, int status)
 {
-    /* 500: no room for a line of the body's encoding, which is the client's doing. */
+    /* 500: no room for a line of the body's encoding. That is the client's fault. */
     int own_status = status == 500 ? 400 : status;
 
     if (request->phase > REQUEST_DISCARD)
-        return MHD_NO; /* it is answered, or will be */
+        return MHD_NO; /* it was answered, or will be */
     return refuse_unread(request, own_status, unreadable_text(request, own_status));
 }
 
@@ -146,7 +146,7 @@ enum MHD_Result http_answer_unreadable(struct http_connection *peer,
 
     if (request)
         return answer_unreadable(request, status);
-    /* It did not get as far as target_seen(), and completed() will not be called. */
+    /* The library did not reach target_seen(), and will not call completed(). */
     request = request_new(peer->http, "");
     request->connection = connection;
     request->peer = peer;
@@ -160,7 +160,7 @@ void http_answer_no_request(struct http_connection *peer)
 {
     struct request *request = request_new(peer->http, "");
 
-    /* Without a connection, which would be asked for headers: the library has freed them. */
+    /* Without a connection, whose headers the library has freed already. */
     request->peer = peer;
     request_refuse(request, 400, unreadable_text(request, 400));
     request_make_failure(request);

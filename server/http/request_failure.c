@@ -1,10 +1,10 @@
 /*
- * request_failure.c -- what is wrong with a request, from being found to being said.
+ * request_failure.c -- what is wrong with a request, from being found to being answered.
  *
- * What is known before the body comes is answered once the body was read: most clients look for an
- * answer only then. Who cannot be trusted about the length of its body, or waits for a word before
- * it sends one, is answered at once; and so is, by request_early.c, who announces or sends more
- * than is worth reading.
+ * A failure that is known before the body comes is answered once the body was read: most
+ * clients look for an answer only then. A client is answered at once if its body's length
+ * cannot be trusted, or if it waits for permission to send the body. A client that announces or
+ * sends more than is worth reading is answered by request_early.c.
  */
 
 #include <microhttpd.h>
@@ -20,9 +20,8 @@ void request_note_failure(struct request *request, int status, const struct err 
     request->failure_status = status;
 }
 
-/* Of a request that goes no further; the answer comes when the body has been read. It ends the
- * connection when there is a body that nobody wanted: whoever is in front of us might see its end
- * elsewhere. */
+/* The request goes no further; the answer is sent when the body has been read. If there is a
+ * body, the answer also ends the connection: a proxy might see the end of that body elsewhere. */
 void request_failed(struct request *request, int status, const struct err *err)
 {
     request_note_failure(request, status, err);
@@ -30,7 +29,7 @@ void request_failed(struct request *request, int status, const struct err *err)
         request->close = true;
 }
 
-/* 501 and 505, a method or version that we do not know, are the client's doing. */
+/* 501 and 505, for an unknown method or version, are the client's fault. */
 static enum err_code code_of(int status)
 {
     switch (status) {

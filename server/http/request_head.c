@@ -1,6 +1,6 @@
 /*
- * request_head.c -- the head of a request: is it clean, whose is it, where does it go, and how much
- * comes behind it?
+ * request_head.c -- the head of a request: is it clean, whose is it, which endpoint does it
+ * want, and how large is its body?
  */
 
 #include <microhttpd.h>
@@ -33,7 +33,7 @@ static enum MHD_Result add_to_list(void *arg, enum MHD_ValueKind kind, const cha
     return MHD_YES;
 }
 
-/* The library has come to the end of this head; framing.c has to have come to one, too. */
+/* The library has come to the end of this head, so framing.c must have come to one as well. */
 static bool check_bytes(struct request *request)
 {
     const struct framing *framing = &request->peer->framing;
@@ -74,8 +74,8 @@ static bool check_connection(struct request *request)
     return !request->peer->refusal;
 }
 
-/* Without keys a web page could reach us by a name of its own that leads to this machine: its
- * requests carry that name. */
+/* Without keys, a web page could reach this server by a name of its own that leads to this
+ * machine. Its requests carry that name. */
 static bool check_host(struct request *request)
 {
     const char *host = request_header(request, "host");
@@ -88,14 +88,15 @@ static bool check_host(struct request *request)
     return false;
 }
 
-/* GET neither changes anything nor has the model asked. */
+/* GET changes nothing and sends nothing to a model. */
 static bool only_reads(const char *method)
 {
     return strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0 ||
            strcmp(method, "OPTIONS") == 0;
 }
 
-/* Nor does a page need to know a key then, and a body without a type is sent without a preflight. */
+/* Without keys, a page needs no key either, and a body without a type is sent without a
+ * preflight. */
 static bool check_origin(struct request *request)
 {
     const struct config *config = request->http->options.config;
@@ -167,7 +168,7 @@ static bool authenticate(struct request *request)
     return false;
 }
 
-/* While the server goes down it still answers questions, but begins nothing. */
+/* While the server stops it still answers reads, but begins nothing. */
 static bool check_draining(struct request *request)
 {
     struct err err;
@@ -231,7 +232,8 @@ bool request_wants_body(const struct request *request)
     return strcmp(request->method, "POST") == 0;
 }
 
-/* Nobody would read what follows such a head, believe where it ends, or send it without a word. */
+/* The body of such a head would not be read, its length could not be trusted, or its client
+ * waits for permission to send it. */
 static bool must_answer_at_once(const struct request *request)
 {
     return request->failure &&

@@ -13,7 +13,7 @@ static void add_param(struct route_match *match, const char *name, size_t length
     match->params[match->param_count++] = (struct route_param){name, length, value};
 }
 
-/* Holds one template against the path. */
+/* Matches one template with the path. */
 static bool fits(const char *template, struct uri *uri, struct route_match *match)
 {
     size_t i = 0;

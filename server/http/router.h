@@ -10,8 +10,8 @@
 /*
  * router.h -- from a method and a path to a row of the table.
  *
- * The first row that fits wins, so a literal path stands above one with a parameter in its
- * place. HEAD is answered by the row for GET.
+ * The first row that matches wins, so a literal path stands above one with a parameter. HEAD is
+ * answered by the row for GET.
  */
 
 #define ROUTE_PARAM_LIMIT 4
@@ -30,8 +30,8 @@ struct route_match {
 
 enum route_outcome {
     ROUTE_FOUND,
-    ROUTE_NO_PATH,   /* nothing is served there */
-    ROUTE_NO_METHOD, /* something is, but not by this method */
+    ROUTE_NO_PATH,   /* no such path */
+    ROUTE_NO_METHOD, /* the path exists, but not with this method */
 };
 
 struct route_table {
@@ -39,14 +39,14 @@ struct route_table {
     size_t count;
 };
 
-/* Values point into the uri. */
+/* The values point into the uri. */
 enum route_outcome router_find(const struct route_table *table, const char *method,
                                struct uri *uri, struct route_match *ret_match);
 
 /* The methods that path allows, as the Allow header lists them. */
 void router_allowed(const struct route_table *table, struct uri *uri, struct buf *ret_methods);
 
-/* "" when the template has no such parameter. */
+/* "" if the template has no such parameter. */
 const char *route_match_param(const struct route_match *match, const char *name);
 
 #endif

@@ -6,14 +6,15 @@
 #include "server/http/request.h"
 
 /*
- * routes.h -- THE table: every method and path we serve. tests/lint holds it against openapi.yaml.
+ * routes.h -- THE table: every method and path that is served. tests/lint compares it with
+ * openapi.yaml.
  */
 
 enum route_flags {
     ROUTE_PUBLIC = 1 << 0,        /* no key needed */
     ROUTE_BODY_OPTIONAL = 1 << 1, /* an absent body is an empty object */
     ROUTE_RAW_BODY = 1 << 2,      /* the body is not parsed */
-    ROUTE_KEEP_BODY = 1 << 3,     /* it is parsed, and kept as it came, too */
+    ROUTE_KEEP_BODY = 1 << 3,     /* it is parsed, and also kept as it came */
     ROUTE_FORM = 1 << 4,          /* it may be a form: request_form() */
 };
 

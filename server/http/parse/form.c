@@ -33,7 +33,7 @@ static bool is_same(const char *a, const char *b)
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-/* The library may say the beginning of a part twice, with nothing of it the first time. */
+/* The library may report the beginning of a part twice, the first time without data. */
 static bool begins_again(const struct form *form, const char *name, const char *filename)
 {
     const struct form_part *last = form->count ? &form->parts[form->count - 1] : NULL;
@@ -44,7 +44,7 @@ static bool begins_again(const struct form *form, const char *name, const char *
            is_same(last->filename, clean_filename);
 }
 
-/* What MHD_create_post_processor() wants to have. */
+/* The form in which MHD_create_post_processor() needs the type. */
 static enum MHD_Result take(void *arg, enum MHD_ValueKind kind, const char *name,
                             const char *filename, const char *type, const char *encoding,
                             const char *data, uint64_t offset, size_t size)
@@ -65,8 +65,8 @@ static enum MHD_Result take(void *arg, enum MHD_ValueKind kind, const char *name
     return MHD_YES;
 }
 
-/* The library takes all behind the first "boundary=" for it, needs two characters, and knows no quotes that
- * anything follows. */
+/* The library takes everything behind the first "boundary=" for the boundary, needs two
+ * characters, and knows no quotes with text behind them. */
 static bool process(struct MHD_Connection *connection, const char *boundary, const char *body,
                     size_t length, struct form *form)
 {

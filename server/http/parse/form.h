@@ -7,10 +7,11 @@
 #include "core/base/err.h"
 
 /*
- * form.h -- a body of the type multipart/form-data, taken apart by libmicrohttpd's post processor.
+ * form.h -- a body of the type multipart/form-data, taken apart by libmicrohttpd's post
+ * processor.
  *
- * The body is there whole, within max_body; the parts are copies. Names and filenames are UTF-8, data is
- * whatever was sent.
+ * The whole body is there, within max_body; the parts are copies. Names and filenames are
+ * UTF-8; the data is as it was sent.
  */
 
 #define FORM_PARTS_LIMIT ((size_t)512)
@@ -18,13 +19,13 @@
 
 struct form_part {
     char *name;
-    char *filename; /* NULL: a field, no file */
-    char *type;     /* of the content, as it was said; or NULL */
+    char *filename; /* NULL: a field and not a file */
+    char *type;     /* the content's type as the client gave it; or NULL */
     struct buf data;
 };
 
 struct form {
-    struct form_part *parts; /* as they came */
+    struct form_part *parts; /* in the order in which they came */
     size_t count;
 };
 /* NULL is fine. */
@@ -32,8 +33,8 @@ void form_free(struct form *form);
 
 struct MHD_Connection;
 
-/* `type` is the Content-Type, which names the boundary. The caller frees *ret_form. ERR_INVALID: it is no
- * form, or one of too many parts. */
+/* `type` is the Content-Type, which names the boundary. The caller frees *ret_form.
+ * ERR_INVALID: not a form, or too many parts. */
 enum err_code form_parse(struct MHD_Connection *connection, const char *type, const char *body,
                          size_t length, struct form **ret_form, struct err *err) MUST_CHECK;
 

@@ -13,7 +13,7 @@
 #define TOKEN_CHARACTERS    "!#$%&'*+-.^_`|~" ALNUM
 #define BOUNDARY_CHARACTERS "'()+_,-./:=? " ALNUM
 
-/* What stands between quotes, behind the first of them. NULL: it does not end. */
+/* The text between quotes, from behind the first one. NULL: it does not end. */
 static const char *take_quoted(const char *at, struct buf *value)
 {
     for (; *at && *at != '"'; at++) {
@@ -24,7 +24,7 @@ static const char *take_quoted(const char *at, struct buf *value)
     return *at ? at + 1 : NULL;
 }
 
-/* Boundaries come with = and : in them, and without the quotes that they would need. */
+/* Clients send boundaries with = and : in them, and without the quotes that these would need. */
 static const char *take_plain(const char *at, struct buf *value)
 {
     size_t length = strcspn(at, ";\"" BLANKS);
@@ -33,8 +33,8 @@ static const char *take_plain(const char *at, struct buf *value)
     return at + length;
 }
 
-/* Moves behind one parameter, of which *ret_is_it says whether it is the boundary; `value` is empty
- * before. NULL: it is none. */
+/* Moves behind one parameter; *ret_is_it says whether it is the boundary. `value` is empty
+ * before. NULL: no parameter. */
 static const char *take_parameter(const char *at, struct buf *value, bool *ret_is_it)
 {
     size_t name = strspn(at, TOKEN_CHARACTERS);

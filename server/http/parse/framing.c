@@ -7,7 +7,7 @@
 #include "server/http/parse/hygiene.h"
 
 #define REQUEST_LINE_BLANKS 2
-#define SIZE_DIGITS         16 /* of a chunk: fits 64 bits */
+#define SIZE_DIGITS         16 /* the digits of a chunk's size: they fit 64 bits */
 
 static void set_fault(struct framing *framing, const char *text)
 {
@@ -22,7 +22,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-/* Blanks around it are not a part of it. */
+/* Blanks around a value are not part of it. */
 static void word_add(struct framing_word *word, char c)
 {
     if (is_blank(c)) {
@@ -54,7 +54,7 @@ static void take_length(struct framing *framing)
         framing->left = framing->left * 10 + (uint64_t)(value->text[i] - '0');
 }
 
-/* Two of them leave it open which one to believe. In trailers they come too late to be believed. */
+/* With two of them it is open which one counts. In trailers they come too late to count. */
 static void take_header(struct framing *framing)
 {
     if (framing->header == FRAMING_OTHER)
@@ -220,7 +220,7 @@ static void take_in_chunk_size(struct framing *framing, char c)
     }
 }
 
-static void take_in_line(struct framing *framing, char c)
+static void take_line_char(struct framing *framing, char c)
 {
     switch (framing->place) {
     case FRAMING_START:
@@ -268,13 +268,13 @@ static void take(struct framing *framing, char c)
     } else if (is_control(c)) {
         take_control(framing, c);
     } else {
-        take_in_line(framing, c);
+        take_line_char(framing, c);
     }
 }
 
 /* ---- Everything ---- */
 
-/* Text that decides nothing, which is most of a head. */
+/* Skips text that decides nothing, which is most of a head. */
 static size_t skip_text(const struct framing *framing, const char *bytes, size_t count)
 {
     size_t skipped = 0;
@@ -286,7 +286,7 @@ static size_t skip_text(const struct framing *framing, const char *bytes, size_t
     return skipped;
 }
 
-/* Bytes that are counted, and not looked at. */
+/* Skips bytes that are only counted. */
 static size_t skip_body(struct framing *framing, size_t count)
 {
     size_t skipped = framing->left < count ? (size_t)framing->left : count;

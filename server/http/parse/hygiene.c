@@ -5,9 +5,11 @@
 
 #include "core/base/compiler.h"
 
-#define LENGTH_DIGITS 18 /* of a Content-Length: fits 64 bits, and nobody sends more */
+#define LENGTH_DIGITS \
+    18 /* digits of a Content-Length: they fit 64 bits, and no client sends
+                          * more */
 
-/* Headers that must not come twice: two readers could each believe another one. */
+/* Headers that must not come twice: two readers could each believe a different one. */
 enum once {
     ONCE_HOST,
     ONCE_LENGTH,
@@ -112,7 +114,7 @@ static bool is_field_value(const char *text, size_t length)
     return true;
 }
 
-/* Notes the headers that must not come twice. */
+/* Notes headers that must not come twice. */
 static bool note(struct check *check, const struct hygiene_header *header)
 {
     for (size_t i = 0; i < ONCE_COUNT; i++) {
@@ -208,7 +210,7 @@ static bool check_encoding(struct check *check)
     return true;
 }
 
-/* An expectation that we do not know cannot be met; HTTP/1.0 has none. */
+/* An unknown expectation cannot be met; HTTP/1.0 has none. */
 static bool check_expectation(struct check *check)
 {
     const struct hygiene_header *expect = check->once[ONCE_EXPECT];
@@ -220,7 +222,7 @@ static bool check_expectation(struct check *check)
     return refuse(check, 417, "Only the expectation '100-continue' is supported.");
 }
 
-/* HTTP/1.0 asks for it in a way of its own, which nobody who would gain by it uses. */
+/* HTTP/1.0 has its own way to ask for that, which no client that matters uses. */
 static bool wants_keep_alive(const struct hygiene_head *head)
 {
     for (size_t i = 0; i < head->header_count; i++) {

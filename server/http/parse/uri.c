@@ -17,10 +17,10 @@ static int hex_digit(char c)
 
 enum plus {
     PLUS_IS_PLUS,
-    PLUS_IS_BLANK, /* in a query */
+    PLUS_IS_BLANK, /* the limit of parameters in a query */
 };
 
-/* Decodes in place: the result is never longer. */
+/* Decodes in place, because the result is never longer. */
 static enum err_code decode(char *text, enum plus plus, struct err *err)
 {
     char *to = text;
@@ -51,7 +51,7 @@ static enum err_code decode(char *text, enum plus plus, struct err *err)
 
 static enum err_code split_path(struct uri *uri, char *path, struct err *err)
 {
-    /* "/" has one segment, an empty one, as "/a/" has two. */
+    /* "/" has one segment, which is empty; "/a/" has two. */
     for (char *at = path; at;) {
         char *segment = at + 1;
         enum err_code rc;

@@ -10,8 +10,8 @@
  * uri.h -- the target of a request, taken apart and decoded once.
  *
  * Segments are split before they are decoded, so that an encoded slash inside an id never
- * becomes a boundary. What decodes to a control character or to bytes that are not UTF-8 is
- * refused, %00 above all: it would end a string early.
+ * becomes a boundary. A target that decodes to a control character or to bytes that are not
+ * UTF-8 is refused, above all %00: it would end a string early.
  */
 
 #define URI_LENGTH_LIMIT  ((size_t)4096)
@@ -25,27 +25,27 @@ struct uri_parameter {
 
 struct uri {
     char *memory; /* everything below points into it */
-    char *joined; /* what uri_rest() made */
+    char *joined; /* made by uri_rest() */
     size_t segment_count;
     const char *segments[URI_SEGMENT_LIMIT];
     size_t query_count;
-    struct uri_parameter *query; /* NULL when there are none */
+    struct uri_parameter *query; /* NULL without parameters */
 };
 
-/* `target` is what stands on the request line: "/path?query". ERR_INVALID or ERR_TOO_LARGE. */
+/* `target` is from the request line: "/path?query". ERR_INVALID or ERR_TOO_LARGE. */
 enum err_code uri_parse(const char *target, struct uri *ret_uri, struct err *err) MUST_CHECK;
 void uri_clear(struct uri *uri);
 
-/* The segments from `first` on, joined by slashes; lives as long as the uri. */
+/* The segments from `first` on, joined by slashes. The text lives as long as the uri. */
 const char *uri_rest(struct uri *uri, size_t first);
 
-/* The name of the query parameter number n, as it was given; NULL beyond the last. */
+/* The name of query parameter number n, as it was given; NULL behind the last. */
 const char *uri_query_name(const struct uri *uri, size_t n);
 
 /* The first query parameter of that name, or NULL. */
 const char *uri_query(const struct uri *uri, const char *name);
 
-/* The value of each `name` or `name[]`, one after another, then NULL. *at begins with 0. */
+/* The value of each `name` or `name[]`, one after another, then NULL. *at starts as 0. */
 const char *uri_query_next(const struct uri *uri, const char *name, size_t *at);
 
 /* True if `name` or `name[]` is given with this value. */

@@ -17,15 +17,15 @@
 #include "server/http/http_internal.h"
 #include "server/http/stream/suspended.h"
 
-/* libmicrohttpd's, in each response: it is filled with HTTP/1.0 only. */
+/* The library's buffer in each response; only HTTP/1.0 fills it. */
 #define BLOCK_SIZE ((size_t)1024)
 
 #define PING ": ping\n\n"
 
-/* What the library is to do with the response when it asks next. */
+/* The library's next step with the response when it asks for more. */
 enum verdict {
     VERDICT_OPEN,
-    VERDICT_END, /* complete: the last chunk, and on to the next request */
+    VERDICT_END, /* complete: sends the last chunk and continues with the next request */
     VERDICT_CUT, /* close the connection */
 };
 
@@ -37,14 +37,14 @@ struct stream {
 
     /* The loop's. */
     struct loop_timer timer;
-    uint64_t written_ns; /* when the client last got something */
-    size_t largest;      /* batch so far: the limit is for what piles up behind it */
-    bool ending;         /* close() was called */
-    bool ticking;        /* the timer was started */
-    bool watching_room;  /* in the socket */
+    uint64_t written_ns; /* when something was last written to the client */
+    size_t largest;     /* the largest batch so far: the limit is for what piles up behind it */
+    bool ending;        /* close() was called */
+    bool ticking;       /* the timer was started */
+    bool watching_room; /* waits for room in the socket */
 
-    /* What the socket did not take yet, as chunks. In portable mode what the library's reader did
-     * not take yet, as events, and guarded by the lock, which nothing else needs. */
+    /* What the socket did not take yet, as chunks. In portable mode what the library's reader
+     * did not take yet, as events. Only then the lock guards it. */
     struct buf waiting;
     struct lock lock;
 };
@@ -81,7 +81,7 @@ static size_t waiting_length(struct stream *stream)
     return length;
 }
 
-/* True when `more` bytes are more than the client may have waiting. */
+/* True if `more` bytes would be more than may wait for the client. */
 static bool too_slow(struct stream *stream, size_t more)
 {
     size_t length = waiting_length(stream);
@@ -116,8 +116,8 @@ static void start_timer(struct stream *stream, uint64_t due_ns)
 static void send_direct(struct stream *stream, const char *bytes, size_t length);
 static void send_portable(struct stream *stream, const char *bytes, size_t length);
 
-/* The timer is not moved with every event, only looked at when it fires: most of the time
- * something was written since and it goes to sleep again. */
+/* The timer is not moved with every event. When it fires, something was usually written since,
+ * and it sleeps again. */
 static void tick(struct loop_timer *timer)
 {
     struct stream *stream = CONTAINER_OF(timer, struct stream, timer);
@@ -154,7 +154,7 @@ static void keep_chunk(struct stream *stream, const char *bytes, size_t length)
     buf_add(&stream->waiting, "\r\n", 2);
 }
 
-/* Sends what waits. False when the client is gone. */
+/* Sends what waits. False when the client has gone. */
 static bool flush(struct stream *stream)
 {
     ssize_t sent;
@@ -173,7 +173,7 @@ static bool flush(struct stream *stream)
     return true;
 }
 
-/* Something waits now, or nothing any more: another event to watch for, another time to tick. */
+/* Adapts to whether something waits: which events to watch for, and when to tick. */
 static void follow_waiting(struct stream *stream)
 {
     bool waits = stream->waiting.length > 0;
@@ -188,8 +188,8 @@ static void follow_waiting(struct stream *stream)
 
 #define SIZE_ROOM (2 * sizeof(size_t) + 2)
 
-/* What stands before a chunk: its size in hexadecimal digits and a line end. Written to the end
- * of `room`, without printf(), which costs as much as all the rest of a token's way. */
+/* The line before a chunk: its size in hexadecimal digits. Written to the end of `room`,
+ * without printf(), which would cost as much as the rest of a token's way. */
 static struct iovec size_line(char room[SIZE_ROOM], size_t length)
 {
     char *first = room + SIZE_ROOM;
@@ -202,12 +202,12 @@ static struct iovec size_line(char room[SIZE_ROOM], size_t length)
     return (struct iovec){first, (size_t)(room + SIZE_ROOM - first)};
 }
 
-/* One chunk, one system call: the size before it and the line end after it go along. */
+/* One chunk is one system call, with the size before it and the line end behind it. */
 static ssize_t send_chunk(struct stream *stream, const char *bytes, size_t length)
 {
     char room[SIZE_ROOM];
     struct iovec size = size_line(room, length);
-    union { /* sendmsg() does not write, but its parameter says that it could */
+    union { /* sendmsg() never writes there, but its parameter allows it */
         const char *from;
         void *base;
     } text = {.from = bytes};
@@ -255,7 +255,7 @@ static void direct_ready(struct stream *stream)
         follow_waiting(stream);
 }
 
-/* What the headers left in the socket leaves now, and no event waits for its successor. */
+/* What the headers left in the socket is sent now, and no event waits for the next one. */
 static void no_delay(int fd)
 {
     int yes = 1;
@@ -428,7 +428,7 @@ struct sink *sse_stream_sink(struct stream *stream)
 
 static struct MHD_Response *new_response(struct stream *stream)
 {
-    /* The library ends a chunked body even where there is none (HEAD): the client would take
+    /* The library ends a chunked body even if there is no body (HEAD). The client would take
      * that for the beginning of the next answer. */
     if (stream->headers_only)
         return MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
@@ -444,17 +444,17 @@ struct MHD_Response *sse_stream_response(struct stream *stream, bool last)
         forget_stream(stream);
         return NULL;
     }
-    /* The first header of all: with it the library forgets what it has noted of those before, and
-     * would say a second time that the body is chunked, which clients refuse. */
+    /* The first header of all. Setting it makes the library drop its notes about earlier ones.
+     * Later it would announce the chunked body a second time, which clients refuse. */
     if (last)
         (void)MHD_add_response_header(response, "Connection", "close");
-    /* Without this the library does not chunk when the connection is to be closed. */
+    /* Without this the library sends no chunks on a connection that will be closed. */
     if (stream->direct)
         (void)MHD_add_response_header(response, "Transfer-Encoding", "chunked");
     (void)MHD_add_response_header(response, "Content-Type", "text/event-stream; charset=utf-8");
     (void)MHD_add_response_header(response, "Cache-Control", "no-cache");
     (void)MHD_add_response_header(response, "X-Accel-Buffering", "no");
     if (stream->headers_only)
-        forget_stream(stream); /* last: it may be gone after this */
+        forget_stream(stream); /* last: it may be freed after this */
     return response;
 }

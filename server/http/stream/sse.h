@@ -11,21 +11,22 @@
  * sse.h -- an answer that is a stream of events.
  *
  * libmicrohttpd starts the response (status, headers) and asks for the first piece of its body
- * once they are sent. That moment the connection is suspended and handed to the loop, which from
- * then on writes each batch of events as one HTTP chunk with one system call, straight to the
- * socket. What the socket does not take waits in a buffer. When the engine closes the sink and
- * the buffer is empty the library gets the connection back, writes the last chunk and goes on to
- * the next request.
+ * once they are sent. At that moment the connection is suspended and given to the loop. From
+ * then on the loop writes each batch of events as one HTTP chunk with one system call, straight
+ * to the socket. What the socket does not take waits in a buffer. When the engine closes the
+ * sink and the buffer is empty, the library gets the connection back, writes the last chunk and
+ * continues with the next request.
  *
- * Why so: waking a worker for each event costs it a walk over everything it has suspended, which
- * is twice the price of nginx with few streams and collapses with ten thousand.
+ * The alternative is to wake a worker for each event. It then walks over all its suspended
+ * connections, which is twice the price of nginx with few streams and collapses with ten
+ * thousand.
  *
- * Where the library may not chunk (HTTP/1.0), and should the self-test fail, the same events go
- * through its content reader instead, with one resume each. HEAD gets headers only.
+ * Where the library may not send chunks (HTTP/1.0), or if the self-test fails, the same events
+ * go through its content reader instead, with one resume each. HEAD gets headers only.
  *
- * Silence is filled with comments, which is also how a client that vanished without a word is
- * noticed. A client that reads too slowly is cut off when more than `stream_buffer` bytes wait
- * for it, or nothing was taken for `stream_stall_timeout`; its run goes on.
+ * Silence is filled with comments. They also reveal a client that vanished. A client that reads
+ * too slowly is cut off when more than `stream_buffer` bytes wait for it, or nothing was taken
+ * for `stream_stall_timeout`; its run goes on.
  */
 
 struct MHD_Response;
@@ -36,11 +37,12 @@ struct stream;
 struct stream *sse_stream_new(struct request *request, struct loop *loop);
 struct sink *sse_stream_sink(struct stream *stream);
 
-/* The response that asks it for its body; the caller adds headers and queues it. It holds the
- * stream until it is destroyed. `last`: the connection ends with it; the header says so. */
+/* The response whose body the stream provides; the caller adds headers and queues it. It holds
+ * the stream until it is destroyed. `last`: the connection ends with it, and the header says
+ * so. */
 struct MHD_Response *sse_stream_response(struct stream *stream, bool last);
 
-/* Whether this libmicrohttpd lets us write to a suspended connection: tries it once, on a
+/* Whether this libmicrohttpd tolerates writing to a suspended connection: tries it once, on a
  * daemon of its own. ERR_INTERNAL says what was different. */
 enum err_code sse_self_test(struct err *err) MUST_CHECK;
 

@@ -1,9 +1,9 @@
 /*
- * sse_self_test.c -- does this libmicrohttpd keep its hands off a suspended connection?
+ * sse_self_test.c -- does this libmicrohttpd leave a suspended connection alone?
  *
- * Writing to the socket of a suspended connection is not documented, so it is tried before it is
- * relied on: a daemon with one worker, one client, one chunk written past the library, and a
- * second request on the same connection to see that nothing was left over. Takes a few
+ * Writing to the socket of a suspended connection is not documented, so it is tried before it
+ * is relied on: a daemon with one worker, one client, one chunk written past the library, and a
+ * second request on the same connection to see that nothing was left over. It takes a few
  * milliseconds.
  */
 
@@ -109,7 +109,7 @@ static bool wait_suspended(struct trial *trial)
     return sem_timedwait(&trial->suspended, &until) == 0;
 }
 
-/* Reads until `text` was seen, and forgets everything up to its end. */
+/* Reads until `text` was seen, and discards everything up to its end. */
 static bool see(struct trial *trial, const char *text)
 {
     for (;;) {
@@ -155,7 +155,7 @@ static const char *attempt(struct trial *trial)
     return NULL;
 }
 
-/* A connection that is still suspended must not meet the end of its daemon. */
+/* A connection must not be suspended when its daemon ends. */
 static void end_trial(struct trial *trial)
 {
     give_back(trial);

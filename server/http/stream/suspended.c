@@ -43,30 +43,30 @@ static void let_go(struct suspended *suspended)
 
 /* ---- Losing the client ---- */
 
-/* True when there is somebody to tell, for the first time. */
+/* True when the engine is to be notified, for the first time. */
 static bool lose(struct suspended *suspended)
 {
     suspended->lost = true;
-    if (suspended->told || suspended->state == SUSPENDED_BEFORE)
-        return false; /* attach() or forget() comes back to it */
-    suspended->told = true;
+    if (suspended->reported || suspended->state == SUSPENDED_BEFORE)
+        return false; /* attach() or forget() does it later */
+    suspended->reported = true;
     suspended->ops->lost(suspended);
     suspended_give_back(suspended);
     return !suspended->closed;
 }
 
-static void tell(struct suspended *suspended)
+static void report(struct suspended *suspended)
 {
     if (suspended->sink.gone)
         suspended->sink.gone(&suspended->sink, suspended->sink.gone_arg);
 }
 
-/* From the loop itself, where the engine may be called. */
-static void lose_and_tell(struct suspended *suspended)
+/* Called from the loop itself, where the engine may be called. */
+static void lose_and_report(struct suspended *suspended)
 {
     suspended->holders++;
     if (lose(suspended))
-        tell(suspended);
+        report(suspended);
     let_go(suspended);
 }
 
@@ -76,9 +76,9 @@ static void ready(struct loop_watch *watch, uint32_t events)
 {
     struct suspended *suspended = CONTAINER_OF(watch, struct suspended, watch);
 
-    /* Readable bytes are the next request, pipelined: not our business. */
+    /* Readable bytes are the next request, pipelined, and wait for the library. */
     if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
-        lose_and_tell(suspended);
+        lose_and_report(suspended);
     else if (events & EPOLLOUT)
         suspended->ops->writable(suspended);
 }
@@ -93,25 +93,25 @@ static void attach(struct loop_task *task)
     if (loop_watch_add(suspended->loop, &suspended->watch, EPOLLRDHUP, &err)) {
         log_warn("a connection cannot be watched: %s", err.text);
         suspended->watch.fd = -1;
-        lose_and_tell(suspended);
-    } else if (suspended->told) { /* lost while the library had it */
+        lose_and_report(suspended);
+    } else if (suspended->reported) { /* lost while the library had the connection */
         suspended_give_back(suspended);
     } else if (suspended->lost) {
-        lose_and_tell(suspended);
+        lose_and_report(suspended);
     } else {
         suspended->ops->attached(suspended);
     }
 }
 
-static void tell_gone(struct loop_task *task)
+static void report_gone(struct loop_task *task)
 {
-    struct suspended *suspended = CONTAINER_OF(task, struct suspended, tell_gone);
+    struct suspended *suspended = CONTAINER_OF(task, struct suspended, report_gone);
 
-    tell(suspended);
+    report(suspended);
     let_go(suspended);
 }
 
-/* Out of the list nobody can post a cut any more; one that is under way holds it too. */
+/* Once it is out of the list, no thread can post a cut any more. A cut under way holds it, too. */
 static void forget(struct loop_task *task)
 {
     struct suspended *suspended = CONTAINER_OF(task, struct suspended, forget);
@@ -123,7 +123,7 @@ static void forget(struct loop_task *task)
         suspended->holders++;
     }
     if (!suspended->closed)
-        lose_and_tell(suspended);
+        lose_and_report(suspended);
     let_go(suspended);
 }
 
@@ -134,7 +134,7 @@ static void cut(struct loop_task *task)
     bool holds = suspended->cut_holds;
 
     suspended->cut_ran = true;
-    lose_and_tell(suspended);
+    lose_and_report(suspended);
     if (holds)
         let_go(suspended);
 }
@@ -159,7 +159,7 @@ void suspended_init(struct suspended *suspended, const struct suspended_ops *ops
         .watch = {.fd = -1},
         .attach = {.run = attach},
         .forget = {.run = forget},
-        .tell_gone = {.run = tell_gone},
+        .report_gone = {.run = report_gone},
         .cut = {.run = cut},
     };
     add_live(suspended);
@@ -195,10 +195,10 @@ void suspended_lose(struct suspended *suspended)
 {
     if (!lose(suspended))
         return;
-    /* The caller may be inside a call of the engine that goes through its sinks, so the engine
-     * hears of it from the inbox. */
+    /* The caller may be inside a call of the engine that walks its sinks, so the engine is
+     * notified by a task. */
     suspended->holders++;
-    loop_post(suspended->loop, &suspended->tell_gone);
+    loop_post(suspended->loop, &suspended->report_gone);
 }
 
 void suspended_closed(struct suspended *suspended)

@@ -10,17 +10,17 @@
 /*
  * suspended.h -- a connection on loan from libmicrohttpd to a loop.
  *
- * From suspended_begin() until suspended_give_back() the library keeps its hands off the
- * connection, so its socket is the loop's: it cannot be closed meanwhile, may be written to, and
- * is watched for the client's leaving, which the library would not notice. Before and after
- * that time nobody here touches the socket. All state belongs to the loop; other threads only
- * post tasks.
+ * From suspended_begin() until suspended_give_back() the library leaves the connection alone,
+ * so its socket is the loop's. It cannot be closed meanwhile, may be written to, and is watched
+ * for the client's leaving, which the library would not notice. Before and after that time
+ * nothing here touches the socket. All state belongs to the loop; other threads only post
+ * tasks.
  *
- * A connection may go to and fro several times; the state says who has it.
+ * A connection may go back and forth several times; the state says who has it.
  *
- * A sink on it has two holders, the engine (until close()) and the library (until it has
- * forgotten the request), and tasks under way. When the last lets go, `destroy` is called, on
- * the loop.
+ * A sink on it has two holders: the engine, until close(), and the library, until it has
+ * released the request. Tasks under way hold it, too. When the last holder releases it,
+ * `destroy` is called on the loop.
  */
 
 struct http;
@@ -28,14 +28,14 @@ struct suspended;
 struct MHD_Connection;
 
 struct suspended_ops {
-    void (*attached)(struct suspended *suspended); /* the connection is ours from now on */
+    void (*attached)(struct suspended *suspended); /* the loop has the connection from now on */
     void (*writable)(struct suspended *suspended); /* see suspended_watch() */
-    void (*lost)(struct suspended *suspended); /* it never will be again; given back already */
+    void (*lost)(struct suspended *suspended);     /* it is lost for good; given back already */
     void (*destroy)(struct suspended *suspended);
 };
 
 enum suspended_state {
-    SUSPENDED_BEFORE, /* the library still sends headers, or has not even begun */
+    SUSPENDED_BEFORE, /* the library still sends headers, or has not begun */
     SUSPENDED_HERE,
     SUSPENDED_AFTER,
 };
@@ -49,51 +49,51 @@ struct suspended {
     int fd;
     enum suspended_state state;
     unsigned holders;
-    bool lost;   /* its client is gone, or given up */
-    bool told;   /* and everybody has been told */
-    bool closed; /* the engine has let go */
+    bool lost;     /* its client has left, or was given up */
+    bool reported; /* and the engine was notified */
+    bool closed;   /* the engine has released it */
     bool cut_ran, cut_holds;
     struct loop_watch watch;
-    struct loop_task attach, forget, tell_gone, cut;
+    struct loop_task attach, forget, report_gone, cut;
 
-    struct suspended *prev, *next; /* of http->live; guarded by http's lock, as is: */
+    struct suspended *prev, *next; /* in http->live; guarded by http's lock, as the next: */
     bool cut_posted;
 };
 
-/* Makes a sink, held by the engine and the library. */
+/* Initializes a sink, held by the engine and the library. */
 void suspended_init(struct suspended *suspended, const struct suspended_ops *ops,
                     const struct sink_ops *sink_ops, struct http *http,
                     struct MHD_Connection *connection, struct loop *loop);
 
-/* On the library's thread, inside one of its callbacks: suspends and tells the loop. False when
- * the server stops; nothing was done then. */
+/* On the library's thread, inside one of its callbacks: suspends the connection and notifies
+ * the loop. False when the server stops; nothing was done then. */
 bool suspended_begin(struct suspended *suspended);
 
 /* ---- On the loop ---- */
 
-/* Watches for writability too, or no longer. */
+/* Watches for writability too, or stops that. */
 enum suspended_interest {
     SUSPENDED_LEAVING,
     SUSPENDED_LEAVING_OR_WRITABLE,
 };
 void suspended_watch(struct suspended *suspended, enum suspended_interest interest);
 
-/* The library may go on with the connection. */
+/* Gives the connection back to the library. */
 void suspended_give_back(struct suspended *suspended);
 
-/* The client has gone or is given up: gives the connection back, after ops->lost has seen to it
- * that the library ends it, and tells whoever holds the sink, a little later. */
+/* The client has left or is given up. Gives the connection back, after ops->lost has made sure
+ * that the library ends it. A little later, notifies the holders of the sink. */
 void suspended_lose(struct suspended *suspended);
 
-/* From the sink's close(): the engine lets go. */
+/* From the sink's close(): the engine releases it. */
 void suspended_closed(struct suspended *suspended);
 
 /* ---- Any thread ---- */
 
-/* The library has forgotten the request. */
+/* The library has released the request. */
 void suspended_forgotten(struct suspended *suspended);
 
-/* The server stops: as if the client had gone. With http's lock held. */
+/* The server stops: treats the client as gone. With http's lock held. */
 void suspended_cut(struct suspended *suspended);
 
 #endif

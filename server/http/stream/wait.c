@@ -7,7 +7,7 @@
 
 struct wait {
     struct suspended suspended;
-    int status; /* the loop's until the connection went back, then the worker's */
+    int status; /* the loop's until the connection is given back, then the worker's */
     json_t *object;
 };
 
@@ -54,7 +54,7 @@ static void sink_events(struct sink *sink, const char *frames, size_t length)
     (void)length;
 }
 
-/* Lost: the worker may be looking at this already. */
+/* The client is lost: the worker may be reading this already. */
 static void sink_answer(struct sink *sink, int status, json_t *object)
 {
     struct wait *wait = wait_of_sink(sink);

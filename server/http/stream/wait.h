@@ -10,7 +10,7 @@
 /*
  * wait.h -- a request that waits, without a thread, for one answer.
  *
- * The answer is rendered to text on the worker that sends it, not on the loop that gives it.
+ * The worker that sends the answer makes its text, and not the loop that gives it.
  */
 
 struct request;
@@ -22,10 +22,10 @@ struct sink *wait_sink(struct wait *wait);
 /* Suspends the request's connection. False when the server stops. */
 bool wait_begin(struct wait *wait);
 
-/* After the connection came back: the status, 0 when nothing was answered. Takes the object. */
+/* After the connection came back: the status, or 0 without an answer. Takes the object. */
 int wait_take(struct wait *wait, json_t **ret_object);
 
-/* The library has forgotten the request. */
+/* The library has released the request. */
 void wait_forgotten(struct wait *wait);
 
 #endif

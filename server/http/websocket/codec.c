@@ -13,10 +13,10 @@ struct ws_codec {
     ws_message_fn *message;
     void *arg;
 
-    const char *input; /* of the ws_codec_feed() that is under way */
+    const char *input; /* the input of the ws_codec_feed() under way */
     size_t input_length;
     struct buf partial; /* the message so far; libwslay would reserve what a frame announces */
-    bool in_text;       /* the frame that comes belongs to it */
+    bool in_text;       /* the present frame belongs to it */
     bool closed;
     struct buf out;
 };
@@ -51,7 +51,7 @@ static ssize_t keep_output(wslay_event_context_ptr wslay, const uint8_t *bytes, 
     return (ssize_t)length;
 }
 
-/* Frames are measured by the library, messages by us. A binary one is not even read. */
+/* The library limits frames, this file limits messages. A binary message is not even read. */
 static void frame_begins(wslay_event_context_ptr wslay,
                          const struct wslay_event_on_frame_recv_start_arg *frame, void *arg)
 {
@@ -83,7 +83,7 @@ static void message_ends(wslay_event_context_ptr wslay,
     struct ws_codec *codec = arg;
     size_t length = codec->partial.length;
 
-    /* Now, because a close that follows at once would go before it. */
+    /* Sent now, because a close that follows at once would overtake it. */
     if (message->opcode == WSLAY_PING)
         (void)wslay_event_send(wslay);
     if (message->opcode == WSLAY_TEXT_FRAME && !codec->closed)
@@ -92,8 +92,8 @@ static void message_ends(wslay_event_context_ptr wslay,
 
 /* ---- Out ---- */
 
-/* Everything that the library has in line goes to `out` at once: keep_output() takes it all. Not
- * inside its callbacks; ws_codec_feed() comes back to it. */
+/* Moves all queued output of the library to `out`: keep_output() takes everything. Not inside
+ * its callbacks; ws_codec_feed() does it after them. */
 static void drain(struct ws_codec *codec)
 {
     if (!codec->input && wslay_event_want_write(codec->wslay))
@@ -144,8 +144,8 @@ bool ws_codec_is_closed(const struct ws_codec *codec)
 
 /* ---- In ---- */
 
-/* The library closes without a reason where it is the frame's head that makes no sense: the last
- * two bytes of what it sends. */
+/* When the head of a frame makes no sense, the library closes without a reason. The reason is
+ * then the last two bytes of its output. */
 static void give_reason(struct ws_codec *codec)
 {
     static const char close_1002[] = {'\x88', 2, 1002 >> 8, (char)(1002 & 0xFF)};
@@ -167,7 +167,7 @@ void ws_codec_feed(struct ws_codec *codec, const char *bytes, size_t length)
     bad_head = wslay_event_recv(codec->wslay) != 0 && !codec->closed;
     codec->input = NULL;
     codec->input_length = 0;
-    /* A close that came, or a mistake that is answered with one. */
+    /* A close that was received, or a violation that is answered with one. */
     if (!wslay_event_get_read_enabled(codec->wslay))
         codec->closed = true;
     drain(codec);
@@ -199,7 +199,7 @@ struct ws_codec *ws_codec_new(size_t message_limit, ws_message_fn *message, void
     codec->message = message;
     codec->arg = arg;
     if (wslay_event_context_server_init(&codec->wslay, &callbacks, codec) != 0)
-        abort(); /* memory, which does not run out: see mem.h */
+        abort(); /* no memory, which cannot happen: see mem.h */
     wslay_event_config_set_no_buffering(codec->wslay, 1);
     wslay_event_config_set_max_recv_msg_length(codec->wslay, message_limit);
     return codec;

@@ -7,14 +7,15 @@
 #include "core/base/buf.h"
 
 /*
- * websocket/codec.h -- bytes of a WebSocket into messages and back; libwslay with a buffer on each side.
+ * websocket/codec.h -- bytes of a WebSocket into messages and back; libwslay with a buffer on
+ * each side.
  *
- * The server's end of RFC 6455, without extensions. No socket and no clock in here: bytes are fed
- * in as they come, and what is to be sent gathers in ws_codec_out(). Pings are answered, a close
- * is answered, and what breaks the protocol is answered with the close that the RFC has for it:
+ * The server's end of RFC 6455, without extensions. It has no socket and no clock: bytes are
+ * fed in as they come, and output gathers in ws_codec_out(). Pings are answered, a close is
+ * answered, and a violation of the protocol is answered with the close that the RFC has for it:
  *
  *   1002  not a frame that a client may send
- *   1003  a binary message: ours are JSON
+ *   1003  a binary message: this API uses JSON
  *   1007  text that is not UTF-8
  *   1009  a message above the limit
  *
@@ -38,21 +39,21 @@ typedef void ws_message_fn(void *arg, char *text, size_t length);
 struct ws_codec *ws_codec_new(size_t message_limit, ws_message_fn *message, void *arg);
 void ws_codec_free(struct ws_codec *codec);
 
-/* Calls message() for each that is complete now, before it returns. */
+/* Calls message() for each message that is complete now, before it returns. */
 void ws_codec_feed(struct ws_codec *codec, const char *bytes, size_t length);
 
 /* Bytes of the message that is not complete yet. */
 size_t ws_codec_partial(const struct ws_codec *codec);
 
-/* Nothing happens after a close. Text must be valid UTF-8. */
+/* Does nothing after a close. Text must be valid UTF-8. */
 void ws_codec_text(struct ws_codec *codec, const char *text, size_t length);
 void ws_codec_ping(struct ws_codec *codec);
 void ws_codec_close(struct ws_codec *codec, enum ws_close code, const char *reason);
 
-/* To be sent; whoever does so consumes it. */
+/* The bytes to send; the sender consumes them. */
 struct buf *ws_codec_out(struct ws_codec *codec);
 
-/* A close is in ws_codec_out(), or was: nothing follows it. */
+/* A close is in ws_codec_out(), or was sent: nothing follows it. */
 bool ws_codec_is_closed(const struct ws_codec *codec);
 
 #endif

@@ -9,7 +9,7 @@
 #include "core/base/mem.h"
 
 #define KEY_BYTES    16
-#define KEY_LENGTH   24 /* of its base64 */
+#define KEY_LENGTH   24 /* characters of its base64 */
 #define KEY_PROTOCOL "openai-insecure-api-key."
 #define GUID         "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
@@ -18,7 +18,7 @@ struct word {
     size_t length;
 };
 
-/* The words of a list: "keep-alive, Upgrade". *at begins as the list, which may be NULL. */
+/* The elements of a list: "keep-alive, Upgrade". *at starts as the list, which may be NULL. */
 static bool next_word(const char **at, struct word *ret_word)
 {
     if (!*at)

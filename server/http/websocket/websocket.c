@@ -16,16 +16,16 @@
 #include "server/http/http_internal.h"
 
 #define READ_SIZE ((size_t)16 << 10)
-/* Read in a row, before others have their turn. */
+/* Reads in a row, before other connections have their turn. */
 #define READ_ROUNDS 16
-/* How long a client may take to hang up after the close. */
+/* How long a client may take to close the socket after the close frame. */
 #define CLOSE_PATIENCE_NS (2 * NS_PER_SECOND)
 
 enum state {
-    OPENING, /* the loop has not heard of it yet */
+    OPENING, /* the loop does not know it yet */
     OPEN,
-    CLOSING, /* a close was said by somebody */
-    GONE,    /* the socket is the library's again */
+    CLOSING, /* one side has sent a close frame */
+    GONE,    /* the library has the socket back */
 };
 
 struct websocket {
@@ -43,25 +43,26 @@ struct websocket {
     struct loop_watch watch;
     uint32_t watched;
     bool paused;
-    bool feeding; /* inside ws_codec_feed(): what is said meanwhile is sent behind it */
-    bool told_gone, told_aged;
-    bool shut;      /* our half: all that was to be said is said */
-    size_t largest; /* batch so far: the limit is for what piles up behind it */
-    size_t unsent;  /* of `out` when the current batch began */
+    bool feeding; /* inside ws_codec_feed(): output waits until it returns */
+    bool reported_gone, reported_aged;
+    bool shut;      /* this side has sent everything and shut its half of the socket */
+    size_t largest; /* the largest batch so far: the limit is for what piles up behind it */
+    size_t unsent;  /* the length of `out` when the current batch began */
     size_t counted; /* bytes of an unfinished message, in http->body_bytes */
 
     struct loop_timer timer;
     uint64_t age_due_ns;
-    uint64_t quiet_since_ns;   /* nothing came and nothing went */
-    uint64_t pinged_ns;        /* and nothing came since; 0: no ping is out */
-    uint64_t waiting_since_ns; /* something waits for the socket, and none of it was taken; 0 */
-    uint64_t partial_since_ns; /* an unfinished message began; 0 */
+    uint64_t quiet_since_ns; /* since when nothing was received or sent */
+    uint64_t pinged_ns;      /* when a ping was sent that has no answer yet; or 0 */
+    uint64_t
+        waiting_since_ns; /* since when output waits of which the socket took nothing; or 0 */
+    uint64_t partial_since_ns; /* since when a message is incomplete; or 0 */
     uint64_t closing_since_ns;
 
     struct loop_task attach, drain, cut;
     bool drain_posted, cut_posted; /* guarded by http's lock, as all below */
-    unsigned posted;               /* of these two, those that have not run */
-    struct websocket *prev, *next; /* of http->websockets */
+    unsigned posted;               /* how many of these two are posted and have not run */
+    struct websocket *prev, *next; /* in http->websockets */
 };
 
 /* ---- Holding ---- */
@@ -98,7 +99,7 @@ static void destroy(struct websocket *ws)
     free(ws);
 }
 
-/* Out of reach for others: nothing is posted any more. False when something still is. */
+/* No task can be posted after this. False if one is still to run. */
 static bool close_mailbox(struct websocket *ws)
 {
     bool empty;
@@ -116,7 +117,7 @@ static void destroy_unheld(struct websocket *ws)
         return;
     assert(ws->state == GONE);
     ws->ops->destroy(ws->owner);
-    remove_open(ws); /* last: http_stop() waits for it */
+    remove_open(ws); /* last, because http_stop() waits for it */
     destroy(ws);
 }
 
@@ -133,11 +134,11 @@ void websocket_release(struct websocket *ws)
 
 /* ---- The end of it ---- */
 
-static void tell_gone(struct websocket *ws)
+static void report_gone(struct websocket *ws)
 {
-    if (ws->told_gone)
+    if (ws->reported_gone)
         return;
-    ws->told_gone = true;
+    ws->reported_gone = true;
     ws->ops->gone(ws->owner);
 }
 
@@ -158,7 +159,7 @@ static void end(struct websocket *ws)
         loop_watch_remove(ws->loop, &ws->watch);
     uncount(ws);
     (void)MHD_upgrade_action(ws->handle, MHD_UPGRADE_ACTION_CLOSE);
-    tell_gone(ws);
+    report_gone(ws);
     websocket_release(ws);
 }
 
@@ -213,7 +214,7 @@ static uint64_t next_due(const struct websocket *ws)
 
     if (ws->state == CLOSING)
         return due;
-    if (!ws->told_aged && ws->age_due_ns < due)
+    if (!ws->reported_aged && ws->age_due_ns < due)
         due = ws->age_due_ns;
     due = earlier(due, ws->waiting_since_ns, stall_ns(ws));
     if (ws->paused)
@@ -224,8 +225,7 @@ static uint64_t next_due(const struct websocket *ws)
     return earlier(due, ws->quiet_since_ns, ping);
 }
 
-/* The timer is not moved with every byte, only looked at when it fires: what happened meanwhile
- * makes it due later, mostly. */
+/* The timer is not moved with every byte. When it fires, it is usually due later by then. */
 static void start_timer(struct websocket *ws)
 {
     uint64_t due = next_due(ws);
@@ -244,11 +244,11 @@ static void begin_closing(struct websocket *ws)
     ws->closing_since_ns = loop_now(ws->loop);
     uncount(ws);
     websocket_hold(ws);
-    tell_gone(ws);
+    report_gone(ws);
     websocket_release(ws);
 }
 
-/* The client sees the end of what we had to say, and hangs up. */
+/* Shuts this half of the socket, so that the client sees the end and closes its own. */
 static void shut_after_close(struct websocket *ws)
 {
     if (ws->state != CLOSING || ws->shut || ws_codec_out(ws->codec)->length)
@@ -282,7 +282,8 @@ static bool push(struct websocket *ws)
     return true;
 }
 
-/* What the client has not taken is limited, but never so that one batch alone is too much. */
+/* Limits the output that the client has not taken, but never so that one batch alone is too
+ * much. */
 static bool is_too_slow(struct websocket *ws)
 {
     size_t length = ws_codec_out(ws->codec)->length;
@@ -328,7 +329,7 @@ void websocket_close(struct websocket *ws, enum ws_close code, const char *reaso
 
 /* ---- In ---- */
 
-/* Unfinished messages count like bodies that are being read. */
+/* Incomplete messages count like bodies that are being read. */
 static void count_partial(struct websocket *ws)
 {
     size_t partial = ws_codec_partial(ws->codec);
@@ -395,7 +396,8 @@ static void ready(struct loop_watch *watch, uint32_t events)
     websocket_release(ws);
 }
 
-/* Who is not listened to cannot be asked whether he is there, nor go on with what he has begun. */
+/* While nothing is read, a client can neither answer a ping nor finish its message, so these
+ * clocks stop. */
 void websocket_pause(struct websocket *ws)
 {
     ws->paused = true;
@@ -428,9 +430,9 @@ static bool is_over(const struct websocket *ws, uint64_t since, uint64_t patienc
 
 static void grow_old(struct websocket *ws)
 {
-    if (ws->told_aged || loop_now(ws->loop) < ws->age_due_ns)
+    if (ws->reported_aged || loop_now(ws->loop) < ws->age_due_ns)
         return;
-    ws->told_aged = true;
+    ws->reported_aged = true;
     ws->ops->aged(ws->owner);
 }
 
@@ -482,7 +484,7 @@ static void drain(struct loop_task *task)
     task_ran(ws);
 }
 
-/* There is no time for more than a word. */
+/* There is time for a close frame only. */
 static void cut(struct loop_task *task)
 {
     struct websocket *ws = CONTAINER_OF(task, struct websocket, cut);
@@ -561,8 +563,8 @@ void websocket_free_unopened(struct websocket *ws)
     destroy(ws);
 }
 
-/* A server that stops counts what is open, and must not find one more. Draining may have begun
- * after the request was accepted: then the loop hears of it as well. */
+/* A server that stops counts open connections and must not find one more. Draining may have
+ * begun after the request was accepted: then the loop is notified as well. */
 static bool register_open(struct websocket *ws)
 {
     struct http *http = ws->http;
