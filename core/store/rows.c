@@ -6,6 +6,7 @@
 
 #include "core/base/compiler.h"
 #include "core/base/mem.h"
+#include "core/store/runs.h"
 
 /* clang-format off */
 
@@ -225,4 +226,13 @@ void call_rows_free(struct call_row *rows, size_t count)
     for (size_t i = 0; i < count; i++)
         call_row_clear(&rows[i]);
     free(rows);
+}
+
+void run_load_clear(struct run_load *load)
+{
+    run_row_clear(&load->run);
+    item_rows_free(load->items, load->item_count);
+    step_rows_free(load->steps, load->step_count);
+    call_rows_free(load->calls, load->call_count);
+    *load = (struct run_load){0};
 }
