@@ -23,3 +23,20 @@ foreach(file budget context context_fit long_messages told_costs)
     unit_test(core/run/${file} core_run)
     target_sources(test_core_run_${file} PRIVATE ${CMAKE_CURRENT_LIST_DIR}/history.c)
 endforeach()
+
+# The engine in a world of the test's own: engine/README.md.
+add_library(engine_world STATIC
+    ${CMAKE_CURRENT_LIST_DIR}/engine/scenarios.c
+    ${CMAKE_CURRENT_LIST_DIR}/engine/schedule.c
+    ${CMAKE_CURRENT_LIST_DIR}/engine/world.c
+    ${CMAKE_CURRENT_LIST_DIR}/engine/world_client.c
+    ${CMAKE_CURRENT_LIST_DIR}/engine/world_database.c
+    ${CMAKE_CURRENT_LIST_DIR}/engine/world_loop.c
+    ${CMAKE_CURRENT_LIST_DIR}/engine/world_model.c
+    ${CMAKE_CURRENT_LIST_DIR}/engine/world_rules.c
+    ${CMAKE_CURRENT_LIST_DIR}/engine/world_store.c
+    ${CMAKE_CURRENT_LIST_DIR}/engine/world_tools.c)
+target_link_libraries(engine_world PUBLIC build_flags server PkgConfig::CMOCKA)
+foreach(file foreground)
+    unit_test(core/run/engine/schedules_${file} engine_world)
+endforeach()
