@@ -382,18 +382,21 @@ void run_pump(struct run *run)
 
 /* ---- When a write has come back ---- */
 
-/* Who asked for work in the background is answered when it cannot be lost any more: with the run
- * as it was stored, whatever has happened since. */
+/* The request for work in the background is answered when it cannot be lost any more: with the run
+ * as it was stored, whatever has happened since. A follower may be here already, because the row was
+ * seen before we heard that it was committed: it stays. */
 static void answer_stored(struct run *run, const struct run_write *write)
 {
     struct run stored = *run;
 
     stored.row.status = write->run->status;
     stored.item_count = 0;
-    while (run->sinks) {
-        struct sink *sink = run->sinks;
-
-        run->sinks = sink->next;
+    for (struct sink **at = &run->sinks, *sink; (sink = *at);) {
+        if (!sink->ops->answer) {
+            at = &sink->next;
+            continue;
+        }
+        *at = sink->next;
         sink->ops->answer(sink, 200, run->face->object(&stored));
         sink->ops->close(sink);
     }
