@@ -37,6 +37,6 @@ add_library(engine_world STATIC
     ${CMAKE_CURRENT_LIST_DIR}/engine/world_store.c
     ${CMAKE_CURRENT_LIST_DIR}/engine/world_tools.c)
 target_link_libraries(engine_world PUBLIC build_flags server PkgConfig::CMOCKA)
-foreach(file foreground)
+foreach(file background foreground held run waiting)
     unit_test(core/run/engine/schedules_${file} engine_world)
 endforeach()

@@ -44,7 +44,11 @@ struct scenario {
 const struct piece *scenario_turn(const struct scenario *scenario, size_t number);
 const struct scenario *scenario_find(const char *name);
 
-/* All there are; ends with NULL. */
-extern const struct scenario *const all_scenarios[];
+/* All there are; each list ends with NULL. */
+extern const struct scenario *const foreground_scenarios[];
+extern const struct scenario *const held_scenarios[];
+extern const struct scenario *const background_scenarios[];
+extern const struct scenario *const run_scenarios[];
+extern const struct scenario *const waiting_scenarios[];
 
 #endif

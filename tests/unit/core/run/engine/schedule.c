@@ -1,6 +1,7 @@
 #include "tests/unit/core/run/engine/schedule.h"
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -460,6 +461,18 @@ static void explore_scenario(struct explorer *explorer, const struct exploration
         play(explorer, scenario, &(struct schedule){.order = ORDER_RANDOM, .seed = i + 1});
 }
 
+/* An assertion of the engine: which schedule it was is worth more than cmocka's word for it. */
+static void die(int number)
+{
+    char text[160] = "before the first step";
+
+    if (world)
+        schedule_text(world->schedule, text, sizeof(text));
+    (void)fprintf(stderr, "signal %d in RUNNEL_SCHEDULE='%s'\n", number, text);
+    (void)signal(number, SIG_DFL);
+    (void)raise(number);
+}
+
 static double seconds_of_processor(void)
 {
     return (double)clock() / CLOCKS_PER_SEC;
@@ -479,6 +492,8 @@ void explore(const struct exploration *exploration)
     struct explorer explorer = {.stride = DIVISOR};
     double began = seconds_of_processor(), seconds;
 
+    (void)signal(SIGABRT, die);
+    (void)signal(SIGSEGV, die);
     tools_register();
     log_set_level(schedule_is_shown() ? LOG_INFO : LOG_OFF);
     if (schedule_is_shown()) {

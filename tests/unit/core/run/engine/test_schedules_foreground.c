@@ -11,7 +11,7 @@ static void every_schedule_keeps_the_rules(void **state)
 {
     (void)state;
     explore(&(struct exploration){
-        .scenarios = all_scenarios,
+        .scenarios = foreground_scenarios,
         .pairs = 1000,
         .randoms = 1000,
         .at_least = 1000,

@@ -75,9 +75,11 @@ static void note_terminal(struct stream *stream, const char *name, size_t length
 
 static void count_items(struct stream *stream, const char *name, size_t length)
 {
+    if (stream->first != 0)
+        return;
     if (is_event(name, length, "response.output_item.added"))
         stream->open++;
-    if (is_event(name, length, "response.output_item.done") && stream->first == 0) {
+    if (is_event(name, length, "response.output_item.done")) {
         world_expect(stream->open == 1, "an item is done that was not added");
         stream->open--;
     }
@@ -630,12 +632,14 @@ bool client_cancel(struct node *node)
     struct client *client = world->client;
     enum cancel_outcome outcome;
     struct run_load load = {0};
+    enum err_code rc;
 
     if (!is_resumable() || !its_record(client) || node->dead)
         return false;
-    if (store_run_cancel(&node->store, PROJECT, THREAD, client->run_id, 100, &outcome, &load,
-                         NULL))
-        return false;
+    rc = store_run_cancel(&node->store, PROJECT, THREAD, client->run_id, 100, &outcome, &load,
+                          NULL);
+    if (rc)
+        return rc == ERR_STORE; /* and perhaps it is cancelled all the same */
     if (outcome == CANCEL_OWNED_HERE)
         engine_cancel(node->engine, client->run_id);
     if (outcome == CANCEL_CLAIMED)

@@ -510,6 +510,7 @@ static void try_commit(struct actor *actor)
 
     if (takes(&world->refuse_writes)) {
         world_note("    refused");
+        world->refused++;
         pending->write->rc = ERR_INTERNAL;
     } else {
         pending->write->rc = commit(pending->write, node, pending->again);
@@ -577,7 +578,7 @@ bool database_is_done_with(const struct node *node)
 bool database_has_writes(void)
 {
     for (const struct pending *pending = pendings; pending; pending = pending->next) {
-        if (!pending->node->dead || pending->actor.ops == &commit_ops)
+        if (!pending->actor.node || !pending->actor.node->dead)
             return true;
     }
     return false;

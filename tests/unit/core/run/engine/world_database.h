@@ -93,6 +93,6 @@ void database_forget_writes(struct node *node);
 /* Those that a buried node has handed over come back as if the database were away. */
 void database_return_writes(struct node *node);
 bool database_is_done_with(const struct node *node);
-bool database_has_writes(void); /* of nodes that live */
+bool database_has_writes(void); /* that will be committed or reported */
 
 #endif

@@ -184,8 +184,10 @@ static unsigned allowed_ends(const struct record *record)
         ends |= status_bit(RUN_CANCELLED);
     if (ANY_OF(INCIDENT_REFUSE, INCIDENT_MODEL_FAILS))
         ends |= failed;
+    if (has_been(INCIDENT_ABANDON) && world->scenario->face == FACE_RESPONSES)
+        ends |= failed; /* it was not stored yet */
     if (!resumable && ANY_OF(INCIDENT_CRASH, INCIDENT_CRASH_LATE, INCIDENT_PAUSE,
-                             INCIDENT_ABANDON, INCIDENT_AWAY, INCIDENT_STALL))
+                             INCIDENT_AWAY, INCIDENT_STALL))
         ends |= failed;
     if (ANY_OF(INCIDENT_APPROVE, INCIDENT_REJECT, INCIDENT_SUBMIT, INCIDENT_SUBMIT_AWAY,
                INCIDENT_DRAIN))
@@ -277,10 +279,11 @@ static void check_outputs(void)
 
 static void check_completed(const struct record *record)
 {
-    bool suspended = has_been(INCIDENT_DRAIN) && world->scenario->decision != DECISION_NONE;
+    bool suspended = ANY_OF(INCIDENT_DRAIN, INCIDENT_ABANDON) && world->scenario->decision != DECISION_NONE;
     unsigned answers;
 
-    if (!world->scenario->says || suspended || world->scenario->ending != RUN_COMPLETED)
+    if (!world->scenario->says || suspended || has_been(INCIDENT_TOOL_LATE) ||
+        world->scenario->ending != RUN_COMPLETED)
         return;
     answers = count_answers(record, world->scenario->says);
     world_expect(answers == 1, "the answer is there %u times", answers);
@@ -306,6 +309,13 @@ static void check_prefix(const struct stream *stream, const struct record *recor
                  "a client has seen what is not in the log");
 }
 
+/* What was to be its last write was refused: then it has failed, and nobody is told another word. */
+static bool is_given_up(void)
+{
+    return world->refused > 1 || (world->refused &&
+           ANY_OF(INCIDENT_DRAIN, INCIDENT_ABANDON, INCIDENT_CANCEL, INCIDENT_CANCEL_AWAY));
+}
+
 /* A stream that was not cut says how the run ended, or that it waits. */
 static void check_stream(const struct stream *stream, const struct record *record)
 {
@@ -319,7 +329,7 @@ static void check_stream(const struct stream *stream, const struct record *recor
     }
     if (cut)
         return;
-    if (stream->ended)
+    if (stream->ended && !is_given_up())
         world_expect(*stream->terminal || stream->paused,
                      "a stream ends before the run has ended");
     if (stream->numbered && !stream->node->draining && record)
