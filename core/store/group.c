@@ -65,14 +65,17 @@ static const struct db_statement frames_insert = {
     " SELECT m.n, m.stopping FROM mine m"};
 
 /* The owner does not know yet that somebody wants the run to stop: cancelling stays until the run
- * has ended one way or another. What has ended stays as it is. A run that has come a turn further
+ * has ended one way or another. What has ended stays as it is. A run that waits already is told to wait by
+ * a write that is repeated: what it still requires may be less by now. A run that has come a turn further
  * is not what brought its servers down: their deaths are forgotten. */
 static const struct db_statement runs_update = {
     "group_runs_update",
     "UPDATE runs r SET"
     "  status = CASE WHEN r.status = 'cancelling' AND NOT u.final THEN r.status"
     "   ELSE u.status END,"
-    "  required_action = CASE WHEN r.status = 'cancelling' THEN NULL ELSE u.required_action END,"
+    "  required_action = CASE WHEN r.status = 'cancelling' THEN NULL"
+    "   WHEN r.status = 'requires_action' AND u.status = r.status THEN r.required_action"
+    "   ELSE u.required_action END,"
     "  turn = u.turn, attempts = CASE WHEN u.turn > r.turn THEN 0 ELSE r.attempts END,"
     "  usage = u.usage, error = u.error, incomplete = u.incomplete,"
     "  started_at = u.started_at, expires_at = u.expires_at, completed_at = u.completed_at,"

@@ -99,9 +99,11 @@ const struct db_statement steps_put = {
 
 /* ---- Calls ---- */
 
+/* What the client has answered stays: the write that asked may be repeated after the answer, which
+ * leaves the fence alone while the run waits for others. */
 const struct db_statement calls_put = {
     "calls_put",
-    "INSERT INTO tool_calls (project_id, run_id, turn, call_id, item_id, step_id, position,"
+    "INSERT INTO tool_calls AS c (project_id, run_id, turn, call_id, item_id, step_id, position,"
     " client, state, tool, arguments, output, attempts, resolved_arguments, extra_content)"
     " SELECT u.project_id, u.owner_run, u.turn, u.call_id, u.item_id, u.step_id, u.position,"
     "  u.client, u.state, u.tool, u.arguments, u.output, u.attempts, u.resolved_arguments,"
@@ -117,7 +119,8 @@ const struct db_statement calls_put = {
     "  client = excluded.client, state = excluded.state, tool = excluded.tool,"
     "  arguments = excluded.arguments, output = excluded.output, attempts = excluded.attempts,"
     "  resolved_arguments = excluded.resolved_arguments,"
-    "  extra_content = excluded.extra_content"};
+    "  extra_content = excluded.extra_content"
+    " WHERE NOT (c.client AND c.state = 'done')"};
 
 /* ---- Approvals ---- */
 

@@ -105,6 +105,86 @@ static void F46_an_answer_is_taken_up_once(void **state)
     assert_int_equal(take(id, false, "resp_later", &lost), ERR_TAKEN);
 }
 
+/* ---- Several questions of one run ---- */
+
+static void add_question(struct run_write *write, const struct run_row *run, int position,
+                         char ret_id[ID_LIMIT + 1])
+{
+    struct approval_row row = sample_approval(run);
+    struct call_row call = sample_call(run, position, row.id);
+
+    memcpy(ret_id, row.id, sizeof(row.id));
+    sample_add_call(write, &call);
+    write->approvals = mem_resize(write->approvals, write->approval_count + 1, sizeof(row));
+    write->approvals[write->approval_count++] = row;
+}
+
+/* The write with which the run asks, with the same ids each time. */
+static struct run_write *asking_write(const struct run_load *load, char ids[2][ID_LIMIT + 1])
+{
+    struct run_write *write = sample_write(&load->run, load->fence);
+    char made[ID_LIMIT + 1];
+
+    write->update = write->release = true;
+    for (int i = 0; i < 2; i++) {
+        add_question(write, &load->run, i, made);
+        if (!*ids[i])
+            memcpy(ids[i], made, sizeof(made));
+        memcpy(write->calls[i].call_id, ids[i], sizeof(made));
+        memcpy(write->approvals[i].id, ids[i], sizeof(made));
+    }
+    write->run->required_action = mem_printf(
+        "{\"submit_tool_outputs\":{\"tool_calls\":[{\"id\":\"%s\"},{\"id\":\"%s\"}]}}", ids[0],
+        ids[1]);
+    return write;
+}
+
+static bool approve_of_run(const struct run_row *run, const char *id)
+{
+    static const unsigned char hash[32];
+    const struct tool_answer answer = {
+        .call_id = id, .output = "{\"approve\":true}", .approve = true};
+    const struct submission submission = {.project = PROJECT,
+                                          .thread_id = run->thread_id,
+                                          .run_id = run->id,
+                                          .answers = &answer,
+                                          .count = 1,
+                                          .hash = hash,
+                                          .context_limit = CONTEXT};
+    struct run_load load;
+    bool goes_on = false;
+
+    assert_int_equal(store_run_decide(store, &submission, &load, &goes_on, NULL), ERR_OK);
+    run_load_clear(&load);
+    return goes_on;
+}
+
+/* Its writer never heard that it was committed, and writes it again. */
+static void an_answer_outlasts_the_question_that_is_written_again(void **state)
+{
+    char thread[ID_SIZE], ids[2][ID_LIMIT + 1] = {""};
+    struct run_load load;
+
+    (void)state;
+    sample_thread(thread);
+    load = sample_created(store, thread);
+    load.run.status = RUN_REQUIRES_ACTION;
+    assert_int_equal(sample_put(store, asking_write(&load, ids)), ERR_OK);
+    assert_false(approve_of_run(&load.run, ids[0]));
+    assert_int_equal(sample_put(store, asking_write(&load, ids)), ERR_OK);
+    assert_string_equal(pg_fixture_ask("SELECT string_agg(state, ' ' ORDER BY position)"
+                                       " FROM tool_calls WHERE run_id = '%s'",
+                                       load.run.id),
+                        "done waiting");
+    assert_int_equal(pg_fixture_count("SELECT count(*) FROM runs WHERE id = '%s'"
+                                      " AND required_action LIKE '%%%s%%'"
+                                      " AND required_action NOT LIKE '%%%s%%'",
+                                      load.run.id, ids[1], ids[0]),
+                     1);
+    assert_true(approve_of_run(&load.run, ids[1]));
+    run_load_clear(&load);
+}
+
 /* Nobody knows what the one that was never stored has done. */
 static void F110_after_a_crash_the_answer_is_lost_and_may_be_given_again(void **state)
 {
@@ -423,6 +503,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(F46_a_question_is_stored_with_its_run),
         cmocka_unit_test(F46_an_answer_is_taken_up_once),
+        cmocka_unit_test(an_answer_outlasts_the_question_that_is_written_again),
         cmocka_unit_test(F110_after_a_crash_the_answer_is_lost_and_may_be_given_again),
         cmocka_unit_test(F46_of_two_at_once_one_takes_it_up),
         cmocka_unit_test(F110_an_answer_is_taken_up_with_the_response_that_is_made),

@@ -191,10 +191,13 @@ static void put_call(const struct call_row *row)
                                         strcmp(database->calls[i].call_id, row->call_id) != 0 ||
                                         database->calls[i].turn != row->turn))
         i++;
-    if (i < database->call_count)
+    if (i < database->call_count) {
+        if (database->calls[i].client && database->calls[i].state == CALL_DONE)
+            return; /* an answer that is there stays */
         call_row_clear(&database->calls[i]);
-    else
+    } else {
         database->call_count++;
+    }
     assert(database->call_count <= DATABASE_CALLS);
     call_row_take_copy(&database->calls[i], row);
 }
