@@ -205,8 +205,8 @@ static const struct scenario *find_among(const struct scenario *const *list, con
 const struct scenario *scenario_find(const char *name)
 {
     static const struct scenario *const *const all[] = {
-        foreground_scenarios, held_scenarios, background_scenarios, run_scenarios,
-        waiting_scenarios,
+        foreground_scenarios, held_scenarios,    background_scenarios,
+        run_scenarios,        waiting_scenarios,
     };
     const struct scenario *found = NULL;
 

@@ -129,7 +129,7 @@ struct world {
     uint64_t delays_ns;     /* for how long nodes and database stood still, together */
     unsigned lose_answers;  /* so many commits of writes happen, and nobody hears of it */
     unsigned refuse_writes; /* so many writes are refused */
-    unsigned refused;         /* writes that were */
+    unsigned refused;       /* writes that were */
     unsigned fail_calls;    /* so many calls of the store fail before they have an effect */
     unsigned forget_calls;  /* and so many after */
     uint32_t incidents;     /* enum incident, as bits: those that have happened */

@@ -186,8 +186,8 @@ static unsigned allowed_ends(const struct record *record)
         ends |= failed;
     if (has_been(INCIDENT_ABANDON) && world->scenario->face == FACE_RESPONSES)
         ends |= failed; /* it was not stored yet */
-    if (!resumable && ANY_OF(INCIDENT_CRASH, INCIDENT_CRASH_LATE, INCIDENT_PAUSE,
-                             INCIDENT_AWAY, INCIDENT_STALL))
+    if (!resumable && ANY_OF(INCIDENT_CRASH, INCIDENT_CRASH_LATE, INCIDENT_PAUSE, INCIDENT_AWAY,
+                             INCIDENT_STALL))
         ends |= failed;
     if (ANY_OF(INCIDENT_APPROVE, INCIDENT_REJECT, INCIDENT_SUBMIT, INCIDENT_SUBMIT_AWAY,
                INCIDENT_DRAIN))
@@ -279,7 +279,8 @@ static void check_outputs(void)
 
 static void check_completed(const struct record *record)
 {
-    bool suspended = ANY_OF(INCIDENT_DRAIN, INCIDENT_ABANDON) && world->scenario->decision != DECISION_NONE;
+    bool suspended =
+        ANY_OF(INCIDENT_DRAIN, INCIDENT_ABANDON) && world->scenario->decision != DECISION_NONE;
     unsigned answers;
 
     if (!world->scenario->says || suspended || has_been(INCIDENT_TOOL_LATE) ||
@@ -312,8 +313,9 @@ static void check_prefix(const struct stream *stream, const struct record *recor
 /* What was to be its last write was refused: then it has failed, and nobody is told another word. */
 static bool is_given_up(void)
 {
-    return world->refused > 1 || (world->refused &&
-           ANY_OF(INCIDENT_DRAIN, INCIDENT_ABANDON, INCIDENT_CANCEL, INCIDENT_CANCEL_AWAY));
+    return world->refused > 1 ||
+           (world->refused &&
+            ANY_OF(INCIDENT_DRAIN, INCIDENT_ABANDON, INCIDENT_CANCEL, INCIDENT_CANCEL_AWAY));
 }
 
 /* A stream that was not cut says how the run ended, or that it waits. */
