@@ -241,7 +241,7 @@ void run_recover(struct run *run, const struct call_row *calls, size_t call_coun
 {
     bool asked = call_count && calls[0].turn == run->row.turn;
 
-    if (run->row.status == RUN_CANCELLING || run_is_poison(run)) {
+    if (run->ending || run->row.status == RUN_CANCELLING || run_is_poison(run)) {
         close_open_items(run);
         return;
     }
