@@ -280,12 +280,18 @@ static bool back_off(struct writer *writer, uint64_t *delay_ns)
 
 /* ---- What became of an unanswered commit ---- */
 
+/* An expired run has no time of its end: another owner may have come to the same one. What was logged is
+ * this write's alone. */
 static void ask_status(struct connection *connection, const struct run_write *write)
 {
     static const struct db_statement ask = {
         "writer_was_committed",
-        "SELECT status = $3 AND turn = $4 AND coalesce(completed_at, failed_at, cancelled_at,"
-        "  incomplete_at, 0) = $5 FROM runs WHERE project_id = $1 AND id = $2"};
+        "SELECT r.status = $3 AND r.turn = $4 AND coalesce(r.completed_at, r.failed_at,"
+        "  r.cancelled_at, r.incomplete_at, 0) = $5"
+        " AND ($6::bigint < 0 OR EXISTS (SELECT FROM run_events e WHERE e.project_id = "
+        "r.project_id"
+        "  AND e.run_id = r.id AND e.run_created_at = r.created_at AND e.first_seq = $6"
+        "  AND e.bytes = $7)) FROM runs r WHERE r.project_id = $1 AND r.id = $2"};
     const struct run_row *run = write->run;
     int64_t ended = run->completed_at   ? run->completed_at
                     : run->failed_at    ? run->failed_at
@@ -298,6 +304,8 @@ static void ask_status(struct connection *connection, const struct run_write *wr
     db_arg_text(&args, run_status_name(run->status));
     db_arg_int(&args, run->turn);
     db_arg_int(&args, ended);
+    db_arg_int(&args, write->log_length ? write->log_first : -1);
+    db_arg_bytes(&args, write->log_length ? write->log_bytes : "", write->log_length);
     connection_queue(connection, &ask, &args);
 }
 

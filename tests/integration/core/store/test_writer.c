@@ -693,6 +693,36 @@ static void an_end_whose_commit_went_unanswered_is_looked_up(void **state)
     run_row_clear(&run);
 }
 
+static struct run_write *expiring_write(const struct run_row *run, const char *frames)
+{
+    struct run_write *write = sample_write(run, 1);
+
+    write->update = true;
+    sample_add_log(write, 0, frames);
+    return write;
+}
+
+/* Two owners let a run expire, and an expired run has no time of its end. */
+static void the_same_end_by_another_owner_is_not_taken_for_ours(void **state)
+{
+    char thread[ID_SIZE];
+    struct run_load load;
+
+    (void)state;
+    sample_thread(thread);
+    load = sample_created(store, thread);
+    load.run.status = RUN_EXPIRED;
+    assert_int_equal(sample_put(store, expiring_write(&load.run, "data: theirs\n\n")), ERR_OK);
+    fault_arm("writer.result", 1);
+    assert_int_equal(sample_put(store, expiring_write(&load.run, "data: ours\n\n")),
+                     ERR_CONFLICT);
+    assert_true(fault_fired());
+    fault_arm("writer.result", 1);
+    assert_int_equal(sample_put(store, expiring_write(&load.run, "data: theirs\n\n")), ERR_OK);
+    fault_disarm();
+    run_load_clear(&load);
+}
+
 #define HALVED 9
 
 /* What was too much at once is written in parts, each once. */
@@ -880,6 +910,7 @@ int main(void)
         cmocka_unit_test(every_write_survives_a_broken_connection),
         cmocka_unit_test(a_response_whose_commit_went_unanswered_is_there_once),
         cmocka_unit_test(an_end_whose_commit_went_unanswered_is_looked_up),
+        cmocka_unit_test(the_same_end_by_another_owner_is_not_taken_for_ours),
         cmocka_unit_test(a_group_that_is_late_is_written_in_halves),
 #endif
         cmocka_unit_test(large_writes_do_not_share_a_group),

@@ -158,7 +158,6 @@ void database_put_item(const struct item_row *row)
     if (place) {
         world_expect(strcmp(place->run_id, row->run_id) == 0, "item %s is of two runs",
                      row->id);
-        world_expect(place->position == row->position, "item %s has moved", row->id);
         item_row_clear(place);
     } else {
         place = &database->items[database->item_count++];
@@ -319,12 +318,29 @@ static void update_run(struct record *record, const struct run_row *run)
         database_move(record, run->status);
 }
 
+/* What it made belongs to its conversation now. */
+static void append_items(const struct record *record, const struct run_write *write)
+{
+    const struct run_row *run = &record->row;
+
+    if (!ends_run(write) || run->face != FACE_RESPONSES || !*run->thread_id ||
+        (run->status != RUN_COMPLETED && run->status != RUN_INCOMPLETE))
+        return;
+    for (size_t i = 0; i < world->database->item_count; i++) {
+        struct item_row *item = &world->database->items[i];
+
+        if (strcmp(item->run_id, run->id) == 0)
+            memcpy(item->thread_id, run->thread_id, sizeof(item->thread_id));
+    }
+}
+
 static void put_rows(struct record *record, const struct run_write *write)
 {
     for (size_t i = 0; i < write->approval_count; i++)
         put_approval(&write->approvals[i]);
     for (size_t i = 0; i < write->item_count; i++)
         database_put_item(&write->items[i]);
+    append_items(record, write);
     for (size_t i = 0; i < write->step_count; i++)
         put_step(&write->steps[i]);
     for (size_t i = 0; i < write->call_count; i++)
@@ -377,8 +393,7 @@ static void settle_lease(struct record *record, const struct run_write *write)
         count_events(record, write, last_seq(write));
 }
 
-/* A thread has one run that goes on. */
-static bool is_taken(const struct run_row *run)
+bool database_is_taken(const struct run_row *run)
 {
     const struct database *database = world->database;
 
@@ -404,13 +419,24 @@ static enum err_code create(struct run_write *write, const struct node *node, bo
                    ? ERR_CONFLICT
                    : ERR_OK;
     }
-    if (is_taken(write->run))
+    if (database_is_taken(write->run))
         return ERR_CONFLICT;
     *ret_record = database_add_run(write->run, node->id, last_seq(write));
     return ERR_OK;
 }
 
-/* An ended run has no lease to prove that it was this write: its row does. */
+/* The log has these very frames. */
+static bool was_logged(const struct run_write *write, const struct record *record)
+{
+    const char *at = record->log.data;
+
+    for (int64_t i = 0; i < write->log_first && at; i++)
+        at = (const char *)memmem(at, strlen(at), "\n\n", 2) + 2;
+    return !has_log(write) || (write->log_last < record->next_frame &&
+                               memcmp(at, write->log_bytes, write->log_length) == 0);
+}
+
+/* An ended run has no lease to prove that it was this write: its row and its log do. */
 static bool was_committed(const struct run_write *write, const struct record *record)
 {
     const struct run_row *ours = write->run, *row = record ? &record->row : NULL;
@@ -418,7 +444,7 @@ static bool was_committed(const struct run_write *write, const struct record *re
     return row && write->update && ends_run(write) && row->status == ours->status &&
            row->turn == ours->turn && row->completed_at == ours->completed_at &&
            row->failed_at == ours->failed_at && row->cancelled_at == ours->cancelled_at &&
-           row->incomplete_at == ours->incomplete_at;
+           row->incomplete_at == ours->incomplete_at && was_logged(write, record);
 }
 
 static enum err_code commit(struct run_write *write, const struct node *node, bool again)
