@@ -164,7 +164,7 @@ void run_arrive(struct run *run, const struct call_row *calls, size_t call_count
     if (run->arrival != ARRIVAL_CLAIMED || run->row.status == RUN_QUEUED)
         start(run);
     if (run->ending && run->arrival == ARRIVAL_CLAIMED)
-        run_recover(run, NULL, 0); /* it goes no further, but what its last owner left open is closed */
+        run_recover(run, NULL, 0); /* only to close what its last owner left open */
     if (run->life != RUN_ALIVE || run->ending || !resolve_tools(run))
         return;
     if (run->without_model) {

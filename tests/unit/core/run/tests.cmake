@@ -35,6 +35,7 @@ add_library(engine_world STATIC
     ${CMAKE_CURRENT_LIST_DIR}/engine/world_model.c
     ${CMAKE_CURRENT_LIST_DIR}/engine/world_rules.c
     ${CMAKE_CURRENT_LIST_DIR}/engine/world_store.c
+    ${CMAKE_CURRENT_LIST_DIR}/engine/world_stream.c
     ${CMAKE_CURRENT_LIST_DIR}/engine/world_tools.c)
 target_link_libraries(engine_world PUBLIC build_flags server PkgConfig::CMOCKA)
 foreach(file background foreground held run waiting)

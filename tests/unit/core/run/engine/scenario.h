@@ -29,16 +29,24 @@ struct effect {
 struct scenario {
     const char *name;
     enum row_face face;
-    unsigned flags; /* enum run_flags */
+    unsigned flags;    /* enum run_flags */
+    bool conversation; /* a response in one: it is in the store before its loop hears of it */
     const char *config;
     const struct piece *turns[SCENARIO_TURNS]; /* the last one again where there are no more */
-    bool submits; /* the client answers the calls of its own functions */
-    bool
-        decides; /* questions of an Assistants run are answered one by one, by way of the list */
+    bool reads;       /* a call reads a variable before anything is decided about it */
+    unsigned clients; /* who do this at the same time; 0: one */
+    size_t slots;     /* runs at work on one node at once; 0: any number */
+
+    /* What the client does. */
+    bool submits; /* it answers the calls of its own functions */
+    bool decides; /* it answers questions of a run one by one, by way of their list */
+    bool asks;    /* it is asked */
     enum decision decision;
+
+    /* What comes of it when nothing goes wrong. */
     struct effect effects[SCENARIO_EFFECTS];
-    const char *says;       /* the answer; NULL: there is none */
-    enum run_status ending; /* when nothing goes wrong */
+    const char *says; /* the answer; NULL: there is none */
+    enum run_status ending;
 };
 
 const struct piece *scenario_turn(const struct scenario *scenario, size_t number);

@@ -33,6 +33,10 @@ static const struct piece asking_two[]  = {CALL("asking", "call_1", "k1", ""), C
 static const struct piece asking_both[] = {CALL("asking", "call_1", "k1", ""), CALL("asking", "call_2", "k2", ""), END};
 static const struct piece client_call[] = {CALL("f", "call_1", "f1", ""), END};
 static const struct piece client_more[] = {CALL("f", "call_2", "f2", ""), END};
+static const struct piece recalled[]    = {CALL("recalled", "call_1", "k1", "t"), END};
+static const struct piece planned[]     = {CALL("planned", "call_1", "k1", "t"), CALL("once", "call_2", "k2", ""), END};
+static const struct piece withheld[]    = {CALL("withheld", "call_1", "k1", "t"), CALL("once", "call_2", "k2", ""), END};
+static const struct piece resolved[]    = {CALL("once", "call_1", "k1", "$VAR_REF{{word}}"), END};
 static const struct piece mixed_calls[] = {CALL("f", "call_1", "f1", ""), CALL("once", "call_2", "k1", "t"), END};
 static const struct piece mixed_ask[]   = {CALL("f", "call_1", "f1", ""), CALL("asking", "call_2", "k1", ""), END};
 
@@ -43,6 +47,7 @@ static const struct piece mixed_ask[]   = {CALL("f", "call_1", "f1", ""), CALL("
 #define THREADS_FUNCTION "{\"type\":\"function\",\"function\":{\"name\":\"f\"}}"
 #define WITH(tools)    "{\"model\":\"m\",\"tools\":[" tools "]}"
 #define IN_TURN(tools) "{\"model\":\"m\",\"parallel_tool_calls\":false,\"tools\":[" tools "]}"
+#define LIMITED(tools) "{\"model\":\"m\",\"max_tool_calls\":1,\"tools\":[" tools "]}"
 #define HOLD(tools)    "{\"model\":\"m\",\"tools\":[" tools "],\"runnel\":{\"approval\":{\"channel\":\"hold\"}}}"
 
 #define RESPONSE   .face = FACE_RESPONSES, .flags = RUN_STORED | RUN_STREAMED
@@ -81,6 +86,14 @@ const struct scenario *const foreground_scenarios[] = {
                              .effects = {{"k1", "final"}}, .says = "word word ", .ending = RUN_COMPLETED},
     &(const struct scenario){.name = "client", RESPONSE, .config = WITH(FUNCTION), .turns = {client_call},
                              .ending = RUN_COMPLETED},
+    &(const struct scenario){.name = "resolved", RESPONSE, .config = WITH(GROUP("once")), ANSWERS(resolved), .reads = true,
+                             .effects = {{"k1", "once"}}},
+    &(const struct scenario){.name = "limited", RESPONSE, .config = LIMITED(GROUP("once")), ANSWERS(two_calls),
+                             .effects = {{"k1", "once"}}},
+    &(const struct scenario){.name = "conversation", RESPONSE, .conversation = true, .config = WITH(GROUP("once")),
+                             ANSWERS(one_call), .effects = {{"k1", "once"}}},
+    &(const struct scenario){.name = "twins", RESPONSE, .clients = 2, .slots = 1, .config = WITH(GROUP("once")),
+                             ANSWERS(one_call), .effects = {{"k1", "once"}}},
     &(const struct scenario){.name = "rounds", RESPONSE, .config = WITH(GROUP("once")),
                              .turns = {one_call, again_call, answer}, .says = "All done",
                              .effects = {{"k1", "once"}, {"k2", "once"}}, .ending = RUN_COMPLETED},
@@ -90,23 +103,33 @@ const struct scenario *const foreground_scenarios[] = {
 /* ---- Responses that wait for a person, and those that nobody keeps ---- */
 
 const struct scenario *const held_scenarios[] = {
-    &(const struct scenario){.name = "hold", RESPONSE, .config = HOLD(GROUP("asking")), ANSWERS(asking_call),
+    &(const struct scenario){.name = "hold", .asks = true, RESPONSE, .config = HOLD(GROUP("asking")), ANSWERS(asking_call),
                              .decision = DECISION_APPROVE, .effects = {{"k1", "asking"}}},
-    &(const struct scenario){.name = "hold_no", RESPONSE, .config = HOLD(GROUP("asking")), ANSWERS(asking_call),
+    &(const struct scenario){.name = "hold_no", .asks = true, RESPONSE, .config = HOLD(GROUP("asking")), ANSWERS(asking_call),
                              .decision = DECISION_REJECT, .effects = {{"k1", "asking"}}},
-    &(const struct scenario){.name = "hold_both", RESPONSE, .config = HOLD(GROUP("asking")), ANSWERS(asking_both),
+    &(const struct scenario){.name = "hold_both", .asks = true, RESPONSE, .config = HOLD(GROUP("asking")), ANSWERS(asking_both),
                              .decision = DECISION_APPROVE, .effects = {{"k1", "asking"}, {"k2", "asking"}}},
-    &(const struct scenario){.name = "hold_beside", WHOLE, .config = HOLD(GROUP("asking") "," GROUP("once")),
+    &(const struct scenario){.name = "hold_beside", .asks = true, WHOLE, .config = HOLD(GROUP("asking") "," GROUP("once")),
                              ANSWERS(asking_two), .decision = DECISION_APPROVE,
                              .effects = {{"k1", "asking"}, {"k2", "once"}}},
-    &(const struct scenario){.name = "hold_alone", RESPONSE, .config = HOLD(GROUP("asking")),
+    &(const struct scenario){.name = "hold_alone", .asks = true, RESPONSE, .config = HOLD(GROUP("asking")),
                              .turns = {asking_call, answer}, .effects = {{"k1", "asking"}}, .ending = RUN_COMPLETED},
-    &(const struct scenario){.name = "ask", RESPONSE, .config = WITH(GROUP("asking")), .turns = {asking_call},
+    &(const struct scenario){.name = "ask", .asks = true, RESPONSE, .config = WITH(GROUP("asking")), .turns = {asking_call},
                              .effects = {{"k1", "asking"}}, .ending = RUN_COMPLETED},
+    &(const struct scenario){.name = "hold_recalled", .asks = true, RESPONSE, .config = HOLD(GROUP("recalled")),
+                             ANSWERS(recalled), .decision = DECISION_APPROVE, .effects = {{"k1", "recalled"}}},
+    &(const struct scenario){.name = "hold_planned", .asks = true, RESPONSE,
+                             .config = HOLD(GROUP("planned") "," GROUP("once")), ANSWERS(planned),
+                             .decision = DECISION_APPROVE, .effects = {{"k1", "planned"}, {"k2", "once"}}},
+    &(const struct scenario){.name = "hold_withheld", .asks = true, RESPONSE,
+                             .config = HOLD(GROUP("withheld") "," GROUP("once")), ANSWERS(withheld),
+                             .decision = DECISION_APPROVE, .effects = {{"k1", "withheld"}, {"k2", "once"}}},
+    &(const struct scenario){.name = "hold_twins", .asks = true, RESPONSE, .clients = 2, .config = HOLD(GROUP("asking")),
+                             ANSWERS(asking_call), .decision = DECISION_APPROVE, .effects = {{"k1", "asking"}}},
     &(const struct scenario){.name = "fleeting", FLEETING, NO_TOOLS, GREETS},
     &(const struct scenario){.name = "fleeting_tools", FLEETING, .config = WITH(GROUP("once") "," GROUP("repeat")),
                              ANSWERS(three_calls), .effects = {{"k1", "once"}, {"k2", "repeat"}, {"k3", "once"}}},
-    &(const struct scenario){.name = "fleeting_ask", .face = FACE_RESPONSES, .flags = 0, ANSWERS(asking_call),
+    &(const struct scenario){.name = "fleeting_ask", .asks = true, .face = FACE_RESPONSES, .flags = 0, ANSWERS(asking_call),
                              .config = HOLD(GROUP("asking")), .effects = {{"k1", "asking"}}},
     NULL,
 };
@@ -131,10 +154,18 @@ const struct scenario *const background_scenarios[] = {
                              .effects = {{"k1", "failing"}}},
     &(const struct scenario){.name = "back_final", BACKGROUND, .config = WITH(GROUP("final")), .turns = {final_call, answer},
                              .effects = {{"k1", "final"}}, .ending = RUN_COMPLETED},
+    &(const struct scenario){.name = "back_resolved", BACKGROUND, .config = WITH(GROUP("once")), ANSWERS(resolved), .reads = true,
+                             .effects = {{"k1", "once"}}},
+    &(const struct scenario){.name = "back_talk", BACKGROUND, .conversation = true, .config = WITH(GROUP("once")),
+                             ANSWERS(one_call), .effects = {{"k1", "once"}}},
+    &(const struct scenario){.name = "back_limited", UNWATCHED, .config = LIMITED(GROUP("once")), ANSWERS(two_calls),
+                             .effects = {{"k1", "once"}}},
+    &(const struct scenario){.name = "back_twins", BACKGROUND, .clients = 2, .slots = 1, .config = WITH(GROUP("once")),
+                             ANSWERS(one_call), .effects = {{"k1", "once"}}},
     &(const struct scenario){.name = "back_rounds", BACKGROUND, .config = WITH(GROUP("once")),
                              .turns = {one_call, again_call, answer}, .says = "All done",
                              .effects = {{"k1", "once"}, {"k2", "once"}}, .ending = RUN_COMPLETED},
-    &(const struct scenario){.name = "back_ask", BACKGROUND, .config = HOLD(GROUP("asking") "," GROUP("once")),
+    &(const struct scenario){.name = "back_ask", .asks = true, BACKGROUND, .config = HOLD(GROUP("asking") "," GROUP("once")),
                              .turns = {asking_two, answer}, .effects = {{"k1", "asking"}, {"k2", "once"}},
                              .ending = RUN_COMPLETED},
     NULL,
@@ -152,6 +183,10 @@ const struct scenario *const run_scenarios[] = {
                              .effects = {{"k1", "final"}, {"k2", "final"}}, .ending = RUN_COMPLETED},
     &(const struct scenario){.name = "run_hidden", RUN, .config = WITH(GROUP("once") "," GROUP("hidden")),
                              ANSWERS(hidden_call), .effects = {{"k1", "hidden"}, {"k2", "once"}}},
+    &(const struct scenario){.name = "run_resolved", RUN, .config = WITH(GROUP("once")), ANSWERS(resolved), .reads = true,
+                             .effects = {{"k1", "once"}}},
+    &(const struct scenario){.name = "run_twins", RUN, .clients = 2, .slots = 1, .config = WITH(GROUP("once")),
+                             ANSWERS(one_call), .effects = {{"k1", "once"}}},
     &(const struct scenario){.name = "run_rounds", RUN, .config = WITH(GROUP("once")),
                              .turns = {one_call, again_call, answer}, .says = "All done",
                              .effects = {{"k1", "once"}, {"k2", "once"}}, .ending = RUN_COMPLETED},
@@ -170,17 +205,30 @@ const struct scenario *const waiting_scenarios[] = {
                              ANSWERS(mixed_calls), .submits = true, .effects = {{"k1", "once"}}},
     &(const struct scenario){.name = "run_forgotten", RUN, .config = WITH(THREADS_FUNCTION), .turns = {client_call, answer},
                              .ending = RUN_EXPIRED},
-    &(const struct scenario){.name = "run_ask", RUN, .config = WITH(GROUP("asking")), ANSWERS(asking_call),
+    &(const struct scenario){.name = "run_ask", .asks = true, RUN, .config = WITH(GROUP("asking")), ANSWERS(asking_call),
                              .decision = DECISION_APPROVE, .effects = {{"k1", "asking"}}},
-    &(const struct scenario){.name = "run_ask_no", RUN, .config = WITH(GROUP("asking")), ANSWERS(asking_call),
+    &(const struct scenario){.name = "run_ask_no", .asks = true, RUN, .config = WITH(GROUP("asking")), ANSWERS(asking_call),
                              .decision = DECISION_REJECT, .effects = {{"k1", "asking"}}},
-    &(const struct scenario){.name = "run_ask_list", POLLED, .config = WITH(GROUP("asking") "," GROUP("once")),
+    &(const struct scenario){.name = "run_ask_list", .asks = true, POLLED, .config = WITH(GROUP("asking") "," GROUP("once")),
                              ANSWERS(asking_two), .decision = DECISION_APPROVE, .decides = true,
                              .effects = {{"k1", "asking"}, {"k2", "once"}}},
-    &(const struct scenario){.name = "run_ask_both", RUN, .config = WITH(GROUP("asking")), ANSWERS(asking_both),
+    &(const struct scenario){.name = "run_ask_both", .asks = true, RUN, .config = WITH(GROUP("asking")), ANSWERS(asking_both),
                              .decision = DECISION_APPROVE, .decides = true,
                              .effects = {{"k1", "asking"}, {"k2", "asking"}}},
-    &(const struct scenario){.name = "run_ask_mixed", RUN, .config = WITH(THREADS_FUNCTION "," GROUP("asking")),
+    &(const struct scenario){.name = "run_recalled", .asks = true, RUN, .config = WITH(GROUP("recalled")), ANSWERS(recalled),
+                             .decision = DECISION_APPROVE, .effects = {{"k1", "recalled"}}},
+    &(const struct scenario){.name = "run_planned", .asks = true, RUN, .config = WITH(GROUP("planned") "," GROUP("once")),
+                             ANSWERS(planned), .decision = DECISION_APPROVE,
+                             .effects = {{"k1", "planned"}, {"k2", "once"}}},
+    &(const struct scenario){.name = "run_withheld", .asks = true, RUN, .config = WITH(GROUP("withheld") "," GROUP("once")),
+                             ANSWERS(withheld), .decision = DECISION_APPROVE,
+                             .effects = {{"k1", "withheld"}, {"k2", "once"}}},
+    &(const struct scenario){.name = "run_withheld_no", .asks = true, RUN, .config = WITH(GROUP("withheld") "," GROUP("once")),
+                             ANSWERS(withheld), .decision = DECISION_REJECT, .decides = true,
+                             .effects = {{"k1", "withheld"}, {"k2", "once"}}},
+    &(const struct scenario){.name = "run_client_twins", RUN, .clients = 2, .slots = 1, .config = WITH(THREADS_FUNCTION),
+                             ANSWERS(client_call), .submits = true},
+    &(const struct scenario){.name = "run_ask_mixed", .asks = true, RUN, .config = WITH(THREADS_FUNCTION "," GROUP("asking")),
                              ANSWERS(mixed_ask), .decision = DECISION_APPROVE, .submits = true,
                              .effects = {{"k1", "asking"}}},
     NULL,

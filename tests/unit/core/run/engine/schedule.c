@@ -30,7 +30,9 @@ static const char *const incident_names[INCIDENT_COUNT] = {
     [INCIDENT_CANCEL_AWAY] = "cancel_away",
     [INCIDENT_EXPIRE]      = "expire",
     [INCIDENT_STALL]       = "stall",
-    [INCIDENT_DISCONNECT]  = "disconnect",
+    [INCIDENT_HANG_UP]     = "hang_up",
+    [INCIDENT_LEAVE_TOLD]  = "leave_told",
+    [INCIDENT_STEER]       = "steer",
     [INCIDENT_APPROVE]     = "approve",
     [INCIDENT_REJECT]      = "reject",
     [INCIDENT_SUBMIT]      = "submit",
@@ -186,17 +188,17 @@ struct actor *schedule_choose(void)
 
 /* ---- What happens from outside ---- */
 
-/* The node that has the run, or would have it. */
-static struct node *busy_node(void)
+/* The node that has the run, or would have it; NULL when that one is not up. */
+static struct node *busy_node(const struct client *client)
 {
-    const struct record *record = database_find(world->client->run_id);
+    const struct record *record = database_find(client->run_id);
 
     for (unsigned i = 0; record && i < world->node_count; i++) {
         if (strcmp(world->nodes[i].id, record->lease.owner) == 0 &&
             node_is_up(&world->nodes[i]))
             return &world->nodes[i];
     }
-    return node_is_up(world->client->node) ? world->client->node : NULL;
+    return node_is_up(client->node) ? client->node : NULL;
 }
 
 /* There are only so many. */
@@ -205,10 +207,8 @@ static bool can_boot(void)
     return world->node_count + 1 < WORLD_NODES;
 }
 
-static bool stop_node(enum incident incident)
+static bool stop_node(struct node *node, enum incident incident)
 {
-    struct node *node = busy_node();
-
     if (!node || !can_boot())
         return false;
     switch (incident) {
@@ -222,14 +222,20 @@ static bool stop_node(enum incident incident)
     return true;
 }
 
-static bool pass_by(bool (*happen)(struct node *node), struct node *node)
+typedef bool deed(struct client *client, struct node *node);
+
+/* By way of the node that has the run. */
+static bool here(deed *happen, struct client *client)
 {
-    return node && happen(node);
+    struct node *node = busy_node(client);
+
+    return node && happen(client, node);
 }
 
-static struct node *away_node(void)
+/* By way of another. */
+static bool elsewhere(deed *happen, struct client *client)
 {
-    return can_boot() ? node_other(busy_node()) : NULL;
+    return can_boot() && happen(client, node_other(busy_node(client)));
 }
 
 static bool stall(void)
@@ -255,7 +261,7 @@ static bool arm(unsigned *count)
     return true;
 }
 
-static bool try_to_happen(enum incident incident)
+static bool try_to_happen(struct client *client, enum incident incident)
 {
     switch (incident) {
     case INCIDENT_CRASH:
@@ -263,17 +269,19 @@ static bool try_to_happen(enum incident incident)
     case INCIDENT_PAUSE:
     case INCIDENT_NAP:
     case INCIDENT_DRAIN:
-    case INCIDENT_ABANDON: return stop_node(incident);
-    case INCIDENT_CANCEL: return pass_by(client_cancel, busy_node());
-    case INCIDENT_CANCEL_AWAY: return pass_by(client_cancel, away_node());
+    case INCIDENT_ABANDON: return stop_node(busy_node(client), incident);
+    case INCIDENT_CANCEL: return here(client_cancel, client);
+    case INCIDENT_CANCEL_AWAY: return elsewhere(client_cancel, client);
     case INCIDENT_STALL: return stall();
-    case INCIDENT_DISCONNECT: return client_hang_up();
-    case INCIDENT_APPROVE: return pass_by(client_approve, node_up(world->client->node));
-    case INCIDENT_REJECT: return pass_by(client_reject, node_up(world->client->node));
-    case INCIDENT_SUBMIT: return pass_by(client_submit, busy_node());
-    case INCIDENT_SUBMIT_AWAY: return pass_by(client_submit, away_node());
-    case INCIDENT_FOLLOW: return pass_by(client_follow, busy_node());
-    case INCIDENT_FOLLOW_AWAY: return pass_by(client_follow, away_node());
+    case INCIDENT_HANG_UP: return client_hang_up(client);
+    case INCIDENT_LEAVE_TOLD: return client_leave_told(client);
+    case INCIDENT_STEER: return here(client_steer, client);
+    case INCIDENT_APPROVE: return client_approve(client, node_up(client->node));
+    case INCIDENT_REJECT: return client_reject(client, node_up(client->node));
+    case INCIDENT_SUBMIT: return here(client_submit, client);
+    case INCIDENT_SUBMIT_AWAY: return elsewhere(client_submit, client);
+    case INCIDENT_FOLLOW: return here(client_follow, client);
+    case INCIDENT_FOLLOW_AWAY: return elsewhere(client_follow, client);
     case INCIDENT_AWAY: return be_away(20 * NS_PER_SECOND);
     case INCIDENT_BLINK: return be_away(NS_PER_SECOND);
     case INCIDENT_LOSE_ANSWER: return arm(&world->lose_answers);
@@ -291,16 +299,19 @@ static bool try_to_happen(enum incident incident)
 
 static void note_incident(enum incident incident, uint64_t detail)
 {
-    world_note("%s", incident_name(incident));
     world->incidents |= UINT32_C(1) << incident;
     world->hash = (world->hash ^ (1000 + incident + (detail << 16))) * 1099511628211u;
 }
 
-static bool happen(enum incident incident)
+/* Of several clients any: the step says which. */
+static bool let_happen(enum incident incident)
 {
-    if (!try_to_happen(incident))
+    struct client *client = world->clients[world->steps % world->client_count];
+
+    world_note("%s?", incident_name(incident));
+    if (!try_to_happen(client, incident))
         return false;
-    note_incident(incident, 0);
+    note_incident(incident, world->steps % world->client_count);
     return true;
 }
 
@@ -309,7 +320,7 @@ static bool inject_by_chance(void)
 {
     if (world->injected >= SCHEDULE_INCIDENTS || world_random_below(32))
         return false;
-    if (!happen((enum incident)(1 + world_random_below(INCIDENT_COUNT - 1))))
+    if (!let_happen((enum incident)(1 + world_random_below(INCIDENT_COUNT - 1))))
         return false;
     world->injected++;
     return true;
@@ -323,7 +334,7 @@ bool schedule_inject(void)
         return inject_by_chance();
     while (world->injected < schedule->count &&
            schedule->incidents[world->injected].step <= world->steps) {
-        if (happen(schedule->incidents[world->injected++].incident))
+        if (let_happen(schedule->incidents[world->injected++].incident))
             return true;
     }
     return false;
@@ -391,6 +402,28 @@ static void remember(struct explorer *explorer, uint64_t hash)
     assert_true(explorer->different < SEEN_SIZE / 2);
 }
 
+/* Without a chance to happen: what is not worth a try. */
+static bool is_possible(const struct scenario *scenario, enum incident incident)
+{
+    bool resumable = scenario->flags & RUN_RESUMABLE;
+    bool of_thread = scenario->face == FACE_ASSISTANTS;
+
+    switch (incident) {
+    case INCIDENT_CANCEL:
+    case INCIDENT_CANCEL_AWAY:
+    case INCIDENT_FOLLOW:
+    case INCIDENT_FOLLOW_AWAY: return resumable;
+    case INCIDENT_SUBMIT:
+    case INCIDENT_SUBMIT_AWAY: return of_thread;
+    case INCIDENT_STEER: return !of_thread;
+    case INCIDENT_LEAVE_TOLD: return scenario->flags & RUN_STREAMED;
+    case INCIDENT_APPROVE:
+    case INCIDENT_REJECT: return scenario->asks;
+    case INCIDENT_TOOL_LATE: return scenario->effects[0].key;
+    default: return true;
+    }
+}
+
 static unsigned play(struct explorer *explorer, const struct scenario *scenario,
                      const struct schedule *schedule)
 {
@@ -417,7 +450,7 @@ static void explore_order(struct explorer *explorer, const struct scenario *scen
             const struct schedule schedule = {
                 .order = order, .count = 1, .incidents = {{step, (enum incident)incident}}};
 
-            if (!is_left_out(explorer))
+            if (is_possible(scenario, (enum incident)incident) && !is_left_out(explorer))
                 play(explorer, scenario, &schedule);
         }
     }

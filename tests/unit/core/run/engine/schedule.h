@@ -32,7 +32,9 @@ enum incident {
     INCIDENT_CANCEL_AWAY, /* or of another */
     INCIDENT_EXPIRE,      /* the run's time is over: it was made with so little */
     INCIDENT_STALL,       /* everything stands still for longer than a lease */
-    INCIDENT_DISCONNECT,  /* the client hangs up */
+    INCIDENT_HANG_UP,     /* the client does */
+    INCIDENT_LEAVE_TOLD,  /* in the middle of the next event */
+    INCIDENT_STEER,       /* it has more to say */
     INCIDENT_APPROVE,     /* a person answers a question */
     INCIDENT_REJECT,
     INCIDENT_SUBMIT,      /* the client sends outputs, whether or not they are wanted */

@@ -150,6 +150,7 @@ struct node *node_boot(void)
         .upstreams = &world_upstream,
         .upstream_count = 1,
         .loops = 1,
+        .slots = {.node = world->scenario->slots},
     };
 
     assert(world->node_count < WORLD_NODES);
@@ -319,7 +320,7 @@ static void begin(const struct scenario *scenario, const struct schedule *schedu
     world->now_ns = WORLD_BEGIN_NS;
     world->hash = 14695981039346656037u;
     world->database = database_new();
-    client_join(node_boot());
+    clients_join(node_boot());
 }
 
 static void end(void)
@@ -328,7 +329,7 @@ static void end(void)
         if (!world->nodes[i].buried)
             bury(&world->nodes[i]);
     }
-    client_free();
+    clients_free();
     streams_free();
     executions_free();
     database_free(world->database);

@@ -107,6 +107,9 @@ struct client;
 struct stream;
 struct execution;
 
+/* Clients, each with a run of its own. */
+#define WORLD_CLIENTS 2
+
 struct world {
     const struct scenario *scenario;
     const struct schedule *schedule;
@@ -122,7 +125,8 @@ struct world {
     struct node *booting; /* whose engine is being made */
     struct node *running; /* whose loop is at work */
     struct database *database;
-    struct client *client;
+    struct client *clients[WORLD_CLIENTS];
+    unsigned client_count;
     struct stream *streams;
     struct execution *executions;
     uint64_t away_until_ns; /* of the database; 0: it is there */
@@ -200,7 +204,7 @@ void loop_run_all(struct loop *loop); /* of a node that is buried */
 bool world_is_at_rest(void);
 void world_describe_unrest(char *ret_text, size_t size);
 void world_check_rules(void);
-void rules_check_begin(const struct tool_handler *handler, const char *key);
+void rules_check_begin(const struct tool_handler *handler, const char *run_id, const char *key);
 
 /* world_store.c: what a buried node has asked for */
 void readings_return(struct node *node);

@@ -53,7 +53,6 @@ struct chunk {
 };
 
 struct database {
-    char thread_id[ID_SIZE]; /* the one thread; "" for none */
     struct record records[DATABASE_RUNS];
     size_t record_count;
     struct item_row items[DATABASE_ITEMS];
@@ -76,6 +75,8 @@ void database_free(struct database *database);
 struct record *database_find(const char *run_id);
 struct record *database_add_run(const struct run_row *row, const char *owner, int64_t last_seq);
 void database_put_item(const struct item_row *row);
+/* Another run of its thread goes on. */
+bool database_is_taken(const struct run_row *run);
 /* The only way a status changes. */
 void database_move(struct record *record, enum run_status status);
 /* Of the log: `next_seq` and `log_open`. */

@@ -15,26 +15,28 @@
 
 /* ---- Effects ---- */
 
-static struct execution *find_execution(const char *key)
+static struct execution *find_execution(const char *run_id, const char *key)
 {
     struct execution *execution = world->executions;
 
-    while (execution && strcmp(execution->key, key) != 0)
+    while (execution &&
+           (strcmp(execution->key, key) != 0 || strcmp(execution->run_id, run_id) != 0))
         execution = execution->next;
     return execution;
 }
 
-const struct execution *execution_of(const char *key)
+const struct execution *execution_of(const char *run_id, const char *key)
 {
-    return find_execution(key);
+    return find_execution(run_id, key);
 }
 
-static struct execution *note_execution(const char *key)
+static struct execution *note_execution(const char *run_id, const char *key)
 {
-    struct execution *execution = find_execution(key);
+    struct execution *execution = find_execution(run_id, key);
 
     if (!execution) {
         execution = mem_new(struct execution);
+        (void)snprintf(execution->run_id, sizeof(execution->run_id), "%s", run_id);
         (void)snprintf(execution->key, sizeof(execution->key), "%s", key);
         execution->next = world->executions;
         world->executions = execution;
@@ -77,54 +79,70 @@ static enum err_code break_down(struct tool_call *call, struct tool_result *ret_
     return err_set(err, ERR_UPSTREAM, "%s went wrong", argument(call, "key"));
 }
 
-#define PARAMETERS                                                        \
+/* What it is about to do needs leave. */
+static enum err_code plan(struct tool_call *call, struct err *err)
+{
+    const char *const patterns[] = {"anything", NULL};
+
+    return tool_call_ask(
+        call,
+        &(struct tool_permission){.type = "effect", .patterns = patterns, .title = "May I?"},
+        err);
+}
+
+/* clang-format off */
+
+#define PARAMETERS                                                             \
     "{\"type\":\"object\",\"properties\":{\"key\":{\"type\":\"string\"}," \
     "\"say\":{\"type\":\"string\"}}}"
-#define ALIKE .description = "", .parameters = PARAMETERS, .run = succeed
 
-static const struct tool_handler once_handler = {
-    .name = "once", .group = "once", .flags = TOOL_NOT_KEPT, ALIKE};
-static const struct tool_handler kept_handler = {.name = "kept", .group = "kept", ALIKE};
-static const struct tool_handler repeat_handler = {
-    .name = "repeat", .group = "repeat", .flags = TOOL_NOT_KEPT | TOOL_IDEMPOTENT, ALIKE};
-static const struct tool_handler hidden_handler = {
-    .name = "hidden", .group = "hidden", .flags = TOOL_NOT_KEPT | TOOL_HIDDEN, ALIKE};
-static const struct tool_handler final_handler = {
-    .name = "final", .group = "final", .flags = TOOL_NOT_KEPT | TOOL_FINAL, ALIKE};
-static const struct tool_handler asking_handler = {
-    .name = "asking",
-    .group = "asking",
-    .flags = TOOL_NOT_KEPT,
-    .permission = {.execution = EXECUTION_ASK_ALWAYS},
-    ALIKE};
-static const struct tool_handler failing_handler = {
-    .name = "failing",
-    .group = "failing",
-    .description = "",
-    .parameters = PARAMETERS,
-    .flags = TOOL_NOT_KEPT,
-    .run = break_down,
-};
+/* Each is a group of its own, so that a scenario lists what it needs. */
+#define HANDLER(own_name) .name = own_name, .group = own_name, .description = "", .parameters = PARAMETERS
+
+static const struct tool_handler once_handler      = {HANDLER("once"), .run = succeed, .flags = TOOL_NOT_KEPT};
+static const struct tool_handler kept_handler      = {HANDLER("kept"), .run = succeed};
+static const struct tool_handler repeat_handler    = {HANDLER("repeat"), .run = succeed,
+                                                      .flags = TOOL_NOT_KEPT | TOOL_IDEMPOTENT};
+static const struct tool_handler hidden_handler    = {HANDLER("hidden"), .run = succeed,
+                                                      .flags = TOOL_NOT_KEPT | TOOL_HIDDEN};
+static const struct tool_handler final_handler     = {HANDLER("final"), .run = succeed,
+                                                      .flags = TOOL_NOT_KEPT | TOOL_FINAL};
+static const struct tool_handler failing_handler   = {HANDLER("failing"), .run = break_down, .flags = TOOL_NOT_KEPT};
+static const struct tool_handler asking_handler    = {HANDLER("asking"), .run = succeed, .flags = TOOL_NOT_KEPT,
+                                                      .permission = {.execution = EXECUTION_ASK_ALWAYS}};
+static const struct tool_handler recalled_handler  = {HANDLER("recalled"), .run = succeed, .flags = TOOL_NOT_KEPT,
+                                                      .permission = {.execution = EXECUTION_ASK_ONCE}};
+static const struct tool_handler planned_handler   = {HANDLER("planned"), .run = succeed, .flags = TOOL_NOT_KEPT,
+                                                      .plan = plan};
+static const struct tool_handler withheld_handler  = {HANDLER("withheld"), .run = succeed, .flags = TOOL_NOT_KEPT,
+                                                      .permission = {.result = RESULT_ALWAYS}};
 
 static const struct tool_handler *const handlers[] = {
-    &function_handler, &once_handler,    &kept_handler,
-    &repeat_handler,   &hidden_handler,  &final_handler,
-    &asking_handler,   &failing_handler, NULL,
+    &function_handler, &once_handler, &kept_handler, &repeat_handler, &hidden_handler, &final_handler,
+    &failing_handler, &asking_handler, &recalled_handler, &planned_handler, &withheld_handler, NULL,
 };
 
-#define BY_ITSELF(group_name)                                                 \
-    static const struct tool_group group_name##_group = {.name = #group_name, \
-                                                         .auto_execute = true}
-BY_ITSELF(once);
-BY_ITSELF(kept);
-BY_ITSELF(repeat);
-BY_ITSELF(hidden);
-BY_ITSELF(final);
-BY_ITSELF(failing);
+/* The others are asked about. */
+#define BY_ITSELF(own_name) &(const struct tool_group){.name = own_name, .auto_execute = true}
 
 static const struct tool_group *const groups[] = {
-    &once_group, &kept_group, &repeat_group, &hidden_group, &final_group, &failing_group, NULL,
+    BY_ITSELF("once"), BY_ITSELF("kept"), BY_ITSELF("repeat"), BY_ITSELF("hidden"), BY_ITSELF("final"),
+    BY_ITSELF("failing"), BY_ITSELF("planned"), BY_ITSELF("withheld"), NULL,
 };
+
+/* clang-format on */
+
+bool tool_asks(const char *name)
+{
+    const struct tool_handler *handler = tool_registry_find(name, name);
+
+    return handler->plan || tool_registry_permission(handler).execution != EXECUTION_AUTO;
+}
+
+bool tool_repeats(const char *name)
+{
+    return tool_registry_find(name, name)->flags & TOOL_IDEMPOTENT;
+}
 
 void tools_register(void)
 {
@@ -178,14 +196,15 @@ static bool may_begin(struct tool_call *call)
 static void begin_work(struct working *working)
 {
     const char *key = argument(working->call, "key");
+    const char *run_id = tool_call_run(working->call);
 
     if (!may_begin(working->call)) {
         stop_working(working);
         return;
     }
-    working->execution = note_execution(key);
+    working->execution = note_execution(run_id, key);
     world_note("    %s begins", key);
-    rules_check_begin(working->call->handler, key);
+    rules_check_begin(working->call->handler, run_id, key);
 }
 
 static void finish_work(struct working *working)
@@ -201,7 +220,7 @@ static void take_step(struct actor *actor)
     struct working *working = CONTAINER_OF(actor, struct working, actor);
     const char *script = argument(working->call, "say");
 
-    if (!is_of_world(working->call->handler))
+    if (!is_of_world(working->call->handler) || working->call->planning)
         finish_work(working);
     else if (!working->execution)
         begin_work(working);

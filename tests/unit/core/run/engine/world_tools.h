@@ -16,15 +16,21 @@
 /* The effect of a call: what a test counts. */
 struct execution {
     struct execution *next;
-    char key[24]; /* the argument `key` of the call, which no other has */
+    char run_id[ID_SIZE];
+    char key[24]; /* the argument `key` of the call, which no other of the run has */
     unsigned begun, ended;
 };
 
-const struct execution *execution_of(const char *key); /* NULL: it was never begun */
+/* NULL: it was never begun. */
+const struct execution *execution_of(const char *run_id, const char *key);
 void executions_free(void);
 
 /* Once, before the first world. */
 void tools_register(void);
+
+/* Whether a person is asked before such a tool runs; whether it may run again after a crash. */
+bool tool_asks(const char *name);
+bool tool_repeats(const char *name);
 
 /* Of a node that is buried: nobody runs its calls. */
 void tools_forget(struct node *node);
