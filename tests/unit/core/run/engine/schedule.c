@@ -378,14 +378,14 @@ int64_t schedule_expiry_us(void)
 #define DIVISOR 1
 #endif
 
-#define SEEN_SIZE ((size_t)1 << 20)
+#define SEEN_SIZE ((size_t)1 << 23)
 
 struct explorer {
     uint64_t *seen; /* what has been played, by its hash */
     size_t different;
     size_t played;
-    unsigned stride; /* of all that could be played, every so many-th is */
-    unsigned next;
+    unsigned tried;
+    unsigned times; /* RUNNEL_SCHEDULES */
 };
 
 static void remember(struct explorer *explorer, uint64_t hash)
@@ -436,15 +436,13 @@ static unsigned play(struct explorer *explorer, const struct scenario *scenario,
 
 static bool is_left_out(struct explorer *explorer)
 {
-    return explorer->next++ % explorer->stride != 0;
+    return explorer->tried++ % DIVISOR != 0;
 }
 
 /* Every incident before every step. */
 static void explore_order(struct explorer *explorer, const struct scenario *scenario,
-                          enum order order, unsigned *ret_steps)
+                          enum order order, unsigned steps)
 {
-    unsigned steps = play(explorer, scenario, &(struct schedule){.order = order});
-
     for (unsigned step = 1; step <= steps; step++) {
         for (unsigned incident = 1; incident < INCIDENT_COUNT; incident++) {
             const struct schedule schedule = {
@@ -454,7 +452,6 @@ static void explore_order(struct explorer *explorer, const struct scenario *scen
                 play(explorer, scenario, &schedule);
         }
     }
-    *ret_steps = steps;
 }
 
 static uint64_t next_number(uint64_t *state)
@@ -463,34 +460,55 @@ static uint64_t next_number(uint64_t *state)
     return *state >> 33;
 }
 
-static struct schedule any_pair(uint64_t *state, const unsigned *steps)
+static enum incident any_incident(uint64_t *state, const struct scenario *scenario)
+{
+    enum incident incident;
+
+    do
+        incident = (enum incident)(1 + next_number(state) % (INCIDENT_COUNT - 1));
+    while (!is_possible(scenario, incident));
+    return incident;
+}
+
+static struct schedule any_pair(uint64_t *state, const struct scenario *scenario,
+                                const unsigned *steps)
 {
     enum order order = (enum order)(next_number(state) % ORDER_RANDOM);
     unsigned first = 1 + (unsigned)(next_number(state) % steps[order]);
     unsigned second = first + (unsigned)(next_number(state) % steps[order]);
 
-    return (struct schedule){
-        .order = order,
-        .count = 2,
-        .incidents = {
-            {first, (enum incident)(1 + next_number(state) % (INCIDENT_COUNT - 1))},
-            {second, (enum incident)(1 + next_number(state) % (INCIDENT_COUNT - 1))}}};
+    return (struct schedule){.order = order,
+                             .count = 2,
+                             .incidents = {{first, any_incident(state, scenario)},
+                                           {second, any_incident(state, scenario)}}};
+}
+
+/* Scenarios begin with different orders, so that few of them come to all. */
+static void explore_orders(struct explorer *explorer, const struct scenario *scenario,
+                           unsigned first, unsigned count, unsigned steps[ORDER_RANDOM])
+{
+    for (unsigned i = 0; i < ORDER_RANDOM; i++) {
+        enum order order = (enum order)((first + i) % ORDER_RANDOM);
+
+        steps[order] = play(explorer, scenario, &(struct schedule){.order = order});
+        if (i < count)
+            explore_order(explorer, scenario, order, steps[order]);
+    }
 }
 
 static void explore_scenario(struct explorer *explorer, const struct exploration *exploration,
-                             const struct scenario *scenario)
+                             const struct scenario *scenario, unsigned number)
 {
     unsigned steps[ORDER_RANDOM];
-    uint64_t state = 1;
+    uint64_t state = number + 1;
 
-    for (unsigned order = 0; order < ORDER_RANDOM; order++)
-        explore_order(explorer, scenario, (enum order)order, &steps[order]);
-    for (unsigned i = 0; i < exploration->pairs / DIVISOR; i++) {
-        const struct schedule schedule = any_pair(&state, steps);
+    explore_orders(explorer, scenario, number, exploration->orders * explorer->times, steps);
+    for (unsigned i = 0; i < exploration->pairs * explorer->times / DIVISOR; i++) {
+        const struct schedule schedule = any_pair(&state, scenario, steps);
 
         play(explorer, scenario, &schedule);
     }
-    for (unsigned i = 0; i < exploration->randoms / DIVISOR; i++)
+    for (unsigned i = 0; i < exploration->randoms * explorer->times / DIVISOR; i++)
         play(explorer, scenario, &(struct schedule){.order = ORDER_RANDOM, .seed = i + 1});
 }
 
@@ -522,7 +540,9 @@ static void explore_one(const char *shown)
 
 void explore(const struct exploration *exploration)
 {
-    struct explorer explorer = {.stride = DIVISOR};
+    const char *times = getenv("RUNNEL_SCHEDULES");
+    struct explorer explorer = {.times = times ? (unsigned)strtoul(times, NULL, 10) : 1};
+    unsigned number = 0;
     double began = seconds_of_processor(), seconds;
 
     (void)signal(SIGABRT, die);
@@ -535,7 +555,7 @@ void explore(const struct exploration *exploration)
     }
     explorer.seen = mem_new_array(uint64_t, SEEN_SIZE);
     for (const struct scenario *const *at = exploration->scenarios; *at; at++)
-        explore_scenario(&explorer, exploration, *at);
+        explore_scenario(&explorer, exploration, *at, number++);
     free(explorer.seen);
     seconds = seconds_of_processor() - began;
     print_message("%zu schedules, %zu different, %.1f s, %.0f a second\n", explorer.played,

@@ -94,16 +94,17 @@ int64_t schedule_expiry_us(void);
 
 /* ---- For the tests ---- */
 
-/* How much of it. Divided under sanitizers. */
+/* How much of it. A twentieth under sanitizers, and RUNNEL_SCHEDULES times as much where that is set. */
 struct exploration {
     const struct scenario *const *scenarios; /* ends with NULL */
-    unsigned pairs;                          /* of incidents, of each scenario */
-    unsigned randoms;                        /* schedules in random order, of each scenario */
-    size_t at_least;                         /* different schedules altogether */
+    unsigned orders;  /* in so many every incident is tried before every step, of each scenario */
+    unsigned pairs;   /* of incidents, of each scenario */
+    unsigned randoms; /* schedules in random order, of each scenario */
+    size_t at_least;  /* different schedules altogether */
 };
 
-/* Every incident before every step in every order, then pairs of them, then chance. Fails the test at
- * the first rule that is broken. */
+/* Every incident before every step, then pairs of incidents, then chance. Fails the test at the first
+ * rule that is broken. */
 void explore(const struct exploration *exploration);
 
 #endif

@@ -413,7 +413,9 @@ static enum err_code create(struct run_write *write, const struct node *node, bo
 {
     *ret_record = database_find(write->run_id);
     if (*ret_record) {
-        world_expect(again, "run %s is made twice", write->run_id);
+        world_expect(again || world->refused, "run %s is made twice", write->run_id);
+        if (!again)
+            return ERR_INTERNAL; /* its key is there; the write before this one was refused */
         return has_lease(write) &&
                        (!(*ret_record)->lease.exists || (*ret_record)->lease.fence != 1)
                    ? ERR_CONFLICT
