@@ -97,8 +97,9 @@ int64_t schedule_expiry_us(void);
 /* How much of it. A twentieth under sanitizers, and RUNNEL_SCHEDULES times as much where that is set. */
 struct exploration {
     const struct scenario *const *scenarios; /* ends with NULL */
-    unsigned orders;  /* in so many every incident is tried before every step, of each scenario */
-    unsigned pairs;   /* of incidents, of each scenario */
+    unsigned
+        orders;     /* in so many every incident is tried before every step, of each scenario */
+    unsigned pairs; /* of incidents, of each scenario */
     unsigned randoms; /* schedules in random order, of each scenario */
     size_t at_least;  /* different schedules altogether */
 };

@@ -460,6 +460,10 @@ static enum err_code commit(struct run_write *write, const struct node *node, bo
         rc = ERR_CONFLICT;
     if (rc)
         return again && was_committed(write, record) ? ERR_OK : rc;
+    if (!again && has_log(write) && has_chunk(record, write->log_first)) {
+        world_expect(world->refused, "frame %lld is logged twice", (long long)write->log_first);
+        return ERR_INTERNAL; /* its key is there, as of a run above */
+    }
     write->cancel_requested = record->lease.stopping;
     if (write->update && !write->create) {
         if (run_status_is_final(record->row.status))
@@ -541,13 +545,13 @@ static void try_commit(struct actor *actor)
 
     if (takes(&world->refuse_writes)) {
         world_note("    refused");
-        world->refused++;
         pending->write->rc = ERR_INTERNAL;
     } else {
         pending->write->rc = commit(pending->write, node, pending->again);
         world_note("    committed: %d%s", (int)pending->write->rc,
                    pending->write->cancel_requested ? ", is to stop" : "");
     }
+    world->refused += pending->write->rc == ERR_INTERNAL;
     if (takes(&world->lose_answers)) {
         pending->again = true;
         actor->node = node; /* which tries again */

@@ -158,10 +158,18 @@ static bool changes_hands(void)
                   INCIDENT_CALL_FAILS, INCIDENT_LOSE_ANSWER);
 }
 
+/* It ends with its questions, which wait for another request. */
+static bool may_suspend(void)
+{
+    return world->scenario->asks &&
+           (ANY_OF(INCIDENT_DRAIN, INCIDENT_ABANDON, INCIDENT_EXPIRE, INCIDENT_STALL) ||
+            world->scenario->decision == DECISION_NONE);
+}
+
 static bool may_be_refused(void)
 {
-    return world->scenario->decision != DECISION_APPROVE ||
-           ANY_OF(INCIDENT_REJECT, INCIDENT_DRAIN, INCIDENT_ABANDON);
+    return world->scenario->decision != DECISION_APPROVE || has_been(INCIDENT_REJECT) ||
+           may_suspend();
 }
 
 static void check_effect(const struct client *client, const struct effect *effect,
@@ -282,14 +290,6 @@ static unsigned count_answers(const struct record *record)
                  strstr(item->body, world->scenario->says);
     }
     return found;
-}
-
-/* It ends with its questions, which wait for another request. */
-static bool may_suspend(void)
-{
-    return world->scenario->asks &&
-           (ANY_OF(INCIDENT_DRAIN, INCIDENT_ABANDON, INCIDENT_EXPIRE, INCIDENT_STALL) ||
-            world->scenario->decision == DECISION_NONE);
 }
 
 static void check_answer(const struct record *record)
