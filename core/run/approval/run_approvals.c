@@ -554,11 +554,16 @@ static bool is_another(const struct call *call, const char *definition)
 
 static void decide(struct call *call, const struct run_decision *decision)
 {
-    if (decision->approve && is_another(call, decision->definition)) {
+    bool over =
+        call_status_is_final(call->status); /* before a crash: only its item needs the id */
+
+    if (!over && decision->approve && is_another(call, decision->definition)) {
         call->approval.anew = true;
         return;
     }
     (void)snprintf(call->approval.id, sizeof(call->approval.id), "%s", decision->id);
+    if (over)
+        return;
     call->lost = decision->lost;
     if (decision->approve)
         call_move(call, CALL_EV_APPROVE);
@@ -660,13 +665,15 @@ static void restore_of_thread(struct call *call, const struct call_row *row)
 {
     struct approval_reply reply = approval_reply_parse(row->output ? row->output : "");
     json_auto_t *asked = json_parse_own(row->arguments);
+    bool over =
+        call_status_is_final(call->status); /* before a crash: only its item needs the id */
 
-    call->approval.anew = reply.approve && asked_about_another(call, row->arguments);
+    call->approval.anew = !over && reply.approve && asked_about_another(call, row->arguments);
     if (!call->approval.anew)
         (void)snprintf(call->approval.id, sizeof(call->approval.id), "%s", row->call_id);
-    if (reply.approve && !call->approval.anew)
+    if (!over && reply.approve && !call->approval.anew)
         call_move(call, CALL_EV_APPROVE);
-    if (!reply.approve)
+    if (!over && !reply.approve)
         refuse(call, reason_of(json_get_string(asked, "kind", ""), reply.reason));
     approval_reply_clear(&reply);
 }
