@@ -9,15 +9,6 @@
 #include "core/store/tables/columns.h"
 #include "core/store/tables/threads/thread_guard.h"
 
-void run_load_clear(struct run_load *load)
-{
-    run_row_clear(&load->run);
-    item_rows_free(load->items, load->item_count);
-    step_rows_free(load->steps, load->step_count);
-    call_rows_free(load->calls, load->call_count);
-    *load = (struct run_load){0};
-}
-
 char *node_of(const char *node_id)
 {
     return mem_strndup(node_id, strcspn(node_id, "/"));

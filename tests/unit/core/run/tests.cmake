@@ -25,3 +25,21 @@ endforeach()
 foreach(file context context_fit)
     target_link_libraries(test_core_run_context_${file} PRIVATE handlers)
 endforeach()
+
+# The engine in a world of the test's own: engine/README.md.
+add_library(engine_world STATIC
+    ${CMAKE_CURRENT_LIST_DIR}/engine/scenarios.c
+    ${CMAKE_CURRENT_LIST_DIR}/engine/schedule.c
+    ${CMAKE_CURRENT_LIST_DIR}/engine/world.c
+    ${CMAKE_CURRENT_LIST_DIR}/engine/world_client.c
+    ${CMAKE_CURRENT_LIST_DIR}/engine/world_database.c
+    ${CMAKE_CURRENT_LIST_DIR}/engine/world_loop.c
+    ${CMAKE_CURRENT_LIST_DIR}/engine/world_model.c
+    ${CMAKE_CURRENT_LIST_DIR}/engine/world_rules.c
+    ${CMAKE_CURRENT_LIST_DIR}/engine/world_store.c
+    ${CMAKE_CURRENT_LIST_DIR}/engine/world_stream.c
+    ${CMAKE_CURRENT_LIST_DIR}/engine/world_tools.c)
+target_link_libraries(engine_world PUBLIC build_flags server PkgConfig::CMOCKA)
+foreach(file background foreground held run waiting)
+    unit_test(core/run/engine/schedules_${file} engine_world)
+endforeach()

@@ -1,0 +1,453 @@
+/*
+ * The rules: what the engine promises to a client, as far as a run can show it. Some are looked at
+ * where they could be broken:
+ *
+ *   world_stream.c    stored before told; numbers without gaps; nothing behind the end
+ *   world_database.c  one end, which stays; a log without gaps
+ *   world_model.c     each call that the model is told of has one output
+ *
+ * The others are here: no call twice or without leave, when it begins; everything else at rest.
+ */
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/run/approval/run_approvals.h"
+#include "tests/unit/core/run/engine/scenario.h"
+#include "tests/unit/core/run/engine/schedule.h"
+#include "tests/unit/core/run/engine/world_client.h"
+#include "tests/unit/core/run/engine/world_database.h"
+#include "tests/unit/core/run/engine/world_tools.h"
+
+static bool has_been(enum incident incident)
+{
+    return world->incidents >> incident & 1;
+}
+
+static bool has_been_any(const enum incident *incidents, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (has_been(incidents[i]))
+            return true;
+    }
+    return false;
+}
+
+#define ANY_OF(...)                                    \
+    has_been_any((const enum incident[]){__VA_ARGS__}, \
+                 COUNT_OF(((const enum incident[]){__VA_ARGS__})))
+
+static bool is(enum run_flags flag)
+{
+    return world->scenario->flags & flag;
+}
+
+static bool is_of_thread(void)
+{
+    return world->scenario->face == FACE_ASSISTANTS;
+}
+
+/* ---- Nobody waits for ever ---- */
+
+static const char *unrest_of_node(const struct node *node)
+{
+    struct engine_stats stats;
+
+    if (node->dead)
+        return NULL;
+    if (!node_is_up(node))
+        return "a node stands still";
+    if (!loop_is_empty(engine_any_loop(node->engine)))
+        return "a loop has something to do";
+    engine_stats(node->engine, &stats);
+    return stats.live ? "an engine has a run" : NULL;
+}
+
+static const char *unrest_of_client(struct client *client)
+{
+    const struct record *record = database_find(client->run_id);
+
+    if (!client_is_done(client))
+        return "a client wants something";
+    if (record && !run_status_is_final(record->row.status))
+        return run_status_name(record->row.status);
+    return record && record->lease.exists ? "an ended run has a lease" : NULL;
+}
+
+static const char *unrest(void)
+{
+    const char *why = NULL;
+
+    for (unsigned i = 0; !why && i < world->client_count; i++)
+        why = unrest_of_client(world->clients[i]);
+    for (unsigned i = 0; !why && i < world->node_count; i++)
+        why = unrest_of_node(&world->nodes[i]);
+    if (why)
+        return why;
+    if (database_has_writes())
+        return "a write is under way";
+    if (!tools_are_idle())
+        return "a handler is at work";
+    for (const struct stream *stream = world->streams; stream; stream = stream->next) {
+        if (!stream->closed && !stream->node->dead)
+            return "a stream is open";
+    }
+    return database_is_away() ? "the database is away" : NULL;
+}
+
+bool world_is_at_rest(void)
+{
+    return !unrest();
+}
+
+void world_describe_unrest(char *ret_text, size_t size)
+{
+    (void)snprintf(ret_text, size, "%s", unrest());
+}
+
+/* ---- No call is executed twice, or without leave ---- */
+
+static bool is_about(const char *arguments, const char *key)
+{
+    AUTO_FREE char *quoted = mem_printf("\"%s\"", key);
+
+    return strstr(arguments, quoted);
+}
+
+static bool was_approved(const char *run_id, const char *key)
+{
+    for (size_t i = 0; i < world->database->approval_count; i++) {
+        const struct approval_row *row = &world->database->approvals[i];
+
+        if (strcmp(row->run_id, run_id) == 0 && is_about(row->arguments, key))
+            return row->status == APPROVAL_APPROVED;
+    }
+    return false;
+}
+
+/* The intention is in the store before the effect. */
+static bool was_noted(const char *run_id, const char *key)
+{
+    for (size_t i = 0; i < world->database->call_count; i++) {
+        const struct call_row *row = &world->database->calls[i];
+
+        if (strcmp(row->run_id, run_id) == 0 && is_about(row->arguments, key) &&
+            strcmp(row->tool, RUN_APPROVAL_FUNCTION) != 0)
+            return row->state != CALL_WAITING;
+    }
+    return false;
+}
+
+void rules_check_begin(const struct tool_handler *handler, const char *run_id, const char *key)
+{
+    if (!(handler->flags & TOOL_IDEMPOTENT))
+        world_expect(execution_of(run_id, key)->begun == 1, "%s is executed twice", key);
+    if (tool_asks(handler->name))
+        world_expect(was_approved(run_id, key), "%s is executed without leave", key);
+    if (is(RUN_RESUMABLE))
+        world_expect(was_noted(run_id, key), "%s is executed before the store knows", key);
+}
+
+/* Somebody else may go on with it, who does not know whether a call has run. */
+static bool changes_hands(void)
+{
+    return ANY_OF(INCIDENT_CRASH, INCIDENT_CRASH_LATE, INCIDENT_PAUSE, INCIDENT_DRAIN,
+                  INCIDENT_ABANDON, INCIDENT_AWAY, INCIDENT_STALL, INCIDENT_CALL_LOST,
+                  INCIDENT_CALL_FAILS, INCIDENT_LOSE_ANSWER);
+}
+
+/* It ends with its questions, which wait for another request. */
+static bool may_suspend(void)
+{
+    return world->scenario->asks &&
+           (ANY_OF(INCIDENT_DRAIN, INCIDENT_ABANDON, INCIDENT_EXPIRE, INCIDENT_STALL) ||
+            world->scenario->decision == DECISION_NONE);
+}
+
+static bool may_be_refused(void)
+{
+    return world->scenario->decision != DECISION_APPROVE || has_been(INCIDENT_REJECT) ||
+           may_suspend();
+}
+
+static void check_effect(const struct client *client, const struct effect *effect,
+                         bool completed)
+{
+    const struct execution *execution = execution_of(client->run_id, effect->key);
+    unsigned begun = execution ? execution->begun : 0;
+    bool repeats = tool_repeats(effect->tool);
+
+    if (!repeats || !changes_hands())
+        world_expect(begun <= 1, "%s was executed %u times", effect->key, begun);
+    if (!completed || has_been(INCIDENT_STEER) ||
+        (world->scenario->reads && has_been(INCIDENT_BLINK)) ||
+        (tool_asks(effect->tool) && may_be_refused()) || (!repeats && changes_hands()))
+        return;
+    world_expect(begun, "%s was never executed", effect->key);
+}
+
+/* ---- One end, and a right one ---- */
+
+static unsigned bit(enum run_status status)
+{
+    return 1u << status;
+}
+
+static unsigned allowed_ends(const struct record *record)
+{
+    bool resumable = is(RUN_RESUMABLE);
+    unsigned ends = bit(world->scenario->ending);
+
+    if (ANY_OF(INCIDENT_CANCEL, INCIDENT_CANCEL_AWAY))
+        ends |= bit(RUN_CANCELLED);
+    if (ANY_OF(INCIDENT_HANG_UP, INCIDENT_LEAVE_TOLD) && !resumable)
+        ends |= bit(RUN_CANCELLED);
+    if (ANY_OF(INCIDENT_REFUSE, INCIDENT_MODEL_FAILS))
+        ends |= bit(RUN_FAILED);
+    if (has_been(INCIDENT_STEER))
+        ends |= bit(RUN_INCOMPLETE);
+    if (world->scenario->conversation && !resumable && has_been(INCIDENT_CALL_LOST))
+        ends |= bit(RUN_FAILED); /* nobody here had it */
+    if (has_been(INCIDENT_ABANDON) && !is_of_thread())
+        ends |= bit(RUN_FAILED); /* it was not in the store yet */
+    if (!resumable && ANY_OF(INCIDENT_CRASH, INCIDENT_CRASH_LATE, INCIDENT_PAUSE, INCIDENT_AWAY,
+                             INCIDENT_STALL))
+        ends |= bit(RUN_FAILED);
+    if (ANY_OF(INCIDENT_APPROVE, INCIDENT_REJECT, INCIDENT_SUBMIT, INCIDENT_SUBMIT_AWAY,
+               INCIDENT_DRAIN, INCIDENT_ABANDON))
+        ends |= bit(RUN_COMPLETED);
+    if (clock_wall_us() >= record->row.expires_at)
+        ends |= bit(is_of_thread() ? RUN_EXPIRED : RUN_FAILED);
+    return ends;
+}
+
+static void check_end(const struct record *record)
+{
+    enum run_status status = record->row.status;
+
+    world_expect(record->ends == 1, "the run ended %u times", record->ends);
+    world_expect(allowed_ends(record) & bit(status), "the run ended as %s",
+                 run_status_name(status));
+}
+
+/* ---- Nothing that was acknowledged is lost ---- */
+
+static void check_kept(const struct client *client, const struct record *record)
+{
+    if (client->acknowledged)
+        world_expect(record, "a run that was acknowledged is not there");
+    if (!is(RUN_STORED))
+        world_expect(!record && !world->database->item_count,
+                     "what was not to be stored is in the store");
+}
+
+/* Each output that the client gave is an item, once; of a run that went on, each is one. */
+static void check_outputs(const struct record *record)
+{
+    const struct database *database = world->database;
+
+    for (size_t i = 0; i < database->call_count; i++) {
+        const struct call_row *call = &database->calls[i];
+        unsigned found = 0;
+
+        if (!call->client || strcmp(call->tool, RUN_APPROVAL_FUNCTION) == 0 ||
+            strcmp(call->run_id, record->row.id) != 0)
+            continue;
+        for (size_t k = 0; k < database->item_count; k++)
+            found += database->items[k].type == ITEM_FUNCTION_CALL_OUTPUT &&
+                     strcmp(database->items[k].run_id, call->run_id) == 0 &&
+                     strcmp(database->items[k].call_id, call->call_id) == 0 &&
+                     database->items[k].turn == call->turn;
+        world_expect(found <= 1, "output %s is there %u times", call->call_id, found);
+        if (call->state == CALL_DONE && record->row.status == RUN_COMPLETED)
+            world_expect(found, "output %s was accepted, and is lost", call->call_id);
+    }
+}
+
+/* ---- What is there in the end ---- */
+
+static bool is_of(const struct item_row *item, const struct record *record)
+{
+    return !item->input && strcmp(item->run_id, record->row.id) == 0;
+}
+
+/* Answers of the model that count: those that were not cut. */
+static unsigned count_answers(const struct record *record)
+{
+    unsigned found = 0;
+
+    for (size_t i = 0; i < world->database->item_count; i++) {
+        const struct item_row *item = &world->database->items[i];
+        json_auto_t *body = NULL;
+
+        if (!is_of(item, record) || item->type != ITEM_MESSAGE ||
+            item->status != ITEM_COMPLETED)
+            continue;
+        body = json_parse_own(item->body);
+        found += !json_get_bool(json_object_get(body, "runnel"), "cut", false) &&
+                 strstr(item->body, world->scenario->says);
+    }
+    return found;
+}
+
+static void check_answer(const struct record *record)
+{
+    unsigned answers;
+
+    if (!world->scenario->says || world->scenario->ending != RUN_COMPLETED ||
+        record->row.status != RUN_COMPLETED || may_suspend() || has_been(INCIDENT_TOOL_LATE))
+        return;
+    answers = count_answers(record);
+    world_expect(answers == 1, "the answer is there %u times", answers);
+}
+
+/* Whose node died before the first write of the end: store_runs_fail_foreground() ends the run alone. */
+static bool was_left(const struct record *record)
+{
+    return !is(RUN_RESUMABLE) && record->row.status == RUN_FAILED;
+}
+
+static void check_rows(const struct record *record)
+{
+    const struct database *database = world->database;
+
+    if (world->refused || was_left(record))
+        return;
+    for (size_t i = 0; i < database->item_count; i++)
+        world_expect(!is_of(&database->items[i], record) ||
+                         database->items[i].status != ITEM_IN_PROGRESS,
+                     "a %s is open for ever", item_type_name(database->items[i].type));
+    for (size_t i = 0; i < database->step_count; i++)
+        world_expect(strcmp(database->steps[i].run_id, record->row.id) != 0 ||
+                         database->steps[i].status != STEP_IN_PROGRESS,
+                     "a step is open for ever");
+}
+
+/* What a response has made is its conversation's if, and only if, it came to an end of its own. */
+static void check_conversation(const struct record *record)
+{
+    bool appended = record->row.status == RUN_COMPLETED || record->row.status == RUN_INCOMPLETE;
+
+    for (size_t i = 0; world->scenario->conversation && i < world->database->item_count; i++) {
+        const struct item_row *item = &world->database->items[i];
+
+        if (strcmp(item->run_id, record->row.id) == 0)
+            world_expect(appended == (*item->thread_id != '\0'),
+                         "a %s is %s the conversation of a run that is %s",
+                         item_type_name(item->type), *item->thread_id ? "in" : "not in",
+                         run_status_name(record->row.status));
+    }
+}
+
+/* ---- What the clients have seen ---- */
+
+static const char *skip_frames(const char *bytes, const char *end, int64_t count)
+{
+    while (count-- > 0 && bytes < end)
+        bytes = (const char *)memmem(bytes, (size_t)(end - bytes), "\n\n", 2) + 2;
+    return bytes;
+}
+
+/* Everybody sees a part of the same log. */
+static void check_prefix(const struct stream *stream, const struct record *record)
+{
+    const char *end = record->log.data + record->log.length;
+    const char *at = skip_frames(record->log.data, end, stream->first);
+
+    world_expect(stream->bytes.length <= (size_t)(end - at) &&
+                     memcmp(at, stream->bytes.data, stream->bytes.length) == 0,
+                 "a client has seen what is not in the log");
+}
+
+/* What was to be its last write was refused: then it has failed, and nobody is told another word. */
+static bool is_given_up(void)
+{
+    return world->refused > 1 ||
+           (world->refused &&
+            ANY_OF(INCIDENT_DRAIN, INCIDENT_ABANDON, INCIDENT_CANCEL, INCIDENT_CANCEL_AWAY));
+}
+
+/* Who was told an end was told the one that is stored. */
+static void check_told_end(const struct stream *stream, const struct record *record)
+{
+    static const struct {
+        const char *event;
+        unsigned ends;
+    } told[] = {
+        {"completed", 1u << RUN_COMPLETED},
+        {"incomplete", 1u << RUN_INCOMPLETE},
+        {"cancelled", 1u << RUN_CANCELLED},
+        {"expired", 1u << RUN_EXPIRED},
+        {"failed", 1u << RUN_FAILED | 1u << RUN_CANCELLED},
+    };
+    const char *name = strrchr(stream->terminal, '.');
+
+    for (size_t i = 0; name && i < COUNT_OF(told); i++) {
+        if (strcmp(name + 1, told[i].event) == 0)
+            world_expect(told[i].ends & bit(record->row.status),
+                         "the client is told %s, and the run is %s", stream->terminal,
+                         run_status_name(record->row.status));
+    }
+}
+
+/* A stream that was not cut says how the run ended, or that it waits. */
+static void check_stream(const struct stream *stream)
+{
+    const struct record *record = database_find(stream->client->run_id);
+
+    world_expect(stream->answers <= 1, "a request is answered %d times", stream->answers);
+    if (record && is(RUN_RESUMABLE) && stream->bytes.length)
+        check_prefix(stream, record);
+    if (record)
+        check_told_end(stream, record);
+    if (stream->kind == STREAM_ANSWER || stream_is_cut(stream) || is_given_up())
+        return;
+    if (stream->ended)
+        world_expect(*stream->terminal || stream->paused, "a stream ends before its run");
+    if (stream->numbered && record && !stream->node->draining)
+        world_expect(stream->ended, "a follower's stream has no end");
+}
+
+/* The client of a foreground response hears its end, unless it has left or its server was away. */
+static void check_served(const struct client *client)
+{
+    const struct stream *stream = client->stream;
+    bool lost = ANY_OF(INCIDENT_PAUSE, INCIDENT_AWAY, INCIDENT_STALL, INCIDENT_REFUSE);
+
+    if (!stream || stream_is_cut(stream) || lost || is(RUN_RESUMABLE))
+        return;
+    if (stream->kind == STREAM_ANSWER)
+        world_expect(stream->answers == 1, "the request was not answered");
+    else
+        world_expect(stream->ended && *stream->terminal, "the stream has no end");
+}
+
+/* ---- All of them ---- */
+
+static void check_run(const struct client *client)
+{
+    const struct record *record = database_find(client->run_id);
+    bool completed = record && record->row.status == RUN_COMPLETED;
+
+    check_kept(client, record);
+    check_served(client);
+    for (const struct effect *effect = world->scenario->effects; effect->key; effect++)
+        check_effect(client, effect, completed);
+    if (!record)
+        return;
+    check_end(record);
+    check_rows(record);
+    check_outputs(record);
+    check_answer(record);
+    check_conversation(record);
+}
+
+void world_check_rules(void)
+{
+    for (const struct stream *stream = world->streams; stream; stream = stream->next)
+        check_stream(stream);
+    for (unsigned i = 0; i < world->client_count; i++)
+        check_run(world->clients[i]);
+}

@@ -1,0 +1,53 @@
+#ifndef RUNNEL_TESTS_UNIT_CORE_RUN_ENGINE_WORLD_STREAM_H
+#define RUNNEL_TESTS_UNIT_CORE_RUN_ENGINE_WORLD_STREAM_H
+
+#include "core/base/buf.h"
+#include "core/event/sink.h"
+#include "tests/unit/core/run/engine/world.h"
+
+/*
+ * world_stream.h -- one connection of a client, as a sink of the engine.
+ *
+ * It keeps every byte and checks each event as it comes: its number, that items are closed, that
+ * nothing comes behind the end, and that what it says is in the store already.
+ */
+
+enum stream_kind {
+    STREAM_EVENTS, /* server-sent events */
+    STREAM_ANSWER, /* waits for the object */
+};
+
+struct stream {
+    struct sink sink;
+    struct stream *next;
+    struct client *client;
+    struct node *node;
+    enum stream_kind kind;
+    bool numbered;     /* each frame has its number before it: a follower's */
+    int64_t first;     /* number of the first frame that it is to get */
+    int64_t count;     /* of frames so far */
+    struct buf bytes;  /* of frames, without their numbers */
+    unsigned open;     /* items that were added and are not done */
+    bool leaving;      /* the client hangs up in the middle of the next event */
+    bool gone;         /* it has hung up */
+    bool broken;       /* its node has crashed */
+    bool closed;       /* by the engine */
+    bool ended;        /* the words that end a stream have come */
+    char terminal[40]; /* the event that ended the run, or "" */
+    bool paused;       /* the last event said that the run waits */
+    int answers;       /* objects that have come */
+    struct loop_task goodbye;
+};
+
+struct stream *stream_new(struct client *client, struct node *node, enum stream_kind kind,
+                          int64_t first);
+/* Nobody is at the other end any more. */
+bool stream_is_cut(const struct stream *stream);
+/* The client hangs up, now. */
+void stream_hang_up(struct stream *stream);
+
+void streams_free(void);
+void streams_break(struct node *node); /* its node has crashed */
+bool streams_are_closed(const struct node *node);
+
+#endif
