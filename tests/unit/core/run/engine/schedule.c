@@ -126,17 +126,29 @@ static void parse_incident(struct schedule *schedule, char *word)
     schedule->incidents[schedule->count++].incident = (enum incident)incident;
 }
 
+/* The next word of the text, which is ended there; NULL behind the last one. */
+static char *next_word(char **rest)
+{
+    char *word = *rest;
+    char *blank = word ? strchr(word, ' ') : NULL;
+
+    if (blank)
+        *blank = '\0';
+    *rest = blank ? blank + 1 : NULL;
+    return word;
+}
+
 static const struct scenario *parse_schedule(char *text, struct schedule *ret_schedule)
 {
-    char *rest = NULL;
-    const struct scenario *scenario = scenario_find(strtok_r(text, " ", &rest));
-    int order = find_word(order_names, ORDER_COUNT, strtok_r(NULL, " ", &rest));
+    char *rest = text;
+    const struct scenario *scenario = scenario_find(next_word(&rest));
+    int order = find_word(order_names, ORDER_COUNT, next_word(&rest));
     char *word;
 
     assert_non_null(scenario);
     assert_true(order >= 0);
     *ret_schedule = (struct schedule){.order = (enum order)order};
-    while ((word = strtok_r(NULL, " ", &rest))) {
+    while ((word = next_word(&rest))) {
         if (strchr(word, '='))
             parse_incident(ret_schedule, word);
         else
