@@ -56,7 +56,7 @@ enum err_code engine_admit(struct engine *engine, struct err *err)
     if (engine_is_draining(engine))
         return err_refuse(err, ERR_STORE, REASON_UNSET, NULL,
                           "The server is shutting down. Please retry your request.");
-    if (slots_line_full(engine->slots))
+    if (slots_queue_full(engine->slots))
         return err_refuse(err, ERR_LIMIT, REASON_BUSY, NULL,
                           "Too many runs wait on this server. Please retry in a few seconds.");
     if (is_laden(engine))

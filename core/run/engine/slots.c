@@ -291,12 +291,12 @@ void slots_go_on(struct slots *slots, const struct tenant *tenant)
     lock_release(&slots->lock);
 }
 
-bool slots_line_full(struct slots *slots)
+bool slots_queue_full(struct slots *slots)
 {
     bool full;
 
     lock_acquire(&slots->lock);
-    full = slots->limits.line && slots->waiting >= slots->limits.line;
+    full = slots->limits.queue && slots->waiting >= slots->limits.queue;
     lock_release(&slots->lock);
     return full;
 }

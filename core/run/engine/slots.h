@@ -24,7 +24,7 @@ struct slots;
 
 struct slots_limits { /* 0: no limit */
     size_t node;      /* runs at work on this node */
-    size_t line;      /* runs that wait for a slot; only slots_line_full() reads it */
+    size_t queue;     /* runs that wait for a slot; only slots_queue_full() reads it */
 };
 
 struct slots *slots_new(const struct slots_limits *limits); /* copies the limits */
@@ -58,6 +58,6 @@ bool slots_hold(struct slots *slots, const struct tenant *tenant);
 void slots_go_on(struct slots *slots, const struct tenant *tenant);
 
 /* Whether as many runs wait as the limit allows. New runs are refused then. */
-bool slots_line_full(struct slots *slots);
+bool slots_queue_full(struct slots *slots);
 
 #endif

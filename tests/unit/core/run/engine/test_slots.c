@@ -200,16 +200,16 @@ static void slots_waiters_that_leave_are_not_served(void **state)
 
 static void slots_queue_has_a_limit(void **state)
 {
-    struct slots *slots = slots_new(&(struct slots_limits){.node = 1, .line = 2});
+    struct slots *slots = slots_new(&(struct slots_limits){.node = 1, .queue = 2});
 
     (void)state;
     assert_true(take(slots, 0, "a"));
     assert_false(take(slots, 1, "a"));
-    assert_false(slots_line_full(slots));
+    assert_false(slots_queue_full(slots));
     assert_false(take(slots, 2, "a"));
-    assert_true(slots_line_full(slots));
+    assert_true(slots_queue_full(slots));
     assert_true(slots_leave(slots, &people[1].waiter));
-    assert_false(slots_line_full(slots));
+    assert_false(slots_queue_full(slots));
     slots_free(slots);
 }
 
@@ -220,7 +220,7 @@ static void slots_without_limits_are_always_free(void **state)
     (void)state;
     for (unsigned i = 0; i < WAITERS; i++)
         assert_true(take(slots, i, "a"));
-    assert_false(slots_line_full(slots));
+    assert_false(slots_queue_full(slots));
     slots_free(slots);
 }
 
