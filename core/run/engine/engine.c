@@ -233,7 +233,7 @@ bool engine_hold_add(struct engine *engine, const struct run *run)
 void engine_hold_drop(struct engine *engine, const struct run *run)
 {
     held_leases_set_waiting(engine->leases, run->row.id, false);
-    slots_go_on(engine->slots, &run->tenant);
+    slots_unhold(engine->slots, &run->tenant);
 }
 
 size_t engine_holding(struct engine *engine, struct engine_holder **ret_holders)

@@ -280,7 +280,7 @@ bool slots_hold(struct slots *slots, const struct tenant *tenant)
     return may;
 }
 
-void slots_go_on(struct slots *slots, const struct tenant *tenant)
+void slots_unhold(struct slots *slots, const struct tenant *tenant)
 {
     struct share *share;
 

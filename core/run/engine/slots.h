@@ -55,7 +55,7 @@ void slots_give(struct slots *slots, const struct tenant *tenant);
  * is reached. */
 bool slots_hold(struct slots *slots, const struct tenant *tenant);
 /* The run is not held any more. Call it before the slot is given back. */
-void slots_go_on(struct slots *slots, const struct tenant *tenant);
+void slots_unhold(struct slots *slots, const struct tenant *tenant);
 
 /* Whether as many runs wait as the limit allows. New runs are refused then. */
 bool slots_queue_full(struct slots *slots);

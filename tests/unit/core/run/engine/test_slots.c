@@ -62,11 +62,11 @@ static bool hold(struct slots *slots, const char *project)
     return slots_hold(slots, &tenant);
 }
 
-static void go_on(struct slots *slots, const char *project)
+static void unhold(struct slots *slots, const char *project)
 {
     const struct tenant tenant = tenant_of(project);
 
-    slots_go_on(slots, &tenant);
+    slots_unhold(slots, &tenant);
 }
 
 static int begin(void **state)
@@ -238,7 +238,7 @@ static void slots_of_a_project_can_be_held_by_some_runs_only(void **state)
     assert_true(hold(slots, "a"));
     assert_false(hold(slots, "a"));
     assert_true(hold(slots, "b"));
-    go_on(slots, "a");
+    unhold(slots, "a");
     assert_true(hold(slots, "a"));
     assert_false(hold(slots, "a"));
     slots_free(slots);
