@@ -251,7 +251,7 @@ size_t engine_leases(struct engine *engine, struct engine_lease **ret_leases)
 enum message_kind {
     MESSAGE_CANCEL,
     MESSAGE_LEASE_LOST,
-    MESSAGE_LOOK,
+    MESSAGE_DECIDED,
     MESSAGE_FOLLOWED,
     MESSAGE_WAKE, /* for those who wait for the run */
 };
@@ -280,7 +280,7 @@ static void tell_run(struct run *run, const struct message *message)
         run_cancel(run);
     else if (message->kind == MESSAGE_LEASE_LOST)
         lose_lease(run, message->fence);
-    else if (message->kind == MESSAGE_LOOK)
+    else if (message->kind == MESSAGE_DECIDED)
         run_hold_look(run);
     else
         run_add_peer(run, message->node);
@@ -321,12 +321,12 @@ void engine_cancel(struct engine *engine, const char *run_id)
     send_message(message_new(engine, run_id, MESSAGE_CANCEL));
 }
 
-bool engine_look(struct engine *engine, const char *run_id)
+bool engine_check_approvals(struct engine *engine, const char *run_id)
 {
     bool here = held_leases_has(engine->leases, run_id);
 
     if (here)
-        send_message(message_new(engine, run_id, MESSAGE_LOOK));
+        send_message(message_new(engine, run_id, MESSAGE_DECIDED));
     return here;
 }
 

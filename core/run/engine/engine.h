@@ -143,7 +143,7 @@ void engine_cancel(struct engine *engine, const char *run_id);
 /* Call it after the store has a decision about one of the run's approval requests. A run that is held
  * then reads its decisions from the store; for other runs nothing happens. False: the run is not in
  * memory here, and the caller notifies the other nodes. */
-bool engine_look(struct engine *engine, const char *run_id);
+bool engine_check_approvals(struct engine *engine, const char *run_id);
 
 /* Why the waiters for a run are woken. */
 enum engine_woken {

@@ -410,7 +410,7 @@ static void look_for_answers(struct node *node)
         if (store_approvals_answered(&node->store, &project, &id, 1, &answered, NULL))
             return;
         if (answered)
-            (void)engine_look(node->engine, id);
+            (void)engine_check_approvals(node->engine, id);
     }
 }
 
