@@ -31,7 +31,7 @@ static const char *const incident_names[INCIDENT_COUNT] = {
     [INCIDENT_EXPIRE]      = "expire",
     [INCIDENT_STALL]       = "stall",
     [INCIDENT_HANG_UP]     = "hang_up",
-    [INCIDENT_LEAVE_TOLD]  = "leave_told",
+    [INCIDENT_LEAVE_MIDWAY]  = "leave_midway",
     [INCIDENT_STEER]       = "steer",
     [INCIDENT_APPROVE]     = "approve",
     [INCIDENT_REJECT]      = "reject",
@@ -234,20 +234,20 @@ static bool stop_node(struct node *node, enum incident incident)
     return true;
 }
 
-typedef bool deed(struct client *client, struct node *node);
+typedef bool client_action(struct client *client, struct node *node);
 
 /* By way of the node that has the run. */
-static bool here(deed *happen, struct client *client)
+static bool at_owner(client_action *action, struct client *client)
 {
     struct node *node = busy_node(client);
 
-    return node && happen(client, node);
+    return node && action(client, node);
 }
 
 /* By way of another. */
-static bool elsewhere(deed *happen, struct client *client)
+static bool at_other_node(client_action *action, struct client *client)
 {
-    return can_boot() && happen(client, node_other(busy_node(client)));
+    return can_boot() && action(client, node_other(busy_node(client)));
 }
 
 static bool stall(void)
@@ -282,18 +282,18 @@ static bool try_to_happen(struct client *client, enum incident incident)
     case INCIDENT_NAP:
     case INCIDENT_DRAIN:
     case INCIDENT_ABANDON: return stop_node(busy_node(client), incident);
-    case INCIDENT_CANCEL: return here(client_cancel, client);
-    case INCIDENT_CANCEL_AWAY: return elsewhere(client_cancel, client);
+    case INCIDENT_CANCEL: return at_owner(client_cancel, client);
+    case INCIDENT_CANCEL_AWAY: return at_other_node(client_cancel, client);
     case INCIDENT_STALL: return stall();
     case INCIDENT_HANG_UP: return client_hang_up(client);
-    case INCIDENT_LEAVE_TOLD: return client_leave_told(client);
-    case INCIDENT_STEER: return here(client_steer, client);
+    case INCIDENT_LEAVE_MIDWAY: return client_leave_midway(client);
+    case INCIDENT_STEER: return at_owner(client_steer, client);
     case INCIDENT_APPROVE: return client_approve(client, node_up(client->node));
     case INCIDENT_REJECT: return client_reject(client, node_up(client->node));
-    case INCIDENT_SUBMIT: return here(client_submit, client);
-    case INCIDENT_SUBMIT_AWAY: return elsewhere(client_submit, client);
-    case INCIDENT_FOLLOW: return here(client_follow, client);
-    case INCIDENT_FOLLOW_AWAY: return elsewhere(client_follow, client);
+    case INCIDENT_SUBMIT: return at_owner(client_submit, client);
+    case INCIDENT_SUBMIT_AWAY: return at_other_node(client_submit, client);
+    case INCIDENT_FOLLOW: return at_owner(client_follow, client);
+    case INCIDENT_FOLLOW_AWAY: return at_other_node(client_follow, client);
     case INCIDENT_AWAY: return be_away(20 * NS_PER_SECOND);
     case INCIDENT_BLINK: return be_away(NS_PER_SECOND);
     case INCIDENT_LOSE_ANSWER: return arm(&world->lose_answers);
@@ -428,7 +428,7 @@ static bool is_possible(const struct scenario *scenario, enum incident incident)
     case INCIDENT_SUBMIT:
     case INCIDENT_SUBMIT_AWAY: return of_thread;
     case INCIDENT_STEER: return !of_thread;
-    case INCIDENT_LEAVE_TOLD: return scenario->flags & RUN_STREAMED;
+    case INCIDENT_LEAVE_MIDWAY: return scenario->flags & RUN_STREAMED;
     case INCIDENT_APPROVE:
     case INCIDENT_REJECT: return scenario->asks;
     case INCIDENT_TOOL_LATE: return scenario->effects[0].key;

@@ -22,20 +22,20 @@
 /* What happens from outside. */
 enum incident {
     INCIDENT_NONE,
-    INCIDENT_CRASH,       /* of the node that has the run; what it was writing is lost */
-    INCIDENT_CRASH_LATE,  /* what it was writing reaches the database later */
-    INCIDENT_PAUSE,       /* it stands still for longer than its lease */
-    INCIDENT_NAP,         /* and for less */
-    INCIDENT_DRAIN,       /* it is to end when its runs have */
-    INCIDENT_ABANDON,     /* it is to end now */
-    INCIDENT_CANCEL,      /* the client cancels, by way of the node that has the run */
-    INCIDENT_CANCEL_AWAY, /* or of another */
-    INCIDENT_EXPIRE,      /* the run's time is over: it was made with so little */
-    INCIDENT_STALL,       /* everything stands still for longer than a lease */
-    INCIDENT_HANG_UP,     /* the client does */
-    INCIDENT_LEAVE_TOLD,  /* in the middle of the next event */
-    INCIDENT_STEER,       /* it has more to say */
-    INCIDENT_APPROVE,     /* a person answers a question */
+    INCIDENT_CRASH,        /* of the node that has the run; what it was writing is lost */
+    INCIDENT_CRASH_LATE,   /* what it was writing reaches the database later */
+    INCIDENT_PAUSE,        /* it stands still for longer than its lease */
+    INCIDENT_NAP,          /* and for less */
+    INCIDENT_DRAIN,        /* it is to end when its runs have */
+    INCIDENT_ABANDON,      /* it is to end now */
+    INCIDENT_CANCEL,       /* the client cancels, by way of the node that has the run */
+    INCIDENT_CANCEL_AWAY,  /* or of another */
+    INCIDENT_EXPIRE,       /* the run's time is over: it was made with so little */
+    INCIDENT_STALL,        /* everything stands still for longer than a lease */
+    INCIDENT_HANG_UP,      /* the client does */
+    INCIDENT_LEAVE_MIDWAY, /* in the middle of the next event */
+    INCIDENT_STEER,        /* it has more to say */
+    INCIDENT_APPROVE,      /* a person answers a question */
     INCIDENT_REJECT,
     INCIDENT_SUBMIT,      /* the client sends outputs, whether or not they are wanted */
     INCIDENT_SUBMIT_AWAY, /* by way of another node */

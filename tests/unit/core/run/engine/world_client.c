@@ -341,7 +341,8 @@ static void decide_held(struct node *node, const struct approval_row *question, 
 
     if (store_approval_decide(&node->store, &world_tenant, &answer, NULL, &row, NULL))
         return;
-    if (strcmp(row.used_by, row.run_id) == 0 && !engine_check_approvals(node->engine, row.run_id))
+    if (strcmp(row.used_by, row.run_id) == 0 &&
+        !engine_check_approvals(node->engine, row.run_id))
         store_wake_others(&node->store, WAKEUP_LOOK, row.run_id);
     approval_row_clear(&row);
 }
@@ -446,7 +447,7 @@ bool client_hang_up(struct client *client)
     return stream;
 }
 
-bool client_leave_told(struct client *client)
+bool client_leave_midway(struct client *client)
 {
     struct stream *stream = open_stream(client);
 

@@ -31,7 +31,7 @@ bool client_is_done(struct client *client);
 /* ---- Incidents: false where they make no sense ---- */
 
 bool client_hang_up(struct client *client);
-bool client_leave_told(struct client *client); /* in the middle of the next event */
+bool client_leave_midway(struct client *client); /* in the middle of the next event */
 bool client_cancel(struct client *client, struct node *node);
 bool client_submit(struct client *client, struct node *node);
 bool client_approve(struct client *client, struct node *node);

@@ -202,7 +202,7 @@ static unsigned allowed_ends(const struct record *record)
 
     if (ANY_OF(INCIDENT_CANCEL, INCIDENT_CANCEL_AWAY))
         ends |= bit(RUN_CANCELLED);
-    if (ANY_OF(INCIDENT_HANG_UP, INCIDENT_LEAVE_TOLD) && !resumable)
+    if (ANY_OF(INCIDENT_HANG_UP, INCIDENT_LEAVE_MIDWAY) && !resumable)
         ends |= bit(RUN_CANCELLED);
     if (ANY_OF(INCIDENT_REFUSE, INCIDENT_MODEL_FAILS))
         ends |= bit(RUN_FAILED);
@@ -370,7 +370,7 @@ static bool is_given_up(void)
 }
 
 /* Who was told an end was told the one that is stored. */
-static void check_told_end(const struct stream *stream, const struct record *record)
+static void check_final_event(const struct stream *stream, const struct record *record)
 {
     static const struct {
         const char *event;
@@ -401,7 +401,7 @@ static void check_stream(const struct stream *stream)
     if (record && is(RUN_RESUMABLE) && stream->bytes.length)
         check_prefix(stream, record);
     if (record)
-        check_told_end(stream, record);
+        check_final_event(stream, record);
     if (stream->kind == STREAM_ANSWER || stream_is_cut(stream) || is_given_up())
         return;
     if (stream->ended)

@@ -814,14 +814,14 @@ struct hint {
     char from[ID_SIZE];
 };
 
-static bool can_hear(struct actor *actor)
+static bool can_receive(struct actor *actor)
 {
     (void)actor;
     return true;
 }
 
 /* As server/keeper.c hears them. */
-static void hear(struct actor *actor)
+static void receive(struct actor *actor)
 {
     struct hint *hint = CONTAINER_OF(actor, struct hint, actor);
     struct engine *engine = hint->to->engine;
@@ -842,8 +842,8 @@ static void hear(struct actor *actor)
 
 static const struct actor_ops hint_ops = {
     .thing = THING_HINT,
-    .is_ready = can_hear,
-    .act = hear,
+    .is_ready = can_receive,
+    .act = receive,
 };
 
 static void send_hint(const struct store *store, struct node *to, enum wakeup_kind kind,
