@@ -1,8 +1,8 @@
 /*
  * Which schedules are played, and how one is chosen, written and read.
  *
- * All orders of a run cannot be tried: a run of a hundred steps with three actors ready at each has more
- * of them than there are atoms. Most bugs need little: one incident at the right step, in an order in which
+ * All orders of a run cannot be tried: a run of a hundred steps with three actors ready at each has 3^100
+ * of them. Most bugs need little: one incident at the right step, in an order in which
  * one party is much slower than the others. So three nets are cast, each finer and less complete:
  *
  *   every incident     in a few orders, before every step of the run. Complete for one incident.
