@@ -143,7 +143,8 @@ void actor_leave(struct actor *actor)
 
 bool actor_is_ready(struct actor *actor)
 {
-    return (!actor->node || node_is_up(actor->node)) && actor->ops->is_ready(actor);
+    return (!actor->node || node_is_up(actor->node)) &&
+           (!actor->ops->is_ready || actor->ops->is_ready(actor));
 }
 
 /* ---- Chance ---- */

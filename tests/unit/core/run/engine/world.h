@@ -56,7 +56,7 @@ struct node;
 
 struct actor_ops {
     enum thing thing;
-    bool (*is_ready)(struct actor *actor);
+    bool (*is_ready)(struct actor *actor); /* NULL: always */
     void (*act)(struct actor *actor);
     /* The moment at which time alone makes it ready; UINT64_MAX: none is set. NULL: it never waits for
      * time. */

@@ -531,12 +531,6 @@ static void leave(struct pending *pending)
     free(pending);
 }
 
-static bool is_done(struct actor *actor)
-{
-    (void)actor;
-    return true;
-}
-
 static void report(struct actor *actor)
 {
     struct pending *pending = CONTAINER_OF(actor, struct pending, actor);
@@ -550,7 +544,6 @@ static void report(struct actor *actor)
 
 static const struct actor_ops report_ops = {
     .thing = THING_REPORT,
-    .is_ready = is_done,
     .act = report,
 };
 

@@ -153,15 +153,8 @@ static void speak(struct actor *actor)
     let_go(turn);
 }
 
-static bool can_speak(struct actor *actor)
-{
-    (void)actor;
-    return true;
-}
-
 static const struct actor_ops turn_ops = {
     .thing = THING_MODEL,
-    .is_ready = can_speak,
     .act = speak,
 };
 

@@ -683,12 +683,6 @@ struct reading {
     struct log_read *read;
 };
 
-static bool can_read(struct actor *actor)
-{
-    (void)actor;
-    return true;
-}
-
 /* The status is read before the frames, as core/store/cluster/log_reader.c does it. */
 static void read_log(struct actor *actor)
 {
@@ -712,7 +706,6 @@ static void read_log(struct actor *actor)
 
 static const struct actor_ops reading_ops = {
     .thing = THING_READ,
-    .is_ready = can_read,
     .act = read_log,
 };
 
@@ -831,12 +824,6 @@ struct hint {
     char from[ID_SIZE];
 };
 
-static bool can_receive(struct actor *actor)
-{
-    (void)actor;
-    return true;
-}
-
 /* As server/keeper.c receives them. */
 static void receive(struct actor *actor)
 {
@@ -859,7 +846,6 @@ static void receive(struct actor *actor)
 
 static const struct actor_ops hint_ops = {
     .thing = THING_HINT,
-    .is_ready = can_receive,
     .act = receive,
 };
 

@@ -191,12 +191,6 @@ static void stop_working(struct working *working)
     free(working);
 }
 
-static bool can_work(struct actor *actor)
-{
-    (void)actor;
-    return true;
-}
-
 /* A failure says that the call was ended meanwhile. Handlers may ignore it: what they emit is dropped. */
 static void say(struct tool_call *call, char letter)
 {
@@ -252,7 +246,6 @@ static void take_step(struct actor *actor)
 
 static const struct actor_ops working_ops = {
     .thing = THING_TOOL,
-    .is_ready = can_work,
     .act = take_step,
 };
 
