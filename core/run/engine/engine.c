@@ -404,7 +404,7 @@ void engine_sink_gone(struct sink *sink, void *arg)
 struct broadcast {
     struct loop_task task;
     struct engine_loop *home;
-    void (*deliver)(struct run *run);
+    void (*take)(struct run *run);
     enum engine_woken why; /* for the waiters */
 };
 
@@ -415,7 +415,7 @@ static void receive_broadcast(struct loop_task *task)
     for (size_t i = 0; i < TABLE_SIZE; i++) {
         for (struct run *run = broadcast->home->table[i], *next; run; run = next) {
             next = run->next; /* run_pump() may take the run out of the table */
-            broadcast->deliver(run);
+            broadcast->take(run);
             run_pump(run);
         }
     }
@@ -423,7 +423,7 @@ static void receive_broadcast(struct loop_task *task)
     free(broadcast);
 }
 
-static void broadcast(struct engine *engine, void (*deliver)(struct run *run),
+static void broadcast(struct engine *engine, void (*take)(struct run *run),
                       enum engine_woken why)
 {
     for (unsigned i = 0; i < engine->loop_count; i++) {
@@ -431,7 +431,7 @@ static void broadcast(struct engine *engine, void (*deliver)(struct run *run),
 
         message->task.run = receive_broadcast;
         message->home = &engine->loops[i];
-        message->deliver = deliver;
+        message->take = take;
         message->why = why;
         loop_post(engine->loops[i].loop, &message->task);
     }
