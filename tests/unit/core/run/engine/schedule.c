@@ -75,6 +75,7 @@ static const char *const incident_names[INCIDENT_COUNT] = {
     [INCIDENT_CALL_LOST]   = "call_lost",
     [INCIDENT_MODEL_FAILS] = "model_fails",
     [INCIDENT_TOOL_LATE]   = "tool_late",
+    [INCIDENT_RENEW]       = "renew",
 };
 
 static const char *const order_names[ORDER_COUNT] = {
@@ -278,6 +279,12 @@ static bool at_other_node(client_action *action, struct client *client)
     return can_boot() && action(client, node_other(busy_node(client)));
 }
 
+static bool renew(struct client *client, struct node *node)
+{
+    (void)client;
+    return node_renew(node);
+}
+
 static bool stall(void)
 {
     world->now_ns += 20 * NS_PER_SECOND;
@@ -331,6 +338,7 @@ static bool try_to_happen(struct client *client, enum incident incident)
     case INCIDENT_CALL_LOST: return arm(&world->forget_calls);
     case INCIDENT_MODEL_FAILS: return model_break();
     case INCIDENT_TOOL_LATE: return tools_time_out();
+    case INCIDENT_RENEW: return at_owner(renew, client);
     case INCIDENT_EXPIRE: /* schedule_expiry_us() */
     case INCIDENT_NONE:
     case INCIDENT_COUNT: break;

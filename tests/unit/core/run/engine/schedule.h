@@ -50,6 +50,7 @@ enum incident {
     INCIDENT_CALL_LOST,   /* it succeeds, and its answer gets lost */
     INCIDENT_MODEL_FAILS,
     INCIDENT_TOOL_LATE, /* a handler takes too long */
+    INCIDENT_RENEW,     /* the keeper of the node renews its leases */
     INCIDENT_COUNT
 };
 const char *incident_name(enum incident incident);

@@ -161,6 +161,7 @@ uint64_t world_random_below(uint64_t limit)
 /* ---- Nodes ---- */
 
 static void perform_duties(struct actor *actor);
+static void end_renewal(struct node *node);
 
 bool node_is_up(const struct node *node)
 {
@@ -266,6 +267,7 @@ static void bury(struct node *node)
         engine_stats(node->engine, &stats);
     } while (stats.live || !database_is_done_with(node) || !streams_are_closed(node));
     hints_forget(node);
+    end_renewal(node);
     engine_stop(node->engine);
     actor_leave(&node->keeper);
     engine_free(node->engine);
@@ -397,7 +399,7 @@ uint64_t world_play(const struct scenario *scenario, const struct schedule *sche
 static uint64_t keeper_due(struct actor *actor)
 {
     const struct node *node = CONTAINER_OF(actor, struct node, keeper);
-    uint64_t due = node->renew_ns;
+    uint64_t due = node->renewal ? 0 : node->renew_ns;
 
     if (node->claim_ns < due)
         due = node->claim_ns;
@@ -452,26 +454,65 @@ static void poll_approvals(struct node *node)
     }
 }
 
-static void renew(struct node *node)
-{
-    AUTO_FREE struct engine_lease *leases = NULL;
-    size_t count = engine_leases(node->engine, &leases), given_back;
-    AUTO_FREE const char **ids = mem_new_array(const char *, count + 1);
-    AUTO_FREE int64_t *fences = mem_new_array(int64_t, count + 1);
-    AUTO_FREE enum lease_state *states = mem_new_array(enum lease_state, count + 1);
+/* The leases of a node as they were listed, and what the store has answered about them. */
+struct renewal {
+    struct engine_lease *leases;
+    size_t count;
+    const char **ids;
+    int64_t *fences;
+    enum lease_state *states;
+};
 
-    for (size_t i = 0; i < count; i++) {
-        ids[i] = leases[i].run_id;
-        fences[i] = leases[i].fence;
-    }
-    if (store_leases_renew(&node->store, ids, fences, count, states, NULL))
+static void end_renewal(struct node *node)
+{
+    struct renewal *renewal = TAKE(node->renewal);
+
+    if (!renewal)
         return;
-    note_renewed(node);
-    for (size_t i = 0; i < count; i++)
-        obey(node, &leases[i], states[i]);
+    free(renewal->leases);
+    free(renewal->ids);
+    free(renewal->fences);
+    free(renewal->states);
+    free(renewal);
+}
+
+bool node_renew(struct node *node)
+{
+    struct renewal *renewal;
+
+    if (node->renewal)
+        return false;
+    renewal = node->renewal = mem_new(struct renewal);
+    renewal->count = engine_leases(node->engine, &renewal->leases);
+    renewal->ids = mem_new_array(const char *, renewal->count + 1);
+    renewal->fences = mem_new_array(int64_t, renewal->count + 1);
+    renewal->states = mem_new_array(enum lease_state, renewal->count + 1);
+    for (size_t i = 0; i < renewal->count; i++) {
+        renewal->ids[i] = renewal->leases[i].run_id;
+        renewal->fences[i] = renewal->leases[i].fence;
+    }
+    if (store_leases_renew(&node->store, renewal->ids, renewal->fences, renewal->count,
+                           renewal->states, NULL))
+        end_renewal(node);
+    else
+        note_renewed(node);
+    return true;
+}
+
+/* In a later step than the store's answer: the keeper is a thread of its own, and a run may have given its
+ * lease back and returned under another fence in between. */
+static void take_renewal(struct node *node)
+{
+    const struct renewal *renewal = node->renewal;
+    size_t given_back;
+
+    for (size_t i = 0; i < renewal->count; i++)
+        obey(node, &renewal->leases[i], renewal->states[i]);
     poll_approvals(node);
     if (is_steady(node))
-        (void)!store_leases_give_back(&node->store, ids, count, &given_back, NULL);
+        (void)!store_leases_give_back(&node->store, renewal->ids, renewal->count, &given_back,
+                                      NULL);
+    end_renewal(node);
 }
 
 void node_take_over(struct node *node, struct run_load *load)
@@ -525,8 +566,10 @@ static void perform_duties(struct actor *actor)
 {
     struct node *node = CONTAINER_OF(actor, struct node, keeper);
 
+    if (node->renewal)
+        take_renewal(node);
     if (is_due(&node->renew_ns, WORLD_LEASE_NS / 3))
-        renew(node);
+        (void)node_renew(node);
     if (is_due(&node->claim_ns, WORLD_LEASE_NS / 15))
         claim(node);
     if (is_due(&node->foreground_ns, WORLD_LEASE_NS))

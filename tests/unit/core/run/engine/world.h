@@ -40,8 +40,8 @@ enum thing {
     THING_TASK,   /* a loop runs the next task of its inbox */
     THING_TIMER,  /* a loop fires a timer */
     THING_COMMIT, /* the database commits a write */
-    THING_REPORT, /* the writer posts a finished write back to its loop */
-    THING_READ,   /* the log reader answers */
+    THING_REPORT, /* a finished write or read is posted back to its loop */
+    THING_READ,   /* the log reader reads */
     THING_MODEL,  /* the model sends the next piece */
     THING_TOOL,   /* a handler does its next step */
     THING_HINT,   /* a node receives a wake-up of another */
@@ -102,6 +102,7 @@ struct node {
     struct actor keeper;
     uint64_t renew_ns, claim_ns, foreground_ns; /* when its duties are due */
     uint64_t renewed_ns, steady_ns;             /* as in server/keeper.c */
+    struct renewal *renewal; /* what the store has answered to it; NULL: nothing is under way */
 };
 
 struct scenario;
@@ -110,6 +111,7 @@ struct database;
 struct client;
 struct stream;
 struct execution;
+struct renewal;
 
 /* Clients, each with a run of its own. */
 #define WORLD_CLIENTS 2
@@ -189,6 +191,9 @@ void node_crash(struct node *node, enum crash crash);
 void node_pause(struct node *node, uint64_t ns);
 void node_drain(struct node *node);
 void node_abandon(struct node *node);
+
+/* The keeper renews the leases of its node now, before that is due. False: it does so already. */
+bool node_renew(struct node *node);
 
 /* The duties of server/keeper.c. */
 extern const struct actor_ops keeper_ops;

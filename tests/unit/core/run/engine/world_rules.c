@@ -421,6 +421,13 @@ static void check_final_event(const struct stream *stream, const struct record *
     }
 }
 
+/* The node may have lost the run, or given it up: the stream is closed, and its client follows again. */
+static bool may_lose_run(const struct node *node)
+{
+    return node->draining ||
+           ANY_OF(INCIDENT_PAUSE, INCIDENT_AWAY, INCIDENT_STALL, INCIDENT_LOSE_ANSWER);
+}
+
 /* A stream that the client did not leave ends with the end of the run, or says that the run waits. */
 static void check_stream(const struct stream *stream)
 {
@@ -435,6 +442,8 @@ static void check_stream(const struct stream *stream)
         return;
     if (stream->ended)
         world_expect(*stream->terminal || stream->paused, "a stream ends before its run");
+    else if (!may_lose_run(stream->node))
+        world_expect(!stream->closed, "a stream is closed without its end");
     if (stream->numbered && record && !stream->node->draining)
         world_expect(stream->ended, "a follower's stream has no end");
 }

@@ -683,7 +683,23 @@ struct reading {
     struct log_read *read;
 };
 
-/* The status is read before the frames, as core/store/cluster/log_reader.c does it. */
+static void answer_reading(struct actor *actor)
+{
+    struct reading *reading = CONTAINER_OF(actor, struct reading, actor);
+    struct log_read *read = reading->read;
+
+    actor_leave(actor);
+    free(reading);
+    loop_post(read->loop, &read->done);
+}
+
+static const struct actor_ops answer_ops = {
+    .thing = THING_REPORT,
+    .act = answer_reading,
+};
+
+/* The status is read before the frames, as core/store/cluster/log_reader.c does it. The answer is a step of
+ * its own: meanwhile the log may grow, and the run may publish what was not read. */
 static void read_log(struct actor *actor)
 {
     struct reading *reading = CONTAINER_OF(actor, struct reading, actor);
@@ -700,8 +716,7 @@ static void read_log(struct actor *actor)
                               &read->frames, &read->length, &read->next, NULL);
     }
     actor_leave(actor);
-    free(reading);
-    loop_post(read->loop, &read->done);
+    actor_join(actor, &answer_ops, reading->node);
 }
 
 static const struct actor_ops reading_ops = {
@@ -728,16 +743,11 @@ void readings_return(struct node *node)
 {
     for (size_t i = world->actors.count; i-- > 0;) {
         struct actor *actor = world->actors.list[i];
-        struct reading *reading = CONTAINER_OF(actor, struct reading, actor);
-        struct log_read *read;
 
-        if (actor->ops != &reading_ops || actor->node != node)
+        if ((actor->ops != &reading_ops && actor->ops != &answer_ops) || actor->node != node)
             continue;
-        read = reading->read;
-        read->rc = ERR_NOT_FOUND;
-        actor_leave(actor);
-        free(reading);
-        loop_post(read->loop, &read->done);
+        CONTAINER_OF(actor, struct reading, actor)->read->rc = ERR_NOT_FOUND;
+        answer_reading(actor);
     }
 }
 
