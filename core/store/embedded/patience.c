@@ -12,6 +12,7 @@ struct patience patience_of(int stop_fd, unsigned seconds)
                              .stop_fd = stop_fd};
 }
 
+/* Rounded up: rounded down, the last millisecond would be a loop that does not sleep. */
 static int ms_left(const struct patience *patience)
 {
     uint64_t now = clock_mono_ns();
