@@ -1,3 +1,25 @@
+/*
+ * Where the socket of a private cluster lies.
+ *
+ * A Unix socket's path has room for 107 bytes, and a data_dir may be longer than that. Then the
+ * socket is in a directory of /tmp with a random name. Every process that opens the cluster must
+ * find it, also after any of them was killed at any moment:
+ *
+ *   1. the name is chosen and written to data_dir/socket_dir
+ *   2. the directory is made
+ *   3. PostgreSQL makes its socket in it
+ *   4. the last process to leave removes the socket, the directory and then the note
+ *
+ * A crash after 1 leaves a note of a directory that does not exist yet: the next process makes
+ * it. In the other order a crash would leave a directory that no one knows of. The note also
+ * names its data_dir, so that a copy of data_dir does not share the directory of the original.
+ *
+ * /tmp belongs to everyone. The name is random, because one that is computed from data_dir could
+ * be made first by another user. What exists under the name already counts only if it is a
+ * directory of this user or of the database's; ownership is given with lchown(), which does not
+ * follow a link that was put there in between.
+ */
+
 #include "core/store/embedded/socket_dir.h"
 
 #include <errno.h>
