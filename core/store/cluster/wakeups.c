@@ -348,6 +348,8 @@ static enum err_code run_statement(struct wakeups *wakeups,
     return connection_run(wakeups->connection, deadline_of(wakeups), NULL, NULL, err);
 }
 
+/* LISTEN takes an identifier and no parameter, so the name is quoted here. node_id is the
+ * operator's. */
 static enum err_code listen_to(struct wakeups *wakeups, const char *channel, struct err *err)
 {
     AUTO_BUF sql = {0};
@@ -463,6 +465,8 @@ static void receive(struct wakeups *wakeups)
 
 /* ---- Sending ---- */
 
+/* The order within a channel is lost. It carries no meaning: each hint says where to look, and
+ * not what has changed. */
 static int by_channel(const void *a, const void *b)
 {
     struct hint *const *left = a, *const *right = b;
@@ -614,6 +618,7 @@ static int wait_limit_ms(struct wakeups *wakeups)
     return has_hints(wakeups) ? ms_until(wakeups->send_ns) : -1;
 }
 
+/* The eventfd is non-blocking, so reading it also when it was not signalled is harmless. */
 static void await_something(struct wakeups *wakeups)
 {
     struct pollfd watched[] = {
