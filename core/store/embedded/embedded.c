@@ -5,7 +5,7 @@
  *   data_dir/pg            the cluster; data_dir/pg.new while it is being made
  *   data_dir/pg.lock       held while a process makes, finds or starts the cluster
  *   data_dir/pg.users      shared by all processes that have it open
- *   data_dir/postgres.log  what its programs say
+ *   data_dir/postgres.log  what the postmaster writes
  *
  * Opening. Under pg.lock: join pg.users, then look for a living postmaster. If there is one it
  * is used. Otherwise initdb runs if there is no cluster yet, remains of a dead postmaster are
@@ -26,9 +26,9 @@
  * file that exists, or a number in a file, would need a rule for those that died.
  *
  * Decided against: binding the cluster's life to the server's, as a child that dies with it.
- * Each crash of the server would then cost a replay, and `runnel keys list` beside a running
- * server would be a second cluster on the same files. And against TCP: the socket's directory
- * has mode 0700, so no password has to be made, kept and passed on.
+ * Each crash of the server would then cost a replay, and would end a command such as `runnel
+ * keys` that is using the cluster. And against TCP: the socket's directory has mode 0700, so no
+ * password has to be made, kept and passed on.
  */
 
 #include "core/store/embedded/embedded.h"

@@ -1,3 +1,17 @@
+/*
+ * Questions whose response waits for the answers with its request open.
+ *
+ * Such a response has stored its questions with used_by = itself, so no other response takes
+ * them up. Two things may end the wait: the answers, or the response, which gives up after a
+ * while. They may come at the same moment through different nodes. Both are decided by the rows,
+ * under their locks: either every question has been answered when the response looks, and it
+ * continues, or it leaves all of them (used_by = NULL) to the next response. Half of the answers
+ * are never split between the two.
+ *
+ * Reading takes the locks as well (HOLD_LOOK): it waits for an answer under way instead of
+ * missing it. The next poll would come only with the next renewal of leases.
+ */
+
 #include "core/store/tables/approvals/approval_holds.h"
 
 #include <string.h>
@@ -81,6 +95,8 @@ enum err_code store_approvals_look(struct store *store, const struct tenant *ten
     return ERR_OK;
 }
 
+/* For the keeper's round: an answer that came through another node, whose hint was lost. It asks
+ * for all waiting responses of this node at once, of whatever project. */
 enum err_code store_approvals_answered(struct store *store, const char *const *projects,
                                        const char *const *run_ids, size_t count,
                                        bool *ret_answered, struct err *err)
