@@ -28,6 +28,9 @@
 /* A read returns at most so many chunks, whatever their size. */
 #define CHUNKS_LIMIT "256"
 
+/* A window sums up the sizes, and the chunks that begin within the limit are returned: always
+ * the first one, however large. run_created_at comes from the run, so that PostgreSQL reads one
+ * partition instead of all. */
 static const struct db_statement read_chunks = {
     "store_events_read",
     "SELECT first_seq, last_seq, bytes FROM ("
@@ -99,7 +102,9 @@ enum err_code store_events_read(struct store *store, const struct tenant *tenant
 #define DAY_US (86400 * US_PER_SECOND)
 
 /* Followers lock the table only while they read. But a long report may lock it for longer, and
- * then all readers would queue behind this statement. It tries again the next time. */
+ * then all readers would queue behind this statement: PostgreSQL lets none pass a waiting
+ * exclusive lock. So it gives up after two seconds and tries again the next time. Partitions are
+ * made a day ahead, so there is time for many tries. */
 static const struct db_statement be_patient = {"events_be_patient",
                                                "SET LOCAL lock_timeout = '2s'"};
 
@@ -138,8 +143,9 @@ static enum err_code partition_exists(struct db *db, const char *name, bool *ret
     return ERR_OK;
 }
 
-/* Frames of that day that came before it had a partition are in the default partition, and
- * move. */
+/* Frames of that day that came before it had a partition are in the default partition, and move.
+ * The default partition is locked first: a row that came in between the move and the attachment
+ * would belong to the new partition, and the attachment would fail. */
 static enum err_code make_partition(struct db *db, int64_t day, const char *name,
                                     struct err *err)
 {

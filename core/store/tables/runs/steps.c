@@ -1,3 +1,15 @@
+/*
+ * Run steps, each with its items.
+ *
+ * A step is how the Assistants API shows a turn: the message that was created, or the calls that
+ * were made. Its contents are items like all others, which carry the step's id; so nothing is
+ * stored twice, and a step costs one row. Lists read a page of steps, then the items of all of
+ * them with one statement, and hand them out by id.
+ *
+ * The run is looked up in the same transaction, because the path names a thread and a run: a run
+ * that is not in the thread is 404, also if it has such a step.
+ */
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,10 +19,6 @@
 #include "core/store/tables/columns.h"
 #include "core/store/tables/runs/load.h"
 #include "core/store/tables/runs/runs.h"
-
-/*
- * steps.c -- run steps, each with its items: a step is a view of the items of one turn.
- */
 
 void step_loads_free(struct step_load *loads, size_t count)
 {
