@@ -1,3 +1,29 @@
+/*
+ * Threads made from other threads: forks, copies, merges. All three are one loop over the
+ * source.
+ *
+ * Items are copied in pages, so that neither the time of a statement nor the memory for ids
+ * grows with the thread. Their contents never leave the database: this side reads ids and turns,
+ * decides what becomes of each item, and sends new ids; INSERT ... SELECT does the rest. All
+ * pages are one transaction, and each has the time of a call of its own (db_allow_time()).
+ *
+ * The source is locked for sharing. Clients cannot append to it meanwhile, but the loop of a run
+ * that is active there writes without that lock. So where the source ends, and which run is
+ * still active, is read once at the beginning, and nothing behind that is copied. A run that
+ * ends in the middle is not included, instead of half of it.
+ *
+ * The target is locked like for any change. When both are locked, the smaller id comes first:
+ * copies in both directions at once would otherwise wait for each other.
+ *
+ * A copy remembers the first original of its item (origin_id), over any number of copies
+ * between. A merge skips every item whose original is in the target, so merging twice changes
+ * nothing.
+ *
+ * Decided against: copying by reference, a thread that points into another. Each read of a
+ * thread would have to follow such pointers, and a deletion in one thread would have to know all
+ * others.
+ */
+
 #include "core/store/tables/threads/thread_copies.h"
 
 #include <stdio.h>
@@ -11,12 +37,6 @@
 #include "core/store/tables/threads/deleted.h"
 #include "core/store/tables/threads/thread_guard.h"
 #include "core/store/tables/threads/variable_sql.h"
-
-/*
- * Items are copied in pages, so that neither the time of a statement nor the memory for ids
- * grows with the thread. Their contents never leave the database: new ids go in, and INSERT ...
- * SELECT does the rest.
- */
 
 #define PAGE_ITEMS 1000
 #define PAGE_BYTES ((int64_t)8 * 1024 * 1024) /* bytes of bodies, as they are stored */
