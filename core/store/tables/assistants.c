@@ -1,3 +1,20 @@
+/*
+ * Assistants as rows: an id, an age, and a body of JSON.
+ *
+ * The body is text that SQL never looks into: the API's object without what the row has, checked
+ * before it came here. So a new field of an assistant is no change of this file. A run does not
+ * read its assistant later on; what it needs of it is in the snapshot of its request.
+ *
+ * Lists go by age and not by id, unlike all others. Ids made here begin with their time, but
+ * imported assistants keep ids from elsewhere. So a cursor, which is an id, is looked up for its
+ * time first, and a page lies between two pairs (created_at, id). The id breaks ties of equal
+ * times. Without a cursor the bounds are those of the type: one statement then serves every
+ * page, and the index assistants_age finds the deepest as fast as the first.
+ *
+ * Modifying reads the body under a lock, changes members of it, and writes it back: two clients
+ * that change different fields at once do not undo each other's.
+ */
+
 #include "core/store/tables/assistants.h"
 
 #include <stdio.h>

@@ -1,3 +1,13 @@
+/*
+ * Rows become structs, column by column.
+ *
+ * The macros FOO_COLUMNS of columns.h say which columns a statement selects, and the readers
+ * here take them in that order, with a cursor instead of numbers. A column that is added goes to
+ * the same place of both, and of the struct; the tests read back what they have written.
+ *
+ * SQL NULL becomes NULL, 0 or "", whichever the field's type has.
+ */
+
 #include "core/store/tables/columns.h"
 
 #include "core/base/mem.h"

@@ -1,3 +1,15 @@
+/*
+ * Skills: instructions that models read when they need them.
+ *
+ * A skill is written once. It may be deleted but not changed, so a run that was given its name
+ * and description reads the text that belongs to them, however much later. Lists and runs take
+ * only what identifies a skill; the text, up to megabytes with its files, is read when a model
+ * asks for it.
+ *
+ * `prompt_at` is where the instructions begin behind the front matter: it was parsed when the
+ * skill was made, and is not parsed again.
+ */
+
 #include "core/store/tables/skills.h"
 
 #include <stdlib.h>
@@ -84,6 +96,9 @@ enum err_code store_skill_get(struct store *store, const struct tenant *tenant, 
     return ERR_OK;
 }
 
+/* Every cursor statement has the parameters of page_read(): the project, the list's owner, the
+ * id. The list of a project has no owner, which is the text ''. PostgreSQL refuses a parameter
+ * that a statement does not use, so the condition is there and always true. */
 #define SKILL_LIST(order)                                        \
     "SELECT " SKILL_COLUMNS " FROM skills WHERE project_id = $1" \
     " AND id > coalesce($2, '') AND id < coalesce($3, '~') ORDER BY id " order " LIMIT $4"

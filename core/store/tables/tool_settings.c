@@ -1,3 +1,14 @@
+/*
+ * What a project has set for its tools, and what it has set for one of its users.
+ *
+ * The project's own row is that of the user ''. So both are one table with one key, and a
+ * request reads its two rows with one statement. The store does not interpret them; what they
+ * come to together is decided where a run is made.
+ *
+ * A change names the group or the permissions, or both; what it leaves out stays. Making and
+ * changing are one statement (INSERT ... ON CONFLICT), so two first changes at once do not fail.
+ */
+
 #include "core/store/tables/tool_settings.h"
 
 #include <stdlib.h>
@@ -127,6 +138,8 @@ enum err_code store_tool_settings_list(struct store *store, const struct tenant 
         {"store_tool_settings_list_desc", SETTINGS_LIST("DESC")},
         {"store_tool_settings_list_asc", SETTINGS_LIST("ASC")},
     };
+    /* The owner that page_read() passes is '', so this leaves the project's own row out, like
+     * the list. */
     static const struct db_statement cursor = {"store_tool_settings_list_cursor",
                                                "SELECT 1 FROM tool_settings WHERE project_id = "
                                                "$1 AND user_id <> $2::text AND id = $3"};
