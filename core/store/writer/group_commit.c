@@ -199,6 +199,7 @@ static int64_t last_seq(const struct run_write *write)
     return has_log(write) ? write->log_last : -1;
 }
 
+/* A write of frames alone neither changes the lease's row nor reads the run's. */
 static bool is_more_than_frames(const struct run_write *write)
 {
     return has_state(write) || write->variable_count || write->release || !has_log(write);
@@ -286,6 +287,7 @@ static void send_plain(struct sending *sending, const struct db_statement *state
     sending->queued++;
 }
 
+/* Unlocked and unfenced: until this transaction is committed no other sees these rows. */
 static void send_new_runs(struct sending *sending)
 {
     AUTO_BATCH batch = {0};
@@ -327,6 +329,9 @@ static bool any(const struct group *group, bool (*holds)(const struct run_write 
     return false;
 }
 
+/* leases_touch locks and counts in one statement. In a group where some leases are released or
+ * dropped, counting is left to the statements at the end: a row that was updated twice would
+ * cost two versions. */
 static void send_lock(struct sending *sending)
 {
     const struct group *group = sending->group;
@@ -349,6 +354,8 @@ static void send_lock(struct sending *sending)
     sending->locked_at = send_batch(sending, only_touch ? &leases_touch : &leases_lock, &batch);
 }
 
+/* The whole state of each run, and not what changed: an update that is repeated ends the same
+ * way. */
 static void send_updates(struct sending *sending)
 {
     AUTO_BATCH batch = {0};
