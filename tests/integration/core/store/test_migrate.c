@@ -104,7 +104,7 @@ static void a_changed_migration_is_noticed(void **state)
 
 /* ---- Databases from before the first release ---- */
 
-/* What they have in schema_migrations, once they have all of it. */
+/* What schema_migrations contains once every step is applied. */
 static const struct old_step {
     const char *name;
     const char *checksum;

@@ -41,7 +41,7 @@ static enum err_code call(struct err *err)
     return rc;
 }
 
-/* The processes that serve our connections: those that SIGSTOP found, SIGCONT wakes. */
+/* Signals the processes that serve the store's connections: with SIGCONT those that SIGSTOP found. */
 static size_t signal_backends(int signal)
 {
     static pid_t pids[32];
@@ -134,7 +134,7 @@ static void a_frozen_server_costs_one_deadline_then_nothing(void **state)
     assert_true(seconds_since(start) < DEADLINE);
     assert_string_equal(err.text, "the database is away");
 
-    /* Others can be reached, and that is enough: what was frozen is not asked again. */
+    /* Other server processes can be reached, which is enough: frozen ones are not used again. */
     assert_int_equal(store_probe(store, NULL), ERR_OK);
     assert_true(store_is_up(store));
     assert_int_equal(call(NULL), ERR_OK);

@@ -279,7 +279,7 @@ static void try_everything(const struct tenant *tenant, const char *thread, cons
     item_row_clear(&row);
 }
 
-static void another_project_sees_the_same_as_nobody(void **state)
+static void another_project_gets_the_error_for_a_missing_thread(void **state)
 {
     struct item_row row = {0};
     char thread[ID_SIZE], message[ID_SIZE];
@@ -593,7 +593,7 @@ static void a_request_is_carried_out_once_under_its_key(void **state)
 
 /* ---- What a large row leaves behind ---- */
 
-static struct connection *connection_of_ours(void)
+static struct connection *own_connection(void)
 {
     return db_of_thread(store)->connection;
 }
@@ -620,16 +620,16 @@ static void connections_do_not_keep_the_room_of_a_large_row(void **state)
 
     (void)state;
     make_thread(MINE, small);
-    assert_non_null(connection_of_ours());
+    assert_non_null(own_connection());
     make_large_thread(large);
-    assert_null(connection_of_ours());
+    assert_null(own_connection());
 
     assert_int_equal(store_thread_get(store, MINE, small, &row, NULL), ERR_OK);
     thread_row_clear(&row);
-    assert_non_null(connection_of_ours());
+    assert_non_null(own_connection());
     assert_int_equal(store_thread_get(store, MINE, large, &row, NULL), ERR_OK);
     thread_row_clear(&row);
-    assert_null(connection_of_ours());
+    assert_null(own_connection());
 }
 
 int main(void)
@@ -639,7 +639,7 @@ int main(void)
         cmocka_unit_test(changes_of_a_thread_keep_what_they_do_not_name),
         cmocka_unit_test(a_deleted_thread_leaves_nothing),
         cmocka_unit_test(connections_do_not_keep_the_room_of_a_large_row),
-        cmocka_unit_test(another_project_sees_the_same_as_nobody),
+        cmocka_unit_test(another_project_gets_the_error_for_a_missing_thread),
         cmocka_unit_test(a_message_is_found_in_its_thread_only),
         cmocka_unit_test(messages_are_changed_and_deleted),
         cmocka_unit_test(an_active_run_locks_its_thread),
