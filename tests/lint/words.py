@@ -73,6 +73,7 @@ ALLOWED = [
     ("*test_skills.py", "Somebody has to agree", "tests fix the message"),
     ("*memory/group.c", "What a tool gave you is kept", "models read it: plain English there"),
     ("*test_handlers.c", "These tools do what a test tells them", "models read it: plain English there"),
+    ("migrations/0006_approvals.sql", "its predecessor asked about", "a migration that was applied is never changed"),
 ]
 
 SKIPPED = ("tests/lint/words.py", LIST, "tests/e2e/golden/*", "tests/e2e/open_responses.json", "*/package-lock.json",
