@@ -132,7 +132,7 @@ static enum err_code wait_for_end(struct child *child, const struct patience *pa
     status = child_reap(child->pid);
     close(child->pidfd);
     if (!ended)
-        return patience_lost(patience, "a program of PostgreSQL's", err);
+        return patience_lost(patience, "a program of PostgreSQL", err);
     *ret_status = status;
     return ERR_OK;
 }

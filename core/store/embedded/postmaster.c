@@ -166,7 +166,8 @@ enum err_code postmaster_clear_remains(const char *cluster, const struct patienc
     if (processes)
         closedir(processes);
     if (!gone)
-        return patience_lost(patience, "the end of what the private database left", err);
+        return patience_lost(patience, "the end of processes that the private database left",
+                             err);
     unlink(path);
     return ERR_OK;
 }

@@ -122,7 +122,7 @@ static enum err_code fail_broken(struct connection *connection, struct err *err)
 {
     connection->broken = true;
     if (connection->stopped)
-        return err_set(err, ERR_CANCELLED, "the database was not waited for");
+        return err_set(err, ERR_CANCELLED, "the wait for the database was cancelled");
     if (connection->missed_deadline)
         return err_set(err, ERR_STORE, "the database did not answer in time");
     return fail_text(err, ERR_STORE, "the database connection broke",

@@ -375,7 +375,7 @@ enum err_code db_commit(struct db *db, struct err *err)
 
     assert(db->begun);
     if (db->failed)
-        return err_set(err, ERR_STORE, "the transaction has failed before");
+        return err_set(err, ERR_STORE, "the transaction has already failed");
     if (FAULT("store.commit")) {
         drop_connection(db);
         return err_set(err, ERR_STORE, "the database connection broke (fault)");
@@ -449,7 +449,7 @@ enum err_code db_exec(struct db *db, const struct db_statement *statement, struc
 {
     assert(db->begun);
     if (db->failed)
-        return err_set(err, ERR_STORE, "the transaction has failed before");
+        return err_set(err, ERR_STORE, "the transaction has already failed");
     return exec(db, statement, args, ret_rows, err);
 }
 
