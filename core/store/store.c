@@ -176,17 +176,9 @@ void store_note_silent(struct store *store)
         atomic_fetch_add(&store->outages, 1);
 }
 
-static enum err_code ask_something(struct connection *connection, uint64_t deadline_ns,
-                                   struct err *err)
-{
-    static const struct db_statement ask = {NULL, "SELECT 1"};
-
-    connection_queue(connection, &ask, NULL);
-    return connection_run(connection, deadline_ns, NULL, NULL, err);
-}
-
 enum err_code store_probe(struct store *store, struct err *err)
 {
+    static const struct db_statement nothing = {NULL, "SELECT 1"};
     uint64_t deadline = clock_mono_ns() + store->deadline_ns;
     struct connection *connection;
     enum err_code rc;
@@ -196,7 +188,8 @@ enum err_code store_probe(struct store *store, struct err *err)
         return rc;
     /* A proxy may accept connections for a database that is gone, so a statement must be
      * answered too. */
-    rc = ask_something(connection, deadline, err);
+    connection_queue(connection, &nothing, NULL);
+    rc = connection_run(connection, deadline, NULL, NULL, err);
     connection_free(connection);
     if (rc)
         store_note_silent(store);

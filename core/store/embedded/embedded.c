@@ -715,7 +715,7 @@ static enum err_code open_cluster(struct embedded *embedded, const char *data_di
     return rc;
 }
 
-static void let_go(struct embedded *embedded)
+static void release(struct embedded *embedded)
 {
     (void)postmaster_leave(&embedded->postmaster);
     if (embedded->users >= 0)
@@ -734,7 +734,7 @@ enum err_code embedded_open(const char *data_dir, int stop_fd, struct embedded *
     embedded->postmaster.pidfd = embedded->users = -1;
     rc = open_cluster(embedded, data_dir, stop_fd, err);
     if (rc == ERR_TIMEOUT)
-        let_go(embedded);
+        release(embedded);
     else if (rc)
         embedded_close(embedded);
     else
@@ -779,5 +779,5 @@ void embedded_close(struct embedded *embedded)
         return;
     if (is_last_to_leave(embedded))
         stop_cluster(embedded);
-    let_go(embedded);
+    release(embedded);
 }

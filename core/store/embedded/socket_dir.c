@@ -119,7 +119,7 @@ static enum err_code write_note(const char *data_dir, const char *path, struct e
 /* ---- In /tmp ---- */
 
 /* In /tmp any user may have made it first, or a thing that looks like it. */
-static bool is_theirs(const char *path, uid_t uid)
+static bool is_of_another_user(const char *path, uid_t uid)
 {
     struct stat info;
 
@@ -130,7 +130,7 @@ static bool is_theirs(const char *path, uid_t uid)
 static enum err_code choose_short(const char *data_dir, uid_t uid, char path[PATH_MAX],
                                   struct err *err)
 {
-    if (read_note(data_dir, path) && !is_theirs(path, uid))
+    if (read_note(data_dir, path) && !is_of_another_user(path, uid))
         return ERR_OK;
     memcpy(path, SHORT_HEAD, sizeof(SHORT_HEAD));
     id_random(path + sizeof(SHORT_HEAD) - 1, SHORT_LETTERS);
@@ -139,7 +139,7 @@ static enum err_code choose_short(const char *data_dir, uid_t uid, char path[PAT
 
 static enum err_code make_short(const char *path, uid_t uid, gid_t gid, struct err *err)
 {
-    if (mkdir(path, 0700) != 0 && errno == EEXIST && is_theirs(path, uid))
+    if (mkdir(path, 0700) != 0 && errno == EEXIST && is_of_another_user(path, uid))
         return err_set(err, ERR_STORE,
                        "%s, where the private database has its socket, "
                        "belongs to another user",
@@ -227,7 +227,7 @@ void socket_dir_remove(const char *data_dir, uid_t uid, const char *path)
 {
     AUTO_FREE char *note = note_path(data_dir);
 
-    if (!is_short(path) || is_theirs(path, uid))
+    if (!is_short(path) || is_of_another_user(path, uid))
         return;
     clear(path);
     rmdir(path);

@@ -279,11 +279,11 @@ static enum err_code answer_calls(struct db *db, const struct tenant *tenant,
 /* Runs that require nothing else continue. submit_hash is cleared, because no client has
  * submitted anything: a later submission must not be taken for a repetition of an earlier
  * one. */
-static enum err_code go_on(struct db *db, const struct tenant *tenant,
-                           const struct covered *covered, struct err *err)
+static enum err_code queue_runs(struct db *db, const struct tenant *tenant,
+                                const struct covered *covered, struct err *err)
 {
     static const struct db_statement move = {
-        "cover_go_on",
+        "cover_queue_runs",
         "WITH moved AS (UPDATE runs r SET status = 'queued', required_action = NULL,"
         "   submit_hash = NULL"
         "  WHERE r.project_id = $1 AND r.id = ANY ($2::text[]) AND r.status = 'requires_action'"
@@ -339,7 +339,7 @@ static enum err_code move_runs(struct db *db, const struct tenant *tenant,
         rc = answer_calls(db, tenant, covered, err);
     if (rc || !covered->other_count)
         return rc;
-    rc = go_on(db, tenant, covered, err);
+    rc = queue_runs(db, tenant, covered, err);
     return rc ? rc : runs_require_rest(db, tenant, covered->others, covered->other_count, err);
 }
 

@@ -55,7 +55,7 @@ static enum err_code leave(struct db *db, const struct tenant *tenant, const cha
 }
 
 /* Questions that were left before stay left, even if the hint about that was lost. */
-static bool goes_on(const struct approval_row *rows, size_t count, const char *run_id)
+static bool continues(const struct approval_row *rows, size_t count, const char *run_id)
 {
     for (size_t i = 0; i < count; i++) {
         bool decided =
@@ -70,7 +70,7 @@ static bool goes_on(const struct approval_row *rows, size_t count, const char *r
 enum err_code store_approvals_look(struct store *store, const struct tenant *tenant,
                                    const char *run_id, const char *const *ids, size_t count,
                                    enum hold_look look, struct approval_row **ret_rows,
-                                   size_t *ret_count, bool *ret_goes_on, struct err *err)
+                                   size_t *ret_count, bool *ret_continues, struct err *err)
 {
     struct approval_row *rows = NULL;
     size_t found = 0;
@@ -81,8 +81,8 @@ enum err_code store_approvals_look(struct store *store, const struct tenant *ten
         rc = lock(db, tenant, ids, count, &rows, &found, err);
     if (rc)
         return rc;
-    *ret_goes_on = found == count && goes_on(rows, found, run_id);
-    if (look == HOLD_LEAVE && !*ret_goes_on)
+    *ret_continues = found == count && continues(rows, found, run_id);
+    if (look == HOLD_LEAVE && !*ret_continues)
         rc = leave(db, tenant, run_id, ids, count, err);
     if (!rc)
         rc = db_commit(db, err);

@@ -29,7 +29,7 @@ enum hold_look {
 enum err_code store_approvals_look(struct store *store, const struct tenant *tenant,
                                    const char *run_id, const char *const *ids, size_t count,
                                    enum hold_look look, struct approval_row **ret_rows,
-                                   size_t *ret_count, bool *ret_goes_on,
+                                   size_t *ret_count, bool *ret_continues,
                                    struct err *err) MUST_CHECK;
 
 /* Which of these runs that wait have an answer. It may have come through another node. */

@@ -105,7 +105,7 @@ enum err_code store_events_read(struct store *store, const struct tenant *tenant
  * then all readers would queue behind this statement: PostgreSQL lets none pass a waiting
  * exclusive lock. So it gives up after two seconds and tries again the next time. Partitions are
  * made a day ahead, so there is time for many tries. */
-static const struct db_statement be_patient = {"events_be_patient",
+static const struct db_statement limit_wait = {"events_limit_wait",
                                                "SET LOCAL lock_timeout = '2s'"};
 
 /* The server makes the names and numbers, so they need no quoting. DDL takes no parameters. */
@@ -168,13 +168,13 @@ static enum err_code make_partition(struct db *db, int64_t day, const char *name
     return rc;
 }
 
-static enum err_code begin_patiently(struct store *store, struct db **ret_db, struct err *err)
+static enum err_code begin_with_limit(struct store *store, struct db **ret_db, struct err *err)
 {
     enum err_code rc = db_begin(store, ret_db, err);
 
     if (rc)
         return rc;
-    return db_exec(*ret_db, &be_patient, NULL, NULL, err);
+    return db_exec(*ret_db, &limit_wait, NULL, NULL, err);
 }
 
 /* Two nodes may do this at once, so they take turns. */
@@ -188,7 +188,7 @@ static enum err_code ensure_partition(struct store *store, int64_t day, struct e
     enum err_code rc;
 
     partition_name(day, name);
-    rc = begin_patiently(store, &db, err);
+    rc = begin_with_limit(store, &db, err);
     if (!rc)
         rc = db_exec(db, &take_turns, NULL, NULL, err);
     if (!rc)
@@ -228,7 +228,7 @@ static enum err_code drop_partition(struct store *store, const char *name, struc
     AUTO_DB *db = NULL;
     enum err_code rc;
 
-    rc = begin_patiently(store, &db, err);
+    rc = begin_with_limit(store, &db, err);
     if (!rc)
         rc = run_ddl(db, sql, err);
     if (rc)

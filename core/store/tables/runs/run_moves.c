@@ -424,7 +424,7 @@ static enum err_code require_others(struct db *db, const struct submission *subm
 }
 
 static enum err_code decide_in(struct db *db, const struct submission *submission,
-                               struct run_load *load, bool *ret_goes_on, struct err *err)
+                               struct run_load *load, bool *ret_continues, struct err *err)
 {
     bool others = false;
     struct lease_row lease;
@@ -432,7 +432,7 @@ static enum err_code decide_in(struct db *db, const struct submission *submissio
     enum err_code rc = lock_and_find(db, submission->tenant, submission->thread_id,
                                      submission->run_id, &lease, load, err);
 
-    *ret_goes_on = false;
+    *ret_continues = false;
     if (!rc)
         rc = decide_questions(db, submission, &first, err);
     if (rc)
@@ -445,19 +445,19 @@ static enum err_code decide_in(struct db *db, const struct submission *submissio
         rc = waits_for_others(db, submission, &others, err);
     if (rc)
         return rc;
-    *ret_goes_on = !others;
+    *ret_continues = !others;
     return others ? require_others(db, submission, err) : accept(db, submission, load, err);
 }
 
 enum err_code store_run_decide(struct store *store, const struct submission *submission,
-                               struct run_load *ret_load, bool *ret_goes_on, struct err *err)
+                               struct run_load *ret_load, bool *ret_continues, struct err *err)
 {
     struct run_load load = {0};
     AUTO_DB *db = NULL;
     enum err_code rc = db_begin(store, &db, err);
 
     if (!rc)
-        rc = decide_in(db, submission, &load, ret_goes_on, err);
+        rc = decide_in(db, submission, &load, ret_continues, err);
     if (rc)
         run_load_clear(&load);
     else

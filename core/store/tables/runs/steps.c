@@ -54,7 +54,7 @@ static enum err_code read_items(struct db *db, const struct tenant *tenant, cons
 }
 
 /* The items of a step come together, in order. */
-static void hand_out(const struct db_rows *rows, struct step_load *load)
+static void take_items_of(const struct db_rows *rows, struct step_load *load)
 {
     size_t first = 0;
     size_t count = 0;
@@ -77,7 +77,7 @@ static enum err_code add_items(struct db *db, const struct tenant *tenant, const
     enum err_code rc = read_items(db, tenant, run_id, loads, count, &rows, err);
 
     for (size_t i = 0; !rc && i < count; i++)
-        hand_out(rows, &loads[i]);
+        take_items_of(rows, &loads[i]);
     return rc;
 }
 
