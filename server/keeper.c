@@ -477,7 +477,7 @@ static void hear(void *arg, const struct wakeup *wakeup)
     case WAKEUP_FOLLOW: engine_followed_at(engine, wakeup->run_id, wakeup->node); break;
     case WAKEUP_EVENTS: engine_wake(engine, wakeup->run_id, WOKEN_MORE); break;
     case WAKEUP_MOVED: engine_wake(engine, wakeup->run_id, WOKEN_MOVED); break;
-    case WAKEUP_LOOK: (void)engine_look(engine, wakeup->run_id); break;
+    case WAKEUP_ANSWERED: (void)engine_look(engine, wakeup->run_id); break;
     }
 }
 

@@ -130,7 +130,7 @@ static bool is_held(const struct approval_row *row)
 static void tell_waiting(struct server *server, const struct approval_row *row, bool is_new)
 {
     if (!engine_look(server->engine, row->run_id) && is_new)
-        store_wake_others(server->store, WAKEUP_LOOK, row->run_id);
+        store_wake_others(server->store, WAKEUP_ANSWERED, row->run_id);
 }
 
 /* What of the answer is remembered. One that was decided before has its grant, unless this says

@@ -228,7 +228,7 @@ static void sort_covered(struct db *db, const struct db_rows *rows, struct cover
             covered->call_ids[covered->call_count] = db_text(rows, i, 0);
             covered->call_runs[covered->call_count++] = db_text(rows, i, 1);
         } else if (db_bool(rows, i, 3)) {
-            db_wake(db, WAKEUP_LOOK, db_text(rows, i, 1));
+            db_wake(db, WAKEUP_ANSWERED, db_text(rows, i, 1));
         }
     }
 }

@@ -221,10 +221,10 @@ static void a_new_node_greets_the_others(void **state)
 static void a_hint_to_all_arrives_here_too(void **state)
 {
     (void)state;
-    store_wake_all(second.store, WAKEUP_LOOK, "resp_for_all");
+    store_wake_all(second.store, WAKEUP_ANSWERED, "resp_for_all");
     assert_true(count_received(&second) >= 1);
-    assert_true(receives(&second, WAKEUP_LOOK, "resp_for_all"));
-    assert_true(receives(&first, WAKEUP_LOOK, "resp_for_all"));
+    assert_true(receives(&second, WAKEUP_ANSWERED, "resp_for_all"));
+    assert_true(receives(&first, WAKEUP_ANSWERED, "resp_for_all"));
 }
 
 static void hints_of_one_round_are_one_notification(void **state)

@@ -342,7 +342,7 @@ static void decide_held(struct node *node, const struct approval_row *question, 
     if (store_approval_decide(&node->store, &world_tenant, &answer, NULL, &row, NULL))
         return;
     if (strcmp(row.used_by, row.run_id) == 0 && !engine_look(node->engine, row.run_id))
-        store_wake_others(&node->store, WAKEUP_LOOK, row.run_id);
+        store_wake_others(&node->store, WAKEUP_ANSWERED, row.run_id);
     approval_row_clear(&row);
 }
 
