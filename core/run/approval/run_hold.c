@@ -107,7 +107,7 @@ static enum err_code look_up(struct tool_call *call, struct tool_result *ret_res
     const json_t *list = json_object_get(args, "ids");
     size_t count = json_array_size(list);
     AUTO_FREE const char **ids = mem_new_array(const char *, count + 1);
-    enum hold_look look = json_get_bool(args, "leave", false) ? HOLD_LEAVE : HOLD_LOOK;
+    enum hold_action look = json_get_bool(args, "leave", false) ? HOLD_LEAVE : HOLD_READ;
     struct variable_access access;
     struct approval_row *rows = NULL;
     size_t found = 0;
@@ -119,7 +119,7 @@ static enum err_code look_up(struct tool_call *call, struct tool_result *ret_res
     for (size_t i = 0; i < count; i++)
         ids[i] = json_string_value(json_array_get(list, i));
     if (!rc)
-        rc = store_approvals_look(access.store, tool_call_tenant(call), tool_call_run(call),
+        rc = store_approvals_held(access.store, tool_call_tenant(call), tool_call_run(call),
                                   ids, count, look, &rows, &found, &goes_on, err);
     if (rc)
         return rc;

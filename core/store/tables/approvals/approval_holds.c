@@ -8,7 +8,7 @@
  * continues, or it leaves all of them (used_by = NULL) to the next response. Half of the answers
  * are never split between the two.
  *
- * Reading takes the locks as well (HOLD_LOOK): it waits for an answer under way instead of
+ * Reading takes the locks as well (HOLD_READ): it waits for an answer under way instead of
  * missing it. The next poll would come only with the next renewal of leases.
  */
 
@@ -67,9 +67,9 @@ static bool continues(const struct approval_row *rows, size_t count, const char 
     return true;
 }
 
-enum err_code store_approvals_look(struct store *store, const struct tenant *tenant,
+enum err_code store_approvals_held(struct store *store, const struct tenant *tenant,
                                    const char *run_id, const char *const *ids, size_t count,
-                                   enum hold_look look, struct approval_row **ret_rows,
+                                   enum hold_action action, struct approval_row **ret_rows,
                                    size_t *ret_count, bool *ret_continues, struct err *err)
 {
     struct approval_row *rows = NULL;
@@ -82,7 +82,7 @@ enum err_code store_approvals_look(struct store *store, const struct tenant *ten
     if (rc)
         return rc;
     *ret_continues = found == count && continues(rows, found, run_id);
-    if (look == HOLD_LEAVE && !*ret_continues)
+    if (action == HOLD_LEAVE && !*ret_continues)
         rc = leave(db, tenant, run_id, ids, count, err);
     if (!rc)
         rc = db_commit(db, err);

@@ -362,14 +362,14 @@ static void held(char ret_run[ID_SIZE], char ret_id[ID_SIZE])
     run_row_clear(&run);
 }
 
-static bool look(const char *run, const char *id, enum hold_look how, bool *ret_taken)
+static bool look(const char *run, const char *id, enum hold_action how, bool *ret_taken)
 {
     struct approval_row *rows;
     size_t count;
     bool goes_on;
 
     assert_int_equal(
-        store_approvals_look(store, TENANT, run, &id, 1, how, &rows, &count, &goes_on, NULL),
+        store_approvals_held(store, TENANT, run, &id, 1, how, &rows, &count, &goes_on, NULL),
         ERR_OK);
     assert_int_equal(count, 1);
     approval_rows_free(rows, count);
@@ -406,13 +406,13 @@ static void a_question_that_its_response_waits_for_is_its_own(void **state)
 
     (void)state;
     held(run, id);
-    assert_false(look(run, id, HOLD_LOOK, &taken));
+    assert_false(look(run, id, HOLD_READ, &taken));
     assert_true(taken);
     assert_false(is_answered(run));
     assert_int_equal(take(id, true, "resp_other", &lost), ERR_TAKEN);
     decide_yes(id);
     assert_true(is_answered(run));
-    assert_true(look(run, id, HOLD_LOOK, &taken));
+    assert_true(look(run, id, HOLD_READ, &taken));
     assert_true(look(run, id, HOLD_LEAVE, &taken)); /* in time */
     assert_true(taken);
 }

@@ -733,9 +733,9 @@ void readings_return(struct node *node)
 
 /* ---- Approvals that their run waits for ---- */
 
-enum err_code store_approvals_look(struct store *store, const struct tenant *tenant,
+enum err_code store_approvals_held(struct store *store, const struct tenant *tenant,
                                    const char *run_id, const char *const *ids, size_t count,
-                                   enum hold_look look, struct approval_row **ret_rows,
+                                   enum hold_action action, struct approval_row **ret_rows,
                                    size_t *ret_count, bool *ret_goes_on, struct err *err)
 {
     struct approval_row *rows;
@@ -756,7 +756,7 @@ enum err_code store_approvals_look(struct store *store, const struct tenant *ten
               strcmp(question->used_by, run_id) == 0;
     }
     *ret_goes_on = all && found == count;
-    for (size_t i = 0; look == HOLD_LEAVE && !*ret_goes_on && i < count; i++) {
+    for (size_t i = 0; action == HOLD_LEAVE && !*ret_goes_on && i < count; i++) {
         struct approval_row *question = find_question(ids[i]);
 
         if (question && strcmp(question->used_by, run_id) == 0)
