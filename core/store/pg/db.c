@@ -478,6 +478,23 @@ enum err_code db_once_by_id(struct store *store, const struct db_statement *stat
     return db_once(store, statement, &args, ret_rows, err);
 }
 
+enum err_code db_find_by_id(struct store *store, const struct db_statement *statement,
+                            const struct tenant *tenant, const char *id,
+                            enum err_code (*not_found)(const char *id, struct err *err),
+                            struct db_rows **ret_rows, struct err *err)
+{
+    AUTO_DB_ROWS *rows = NULL;
+    enum err_code rc = db_once_by_id(store, statement, tenant, id, &rows, err);
+
+    if (rc)
+        return rc;
+    if (db_changed(rows) == 0)
+        return not_found(id, err);
+    if (ret_rows)
+        *ret_rows = TAKE(rows);
+    return ERR_OK;
+}
+
 /* ---- Rows ---- */
 
 size_t db_count(const struct db_rows *rows)

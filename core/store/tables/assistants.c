@@ -62,15 +62,11 @@ enum err_code store_assistant_get(struct store *store, const struct tenant *tena
         "store_assistant_get",
         "SELECT id, body, created_at FROM assistants WHERE project_id = $1 AND id = $2"};
     AUTO_DB_ROWS *rows = NULL;
-    enum err_code rc = db_once_by_id(store, &select, tenant, id, &rows, err);
+    enum err_code rc = db_find_by_id(store, &select, tenant, id, not_found, &rows, err);
 
-    if (rc)
-        return rc;
-    if (db_count(rows) == 0)
-        return not_found(id, err);
-
-    assistant_read(rows, 0, ret_row);
-    return ERR_OK;
+    if (!rc)
+        assistant_read(rows, 0, ret_row);
+    return rc;
 }
 
 enum err_code store_assistant_for_run(struct store *store, const struct tenant *tenant,
@@ -280,10 +276,6 @@ enum err_code store_assistant_delete(struct store *store, const struct tenant *t
 {
     static const struct db_statement delete = {
         "store_assistant_delete", "DELETE FROM assistants WHERE project_id = $1 AND id = $2"};
-    AUTO_DB_ROWS *rows = NULL;
-    enum err_code rc = db_once_by_id(store, &delete, tenant, id, &rows, err);
 
-    if (rc)
-        return rc;
-    return db_changed(rows) ? ERR_OK : not_found(id, err);
+    return db_find_by_id(store, &delete, tenant, id, not_found, NULL, err);
 }

@@ -82,12 +82,10 @@ enum err_code store_skill_get(struct store *store, const struct tenant *tenant, 
         "store_skill_get", "SELECT " SKILL_COLUMNS ", content, prompt_at, files FROM skills"
                            " WHERE project_id = $1 AND id = $2"};
     AUTO_DB_ROWS *rows = NULL;
-    enum err_code rc = db_once_by_id(store, &select, tenant, id, &rows, err);
+    enum err_code rc = db_find_by_id(store, &select, tenant, id, not_found, &rows, err);
 
     if (rc)
         return rc;
-    if (db_count(rows) == 0)
-        return not_found(id, err);
     skill_read(rows, 0, ret_row);
     ret_row->content = db_copy(rows, 0, 4);
     ret_row->prompt_at = (size_t)db_int(rows, 0, 5);
@@ -152,12 +150,8 @@ enum err_code store_skill_delete(struct store *store, const struct tenant *tenan
 {
     static const struct db_statement delete = {
         "store_skill_delete", "DELETE FROM skills WHERE project_id = $1 AND id = $2"};
-    AUTO_DB_ROWS *rows = NULL;
-    enum err_code rc = db_once_by_id(store, &delete, tenant, id, &rows, err);
 
-    if (rc)
-        return rc;
-    return db_changed(rows) ? ERR_OK : not_found(id, err);
+    return db_find_by_id(store, &delete, tenant, id, not_found, NULL, err);
 }
 
 enum err_code store_skill_prompt(struct store *store, const struct tenant *tenant,

@@ -65,14 +65,11 @@ enum err_code store_tool_settings_get(struct store *store, const struct tenant *
                                                "SELECT " SETTINGS_COLUMNS " FROM tool_settings"
                                                " WHERE project_id = $1 AND user_id = $2"};
     AUTO_DB_ROWS *rows = NULL;
-    enum err_code rc = db_once_by_id(store, &select, tenant, user, &rows, err);
+    enum err_code rc = db_find_by_id(store, &select, tenant, user, not_found, &rows, err);
 
-    if (rc)
-        return rc;
-    if (db_count(rows) == 0)
-        return not_found(user, err);
-    settings_read(rows, 0, ret_row);
-    return ERR_OK;
+    if (!rc)
+        settings_read(rows, 0, ret_row);
+    return rc;
 }
 
 enum err_code store_tool_settings_put(struct store *store, const struct tenant *tenant,
@@ -114,14 +111,11 @@ enum err_code store_tool_settings_delete(struct store *store, const struct tenan
         "store_tool_settings_delete",
         "DELETE FROM tool_settings WHERE project_id = $1 AND user_id = $2 RETURNING id"};
     AUTO_DB_ROWS *rows = NULL;
-    enum err_code rc = db_once_by_id(store, &delete, tenant, user, &rows, err);
+    enum err_code rc = db_find_by_id(store, &delete, tenant, user, not_found, &rows, err);
 
-    if (rc)
-        return rc;
-    if (db_count(rows) == 0)
-        return not_found(user, err);
-    db_id(rows, 0, 0, ret_id, ID_SIZE);
-    return ERR_OK;
+    if (!rc)
+        db_id(rows, 0, 0, ret_id, ID_SIZE);
+    return rc;
 }
 
 #define SETTINGS_LIST(order)                                                  \

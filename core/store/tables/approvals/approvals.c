@@ -343,14 +343,11 @@ enum err_code store_approval_get(struct store *store, const struct tenant *tenan
                                                "SELECT " APPROVAL_COLUMNS " FROM approvals a"
                                                " WHERE a.project_id = $1 AND a.id = $2"};
     AUTO_DB_ROWS *rows = NULL;
-    enum err_code rc = db_once_by_id(store, &select, tenant, id, &rows, err);
+    enum err_code rc = db_find_by_id(store, &select, tenant, id, not_found, &rows, err);
 
-    if (rc)
-        return rc;
-    if (db_count(rows) == 0)
-        return not_found(id, err);
-    approval_read(rows, 0, ret_row);
-    return ERR_OK;
+    if (!rc)
+        approval_read(rows, 0, ret_row);
+    return rc;
 }
 
 #define APPROVAL_LIST(order)                               \

@@ -270,26 +270,18 @@ enum err_code store_grant_get(struct store *store, const struct tenant *tenant, 
                                             "SELECT " GRANT_COLUMNS " FROM approval_grants g"
                                             " WHERE g.project_id = $1 AND g.id = $2"};
     AUTO_DB_ROWS *rows = NULL;
-    enum err_code rc = db_once_by_id(store, &get, tenant, id, &rows, err);
+    enum err_code rc = db_find_by_id(store, &get, tenant, id, not_found, &rows, err);
 
-    if (rc)
-        return rc;
-    if (db_count(rows) == 0)
-        return not_found(id, err);
-    grant_read(rows, 0, 0, ret_row);
-    return ERR_OK;
+    if (!rc)
+        grant_read(rows, 0, 0, ret_row);
+    return rc;
 }
 
 enum err_code store_grant_delete(struct store *store, const struct tenant *tenant,
                                  const char *id, struct err *err)
 {
     static const struct db_statement delete = {
-        "store_grant_delete",
-        "DELETE FROM approval_grants WHERE project_id = $1 AND id = $2 RETURNING id"};
-    AUTO_DB_ROWS *rows = NULL;
-    enum err_code rc = db_once_by_id(store, &delete, tenant, id, &rows, err);
+        "store_grant_delete", "DELETE FROM approval_grants WHERE project_id = $1 AND id = $2"};
 
-    if (!rc && db_count(rows) == 0)
-        rc = not_found(id, err);
-    return rc;
+    return db_find_by_id(store, &delete, tenant, id, not_found, NULL, err);
 }

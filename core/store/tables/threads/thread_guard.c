@@ -59,12 +59,7 @@ enum err_code thread_guard_known(struct db *db, const struct tenant *tenant, con
 enum err_code thread_guard_known_once(struct store *store, const struct tenant *tenant,
                                       const char *id, struct err *err)
 {
-    AUTO_DB_ROWS *rows = NULL;
-    enum err_code rc = db_once_by_id(store, &exists, tenant, id, &rows, err);
-
-    if (rc)
-        return rc;
-    return db_count(rows) ? ERR_OK : thread_guard_unknown(id, err);
+    return db_find_by_id(store, &exists, tenant, id, thread_guard_unknown, NULL, err);
 }
 
 enum err_code thread_guard_lock(struct db *db, const struct tenant *tenant, const char *id,

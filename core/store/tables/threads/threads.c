@@ -178,15 +178,12 @@ enum err_code store_thread_get(struct store *store, const struct tenant *tenant,
         "SELECT id, metadata, tool_resources, created_at, settings FROM threads"
         " WHERE project_id = $1 AND id = $2"};
     AUTO_DB_ROWS *rows = NULL;
-    enum err_code rc = db_once_by_id(store, &select, tenant, id, &rows, err);
+    enum err_code rc =
+        db_find_by_id(store, &select, tenant, id, thread_guard_unknown, &rows, err);
 
-    if (rc)
-        return rc;
-    if (db_count(rows) == 0)
-        return thread_guard_unknown(id, err);
-
-    thread_read(rows, 0, ret_row);
-    return ERR_OK;
+    if (!rc)
+        thread_read(rows, 0, ret_row);
+    return rc;
 }
 
 enum err_code store_thread_modify(struct store *store, const struct tenant *tenant,
