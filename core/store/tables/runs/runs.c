@@ -72,26 +72,6 @@ enum err_code thread_insert(struct db *db, const struct tenant *tenant,
     return db_exec(db, &insert, &args, NULL, err);
 }
 
-static enum err_code lock_thread(struct db *db, const struct tenant *tenant,
-                                 const char *thread_id, struct err *err)
-{
-    static const struct db_statement lock = {
-        "run_lock_thread",
-        "SELECT 1 FROM threads WHERE project_id = $1 AND id = $2 FOR UPDATE"};
-    AUTO_DB_ROWS *rows = NULL;
-    AUTO_DB_ARGS args = {0};
-    enum err_code rc;
-
-    db_arg_tenant(&args, tenant);
-    db_arg_text(&args, thread_id);
-    rc = db_exec(db, &lock, &args, &rows, err);
-    if (rc)
-        return rc;
-    if (db_count(rows) == 0)
-        return err_set(err, ERR_NOT_FOUND, "No thread found with id '%s'.", thread_id);
-    return ERR_OK;
-}
-
 /* A statement of its own: one that had waited for the lock would see what was true before it
  * waited. Items that were deleted and are kept for responses count for the position too, so no
  * two rows share one. */
@@ -123,7 +103,7 @@ static enum err_code check_idle(struct db *db, const struct tenant *tenant,
 enum err_code thread_lock_idle(struct db *db, const struct tenant *tenant,
                                const char *thread_id, int64_t *ret_position, struct err *err)
 {
-    enum err_code rc = lock_thread(db, tenant, thread_id, err);
+    enum err_code rc = thread_guard_lock(db, tenant, thread_id, err);
 
     if (rc)
         return rc;
