@@ -51,6 +51,18 @@ static bool next_bool(struct cursor *cursor)
 
 #define NEXT_ID(cursor, field) next_id(cursor, field, sizeof(field))
 
+void thread_read(const struct db_rows *rows, size_t row, struct thread_row *ret_thread)
+{
+    struct cursor c = {.rows = rows, .row = row};
+
+    *ret_thread = (struct thread_row){0};
+    NEXT_ID(&c, ret_thread->id);
+    ret_thread->metadata = next_copy(&c);
+    ret_thread->tool_resources = next_copy(&c);
+    ret_thread->created_at = next_int64(&c);
+    ret_thread->settings = next_copy(&c);
+}
+
 void run_read(const struct db_rows *rows, size_t row, struct run_row *ret_run)
 {
     struct cursor c = {.rows = rows, .row = row};

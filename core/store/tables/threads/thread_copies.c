@@ -34,6 +34,7 @@
 #include "core/domain/tenant.h"
 #include "core/store/pg/batch.h"
 #include "core/store/pg/db.h"
+#include "core/store/tables/columns.h"
 #include "core/store/tables/threads/deleted.h"
 #include "core/store/tables/threads/thread_guard.h"
 #include "core/store/tables/threads/variable_sql.h"
@@ -360,16 +361,6 @@ static enum err_code lock_both(const struct copying *copying, struct err *err)
 
 /* ---- Threads ---- */
 
-/* A row of id, metadata, tool_resources, created_at, settings. */
-static void read_thread(const struct db_rows *rows, struct thread_row *ret_row)
-{
-    *ret_row = (struct thread_row){.metadata = db_copy(rows, 0, 1),
-                                   .tool_resources = db_copy(rows, 0, 2),
-                                   .created_at = db_int(rows, 0, 3),
-                                   .settings = db_copy(rows, 0, 4)};
-    db_id(rows, 0, 0, ret_row->id, sizeof(ret_row->id));
-}
-
 static enum err_code insert_fork(const struct copying *copying, struct db_rows **ret_rows,
                                  struct err *err)
 {
@@ -378,7 +369,7 @@ static enum err_code insert_fork(const struct copying *copying, struct db_rows *
                        " created_at, settings)"
                        " SELECT project_id, $3, metadata, tool_resources, $4, settings"
                        " FROM threads WHERE project_id = $1 AND id = $2"
-                       " RETURNING id, metadata, tool_resources, created_at, settings"};
+                       " RETURNING " THREAD_COLUMNS};
     AUTO_DB_ARGS args = {0};
 
     db_arg_tenant(&args, copying->tenant);
@@ -391,9 +382,9 @@ static enum err_code insert_fork(const struct copying *copying, struct db_rows *
 static enum err_code read_target(const struct copying *copying, struct db_rows **ret_rows,
                                  struct err *err)
 {
-    static const struct db_statement select = {
-        "copy_target", "SELECT id, metadata, tool_resources, created_at, settings FROM threads"
-                       " WHERE project_id = $1 AND id = $2"};
+    static const struct db_statement select = {"copy_target",
+                                               "SELECT " THREAD_COLUMNS " FROM threads"
+                                               " WHERE project_id = $1 AND id = $2"};
     AUTO_DB_ARGS args = {0};
 
     db_arg_tenant(&args, copying->tenant);
@@ -421,7 +412,7 @@ enum err_code store_thread_fork(struct store *store, const struct tenant *tenant
     if (!rc)
         rc = db_commit(db, err);
     if (!rc)
-        read_thread(rows, ret_row);
+        thread_read(rows, 0, ret_row);
     return rc;
 }
 
@@ -456,7 +447,7 @@ static enum err_code put_into(struct store *store, struct copying *copying,
     if (!rc)
         rc = db_commit(db, err);
     if (!rc)
-        read_thread(rows, ret_row);
+        thread_read(rows, 0, ret_row);
     return rc;
 }
 

@@ -45,16 +45,6 @@ static enum err_code no_message(const char *id, struct err *err)
 
 /* ---- Threads ---- */
 
-/* A row of id, metadata, tool_resources, created_at, settings. */
-static void thread_read(const struct db_rows *rows, size_t row, struct thread_row *ret_row)
-{
-    *ret_row = (struct thread_row){.metadata = db_copy(rows, row, 1),
-                                   .tool_resources = db_copy(rows, row, 2),
-                                   .created_at = db_int(rows, row, 3),
-                                   .settings = db_copy(rows, row, 4)};
-    db_id(rows, row, 0, ret_row->id, sizeof(ret_row->id));
-}
-
 /* The columns of messages that differ, as arrays; the others are the same for all. */
 static void arg_messages(struct db_args *args, const struct item_row *messages, size_t count)
 {
@@ -173,10 +163,9 @@ enum err_code store_thread_create_once(struct store *store, const struct tenant 
 enum err_code store_thread_get(struct store *store, const struct tenant *tenant, const char *id,
                                struct thread_row *ret_row, struct err *err)
 {
-    static const struct db_statement select = {
-        "store_thread_get",
-        "SELECT id, metadata, tool_resources, created_at, settings FROM threads"
-        " WHERE project_id = $1 AND id = $2"};
+    static const struct db_statement select = {"store_thread_get",
+                                               "SELECT " THREAD_COLUMNS " FROM threads"
+                                               " WHERE project_id = $1 AND id = $2"};
     AUTO_DB_ROWS *rows = NULL;
     enum err_code rc =
         db_find_by_id(store, &select, tenant, id, thread_guard_unknown, &rows, err);
@@ -195,7 +184,7 @@ enum err_code store_thread_modify(struct store *store, const struct tenant *tena
         "UPDATE threads SET metadata = coalesce($3, metadata),"
         " tool_resources = coalesce($4, tool_resources), settings = coalesce($5, settings)"
         " WHERE project_id = $1 AND id = $2"
-        " RETURNING id, metadata, tool_resources, created_at, settings"};
+        " RETURNING " THREAD_COLUMNS};
     AUTO_DB_ROWS *rows = NULL;
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
