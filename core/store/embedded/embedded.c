@@ -212,7 +212,9 @@ static void take_user(struct embedded *embedded, uid_t uid, gid_t gid)
         snprintf(embedded->user, sizeof(embedded->user), "%u", (unsigned)uid);
 }
 
-/* PostgreSQL refuses to run as root. A cluster that exists keeps its owner. */
+/* PostgreSQL refuses to run as root. A cluster that exists keeps its owner: its files could not
+ * be read by another user, and chowning them would break a cluster that some other server has
+ * open. */
 static enum err_code choose_user(struct embedded *embedded, struct err *err)
 {
     struct passwd *entry;
@@ -493,7 +495,8 @@ static long program_version(const struct embedded *embedded)
     return strtol(output + sizeof(head) - 1, NULL, 10);
 }
 
-/* Called only after a failure, because it starts a process. */
+/* Why it did not start, as far as this process can see: the user, the version, or what
+ * PostgreSQL wrote last. Called only after a failure, because it starts a process. */
 static enum err_code explain_failure(const struct embedded *embedded, int status,
                                      struct err *err)
 {
