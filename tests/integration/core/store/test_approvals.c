@@ -1,3 +1,11 @@
+/*
+ * Questions and answers: stored once, decided once, taken up once.
+ *
+ * The races are played one after the other, in each order that the locks allow: a response reads
+ * a question, another one answers it, the first tries to take it up. What a crash leaves is made
+ * by hand, as rows of a response that has failed or was never stored.
+ */
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,8 @@
+/*
+ * Assistants, and with them what all lists share: pages that follow each other miss nothing and
+ * repeat nothing, from either end, also at the edges.
+ */
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,11 @@
 /*
- * Commits whose answer is lost, and statements that fail: what is stored is never called an outage,
- * and nothing is half done.
+ * Commits whose answer is lost, and statements that fail: what is stored is never reported as an
+ * outage, and nothing is half done.
+ *
+ * A lost answer has two cases that look alike from here. Either the commit has happened, or it
+ * is still under way. The second is made with a deferred trigger that waits for an advisory
+ * lock: the COMMIT hangs in it until the test lets it end or kills it, and the look-up must wait
+ * for that.
  */
 
 #include <setjmp.h>

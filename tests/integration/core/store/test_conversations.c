@@ -1,3 +1,11 @@
+/*
+ * Conversations: what a response adds to them, and when.
+ *
+ * A response keeps its items until the write that ends it. So each way of ending is tried, also
+ * by an owner that has lost its lease, by a node that dies, and by a deletion in the middle;
+ * then the conversation is read as a client and as the next response would.
+ */
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

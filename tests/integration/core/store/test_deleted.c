@@ -1,3 +1,14 @@
+/*
+ * What a deletion takes away, and what it must leave.
+ *
+ * Responses continue each other, and conversations are read by responses. So each test builds a
+ * chain or a conversation, deletes part of it, purges, and reads what the next response would be
+ * sent. Bodies are single letters, so that a context is one short string.
+ *
+ * Purging runs with no grace and one response at a time, which is the order that could break
+ * chains. The one test about the grace gives it an hour.
+ */
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -179,6 +190,8 @@ static void a_deleted_response_is_not_found(void **state)
                      1);
 }
 
+/* A chain with two ends: what only the deleted end has read goes, what both have read stays
+ * until the other end goes as well. */
 static void responses_that_no_other_continues_are_purged(void **state)
 {
     char a[ID_SIZE], b[ID_SIZE], c[ID_SIZE], d[ID_SIZE];
@@ -280,6 +293,8 @@ static void items_that_no_response_has_read_are_deleted_at_once(void **state)
         pg_fixture_count("SELECT count(*) FROM items WHERE thread_id = '%s'", thread), 0);
 }
 
+/* Two responses in the conversation and one that continues the first outside of it: each keeps
+ * the items that its own context had, and the last one to go takes the items along. */
 static void responses_keep_the_items_of_a_deleted_conversation(void **state)
 {
     char thread[ID_SIZE], first[ID_SIZE], second[ID_SIZE], child[ID_SIZE];

@@ -1,3 +1,15 @@
+/*
+ * The private cluster, through everything that may happen to its processes and files.
+ *
+ * Each crash is real: a child process opens the cluster and kills itself, a postmaster is
+ * killed, sockets and directories are removed. Then the cluster is opened or revived, and must
+ * answer, at the same place. What cannot be made quickly is imitated, such as a replay that does
+ * not end.
+ *
+ * Some tests need root, which is the only user that can run the cluster as another; they are
+ * skipped otherwise. Waits have deadlines from patience.h, which grow on slow machines.
+ */
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -415,7 +427,8 @@ static void a_copy_of_a_cluster_has_a_socket_of_its_own(void **state)
 
 /* ---- Patience ---- */
 
-/* From the next start on, replaying the log does not end. *ret_begun becomes readable when it has
+/* From the next start on, replaying the log does not end: a recovery whose restore_command
+ * sleeps. It first writes to a FIFO, so *ret_begun becomes readable when the replay has
  * begun. */
 static void let_replay_hang(int *ret_begun)
 {

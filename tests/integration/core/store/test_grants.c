@@ -1,3 +1,8 @@
+/*
+ * Which remembered answer counts for a call. Grants are made with questions like those of real
+ * runs; then a call is looked up from different places, and the grant that is found is compared.
+ */
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

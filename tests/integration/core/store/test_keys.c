@@ -1,3 +1,11 @@
+/*
+ * API keys, and what every request does first: from a key to its project.
+ *
+ * Also here, because it is the simplest statement of all: a statement is prepared once on a
+ * connection, and not at all behind a pooler. The server's own view of prepared statements is
+ * asked for that.
+ */
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,9 @@
 /*
  * Which node has a run: leases, which node may claim one, and where a cancellation goes.
+ *
+ * Two stores on one database are two nodes. Time is not waited for: a lease expires by an UPDATE
+ * of lease_until, and a dead node is an owner by whose name no store is open. Each test deletes
+ * the leases that it leaves, because claiming takes whatever it finds.
  */
 
 #include <setjmp.h>
@@ -79,6 +83,8 @@ static void *claim(void *arg)
 
 #define ORPHANS 20
 
+/* Both claim at the same moment: each run must go to exactly one of them, and its fence grow by
+ * one. */
 static void two_nodes_share_the_orphans_without_overlap(void **state)
 {
     struct claimer claimers[2] = {{.store = store}, {.store = other_store}};
@@ -229,7 +235,8 @@ static void a_lease_whose_run_is_not_in_memory_is_given_back(void **state)
     pg_fixture_ask("DELETE FROM run_leases");
 }
 
-/* The claim waited longer than other nodes need to renew their leases. */
+/* The claim waited longer than other nodes need to renew their leases. A store whose leases last
+ * a microsecond has always waited too long. */
 static void a_claim_that_waited_takes_nothing(void **state)
 {
     const struct store_options options = {.node_id = "node_hasty/boot_1",

@@ -1,3 +1,9 @@
+/*
+ * The log as followers read it. A session of the test locks the log, so that requests gather in
+ * the reader's queue. When it lets go, equal requests must have been answered by one read: a
+ * fault that is armed for a later visit shows how often the statement was executed.
+ */
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -89,6 +95,7 @@ static void await_reader(void)
 
 /* ---- Promises ---- */
 
+/* The fault would strike at the fifth read: four different requests may be made, and no more. */
 static void equal_requests_are_answered_together(void **state)
 {
     struct run_row run = logged_run(), other = logged_run();

@@ -1,3 +1,11 @@
+/*
+ * Migrations: applied once, by one server at a time, and refused when the database does not fit.
+ *
+ * A fresh database is made next to the fixture's for servers that start at once. Databases from
+ * before the first release are imitated by their rows in schema_migrations, with the checksums
+ * that those steps had: the schema itself is the same.
+ */
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

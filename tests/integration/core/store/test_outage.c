@@ -1,3 +1,16 @@
+/*
+ * A database that hangs, breaks, or is gone.
+ *
+ * Hanging is SIGSTOP to the server processes of the store's connections: the kernel goes on to
+ * acknowledge packets, as with a frozen machine, so nothing but a deadline of the store's own
+ * ends the call. Gone is a stopped cluster. The tests measure time only against the deadline,
+ * which is short here, and with much room above it.
+ *
+ * What must hold: an outage costs one thread one deadline, all other calls fail at once, and
+ * everything works again after the probe, without a restart. Writers keep what they were handed
+ * until then.
+ */
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -67,6 +80,9 @@ static size_t signal_backends(int signal)
 
 /* ---- A client that stands still in the middle of a pipeline ---- */
 
+/* A session with the server's application name, in a transaction that has changed a row, whose
+ * client never sends the Sync. PostgreSQL's idle_in_transaction_session_timeout does not count
+ * for it. */
 static PGconn *stand_still(void)
 {
     const char *const names[] = {"dbname", "application_name", NULL};
@@ -241,6 +257,7 @@ static void *start_again(void *arg)
     return NULL;
 }
 
+/* The writes are handed over while the cluster is stopped, and it starts again meanwhile. */
 static void writers_keep_what_they_have_until_it_is_back(void **state)
 {
     struct run_write *writes[MANY];

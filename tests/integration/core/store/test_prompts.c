@@ -1,3 +1,8 @@
+/*
+ * Prompt templates: versions never change, are numbered without gaps, and go with their
+ * template.
+ */
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

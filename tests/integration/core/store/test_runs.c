@@ -1,3 +1,12 @@
+/*
+ * Runs as clients make, read, answer and delete them. What their owner writes is test_writer.c,
+ * and how nodes share them test_leases.c.
+ *
+ * Where two clients may come at once, they do: several threads make a run in one thread, or
+ * submit outputs for one run, and exactly one succeeds. Error texts are OpenAI's, so they are
+ * compared whole.
+ */
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -130,6 +139,8 @@ static void a_thread_can_be_made_with_its_run(void **state)
     run_row_clear(&run);
 }
 
+/* A client of several that make a run in the same thread at once. The lock of the thread orders
+ * them, so one finds the thread idle and all others find its run. */
 struct racer {
     const char *thread;
     enum err_code rc;

@@ -1,3 +1,7 @@
+/*
+ * A secret that several servers need: the first value is stored, and every later one is ignored.
+ */
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,11 @@
+/*
+ * Threads and messages: made, listed, changed, deleted, also by many clients at once.
+ *
+ * Lists are compared with a model: the ids that were made, in order. A page must be the same
+ * stretch of it, in both directions. Between the messages stand items that are none, which a
+ * list leaves out.
+ */
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -420,7 +428,8 @@ static void appends_from_many_threads_get_every_position_once(void **state)
 static char list_thread[ID_SIZE];
 static char listed[ROWS][ID_SIZE]; /* oldest first */
 
-/* Between the messages stands what a list of messages does not show. */
+/* Between the messages stand items that a list of messages does not show: one of another role, a
+ * call, a hidden message. */
 static void fill_thread(void)
 {
     make_thread(MINE, list_thread);
@@ -465,6 +474,7 @@ static void expect_page(const struct page *page, size_t from, size_t count, bool
     item_rows_free(rows, got);
 }
 
+/* All pages in a row, then pages in front of a cursor, between two, and empty ones. */
 static void pages_of_messages_are_exact(void **state)
 {
     (void)state;

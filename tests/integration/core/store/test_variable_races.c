@@ -1,5 +1,9 @@
 /*
  * Variables that many threads change at once, also while their scope is deleted.
+ *
+ * Several threads put and remove the same names in opposite orders, in two scopes, while a run
+ * writes its results there. A deadlock or a limit that is exceeded fails the test. Deletions
+ * race with threads that put until the scope is gone: no row may remain behind them.
  */
 
 #include <setjmp.h>
@@ -32,6 +36,8 @@ struct crowd {
     enum err_code rc; /* the first error */
 };
 
+/* Odd threads also remove, in the opposite order of the one before: without the lock of the
+ * scope two of them would lock rows crosswise. */
 static enum err_code change_some(const struct crowd *crowd, int round)
 {
     static const char *const up[] = {"v1", "v2", "v3", "v4", "v5", "v6"};

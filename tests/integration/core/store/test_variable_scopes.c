@@ -1,5 +1,8 @@
 /*
  * Which variables are seen where: threads, conversations, and chains of responses with branches.
+ *
+ * What a scope sees is compared as one line of names. Limits of a chain are tested at their
+ * edge: the last response that is seen, and the first that is not.
  */
 
 #include <setjmp.h>

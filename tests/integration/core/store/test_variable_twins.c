@@ -1,6 +1,11 @@
 /*
  * F31: variables of responses that are not stored are in memory. After the same operations both
  * places contain and report the same.
+ *
+ * Each step is chosen by its number alone, with many different divisors, so that kinds of
+ * operations, names, values and flags meet in ever new combinations. After every step the lists
+ * are compared, and error texts with each result: handlers must not be able to see which place
+ * they use.
  */
 
 #include <setjmp.h>

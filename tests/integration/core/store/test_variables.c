@@ -1,3 +1,9 @@
+/*
+ * Variables of one scope: put, read, listed, removed, evicted. Scopes that see each other are in
+ * test_variable_scopes.c, several threads at once in test_variable_races.c, and the same in
+ * memory in test_variable_twins.c.
+ */
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

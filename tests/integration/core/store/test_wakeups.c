@@ -1,3 +1,13 @@
+/*
+ * Hints between nodes. Two stores on one database are two nodes; a plain session that listens to
+ * the channel of all nodes, and to that of a node "test", reads the notifications as they are
+ * sent.
+ *
+ * Hints may be sent together or apart, depending on when the thread wakes up. Where a test is
+ * about being together, it tries again until it was quick enough; it never sleeps. What must not
+ * be sent at all is shown by a later hint that arrives while the other has not.
+ */
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,22 @@
+/*
+ * The group commit, from outside: writes are handed over, and what comes back is compared with
+ * the rows.
+ *
+ * What a loop counts on, and what is tested here:
+ *
+ *   one write        stores everything that it carries, or nothing
+ *   a second time    changes nothing: a group is repeated after a lost answer
+ *   the fence        a write with an old one changes nothing and harms no other
+ *   order            writes of a run are committed as they were handed over
+ *   company          a bad write fails alone; large ones go alone; a late group goes in halves
+ *   questions        come back last, and keep no other write waiting
+ *
+ * Faults stand where a connection may break: before the group is sent, after it was committed
+ * and before its answer is read, and at the deadline. Each test with faults lets them strike at
+ * the first visit, then at the second, and so on, until a round passes without one: so no
+ * statement is left out.
+ */
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -473,7 +492,8 @@ static void writes_of_one_run_keep_their_order(void **state)
     run_row_clear(&run);
 }
 
-/* All kinds of writes in one group, the bad one among them. */
+/* All kinds of writes in one group, the bad one among them: the same item twice in an insert is
+ * refused by PostgreSQL, and takes the whole group's transaction with it. */
 static void a_bad_write_does_not_harm_its_company(void **state)
 {
     struct run_row fenced = sample_run("", RUN_IN_PROGRESS);
@@ -697,7 +717,8 @@ static void an_end_whose_commit_went_unanswered_is_looked_up(void **state)
 
 #define HALVED 9
 
-/* A group that was too much at once is written in halves, each once. */
+/* A group that was too much at once is written in halves, each once. The deadline is missed at
+ * different depths: by the whole group, by a half, by a quarter. */
 static void a_group_that_is_late_is_written_in_halves(void **state)
 {
     struct run_write *writes[HALVED];
