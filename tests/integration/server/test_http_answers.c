@@ -1,5 +1,8 @@
 /*
  * Answers: their contents and their order, whether they are sent at once or later.
+ *
+ * Each endpoint of served_http.h answers in another way: at once, with an error, later from a
+ * loop, by continuing on a worker. What all answers share is tested for each of them.
  */
 
 #include <setjmp.h>

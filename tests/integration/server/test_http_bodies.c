@@ -1,6 +1,11 @@
 /*
  * Bodies that are malformed, too large, or without an end. The client that sends one still reads
  * the answer.
+ *
+ * A server that answers early and closes while bytes still arrive sends a reset, which takes the
+ * answer with it before the client has read it. So the server reads on for a while and throws
+ * the bytes away. These tests keep sending behind an answer, and expect it whole, then a clean
+ * end.
  */
 
 #include <setjmp.h>

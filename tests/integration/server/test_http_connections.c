@@ -1,5 +1,9 @@
 /*
  * Connections that are slow, idle or too many.
+ *
+ * A client that sends a byte now and then never looks idle to a time-out of inactivity, and
+ * could hold a connection for ever. So the deadlines are for a whole head and a whole body, and
+ * the client here drips bytes until it is cut off.
  */
 
 #include <setjmp.h>

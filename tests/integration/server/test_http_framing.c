@@ -1,7 +1,12 @@
 /*
- * Bytes that two readers could understand differently: where a line ends, which header it belongs
- * to, where a body ends. Each is refused, and what stands behind it is never a request, whatever
- * version of the library is installed and however the bytes arrive.
+ * Bytes that two readers could understand differently: where a line ends, which header it
+ * belongs to, where a body ends. Each is refused, and what stands behind it is never a request,
+ * whatever version of the library is installed and however the bytes arrive.
+ *
+ * Every sample is sent in one piece and byte by byte; alone, and behind requests that are
+ * answered. The opposite is tested with the same care: a hundred random rows of valid requests
+ * in random pieces must each get their own answer, because a reader that refuses too much is no
+ * use.
  */
 
 #include <setjmp.h>

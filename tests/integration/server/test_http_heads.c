@@ -1,6 +1,15 @@
 /*
- * Heads that are doubtful, unreadable, too large or meant for another host: the error that is sent,
- * and which client is disconnected.
+ * Heads that are doubtful, unreadable, too large or meant for another host: the error that is
+ * sent, and which client is disconnected.
+ *
+ * A head that two programs could read differently must not be acted on: behind a proxy, part of
+ * it might be another client's request. So a refusal always ends the connection, and what stands
+ * behind the head is never answered. Each sample is sent alone, and once more behind a request
+ * that is fine.
+ *
+ * libmicrohttpd finds some of these itself, and which ones depends on its version. Where its
+ * answer would differ, the test accepts either text and requires the status, the envelope and
+ * the end.
  */
 
 #include <setjmp.h>

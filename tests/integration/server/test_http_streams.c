@@ -1,5 +1,10 @@
 /*
- * Streams of events, each promise twice: written directly, and through the library's reader.
+ * Streams of events, each promise twice: written directly to the socket, and through the
+ * library's reader.
+ *
+ * The client is a bare socket, so the tests see chunks, not events: that each event is sent at
+ * once, by itself, and that the connection lives on afterwards. Slow readers are clients that do
+ * not read; sockets hold some megabytes, so a stream of twelve fills them for certain.
  */
 
 #include <setjmp.h>
