@@ -28,7 +28,7 @@
  * What counts as a proof is the lease with this owner and the fence to which this transaction
  * raised it. If another node has taken the run over since, the fence is another one and the
  * answer is "no": that node executes the run, and this one must not. A cancellation takes the
- * lease only of a run without an owner; of any other run its proof is the flag in the run.
+ * lease only of a run without a live owner; else its proof is the flag in the run.
  *
  * Decided against: a table of transaction ids to look commits up in. It would cost every commit
  * a row, for something that happens only in an outage. txid_status() needs the id of the

@@ -14,9 +14,9 @@
  * that statement began. The functions of tables/ count on it in one way everywhere: first a
  * statement that locks the row, then another one that reads. The first may have waited for
  * another transaction, and only the second is sure to see what that one did. One statement that
- * does both would look at the state from before its wait. SERIALIZABLE was rejected: every
- * function would need a loop for transactions that fail for no fault of theirs, and the locks
- * make the order visible in the code.
+ * does both would see all rows but the locked one as they were before its wait. SERIALIZABLE was
+ * rejected: every function would need a loop for transactions that fail for no fault of theirs,
+ * and the locks make the order visible in the code.
  *
  * When something fails, the transaction can only be rolled back; db_end() does that on every way
  * out. When the connection is broken there is nothing to roll back here: the server rolls back

@@ -8,7 +8,7 @@
  * A thread and its messages are one transaction, although they come in several calls: a thread
  * with half of its messages would look complete to a client. The transaction holds the lock of
  * the thread from the beginning, so no run begins in between. Its deadline starts again with
- * each call; but the server ends a session that is idle inside a transaction for
+ * each call; but PostgreSQL ends a session that is idle inside a transaction for
  * STORE_SLEEP_SECONDS, so a caller must not pause longer than that between two calls.
  *
  * Positions. Messages are appended behind what is there. A position that was computed for a
