@@ -14,18 +14,18 @@
  * declares them. Then defaults come in, properties that the tool does not know go, and what is
  * left is checked against its schema.
  *
- * What is wrong is told to the model, which may do better: so the text of an error names every
- * issue with its path.
+ * The model reads the text of an error and may correct the call, so the text names every issue with
+ * its path.
  */
 
 /* `parameters` is the tool's JSON Schema; NULL takes any object. The caller owns *ret_args.
- * `budget` is for schemas of strangers, NULL for our own.
+ * `budget` limits schemas that others have written; NULL for those of handlers.
  * ERR_INVALID, with the text for the model. */
 enum err_code tool_arguments_read(const char *tool, const json_t *parameters, const char *text,
                                   struct schema_budget *budget, json_t **ret_args,
                                   struct err *err) MUST_CHECK;
 
-/* The same of an object that is parsed already, in which references were resolved; it is changed. */
+/* The same for an object that is already parsed and whose references are resolved. Changes `args`. */
 enum err_code tool_arguments_complete(const char *tool, const json_t *parameters, json_t *args,
                                       struct schema_budget *budget, struct err *err) MUST_CHECK;
 
