@@ -72,18 +72,19 @@ enum item_status {
 const char *item_status_name(enum item_status status);
 enum item_status item_status_parse(const char *name);
 
-/* What an item costs in a context, noted so that it is counted once. Not stored. Whoever changes the body
- * zeroes it. */
+/* What an item costs in a context, so that it is counted only once. Not stored. A change of the item's body
+ * must zero it. */
 struct item_cost {
     bool counted;
     int64_t tokens; /* by itself */
-    /* Among those that compact history tells as one message: */
-    unsigned place;      /* its own, from 1; 0: not noted */
-    unsigned told_count; /* of the first: how many they are, */
-    size_t told_limit;   /* and how messages among them were cut: to so many characters, */
-    unsigned told_cut;   /* in which way; */
-    size_t told_bytes;   /* how long the message is, */
-    int64_t told_tokens; /* and what it costs; -1: not counted */
+    /* Of a group of items that compact history sends to the model as one message. Only the first item of
+     * the group has the values after `place`. */
+    unsigned place;       /* of this item in the group, from 1; 0: not known */
+    unsigned joint_count; /* items of the group */
+    size_t joint_limit;   /* characters that messages among them were cut to */
+    unsigned joint_cut;   /* and the way in which they were cut */
+    size_t joint_bytes;   /* length of the message */
+    int64_t joint_tokens; /* its cost; -1: not counted */
 };
 
 /* One item: a message, a call, a call's output, reasoning ... in the Responses vocabulary.

@@ -1,7 +1,7 @@
 unit_test(core/tool/arguments core_tool)
 unit_test(core/tool/channel core_tool)
 unit_test(core/tool/channel_interleavings core_tool)
-# The test sees every broadcast, so that it can tell who was told of what.
+# The test wraps broadcasts, so that it sees which condition is signalled.
 target_link_options(test_core_tool_channel_interleavings PRIVATE -Wl,--wrap=pthread_cond_broadcast)
 unit_test(core/tool/cut core_tool)
 target_compile_definitions(test_core_tool_cut PRIVATE
