@@ -1,3 +1,18 @@
+/*
+ * permission.c -- decodes declarations of policies, and combines them.
+ *
+ * Values are ordered from lax to strict, in the enums as in the tables of names. So "the stricter of two" is
+ * a comparison, and an unknown value can be read as the last one of its table.
+ *
+ * Two ways to combine are needed. The operator's configuration may loosen what a handler declares, because
+ * the operator is responsible for the server: permission_override(). All levels after that may only
+ * tighten: permission_stricter(). A thread or a request comes from a client, and a client must not be able
+ * to turn off a question that the operator wants.
+ *
+ * Sets are sorted once and searched by halving. A run looks up several sets for each of its calls, and an
+ * operator may list hundreds of tools.
+ */
+
 #include "core/domain/permission.h"
 
 #include <stdio.h>
@@ -57,6 +72,7 @@ const struct permission_key permission_keys[PERMISSION_KEY_COUNT] = {
 };
 /* clang-format on */
 
+/* The value of a key, under either of its names; NULL when it is missing or null. */
 static const json_t *said(const json_t *declared, unsigned place)
 {
     const struct permission_key *key = &permission_keys[place];
@@ -67,7 +83,7 @@ static const json_t *said(const json_t *declared, unsigned place)
     return json_absent(value) ? NULL : value;
 }
 
-/* Only `false` is a way out of a question. */
+/* The older keys together. Only an explicit `false` removes a question, and not beside autoExecute. */
 static void read_older_execution(const json_t *declared, struct declared_permission *permission)
 {
     const json_t *level = said(declared, KEY_LEVEL);
@@ -206,7 +222,7 @@ struct declared_permission permission_set_find(const struct permission_set *set,
     return line ? line->declared : (struct declared_permission){0};
 }
 
-/* What a set says about a key: by itself, or about all of its group. */
+/* The policy of a set for a key: its own declaration, or that of its group. */
 static struct permission said_of(const json_t *set, const char *key)
 {
     AUTO_FREE char *group = mem_strndup(key, strcspn(key, "/"));
@@ -217,6 +233,7 @@ static struct permission said_of(const json_t *set, const char *key)
         lax, declared_permission_read(own ? own : json_object_get(set, group)));
 }
 
+/* Called for both sides: a key of only one set meets the group of the other. */
 static void merge_keys(json_t *merged, const json_t *a, const json_t *b)
 {
     const char *key;
@@ -245,7 +262,7 @@ json_t *permissions_merge(const json_t *a, const json_t *b)
 
 /* ---- require_approval ---- */
 
-/* All that a filter says must hold; one that says nothing filters nothing out, and holds for none. */
+/* All members of a filter must match. An empty filter matches no tool, as an empty list of names would. */
 static bool holds(const json_t *filter, const char *tool, bool read_only)
 {
     const json_t *list = json_object_get(filter, "tool_names");
@@ -266,6 +283,7 @@ enum execution_policy permission_required(const json_t *require, const char *too
     if (json_is_string(require))
         return strcmp(json_string_value(require), "never") == 0 ? EXECUTION_AUTO
                                                                 : EXECUTION_ASK_ALWAYS;
+    /* Anything unknown asks. A tool in both lists asks as well: the stricter one counts. */
     if (!json_is_object(require) || holds(json_object_get(require, "always"), tool, read_only))
         return EXECUTION_ASK_ALWAYS;
     return holds(json_object_get(require, "never"), tool, read_only) ? EXECUTION_AUTO
@@ -282,6 +300,7 @@ void permission_key(const char *tool, const json_t *args, char ret_key[PERMISSIO
     uint8_t hash[SHA256_DIGEST_SIZE];
 
     sha256_init(&context);
+    /* With its NUL: no name and arguments together look like another name with other arguments. */
     sha256_update(&context, strlen(tool) + 1, (const uint8_t *)tool);
     sha256_update(&context, strlen(canonical), (const uint8_t *)canonical);
     sha256_digest(&context, sizeof(hash), hash);
