@@ -7,8 +7,8 @@
  * and secrets. None of that code knows of them. Only the method and the form of the answer differ, and both
  * are converted here.
  *
- * Lists may be long. They are read page by page up to MCP_ENTRY_LIMIT entries, and "more" tells the model
- * that there are others. An entry whose name or URI has hidden characters is left out, since the model
+ * Lists may be long. They are read page by page up to MCP_ENTRY_LIMIT entries, and "more" shows the model
+ * that others exist. An entry whose name or URI has hidden characters is left out, since the model
  * would send back something else than the server has listed.
  *
  * An added tool carries its method as a note. A server may have a tool of its own called read_resource;

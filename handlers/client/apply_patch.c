@@ -2,7 +2,11 @@
  * apply_patch -- one file that the client creates, changes or deletes.
  *
  * The server touches no file. An incomplete operation never reaches the client: a diff without a
- * file, or a file without its diff, could only do harm.
+ * file, or a file without its diff, could only do harm. The model gets the error instead, and writes the
+ * operation again.
+ *
+ * The model is offered a function with the members of an operation, because Chat Completions upstreams
+ * have functions only. The client sees OpenAI's item, with the operation as an object.
  */
 
 #include <string.h>
