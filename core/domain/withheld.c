@@ -12,7 +12,7 @@
  * A refusal deletes instead of hiding. Afterwards no part of the server can leak the result, because it is
  * gone: the text, parts of hosted calls, titles and metadata, and the variable, which was never created.
  *
- * Between the question and the answer the conversation may go on with other runs. Their model sees the
+ * Between the question and the answer the conversation may continue with other runs. Their model sees the
  * preliminary refusal `undecided`.
  */
 
