@@ -76,7 +76,7 @@ enum item_status item_status_parse(const char *name);
  * must zero it. */
 struct item_cost {
     bool counted;
-    int64_t tokens; /* by itself */
+    int64_t tokens; /* of the item alone */
     /* Of a group of items that compact history sends to the model as one message. Only the first item of
      * the group has the values after `place`. */
     unsigned place;       /* of this item in the group, from 1; 0: not known */

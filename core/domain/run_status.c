@@ -2,7 +2,7 @@
  * run_status.c -- a table (status x event -> status), and the names.
  *
  * Everything that may happen to a run is an event, and the table says where it leads. Assigning a status
- * where something happens would leave nobody who knows that, for example, a cancelled run cannot fail.
+ * where something happens would leave no place that knows what may follow what.
  *
  * Cancelling is a status of its own because work has to stop first: a model's answer is on its way, tools
  * run. Work that ends before it notices the cancellation has ended normally.

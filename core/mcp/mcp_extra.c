@@ -2,8 +2,8 @@
  * mcp_extra.c -- resources and prompts of a server become four ordinary tools.
  *
  * In MCP resources are for the application to choose, and prompts for its user. This server has neither: it
- * has a model. Putting resources into the context by itself would send a stranger's text to the model
- * without a question. As tools they pass what every call passes: allowed tools, approvals, cutting, limits
+ * has a model. If the server put resources into the context, a stranger's text would reach the model
+ * without an approval. As tools they pass what every call passes: allowed tools, approvals, cutting, limits
  * and secrets. None of that code knows of them. Only the method and the form of the answer differ, and both
  * are converted here.
  *

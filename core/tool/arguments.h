@@ -7,12 +7,13 @@
 #include "core/tool/schema.h"
 
 /*
- * arguments.h -- what a model wrote as the arguments of a call, made fit for the tool.
+ * arguments.h -- checks and completes the arguments that a model wrote for a call.
  *
- * The text has to be a JSON object. `limit` and `begin` may stand in it for every tool: they say
- * how much of the result the model wants to read, and are taken out unless the tool itself
- * declares them. Then defaults come in, properties that the tool does not know go, and what is
- * left is checked against its schema.
+ * The text must be a JSON object. Every tool accepts `limit` and `begin`, which say how much of the result
+ * the model wants to read; they are removed unless the tool declares them itself. Then defaults are filled
+ * in, unknown properties are removed, and the rest is checked against the tool's schema.
+ *
+ * Any thread.
  *
  * The model reads the text of an error and may correct the call, so the text names every issue with
  * its path.

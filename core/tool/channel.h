@@ -19,7 +19,7 @@
  *  1. One speaker at a time. The first call that has output gets the floor and keeps it until
  *     it has finished; then the floor goes to the earliest call, in the model's order, that
  *     has something to say.
- *  2. Nothing a handler said is lost, reordered within its call, or delivered after its end.
+ *  2. No output of a handler is lost, reordered within its call, or delivered after its end.
  *     TOOL_OUTPUT_END is the last output of a call, exactly one for each. A put after it,
  *     another END included, returns ERR_CANCELLED.
  *  3. Bounded for each call: a worker that is `capacity` outputs ahead of the loop waits. The

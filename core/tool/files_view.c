@@ -16,8 +16,8 @@
  * stores stand before files. That is the order in which the wire's two lists are read, so a conversion to
  * the view and back keeps the order.
  *
- * Nobody looks up whether a file exists. Ids are checked for their form when a request is accepted, and
- * the tool finds out the rest.
+ * Whether a file exists is not checked here. The form of ids is checked when a request is accepted, and the
+ * tool finds out the rest.
  */
 
 #define FILES_LIMIT  20
