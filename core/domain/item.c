@@ -95,9 +95,7 @@ void item_note(struct item *item, const char *key, const char *text)
 
 static json_t *text_value(const struct buf *buf)
 {
-    json_t *text = json_stringn_nocheck(buf->data ? buf->data : "", buf->length);
-
-    return text;
+    return json_stringn_nocheck(buf->data ? buf->data : "", buf->length);
 }
 
 void part_add_logprobs(struct part *part, json_t *tokens)

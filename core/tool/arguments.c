@@ -48,11 +48,14 @@ static void take_reserved(const json_t *parameters, json_t *args)
     }
 }
 
-static enum err_code check(const char *tool, const json_t *parameters, json_t *args,
-                           struct schema_budget *budget, struct err *err)
+enum err_code tool_arguments_complete(const char *tool, const json_t *parameters, json_t *args,
+                                      struct schema_budget *budget, struct err *err)
 {
     AUTO_BUF issues = {0};
 
+    if (!parameters)
+        return ERR_OK;
+    take_reserved(parameters, args);
     /* A budget that is used up is an issue like any other: the model may send less. */
     if (!schema_complete(parameters, args, budget))
         buf_add_text(&issues, "- is too much to check");
@@ -60,15 +63,6 @@ static enum err_code check(const char *tool, const json_t *parameters, json_t *a
         return ERR_OK;
     return err_set(err, ERR_INVALID, "Invalid %.64s parameters:\n%.*s", tool, WHY_LIMIT,
                    issues.data);
-}
-
-enum err_code tool_arguments_complete(const char *tool, const json_t *parameters, json_t *args,
-                                      struct schema_budget *budget, struct err *err)
-{
-    if (!parameters)
-        return ERR_OK;
-    take_reserved(parameters, args);
-    return check(tool, parameters, args, budget, err);
 }
 
 enum err_code tool_arguments_read(const char *tool, const json_t *parameters, const char *text,

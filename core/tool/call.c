@@ -343,6 +343,7 @@ enum err_code tool_call_ask(struct tool_call *call, const struct tool_permission
     return ERR_OK;
 }
 
+/* What plan() has asked for goes to the loop as a stage, because an END has room for a result only. */
 static enum err_code run_plan(struct tool_call *call, struct err *err)
 {
     enum err_code rc = call->handler->plan(call, err);
