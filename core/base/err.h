@@ -76,8 +76,8 @@ enum err_reason {
 struct err {
     enum err_code code;
     enum err_reason reason;
-    const char *
-        word; /* the API's code for it, if the server or an upstream has set one; a constant, or NULL */
+    /* The API's code for it, if the server or an upstream has set one; a constant, or NULL */
+    const char *word;
     char place[96];  /* the member that is wrong, or "" */
     char text[1024]; /* one sentence, no newline */
 };

@@ -220,7 +220,8 @@ json_t *item_body(const struct item *item)
     if (item->fields)
         json_object_update(body, item->fields);
     if (item->arguments.length && type == ITEM_CUSTOM_TOOL_CALL)
-        json_set(body, "input", text_value(&item->arguments)); /* as much of it as has arrived */
+        json_set(body, "input",
+                 text_value(&item->arguments)); /* as much of it as has arrived */
     if (item->metadata)
         json_object_update(notes_make(body), item->metadata);
     if (item->extra)

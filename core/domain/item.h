@@ -54,17 +54,18 @@ struct item {
     char *name;      /* of a call: the name by which the model called the tool */
     char *label;     /* of a server-side call: server_label of its group */
     char *tool_type; /* of a hosted call: the `type` of its tool entry, e.g. "file_search" */
-    const struct tool_item
-        *look;            /* of a call whose tool has an item of its own; constant; or NULL */
+    /* Of a call whose tool has an item of its own; constant; or NULL */
+    const struct tool_item *look;
     struct buf arguments; /* of a call: as the model wrote them */
     char *growing_name;   /* a field that comes in pieces ("code"); or NULL */
     struct buf growing;   /* the pieces so far */
-    char *output;     /* of a server-side call: what the model reads; NULL while it works */
-    char *error;      /* of a failed server-side call: the reason */
-    json_t *fields;   /* further fields of the body, set by announcements and handlers */
-    json_t *metadata; /* live title and metadata */
-    json_t *extra;    /* of a call: what its upstream has attached to it, {"upstream", "value"}. It goes
-                         back to that upstream with the call; clients do not see it. Or NULL */
+    char *output;         /* of a server-side call: what the model reads; NULL while it works */
+    char *error;          /* of a failed server-side call: the reason */
+    json_t *fields;       /* further fields of the body, set by announcements and handlers */
+    json_t *metadata;     /* live title and metadata */
+    /* Of a call: what its upstream has attached to it, {"upstream", "value"}. It goes back to
+     * that upstream with the call; clients do not see it. Or NULL */
+    json_t *extra;
 };
 
 void item_free(struct item *item);

@@ -63,7 +63,7 @@ enum item_kind {
 
 /* Which statuses an item has for clients. */
 enum item_statuses {
-    ITEM_STATUSES_USUAL,  /* in_progress, completed, incomplete; a failed item is shown as incomplete */
+    ITEM_STATUSES_USUAL, /* in_progress, completed, incomplete; a failed item is shown as incomplete */
     ITEM_STATUSES_FAILED, /* these, and failed */
     ITEM_STATUSES_NONE,   /* the item has no status */
 };

@@ -111,7 +111,8 @@ struct item_row {
     int64_t created_at;
     int64_t completed_at;
     struct item_cost cost;
-    bool answered; /* the model may be sent only a part of it: long_messages_mark(). Not stored */
+    /* The model may be sent only a part of it: long_messages_mark(). Not stored */
+    bool answered;
 };
 
 enum step_type {
@@ -170,8 +171,7 @@ struct call_row {
     char *arguments; /* as the model wrote them, JSON or not */
     char *resolved;  /* JSON, with values instead of references; NULL: no references */
     char *output;    /* client: text, or JSON parts; server: JSON {result|error} */
-    char
-        *extra; /* JSON: goes back to its upstream, see item.h; or NULL */
+    char *extra;     /* JSON: goes back to its upstream, see item.h; or NULL */
     int attempts;
 };
 
@@ -184,14 +184,15 @@ struct approval_row {
     char *server_label;
     char *tool;
     char *arguments; /* what the person was shown, and what is executed */
-    char *policy;    /* why there is a question: "ask-once", "ask-always"; "auto": because of its kind */
+    /* Why there is a question: "ask-once", "ask-always"; "auto": because of its kind */
+    char *policy;
     enum approval_kind kind;
     char *details; /* JSON: what the question shows besides the call; or NULL */
     char *held;    /* JSON: what an approval will change. Only written; reads leave it NULL */
     enum approval_status status;
     char *definition; /* hash of the tool's definition at the time of the question; or NULL */
-    char *
-        memory; /* JSON: which grants an answer may make, see core/run/approval/grant.h; or NULL */
+    /* JSON: which grants an answer may make, see core/run/approval/grant.h; or NULL */
+    char *memory;
     char *extra;                /* of the call, as call_row has it; or NULL */
     char *reason;               /* given with the answer, or NULL */
     char used_by[ID_LIMIT + 1]; /* the response that continued with the answer, or "" */

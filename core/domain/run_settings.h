@@ -47,8 +47,8 @@ enum run_include {
 /* What a request for a compaction gets. */
 enum run_compact {
     RUN_COMPACT_UNASKED, /* an ordinary request */
-    RUN_COMPACT_ITEM,   /* an item of a response */
-    RUN_COMPACT_WINDOW, /* a window that the client holds */
+    RUN_COMPACT_ITEM,    /* an item of a response */
+    RUN_COMPACT_WINDOW,  /* a window that the client holds */
 };
 
 /* How a response waits for approvals. */

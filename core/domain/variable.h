@@ -26,8 +26,8 @@
  */
 
 #define VARIABLE_NAME_LIMIT  ((size_t)128)
-#define VARIABLE_VALUE_LIMIT ((size_t)1 << 20)   /* bytes of one value */
-#define VARIABLE_COUNT_LIMIT 1000                /* of a scope; beyond, the least recently used are evicted */
+#define VARIABLE_VALUE_LIMIT ((size_t)1 << 20) /* bytes of one value */
+#define VARIABLE_COUNT_LIMIT 1000 /* of a scope; beyond, the least recently used are evicted */
 #define VARIABLE_BYTES_LIMIT ((int64_t)64 << 20) /* of all values of a scope; the same */
 #define VARIABLE_KEEP_LIMIT  32                  /* of a scope that are never evicted */
 #define VARIABLE_CHAIN_LIMIT 1000  /* responses that a response sees, itself included */
@@ -122,7 +122,8 @@ struct variable_hint {
     size_t shown; /* characters that the model sees */
     size_t start; /* the first character that the model does not see */
     enum language language;
-    bool idle; /* the model has no tools in this request: the hint does not say how to read on */
+    /* The model has no tools in this request: the hint does not say how to read on */
+    bool idle;
 };
 /* The caller frees. */
 char *variable_hint_text(const struct variable_hint *hint);
@@ -181,9 +182,8 @@ struct variable_access {
     struct store *store;
     struct variable_memory *memory; /* of a response that is not stored; or NULL */
     const char *scope;              /* of a thread or a stored response; else "" */
-    struct message_cache
-        *messages;          /* long messages of the run's history; or NULL */
-    enum language language; /* of rules */
+    struct message_cache *messages; /* long messages of the run's history; or NULL */
+    enum language language;         /* of rules */
 };
 
 /* The operations of a place that keeps variables: the store (core/store/tables/threads/variables.h is their

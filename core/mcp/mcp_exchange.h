@@ -48,8 +48,7 @@ struct mcp_ask {
     char *text;        /* taken */
     bool once;         /* sent over a new connection, so that libcurl cannot repeat it */
     bool with_session; /* a session's id is among the headers */
-    bool
-        elsewhere; /* the older transport: the answer comes through mcp_exchange_offer() */
+    bool elsewhere;    /* the older transport: the answer comes through mcp_exchange_offer() */
 
     /* A request of the server; borrowed. */
     void (*on_request)(void *arg, const json_t *message);

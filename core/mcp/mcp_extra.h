@@ -37,8 +37,8 @@ struct mcp_extra {
     const char *name;
     const char *capability; /* of the server; also the key in a request */
     const char *method;
-    const struct mcp_listing
-        *listings; /* read one after another, up to one without a method; or NULL */
+    /* Read one after another, up to one without a method; or NULL */
+    const struct mcp_listing *listings;
     const char *description;
     const char *parameters;
     /* Makes a result of tools/call from the method's result, or from the gathered list. NULL when

@@ -45,7 +45,7 @@ static void notify_cancelled(struct mcp_question *question)
                                      "The client no longer waits for it.");
 
     mcp_send_and_forget(question->session, "POST",
-                  mcp_notification_text("notifications/cancelled", params));
+                        mcp_notification_text("notifications/cancelled", params));
 }
 
 static void forget_question(struct mcp_question *question)
@@ -124,8 +124,7 @@ static void answer_extra(struct mcp_question *question, const json_t *given)
     if (result)
         mcp_question_answer(question, &(struct mcp_answer){.result = result});
     else
-        answer_fault(question, MCP_FAULT_PROTOCOL,
-                     "answered without content or messages");
+        answer_fault(question, MCP_FAULT_PROTOCOL, "answered without content or messages");
 }
 
 /* The tools are one list; a call may read several lists. */

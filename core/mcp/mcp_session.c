@@ -113,8 +113,9 @@ static void take_opened(void *arg, const struct mcp_answer *given)
 {
     struct mcp_session *session = arg;
     const char *version = json_get_string(given->result, "protocolVersion", "");
-    struct mcp_answer refused = {.fault = MCP_FAULT_PROTOCOL,
-                                 .text = "speaks no version of the protocol that this server knows"};
+    struct mcp_answer refused = {
+        .fault = MCP_FAULT_PROTOCOL,
+        .text = "speaks no version of the protocol that this server knows"};
 
     session->opening = NULL;
     if (may_be_older(session, given)) {

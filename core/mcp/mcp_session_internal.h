@@ -35,7 +35,7 @@ struct mcp_question {
     json_int_t id;                 /* of the latest request */
     unsigned generation;           /* of the session that it went through */
     struct mcp_exchange *exchange; /* NULL while it waits for the session */
-    bool repeated;             /* after a lost session; once is the limit */
+    bool repeated;                 /* after a lost session; once is the limit */
     struct loop_timer deadline;
     mcp_answered *answered;
     mcp_progressed *progressed; /* or NULL */
@@ -59,8 +59,8 @@ struct mcp_session {
     struct http_call *greeting; /* the notification "initialized", while it is being sent */
     struct mcp_question *questions;
     bool list_changed;
-    bool
-        *closed; /* set by mcp_session_close(): for loops that call several callbacks; or NULL */
+    /* Set by mcp_session_close(): for loops that call several callbacks; or NULL */
+    bool *closed;
 };
 
 /* ---- mcp_session.c ---- */

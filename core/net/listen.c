@@ -20,7 +20,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define BACKLOG 4096 /* connections not yet accepted; the kernel lowers it to net.core.somaxconn */
+#define BACKLOG \
+    4096 /* connections not yet accepted; the kernel lowers it to net.core.somaxconn */
 
 enum err_code listen_split(const char *listen, char *ret_host, size_t host_size, char *ret_port,
                            size_t port_size, struct err *err)

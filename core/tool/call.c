@@ -358,7 +358,8 @@ static void take_status(const struct tool_call *call, struct tool_output *end)
 {
     static const struct {
         enum err_code rc;
-        const char *before, *after; /* around the tool's name, when the handler gave no reason */
+        const char *before,
+            *after; /* around the tool's name, when the handler gave no reason */
     } ends[] = {
         [TOOL_SUCCESS] = {ERR_OK, "", ""},
         [TOOL_ERROR] = {ERR_UPSTREAM, "", " failed and did not say why"},

@@ -284,7 +284,7 @@ static unsigned speaker_locked(struct tool_channel *channel) REQUIRES(channel->l
         unsigned place = (channel->turn + i) % (channel->calls + 1);
         unsigned call = place == channel->calls ? channel->floor : place;
         bool may_speak = call != TOOL_CHANNEL_NOBODY &&
-                     (place == channel->calls || channel->slots[call].hidden);
+                         (place == channel->calls || channel->slots[call].hidden);
 
         if (may_speak && slot_has_output(&channel->slots[call])) {
             channel->turn = (place + 1) % (channel->calls + 1);

@@ -40,7 +40,7 @@ struct tool_channel {
     void *arg;               /* constant */
     unsigned calls;          /* constant */
     unsigned floor;          /* who may speak, or TOOL_CHANNEL_NOBODY */
-    unsigned turn;           /* the place that is served first: a hidden call, or `calls` for the floor */
+    unsigned turn; /* the place that is served first: a hidden call, or `calls` for the floor */
     unsigned taken_ends;
     unsigned waking;      /* wakes under way */
     pthread_cond_t quiet; /* waking became 0 */

@@ -552,7 +552,8 @@ static bool all_done_locked(struct tool_executor *executor) REQUIRES(executor->l
 }
 
 /* Takes the workers that are done out of the list, to be joined. The others are detached. */
-static struct worker *split_workers_locked(struct tool_executor *executor) REQUIRES(executor->lock)
+static struct worker *split_workers_locked(struct tool_executor *executor)
+    REQUIRES(executor->lock)
 {
     struct worker *done = NULL, **at = &executor->workers;
 

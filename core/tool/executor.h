@@ -60,10 +60,11 @@ struct tool_call_spec {
     const json_t *files;   /* array of strings */
     const json_t *context; /* object; NULL: an empty one */
     const json_t *skills;  /* array: skill.h */
-    struct variable_access
-        variables; /* without scope and memory: no variables. Memory is held; the store outlives the executor */
+    /* Without scope and memory: no variables. Memory is held; the store outlives the executor */
+    struct variable_access variables;
     bool resolved; /* the arguments had references */
-    bool planning; /* run plan() only; the permission it asks for comes as the stage "planned" */
+    /* Run plan() only; the permission it asks for comes as the stage "planned" */
+    bool planning;
 };
 
 /* Any thread. Never blocks. */

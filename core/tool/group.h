@@ -58,11 +58,10 @@ struct tool_group {
      * every call needs one. */
     bool auto_execute;
 
-    struct wording
-        prompt; /* about its tools; when it and `lines` are empty, the group and its rules are left out */
+    /* About its tools; when it and `lines` are empty, the group and its rules are left out */
+    struct wording prompt;
 
-    const struct group_line
-        *lines; /* behind the prompt, for the enabled tools; NULL: none */
+    const struct group_line *lines; /* behind the prompt, for the enabled tools; NULL: none */
 
     const struct skill_rule *rules;  /* ends with one that has no name; NULL: none */
     const struct group_index *index; /* of its entries; NULL: none */

@@ -172,7 +172,8 @@ bool tool_registry_is_on(const char *group)
 
 struct permission tool_registry_permission(const struct tool_handler *handler)
 {
-    bool registered = handler->group && tool_registry_find(handler->group, handler->name) == handler;
+    bool registered =
+        handler->group && tool_registry_find(handler->group, handler->name) == handler;
     const struct tool_group *group = registered ? tool_registry_group(handler->group) : NULL;
     struct permission permission = handler->permission;
 

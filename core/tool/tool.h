@@ -115,25 +115,24 @@ enum tool_flags {
     TOOL_READ_ONLY = 1 << 5,  /* changes nothing; `read_only` in a request selects such tools */
 
     /* Definition-only: */
-    TOOL_NAMED = 1 << 6, /* each entry has a name; other tools are named by their type */
-    TOOL_AS_WRITTEN =
-        1 << 7, /* description and parameters of the entry are sent unchanged */
-    TOOL_FREE_TEXT = 1 << 8, /* takes text; upstreams with custom tools get it as one */
-    TOOL_LOADS = 1 << 9,     /* its outputs load tools with defer_loading */
+    TOOL_NAMED = 1 << 6,      /* each entry has a name; other tools are named by their type */
+    TOOL_AS_WRITTEN = 1 << 7, /* description and parameters of the entry are sent unchanged */
+    TOOL_FREE_TEXT = 1 << 8,  /* takes text; upstreams with custom tools get it as one */
+    TOOL_LOADS = 1 << 9,      /* its outputs load tools with defer_loading */
 };
 
 /* What a definition-only call shows when the client is to execute it. */
 struct tool_announcement {
     json_t *fields; /* the item's own fields: name, input, action ...; owned */
-    json_t
-        *opening; /* the fields when the item opens, before the events of its parts (the input of a
-                      * custom tool, the commands of a shell); owned, or NULL */
+    /* The fields when the item opens, before the events of its parts (the input of a custom
+     * tool, the commands of a shell); owned, or NULL */
+    json_t *opening;
 };
 
 /* What the definition of a tool may depend on. Borrowed; read-only. */
 struct tool_context {
-    json_t
-        *entry; /* of the request's `tools`; made by the server when tool_groups turned the group on */
+    /* Of the request's `tools`; made by the server when tool_groups turned the group on */
+    json_t *entry;
     const struct run_settings *settings; /* of the run */
 };
 
@@ -270,9 +269,9 @@ bool tool_call_is_resolved(const struct tool_call *call);
 /* What needs an approval. Borrowed, except the metadata. */
 struct tool_permission {
     const char *type; /* "external_directory", "bash" ...: the kind of all patterns */
-    const char *const
-        *patterns;     /* ends with NULL; a `*` at the end matches any rest: "/etc/" and a star
-                                  * are all files of that directory */
+    /* Ends with NULL; a `*` at the end matches any rest: "/etc/" and a star are all files of
+     * that directory */
+    const char *const *patterns;
     const char *title; /* for the person who decides, a few words */
     json_t *metadata;  /* for that person too: details; taken, may be NULL */
 };

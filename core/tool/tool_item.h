@@ -24,8 +24,8 @@ struct tool_result;
 /* A field of the item that comes in pieces, with tool_call_emit_delta(). */
 struct item_stream {
     const char *field; /* "code"; NULL ends a list of them */
-    const char *
-        event; /* "response.code_interpreter_call_code": .delta for each piece, .done for the whole */
+    /* "response.code_interpreter_call_code": .delta for each piece, .done for the whole */
+    const char *event;
     const char *whole_at; /* the stage that ends it: .done comes before this stage */
 };
 

@@ -226,8 +226,8 @@ enum err_code grants_make(const json_t *said, const char *path,
     if (rc || wants_nothing(said, &wanted))
         return rc;
     if (!memory)
-        return cannot(
-            &wanted, "of this question nothing can be remembered: it is always asked.", err);
+        return cannot(&wanted,
+                      "of this question nothing can be remembered: it is always asked.", err);
     if (answer->forgets)
         return cannot(&wanted, "nothing is remembered of a response that is not stored.", err);
     scope_id = find_scope(&wanted, memory, answer);

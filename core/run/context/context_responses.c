@@ -307,7 +307,7 @@ static void add_text(json_t *request, const json_t *chat)
 }
 
 static void add_reasoning_settings(json_t *request, const json_t *chat,
-                                 const struct run_settings *settings)
+                                   const struct run_settings *settings)
 {
     json_t *effort = json_object_get(chat, "reasoning_effort");
     json_t *reasoning = json_object();

@@ -46,9 +46,10 @@ static void no_overrides_change_nothing(void **state)
 
 static void an_override_is_on_off_or_missing(void **state)
 {
-    json_auto_t *overrides = json_loads("{\"on\":true,\"off\":{\"enabled\":false},\"none\":null,"
-                                        "\"some\":{\"tools\":{\"x\":false,\"y\":true}}}",
-                                        0, NULL);
+    json_auto_t *overrides =
+        json_loads("{\"on\":true,\"off\":{\"enabled\":false},\"none\":null,"
+                   "\"some\":{\"tools\":{\"x\":false,\"y\":true}}}",
+                   0, NULL);
 
     (void)state;
     assert_true(overrides_enable(overrides, "on") && !overrides_disable(overrides, "on"));
