@@ -5,9 +5,8 @@
  *                                                      └─▶ fail, kill, stop or hold; FILE.fired
  *
  * A test finds every place where a scenario can break by counting up: n = 1, 2, 3 until the point is no
- * longer reached. That finds points that the author of the test has not thought of, and needs no list of
- * moments. Counting is exact only while one thread visits the point, so tests arm points that one thread
- * visits, or accept any visit.
+ * longer reached. That finds moments that the author of the test has not thought of. Where several threads
+ * visit a point, the n-th visit is not the same in each run.
  *
  * A server is armed again through a file, because starting one for each n would take most of a test's
  * time. The test writes another file and renames it, so a reader never sees half a list.

@@ -3,8 +3,8 @@
  *
  *   sealed text = base64url( version | nonce | ciphertext | tag )
  *
- * Reasoning of a model goes to the client and comes back with the next request, when the server keeps
- * nothing. The client must be able neither to read it nor to write some of its own. XChaCha20-Poly1305 has
+ * Reasoning of a model, for example, goes to the client and comes back with the next request when the server
+ * keeps nothing. The client must be able neither to read it nor to write some of its own. XChaCha20-Poly1305 has
  * a nonce of 24 bytes, long enough to be random without a counter that all nodes would have to share.
  *
  * The version byte is authenticated with the rest (as additional data), so a later format cannot be

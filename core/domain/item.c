@@ -6,8 +6,8 @@
  *   what the engine knows ─▶ notes ───────────┘        └───────▶ item_object(), for clients
  *
  * While an item is open its content stands in typed members and buffers, because it grows piece by piece
- * and a tree would have to be changed for each token. JSON is made of it when something needs JSON: when it
- * closes, or when a client asks for an open run.
+ * and a tree would have to be changed for each token. JSON is made when it is needed: when the item closes,
+ * and when a client is shown the item.
  *
  * The store keeps one form, the body of the Responses API, also for runs of the Assistants API. Messages and
  * run steps are made from it when they are shown. Two stored forms could disagree after a crash.

@@ -10,8 +10,8 @@
  * A server that refuses the POST of initialize may speak the older transport (2024-11-05). The specification
  * says how to find out: a GET opens a stream whose first event names the URL for requests. All answers come
  * over that stream; the rest is the same for both transports. What was found out is kept (`older`), so a
- * session that is opened again does not try the POST first. If the GET fails too, the error that the client
- * sees is that of the POST, which is about the URL as it was meant.
+ * session that is opened again does not try the POST first. If the GET is refused too, the client sees the
+ * error of the POST, which is about the transport that it has most likely meant.
  *
  * Nothing is opened before the first question. A run may name servers that its model never calls.
  *
