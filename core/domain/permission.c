@@ -48,7 +48,7 @@ const char *result_policy_name(enum result_policy policy)
 }
 
 /* A value that is not in the list is the strictest. */
-static unsigned place_of(const char *const *values, const json_t *value)
+static unsigned index_of(const char *const *values, const json_t *value)
 {
     for (unsigned i = 0; json_is_string(value) && i < PERMISSION_VALUE_COUNT; i++) {
         if (strcmp(values[i], json_string_value(value)) == 0)
@@ -73,7 +73,7 @@ const struct permission_key permission_keys[PERMISSION_KEY_COUNT] = {
 /* clang-format on */
 
 /* The value of a key, under either of its names; NULL when it is missing or null. */
-static const json_t *said(const json_t *declared, unsigned place)
+static const json_t *value_of(const json_t *declared, unsigned place)
 {
     const struct permission_key *key = &permission_keys[place];
     const json_t *value = json_object_get(declared, key->name);
@@ -86,14 +86,14 @@ static const json_t *said(const json_t *declared, unsigned place)
 /* The older keys together. Only an explicit `false` removes a question, and not beside autoExecute. */
 static void read_older_execution(const json_t *declared, struct declared_permission *permission)
 {
-    const json_t *level = said(declared, KEY_LEVEL);
-    const json_t *required = said(declared, KEY_ASKS_EXECUTION);
-    const json_t *automatic = said(declared, KEY_AUTO);
+    const json_t *level = value_of(declared, KEY_LEVEL);
+    const json_t *required = value_of(declared, KEY_ASKS_EXECUTION);
+    const json_t *automatic = value_of(declared, KEY_AUTO);
 
     if (!level && !required && !automatic)
         return;
     permission->execution_source = PERMISSION_OLDER;
-    permission->execution = level ? place_of(levels, level) : EXECUTION_AUTO;
+    permission->execution = level ? index_of(levels, level) : EXECUTION_AUTO;
     if (automatic && !json_is_true(automatic) && permission->execution == EXECUTION_AUTO)
         permission->execution = EXECUTION_ASK_ONCE;
     if (json_is_false(required) && !automatic)
@@ -103,17 +103,17 @@ static void read_older_execution(const json_t *declared, struct declared_permiss
 struct declared_permission declared_permission_read(const json_t *declared)
 {
     struct declared_permission permission = {0};
-    const json_t *asks = said(declared, KEY_ASKS_RESULT);
+    const json_t *asks = value_of(declared, KEY_ASKS_RESULT);
 
-    if (said(declared, KEY_EXECUTION)) {
+    if (value_of(declared, KEY_EXECUTION)) {
         permission.execution_source = PERMISSION_TODAY;
-        permission.execution = place_of(executions, said(declared, KEY_EXECUTION));
+        permission.execution = index_of(executions, value_of(declared, KEY_EXECUTION));
     } else {
         read_older_execution(declared, &permission);
     }
-    if (said(declared, KEY_RESULT)) {
+    if (value_of(declared, KEY_RESULT)) {
         permission.result_source = PERMISSION_TODAY;
-        permission.result = place_of(results, said(declared, KEY_RESULT));
+        permission.result = index_of(results, value_of(declared, KEY_RESULT));
     } else if (asks) {
         permission.result_source = PERMISSION_OLDER;
         permission.result = json_is_false(asks) ? RESULT_NEVER : RESULT_ALWAYS;
@@ -223,7 +223,7 @@ struct declared_permission permission_set_find(const struct permission_set *set,
 }
 
 /* The policy of a set for a key: its own declaration, or that of its group. */
-static struct permission said_of(const json_t *set, const char *key)
+static struct permission policy_of(const json_t *set, const char *key)
 {
     AUTO_FREE char *group = mem_strndup(key, strcspn(key, "/"));
     const json_t *own = json_object_get(set, key);
@@ -240,7 +240,7 @@ static void merge_keys(json_t *merged, const json_t *a, const json_t *b)
     json_t *declared;
 
     json_object_foreach ((json_t *)(uintptr_t)a, key, declared) {
-        struct permission both = permission_stricter(said_of(a, key), said_of(b, key));
+        struct permission both = permission_stricter(policy_of(a, key), policy_of(b, key));
 
         json_set(merged, key,
                  json_build("{s:s, s:s}", "execution", execution_policy_name(both.execution),

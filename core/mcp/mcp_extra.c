@@ -210,8 +210,8 @@ static json_t *show_resource(const json_t *given)
 /* "user: ...", one text for each message of a prompt. A role that MCP does not have counts as the user. */
 static void add_message(json_t *content, json_t *message)
 {
-    const char *said = json_get_string(message, "role", "");
-    const char *role = strcmp(said, "assistant") == 0 ? said : "user";
+    const char *given = json_get_string(message, "role", "");
+    const char *role = strcmp(given, "assistant") == 0 ? given : "user";
     json_t *block = json_object_get(message, "content");
     const char *words = json_get_string(block, "text", NULL);
     AUTO_FREE char *text = words ? mem_printf("%s: %s", role, words) : mem_printf("%s:", role);

@@ -96,11 +96,11 @@ static json_t *arguments_of(const json_t *body)
 
 static json_t *output_of(const json_t *body, const char *status)
 {
-    json_auto_t *said = json_build("{s:s}", "status", status);
+    json_auto_t *shown = json_build("{s:s}", "status", status);
 
     if (json_get_string(body, "output", NULL))
-        json_object_set(said, "output", json_object_get(body, "output"));
-    return json_as_text(said);
+        json_object_set(shown, "output", json_object_get(body, "output"));
+    return json_as_text(shown);
 }
 
 static const struct tool_item item = {

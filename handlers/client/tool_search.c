@@ -77,7 +77,7 @@ static json_t *arguments_of(const json_t *body)
 static json_t *output_of(const json_t *body, const char *status)
 {
     json_auto_t *names = json_array();
-    json_auto_t *said = json_build("{s:O}", "loaded", names);
+    json_auto_t *shown = json_build("{s:O}", "loaded", names);
     size_t i;
     json_t *tool;
 
@@ -87,7 +87,7 @@ static json_t *output_of(const json_t *body, const char *status)
 
         json_array_append_new(names, json_string(json_get_string(tool, "name", fallback)));
     }
-    return json_as_text(said);
+    return json_as_text(shown);
 }
 
 static const struct tool_item item = {

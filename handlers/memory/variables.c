@@ -376,7 +376,7 @@ static enum err_code write_var(struct tool_call *call, struct tool_result *ret_r
                                      .plain = tool_call_is_resolved(call),
                                      .description = json_get_string(args, "desc", NULL),
                                      .tags = json_object_get(args, "tags")};
-    AUTO_FREE char *said = NULL;
+    AUTO_FREE char *text = NULL;
     struct variable_access access;
     bool created = false;
     enum err_code rc = tool_call_variables(call, &access, err);
@@ -388,9 +388,9 @@ static enum err_code write_var(struct tool_call *call, struct tool_result *ret_r
                              err);
     if (rc)
         return rc;
-    said = mem_printf("Variable '%s' %s successfully.", change.name,
+    text = mem_printf("Variable '%s' %s successfully.", change.name,
                       created ? "created" : "updated");
-    tool_result_add_text(ret_result, said);
+    tool_result_add_text(ret_result, text);
     return ERR_OK;
 }
 
@@ -420,7 +420,7 @@ static enum err_code remove_vars(struct tool_call *call, struct tool_result *ret
     const json_t *names = json_object_get(tool_call_args(call), "names");
     AUTO_FREE const char **list = mem_new_array(const char *, json_array_size(names) + 1);
     json_auto_t *removed = NULL;
-    AUTO_FREE char *said = NULL;
+    AUTO_FREE char *text = NULL;
     struct variable_access access;
     size_t count = json_array_size(names);
     enum err_code rc = tool_call_variables(call, &access, err);
@@ -433,8 +433,8 @@ static enum err_code remove_vars(struct tool_call *call, struct tool_result *ret
         rc = access.ops->remove(&access, tool_call_tenant(call), list, count, &removed, err);
     if (rc)
         return rc;
-    said = removal_text(names, removed);
-    tool_result_add_text(ret_result, said);
+    text = removal_text(names, removed);
+    tool_result_add_text(ret_result, text);
     return ERR_OK;
 }
 
