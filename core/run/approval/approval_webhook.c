@@ -286,7 +286,7 @@ static bool drop(struct webhook_line *line, const json_t *question)
     return false;
 }
 
-bool approval_webhook_tell(struct webhook_posts *posts, const struct approval_webhook *webhook,
+bool approval_webhook_send(struct webhook_posts *posts, const struct approval_webhook *webhook,
                            const json_t *question)
 {
     struct webhook_line *line = &posts->lines[webhook - posts->webhooks];

@@ -55,7 +55,7 @@ void webhook_posts_init(struct webhook_posts *posts, struct loop *loop,
 void webhook_posts_clear(struct webhook_posts *posts);
 
 /* `webhook` is one of those. `question` is only read. False: too many wait, and it is dropped. */
-bool approval_webhook_tell(struct webhook_posts *posts, const struct approval_webhook *webhook,
+bool approval_webhook_send(struct webhook_posts *posts, const struct approval_webhook *webhook,
                            const json_t *question);
 
 #endif

@@ -160,7 +160,7 @@ void engine_post_question(struct run *run, const json_t *question)
     const struct approval_webhook *webhook = engine_webhook(run->engine, &run->tenant);
 
     if (webhook)
-        (void)approval_webhook_tell(&run->home->posts, webhook, question);
+        (void)approval_webhook_send(&run->home->posts, webhook, question);
 }
 
 bool engine_is_draining(const struct engine *engine)

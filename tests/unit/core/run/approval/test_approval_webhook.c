@@ -55,9 +55,9 @@ static int close_office(void **state)
     return 0;
 }
 
-static bool tell(struct post_office *office, unsigned webhook, const json_t *question)
+static bool send_question(struct post_office *office, unsigned webhook, const json_t *question)
 {
-    return approval_webhook_tell(&office->posts, &office->webhooks[webhook], question);
+    return approval_webhook_send(&office->posts, &office->webhooks[webhook], question);
 }
 
 /* How many of them are accepted. */
@@ -66,7 +66,7 @@ static size_t taken(struct post_office *office, unsigned webhook, const json_t *
 {
     size_t count = 0;
 
-    while (count < limit && tell(office, webhook, question))
+    while (count < limit && send_question(office, webhook, question))
         count++;
     return count;
 }
@@ -78,8 +78,8 @@ static void too_many_requests_are_dropped_for_their_own_project_only(void **stat
 
     assert_int_equal(taken(office, 0, question, 2 * WEBHOOK_WAITING_LIMIT),
                      WEBHOOK_WAITING_LIMIT);
-    assert_false(tell(office, 0, question));
-    assert_true(tell(office, 1, question));
+    assert_false(send_question(office, 0, question));
+    assert_true(send_question(office, 1, question));
 }
 
 static char *letters(size_t count)
@@ -165,7 +165,7 @@ static void many_dropped_requests_make_one_log_line(void **state)
     for (unsigned webhook = 0; webhook < 2; webhook++)
         (void)taken(office, webhook, question, 2 * WEBHOOK_WAITING_LIMIT);
     for (unsigned i = 0; i < 500; i++)
-        assert_false(tell(office, 1, question));
+        assert_false(send_question(office, 1, question));
     expect_line(&listener, "questions for the webhook of proj_0 are dropped, too many wait: 1");
     expect_line(&listener, "questions for the webhook of proj_1 are dropped, too many wait: 1");
     stop_listening(&listener);
@@ -183,7 +183,7 @@ static void drop_four(struct loop_task *task)
 
     office->posts.log_ns = NS_PER_SECOND / 10;
     for (unsigned i = 0; i < 4; i++)
-        assert_false(tell(office, 0, question));
+        assert_false(send_question(office, 0, question));
 }
 
 static void the_next_log_line_counts_the_other_dropped_requests(void **state)
