@@ -154,7 +154,7 @@ void run_take_answers(struct run *run, const struct call_row *rows, size_t count
     run_end_turn(run);
 }
 
-void run_go_on(struct run *run)
+void run_continue(struct run *run)
 {
     struct call_row *rows = TAKE(run->calls.answered);
     size_t count = run->calls.answered_count;
