@@ -90,8 +90,8 @@ enum memory_policy run_memory_policy(const struct run *run, const struct tool_us
     if (permission.execution == EXECUTION_ASK_ALWAYS)
         return MEMORY_NONE;
     if (is_required(use) && wanted.execution != EXECUTION_ASK_ONCE)
-        return MEMORY_SAID;
-    return permission.execution == EXECUTION_ASK_ONCE ? MEMORY_KEPT : MEMORY_NONE;
+        return MEMORY_ON_REQUEST;
+    return permission.execution == EXECUTION_ASK_ONCE ? MEMORY_ALWAYS : MEMORY_NONE;
 }
 
 const char *run_no_approver(const struct run *run, enum approval_kind kind)
@@ -230,7 +230,7 @@ static void refuse(struct call *call, const char *reason)
     call->reason = mem_strdup(reason && *reason ? reason : RUN_APPROVAL_REFUSED);
 }
 
-void run_ask_about(const struct run *run, const struct call *call, char id[ID_LIMIT + 1])
+void run_question_id(const struct run *run, const struct call *call, char id[ID_LIMIT + 1])
 {
     const char *asked = call->approval.anew ? NULL : asked_before(run, call);
 
@@ -249,7 +249,7 @@ static void ask(struct run *run, struct call *call)
         return;
     }
     call_move(call, CALL_EV_ASK);
-    run_ask_about(run, call, call->approval.id);
+    run_question_id(run, call, call->approval.id);
 }
 
 /* True when somebody has answered this before, which is remembered. */

@@ -31,9 +31,9 @@
 
 /* Which answers about it are remembered. */
 enum memory_policy {
-    MEMORY_NONE, /* it is always asked */
-    MEMORY_SAID, /* those that ask for it */
-    MEMORY_KEPT, /* all */
+    MEMORY_NONE,       /* it is always asked */
+    MEMORY_ON_REQUEST, /* those that ask for it */
+    MEMORY_ALWAYS,     /* all */
 };
 enum memory_policy run_memory_policy(const struct run *run, const struct tool_use *use);
 
@@ -51,7 +51,7 @@ void run_ask_approvals(struct run *run);
 bool run_may_execute(const struct run *run, const struct call *call);
 
 /* The id of the question about a call: a new one, unless it was asked before a crash. */
-void run_ask_about(const struct run *run, const struct call *call, char id[ID_LIMIT + 1]);
+void run_question_id(const struct run *run, const struct call *call, char id[ID_LIMIT + 1]);
 
 /* In a run of a thread, questions about the first `count` calls become calls of the reserved function. */
 void run_add_questions(struct run *run, unsigned count);

@@ -61,7 +61,7 @@ static struct recall *new_recall(struct run *run, const struct call *call)
     tool_name(call->use, recall->tool, sizeof(recall->tool));
     permission_key(recall->tool, args, recall->key);
     tool_use_definition(call->use, recall->definition);
-    recall->said = run_memory_policy(run, call->use) == MEMORY_SAID;
+    recall->said = run_memory_policy(run, call->use) == MEMORY_ON_REQUEST;
     return recall;
 }
 

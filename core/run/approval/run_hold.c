@@ -169,13 +169,13 @@ static void take_found(struct run *run)
         run_stop_hold(run);
         run_pass_stage(run);
     } else if (hold->again) {
-        run_hold_look(run);
+        run_hold_check(run);
     } else if (hold->last) {
         loop_timer_start(run->loop, &hold->timer, clock_mono_ns() + RETRY_NS);
     }
 }
 
-void run_hold_look(struct run *run)
+void run_hold_check(struct run *run)
 {
     struct run_hold *hold = run->calls.hold;
     json_auto_t *args = NULL;
@@ -202,7 +202,7 @@ void run_hold_leave(struct run *run)
     if (!run->calls.hold)
         return;
     run->calls.hold->leaving = true;
-    run_hold_look(run);
+    run_hold_check(run);
 }
 
 /* ---- From the questions to their answers ---- */
@@ -224,7 +224,7 @@ static void begin(struct run *run)
     if (run->drain_wanted)
         run_hold_leave(run);
     else if (hold->again)
-        run_hold_look(run);
+        run_hold_check(run);
 }
 
 enum stage_step run_hold_calls(struct run *run)

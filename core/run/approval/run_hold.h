@@ -30,7 +30,7 @@
 enum stage_step run_hold_calls(struct run *run);
 
 /* An answer was stored, perhaps. */
-void run_hold_look(struct run *run);
+void run_hold_check(struct run *run);
 /* It should not wait any longer. */
 void run_hold_leave(struct run *run);
 void run_stop_hold(struct run *run);

@@ -129,7 +129,7 @@ void run_ask_results(struct run *run)
         struct call *call = &run->calls.list[i];
 
         if (call->withheld && call->use && !*call->withheld->approval_id)
-            run_ask_about(run, call, call->withheld->approval_id);
+            run_question_id(run, call, call->withheld->approval_id);
     }
     run_add_questions(run, count);
 }

@@ -92,7 +92,7 @@ static struct call *restore_call(struct run *run, const struct call_row *row)
     take_end(run, call, stored);
     run_restore_withheld(call, stored);
     if (call->final && call->status != CALL_SKIPPED && !find_item(run, row))
-        run_end_final_call_again(run, call, stored);
+        run_restore_final_call(run, call, stored);
     return call;
 }
 

@@ -58,7 +58,7 @@ void run_take_output(struct run *run, const struct tool_output *output);
 void run_show_final_calls(struct run *run);
 
 /* It had ended before the crash; only its record is missing. `stored` is what its row says. */
-void run_end_final_call_again(struct run *run, struct call *call, const json_t *stored);
+void run_restore_final_call(struct run *run, struct call *call, const json_t *stored);
 
 /* "in_progress", "completed" ... of a hosted item. `fields` are borrowed; NULL for none. */
 void run_emit_stage(struct run *run, struct item *item, const char *stage, json_t *fields);

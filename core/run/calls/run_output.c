@@ -530,7 +530,7 @@ static void restore_grant(struct call *call, const char *grant_id)
     (void)snprintf(call->recall->grant_id, sizeof(call->recall->grant_id), "%s", grant_id);
 }
 
-void run_end_final_call_again(struct run *run, struct call *call, const json_t *stored)
+void run_restore_final_call(struct run *run, struct call *call, const json_t *stored)
 {
     const json_t *end = json_object_get(stored, "final");
 

@@ -504,7 +504,7 @@ static bool add_along(struct tool_set *set, const struct tool_group *group, cons
 
 /* Results are kept in variables, so a model that has tools can read them, unless the readers are turned
  * off or there is no room. */
-void tool_entries_add_along(struct tool_set *set)
+void tool_entries_add_implied(struct tool_set *set)
 {
     const struct tool_group *group;
 
@@ -678,5 +678,5 @@ void tool_set_load_items(struct tool_set *set, const struct item_row *items, siz
         json_array_foreach (tools, n, entry)
             replace_entry(set, entry);
     }
-    tool_entries_add_along(set);
+    tool_entries_add_implied(set);
 }

@@ -218,7 +218,7 @@ enum err_code tool_set_init(struct tool_set *set, json_t *tools,
         tool_set_clear(set);
         return rc;
     }
-    tool_entries_add_along(set);
+    tool_entries_add_implied(set);
     set->rules = make_rules(set, tools, settings->language);
     return ERR_OK;
 }

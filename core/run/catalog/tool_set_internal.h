@@ -34,6 +34,6 @@ enum err_code tool_entries_add_groups(struct tool_set *set, const json_t *tools,
                                       struct err *err) MUST_CHECK;
 
 /* What comes along with the server's tools. */
-void tool_entries_add_along(struct tool_set *set);
+void tool_entries_add_implied(struct tool_set *set);
 
 #endif

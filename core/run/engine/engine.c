@@ -281,7 +281,7 @@ static void tell_run(struct run *run, const struct message *message)
     else if (message->kind == MESSAGE_LEASE_LOST)
         lose_lease(run, message->fence);
     else if (message->kind == MESSAGE_LOOK)
-        run_hold_look(run);
+        run_hold_check(run);
     else
         run_add_peer(run, message->node);
     run_pump(run);
