@@ -51,7 +51,7 @@ static struct approval_reply from_object(json_t *object)
 
     if (!json_is_boolean(approve) || !has_only_known(object))
         return refusal(unreadable);
-    if (grant_words_check(object, "", &err))
+    if (grant_remember_check(object, "", &err))
         return refusal(err.text);
     if (reason && variable_length(reason) > APPROVAL_REASON_LIMIT)
         return refusal(too_long);

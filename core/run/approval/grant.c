@@ -79,7 +79,7 @@ static enum err_code check_remember(const json_t *remember, const char *path, st
     return rc ? rc : check_ttl(remember, path, err);
 }
 
-enum err_code grant_words_check(const json_t *said, const char *path, struct err *err)
+enum err_code grant_remember_check(const json_t *said, const char *path, struct err *err)
 {
     const json_t *remember = json_object_get(said, "remember");
     const json_t *persist = json_object_get(said, "persistDecision");
@@ -217,7 +217,7 @@ enum err_code grants_make(const json_t *said, const char *path,
 {
     json_auto_t *memory = json_parse_own(answer->memory);
     struct wish wish = wish_of(said, path, memory);
-    enum err_code rc = grant_words_check(said, path, err);
+    enum err_code rc = grant_remember_check(said, path, err);
     const char *scope_id;
     bool exact;
 
@@ -241,7 +241,7 @@ enum err_code grants_make(const json_t *said, const char *path,
     return ERR_OK;
 }
 
-bool grant_is_said(const json_t *said)
+bool grant_is_requested(const json_t *said)
 {
     return !json_absent(json_object_get(said, "remember")) ||
            !json_absent(json_object_get(said, "persistDecision"));

@@ -48,11 +48,11 @@ struct grant_answer {
 
 /* Whether `remember` and `persistDecision` of `said`, an object or NULL, are words of ours. `path` is
  * where `said` stands, or "". */
-enum err_code grant_words_check(const json_t *said, const char *path,
-                                struct err *err) MUST_CHECK;
+enum err_code grant_remember_check(const json_t *said, const char *path,
+                                   struct err *err) MUST_CHECK;
 
 /* Whether it has a word of these. */
-bool grant_is_said(const json_t *said);
+bool grant_is_requested(const json_t *said);
 
 /* Appends what is to be remembered. ERR_INVALID for what cannot be, with everything as it was. */
 enum err_code grants_make(const json_t *said, const char *path,
