@@ -15,7 +15,7 @@
 static const unsigned delays[] = {1, 5, 30, 120, 600};
 
 struct webhook_post {
-    struct webhook_line *line;
+    struct webhook_queue *queue;
     struct loop_timer timer; /* of the next time */
     struct http_body *body;
     char id[2 * ID_SIZE]; /* the same each time: who has heard it before knows it again */
@@ -27,7 +27,7 @@ struct webhook_post {
 
 /* What goes wrong with many questions at once; the first is logged at once. */
 struct webhook_trouble {
-    struct webhook_line *line;
+    struct webhook_queue *queue;
     const char *text;        /* for the log */
     size_t count;            /* of questions that the log has not told yet */
     int status;              /* of the last answer, or 0 */
@@ -35,7 +35,7 @@ struct webhook_trouble {
 };
 
 /* All that is on its way to one webhook. Of that, `due` is what could be sent now. */
-struct webhook_line {
+struct webhook_queue {
     const struct approval_webhook *webhook;
     struct loop *loop;
     const uint64_t *log_ns;
@@ -50,42 +50,42 @@ struct webhook_line {
 
 /* ---- What is logged ---- */
 
-static void say(struct webhook_trouble *trouble)
+static void log_trouble(struct webhook_trouble *trouble)
 {
     AUTO_FREE char *status =
         trouble->status ? mem_printf(" (HTTP status %d)", trouble->status) : NULL;
 
-    log_warn("questions for the webhook of %s %s%s: %zu", trouble->line->webhook->project,
+    log_warn("questions for the webhook of %s %s%s: %zu", trouble->queue->webhook->project,
              trouble->text, status ? status : "", trouble->count);
     trouble->count = 0;
-    loop_timer_start(trouble->line->loop, &trouble->timer,
-                     clock_mono_ns() + *trouble->line->log_ns);
+    loop_timer_start(trouble->queue->loop, &trouble->timer,
+                     clock_mono_ns() + *trouble->queue->log_ns);
 }
 
-static void say_more(struct loop_timer *timer)
+static void log_rest(struct loop_timer *timer)
 {
     struct webhook_trouble *trouble = CONTAINER_OF(timer, struct webhook_trouble, timer);
 
     if (trouble->count)
-        say(trouble);
+        log_trouble(trouble);
 }
 
-static void note(struct webhook_trouble *trouble, int status)
+static void count_trouble(struct webhook_trouble *trouble, int status)
 {
     trouble->status = status;
     trouble->count++;
     if (!trouble->timer.slot)
-        say(trouble);
+        log_trouble(trouble);
 }
 
-static void init_trouble(struct webhook_trouble *trouble, struct webhook_line *line,
+static void init_trouble(struct webhook_trouble *trouble, struct webhook_queue *queue,
                          const char *text)
 {
     *trouble =
-        (struct webhook_trouble){.line = line, .text = text, .timer = {.fire = say_more}};
+        (struct webhook_trouble){.queue = queue, .text = text, .timer = {.fire = log_rest}};
 }
 
-/* ---- All lines ---- */
+/* ---- All queues ---- */
 
 void webhook_posts_init(struct webhook_posts *posts, struct loop *loop,
                         const struct approval_webhook *webhooks, size_t count)
@@ -93,31 +93,32 @@ void webhook_posts_init(struct webhook_posts *posts, struct loop *loop,
     *posts = (struct webhook_posts){
         .loop = loop,
         .webhooks = webhooks,
-        .lines = mem_new_array(struct webhook_line, count + 1),
+        .queues = mem_new_array(struct webhook_queue, count + 1),
         .count = count,
         .log_ns = WEBHOOK_LOG_SECONDS * NS_PER_SECOND,
     };
     for (size_t i = 0; i < count; i++) {
-        posts->lines[i].webhook = &webhooks[i];
-        posts->lines[i].loop = loop;
-        posts->lines[i].log_ns = &posts->log_ns;
-        posts->lines[i].byte_limit = WEBHOOK_BYTES_LIMIT / count;
-        init_trouble(&posts->lines[i].dropped, &posts->lines[i], "are dropped, too many wait");
-        init_trouble(&posts->lines[i].not_taken, &posts->lines[i],
+        posts->queues[i].webhook = &webhooks[i];
+        posts->queues[i].loop = loop;
+        posts->queues[i].log_ns = &posts->log_ns;
+        posts->queues[i].byte_limit = WEBHOOK_BYTES_LIMIT / count;
+        init_trouble(&posts->queues[i].dropped, &posts->queues[i],
+                     "are dropped, too many wait");
+        init_trouble(&posts->queues[i].not_taken, &posts->queues[i],
                      "are given up, it does not take them");
     }
 }
 
 static void free_post(struct webhook_post *post)
 {
-    struct webhook_line *line = post->line;
-    struct webhook_post **at = &line->posts;
+    struct webhook_queue *queue = post->queue;
+    struct webhook_post **at = &queue->posts;
 
     while (*at != post)
         at = &(*at)->next;
     *at = post->next;
-    line->count--;
-    line->bytes -= post->body->length;
+    queue->count--;
+    queue->bytes -= post->body->length;
     http_body_drop(post->body);
     free(post);
 }
@@ -125,33 +126,33 @@ static void free_post(struct webhook_post *post)
 void webhook_posts_clear(struct webhook_posts *posts)
 {
     for (size_t i = 0; i < posts->count; i++) {
-        while (posts->lines[i].posts)
-            free_post(posts->lines[i].posts);
+        while (posts->queues[i].posts)
+            free_post(posts->queues[i].posts);
     }
-    free(posts->lines);
+    free(posts->queues);
     *posts = (struct webhook_posts){0};
 }
 
 /* ---- Sending ---- */
 
-static void serve_line(struct webhook_line *line);
+static void send_due(struct webhook_queue *queue);
 
-static void join_line(struct webhook_post *post)
+static void queue_post(struct webhook_post *post)
 {
-    struct webhook_line *line = post->line;
+    struct webhook_queue *queue = post->queue;
 
     post->next_due = NULL;
-    if (line->first_due)
-        line->last_due->next_due = post;
+    if (queue->first_due)
+        queue->last_due->next_due = post;
     else
-        line->first_due = post;
-    line->last_due = post;
-    serve_line(line);
+        queue->first_due = post;
+    queue->last_due = post;
+    send_due(queue);
 }
 
-static void send_again(struct loop_timer *timer)
+static void retry(struct loop_timer *timer)
 {
-    join_line(CONTAINER_OF(timer, struct webhook_post, timer));
+    queue_post(CONTAINER_OF(timer, struct webhook_post, timer));
 }
 
 static void take_head(void *arg, const struct http_head *head)
@@ -164,32 +165,32 @@ static void take_refusal(struct webhook_post *post)
 {
     if (post->failures == COUNT_OF(delays)) {
         log_debug("the webhook of %s did not take %s: HTTP status %d",
-                  post->line->webhook->project, post->id, post->status);
-        note(&post->line->not_taken, post->status);
+                  post->queue->webhook->project, post->id, post->status);
+        count_trouble(&post->queue->not_taken, post->status);
         free_post(post);
         return;
     }
-    loop_timer_start(post->line->loop, &post->timer,
+    loop_timer_start(post->queue->loop, &post->timer,
                      clock_mono_ns() + delays[post->failures++] * NS_PER_SECOND);
 }
 
 static void take_done(void *arg, enum err_code rc, const struct err *error)
 {
     struct webhook_post *post = arg;
-    struct webhook_line *line = post->line;
+    struct webhook_queue *queue = post->queue;
 
     (void)error;
-    line->transfers--;
+    queue->transfers--;
     if (!rc && post->status >= 200 && post->status < 300)
         free_post(post);
     else
         take_refusal(post);
-    serve_line(line);
+    send_due(queue);
 }
 
 static void send(struct webhook_post *post)
 {
-    const struct approval_webhook *webhook = post->line->webhook;
+    const struct approval_webhook *webhook = post->queue->webhook;
     int64_t now = clock_wall_us() / US_PER_SECOND;
     AUTO_FREE char *signature =
         webhook_sign(&webhook->key, post->id, now, post->body->bytes, post->body->length);
@@ -200,7 +201,7 @@ static void send(struct webhook_post *post)
 
     post->status = 0;
     (void)http_call_start(
-        post->line->loop,
+        post->queue->loop,
         &(struct http_request){.method = "POST",
                                .url = webhook->url,
                                .headers = headers,
@@ -212,13 +213,13 @@ static void send(struct webhook_post *post)
                                .arg = post});
 }
 
-static void serve_line(struct webhook_line *line)
+static void send_due(struct webhook_queue *queue)
 {
-    while (line->first_due && line->transfers < WEBHOOK_TRANSFERS_LIMIT) {
-        struct webhook_post *post = line->first_due;
+    while (queue->first_due && queue->transfers < WEBHOOK_TRANSFERS_LIMIT) {
+        struct webhook_post *post = queue->first_due;
 
-        line->first_due = post->next_due;
-        line->transfers++;
+        queue->first_due = post->next_due;
+        queue->transfers++;
         send(post);
     }
 }
@@ -263,42 +264,42 @@ static struct http_body *body_of(const char *id, const json_t *question)
     return http_body_new(text, strlen(text));
 }
 
-static struct webhook_post *new_post(struct webhook_line *line, const json_t *question)
+static struct webhook_post *new_post(struct webhook_queue *queue, const json_t *question)
 {
     struct webhook_post *post = mem_new(struct webhook_post);
 
     (void)snprintf(post->id, sizeof(post->id), "evt_%s", json_get_string(question, "id", ""));
-    post->line = line;
-    post->timer.fire = send_again;
+    post->queue = queue;
+    post->timer.fire = retry;
     post->body = body_of(post->id, question);
-    post->next = line->posts;
-    line->posts = post;
-    line->count++;
-    line->bytes += post->body->length;
+    post->next = queue->posts;
+    queue->posts = post;
+    queue->count++;
+    queue->bytes += post->body->length;
     return post;
 }
 
-static bool drop(struct webhook_line *line, const json_t *question)
+static bool drop(struct webhook_queue *queue, const json_t *question)
 {
-    log_debug("the webhook of %s is not told of %s: too many wait", line->webhook->project,
+    log_debug("the webhook of %s is not told of %s: too many wait", queue->webhook->project,
               json_get_string(question, "id", ""));
-    note(&line->dropped, 0);
+    count_trouble(&queue->dropped, 0);
     return false;
 }
 
 bool approval_webhook_send(struct webhook_posts *posts, const struct approval_webhook *webhook,
                            const json_t *question)
 {
-    struct webhook_line *line = &posts->lines[webhook - posts->webhooks];
+    struct webhook_queue *queue = &posts->queues[webhook - posts->webhooks];
     struct webhook_post *post;
 
-    if (line->count >= WEBHOOK_WAITING_LIMIT)
-        return drop(line, question);
-    post = new_post(line, question);
-    if (line->bytes > line->byte_limit && line->count > 1) {
+    if (queue->count >= WEBHOOK_WAITING_LIMIT)
+        return drop(queue, question);
+    post = new_post(queue, question);
+    if (queue->bytes > queue->byte_limit && queue->count > 1) {
         free_post(post);
-        return drop(line, question);
+        return drop(queue, question);
     }
-    join_line(post);
+    queue_post(post);
     return true;
 }

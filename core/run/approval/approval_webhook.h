@@ -46,7 +46,7 @@ struct approval_webhook {
 struct webhook_posts {
     struct loop *loop;
     const struct approval_webhook *webhooks;
-    struct webhook_line *lines; /* one of each webhook */
+    struct webhook_queue *queues; /* one of each webhook */
     size_t count;
     uint64_t log_ns; /* between two lines of the log about one trouble */
 };
