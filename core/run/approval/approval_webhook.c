@@ -1,3 +1,27 @@
+/*
+ * Questions on their way to webhooks.
+ *
+ * The engine calls approval_webhook_send() after the write that stores the question was committed. So a
+ * person never learns of a question that the store does not have. The question is rendered once, as an
+ * event, and queued for its webhook. At most WEBHOOK_TRANSFERS_LIMIT posts of a queue are transfers at the
+ * same time. A post that fails leaves the queue, waits on its own timer, and is queued again at the end:
+ *
+ *   approval_webhook_send --> due --> transfer --> 2xx: freed
+ *                              ^         |
+ *                              +-- timer +--> after the last delay: counted as not taken, freed
+ *
+ * The event has the same webhook-id in every attempt. A receiver that got it, and whose answer was lost,
+ * recognises the repetition. The timestamp and the signature are new in each attempt, because a receiver
+ * refuses old timestamps (standardwebhooks.com).
+ *
+ * Nothing of this is stored. After a crash the posts under way are gone, and the question is in the list
+ * like every other one. The alternative, an outbox in the database, would survive that. It would also need
+ * an owner among the nodes and a poll, for a notification that any client can replace by reading the list.
+ *
+ * What must hold: a webhook that hangs delays no run and no other webhook. So there is no queue that two
+ * webhooks share, every queue has limits for posts and bytes, and a full queue drops the new question.
+ */
+
 #include "core/run/approval/approval_webhook.h"
 
 #include <stdio.h>
@@ -11,30 +35,31 @@
 #include "core/base/utf8.h"
 #include "core/net/http_client.h"
 
-/* After how many seconds it is said again; then no more. */
+/* Seconds before each retry. After the last one the post is given up. */
 static const unsigned delays[] = {1, 5, 30, 120, 600};
 
 struct webhook_post {
     struct webhook_queue *queue;
-    struct loop_timer timer; /* of the next time */
+    struct loop_timer timer; /* runs until the next retry */
     struct http_body *body;
-    char id[2 * ID_SIZE]; /* the same each time: who has heard it before knows it again */
+    char id[2 * ID_SIZE]; /* webhook-id, the same in every attempt */
     unsigned failures;
-    int status; /* of the answer; 0: none yet */
+    int status; /* HTTP status of this attempt; 0: no answer yet */
     struct webhook_post *next;
     struct webhook_post *next_due;
 };
 
-/* What goes wrong with many questions at once; the first is logged at once. */
+/* One kind of failure. The first one is logged at once, the others are counted for the next log line. */
 struct webhook_trouble {
     struct webhook_queue *queue;
     const char *text;        /* for the log */
-    size_t count;            /* of questions that the log has not told yet */
+    size_t count;            /* of questions that are not logged yet */
     int status;              /* of the last answer, or 0 */
-    struct loop_timer timer; /* runs after a line of the log: until the next may come */
+    struct loop_timer timer; /* runs after a log line, until the next one is allowed */
 };
 
-/* All that is on its way to one webhook. Of that, `due` is what could be sent now. */
+/* The posts on their way to one webhook. The due list has those that only wait for a free transfer;
+ * the others are transfers, or wait for their timers. */
 struct webhook_queue {
     const struct approval_webhook *webhook;
     struct loop *loop;
@@ -48,7 +73,7 @@ struct webhook_queue {
     unsigned transfers;
 };
 
-/* ---- What is logged ---- */
+/* ---- Log ---- */
 
 static void log_trouble(struct webhook_trouble *trouble)
 {
@@ -85,7 +110,7 @@ static void init_trouble(struct webhook_trouble *trouble, struct webhook_queue *
         (struct webhook_trouble){.queue = queue, .text = text, .timer = {.fire = log_rest}};
 }
 
-/* ---- All queues ---- */
+/* ---- Queues ---- */
 
 void webhook_posts_init(struct webhook_posts *posts, struct loop *loop,
                         const struct approval_webhook *webhooks, size_t count)
@@ -105,7 +130,7 @@ void webhook_posts_init(struct webhook_posts *posts, struct loop *loop,
         init_trouble(&posts->queues[i].dropped, &posts->queues[i],
                      "are dropped, too many wait");
         init_trouble(&posts->queues[i].not_taken, &posts->queues[i],
-                     "are given up, it does not take them");
+                     "are given up after the last retry");
     }
 }
 
@@ -160,7 +185,7 @@ static void take_head(void *arg, const struct http_head *head)
     ((struct webhook_post *)arg)->status = head->status;
 }
 
-/* The URL may be a secret, and is not logged. */
+/* The log names the project only: the URL may contain a secret. */
 static void take_refusal(struct webhook_post *post)
 {
     if (post->failures == COUNT_OF(delays)) {
@@ -224,17 +249,9 @@ static void send_due(struct webhook_queue *queue)
     }
 }
 
-/* ---- What is sent ---- */
+/* ---- The event ---- */
 
-/* The beginning of a text that is too long for an event. */
-static json_t *cut_text(const json_t *value)
-{
-    const char *text = json_string_value(value);
-
-    return json_stringn(text, utf8_fit(text, WEBHOOK_TEXT_LIMIT));
-}
-
-/* Arguments and results may have megabytes. */
+/* Cuts long texts. Arguments and results can have megabytes, and many posts may wait at once. */
 static json_t *cut_question(const json_t *question, bool *ret_truncated)
 {
     json_t *cut = json_copy((json_t *)(uintptr_t)question);
@@ -243,9 +260,11 @@ static json_t *cut_question(const json_t *question, bool *ret_truncated)
 
     *ret_truncated = false;
     json_object_foreach ((json_t *)(uintptr_t)question, key, value) {
+        const char *text = json_string_value(value);
+
         if (json_string_length(value) <= WEBHOOK_TEXT_LIMIT)
             continue;
-        json_set(cut, key, cut_text(value));
+        json_set(cut, key, json_stringn(text, utf8_fit(text, WEBHOOK_TEXT_LIMIT)));
         *ret_truncated = true;
     }
     return cut;
@@ -281,8 +300,8 @@ static struct webhook_post *new_post(struct webhook_queue *queue, const json_t *
 
 static bool drop(struct webhook_queue *queue, const json_t *question)
 {
-    log_debug("the webhook of %s is not told of %s: too many wait", queue->webhook->project,
-              json_get_string(question, "id", ""));
+    log_debug("%s is not sent to the webhook of %s: too many wait",
+              json_get_string(question, "id", ""), queue->webhook->project);
     count_trouble(&queue->dropped, 0);
     return false;
 }
@@ -296,6 +315,8 @@ bool approval_webhook_send(struct webhook_posts *posts, const struct approval_we
     if (queue->count >= WEBHOOK_WAITING_LIMIT)
         return drop(queue, question);
     post = new_post(queue, question);
+    /* The first post of a queue is sent whatever its size: with many webhooks the share of one may be
+     * smaller than a single event. */
     if (queue->bytes > queue->byte_limit && queue->count > 1) {
         free_post(post);
         return drop(queue, question);
