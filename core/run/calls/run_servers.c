@@ -92,17 +92,17 @@ static const char *fault_text(const struct run_server *server, const struct mcp_
 /* ---- What the conversation knows ---- */
 
 /* What the request wants beside the tools. */
-static const json_t *wishes_of(const struct run_server *server)
+static const json_t *extras_of(const struct run_server *server)
 {
     return mcp_extras_wanted(server->server->entry);
 }
 
-static const char *mark_of_wish(const struct run_server *server, const char *wish)
+static const char *mark_of_extra(const struct run_server *server, const char *extra)
 {
-    return mcp_extra_is_wanted(wishes_of(server), wish) ? wish : "";
+    return mcp_extra_is_wanted(extras_of(server), extra) ? extra : "";
 }
 
-/* Which list it is: another URL, other allowed tools or wishes make another list. */
+/* Which list it is: another URL, other allowed tools or extras make another list. */
 static char *mark_of(const struct run_server *server)
 {
     const json_t *allowed = json_object_get(server->server->entry, "allowed_tools");
@@ -111,7 +111,7 @@ static char *mark_of(const struct run_server *server)
     AUTO_FREE char *operators = named ? json_text(named->allowed_tools) : mem_strdup("");
 
     return mem_printf("%s %s%s%s%s", server->server->url, text, operators,
-                      mark_of_wish(server, "resources"), mark_of_wish(server, "prompts"));
+                      mark_of_extra(server, "resources"), mark_of_extra(server, "prompts"));
 }
 
 /* What the operator lets a request use, and what of that the request wants. New reference. */
@@ -283,7 +283,7 @@ static json_t *listed_of(const struct run_server *server, const json_t *result)
 {
     json_t *tools = json_object_get(result, "tools");
 
-    mcp_extra_add(tools, json_object_get(result, "capabilities"), wishes_of(server));
+    mcp_extra_add(tools, json_object_get(result, "capabilities"), extras_of(server));
     return allowed_of(server, tools);
 }
 

@@ -11,8 +11,8 @@
 #include "core/mcp/mcp_tools.h"
 #include "core/net/egress.h"
 #include "core/run/catalog/tool_set_internal.h"
+#include "core/tool/override.h"
 #include "core/tool/registry.h"
-#include "core/tool/wish.h"
 
 /*
  * What the entries of a request come to, one by one: tools of the client, of groups, of servers; and
@@ -54,8 +54,8 @@ static bool is_allowed(const json_t *entry, const struct tool_handler *handler)
 
 static bool is_turned_off(const struct tool_set *set, const struct tool_handler *handler)
 {
-    return wishes_disable(set->groups, handler->group) ||
-           wishes_disable_tool(set->groups, handler->group, handler->name);
+    return overrides_disable(set->groups, handler->group) ||
+           overrides_disable_tool(set->groups, handler->group, handler->name);
 }
 
 /* Nobody asked for it, and what was asked for has its name. */
@@ -63,7 +63,7 @@ static bool gives_way(const struct tool_set *set, const struct tool_handler *han
                       size_t index)
 {
     return index == json_array_size(json_array_get(set->tools, 0)) &&
-           !wishes_find(set->settings->tool_groups, handler->group) &&
+           !overrides_find(set->settings->tool_groups, handler->group) &&
            tool_set_find(set, handler->name);
 }
 
@@ -218,25 +218,25 @@ static enum err_code check_plain(const json_t *entry, size_t index, const char *
 }
 
 /* Whoever names the server reads with the operator's token: what they may read the operator says. */
-static enum err_code check_wishes(const json_t *entry, size_t index,
+static enum err_code check_extras(const json_t *entry, size_t index,
                                   const struct mcp_named *named, struct err *err)
 {
-    const json_t *wishes = mcp_extras_wanted(entry);
-    const char *wish = NULL;
+    const json_t *wanted = mcp_extras_wanted(entry);
+    const char *refused = NULL;
     char param[64];
 
-    if (mcp_extra_is_wanted(wishes, "resources") && !named->resources)
-        wish = "resources";
-    else if (mcp_extra_is_wanted(wishes, "prompts") && !named->prompts)
-        wish = "prompts";
-    if (!wish)
+    if (mcp_extra_is_wanted(wanted, "resources") && !named->resources)
+        refused = "resources";
+    else if (mcp_extra_is_wanted(wanted, "prompts") && !named->prompts)
+        refused = "prompts";
+    if (!refused)
         return ERR_OK;
-    (void)snprintf(param, sizeof(param), "tools[%zu].runnel.%s", index, wish);
+    (void)snprintf(param, sizeof(param), "tools[%zu].runnel.%s", index, refused);
     return err_refuse(
         err, ERR_INVALID, REASON_BAD_VALUE, param,
         "Invalid '%s': the operator of this server does not offer the %s of the MCP "
         "server '%.64s'.",
-        param, wish, named->name);
+        param, refused, named->name);
 }
 
 static enum err_code add_named(struct tool_set *set, json_t *entry, size_t index,
@@ -259,7 +259,7 @@ static enum err_code add_named(struct tool_set *set, json_t *entry, size_t index
                           name);
     rc = check_plain(entry, index, name, err);
     if (!rc)
-        rc = check_wishes(entry, index, named, err);
+        rc = check_extras(entry, index, named, err);
     return rc ? rc : add_server(set, entry, index, named, err);
 }
 
@@ -448,17 +448,17 @@ static enum err_code add_named_group(struct tool_set *set, const json_t *tools, 
     return add_members(set, entry, json_array_size(tools), err);
 }
 
-/* A wish may still be one that turns it off, which its members know. */
+/* An override of a group may also turn some of its tools off: the tools read that themselves. */
 static bool is_on(const struct tool_set *set, const char *name)
 {
     const struct tool_group *group = tool_registry_group(name);
 
-    return wishes_find(set->settings->tool_groups, name) || wishes_enable(set->groups, name) ||
-           tool_registry_is_on(name) ||
+    return overrides_find(set->settings->tool_groups, name) ||
+           overrides_enable(set->groups, name) || tool_registry_is_on(name) ||
            (group && group->entries && json_array_size(group->entries(set->settings)));
 }
 
-/* In the registry's order, whatever the order of the names: equal wishes, equal requests. A name
+/* In the registry's order, whatever the order of the names: equal overrides, equal requests. A name
  * that is not there any more offers nothing. */
 enum err_code tool_entries_add_groups(struct tool_set *set, const json_t *tools,
                                       struct err *err)

@@ -9,9 +9,9 @@
 #include "core/mcp/mcp_tools.h"
 #include "core/run/catalog/tool_choice.h"
 #include "core/run/catalog/tool_set_internal.h"
+#include "core/tool/override.h"
 #include "core/tool/registry.h"
 #include "core/tool/rules.h"
-#include "core/tool/wish.h"
 
 /* An entry that the request does not have stands for a group that it names. */
 static void name_place(const struct tool_set *set, const struct tool_use *use, size_t index,
@@ -210,7 +210,7 @@ enum err_code tool_set_init(struct tool_set *set, json_t *tools,
     *set = (struct tool_set){
         .tools = json_array(),
         .settings = settings,
-        .groups = wishes_merge(settings->project_tool_groups, settings->tool_groups)};
+        .groups = overrides_merge(settings->project_tool_groups, settings->tool_groups)};
     rc = tool_entries_add(set, tools, err);
     if (!rc)
         rc = tool_entries_add_groups(set, tools, err);

@@ -5,7 +5,8 @@
 
 /*
  * tool_settings.h -- what a project, and a user within it, say of tools: which are on, and who is asked
- * about them. {"tool_groups": wishes (wish.h), "permissions": a set (permission.h)}, both optional.
+ * about them. {"tool_groups": overrides (override.h), "permissions": a set (permission.h)}, both
+ * optional.
  *
  * They stand behind the operator's configuration and before assistant, thread and request. A group is
  * on by them where they enable it; whoever comes after may say otherwise. Permissions only tighten

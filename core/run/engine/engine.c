@@ -437,7 +437,7 @@ void engine_wake_all(struct engine *engine, enum engine_woken why)
 
 /* ---- The end of the server: there is nothing more to wait for on this node ---- */
 
-static void wish_drain(struct run *run)
+static void request_drain(struct run *run)
 {
     run->drain_wanted = true;
     run_hold_leave(run);
@@ -446,7 +446,7 @@ static void wish_drain(struct run *run)
 void engine_drain(struct engine *engine)
 {
     atomic_store(&engine->draining, true);
-    tell_all(engine, wish_drain, WOKEN_ARRIVED);
+    tell_all(engine, request_drain, WOKEN_ARRIVED);
 }
 
 static void end_now(struct run *run)
