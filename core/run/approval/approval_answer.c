@@ -1,12 +1,13 @@
 /*
  * An answer to an approval request, as a client sends it in the output of a function call.
  *
- * The writer of such an output is often a person or a small script, so bare words are read beside JSON.
- * Everything else is strict. The output of a function is free text, and there is no status code for a bad
- * one: the run must continue with a decision. A refusal is the only decision that a mistake may lead to.
- * So the JSON must have no duplicate keys, `approve` must be a boolean and not "true" or 1, and an
- * unknown key refuses. With an unknown key allowed, a misspelt "remember" would approve the call and
- * silently remember nothing, or the default of the request.
+ * The writer of such an output is often a person or a small script, so bare words are read
+ * beside JSON. Everything else is strict. The output of a function is free text, and there is
+ * no status code for a bad one: the run must continue with a decision. A refusal is the only
+ * decision that a mistake may lead to. So the JSON must have no duplicate keys, `approve` must
+ * be a boolean and not "true" or 1, and an unknown key refuses. With an unknown key allowed, a
+ * misspelt "remember" would approve the call and silently remember nothing, or the default of
+ * the request.
  *
  * The reason of such a refusal says what is wrong. The model reads it, and so does the client.
  */

@@ -5,12 +5,13 @@
 #include <stdbool.h>
 
 /*
- * approval_answer.h -- reads a client's answer to an approval request: the output of the reserved function
- * runnel_approval.
+ * approval_answer.h -- reads a client's answer to an approval request: the output of the
+ * reserved function runnel_approval.
  *
- * An answer is an object, {"approve": true, "reason": "...", "remember": {...}}, or one of the bare words
- * true, false, approve and reject. `reason`, `remember` and the older `persistDecision` are optional;
- * grant.h describes the last two. Anything else refuses: an answer that cannot be read never approves.
+ * An answer is an object, {"approve": true, "reason": "...", "remember": {...}}, or one of the
+ * bare words true, false, approve and reject. `reason`, `remember` and the older
+ * `persistDecision` are optional; grant.h describes the last two. Anything else refuses: an
+ * answer that cannot be read never approves.
  *
  * Pure functions: any thread.
  */

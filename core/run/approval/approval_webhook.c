@@ -1,25 +1,28 @@
 /*
  * Questions on their way to webhooks.
  *
- * The engine calls approval_webhook_send() after the write that stores the question was committed. So a
- * person never learns of a question that the store does not have. The question is rendered once, as an
- * event, and queued for its webhook. At most WEBHOOK_TRANSFERS_LIMIT posts of a queue are transfers at the
- * same time. A post that fails leaves the queue, waits on its own timer, and is queued again at the end:
+ * The engine calls approval_webhook_send() after the write that stores the question was
+ * committed. So a person never learns of a question that the store does not have. The question
+ * is rendered once, as an event, and queued for its webhook. At most WEBHOOK_TRANSFERS_LIMIT
+ * posts of a queue are transfers at the same time. A post that fails leaves the queue, waits on
+ * its own timer, and is queued again at the end:
  *
  *   approval_webhook_send --> due --> transfer --> 2xx: freed
  *                              ^         |
  *                              +-- timer +--> after the last delay: counted as not taken, freed
  *
- * The event has the same webhook-id in every attempt. A receiver that got it, and whose answer was lost,
- * recognises the repetition. The timestamp and the signature are new in each attempt, because a receiver
- * refuses old timestamps (standardwebhooks.com).
+ * The event has the same webhook-id in every attempt. A receiver that got it, and whose answer
+ * was lost, recognises the repetition. The timestamp and the signature are new in each attempt,
+ * because a receiver refuses old timestamps (standardwebhooks.com).
  *
- * Nothing of this is stored. After a crash the posts under way are gone, and the question is in the list
- * like every other one. The alternative, an outbox in the database, would survive that. It would also need
- * an owner among the nodes and a poll, for a notification that any client can replace by reading the list.
+ * Nothing of this is stored. After a crash the posts under way are gone, and the question is in
+ * the list like every other one. The alternative, an outbox in the database, would survive
+ * that. It would also need an owner among the nodes and a poll, for a notification that any
+ * client can replace by reading the list.
  *
- * What must hold: a webhook that hangs delays no run and no other webhook. So there is no queue that two
- * webhooks share, every queue has limits for posts and bytes, and a full queue drops the new question.
+ * What must hold: a webhook that hangs delays no run and no other webhook. So there is no queue
+ * that two webhooks share, every queue has limits for posts and bytes, and a full queue drops
+ * the new question.
  */
 
 #include "core/run/approval/approval_webhook.h"
@@ -49,7 +52,8 @@ struct webhook_post {
     struct webhook_post *next_due;
 };
 
-/* One kind of failure. The first one is logged at once, the others are counted for the next log line. */
+/* One kind of failure. The first one is logged at once, the others are counted for the next log
+ * line. */
 struct webhook_trouble {
     struct webhook_queue *queue;
     const char *text;        /* for the log */
@@ -58,8 +62,8 @@ struct webhook_trouble {
     struct loop_timer timer; /* runs after a log line, until the next one is allowed */
 };
 
-/* The posts on their way to one webhook. The due list has those that only wait for a free transfer;
- * the others are transfers, or wait for their timers. */
+/* The posts on their way to one webhook. The due list has those that only wait for a free
+ * transfer; the others are transfers, or wait for their timers. */
 struct webhook_queue {
     const struct approval_webhook *webhook;
     struct loop *loop;
@@ -251,7 +255,8 @@ static void send_due(struct webhook_queue *queue)
 
 /* ---- The event ---- */
 
-/* Cuts long texts. Arguments and results can have megabytes, and many posts may wait at once. */
+/* Cuts long texts. Arguments and results can have megabytes, and many posts may wait at
+ * once. */
 static json_t *cut_question(const json_t *question, bool *ret_truncated)
 {
     json_t *cut = json_copy((json_t *)(uintptr_t)question);
@@ -315,8 +320,8 @@ bool approval_webhook_send(struct webhook_posts *posts, const struct approval_we
     if (queue->count >= WEBHOOK_WAITING_LIMIT)
         return drop(queue, question);
     post = new_post(queue, question);
-    /* The first post of a queue is sent whatever its size: with many webhooks the share of one may be
-     * smaller than a single event. */
+    /* The first post of a queue is sent whatever its size: with many webhooks the share of one
+     * may be smaller than a single event. */
     if (queue->bytes > queue->byte_limit && queue->count > 1) {
         free_post(post);
         return drop(queue, question);

@@ -12,20 +12,23 @@
 #include "core/net/loop.h"
 
 /*
- * approval_webhook.h -- sends approval requests to the operator's URL: the approval channel "webhook".
+ * approval_webhook.h -- sends approval requests to the operator's URL: the approval channel
+ * "webhook".
  *
- * The operator configures a URL and a secret for a project. A question of a run that has this channel is
- * sent there, once it is in the store, as a signed POST of the event runnel.approval.pending. A POST that
- * is not answered with 2xx is repeated after 1, 5, 30, 120 and 600 seconds. Then it is given up, and the
- * question is only in the list /v1/runnel/approvals. A restart of the server gives up all posts, too.
- * Answers never come through the webhook: they come as for any other channel.
+ * The operator configures a URL and a secret for a project. A question of a run that has this
+ * channel is sent there, once it is in the store, as a signed POST of the event
+ * runnel.approval.pending. A POST that is not answered with 2xx is repeated after 1, 5, 30, 120
+ * and 600 seconds. Then it is given up, and the question is only in the list
+ * /v1/runnel/approvals. A restart of the server gives up all posts, too. Answers never come
+ * through the webhook: they come as for any other channel.
  *
- * A slow webhook affects its own project only. Each webhook has a queue on each loop, with limits for posts
- * and bytes. A question that does not fit is dropped. Texts longer than WEBHOOK_TEXT_LIMIT are cut, and the
- * event says "truncated"; the list has them whole. The log counts what was dropped or given up, with
- * at most one line per webhook, failure and minute.
+ * A slow webhook affects its own project only. Each webhook has a queue on each loop, with
+ * limits for posts and bytes. A question that does not fit is dropped. Texts longer than
+ * WEBHOOK_TEXT_LIMIT are cut, and the event says "truncated"; the list has them whole. The log
+ * counts what was dropped or given up, with at most one line per webhook, failure and minute.
  *
- * Owned by a loop, and called on its thread. No run waits for a post, and the run may end first.
+ * Owned by a loop, and called on its thread. No run waits for a post, and the run may end
+ * first.
  */
 
 #define WEBHOOK_TIMEOUT_SECONDS 20                 /* of one POST */
@@ -44,8 +47,8 @@ struct approval_webhook {
     const struct egress_rules *egress;
 };
 
-/* The posts of one loop. It must not move in memory. Clear it after the loop was freed. `webhooks` is
- * borrowed and outlives it. */
+/* The posts of one loop. It must not move in memory. Clear it after the loop was freed.
+ * `webhooks` is borrowed and outlives it. */
 struct webhook_posts {
     struct loop *loop;
     const struct approval_webhook *webhooks;
@@ -57,8 +60,9 @@ void webhook_posts_init(struct webhook_posts *posts, struct loop *loop,
                         const struct approval_webhook *webhooks, size_t count);
 void webhook_posts_clear(struct webhook_posts *posts);
 
-/* Sends a question, an approval object as the list shows it. `webhook` is one of `posts->webhooks`.
- * `question` is borrowed and copied. False: the queue is full, and the question was dropped. */
+/* Sends a question, an approval object as the list shows it. `webhook` is one of
+ * `posts->webhooks`. `question` is borrowed and copied. False: the queue is full, and the
+ * question was dropped. */
 bool approval_webhook_send(struct webhook_posts *posts, const struct approval_webhook *webhook,
                            const json_t *question);
 

@@ -2,19 +2,21 @@
  * From an answer to what is remembered of it.
  *
  * Three places receive answers: the output of a function, an item of the next response, and
- * /v1/runnel/approvals. All three call grants_make(), and store its rows in the transaction of the answer.
- * So there is no answer without its grants, and no grant without its answer.
+ * /v1/runnel/approvals. All three call grants_make(), and store its rows in the transaction of
+ * the answer. So there is no answer without its grants, and no grant without its answer.
  *
- * What can be remembered was decided when the question was asked, and stored with it as its memory. An
- * answer may come days later, from another node, when the assistant or the policy is another one. Deriving
- * the memory again at that time could remember more than the person was shown.
+ * What can be remembered was decided when the question was asked, and stored with it as its
+ * memory. An answer may come days later, from another node, when the assistant or the policy is
+ * another one. Deriving the memory again at that time could remember more than the person was
+ * shown.
  *
- * The difference that matters below is who wants the grant. If the answer requests it, failing to make it is
- * an error: the person believes that the question will not come again. If it is only the default of the
- * policy, an answer that cannot be remembered still counts for its own call.
+ * The difference that matters below is who wants the grant. If the answer requests it, failing
+ * to make it is an error: the person believes that the question will not come again. If it is
+ * only the default of the policy, an answer that cannot be remembered still counts for its own
+ * call.
  *
- * A grant has the hash of the tool's definition. It counts for a tool with this definition, and a tool that
- * changed under the same name needs a new approval.
+ * A grant has the hash of the tool's definition. It counts for a tool with this definition, and
+ * a tool that changed under the same name needs a new approval.
  */
 
 #include "core/run/approval/grant.h"
@@ -170,8 +172,8 @@ static const char *find_scope(const struct wanted_grant *wanted, const json_t *m
         return answer->run;
     if (strcmp(wanted->scope, "thread") != 0)
         return json_get_string(scopes, wanted->scope, NULL);
-    /* Outside conversations several responses may continue one parent. The grant belongs to the branch of
-     * the response that brings the answer, not to its siblings. */
+    /* Outside conversations several responses may continue one parent. The grant belongs to the
+     * branch of the response that brings the answer, not to its siblings. */
     return answer->run && thread && strncmp(thread, "resp_", 5) == 0 ? answer->run : thread;
 }
 
@@ -272,8 +274,8 @@ bool grant_is_requested(const json_t *said)
 
 /* ---- Covering other questions ---- */
 
-/* The grant is about this tool, this type of permission and this scope. Scopes of the run and its thread
- * need no comparison, because both belong to the same run. */
+/* The grant is about this tool, this type of permission and this scope. Scopes of the run and
+ * its thread need no comparison, because both belong to the same run. */
 static bool is_for(const struct grant_row *grant, const json_t *memory, const char *definition)
 {
     const json_t *scopes = json_object_get(memory, "scopes");

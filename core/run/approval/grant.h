@@ -9,9 +9,11 @@
 #include "core/domain/rows.h"
 
 /*
- * grant.h -- turns an answer to an approval request into grants: what is remembered, and for whom.
+ * grant.h -- turns an answer to an approval request into grants: what is remembered, and for
+ * whom.
  *
- * A question carries a memory, a JSON object that says by what an answer to it can be remembered:
+ * A question carries a memory, a JSON object that says by what an answer to it can be
+ * remembered:
  *
  *   tool      "group/tool", or "server label/tool"
  *   key       permission_key() of the tool and its arguments. Absent for a permission: its answer says
@@ -21,10 +23,10 @@
  *   default   the scope of an answer without `remember`; absent: such an answer is not remembered
  *   type, patterns   of a permission: what match "pattern" remembers, which is the default match there
  *
- * An answer may have `remember`: {"scope": "run" | "thread" | "assistant" | "user", "match": "exact" |
- * "tool" | "pattern", "ttl_s": seconds}, each member optional. It may have the older `persistDecision`
- * instead: true means {"match": "tool"}, false means that nothing is remembered. A `remember` that
- * cannot be honoured is an error. It is never dropped silently.
+ * An answer may have `remember`: {"scope": "run" | "thread" | "assistant" | "user", "match":
+ * "exact" | "tool" | "pattern", "ttl_s": seconds}, each member optional. It may have the older
+ * `persistDecision` instead: true means {"match": "tool"}, false means that nothing is
+ * remembered. A `remember` that cannot be honoured is an error. It is never dropped silently.
  *
  * Pure functions: any thread.
  */
@@ -46,22 +48,23 @@ struct grant_answer {
     bool forgets;           /* that run is not stored, so it must not create grants */
 };
 
-/* Checks the form of `remember` and `persistDecision` in `said`, an object or NULL. `path` is the path of
- * `said` in the request, or "", for the parameter that ERR_INVALID names. */
+/* Checks the form of `remember` and `persistDecision` in `said`, an object or NULL. `path` is
+ * the path of `said` in the request, or "", for the parameter that ERR_INVALID names. */
 enum err_code grant_remember_check(const json_t *said, const char *path,
                                    struct err *err) MUST_CHECK;
 
 /* True if `said` has one of these two keys. */
 bool grant_is_requested(const json_t *said);
 
-/* Appends the grants that the answer creates, often none. The caller frees the list. ERR_INVALID when
- * `said` requests a grant that cannot be made; then the list is unchanged. */
+/* Appends the grants that the answer creates, often none. The caller frees the list.
+ * ERR_INVALID when `said` requests a grant that cannot be made; then the list is unchanged. */
 enum err_code grants_make(const json_t *said, const char *path,
                           const struct grant_answer *answer, struct grant_row **grants,
                           size_t *count, struct err *err) MUST_CHECK;
 
-/* Whether the patterns among `grants` allow all patterns of another question, which has this memory and
- * definition. Both must belong to one run: grants for the run or its thread are not compared by id. */
+/* Whether the patterns among `grants` allow all patterns of another question, which has this
+ * memory and definition. Both must belong to one run: grants for the run or its thread are not
+ * compared by id. */
 bool grants_cover(const struct grant_row *grants, size_t count, const char *memory,
                   const char *definition);
 

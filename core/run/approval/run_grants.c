@@ -254,7 +254,8 @@ static void add_questions_of(const struct recall *recall, json_t *questions)
     }
 }
 
-/* What somebody has answered is not looked for: the answer counts, whatever was said beside it. */
+/* What somebody has answered is not looked for: the answer counts, whatever was said beside
+ * it. */
 static bool is_looked_for(const struct call *call)
 {
     return call->recall && call_is_due(call) && !*call->approval.id;

@@ -12,9 +12,10 @@
 /*
  * run_grants.h -- answers that are remembered, and the calls of a turn; on the run's loop.
  *
- * A loop does not wait for the store: which calls somebody has answered for before is looked up by a
- * tool worker, for all calls of the turn at once, after their arguments are known and before anybody
- * is asked. When it cannot be looked up, nothing is remembered and the question is asked.
+ * A loop does not wait for the store: which calls somebody has answered for before is looked up
+ * by a tool worker, for all calls of the turn at once, after their arguments are known and
+ * before anybody is asked. When it cannot be looked up, nothing is remembered and the question
+ * is asked.
  */
 
 /* A call whose answer may be remembered (run_memory_policy()), or what its plan asks for. */
@@ -32,12 +33,12 @@ struct recall {
 };
 void recall_free(struct recall *recall);
 
-/* SHA-256 over what a tool is: its name, description and schema, and the revision that its init() names;
- * of a remote server's also where that is. An approval counts for no other. */
+/* SHA-256 over what a tool is: its name, description and schema, and the revision that its
+ * init() names; of a remote server's also where that is. An approval counts for no other. */
 void tool_use_definition(const struct tool_use *use, char ret_hash[PERMISSION_KEY_SIZE]);
 
-/* The stage that looks up what is remembered of calls that are due. What a plan asks for is no longer
- * asked for (call_permission()) when every pattern of it was allowed. */
+/* The stage that looks up what is remembered of calls that are due. What a plan asks for is no
+ * longer asked for (call_permission()) when every pattern of it was allowed. */
 enum stage_step run_recall_grants(struct run *run);
 
 /* By which matches an answer about the call may be remembered; NULL for none. New reference. */

@@ -8,18 +8,22 @@
  *                                 a worker reads the answers --> all answered: walk the stages again
  *                                                            --> leaving: show the questions, end
  *
- * The questions are rows with used_by = this run, from the write that stores them. So no other response can
- * take them up while this one waits (approval_holds.h). Any node may store an answer. It notifies the
- * run's loop, which may miss that; the keeper polls for answers that were missed (server/keeper.c).
- * A notification carries no answer: the store alone knows, and a worker reads it there.
+ * The questions are rows with used_by = this run, from the write that stores them. So no other
+ * response can take them up while this one waits (approval_holds.h). Any node may store an
+ * answer. It notifies the run's loop, which may miss that; the keeper polls for answers that
+ * were missed (server/keeper.c). A notification carries no answer: the store alone knows, and a
+ * worker reads it there.
  *
- * The end is a race between the last answer and the timeout. The store decides it: the last read locks the
- * rows, and in one transaction either finds all answers or gives the questions back (HOLD_LEAVE). Deciding
- * here instead would lose an answer that is stored between the last read and the end of the response.
+ * The end is a race between the last answer and the timeout. The store decides it: the last
+ * read locks the rows, and in one transaction either finds all answers or gives the questions
+ * back (HOLD_LEAVE). Deciding here instead would lose an answer that is stored between the last
+ * read and the end of the response.
  *
- * At most one read is under way, because a run has one offload. What happens meanwhile sets `again`.
+ * At most one read is under way, because a run has one offload. What happens meanwhile sets
+ * `again`.
  *
- * A crash ends the response, as it ends every foreground response. Nothing of a hold is restored.
+ * A crash ends the response, as it ends every foreground response. Nothing of a hold is
+ * restored.
  */
 
 #include "core/run/approval/run_hold.h"
@@ -61,8 +65,8 @@ static bool can_hold(const struct run *run)
            !run->drain_wanted;
 }
 
-/* Microseconds. The response has a time limit of its own, and a tenth of what is left is kept: it must end
- * with its questions shown before it expires. */
+/* Microseconds. The response has a time limit of its own, and a tenth of what is left is kept:
+ * it must end with its questions shown before it expires. */
 static int64_t patience_us(const struct run *run)
 {
     int64_t wanted = run->settings.approval.hold_seconds * US_PER_SECOND;
@@ -180,8 +184,9 @@ static void keep_found(struct run *run, unsigned job, const struct offload_resul
     run->calls.hold->found = json_incref((json_t *)(uintptr_t)result->fields);
 }
 
-/* If the read failed, nothing is known. An ordinary read is left to the next notification or poll; the last
- * one is repeated, because the questions must be given back before the response ends. */
+/* If the read failed, nothing is known. An ordinary read is left to the next notification or
+ * poll; the last one is repeated, because the questions must be given back before the response
+ * ends. */
 static void take_found(struct run *run)
 {
     struct run_hold *hold = run->calls.hold;
@@ -233,8 +238,8 @@ void run_hold_leave(struct run *run)
 
 /* ---- Beginning and end ---- */
 
-/* The questions are committed, so an answer may come from now on. The timeout begins here and not when the
- * tools were called: a slow write must not shorten it. */
+/* The questions are committed, so an answer may come from now on. The timeout begins here and
+ * not when the tools were called: a slow write must not shorten it. */
 static void begin(struct run *run)
 {
     struct run_hold *hold = run->calls.hold;

@@ -8,11 +8,11 @@
 /*
  * run_results.h -- results that a person is asked about before the model sees them.
  *
- * The tool has run. What it gave is shown to the client with the item of the call, which says that the
- * model does not see it (withheld.h), and stored with the call: it is never made again. When all calls of
- * the turn have ended, the questions are asked, as those before a call are (run_approvals.h). What
- * the answer changes is stored with it: the item is delivered or refused, and the variable that keeps the
- * whole result is made only then.
+ * The tool has run. What it gave is shown to the client with the item of the call, which says
+ * that the model does not see it (withheld.h), and stored with the call: it is never made
+ * again. When all calls of the turn have ended, the questions are asked, as those before a call
+ * are (run_approvals.h). What the answer changes is stored with it: the item is delivered or
+ * refused, and the variable that keeps the whole result is made only then.
  *
  * On the run's loop.
  */
@@ -28,7 +28,8 @@ void withheld_result_free(struct withheld_result *withheld);
 /* Its output is the answer itself. Not when a person may have to see it first. */
 bool run_is_final(const struct run *run, const struct tool_use *use);
 
-/* The tool has executed the call: its result is withheld, or refused at once when nobody can be asked. */
+/* The tool has executed the call: its result is withheld, or refused at once when nobody can be
+ * asked. */
 void run_check_result(const struct run *run, struct call *call);
 
 /* The variable of the result waits, too. */
@@ -53,7 +54,8 @@ char *run_held_text(const struct call *call);
 /* A run of a thread has its answer; of a refusal, call->reason says why. */
 void run_decide_result(struct run *run, struct call *call, bool approve);
 
-/* So has a response that waited for it: the store did what is to do there (approval_results.h). */
+/* So has a response that waited for it: the store did what is to do there
+ * (approval_results.h). */
 void run_take_result_answer(struct call *call, bool approve, const char *reason);
 
 #endif
