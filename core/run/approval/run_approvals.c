@@ -135,7 +135,7 @@ const char *run_no_approver(const struct run *run, enum approval_kind kind)
         return kind == APPROVAL_OF_RESULT ? "No result approval callback set"
                                           : "No execution approval callback set";
     if (!(run->row.flags & RUN_STORED))
-        return "Nobody can be asked about the calls of a response that is not stored";
+        return "No person can approve the calls of a response that is not stored";
     return NULL;
 }
 
