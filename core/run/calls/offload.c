@@ -88,7 +88,7 @@ void run_collect_offload(struct run *run)
     }
     if (!tool_channel_finished(offload->channel))
         return;
-    /* Freed first: `done` may begin the next offload, or free the run's calls. */
+    /* Freed first: `done` may begin the next offload, or end the run. */
     done = offload->done;
     run_stop_offload(run);
     done(run);

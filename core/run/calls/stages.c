@@ -117,9 +117,10 @@ void run_walk_stages(struct run *run)
 
 void run_pass_stage(struct run *run)
 {
-    /* What a stage waits for may happen before it returns: an empty offload, calls that are
-     * all refused. Then it calls this function from inside the loop, which walks to the end,
-     * and returns STAGE_WAITS. So the position moves before the stage is called. */
+    /* What a stage waits for may happen before it returns: everything is committed already,
+     * or all calls are refused. Then the stage calls this function from inside the loop
+     * below, the rest of the list is walked there, and it returns STAGE_WAITS. So the
+     * position moves before the call. */
     while (run->calls.stage < COUNT_OF(stages)) {
         if (stages[run->calls.stage++](run) == STAGE_WAITS)
             return;
@@ -137,7 +138,8 @@ void run_start_calls(struct run *run)
 }
 
 /* The last turn of a chain offers no tools (chain.h). If the model calls some anyway, none
- * is executed. Its text is the answer, and without text the response is incomplete. */
+ * is executed here. Its text is the answer, and without text the response is incomplete. A
+ * client's call was shown while the model wrote it, so the client may execute it as usual. */
 void run_dispatch_tools(struct run *run)
 {
     if (!run->turn.last_answer || waits_for_client(run))
