@@ -139,7 +139,7 @@ void run_start_calls(struct run *run)
 
 /* The last turn of a chain offers no tools (chain.h). If the model calls some anyway, none
  * is executed here. Its text is the answer, and without text the response is incomplete. A
- * client's call was shown while the model wrote it, so the client may execute it as usual. */
+ * client's call was shown as the model made it, so the client may execute it as usual. */
 void run_dispatch_tools(struct run *run)
 {
     if (!run->turn.last_answer || waits_for_client(run))
