@@ -9,9 +9,9 @@
  * request in a conversation and not one in each turn, the client sees what the model was
  * offered, and the same list comes again after a crash. The mark of a list says what it was
  * made for: another URL or another choice of tools needs another list. A list without a mark
- * came from the client. It is accepted, as OpenAI does, but not for a server that the operator
- * has named: the client could then claim that a tool is read-only, and a policy may depend on
- * that.
+ * came from the client, which OpenAI's API allows. It does not count for a server that the
+ * operator has named: the client could claim that a tool is read-only, and a policy may depend
+ * on that.
  *
  * A run of the Assistants API has no such item. Its list is stored as a hidden item of the run,
  * so that every residency of the run offers the same tools.
