@@ -59,8 +59,7 @@ static bool is_turned_off(const struct tool_set *set, const struct tool_handler 
 }
 
 /* Nobody asked for it, and what was asked for has its name. */
-static bool gives_way(const struct tool_set *set, const struct tool_handler *handler,
-                      size_t index)
+static bool yields(const struct tool_set *set, const struct tool_handler *handler, size_t index)
 {
     return index == json_array_size(json_array_get(set->tools, 0)) &&
            !overrides_find(set->settings->tool_groups, handler->group) &&
@@ -83,7 +82,7 @@ static enum err_code add_members(struct tool_set *set, json_t *entry, size_t ind
         enum err_code rc;
 
         if (!is_allowed(entry, handler) || is_turned_off(set, handler) ||
-            gives_way(set, handler, index))
+            yields(set, handler, index))
             continue;
         rc = tool_set_add(set, &use, index, err);
         if (rc)
@@ -199,8 +198,8 @@ static enum err_code add_url(struct tool_set *set, json_t *entry, size_t index, 
 }
 
 /* What the operator has not said a server of theirs is told is not for requests to say. */
-static enum err_code check_plain(const json_t *entry, size_t index, const char *name,
-                                 struct err *err)
+static enum err_code check_no_secrets(const json_t *entry, size_t index, const char *name,
+                                      struct err *err)
 {
     static const char *const keys[] = {"authorization", "headers"};
     char param[64];
@@ -257,7 +256,7 @@ static enum err_code add_named(struct tool_set *set, json_t *entry, size_t index
         return err_refuse(err, ERR_INVALID, REASON_BAD_VALUE, param,
                           "Invalid '%s': there is no MCP server '%.64s' on this server.", param,
                           name);
-    rc = check_plain(entry, index, name, err);
+    rc = check_no_secrets(entry, index, name, err);
     if (!rc)
         rc = check_extras(entry, index, named, err);
     return rc ? rc : add_server(set, entry, index, named, err);
@@ -491,7 +490,7 @@ static bool has_server_side(const struct tool_set *set)
 }
 
 /* False: there is no room. */
-static bool add_along(struct tool_set *set, const struct tool_group *group, const char *name)
+static bool add_implied(struct tool_set *set, const struct tool_group *group, const char *name)
 {
     const struct tool_handler *handler = tool_registry_find(group->name, name);
     struct tool_use use = {
@@ -512,7 +511,7 @@ void tool_entries_add_implied(struct tool_set *set)
         return;
     for (size_t n = 0; (group = tool_registry_described(n)); n++)
         for (size_t i = 0; group->along && group->along[i]; i++)
-            if (!add_along(set, group, group->along[i]))
+            if (!add_implied(set, group, group->along[i]))
                 return;
 }
 
