@@ -16,12 +16,14 @@
  * remembered:
  *
  *   tool      "group/tool", or "server label/tool"
- *   key       permission_key() of the tool and its arguments. Absent for a permission: its answer says
- *             nothing about other calls of the tool
- *   scopes    {"thread": id, "assistant": id, "user": name}, each if it exists. Outside conversations
- *             the thread is the id of the response that asks
- *   default   the scope of an answer without `remember`; absent: such an answer is not remembered
- *   type, patterns   of a permission: what match "pattern" remembers, which is the default match there
+ *   key       permission_key() of the tool and its arguments. Absent for a permission: its
+ *             answer says nothing about other calls of the tool
+ *   scopes    {"thread": id, "assistant": id, "user": name}, each if it exists. Outside
+ *             conversations the thread is the id of the response that asks
+ *   default   the scope of an answer without `remember`; absent: such an answer is not
+ *             remembered
+ *   type, patterns   of a permission: what match "pattern" remembers, which is the default
+ *                    match there
  *
  * An answer may have `remember`: {"scope": "run" | "thread" | "assistant" | "user", "match":
  * "exact" | "tool" | "pattern", "ttl_s": seconds}, each member optional. It may have the older

@@ -12,11 +12,12 @@
  * Before any call of a turn starts, each is compared with the policies. A call that needs no
  * approval runs. Every other one gets a question (an approval request) and waits:
  *
- *   a response      shows an mcp_approval_request for each, and ends "completed" with the calls open. The
- *                   next response brings the answers in its settings (struct run_decision).
+ *   a response      shows an mcp_approval_request for each, and ends "completed" with the calls
+ *                   open. The next response brings the answers in its settings (struct
+ *                   run_decision).
  *   a held one      keeps its request open and reads the answers itself (run_hold.h).
- *   a thread's run  pauses with "requires_action" and one call of the function runnel_approval for each.
- *                   The outputs of these calls are the answers.
+ *   a thread's run  pauses with "requires_action" and one call of the function runnel_approval
+ *                   for each. The outputs of these calls are the answers.
  *
  * The arguments are frozen: what is executed later is what the person saw. An approved call is
  * executed before the next turn of the model. For a refused call the model receives the reason.

@@ -9,7 +9,8 @@
  *   the call or a pattern is refused         the call is refused
  *   the call is approved, no permission      it runs
  *   all patterns and the call are approved   it runs
- *   all patterns are approved                the permission is dropped; the policy may still ask
+ *   all patterns are approved                the permission is dropped; the policy may still
+ *                                            ask
  *   anything else                            a person is asked
  *
  * A grant for a tool does not cover a permission. The person who said "always run this tool"

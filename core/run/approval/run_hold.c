@@ -5,8 +5,8 @@
  *                                     |    ^
  *                  an answer, timeout |    | not all answered
  *                      or drain       v    |
- *                                 a worker reads the answers --> all answered: walk the stages again
- *                                                            --> leaving: show the questions, end
+ *                                 a worker reads the answers --> all: walk the stages again
+ *                                                            --> leaving: show the questions
  *
  * The questions are rows with used_by = this run, from the write that stores them. So no other
  * response can take them up while this one waits (approval_holds.h). Any node may store an

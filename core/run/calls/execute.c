@@ -1,7 +1,7 @@
 /*
  * Execution of the calls that are due.
  *
- *   open_channel() --> rows "running" --> committed --> start_call() --> executor, or MCP server
+ *   open_channel() --> rows "running" --> committed --> start_call() --> tool
  *                                                                            |
  *   next stage <-- all ended <-- run_take_output() <-- channel <-------------+
  *

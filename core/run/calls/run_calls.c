@@ -4,10 +4,13 @@
  * The pieces of a model's answer build the calls: run_begin_call(), run_add_arguments(),
  * run_end_call(). Who executes a call is known from its name, so from its first piece:
  *
- *   the client's function      shown while the model writes: its arguments are emitted as they come
- *   another tool of the client shown when it is complete, because its item is made from all arguments;
- *                              a custom tool's input is read out of the JSON and emitted as it comes
- *   a server-side tool         not shown yet: its item opens when its tool has output (run_output.c)
+ *   the client's function      shown while the model writes: its arguments are emitted as they
+ *                              come
+ *   another tool of the client shown when it is complete, because its item is made from all
+ *                              arguments; a custom tool's input is read out of the JSON and
+ *                              emitted as it comes
+ *   a server-side tool         not shown yet: its item opens when its tool has output
+ *                              (run_output.c)
  *
  * The client's calls are shown early because clients expect OpenAI's stream, in which a
  * function's arguments arrive token by token. Server-side calls wait, because they can still

@@ -5,17 +5,20 @@
  * Each output of a worker passes run_take_output() on the loop. What becomes of it depends on
  * the call:
  *
- *   an ordinary call  its item opens with its first output, grows by stages, deltas and metadata, and closes
- *                     with its END. The channel lets one call speak at a time (the floor), so one item is
- *                     open at a time, as OpenAI's streams have it.
+ *   an ordinary call  its item opens with its first output, grows by stages, deltas and
+ *                     metadata, and closes with its END. The channel lets one call speak at a
+ *                     time (the floor), so one item is open at a time, as OpenAI's streams have
+ *                     it.
  *   a hidden call     is stored as a hidden item. Nothing is emitted.
- *   a final call      its text streams as a part of a message, because it is the answer. Its item follows
- *                     behind the message, when all calls of the turn have ended (run_show_final_calls()).
+ *   a final call      its text streams as a part of a message, because it is the answer. Its
+ *                     item follows behind the message, when all calls of the turn have ended
+ *                     (run_show_final_calls()).
  *
  * The END of a call decides three texts, and they differ:
  *
  *   whole   what the tool returned, or why it returned nothing
- *   shown   what the model receives and the item has: cut to a limit, with a hint where the rest is
+ *   shown   what the model receives and the item has: cut to a limit, with a hint where the
+ *           rest is
  *   kept    the whole as a variable, which the model can read in pieces (run_variables.h)
  *
  * Texts that are not the tool's (a refusal, a limit) and answers of final tools are never cut

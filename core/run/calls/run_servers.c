@@ -2,7 +2,7 @@
  * The remote MCP servers of a run.
  *
  *   request --> run_open_servers(): lists that the conversation has
- *           --> run_list_servers(): the others, over the network --> tools of the run --> first turn
+ *           --> run_list_servers(): the others, over the network --> first turn
  *   call    --> run_call_server(): session --> progress, result --> channel --> run_output.c
  *
  * A list is an item of the conversation (mcp_list_tools), as in OpenAI's API. So it costs one

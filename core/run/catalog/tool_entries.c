@@ -1,8 +1,8 @@
 /*
  * The entries of a request's `tools`, resolved one by one into uses.
  *
- *   type "mcp"        a group of this server ("builtin:<group>"), a URL, or a server that the operator has
- *                     named
+ *   type "mcp"        a group of this server ("builtin:<group>"), a URL, or a server that the
+ *                     operator has named
  *   type "namespace"  its members
  *   any other type    definition-only: the client executes it
  *

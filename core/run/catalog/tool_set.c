@@ -1,7 +1,7 @@
 /*
  * The tools of one request: a list of uses, and answers about it.
  *
- *   tools, tool_groups --> tool_entries.c --> uses --> tool_set_offer(): functions for the model
+ *   tools, tool_groups --> tool_entries.c --> uses --> tool_set_offer(): for the model
  *                                                  --> tool_set_find(): who executes a call
  *                                                  --> tool_set_listing(): mcp_list_tools items
  *

@@ -14,13 +14,14 @@
  * A set is made from the `tools` of the request and its `runnel.tool_groups`. The model sees
  * every tool as a function. There are three kinds:
  *
- *   the client's     definition-only: function, custom, local_shell, shell, apply_patch, computer, and a
- *                    tool_search that the client executes
- *   the server's     members of a group. Offered by an mcp entry with the server_url "builtin:<group>", or
- *                    because the group is on
- *   a remote one's   of an mcp entry with another URL, or with the name of a server that the operator has
- *                    configured (mcp_named.h), by connector_id or by label. They are added when the server
- *                    has listed them (run_servers.h), and their names begin with the server's label
+ *   the client's     definition-only: function, custom, local_shell, shell, apply_patch,
+ *                    computer, and a tool_search that the client executes
+ *   the server's     members of a group. Offered by an mcp entry with the server_url
+ *                    "builtin:<group>", or because the group is on
+ *   a remote one's   of an mcp entry with another URL, or with the name of a server that the
+ *                    operator has configured (mcp_named.h), by connector_id or by label. They
+ *                    are added when the server has listed them (run_servers.h), and their names
+ *                    begin with the server's label
  *
  * The name of a member of a namespace begins with the namespace. For a server that the operator
  * has named, the operator decides what is sent to it, and requests bring no secrets.
