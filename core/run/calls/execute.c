@@ -2,8 +2,8 @@
  * Execution of the calls that are due.
  *
  *   open_channel() --> rows "running" --> committed --> start_call() --> tool
- *                                                                            |
- *   next stage <-- all ended <-- run_take_output() <-- channel <-------------+
+ *                                                                        |
+ *   next stage <-- all ended <-- run_take_output() <-- channel <---------+
  *
  * Every call that is due gets a position in the output channel, also one that will not run. Its
  * reason comes out as an END like a result, in its place among the others. So one path leads to

@@ -1,4 +1,4 @@
-/* F44: the approval request as the body of a webhook. */
+/* F44: approval requests that are sent to a webhook. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -60,7 +60,7 @@ static bool send_question(struct post_office *office, unsigned webhook, const js
     return approval_webhook_send(&office->posts, &office->webhooks[webhook], question);
 }
 
-/* How many of them are accepted. */
+/* How many of `limit` posts the queue accepts. */
 static size_t taken(struct post_office *office, unsigned webhook, const json_t *question,
                     size_t limit)
 {
@@ -104,7 +104,7 @@ static void too_many_bytes_are_dropped_for_their_own_project_only(void **state)
     assert_int_equal(taken(office, 1, question, WEBHOOK_WAITING_LIMIT), count);
 }
 
-/* Otherwise there would be only a few. */
+/* With the whole texts, the queue would be full after a few posts. */
 static void only_the_sent_part_of_a_long_text_counts(void **state)
 {
     struct post_office *office = *state;
@@ -115,7 +115,7 @@ static void only_the_sent_part_of_a_long_text_counts(void **state)
     assert_int_equal(strlen(json_get_string(question, "arguments", "")), (size_t)1 << 20);
 }
 
-/* stderr, into a pipe. */
+/* Redirects stderr into a pipe. */
 struct listener {
     int before, read, write;
 };
