@@ -219,7 +219,7 @@ def test_a_call_without_its_approval_is_not_executed(fault_server, upstream, log
     sent = {m["tool_call_id"]: m["content"] for m in upstream.chats()[-1]["messages"]
             if m["role"] == "tool"}
     assert "It was not executed." in sent["call_1"] and sent["call_2"] == "hello"
-    assert "without the answer that it needs" in fault_server.process.errors()
+    assert "without the approval that it needs" in fault_server.process.errors()
 
 
 @pytest.mark.feature("F34", "F35")
