@@ -14,8 +14,8 @@
  *
  * An answer reaches the run in one of three ways, and each has its functions below: the
  * settings of the next response, the outputs of a thread's run, or the store, read by a
- * response that holds. The two APIs prescribe the first two. The third exists for clients that
- * cannot send a second request.
+ * response that holds. The two APIs prescribe the first two. The third is for answers that
+ * come past the client, while its request stays open.
  *
  * What must hold: no call is executed without the approval that its policy wants. The stage
  * asks early, for all calls together. run_may_execute() checks each call again right before its
@@ -663,7 +663,7 @@ static void take_answer(struct call *call, const json_t *answer)
         refuse(call, reason && *reason ? reason : other);
 }
 
-void run_take_answers_held(struct run *run, const json_t *answers)
+void run_take_held_answers(struct run *run, const json_t *answers)
 {
     for (unsigned i = 0; i < run->calls.count; i++) {
         struct call *call = &run->calls.list[i];

@@ -90,7 +90,7 @@ json_t *run_open_questions(const struct run *run, enum question_part part);
 
 /* To a response that holds: {question id: {"approve", "reason"}}, with an answer to each open
  * question. */
-void run_take_answers_held(struct run *run, const json_t *answers);
+void run_take_held_answers(struct run *run, const json_t *answers);
 
 /* To the previous response: adds the calls that this one was created to continue, and starts
  * their stages. False if the request brought no answers. */

@@ -193,7 +193,7 @@ static void take_found(struct run *run)
     json_auto_t *found = TAKE(hold->found);
 
     if (json_get_bool(found, "goes_on", false)) {
-        run_take_answers_held(run, json_object_get(found, "answers"));
+        run_take_held_answers(run, json_object_get(found, "answers"));
         run_stop_hold(run);
         run_walk_stages(run);
     } else if (found && hold->deciding) {

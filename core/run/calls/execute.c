@@ -246,7 +246,7 @@ static void resume_call(struct run *run, struct call *call)
         return;
     }
     if (!chain_admit_begun(&run->chain)) {
-        leave_call(run, call); /* over the limit: so it had not really begun */
+        leave_call(run, call); /* its row was written before the limit was checked */
         return;
     }
     call_move(call, CALL_EV_ADMIT);
