@@ -1,3 +1,10 @@
+/*
+ * Two levels of settings become one. They merge in opposite directions: an override of a group
+ * replaces that of the wider level, because a user may turn on what the project has off. A
+ * permission never replaces one: the stricter of both counts, so no user opens what the project
+ * has closed.
+ */
+
 #include "core/run/catalog/tool_settings.h"
 
 #include "core/base/json.h"

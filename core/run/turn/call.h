@@ -130,7 +130,7 @@ void run_resume_calls(struct run *run, const struct call_row *rows, size_t count
 /* The client has answered: its outputs become items, the step is done. */
 void run_take_answers(struct run *run, const struct call_row *rows, size_t count);
 /* The tools are known: the calls that the answers were about go on, or the model is asked. */
-void run_go_on(struct run *run);
+void run_continue(struct run *run);
 
 /* ---- run_calls.c: as the model makes them ---- */
 
