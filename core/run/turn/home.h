@@ -29,10 +29,10 @@ void engine_post_question(struct run *run, const json_t *question);
 void engine_forget(struct run *run); /* out of its loop's table, and freed in the next round */
 /* Takes the run up, slot or not, if it still waits: before it ends it must have begun. */
 void engine_begin(struct run *run);
-/* Where the outputs of so many calls come together; the run hears them until it hangs up. */
+/* Where the outputs of so many calls come together; the run is woken for them until engine_stop_wakeups(). */
 struct tool_channel *engine_channel(struct run *run, unsigned calls, const bool *hidden,
                                     size_t capacity);
-void engine_hang_up(struct run *run); /* the run hears its bell no more, if it has one */
+void engine_stop_wakeups(struct run *run); /* late wake-ups no longer reach the run */
 struct run *engine_find(struct engine *engine, const char *run_id);
 
 /* waiters.h; it leaves by waiter_drop(). */

@@ -15,12 +15,12 @@
 #include "core/run/context/chain.h"
 #include "core/run/engine/engine.h"
 #include "core/run/engine/slots.h"
-#include "core/run/turn/bells.h"
 #include "core/run/turn/call.h"
 #include "core/run/turn/face.h"
 #include "core/run/turn/home.h"
 #include "core/run/turn/run_items.h"
 #include "core/run/turn/run_model.h"
+#include "core/run/turn/run_wakeups.h"
 #include "core/run/turn/run_write.h"
 #include "core/store/tables/runs/runs.h"
 
@@ -77,8 +77,8 @@ struct run {
     struct slot_waiter slot;
     struct loop_task slot_ready;
     bool has_slot;
-    struct bell *bell;      /* the wake-up of the channel that it waits for */
-    struct loop_task later; /* for what must not happen inside a callback of the run's own */
+    struct run_wakeup *wakeup; /* of the channel that it waits for; NULL: none */
+    struct loop_task later;    /* for what must not happen inside a callback of the run's own */
     bool later_posted;
     bool drain_wanted;
     bool ending; /* taken up only to be ended */
