@@ -304,8 +304,8 @@ static bool write_is_due(struct run *run)
     return false;
 }
 
-/* Somebody vanished before anything was written: then there is nothing to write. */
-static bool never_mind(const struct run *run)
+/* The client left before anything was written, and the run was cancelled for that. */
+static bool nothing_to_store(const struct run *run)
 {
     return !run->writing.exists && !run->publishing.sinks && run->row.status == RUN_CANCELLED &&
            !run->writing.write;
@@ -369,7 +369,7 @@ void run_pump(struct run *run)
     assert(run->life == RUN_ABANDONED || !waits_in_vain(run));
     if (run->writing.write)
         return;
-    if (run->life == RUN_ENDED && never_mind(run)) {
+    if (run->life == RUN_ENDED && nothing_to_store(run)) {
         settle(run);
         return;
     }
