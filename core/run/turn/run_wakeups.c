@@ -1,3 +1,16 @@
+/*
+ * A wake-up is a task of the loop that any thread may post, at most once until it runs.
+ *
+ * Workers outlive runs. A run that is cancelled closes its channel and goes, while a worker may be about
+ * to wake it. A pointer to the run in the worker's hands would dangle, and a lock or a count of references
+ * would cost every piece of output. So a worker has a pointer to a wake-up, and only the loop follows the
+ * wake-up's pointer to the run. It cuts that pointer when the run stops listening.
+ *
+ * Wake-ups are used again and are freed with their loop. There are never more of them than channels were
+ * open on the loop at one time. The price is a wake-up of an old channel that finds the next run: that run
+ * collects what there is, possibly nothing.
+ */
+
 #include "core/run/turn/run_wakeups.h"
 
 #include <stdlib.h>
@@ -10,6 +23,7 @@ static void wake_run(struct loop_task *task)
     struct run_wakeup *wakeup = CONTAINER_OF(task, struct run_wakeup, task);
     struct run *run = wakeup->run;
 
+    /* First, so that output that comes while the loop collects sends another wake-up. */
     atomic_store(&wakeup->sent, false);
     if (!run)
         return;
