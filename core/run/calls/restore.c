@@ -163,6 +163,6 @@ void run_go_on(struct run *run)
     if (rows)
         run_resume_calls(run, rows, count);
     else if (run->row.turn || !run_take_decisions(run))
-        run_ask_model(run);
+        run_begin_turn(run);
     call_rows_free(rows, count);
 }

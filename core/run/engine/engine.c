@@ -457,7 +457,7 @@ static void end_now(struct run *run)
         run_release(run);
         return;
     }
-    run_begin_to_end(run);
+    run_prepare_end(run);
     if (run->life == RUN_ALIVE)
         run_fail(run, "server_error", "The server is shutting down.");
 }

@@ -2,7 +2,7 @@
  * The life of a run in memory, from its arrival to its end.
  *
  *   run_arrive()          it is announced and its tools are resolved
- *   run_ask_model()       a turn of the model (run_model.c)
+ *   run_begin_turn()      a turn of the model (run_model.c)
  *   run_dispatch_tools()  the calls of the turn (calls/stages.c), then the next turn
  *
  * and then one of
@@ -198,7 +198,7 @@ void run_arrive(struct run *run, const struct call_row *calls, size_t call_count
 
 /* A run may end while it waits for a slot. Its client must see it begin first, so it arrives here,
  * without a slot: `ending` keeps it from requesting a model or a tool. */
-void run_begin_to_end(struct run *run)
+void run_prepare_end(struct run *run)
 {
     run->ending = true;
     engine_begin(run);
@@ -319,7 +319,7 @@ void run_cancel(struct run *run)
         run_take_back_pause(run);
     if (run->life != RUN_ALIVE)
         return;
-    run_begin_to_end(run);
+    run_prepare_end(run);
     if (run->life != RUN_ALIVE)
         return;
     if (run->row.status != RUN_CANCELLING) {

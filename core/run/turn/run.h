@@ -125,7 +125,7 @@ void run_arrive(struct run *run, const struct call_row *calls, size_t call_count
 /* Starts the timer of row.expires_at, if it is set. */
 void run_watch_expiry(struct run *run);
 /* Call it before one of the ends below if the run may still wait for a slot. */
-void run_begin_to_end(struct run *run);
+void run_prepare_end(struct run *run);
 
 /* The ends. Each stops the run's work, closes what is open and emits the status, which leaves once it is
  * committed. A run that is not alive ignores the first three. The caller then calls run_pump(). */

@@ -256,7 +256,7 @@ static void take_done(void *arg, enum model_finish finish, const struct model_us
         if (is_requested(run))
             run_finish(run);
         else
-            run_ask_model(run);
+            run_begin_turn(run);
     }
     run_pump(run);
 }

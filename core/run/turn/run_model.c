@@ -1,7 +1,7 @@
 /*
  * A turn of the model: the context goes up as one request, and the answer becomes items as it comes.
  *
- * A turn begins in run_ask_model(). Everything that can end the run between two turns is looked at
+ * A turn begins in run_begin_turn(). Everything that can end the run between two turns is looked at
  * there, because nothing is under way at that moment: a draining server, steering, a missing upstream,
  * used-up tokens, a context that must be compacted first. Then the items become a request, what does
  * not fit is left out (context/), and it goes through the operator's hook (run_send.c).
@@ -301,7 +301,7 @@ static void request_answer(struct run *run)
     }
     run->chain.stop = CHAIN_SILENT;
     run_end_turn(run);
-    run_ask_model(run);
+    run_begin_turn(run);
 }
 
 /* The upstream has sent the whole answer. A thread's run that has exceeded its tokens with it executes no
@@ -471,7 +471,7 @@ static json_t *build_request(struct run *run, const struct run_settings *setting
     return chat;
 }
 
-void run_ask_model(struct run *run)
+void run_begin_turn(struct run *run)
 {
     const struct engine_options *options = engine_options(run->engine);
     const char *model = run->settings.model;

@@ -36,7 +36,7 @@ struct run_turn {
 };
 
 /* Begins the next turn, or ends the run if there cannot be one. */
-void run_ask_model(struct run *run);
+void run_begin_turn(struct run *run);
 
 /* The items that the model may be sent, oldest first: all but the open one. Nothing is left out for
  * length yet. The caller frees the array; the rows stay the run's. */

@@ -30,7 +30,7 @@ static void expiry_fired(struct loop_timer *timer)
 {
     struct run *run = CONTAINER_OF(timer, struct run, expiry);
 
-    run_begin_to_end(run);
+    run_prepare_end(run);
     run_expire(run);
     run_pump(run);
 }
