@@ -7,8 +7,8 @@
  * two, and the task only frees the sending. That is why a sending belongs to its task and not to the run.
  *
  * The hook sees the request as Chat Completions, whatever the upstream speaks, and the translation comes
- * after it. So there is one form to write masks for. A hook that refuses
- * the messages fails the run.
+ * after it. So there is one form to write masks for. A hook that
+ * refuses the messages fails the run.
  */
 
 #include "core/run/turn/run.h"

@@ -77,8 +77,8 @@ void run_raise_barrier(struct run *run);
  * that stops its tools forgets it. The first is for what a crash must be able to repeat: it calls at
  * once for a run that no other node continues. */
 void run_after_commit(struct run *run, void (*then)(struct run *run));
-/* The second is for what other requests read from the store: it calls at once only if the store has
- * everything already, or will have nothing of this run. */
+/* The second is for work that reads from the store what the run has written: it calls at once only if the
+ * store has everything already, or will have nothing of this run. */
 void run_after_write(struct run *run, void (*then)(struct run *run));
 
 /* ---- run_peers.c: who follows the run on other nodes ---- */
