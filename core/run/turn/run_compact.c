@@ -41,11 +41,6 @@ static bool is_requested(const struct run *run)
     return run->settings.compact != RUN_COMPACT_UNASKED;
 }
 
-static enum compaction_kind kind_of(const struct run *run)
-{
-    return run->settings.compact == RUN_COMPACT_WINDOW ? COMPACTION_PART : COMPACTION_WHOLE;
-}
-
 /* In tokens; 0: never. */
 static int64_t threshold_of(const struct run *run)
 {
@@ -140,7 +135,8 @@ static json_t *new_content(struct run *run)
     int64_t threshold = threshold_of(run);
     bool small = threshold && threshold / 2 < COMPACTION_KEEP_TOKENS;
     const struct compaction compaction = {
-        .kind = kind_of(run),
+        .kind =
+            run->settings.compact == RUN_COMPACT_WINDOW ? COMPACTION_PART : COMPACTION_WHOLE,
         .tokenizer = run->turn.upstream->tokenizer,
         .keep_tokens = small ? threshold / 2 : COMPACTION_KEEP_TOKENS,
         .run_id = run->row.id,

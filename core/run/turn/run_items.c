@@ -111,11 +111,6 @@ struct item *run_new_item(struct run *run, enum item_type type)
     return item;
 }
 
-static enum step_type step_type_of(const struct item *item)
-{
-    return item->row.type == ITEM_MESSAGE ? STEP_MESSAGE : STEP_TOOL_CALLS;
-}
-
 /* Reasoning and lists of tools belong to no step. */
 static bool has_step(const struct item *item)
 {
@@ -145,7 +140,8 @@ void run_open_item(struct run *run, struct item *item)
     assert(!run->items.open);
     /* The step first: its event comes before the item's, and the row needs its id. */
     if (has_step(item))
-        item->step = run_open_step(run, step_type_of(item));
+        item->step =
+            run_open_step(run, item->row.type == ITEM_MESSAGE ? STEP_MESSAGE : STEP_TOOL_CALLS);
     if (item->step) {
         memcpy(item->row.step_id, item->step->row.id, ID_SIZE);
         if (item->step->row.type == STEP_TOOL_CALLS)
