@@ -1,9 +1,9 @@
 /*
- * Compaction: the model writes a summary of the conversation, and the summary replaces it.
+ * Compaction: the model writes a summary of the conversation. Later requests send the summary instead,
+ * together with messages that are kept word for word (context/compaction.h).
  *
- * A compaction is a turn of the model like any other, with a request, a budget and an end. Its answer
- * is not emitted. It is collected and becomes one item, which later requests are sent instead of what
- * lies before it (context/compaction.h). So most callbacks of the answer do nothing here.
+ * A compaction is a turn of the model like any other, with a request, usage and an end. But its answer is
+ * not emitted. It is collected, and becomes one item. So most callbacks of the answer do nothing here.
  *
  * It happens before a request, when the context has reached the threshold of the run's request, or of
  * its upstream. Or it is all that the run was made for (settings.compact). `turn.compacted` keeps a
