@@ -184,7 +184,7 @@ static void look_for_answers(struct keeper *keeper)
     }
     for (size_t i = 0; i < count; i++) {
         if (answered[i])
-            (void)engine_look(engine, ids[i]);
+            (void)engine_check_approvals(engine, ids[i]);
     }
 }
 
@@ -477,7 +477,7 @@ static void hear(void *arg, const struct wakeup *wakeup)
     case WAKEUP_FOLLOW: engine_followed_at(engine, wakeup->run_id, wakeup->node); break;
     case WAKEUP_EVENTS: engine_wake(engine, wakeup->run_id, WOKEN_MORE); break;
     case WAKEUP_MOVED: engine_wake(engine, wakeup->run_id, WOKEN_MOVED); break;
-    case WAKEUP_LOOK: (void)engine_look(engine, wakeup->run_id); break;
+    case WAKEUP_LOOK: (void)engine_check_approvals(engine, wakeup->run_id); break;
     }
 }
 

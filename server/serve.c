@@ -303,7 +303,7 @@ static enum err_code start_engine(struct serving *serving, struct err *err)
         .notice_seconds = config->sse_ping_interval,
         .tool_timeout_seconds = config->tool_timeout,
         .byte_limit = config->max_run_bytes,
-        .slots = {.node = config->max_runs, .line = config->max_waiting_runs},
+        .slots = {.node = config->max_runs, .queue = config->max_waiting_runs},
         .tenant_limits = config_tenant_limits(config),
     };
     enum err_code rc = config_webhooks_find(&config->webhooks, serving->server.store, err);

@@ -129,7 +129,7 @@ static bool is_held(const struct approval_row *row)
 /* Here, or on another node. What was said before has been told before: whoever missed it looks in time. */
 static void tell_waiting(struct server *server, const struct approval_row *row, bool is_new)
 {
-    if (!engine_look(server->engine, row->run_id) && is_new)
+    if (!engine_check_approvals(server->engine, row->run_id) && is_new)
         store_wake_others(server->store, WAKEUP_LOOK, row->run_id);
 }
 
