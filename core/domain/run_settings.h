@@ -94,7 +94,7 @@ struct run_settings {
     /* Tools. */
     json_t *tools; /* the entries, an array (core/run/catalog/tool_set.h); or NULL */
     const json_t *tool_choice; /* core/run/catalog/tool_choice.h; or NULL */
-    const json_t *tool_groups; /* runnel.tool_groups (core/tool/wish.h); or NULL */
+    const json_t *tool_groups; /* runnel.tool_groups (core/tool/override.h); or NULL */
     const json_t *tool_resources;
     const json_t *skills; /* that the model may read (core/memory/skill.h); or NULL */
     bool serial_calls;    /* one call after another */

@@ -6,7 +6,8 @@
 #include "core/base/err.h"
 
 /*
- * group_params.h -- `tool_groups`: which groups of tools are on, and which of their tools (wish.h).
+ * group_params.h -- `tool_groups`: which groups of tools are on, and which of their tools
+ * (override.h).
  *
  *   {"basic": true, "web": {"enabled": true, "tools": {"BingSearch": false}}}
  *

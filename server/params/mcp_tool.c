@@ -147,18 +147,18 @@ static enum err_code check_authorization(const json_t *tool, const char *path, s
 }
 
 /* What a remote server has beside its tools. */
-static enum err_code check_wishes(const json_t *tool, const char *path, struct err *err)
+static enum err_code check_extras(const json_t *tool, const char *path, struct err *err)
 {
     static const char *const known[] = {"resources", "prompts", NULL};
     struct param_path at = param_key(path, "runnel");
-    json_t *wishes = NULL;
+    json_t *extras = NULL;
     bool wanted = false;
-    enum err_code rc = param_object(tool, path, "runnel", PARAM_OPTIONAL, &wishes, err);
+    enum err_code rc = param_object(tool, path, "runnel", PARAM_OPTIONAL, &extras, err);
 
     if (!rc)
-        rc = param_unknown_ours(wishes, at.text, known, err);
+        rc = param_unknown_ours(extras, at.text, known, err);
     for (size_t i = 0; !rc && known[i]; i++)
-        rc = param_bool(wishes, at.text, known[i], &wanted, err);
+        rc = param_bool(extras, at.text, known[i], &wanted, err);
     return rc;
 }
 
@@ -213,7 +213,7 @@ enum err_code mcp_tool_check(const json_t *tool, const char *path, size_t label_
     if (!rc)
         rc = check_tunnel(tool, path, err);
     if (!rc)
-        rc = check_wishes(tool, path, err);
+        rc = check_extras(tool, path, err);
     if (!rc)
         rc = check_allowed(tool, path, err);
     return rc ? rc : check_approval(tool, path, err);

@@ -15,5 +15,5 @@ enum err_code remember_params_check(const json_t *item, const char *path, struct
     if (rc || !runnel)
         return rc;
     rc = param_unknown(runnel, here.text, known, err);
-    return rc ? rc : grant_words_check(runnel, here.text, err);
+    return rc ? rc : grant_remember_check(runnel, here.text, err);
 }

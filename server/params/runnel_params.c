@@ -13,7 +13,7 @@
 #include "core/run/context/chain.h"
 #include "core/run/context/long_messages.h"
 #include "core/tool/cut.h"
-#include "core/tool/wish.h"
+#include "core/tool/override.h"
 #include "server/complaint.h"
 #include "server/params/group_params.h"
 #include "server/params/params.h"
@@ -323,8 +323,8 @@ static json_t *said(const json_t *settings)
 json_t *runnel_settings_merge(const json_t *wide, const json_t *narrow)
 {
     json_auto_t *over = said(narrow);
-    json_t *groups = wishes_merge(json_object_get(wide, "tool_groups"),
-                                  json_object_get(over, "tool_groups"));
+    json_t *groups = overrides_merge(json_object_get(wide, "tool_groups"),
+                                     json_object_get(over, "tool_groups"));
     json_t *permissions = permissions_merge(json_object_get(wide, "permissions"),
                                             json_object_get(over, "permissions"));
     json_t *skills = skill_permissions_merge(json_object_get(wide, SKILL_PERMISSIONS_KEY),

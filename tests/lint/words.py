@@ -68,7 +68,6 @@ ALLOWED = [
     ("handlers/*apply_patch.c", "with a line that tells where it is", "models read it: plain English there"),
     ("handlers/*datetime.c", "Tells the current date and time", "models read it: plain English there"),
     ("*variables.c", "Somebody has to agree before this skill is read", "tests fix the message"),
-    ("*test_faults_tools.py", "nobody was asked about this call", "the message of the server"),
     ("*harness/ranks.py", "\"Tell\"", "a vocabulary"),
     ("*test_skills.py", "Somebody has to agree", "tests fix the message"),
     ("*memory/group.c", "What a tool gave you is kept", "models read it: plain English there"),

@@ -12,7 +12,7 @@
 
 #define NOTE "compaction"
 
-static const char wish[] =
+static const char summary_prompt[] =
     "The conversation has become too long and will be replaced by your summary of it. Write "
     "down all that is needed to go on as if nothing had been lost: what the user wants, with "
     "all "
@@ -33,7 +33,7 @@ void compaction_ask(json_t *request)
     for (size_t i = 0; i < COUNT_OF(shapes); i++)
         json_object_del(request, shapes[i]);
     json_array_append_new(json_object_get(request, "messages"),
-                          json_build("{s:s, s:s}", "role", "user", "content", wish));
+                          json_build("{s:s, s:s}", "role", "user", "content", summary_prompt));
 }
 
 /* ---- What an item stands for ---- */

@@ -306,7 +306,7 @@ static void add_text(json_t *request, const json_t *chat)
     json_decref(text);
 }
 
-static void add_reasoning_wishes(json_t *request, const json_t *chat,
+static void add_reasoning_settings(json_t *request, const json_t *chat,
                                  const struct run_settings *settings)
 {
     json_t *effort = json_object_get(chat, "reasoning_effort");
@@ -350,7 +350,7 @@ json_t *context_responses(const json_t *chat, const struct run_settings *setting
     if (json_object_get(chat, "logprobs"))
         json_set(request, "include", json_build("[s]", "message.output_text.logprobs"));
     add_text(request, chat);
-    add_reasoning_wishes(request, chat, settings);
+    add_reasoning_settings(request, chat, settings);
     add_tools(request, chat, tools);
     return request;
 }

@@ -167,7 +167,7 @@ void engine_post_question(struct run *run, const json_t *question)
     const struct approval_webhook *webhook = engine_webhook(run->engine, &run->tenant);
 
     if (webhook)
-        (void)approval_webhook_tell(&run->home->posts, webhook, question);
+        (void)approval_webhook_send(&run->home->posts, webhook, question);
 }
 
 bool engine_is_draining(const struct engine *engine)
@@ -292,7 +292,7 @@ static void deliver(struct run *run, const struct message *message)
     else if (message->kind == MESSAGE_LEASE_LOST)
         lose_lease(run, message->fence);
     else if (message->kind == MESSAGE_DECIDED)
-        run_hold_look(run);
+        run_hold_check(run);
     else
         run_add_peer(run, message->node);
     run_pump(run);

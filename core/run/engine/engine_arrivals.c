@@ -13,7 +13,7 @@
  *
  * A run that waits for a slot is a run already. It can be cancelled, expire, be followed and be
  * released. What it came with stays in its arrival until it begins. A run that is to end before it has
- * a slot begins all the same (run_begin_to_end()), so that each run is announced before it ends.
+ * a slot begins all the same (run_prepare_end()), so that each run is announced before it ends.
  *
  * Freed in the next round, not at once: engine_forget() is called from within the run's own callbacks,
  * which still touch the run afterwards. And a slot that was given to it at the same moment is a task

@@ -133,10 +133,10 @@ void run_stop_tools(struct run *run);
 /* Continues the calls of an earlier residency, from their rows: after an approval or a crash. */
 void run_resume_calls(struct run *run, const struct call_row *rows, size_t count);
 /* The client has answered. Its outputs become items, and the turn ends. If there are answers to approvals
- * among the rows, copies of all rows are kept, and run_go_on() continues their calls. */
+ * among the rows, copies of all rows are kept, and run_continue() continues their calls. */
 void run_take_answers(struct run *run, const struct call_row *rows, size_t count);
 /* The tools are resolved and listed: continues the answered calls, or begins the next turn. */
-void run_go_on(struct run *run);
+void run_continue(struct run *run);
 
 /* ---- run_calls.c: as the model makes them ---- */
 
@@ -156,7 +156,7 @@ bool run_call_is_open(const struct run *run);
 /* ---- run_list.c ---- */
 
 /* Lists the tools of groups and of remote servers that the conversation has not listed yet. Then
- * run_go_on(): at once, or when the last server has answered. */
+ * run_continue(): at once, or when the last server has answered. */
 void run_list_tools(struct run *run);
 
 #endif

@@ -141,7 +141,7 @@ static enum err_code read_grants(const struct request *request, const struct app
 {
     const json_t *body = request_json(request);
 
-    if (!grant_is_said(body) && row->status != APPROVAL_PENDING)
+    if (!grant_is_requested(body) && row->status != APPROVAL_PENDING)
         return ERR_OK;
     return grants_make(
         body, "",

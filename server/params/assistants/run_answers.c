@@ -127,7 +127,8 @@ static void settle(struct run_answers *answers, size_t i, const struct approval_
     const struct approval_reply *reply = &answers->replies[i];
     struct err err;
 
-    if (reply->unreadable || (!grant_is_said(reply->said) && row->status != APPROVAL_PENDING))
+    if (reply->unreadable ||
+        (!grant_is_requested(reply->said) && row->status != APPROVAL_PENDING))
         return;
     if (grants_make(reply->said, "",
                     &(struct grant_answer){.approval_id = row->id,

@@ -233,7 +233,7 @@ static void a_deleted_run_is_a_conflict(void **state)
     run_row_clear(&run);
 }
 
-static void a_wish_to_stop_is_heard_and_not_overwritten(void **state)
+static void a_request_to_cancel_is_noticed_and_not_overwritten(void **state)
 {
     struct run_row run = sample_run("", RUN_IN_PROGRESS);
     struct run_write *write = sample_write(&run, 0);
@@ -896,7 +896,7 @@ int main(void)
         cmocka_unit_test(the_log_is_read_from_any_number_on),
         cmocka_unit_test(a_write_with_an_old_fence_changes_nothing),
         cmocka_unit_test(a_deleted_run_is_a_conflict),
-        cmocka_unit_test(a_wish_to_stop_is_heard_and_not_overwritten),
+        cmocka_unit_test(a_request_to_cancel_is_noticed_and_not_overwritten),
         cmocka_unit_test(that_a_run_waits_is_logged_only_if_it_does),
         cmocka_unit_test(a_completed_turn_makes_up_for_the_deaths_before_it),
         cmocka_unit_test(what_has_ended_stays_as_it_is),

@@ -1,11 +1,11 @@
-#ifndef RUNNEL_CORE_TOOL_WISH_H
-#define RUNNEL_CORE_TOOL_WISH_H
+#ifndef RUNNEL_CORE_TOOL_OVERRIDE_H
+#define RUNNEL_CORE_TOOL_OVERRIDE_H
 
 #include <jansson.h>
 #include <stdbool.h>
 
 /*
- * wish.h -- which groups of tools are on, and which of their tools, as somebody says it:
+ * override.h -- which groups of tools are on, and which of their tools, as somebody says it:
  *
  *   {"<group>": {"enabled": true, "tools": {"<tool>": false}}}, or true or false for a group
  *
@@ -17,16 +17,16 @@
 
 /* Those of a wide place with those of a narrow one over them, word by word. New reference; NULL when
  * both are. */
-json_t *wishes_merge(const json_t *wide, const json_t *narrow);
+json_t *overrides_merge(const json_t *wide, const json_t *narrow);
 
 /* What is said of a group; NULL for nothing. */
-const json_t *wishes_find(const json_t *wishes, const char *group);
+const json_t *overrides_find(const json_t *overrides, const char *group);
 
 /* Whether they turn the group on, or off, in so many words. */
-bool wishes_enable(const json_t *wishes, const char *group);
-bool wishes_disable(const json_t *wishes, const char *group);
+bool overrides_enable(const json_t *overrides, const char *group);
+bool overrides_disable(const json_t *overrides, const char *group);
 
 /* Whether they turn off the tool, by itself. */
-bool wishes_disable_tool(const json_t *wishes, const char *group, const char *tool);
+bool overrides_disable_tool(const json_t *overrides, const char *group, const char *tool);
 
 #endif
