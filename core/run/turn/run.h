@@ -14,7 +14,6 @@
 #include "core/run/context/budget.h"
 #include "core/run/context/chain.h"
 #include "core/run/engine/engine.h"
-#include "core/run/engine/slots.h"
 #include "core/run/turn/call.h"
 #include "core/run/turn/face.h"
 #include "core/run/turn/home.h"
@@ -22,6 +21,7 @@
 #include "core/run/turn/run_model.h"
 #include "core/run/turn/run_wakeups.h"
 #include "core/run/turn/run_write.h"
+#include "core/run/turn/slot_waiter.h"
 #include "core/store/tables/runs/runs.h"
 
 /*
