@@ -6,13 +6,14 @@
 #include <stddef.h>
 
 #include "core/domain/rows.h"
-#include "core/run/engine/engine.h"
+#include "core/run/turn/engine_options.h"
 
 /*
  * home.h -- what a run needs from the engine that it lives in: its lease, its slot, channels with a
  * wake-up, other runs. Implemented in core/run/engine. On the run's loop.
  */
 
+struct engine;
 struct run;
 struct run_write;
 struct engine_waiter;
