@@ -15,6 +15,7 @@
 #include "core/net/loop.h"
 #include "core/run/context/context.h"
 #include "core/run/turn/engine_options.h"
+#include "core/run/turn/run_start.h"
 #include "core/store/store.h"
 #include "core/store/tables/runs/runs.h"
 #include "core/tool/executor.h"
@@ -65,47 +66,9 @@ const struct approval_webhook *engine_webhook(const struct engine *engine,
  * reserved: several callers may be admitted at once and exceed the limit a little. */
 enum err_code engine_admit(struct engine *engine, struct err *err) MUST_CHECK;
 
-/* Moves the request's variables of a run that will not be stored into memory. Other runs are left
- * as they are. ERR_LIMIT (429): the project's memory for variables is used up. The caller then calls
- * run_start_clear(). */
-struct run_start;
-enum err_code engine_admit_variables(const struct tenant *tenant, struct run_start *start,
-                                     struct err *err) MUST_CHECK;
-
-/* Why a run comes to its loop. */
-enum run_arrival {
-    ARRIVAL_NEW,       /* just made: by store_run_create(), or not stored yet (fence 0) */
-    ARRIVAL_SUBMITTED, /* its client has answered: store_run_submit() */
-    ARRIVAL_CLAIMED,   /* taken over: store_runs_claim(), or a cancel that claimed it */
-};
-
-/* What a run begins with. engine_run() and run_start_clear() take what is marked (taken). */
-struct run_start {
-    enum run_arrival arrival;
-    /* (taken) The rows. Of a run that is not stored yet, `items` are its context, then its own input
-     * items, with run_id and input set. */
-    struct run_load load;
-    /* (taken) Of a request that was just accepted. Zeroed: the run decodes them from its row. */
-    struct run_settings settings;
-    json_t *context; /* (taken) the request's context for handlers; NULL: it has none */
-    json_t *secrets; /* (taken) tool_secrets_of() the request's tools; NULL: they have none */
-    /* (taken) That came with the request. The run stores them with its first write. NULL: no variables
-     * came. */
-    struct variable *variables;
-    size_t variable_count;
-    struct variable_memory *memory; /* (taken) from engine_admit_variables(); or NULL */
-    const struct thread_row
-        *new_thread;    /* made with the run, whose stream announces it; copied */
-    struct sink *sink;  /* the first client; NULL: no client waits */
-    bool without_model; /* a response that only keeps its input: it completes at once */
-};
-
 /* Hands a run to its loop. Takes what *start owns, and the sink, which it closes once the run has
  * ended or left this node. The run counts as live from here on. */
 void engine_run(struct engine *engine, struct run_start *start);
-
-/* Releases a start that was not handed to engine_run(), except for its sink. */
-void run_start_clear(struct run_start *start);
 
 /* Cancels a run. The caller has cancelled or deleted its row before, so the order holds wherever the
  * run is. */
