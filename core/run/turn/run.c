@@ -39,7 +39,6 @@
 #include "core/base/json.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
-#include "core/run/calls/run_servers.h"
 #include "core/run/catalog/tool_settings.h"
 
 bool run_is_resumable(const struct run *run)

@@ -18,6 +18,7 @@
 #include "core/run/turn/home.h"
 #include "core/run/turn/run_items.h"
 #include "core/run/turn/run_model.h"
+#include "core/run/turn/run_remote.h"
 #include "core/run/turn/run_start.h"
 #include "core/run/turn/run_wakeups.h"
 #include "core/run/turn/run_write.h"
@@ -46,16 +47,6 @@ enum run_life {
     RUN_ALIVE,
     RUN_ENDED, /* it has its final status, or pauses, or is released; waits for its last write */
     RUN_ABANDONED, /* it has another owner, or was deleted: it emits and stores nothing more */
-};
-
-/* Remote MCP servers: core/run/calls/run_servers.h. */
-struct run_remote {
-    struct run_server *servers;
-    size_t count;
-    struct server_call *open_calls;
-    void (*after_listing)(struct run *run); /* called when all lists have come */
-    /* Of the tools, by their places in the request. Never stored. NULL: no secrets are known. */
-    json_t *secrets;
 };
 
 struct run {
