@@ -135,13 +135,6 @@ void run_open_variables(struct run *run, struct run_start *start)
     variables_free(TAKE(start->variables), start->variable_count);
 }
 
-const char *run_variable_scope(const struct run *run)
-{
-    if (run->variables)
-        return "";
-    return *run->row.thread_id ? run->row.thread_id : run->row.id;
-}
-
 /* The long messages that the model sees as variables. Made again when the past of the
  * history has grown, for example by a message that steered the run. */
 static struct message_cache *messages_of(struct run *run)

@@ -34,10 +34,6 @@ struct resolved_call *resolved_call_restore(const char *text);
 struct run_start;
 void run_open_variables(struct run *run, struct run_start *start);
 
-/* The id under which the run's variables are stored: of its thread, or its own. Borrowed; ""
- * if they are in memory. */
-const char *run_variable_scope(const struct run *run);
-
 /* What a handler needs to read and write variables. The second adds the long messages of the
  * history, for handlers that have TOOL_VARIABLES. Borrowed from the run; an executor holds
  * what it needs. */

@@ -42,7 +42,7 @@
  * exception.
  */
 
-#include "core/run/calls/run_variables.h"
+#include "core/run/turn/run.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -97,6 +97,13 @@ bool run_put_variable(struct run *run, struct variable *variable)
         return variable_memory_add(run->variables, variable);
     unwritten_put_variable(&run->writing.unwritten, variable);
     return true;
+}
+
+const char *run_variable_scope(const struct run *run)
+{
+    if (run->variables)
+        return "";
+    return *run->row.thread_id ? run->row.thread_id : run->row.id;
 }
 
 /* An approval request is stored by the write that stores its item. A store:false run has none: nobody
