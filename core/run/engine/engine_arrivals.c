@@ -35,9 +35,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/json.h"
 #include "core/base/mem.h"
-#include "core/memory/variable_memory.h"
 #include "core/run/engine/engine_internal.h"
 
 static bool has_loaded_too_much(struct engine *engine)
@@ -68,17 +66,6 @@ static size_t load_size(const struct run_start *start)
     for (size_t i = 0; i < start->variable_count; i++)
         size += text_size(start->variables[i].value);
     return size;
-}
-
-void run_start_clear(struct run_start *start)
-{
-    run_load_clear(&start->load);
-    run_settings_clear(&start->settings);
-    json_decref(TAKE(start->context));
-    json_decref(TAKE(start->secrets));
-    variable_memory_release(TAKE(start->memory));
-    variables_free(TAKE(start->variables), start->variable_count);
-    start->variable_count = 0;
 }
 
 enum err_code engine_admit(struct engine *engine, struct err *err)

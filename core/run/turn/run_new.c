@@ -20,7 +20,6 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/memory/variable_memory.h"
-#include "core/run/calls/run_variables.h"
 #include "core/run/catalog/tool_settings.h"
 #include "core/run/context/past_calls.h"
 

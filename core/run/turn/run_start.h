@@ -16,6 +16,8 @@
  * loop.
  */
 
+struct run;
+
 /* Why a run comes to its loop. */
 enum run_arrival {
     ARRIVAL_NEW,       /* just made: by store_run_create(), or not stored yet (fence 0) */
@@ -52,5 +54,9 @@ void run_start_clear(struct run_start *start);
  * run_start_clear(). */
 enum err_code engine_admit_variables(const struct tenant *tenant, struct run_start *start,
                                      struct err *err) MUST_CHECK;
+
+/* Begins with the variables that came with the request, and takes them from `start`. A run
+ * that is not stored keeps its variables in memory. */
+void run_open_variables(struct run *run, struct run_start *start);
 
 #endif
