@@ -25,8 +25,8 @@ void run_start_clear(struct run_start *start)
     start->variable_count = 0;
 }
 
-enum err_code engine_admit_variables(const struct tenant *tenant, struct run_start *start,
-                                     struct err *err)
+enum err_code run_start_admit_variables(const struct tenant *tenant, struct run_start *start,
+                                        struct err *err)
 {
     const struct run_row *row = &start->load.run;
 

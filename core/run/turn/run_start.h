@@ -39,7 +39,7 @@ struct run_start {
      * came. */
     struct variable *variables;
     size_t variable_count;
-    struct variable_memory *memory; /* (taken) from engine_admit_variables(); or NULL */
+    struct variable_memory *memory; /* (taken) from run_start_admit_variables(); or NULL */
     const struct thread_row
         *new_thread;    /* made with the run, whose stream announces it; copied */
     struct sink *sink;  /* the first client; NULL: no client waits */
@@ -52,8 +52,8 @@ void run_start_clear(struct run_start *start);
 /* Moves the request's variables of a run that will not be stored into memory. Other runs are left
  * as they are. ERR_LIMIT (429): the project's memory for variables is used up. The caller then calls
  * run_start_clear(). */
-enum err_code engine_admit_variables(const struct tenant *tenant, struct run_start *start,
-                                     struct err *err) MUST_CHECK;
+enum err_code run_start_admit_variables(const struct tenant *tenant, struct run_start *start,
+                                        struct err *err) MUST_CHECK;
 
 /* Begins with the variables that came with the request, and takes them from `start`. A run
  * that is not stored keeps its variables in memory. */
