@@ -8,8 +8,8 @@
 #include "core/run/turn/slot_waiter.h"
 
 /*
- * engine_options.h -- what an engine is made with, and what its runs read of it: engine_options() in
- * home.h. Constant as long as the engine lives.
+ * engine_options.h -- what an engine is made with, and what its runs read of it. A run gets them by
+ * engine_options() in home.h. They are constant as long as the engine lives.
  */
 
 struct approval_webhook;

@@ -5,17 +5,18 @@
 #include <stddef.h>
 
 /*
- * run_remote.h -- the remote MCP servers of a run, as far as its life is concerned: opened when the tools
- * are resolved, closed with the residency. The rest is in core/run/calls/run_servers.h, and everything is
- * implemented in core/run/calls/run_servers.c. On the run's loop.
+ * run_remote.h -- the remote MCP servers of a run, as the rest of its life sees them: opened when its tools
+ * are resolved, closed when the residency ends. Lists and calls are in core/run/calls/run_servers.h, and
+ * the same .c file implements both headers. On the run's loop.
  */
 
 struct run;
 struct run_server;
 struct server_call;
 
+/* Changed by core/run/calls/run_servers.c only. */
 struct run_remote {
-    struct run_server *servers;
+    struct run_server *servers; /* one for each remote entry of the request's tools */
     size_t count;
     struct server_call *open_calls;
     void (*after_listing)(struct run *run); /* called when all lists have come */
@@ -23,13 +24,14 @@ struct run_remote {
     json_t *secrets;
 };
 
-/* Begins with the servers of the resolved tools, and adds the tools that the conversation has
- * listed. */
+/* After the tools are resolved. Takes in the lists that the conversation has already; connects to no
+ * server. */
 void run_open_servers(struct run *run);
 
-/* Cancels everything and closes the sessions. The lists stay. */
+/* Ends all sessions, and drops calls and lists that are under way. May be called more than once. */
 void run_close_servers(struct run *run);
 
+/* Closes them, and frees everything. */
 void run_free_servers(struct run *run);
 
 #endif

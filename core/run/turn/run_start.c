@@ -1,5 +1,13 @@
 /*
- * What a run begins with: who owns it until then, and where its variables go.
+ * What a run begins with, on its way from a request or the store to its loop.
+ *
+ * A run_start is filled in on a thread that may block: by a request, or by the keeper for a run that this
+ * node has claimed. Everything that has to be read from the store is read there, because a loop must not
+ * wait. engine_run() posts it to the loop, and run_new() takes it apart.
+ *
+ * Its variables go to one of two places. A stored run writes them with its first write. A run that is not
+ * stored keeps them in memory, where all such runs of the node share one budget. The memory is filled
+ * before the run is handed over: only the request can still be refused with 429.
  */
 
 #include "core/run/turn/run_start.h"

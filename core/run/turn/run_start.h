@@ -13,7 +13,7 @@
 
 /*
  * run_start.h -- what a run begins with, between the request or the store that it comes from and its
- * loop.
+ * loop. Its maker owns it until engine_run(). Not shared: one thread at a time.
  */
 
 struct run;
@@ -55,8 +55,8 @@ void run_start_clear(struct run_start *start);
 enum err_code run_start_admit_variables(const struct tenant *tenant, struct run_start *start,
                                         struct err *err) MUST_CHECK;
 
-/* Begins with the variables that came with the request, and takes them from `start`. A run
- * that is not stored keeps its variables in memory. */
+/* Puts the variables of the start where the run keeps its own: into memory, or into its first write. Takes
+ * them. On the run's loop. */
 void run_open_variables(struct run *run, struct run_start *start);
 
 #endif

@@ -68,8 +68,8 @@ void run_put_call(struct run *run, const struct call_row *row);
 void run_put_approval(struct run *run, const struct approval_row *row);
 /* Takes what the variable owns. A store:false run has it in memory at once; false: no room for it. */
 bool run_put_variable(struct run *run, struct variable *variable);
-/* The id under which the run's variables are stored: of its thread, or its own. Borrowed; ""
- * if they are in memory. */
+/* The id under which the store has the run's variables: its thread, or itself. "": they are in memory.
+ * Borrowed. */
 const char *run_variable_scope(const struct run *run);
 
 /* Holds back what is emitted from here on until the next write is committed. That write begins as soon

@@ -7,8 +7,8 @@
 #include "core/domain/tenant.h"
 
 /*
- * slot_waiter.h -- what a run and the options of its engine contain of slots. What may be done with
- * it is in core/run/engine/slots.h.
+ * slot_waiter.h -- a run's place in the queue for slots, and the limits of the queue. Both are parts of
+ * structs of this room. The functions, and who may call them, are in core/run/engine/slots.h.
  */
 
 struct slots_limits { /* 0: no limit */
