@@ -28,7 +28,8 @@ struct run_remote {
  * server. */
 void run_open_servers(struct run *run);
 
-/* Ends all sessions, and drops calls and lists that are under way. May be called more than once. */
+/* Ends all sessions, and drops calls and lists that are under way. Lists that have come stay. May be
+ * called more than once. */
 void run_close_servers(struct run *run);
 
 /* Closes them, and frees everything. */
