@@ -1,24 +1,14 @@
 #ifndef RUNNEL_CORE_RUN_ENGINE_ENGINE_H
 #define RUNNEL_CORE_RUN_ENGINE_ENGINE_H
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "core/base/err.h"
-#include "core/base/seal.h"
-#include "core/domain/run_settings.h"
-#include "core/event/sink.h"
-#include "core/model/model.h"
-#include "core/net/egress.h"
 #include "core/net/loop.h"
-#include "core/run/context/context.h"
 #include "core/run/turn/engine_options.h"
 #include "core/run/turn/run_start.h"
-#include "core/store/store.h"
-#include "core/store/tables/runs/runs.h"
-#include "core/tool/executor.h"
 
 /*
  * engine.h -- the run loops, and how the rest of the server reaches runs.
