@@ -337,7 +337,7 @@ void run_stop_execution(struct run *run)
 {
     if (!run->calls.channel)
         return;
-    engine_hang_up(run);
+    engine_stop_wakeups(run);
     run_stop_server_calls(run);
     tool_channel_close(run->calls.channel);
     tool_channel_release(TAKE(run->calls.channel));

@@ -100,7 +100,7 @@ void run_stop_offload(struct run *run)
 
     if (!offload)
         return;
-    engine_hang_up(run);
+    engine_stop_wakeups(run);
     tool_channel_close(offload->channel);
     tool_channel_release(offload->channel);
     for (unsigned i = 0; i < offload->jobs; i++)

@@ -182,6 +182,6 @@ void run_continue(struct run *run)
     if (rows)
         run_resume_calls(run, rows, count);
     else if (run->row.turn || !run_take_decisions(run))
-        run_ask_model(run);
+        run_begin_turn(run);
     call_rows_free(rows, count);
 }

@@ -22,10 +22,6 @@
 struct run_server;
 struct server_call;
 
-/* Begins with the servers of the resolved tools, and adds the tools that the conversation has
- * listed. */
-void run_open_servers(struct run *run);
-
 /* Lists the other servers, all at the same time, and shows the lists in the order of the
  * request. Then calls `then`: at once if no list is missing. In a thread's run a server that
  * does not list its tools fails the run; in a response its item has the error, and the run
@@ -38,9 +34,5 @@ void run_call_server(struct run *run, struct call *call, const json_t *args);
 
 /* Cancels the calls that are under way, and notifies their servers. */
 void run_stop_server_calls(struct run *run);
-
-/* Cancels everything and closes the sessions. The lists stay. */
-void run_close_servers(struct run *run);
-void run_free_servers(struct run *run);
 
 #endif

@@ -108,40 +108,6 @@ static const struct variable_ops memory_ops = {
     .skill = read_skill,
 };
 
-/* Shared by all responses that are not stored. Static, because a worker may return after its
- * engine has been freed. */
-static struct variable_budget budget = VARIABLE_BUDGET(VARIABLE_MEMORY_LIMIT);
-
-enum err_code engine_admit_variables(const struct tenant *tenant, struct run_start *start,
-                                     struct err *err)
-{
-    const struct run_row *row = &start->load.run;
-
-    if (row->flags & RUN_STORED || !start->variable_count)
-        return ERR_OK;
-    start->memory = variable_memory_new(&budget, tenant);
-    return variable_memory_fill(start->memory, start->variables, start->variable_count, err);
-}
-
-void run_open_variables(struct run *run, struct run_start *start)
-{
-    if (start->memory)
-        run->variables = TAKE(start->memory);
-    else if (!(run->row.flags & RUN_STORED))
-        run->variables = variable_memory_new(&budget, &run->tenant);
-    else
-        for (size_t i = 0; i < start->variable_count; i++)
-            (void)run_put_variable(run, &start->variables[i]);
-    variables_free(TAKE(start->variables), start->variable_count);
-}
-
-const char *run_variable_scope(const struct run *run)
-{
-    if (run->variables)
-        return "";
-    return *run->row.thread_id ? run->row.thread_id : run->row.id;
-}
-
 /* The long messages that the model sees as variables. Made again when the past of the
  * history has grown, for example by a message that steered the run. */
 static struct message_cache *messages_of(struct run *run)

@@ -29,15 +29,6 @@ void resolved_call_free(struct resolved_call *resolved);
 /* From the row of a call: resolved before the crash. NULL for NULL. */
 struct resolved_call *resolved_call_restore(const char *text);
 
-/* Begins with the variables that came with the request, and takes them from `start`. A run
- * that is not stored keeps its variables in memory. */
-struct run_start;
-void run_open_variables(struct run *run, struct run_start *start);
-
-/* The id under which the run's variables are stored: of its thread, or its own. Borrowed; ""
- * if they are in memory. */
-const char *run_variable_scope(const struct run *run);
-
 /* What a handler needs to read and write variables. The second adds the long messages of the
  * history, for handlers that have TOOL_VARIABLES. Borrowed from the run; an executor holds
  * what it needs. */

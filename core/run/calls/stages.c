@@ -92,7 +92,7 @@ static enum stage_step end_calls(struct run *run)
         return STAGE_PASSED;
     }
     run_end_turn(run);
-    run_ask_model(run);
+    run_begin_turn(run);
     return STAGE_PASSED;
 }
 

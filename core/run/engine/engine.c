@@ -121,7 +121,7 @@ void engine_free(struct engine *engine)
         loop_finish(engine->loops[i].loop);
     for (unsigned i = 0; i < engine->loop_count; i++) {
         loop_free(engine->loops[i].loop);
-        bells_clear(&engine->loops[i].bells);
+        run_wakeups_clear(&engine->loops[i].wakeups);
         webhook_posts_clear(&engine->loops[i].posts);
     }
     held_leases_free(engine->leases);
@@ -175,19 +175,19 @@ bool engine_is_draining(const struct engine *engine)
     return atomic_load(&engine->draining);
 }
 
-/* ---- Bells, and waiting for a run to come ---- */
+/* ---- Wake-ups, and waiting for a run to come ---- */
 
 struct tool_channel *engine_channel(struct run *run, unsigned calls, const bool *hidden,
                                     size_t capacity)
 {
-    run->bell = bells_take(&run->home->bells, run);
-    return tool_channel_new(calls, hidden, capacity, bell_ring, run->bell);
+    run->wakeup = run_wakeups_take(&run->home->wakeups, run);
+    return tool_channel_new(calls, hidden, capacity, run_wakeup_send, run->wakeup);
 }
 
-void engine_hang_up(struct run *run)
+void engine_stop_wakeups(struct run *run)
 {
-    if (run->bell)
-        bells_put(&run->home->bells, TAKE(run->bell));
+    if (run->wakeup)
+        run_wakeups_put(&run->home->wakeups, TAKE(run->wakeup));
 }
 
 void engine_wait_for_run(struct engine *engine, struct engine_waiter *waiter)
@@ -474,7 +474,7 @@ static void end_now(struct run *run)
     }
     /* No other node can continue it. A run that waits for a slot begins, so that its client is sent a
      * response that failed, and no empty stream. */
-    run_begin_to_end(run);
+    run_prepare_end(run);
     if (run->life == RUN_ALIVE)
         run_fail(run, "server_error", "The server is shutting down.");
 }

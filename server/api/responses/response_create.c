@@ -460,7 +460,7 @@ static enum err_code fill_start(const struct response_create *create, struct run
     if (!rc)
         variables_in_read(create->body, &start->variables, &start->variable_count);
     if (!rc)
-        rc = engine_admit_variables(create->tenant, start, err);
+        rc = run_start_admit_variables(create->tenant, start, err);
     return rc ? rc : make(create, start, position, err);
 }
 
