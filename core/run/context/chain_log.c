@@ -608,9 +608,9 @@ static void tell(struct telling *telling)
     }
 }
 
-void chain_text_tell(struct chain_text *ret_text, const struct item_row *const *items,
-                     const json_t *bodies, size_t first, size_t end,
-                     const struct long_message_rule *rule)
+void chain_text_render(struct chain_text *ret_text, const struct item_row *const *items,
+                       const json_t *bodies, size_t first, size_t end,
+                       const struct long_message_rule *rule)
 {
     struct telling telling = {.text = ret_text,
                               .items = items,

@@ -75,9 +75,9 @@ struct chain_text {
 };
 /* `bodies` is the array of the items' parsed bodies; items[first..end) are told, messages as `rule` says:
  * NULL for whole. */
-void chain_text_tell(struct chain_text *ret_text, const struct item_row *const *items,
-                     const json_t *bodies, size_t first, size_t end,
-                     const struct long_message_rule *rule);
+void chain_text_render(struct chain_text *ret_text, const struct item_row *const *items,
+                       const json_t *bodies, size_t first, size_t end,
+                       const struct long_message_rule *rule);
 void chain_text_clear(struct chain_text *text);
 
 /* The calls that the text logs, in its order. `at` is the place of the call's item. */

@@ -431,7 +431,7 @@ static size_t add_past(struct story *story, size_t first)
         end++;
     if (end == first)
         return first;
-    chain_text_tell(&text, story->items, story->bodies, first, end, &story->rule);
+    chain_text_render(&text, story->items, story->bodies, first, end, &story->rule);
     if (text.calls) {
         buf_add(&text.hint, text.flow.data, text.flow.length);
         add_message(story, "assistant", json_stringn_nocheck(text.hint.data, text.hint.length));
