@@ -107,7 +107,7 @@ static bool is_message(const struct item_row *item)
 /* Building state: what there is to send, message by message or stretch by stretch. */
 struct fitting {
     const struct item_row **items;
-    struct context_telling telling;
+    struct context_condensing telling;
     size_t weight;
     double room;
 };
@@ -115,20 +115,21 @@ struct fitting {
 /* Where what begins at `at` ends: what is told as one message, or an item. */
 static size_t end_of(const struct fitting *fitting, size_t at)
 {
-    size_t end = context_told_end(&fitting->telling, fitting->items, at);
+    size_t end = context_condensed_end(&fitting->telling, fitting->items, at);
 
     return end > at ? end : at + 1;
 }
 
 static bool is_told_as_one(const struct fitting *fitting, size_t at)
 {
-    return context_told_end(&fitting->telling, fitting->items, at) > at;
+    return context_condensed_end(&fitting->telling, fitting->items, at) > at;
 }
 
 static size_t weight_at(const struct fitting *fitting, size_t at)
 {
     return is_told_as_one(fitting, at)
-               ? context_told_bytes(&fitting->telling, fitting->items, at, end_of(fitting, at))
+               ? context_condensed_bytes(&fitting->telling, fitting->items, at,
+                                         end_of(fitting, at))
                : weight_of(fitting->items[at]);
 }
 
@@ -194,7 +195,7 @@ bool budget_fit(struct budget *budget, const struct context *context,
     if (!budget_limits_prompts(budget))
         return true;
     leave_out(items, count, 0, context_start(items, *count, last, context->run_id));
-    fitting.telling = context_telling(context, items, *count);
+    fitting.telling = context_condensing(context, items, *count);
     fitting.weight = context_frame_bytes(context) + weight_of_all(&fitting, *count);
     newest = context_start(items, *count, 1, context->run_id);
     if ((double)fitting.weight > fitting.room)

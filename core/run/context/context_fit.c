@@ -128,19 +128,19 @@ static unsigned cut_of(const struct long_message_rule *rule)
            (rule->cut.language == LANGUAGE_CHINESE ? CUT_CHINESE : 0);
 }
 
-struct context_telling context_telling(const struct context *context,
-                                       const struct item_row *const *items, size_t count)
+struct context_condensing context_condensing(const struct context *context,
+                                             const struct item_row *const *items, size_t count)
 {
-    struct context_telling telling = {.rule =
-                                          long_message_rule(context->settings, context->tools)};
+    struct context_condensing telling = {
+        .rule = long_message_rule(context->settings, context->tools)};
 
     if (context->compact)
         telling.past = context_past(items, count);
     return telling;
 }
 
-size_t context_told_end(const struct context_telling *telling,
-                        const struct item_row *const *items, size_t at)
+size_t context_condensed_end(const struct context_condensing *telling,
+                             const struct item_row *const *items, size_t at)
 {
     size_t end = context_stretch(items, at, telling->past);
 
@@ -151,8 +151,9 @@ size_t context_told_end(const struct context_telling *telling,
 
 /* Noted of all of them together, while they are together, none has changed, and messages are cut as they
  * were. */
-static bool is_noted(const struct context_telling *telling, const struct item_row *const *items,
-                     size_t count, enum context_measure measure)
+static bool is_noted(const struct context_condensing *telling,
+                     const struct item_row *const *items, size_t count,
+                     enum context_measure measure)
 {
     const struct item_cost *noted = &items[0]->cost;
 
@@ -166,9 +167,10 @@ static bool is_noted(const struct context_telling *telling, const struct item_ro
     return measure == CONTEXT_BYTES || noted->told_tokens >= 0;
 }
 
-static void note_stretch(const struct context *context, const struct context_telling *telling,
-                         enum context_measure measure, struct item_row *rows,
-                         const struct item_row *const *items, size_t count)
+static void note_stretch(const struct context *context,
+                         const struct context_condensing *telling, enum context_measure measure,
+                         struct item_row *rows, const struct item_row *const *items,
+                         size_t count)
 {
     json_auto_t *messages = NULL;
 
@@ -188,7 +190,7 @@ static void note_stretch(const struct context *context, const struct context_tel
 }
 
 static int64_t cost_of_stretch(const struct tokenizer *tokenizer,
-                               const struct context_telling *telling,
+                               const struct context_condensing *telling,
                                const struct item_row *const *items, size_t count)
 {
     json_auto_t *messages = NULL;
@@ -199,8 +201,8 @@ static int64_t cost_of_stretch(const struct tokenizer *tokenizer,
     return tokenizer_count_messages(tokenizer, messages);
 }
 
-size_t context_told_bytes(const struct context_telling *telling,
-                          const struct item_row *const *items, size_t first, size_t end)
+size_t context_condensed_bytes(const struct context_condensing *telling,
+                               const struct item_row *const *items, size_t first, size_t end)
 {
     json_auto_t *messages = NULL;
 
@@ -227,13 +229,13 @@ void context_count(const struct context *context, enum context_measure measure,
                    struct item_row *rows, size_t count)
 {
     AUTO_FREE const struct item_row **items = mem_new_array(const struct item_row *, count + 1);
-    struct context_telling telling;
+    struct context_condensing telling;
 
     for (size_t i = 0; i < count; i++)
         items[i] = &rows[i];
-    telling = context_telling(context, items, count);
+    telling = context_condensing(context, items, count);
     for (size_t i = first_of(context, items, count); i < count;) {
-        size_t end = context_told_end(&telling, items, i);
+        size_t end = context_condensed_end(&telling, items, i);
 
         if (end > i)
             note_stretch(context, &telling, measure, rows + i, items + i, end - i);
@@ -259,11 +261,11 @@ static int64_t *costs_of(const struct context *context, const struct item_row *c
                          size_t count)
 {
     const struct tokenizer *tokenizer = context->upstream->tokenizer;
-    const struct context_telling telling = context_telling(context, items, count);
+    const struct context_condensing telling = context_condensing(context, items, count);
     int64_t *costs = mem_new_array(int64_t, count + 1);
 
     for (size_t i = 0; i < count;) {
-        size_t end = context_told_end(&telling, items, i);
+        size_t end = context_condensed_end(&telling, items, i);
 
         costs[i] = end > i ? cost_of_stretch(tokenizer, &telling, items + i, end - i)
                            : context_cost(tokenizer, items[i]);

@@ -73,24 +73,24 @@ int64_t context_total(const struct context *context, const struct item_row *cons
                       size_t count);
 
 /* What of these items is told otherwise than it is stored. */
-struct context_telling {
+struct context_condensing {
     size_t past;                   /* before it turns are over, in compact history */
     struct long_message_rule rule; /* by which those that were answered are cut */
 };
-struct context_telling context_telling(const struct context *context,
-                                       const struct item_row *const *items, size_t count);
+struct context_condensing context_condensing(const struct context *context,
+                                             const struct item_row *const *items, size_t count);
 /* Where that ends which is told as one message from `at` on: a stretch of compact history, or a message
  * that is cut. `at`, when what lies there is told as it is. */
-size_t context_told_end(const struct context_telling *telling,
-                        const struct item_row *const *items, size_t at);
+size_t context_condensed_end(const struct context_condensing *telling,
+                             const struct item_row *const *items, size_t at);
 
 /* Bytes of JSON as they count: all, and of a picture's data no more than CONTEXT_IMAGE_BYTES. */
 size_t context_weight(const char *json);
 
 /* How long the frame is, and the message that items[first..end) are told as; noted or not. */
 size_t context_frame_bytes(const struct context *context);
-size_t context_told_bytes(const struct context_telling *telling,
-                          const struct item_row *const *items, size_t first, size_t end);
+size_t context_condensed_bytes(const struct context_condensing *telling,
+                               const struct item_row *const *items, size_t first, size_t end);
 
 /* Index of the first item that counts: what a compaction stands for, and what came before it, is
  * left out. */

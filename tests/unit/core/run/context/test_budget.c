@@ -60,7 +60,7 @@ static struct budget made(const char *config, const char *usage)
     return budget;
 }
 
-static const struct context_telling as_it_is;
+static const struct context_condensing as_it_is;
 
 static bool fit(struct budget *budget, const char *config)
 {
@@ -316,7 +316,7 @@ static void compact_history_costs_the_text_that_is_sent(void **state)
     context.compact = true;
     assert_true(budget_fit(&budget, &context, items, &count));
     assert_string_equal(left(), "01234");
-    sent_bytes = context_told_bytes(&as_it_is, items, 1, 2);
+    sent_bytes = context_condensed_bytes(&as_it_is, items, 1, 2);
     assert_in_range(sent_bytes, 300, 1000);
     assert_int_equal(budget.asking, 2 * sent_bytes + 2 * strlen(rows[0].body) + WEIGHT);
     /* A message's log goes before the next message, never alone. */
@@ -349,8 +349,9 @@ static void a_finished_turn_is_left_out_as_a_whole(void **state)
     }
     for (int i = 0; i < 2; i++)
         (void)snprintf(add("message", "")->role, sizeof(rows[0].role), "user");
-    budget.prompt = (int64_t)(2 * WEIGHT + context_told_bytes(&as_it_is, items, 0, 3) - 1) /
-                    BUDGET_BYTES_PER_TOKEN;
+    budget.prompt =
+        (int64_t)(2 * WEIGHT + context_condensed_bytes(&as_it_is, items, 0, 3) - 1) /
+        BUDGET_BYTES_PER_TOKEN;
     assert_true(budget_fit(&budget, &context, items, &count));
     assert_string_equal(left(), "0124");
     budget.prompt = 2 * WEIGHT / BUDGET_BYTES_PER_TOKEN;
