@@ -78,12 +78,12 @@ struct item_cost {
     bool counted;
     int64_t tokens; /* by itself */
     /* Among those that compact history tells as one message: */
-    unsigned place;      /* its own, from 1; 0: not noted */
-    unsigned told_count; /* of the first: how many they are, */
-    size_t told_limit;   /* and how messages among them were cut: to so many characters, */
-    unsigned told_cut;   /* in which way; */
-    size_t told_bytes;   /* how long the message is, */
-    int64_t told_tokens; /* and what it costs; -1: not counted */
+    unsigned place;           /* its own, from 1; 0: not noted */
+    unsigned condensed_count; /* of the first: how many they are, */
+    size_t condensed_limit;   /* and how messages among them were cut: to so many characters, */
+    unsigned condensed_cut;   /* in which way; */
+    size_t condensed_bytes;   /* how long the message is, */
+    int64_t condensed_tokens; /* and what it costs; -1: not counted */
 };
 
 /* One item: a message, a call, a call's output, reasoning ... in the Responses vocabulary.

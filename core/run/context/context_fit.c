@@ -157,14 +157,14 @@ static bool is_noted(const struct context_condensing *telling,
 {
     const struct item_cost *noted = &items[0]->cost;
 
-    if (noted->told_count != count || noted->told_limit != telling->rule.limit ||
-        noted->told_cut != cut_of(&telling->rule))
+    if (noted->condensed_count != count || noted->condensed_limit != telling->rule.limit ||
+        noted->condensed_cut != cut_of(&telling->rule))
         return false;
     for (size_t i = 0; i < count; i++) {
         if (items[i]->cost.place != i + 1)
             return false;
     }
-    return measure == CONTEXT_BYTES || noted->told_tokens >= 0;
+    return measure == CONTEXT_BYTES || noted->condensed_tokens >= 0;
 }
 
 static void note_stretch(const struct context *context,
@@ -179,11 +179,11 @@ static void note_stretch(const struct context *context,
     messages = context_past_messages(items, count, &telling->rule);
     for (size_t i = 0; i < count; i++)
         rows[i].cost.place = (unsigned)i + 1;
-    rows[0].cost.told_count = (unsigned)count;
-    rows[0].cost.told_limit = telling->rule.limit;
-    rows[0].cost.told_cut = cut_of(&telling->rule);
-    rows[0].cost.told_bytes = weight_of(messages);
-    rows[0].cost.told_tokens =
+    rows[0].cost.condensed_count = (unsigned)count;
+    rows[0].cost.condensed_limit = telling->rule.limit;
+    rows[0].cost.condensed_cut = cut_of(&telling->rule);
+    rows[0].cost.condensed_bytes = weight_of(messages);
+    rows[0].cost.condensed_tokens =
         measure == CONTEXT_TOKENS
             ? tokenizer_count_messages(context->upstream->tokenizer, messages)
             : -1;
@@ -196,7 +196,7 @@ static int64_t cost_of_stretch(const struct tokenizer *tokenizer,
     json_auto_t *messages = NULL;
 
     if (is_noted(telling, items, count, CONTEXT_TOKENS))
-        return items[0]->cost.told_tokens;
+        return items[0]->cost.condensed_tokens;
     messages = context_past_messages(items, count, &telling->rule);
     return tokenizer_count_messages(tokenizer, messages);
 }
@@ -207,7 +207,7 @@ size_t context_condensed_bytes(const struct context_condensing *telling,
     json_auto_t *messages = NULL;
 
     if (is_noted(telling, items + first, end - first, CONTEXT_BYTES))
-        return items[first]->cost.told_bytes;
+        return items[first]->cost.condensed_bytes;
     messages = context_past_messages(items + first, end - first, &telling->rule);
     return weight_of(messages);
 }
