@@ -24,7 +24,7 @@ static const char wish[] =
 static const char opening[] = "This is a summary of the conversation up to here, which was "
                               "shortened:\n\n";
 
-void compaction_ask(json_t *request)
+void compaction_add_prompt(json_t *request)
 {
     static const char *const shapes[] = {"response_format", "max_completion_tokens",
                                          "max_tokens",      "logprobs",
@@ -55,7 +55,7 @@ bool compaction_is_whole(const struct item_row *item)
     return json_get_bool(content_of(body), "whole", false);
 }
 
-void compaction_tell(const json_t *body, json_t *messages)
+void compaction_add_messages(const json_t *body, json_t *messages)
 {
     const json_t *content = content_of(body);
     AUTO_FREE char *summary =

@@ -51,7 +51,7 @@ struct compaction {
 
 /* What the model is asked: `request` (of context_request()) with the wish for a summary behind it,
  * and without what shapes an answer. Changes the request. */
-void compaction_ask(json_t *request);
+void compaction_add_prompt(json_t *request);
 
 /* What is sealed: takes the summary's text. New reference. */
 json_t *compaction_content(const struct compaction *compaction, const char *summary);
@@ -61,7 +61,7 @@ json_t *compaction_body(const struct seal *seal, const struct tenant *tenant,
                         const json_t *content);
 
 /* The messages that a compaction item's body stands for, appended to `messages`. */
-void compaction_tell(const json_t *body, json_t *messages);
+void compaction_add_messages(const json_t *body, json_t *messages);
 
 /* Whether what lies before the item does not count any more. */
 bool compaction_is_whole(const struct item_row *item);

@@ -363,7 +363,7 @@ static size_t add_item(struct story *story, size_t i)
     if (is_output(item))
         return i + 1;
     if (item->type == ITEM_COMPACTION) {
-        compaction_tell(body, story->messages);
+        compaction_add_messages(body, story->messages);
         return i + 1;
     }
     return add_answer(story, i);

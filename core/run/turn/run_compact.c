@@ -281,7 +281,7 @@ static json_t *build_request(struct run *run, const struct run_settings *setting
     request =
         context_request(run->row.id, settings, &run->tools, items, count,
                         CONTEXT_LAST_ANSWER | CONTEXT_CHOICE_SPENT, run->turn.upstream->name);
-    compaction_ask(request);
+    compaction_add_prompt(request);
     return request;
 }
 
