@@ -14,7 +14,7 @@ static const struct {
     const char *reason; /* as clients and the model see it */
     const char *what;
 } stops[] = {
-    [CHAIN_GOES_ON] = {NULL,                     NULL},
+    [CHAIN_CONTINUES] = {NULL,                     NULL},
     [CHAIN_ROUNDS]  = {"max_rounds_reached",     "max rounds limit"},
     [CHAIN_CALLS]   = {"max_calls_reached",      "max calls limit"},
     [CHAIN_SILENT]  = {"final_answer_requested", "the request for a final answer"},
@@ -133,13 +133,13 @@ enum chain_stop chain_reason_parse(const char *reason)
         if (reason && stops[i].reason && strcmp(stops[i].reason, reason) == 0)
             return (enum chain_stop)i;
     }
-    return CHAIN_GOES_ON;
+    return CHAIN_CONTINUES;
 }
 
 const char *chain_phase_name(enum chain_phase phase)
 {
     static const char *const names[] = {
-        [CHAIN_WENT_WELL] = NULL,
+        [CHAIN_NO_FAILURE] = NULL,
         [CHAIN_PARSE_ARGUMENTS] = "parse_arguments",
         [CHAIN_TOOL_EXECUTION] = "tool_execution",
         [CHAIN_LLM_RESPONSE] = "llm_response",
@@ -192,7 +192,7 @@ static char *limit_text(const struct chain *chain)
     return mem_printf(limit_en, limit, rounds ? "rounds of tool calls" : "tool calls");
 }
 
-json_t *chain_last_word(const struct chain *chain)
+json_t *chain_final_prompt(const struct chain *chain)
 {
     AUTO_FREE char *text =
         chain->stop == CHAIN_SILENT

@@ -28,7 +28,7 @@
 #define CHAIN_TURNS_KEPT 128
 
 enum chain_stop {
-    CHAIN_GOES_ON,
+    CHAIN_CONTINUES,
     CHAIN_ROUNDS, /* the limit of rounds was reached */
     CHAIN_CALLS,  /* that of calls */
     CHAIN_SILENT, /* the model said nothing */
@@ -36,7 +36,7 @@ enum chain_stop {
 
 /* Where something went wrong. */
 enum chain_phase {
-    CHAIN_WENT_WELL,
+    CHAIN_NO_FAILURE,
     CHAIN_PARSE_ARGUMENTS, /* what the model wrote could not be used: it was told */
     CHAIN_TOOL_EXECUTION,  /* the tool has failed: so was that */
     CHAIN_LLM_RESPONSE, /* the model could not be asked, or its answer broke: the run failed */
@@ -104,7 +104,7 @@ char *chain_placeholder(enum chain_stop stop);
 char *chain_cancelled(const char *why);
 
 /* What the model is told last, as a message of the Chat API. New reference. */
-json_t *chain_last_word(const struct chain *chain);
+json_t *chain_final_prompt(const struct chain *chain);
 
 /* Adds to the tokens of the run ({"runnel": {rounds, calls, turns}}) what chain_init() reads, and under
  * "error_phase" where the run failed. */
