@@ -22,7 +22,7 @@ void budget_init(struct budget *budget, const struct run_settings *settings, con
         .used.cached = json_get_int(input, "cached_tokens", 0),
         .used.output = json_get_int(tokens, "output_tokens", 0),
         .used.reasoning = json_get_int(output, "reasoning_tokens", 0),
-        .asked = json_get_int(notes_of(tokens), "asked", 0),
+        .counted_weight = json_get_int(notes_of(tokens), "asked", 0),
     };
 }
 
@@ -36,8 +36,8 @@ json_t *budget_object(const struct budget *budget)
         "reasoning_tokens", (json_int_t)used->reasoning, "total_tokens",
         (json_int_t)(used->input + used->output));
 
-    if (budget->asked)
-        json_set_int(notes_make(tokens), "asked", budget->asked);
+    if (budget->counted_weight)
+        json_set_int(notes_make(tokens), "asked", budget->counted_weight);
     return tokens;
 }
 
@@ -51,8 +51,8 @@ void budget_add(struct budget *budget, const struct model_usage *usage)
     budget->used.reasoning += usage->reasoning;
     budget->used.known |= usage->known;
     if (usage->input)
-        budget->asked += budget->asking;
-    budget->asking = 0;
+        budget->counted_weight += budget->sent_weight;
+    budget->sent_weight = 0;
 }
 
 static const char prompt_word[] = "max_prompt_tokens";
@@ -88,9 +88,9 @@ struct run_settings budget_settings(const struct budget *budget,
 static double room_left(const struct budget *budget)
 {
     double tokens = (double)(budget->prompt - budget->used.input);
-    bool counted = budget->asked && budget->used.input;
+    bool counted = budget->counted_weight && budget->used.input;
 
-    return tokens * (counted ? (double)budget->asked / (double)budget->used.input
+    return tokens * (counted ? (double)budget->counted_weight / (double)budget->used.input
                              : BUDGET_BYTES_PER_TOKEN);
 }
 
@@ -201,6 +201,6 @@ bool budget_fit(struct budget *budget, const struct context *context,
     if ((double)fitting.weight > fitting.room)
         cut(&fitting, count, newest,
             !last && newest > 0 && begins_message(&fitting, 0) ? end_of(&fitting, 0) : 0);
-    budget->asking = (int64_t)fitting.weight;
-    return (double)fitting.weight <= fitting.room || !budget->asked;
+    budget->sent_weight = (int64_t)fitting.weight;
+    return (double)fitting.weight <= fitting.room || !budget->counted_weight;
 }

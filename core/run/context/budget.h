@@ -31,8 +31,8 @@ struct budget {
     int64_t
         completion; /* max_completion_tokens of a run, max_output_tokens of a response; or INT64_MAX */
     struct model_usage used; /* summed over the turns that have ended */
-    int64_t asked;           /* weight of the prompts that were counted in it */
-    int64_t asking;          /* weight of the last one */
+    int64_t counted_weight;  /* bytes of the prompts whose tokens are in `used` */
+    int64_t sent_weight;     /* bytes of the prompt that was sent last; 0 once it is counted */
 };
 
 /* Limits from the request as accepted, the rest from `usage` as budget_object() made it; or NULL. */

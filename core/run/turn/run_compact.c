@@ -147,7 +147,7 @@ static void count_usage(struct run *run, const struct model_usage *usage)
 {
     struct budget *budget = &run->budget;
 
-    budget->asking = 0;
+    budget->sent_weight = 0;
     budget_add(budget, usage);
     if (budget->prompt != INT64_MAX)
         budget->prompt += usage->input;

@@ -294,7 +294,7 @@ static char *sent_within(const char *config, int64_t *ret_asking)
     long_messages_mark(rows, count);
     budget_init(&budget, &settings, NULL);
     (void)budget_fit(&budget, &context, shown, &left);
-    *ret_asking = budget.asking;
+    *ret_asking = budget.sent_weight;
     request = context_request("now", &settings, &reading_tools, shown, left, 0, NULL);
     return json_text(json_object_get(request, "messages"));
 }
