@@ -39,7 +39,7 @@ bool withheld_waits(const json_t *body)
     return withheld_is(body) && !is_refused(notes_of(body));
 }
 
-const char *withheld_told(const json_t *body)
+const char *withheld_text(const json_t *body)
 {
     const json_t *notes = notes_of(body);
 

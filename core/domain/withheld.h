@@ -10,7 +10,7 @@
  * withheld.h -- the item of a call whose result a person has to let the model see.
  *
  * The client is shown the result at once. As long as nobody has approved it, `runnel.model_visible` of
- * the item is false, and everybody who tells the model of past calls tells it withheld_told() instead:
+ * the item is false, and everybody who tells the model of past calls tells it withheld_text() instead:
  * the item is all that need be looked at, wherever it was copied to. What a refusal leaves of the item
  * is the refusal.
  *
@@ -31,7 +31,7 @@ bool withheld_is_noted(const json_t *notes);
 bool withheld_waits(const json_t *body);
 
 /* What it is told then: a refusal in any case. */
-const char *withheld_told(const json_t *body);
+const char *withheld_text(const json_t *body);
 
 /* A person has decided. Deciding again, the same way, changes nothing. */
 void withheld_deliver(json_t *body);

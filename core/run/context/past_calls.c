@@ -83,7 +83,7 @@ const char *past_own_output(enum item_type type, const json_t *body)
     const char *output = json_get_string(body, "output", NULL);
 
     if (withheld_is(body))
-        return withheld_told(body);
+        return withheld_text(body);
     if (type != ITEM_MCP_CALL) {
         output = json_get_string(hosted, "output", NULL);
         return output ? output : json_get_string(hosted, "error", NULL);
