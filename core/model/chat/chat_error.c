@@ -1,3 +1,24 @@
+/*
+ * chat_error.c -- what an upstream's error means for the retry, for the client and for the operator.
+ *
+ *   status, body, or an event ─▶ read_... ─▶ struct refusal: status, code, message
+ *                                                 └─▶ refuse ─▶ struct chat_failure
+ *
+ * Reading is tolerant. Members are looked for wherever some server puts them, and the first value that is
+ * found counts. An error inside a stream has no HTTP status, so the known codes imply one. After that,
+ * only the status decides what kind of failure it is.
+ *
+ * The code of an error is different: applications compare it (context_length_exceeded,
+ * insufficient_quota), so only codes of OpenAI's API reach a client. Names of other servers are mapped to
+ * them or left out. Two errors are so important that they are recognised by phrases in the message when
+ * the code is missing. A phrase can be wrong, so it counts only in a refusal of the request.
+ *
+ * Whose mistake is it? A 400 is the client's, and its message is passed on. 401 and 403 are about the
+ * operator's key: the client cannot do anything about it, and must not read the message. 408, 409 and 5xx
+ * are the upstream's, and may pass. 429 may pass, unless a quota is used up. An error inside a stream
+ * whose code is unknown counts as 500.
+ */
+
 #include "core/model/chat/chat_error.h"
 
 #include <stdarg.h>
@@ -8,17 +29,17 @@
 #include "core/base/mem.h"
 #include "core/model/chat/chat_repair.h"
 
-#define LINE_SIZE \
-    900 /* of a message, so that it fits into struct err with a few words around it */
+/* Bytes of a message: it must fit into struct err with a few words around it. */
+#define LINE_SIZE 900
 
 /* What was found in an error. */
 struct refusal {
     int status;       /* 0 when unknown */
-    const char *word; /* code or type, as far as we know it; NULL otherwise */
+    const char *word; /* the code for the client; NULL if none is known */
     char message[LINE_SIZE];
 };
 
-/* The code of a refusal that is about the model itself. */
+/* The code of a refusal because the upstream lacks the model. */
 #define MODEL_MISSING "model_not_found"
 
 /* Values of `code` and `type`: the status that each implies, and the code that a client gets. */
