@@ -114,6 +114,9 @@ bool tool_set_awaits(const struct tool_set *set, const json_t *choice);
 
 const struct tool_use *tool_set_find(const struct tool_set *set, const char *name);
 
+/* The tool with which the model reads a variable by its name (TOOL_READER); NULL if the set has none. */
+const struct tool_use *tool_set_find_reader(const struct tool_set *set);
+
 /* The tool of that label, by what its server calls it. */
 const struct tool_use *tool_set_find_labelled(const struct tool_set *set, const char *label,
                                               const char *own);

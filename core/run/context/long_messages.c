@@ -40,10 +40,9 @@
 static bool is_readable(const struct run_settings *settings, const struct tool_set *tools)
 {
     const json_t *choice = tool_choice_standing(settings->tool_choice);
-    const struct tool_use *reader = tool_set_find(tools, "ReadVar");
+    const struct tool_use *reader = tool_set_find_reader(tools);
 
-    return reader && reader->handler->flags & TOOL_VARIABLES &&
-           tool_choice_offers(tools, choice, reader);
+    return reader && tool_choice_offers(tools, choice, reader);
 }
 
 struct long_message_rule long_message_rule(const struct run_settings *settings,
