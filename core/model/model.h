@@ -17,15 +17,16 @@
  * configured so. The latter get `store: false`: state, tools and events of a response belong to this
  * server, and the upstream is only a source of text and calls.
  *
- * Any server that claims to speak Chat Completions should work, so this is where their habits
- * end: usage absent or in a chunk of its own, tool-call deltas without index or without id,
- * ids repeated in every delta, whole arguments in one chunk, arguments as an object instead of
- * a string, an empty object before the arguments, the `function_call` of old, `extra_content` that
- * must come back with a call (Gemini's thought signatures), `reasoning`,
- * `reasoning_content` or `reasoning_details`, `refusal`, characters cut in two, unusual values of
- * finish_reason, CRLF and multi-line SSE, a missing [DONE], errors inside the stream, and JSON
- * answers to a request for a stream. Reasoning that a server leaves within the text
- * (<think>) is text.
+ * Any server that claims to speak Chat Completions should work, so this is where their habits end:
+ *
+ *   calls      deltas without index or id; ids repeated in every delta; whole arguments in one chunk;
+ *              arguments as an object; an empty object before the arguments; the older function_call;
+ *              extra_content that must come back with a call (Gemini's thought signatures)
+ *   reasoning  in `reasoning`, `reasoning_content` or `reasoning_details`. Reasoning that a server leaves
+ *              within the text (<think>) is text.
+ *   text       `refusal`; characters cut in two
+ *   stream     CRLF and multi-line events; no [DONE]; unusual values of finish_reason; errors inside the
+ *              stream; no usage, or usage in a chunk of its own; JSON instead of a stream
  *
  * Everything happens on the loop's thread. Which upstream serves a model is decided by the
  * table of upstreams, fixed at start.
@@ -34,12 +35,12 @@
  * was one whole JSON value; how the connection ended proves nothing. A body that does not end soon after
  * that is cut.
  *
- * Retries: a failed or cut connection, 408, 409, 429 (unless a quota is used up), 5xx and an
- * error of that kind inside the stream are tried again, at most MODEL_RETRY_LIMIT times, with
- * back-off and jitter or as Retry-After says, as long as nothing was announced and the total
- * deadline, which holds for all attempts together, allows it. After the first piece or a deadline there
- * are no retries. A request that is refused for a member that was added here (stream_options,
- * or reasoning.encrypted_content in `include`) is sent once without it.
+ * Retries: the request is sent again after a failed or cut connection, 408, 409, 5xx, and 429 unless a quota
+ * is used up; also when such an error comes inside the stream. It is sent again at most MODEL_RETRY_LIMIT
+ * times, with back-off and jitter, or as Retry-After says. The total deadline holds for all attempts
+ * together. After the first piece or a deadline there are no retries. A request that is refused for a
+ * member that was added here (stream_options, or reasoning.encrypted_content in `include`) is sent once
+ * without it.
  */
 
 #define MODEL_RETRY_LIMIT       2
