@@ -10,7 +10,7 @@
  * message_cache.h -- the long messages of a conversation, readable as variables.
  *
  * If a request wants it, the model is sent only the beginning and the end of a long message of the history
- * (core/run/context/long_messages.h), and a name under which it can read the whole. Such a variable is not
+ * (core/run/context/long_messages.h). It can read the whole message as a variable. Such a variable is not
  * stored. It is made from the history that the run has loaded. So a branch of a conversation has the
  * variables of its own messages, and none of them is evicted, counted or left behind.
  *

@@ -21,9 +21,8 @@
  * same moment, on other threads, without a common lock. Adding first means that two writers may both
  * be refused where one would have had room, but never that both are admitted beyond the limit.
  *
- * The counters are atomic. The variables are guarded by the memory's own lock, and the table of shares by
- * the budget's, which is taken only when a memory is made or freed. Neither is held while the other
- * is taken.
+ * The counters are atomic. The memory's own lock guards the variables. The budget's lock guards the table of
+ * shares, and is taken only when a memory is made or freed. Neither is held while the other is taken.
  *
  * A memory has at most a thousand variables, so names are searched one by one: an index would cost more
  * than it saves. The array is in no order, and a removed variable is replaced by the last one. Pointers

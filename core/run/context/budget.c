@@ -10,9 +10,9 @@
  * because the turns of a run send nearly the same text again. A tokenizer would be more exact for the
  * first turn, but an upstream need not have a rank file, and a limit must hold without one.
  *
- * What is weighed is what is sent. A finished turn in compact history weighs as much as its log, a long
- * message as much as what is shown of it, and a picture never more than CONTEXT_IMAGE_BYTES. Weighing the
- * stored items instead left out messages that had room enough.
+ * What is weighed is what is sent. A finished turn in compact history weighs as much as its log. A long
+ * message weighs as much as what is sent of it. A picture never weighs more than CONTEXT_IMAGE_BYTES.
+ * Weighing the stored items instead left out messages that had room enough.
  *
  *   sent_weight     set by budget_fit(), when a prompt is about to be sent
  *   counted_weight  budget_add() adds it, when the upstream has reported the tokens of that prompt

@@ -6,9 +6,9 @@
  * start again when the client answers a call, since the client then decides that the run continues.
  * Calls catch a model that makes hundreds of calls in one turn, and they never start again.
  *
- * Simply ending the run at a limit would leave the user with tool calls and no sentence. So the calls
- * that were not executed get an output that says so (an upstream refuses a call without an output),
- * and the model gets one more turn in which it cannot call. Its prompt has the role "user": some
+ * Simply ending the run at a limit would leave the user with tool calls and no sentence. So the model gets
+ * one more turn, in which it cannot call. The calls that were not executed get an output that says so,
+ * because an upstream refuses a call without an output. The prompt of the last turn has the role "user": some
  * servers accept a system message only at the beginning. The prompt is made anew for each request and
  * never stored, because the next run of the thread must not read it.
  *

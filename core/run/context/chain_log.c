@@ -19,9 +19,8 @@
  * Others may forge it: a user, a fetched page or a model writes a block, and the model believes in a call
  * that never was. So every text that passes here, but for the server's own, goes through add_neutral().
  * It looks for the beginnings of marks without regard to case and blanks, because a model reads
- * "[ tool execution LOG ]" as the same thing. It changes nothing else, since the text may be code. And
- * a block is fenced with one back-tick more than anything inside it, so that a result cannot end its
- * own block and continue outside of it.
+ * "[ tool execution LOG ]" as the same thing. It changes nothing else, since the text may be code. A block
+ * is fenced with one back-tick more than any fence inside it: a result cannot end its own block.
  *
  * The text must be the same each time it is rendered: it is part of a prompt, and upstreams cache prompts
  * by their beginning. Hence no times, no random names, and calls in the order in which the model made

@@ -2,8 +2,8 @@
  * compaction.c -- what a compaction keeps, and how it travels through a client.
  *
  * The summary is written by the model, and a model forgets. So what must not be lost is not left to it.
- * Rules (system and developer messages) are kept word for word in any case, the user's messages as far
- * back as the budget of tokens allows, newest first. The tail is kept as well: calls whose outputs the
+ * Rules (system and developer messages) are kept word for word in any case. The user's messages are kept
+ * from the newest back, as far as the tokens allow. The tail is kept as well: calls whose outputs the
  * model has not answered yet would make no sense in a summary, and an upstream refuses an output
  * without its call.
  *

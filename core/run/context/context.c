@@ -4,8 +4,8 @@
  * Items are stored as the Responses API has them, one thing each: a text, a call, an output. A Chat
  * Completions request wants them folded: an assistant's message with its text and all its calls, then
  * one message for each output, in the order of the calls. The folding is done for every request, from
- * the stored items. Keeping the messages between turns would be faster, but then there would be two
- * histories, and after a crash, a branch or a compaction they would differ.
+ * the stored items. Keeping the messages between turns would be faster. But then there would be two
+ * histories, which differ after a crash, a branch or a compaction.
  *
  *   items ─▶ read_items: order, leave out what was cut off, find outputs
  *              └─▶ add_all ─┬─▶ add_past    a finished stretch, as text       (compact form only)
@@ -644,9 +644,9 @@ size_t context_start(const struct item_row *const *items, size_t count, int last
 
 /* ---- The request ---- */
 
-/* The settings' format as the Chat API's response_format. It was text.format of a response, where the
- * members of a schema lie beside its type, or response_format of a run, which is sent as it is. NULL
- * to leave it out: text is the default. */
+/* The settings' format as the Chat API's response_format. A run's response_format is sent as it is. In a
+ * response's text.format the members of a schema lie beside its type. NULL to leave it out: text is the
+ * default. */
 static json_t *chat_format(const json_t *format)
 {
     const char *type = json_get_string(format, "type", "text");

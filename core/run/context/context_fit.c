@@ -1,8 +1,8 @@
 /*
  * context_fit.c -- counting tokens once, and leaving out what does not fit.
  *
- * Counting is slow: about a second for 10 MiB. A run of T turns over N items that counted everything anew
- * for each turn would take T * N, on a loop that must never block. So costs are noted in the rows, which
+ * Counting is slow: about a second for 10 MiB. Counting everything anew for each of T turns over N items
+ * takes T * N, on a loop that must never block. So costs are noted in the rows, which
  * stay in memory between turns. The worker that accepts a response counts its history. A run's loop counts
  * only what is not noted yet, such as the few items that a turn adds.
  *
@@ -466,8 +466,8 @@ static void let_go(struct fitting *fitting, size_t i)
     fitting->excess -= fitting->costs[i];
 }
 
-/* Leaves out the oldest items. Once the rest fits it continues to the next message of the user, so that
- * the rest does not begin with an answer to something that is missing. */
+/* Leaves out the oldest items. Once the rest fits, it continues to the next message of the user: the rest
+ * must not begin with an answer to something that is missing. */
 static void choose(struct fitting *fitting)
 {
     for (size_t i = 0; i < fitting->count; i++) {

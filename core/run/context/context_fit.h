@@ -109,9 +109,9 @@ void context_mark_newest(const struct item_row *const *items, size_t count, cons
                          bool *marks);
 
 /*
- * Reduces the list to what is sent, and puts it in order. It begins at the window. If the request has
- * truncation auto and the size of the model's context is known, the oldest items are left out until
- * the rest fits beside the answer. System and developer messages, the user's last message and what
+ * Reduces the list to what is sent, and puts it in order. It begins at the window. With truncation auto,
+ * and if the size of the model's context is known, the oldest items are left out until the rest fits. The
+ * answer must fit as well. System and developer messages, the user's last message and what
  * context_mark_newest() marks always stay. A call is never left out without its output, nor an output
  * without its call. What is left begins with a message of the user if possible.
  */

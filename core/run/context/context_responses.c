@@ -2,9 +2,9 @@
  * context_responses.c -- a Chat Completions request, translated into one of the Responses API.
  *
  * There are two dialects of upstreams, and items could be translated into either directly. But then
- * every rule about contexts (placeholders, compact form, cut messages, pictures of tools) would be
- * written twice, and masks and token counts would need both forms. So context.c makes one form, and this
- * file translates it, message by message. What it gets are messages with whole answers, so the
+ * every rule about contexts would be written twice: placeholders, compact form, cut messages, pictures of
+ * tools. Masks and token counts would need both forms. So context.c makes one form, and this file
+ * translates it, message by message. What it gets are messages with whole answers, so the
  * translation is local: a message becomes a few items, and no item depends on a later one.
  *
  * Going through Chat Completions would lose three things. They are carried along:

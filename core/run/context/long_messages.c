@@ -1,8 +1,8 @@
 /*
  * long_messages.c -- which messages are cut, and what stands in their place.
  *
- * A user pastes a log of 100 KiB and has a question about it. The model has to read it once, to answer. In every
- * later turn it costs its tokens again, mostly for nothing. So an answered message is sent with its
+ * A user pastes a log of 100 KiB and has a question about it. The model has to read it once, to answer. In
+ * every later turn it costs its tokens again, mostly for nothing. So an answered message is sent with its
  * beginning and its end, and a note names a variable. With ReadVar the model reads whatever part it
  * needs.
  *
@@ -18,8 +18,8 @@
  *
  * Cutting must not change from turn to turn, or no prompt cache would hold. A message that is new while its
  * run works is sent whole in all turns of that run, and cut in the next run: the mark comes with the next
- * message of the user. Whether a cut pays is decided with the longer of the two notes, so that the
- * last turn, which has the shorter note, cuts the same messages.
+ * message of the user. The last turn has a shorter note, but whether a cut pays is decided with the
+ * longer one. So the last turn cuts the same messages.
  */
 
 #include "core/run/context/long_messages.h"
