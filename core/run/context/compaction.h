@@ -15,11 +15,11 @@
 /*
  * compaction.h -- the item that replaces a long context: the user's messages, and a summary of the rest.
  *
- * A compaction item carries, sealed (core/base/seal.h), three lists of Chat Completions messages:
+ * A compaction item carries, sealed (core/base/seal.h), what is sent instead of that context:
  *
- *   keep     the user's messages and rules, word for word
- *   summary  everything else, as the model summarised it; one message of the user
- *   tail     the last exchange with tools, which is not finished, and new input: word for word
+ *   keep     the user's messages and rules, word for word, as Chat Completions messages
+ *   summary  a text about everything else, written by the model; sent as a message of the user
+ *   tail     the last exchange with tools, which is not finished, and new input: messages, word for word
  *
  * There are two kinds. A whole compaction was made by a response itself. It replaces the context up to
  * its place: no item before it is sent any more. A part was made by POST /responses/compact. The client
@@ -54,7 +54,7 @@ struct compaction {
  * removes the members that shape an answer, such as response_format. */
 void compaction_add_prompt(json_t *request);
 
-/* The content of the new item: the three lists, and which kind it is. `summary` is the model's text.
+/* The content of the new item: these three, and which kind it is. `summary` is the model's text.
  * New reference. */
 json_t *compaction_content(const struct compaction *compaction, const char *summary);
 

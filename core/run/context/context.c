@@ -14,8 +14,7 @@
  *                                         └─▶ compaction_add_messages
  *
  * Chat Completions is the form also for upstreams that speak the Responses API: context_responses.c
- * translates the finished request. The other way round would lose nothing either, but masks, token
- * counts and compactions are made of messages, and they would need both forms.
+ * translates the finished request. So masks, token counts and compactions know one form only.
  *
  * Three things must hold, because upstreams refuse the request otherwise:
  *
@@ -187,9 +186,8 @@ static char *sent_text(const struct prompt *prompt, size_t at, const char *text)
     return shown ? shown : chain_log_neutral(text);
 }
 
-/* The content of the item at `at` as it is sent. Only in compact form, and where messages are cut, does the
- * server write marks; otherwise nothing can be forged, and texts stay as they are. Takes `content`: a
- * string, or parts. */
+/* The content of the item at `at` as it is sent. In compact form, and where messages are cut, only the
+ * server may write marks; otherwise texts are sent as they are. Takes `content`: a string, or parts. */
 static json_t *sent_content(const struct prompt *prompt, size_t at, json_t *content)
 {
     AUTO_FREE char *text = NULL;
