@@ -29,7 +29,7 @@ FIELD = re.compile(r'\.(?:name|group|type|step_type|alias)\s*=\s*"([A-Za-z0-9_-]
 MACRO = re.compile(r'^#define\s+(\w+)\s+"([A-Za-z0-9_-]+)"', re.M)
 USE_OF_MACRO = re.compile(r"\.(?:name|group)\s*=\s*([A-Z_]+)\b")
 TEST_TOOL = re.compile(r"\bTEST_HANDLER\((\w+),")
-# A look-up by a literal name is a comparison, too.
+# Finding a tool by a literal name is a comparison, too.
 COMPARISON = re.compile(r"\b(?:str(?:n|case|ncase)?cmp|memcmp|strstr|tool_set_find|tool_registry_find)\s*\(")
 LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"')
 ENUMERATOR = re.compile(r"\bITEM_[A-Z_]+\b")

@@ -370,7 +370,7 @@ static void a_shortened_message_costs_what_is_sent_of_it(void **state)
                                         .group = "vars",
                                         .description = "",
                                         .parameters = "{}",
-                                        .flags = TOOL_VARIABLES};
+                                        .flags = TOOL_VARIABLES | TOOL_READER};
     struct tool_use use = {.name = "ReadVar",
                            .own = "ReadVar",
                            .type = "mcp",
