@@ -222,7 +222,7 @@ static enum err_code refuse_limit(const struct refusal *refusal, struct chat_fai
 
     failure->temporary = !quota;
     err_refuse(&failure->err, ERR_LIMIT, REASON_BUSY, NULL, "%s",
-               message_or(refusal, "The upstream model server limits our requests."));
+               message_or(refusal, "The upstream model server limits requests."));
     failure->err.word = quota ? "insufficient_quota" : "rate_limit_exceeded";
     return ERR_LIMIT;
 }
@@ -248,9 +248,10 @@ static enum err_code refuse_request(const struct refusal *refusal, struct chat_f
 static enum err_code refuse_key(const struct refusal *refusal, struct chat_failure *failure)
 {
     failure->temporary = false;
-    return err_set(&failure->err, ERR_UPSTREAM,
-                   "The upstream model server does not accept our key (status %d).",
-                   refusal->status);
+    return err_set(
+        &failure->err, ERR_UPSTREAM,
+        "The upstream model server does not accept the key of this server (status %d).",
+        refusal->status);
 }
 
 static enum err_code refuse_for_now(const struct refusal *refusal, struct chat_failure *failure)
