@@ -38,7 +38,7 @@
 
 #define NOTE "compaction"
 
-static const char prompt[] =
+static const char summary_prompt[] =
     "The conversation has become too long and will be replaced by your summary of it. Write "
     "down all that is needed to go on as if nothing had been lost: what the user wants, with "
     "all "
@@ -60,7 +60,7 @@ void compaction_add_prompt(json_t *request)
     for (size_t i = 0; i < COUNT_OF(shapes); i++)
         json_object_del(request, shapes[i]);
     json_array_append_new(json_object_get(request, "messages"),
-                          json_build("{s:s, s:s}", "role", "user", "content", prompt));
+                          json_build("{s:s, s:s}", "role", "user", "content", summary_prompt));
 }
 
 /* ---- Reading an item ---- */

@@ -9,7 +9,8 @@
  * A note is good only while it describes what is sent. For an item by itself that is simple: its body
  * does not change. A condensed stretch is more difficult. It is one message made of several items, and
  * its text depends on which items are in it, and on how long messages are cut. So the first row notes
- * the cost together with the number of items and the rule, and every row notes its place in the stretch.
+ * the cost together with the number of items and the rule (the joint_ fields of struct item_cost), and
+ * every row notes its place in the stretch.
  * When an item was left out, or the user's next message has made the stretch longer, something does not
  * agree, and it is counted again (is_noted). Nothing must be invalidated by hand.
  *
@@ -187,14 +188,14 @@ static bool is_noted(const struct context_condensing *condensing,
 {
     const struct item_cost *noted = &items[0]->cost;
 
-    if (noted->condensed_count != count || noted->condensed_limit != condensing->rule.limit ||
-        noted->condensed_cut != cut_of(&condensing->rule))
+    if (noted->joint_count != count || noted->joint_limit != condensing->rule.limit ||
+        noted->joint_cut != cut_of(&condensing->rule))
         return false;
     for (size_t i = 0; i < count; i++) {
         if (items[i]->cost.place != i + 1)
             return false;
     }
-    return measure == CONTEXT_BYTES || noted->condensed_tokens >= 0;
+    return measure == CONTEXT_BYTES || noted->joint_tokens >= 0;
 }
 
 static void note_stretch(const struct context *context,
@@ -209,11 +210,11 @@ static void note_stretch(const struct context *context,
     messages = context_past_messages(items, count, &condensing->rule);
     for (size_t i = 0; i < count; i++)
         rows[i].cost.place = (unsigned)i + 1;
-    rows[0].cost.condensed_count = (unsigned)count;
-    rows[0].cost.condensed_limit = condensing->rule.limit;
-    rows[0].cost.condensed_cut = cut_of(&condensing->rule);
-    rows[0].cost.condensed_bytes = weight_of(messages);
-    rows[0].cost.condensed_tokens =
+    rows[0].cost.joint_count = (unsigned)count;
+    rows[0].cost.joint_limit = condensing->rule.limit;
+    rows[0].cost.joint_cut = cut_of(&condensing->rule);
+    rows[0].cost.joint_bytes = weight_of(messages);
+    rows[0].cost.joint_tokens =
         measure == CONTEXT_TOKENS
             ? tokenizer_count_messages(context->upstream->tokenizer, messages)
             : -1;
@@ -226,7 +227,7 @@ static int64_t cost_of_stretch(const struct tokenizer *tokenizer,
     json_auto_t *messages = NULL;
 
     if (is_noted(condensing, items, count, CONTEXT_TOKENS))
-        return items[0]->cost.condensed_tokens;
+        return items[0]->cost.joint_tokens;
     messages = context_past_messages(items, count, &condensing->rule);
     return tokenizer_count_messages(tokenizer, messages);
 }
@@ -237,7 +238,7 @@ size_t context_condensed_bytes(const struct context_condensing *condensing,
     json_auto_t *messages = NULL;
 
     if (is_noted(condensing, items + first, end - first, CONTEXT_BYTES))
-        return items[first]->cost.condensed_bytes;
+        return items[first]->cost.joint_bytes;
     messages = context_past_messages(items + first, end - first, &condensing->rule);
     return weight_of(messages);
 }

@@ -97,7 +97,7 @@ const char *past_own_output(enum item_type type, const json_t *body)
 
     /* A result that no person has approved yet must not reach the model: withheld.h. */
     if (withheld_is(body))
-        return withheld_text(body);
+        return withheld_placeholder(body);
     if (type != ITEM_MCP_CALL) { /* a hosted call; a client's call has no such notes */
         output = json_get_string(hosted, "output", NULL);
         return output ? output : json_get_string(hosted, "error", NULL);
