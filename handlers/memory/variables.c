@@ -456,7 +456,7 @@ const struct tool_handler read_var_handler = {
     .description = "Reads a variable, or a part of it. Results of tools that were cut are kept "
                    "in full in variables.",
     .parameters = read_parameters,
-    .flags = VARS_FLAGS | TOOL_IDEMPOTENT | TOOL_READ_ONLY,
+    .flags = VARS_FLAGS | TOOL_IDEMPOTENT | TOOL_READ_ONLY | TOOL_READER,
     .run = read_var,
 };
 

@@ -175,7 +175,7 @@ json_t *encode_chain(const struct run_row *row, const struct item_row *items, si
         places[i] = &items[i];
         json_array_append_new(bodies, json_parse_own(items[i].body));
     }
-    chain_text_tell(&text, places, bodies, 0, count, NULL);
+    chain_text_render(&text, places, bodies, 0, count, NULL);
     chain_each_call(places, bodies, 0, count, add_call, &history);
     json_set_string(object, "status", chain_status(row));
     json_set(object, "response_content", text_of(&text.flow));

@@ -33,7 +33,8 @@ MACRO = re.compile(r'^#define\s+(\w+)\s+"([A-Za-z0-9_-]+)"', re.M)
 USE_OF_MACRO = re.compile(r"\.(?:name|group)\s*=\s*([A-Z_]+)\b")
 ITEM = re.compile(r'\.type\s*=\s*"(\w+_call)"')
 TEST_TOOL = re.compile(r"\bTEST_HANDLER\((\w+),")
-COMPARISON = re.compile(r"\b(?:str(?:n|case|ncase)?cmp|memcmp|strstr)\s*\(")
+# Finding a tool by a literal name is a comparison, too.
+COMPARISON = re.compile(r"\b(?:str(?:n|case|ncase)?cmp|memcmp|strstr|tool_set_find|tool_registry_find)\s*\(")
 LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"')
 ENUMERATOR = re.compile(r"\bITEM_[A-Z_]+\b")
 COMMENT = re.compile(r'"(?:[^"\\]|\\.)*"|/\*.*?\*/|//[^\n]*', re.S)
@@ -133,6 +134,7 @@ def self_test():
     assert faults('if (strcmp(use->type, "shell") != 0)') == ["compares with 'shell'"]
     assert faults('return strncmp(group(a, "x"),\n "skills", 6);') == ["compares with 'skills'"]
     assert faults("strcmp(group, SKILL_GROUP) == 0") == ["compares with 'SKILL_GROUP'"]
+    assert faults('tool_set_find(tools, "shell");') == ["compares with 'shell'"]
     assert faults('{"file_search_call", "{}"},') == ["knows 'file_search_call'"]
     assert faults("case ITEM_SHELL_CALL: return;") == ["knows ITEM_SHELL_CALL"]
     assert faults("type == ITEM_SHELL_CALL_OUTPUT") == ["knows ITEM_SHELL_CALL_OUTPUT"]

@@ -76,7 +76,7 @@ static void take_end(struct run *run, struct call *call, const json_t *stored)
     bool refused = json_get_bool(stored, "refused", false);
     bool failed = refused || json_object_get(stored, "error");
 
-    if (stop != CHAIN_GOES_ON) {
+    if (stop != CHAIN_CONTINUES) {
         run->chain.stop = stop;
         call_move(call, CALL_EV_LIMIT);
         call_move(call, CALL_EV_FAIL);

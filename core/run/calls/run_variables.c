@@ -428,7 +428,7 @@ static json_t *executed_args(const struct call *call)
 static char *hinted(const struct run *run, const struct call *call, const char *whole,
                     const char *text, const struct cut_shown *shown)
 {
-    const struct tool_use *reader = tool_set_find(&run->tools, "ReadVar");
+    const struct tool_use *reader = tool_set_find_reader(&run->tools);
     const struct variable_hint hint = {.name = call->kept->result,
                                        .length = variable_length(whole),
                                        .lost = variable_lost(whole),

@@ -279,6 +279,15 @@ const struct tool_use *tool_set_find(const struct tool_set *set, const char *nam
     return NULL;
 }
 
+const struct tool_use *tool_set_find_reader(const struct tool_set *set)
+{
+    for (size_t i = 0; i < set->count; i++) {
+        if (set->uses[i].handler->flags & TOOL_READER)
+            return &set->uses[i];
+    }
+    return NULL;
+}
+
 static const struct tool_server *find_server(const struct tool_set *set, const char *label)
 {
     for (size_t i = 0; i < set->server_count; i++) {

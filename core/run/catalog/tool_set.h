@@ -128,6 +128,9 @@ bool tool_set_awaits(const struct tool_set *set, const json_t *choice);
  * added. */
 const struct tool_use *tool_set_find(const struct tool_set *set, const char *name);
 
+/* The tool with which the model reads a variable by its name (TOOL_READER); NULL if the set has none. */
+const struct tool_use *tool_set_find_reader(const struct tool_set *set);
+
 /* The tool of a label (or of a type, for entries without one) by its own name; or NULL. */
 const struct tool_use *tool_set_find_labelled(const struct tool_set *set, const char *label,
                                               const char *own);

@@ -163,7 +163,7 @@ static void count_usage(struct run *run, const struct model_usage *usage)
 {
     struct budget *budget = &run->budget;
 
-    budget->asking = 0;
+    budget->sent_weight = 0;
     budget_add(budget, usage);
     if (budget->prompt != INT64_MAX)
         budget->prompt += usage->input;
@@ -297,7 +297,7 @@ static json_t *build_request(struct run *run, const struct run_settings *setting
     request =
         context_request(run->row.id, settings, &run->tools, items, count,
                         CONTEXT_LAST_ANSWER | CONTEXT_CHOICE_SPENT, run->turn.upstream->name);
-    compaction_ask(request);
+    compaction_add_prompt(request);
     return request;
 }
 

@@ -467,7 +467,8 @@ static json_t *build_request(struct run *run, const struct run_settings *setting
     chat = context_request(run->row.id, settings, &run->tools, items, count, flags,
                            run->turn.upstream->name);
     if (run->turn.last_answer)
-        json_array_append_new(json_object_get(chat, "messages"), chain_last_word(&run->chain));
+        json_array_append_new(json_object_get(chat, "messages"),
+                              chain_final_prompt(&run->chain));
     return chat;
 }
 
@@ -512,7 +513,7 @@ void run_begin_turn(struct run *run)
         run_compact(run);
         return;
     }
-    run->turn.last_answer = run->chain.stop != CHAIN_GOES_ON;
+    run->turn.last_answer = run->chain.stop != CHAIN_CONTINUES;
     settings = budget_settings(&run->budget, &run->settings);
     request = spent ? NULL : build_request(run, &settings);
     if (!request) {

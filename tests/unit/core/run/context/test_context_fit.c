@@ -283,7 +283,7 @@ static void weighing_does_not_count_tokens(void **state)
     begin_counting(&counting, true);
     add_history();
     context_count(&counting.context, CONTEXT_BYTES, rows, count);
-    past = context_told_bytes(&(struct context_telling){0}, items, 1, count - 1);
+    past = context_condensed_bytes(&(struct context_condensing){0}, items, 1, count - 1);
     assert_int_equal(past, rows[1].cost.joint_bytes);
     assert_true(past > 1000);
     assert_int_equal(tokenizer_bytes(), bytes);
