@@ -19,8 +19,8 @@
  *
  * A tool of any type of either API is accepted, also a type that this server does not execute. An
  * assistant may have been made by another server and imported (server/cli/import.c), and refusing to
- * store it would lose it. Whether a run can use its tools is decided when a run is made, by
- * core/run/catalog/tool_set.h, with a complaint that names the tool.
+ * store it would lose it. What a run can do with its tools is for core/run/catalog/tool_set.h to say,
+ * when the run starts.
  *
  * Names of functions are unique within a request, because a call of the model carries nothing else.
  */
