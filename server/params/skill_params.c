@@ -19,8 +19,8 @@
  *   {"skills": ["skill_1", "skill_2"]}  ->  {"skills": [{"id", "name", "description", "ask"}]}
  *
  * The look-up happens here and not when the model reads a skill, for three reasons. A wrong id is an
- * error of the request, and the client gets it as one. The list of names and descriptions is a part of
- * the model's instructions, so a run needs it before its first turn. And permissions are evaluated at
+ * error of the request, and the client gets it as one. The model finds names and descriptions in the
+ * description of the tool that reads skills, so a run needs them before its first turn. And permissions are evaluated at
  * one moment: a skill that is denied never enters the run, so no later code can show it by mistake.
  *
  * Two skills of one name are refused. The model asks for a skill by name, and which of the two it meant

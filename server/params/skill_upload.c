@@ -28,8 +28,6 @@
  * are one JSON value in one row.
  */
 
-
-
 static enum err_code wrong(size_t n, const char *code, const char *what, struct err *err)
 {
     const struct param_path at = param_index("files", n);
