@@ -176,7 +176,7 @@ static enum err_code check_mcp(const json_t *tool, const char *path, struct err 
     return mcp_tool_check(tool, path, LABEL_LIMIT, err);
 }
 
-/* NULL: nothing but the type is checked, and the entry goes to the upstream as it is written. */
+/* NULL: of these tools only the type is checked. */
 /* clang-format off */
 static const struct tool_type {
     const char *type;
