@@ -20,8 +20,8 @@
  * Twenty-nine types of items, and nearly all of their rules fit into one kind of row: a key, its JSON
  * type, whether it is required, a limit, a default. So the types are data. One function walks the rows
  * to check an item, and another walks the same rows to complete it; a new type is a table and a line in
- * `types`. A function for each type, as the objects of Assistants have it, was five times as long and
- * let checking and completing drift apart.
+ * `types`. With a function for each type the same few calls would be repeated twenty-nine times, and
+ * completing would be a second copy of them.
  *
  * What a row cannot say ("one of two keys", "exit_code if the outcome is an exit") is a function behind
  * the table, in input_item_check(). Messages are the exception: their content depends on the role, and
@@ -499,7 +499,7 @@ static enum err_code check_field(const json_t *object, const char *path,
     json_int_t number;
     bool flag;
 
-    /* Null counts as missing here, unlike in params.h: replayed items have null where they have nothing. */
+    /* Unlike in params.h, a required field that is null counts as missing. */
     if (field->need == PARAM_REQUIRED && json_absent(value))
         return param_missing(err, at.text);
     switch (field->kind) {

@@ -412,8 +412,7 @@ enum err_code response_items_decode(const json_t *object, const char *key, enum 
 /* ---- Calls and their outputs ---- */
 
 /*
- * OpenAI refuses a request in which a call has no output, or an output no call: most models answer such a
- * conversation with an error. The same is checked here.
+ * As OpenAI does, the server refuses a request in which a call has no output, or an output has no call.
  *
  * Open calls are kept in an object that maps the call id to the type of the call. A negative type marks an
  * orphan: a run of a thread left the call open when it ended, or the answer broke off within it. An orphan
