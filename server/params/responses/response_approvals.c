@@ -161,8 +161,8 @@ static bool may_be_open(const struct run_load *load)
     return false;
 }
 
-/* Drops requests that a response has taken up. Those of the parent itself are all kept: if the response that
- * used one has failed, this one takes it over. For a response further back that is settled. */
+/* Drops requests that a response has taken up. It is not called for the parent's own requests: there the
+ * client needs to know that another response was first, or takes over what a failed one had. */
 static void drop_used(struct response_approvals *approvals)
 {
     size_t kept = 0;
@@ -322,8 +322,8 @@ static enum err_code answer_one(struct response_approvals *approvals, size_t i, 
     const json_t *given = answer_to(approvals, i);
     struct approval_answer *answer = &approvals->answers[i];
 
-    /* `lost`: a response had it before, so the tool may have run. The store corrects both members if that
-     * response ended well. */
+    /* A response had it before, so the tool may have run. store_approvals_take() checks both members again,
+     * under a lock. */
     *answer = (struct approval_answer){
         .id = row->id, .seen_used = *row->used_by, .lost = *row->used_by};
     if (given) {
