@@ -28,8 +28,7 @@
  * itself are refused by the list in core/mcp.
  *
  * The same function checks entries of both APIs and servers in the configuration file, so that an
- * operator cannot name a server that no request could have named. The limit of the label is the only
- * difference: Assistants derives names of functions from it.
+ * operator cannot name a server that no request could have named. Only the limit of the label differs.
  */
 
 static enum err_code check_names(const json_t *names, const char *path, struct err *err)
@@ -179,7 +178,7 @@ static enum err_code check_wishes(const json_t *tool, const char *path, struct e
     return rc;
 }
 
-/* OpenAI's tunnels to private networks do not exist here. Null is allowed: SDKs send it for every member. */
+/* This server has no tunnels. Null is allowed: the SDKs send it for members that have no value. */
 static enum err_code check_tunnel(const json_t *tool, const char *path, struct err *err)
 {
     struct param_path at = param_key(path, "tunnel_id");
@@ -190,7 +189,7 @@ static enum err_code check_tunnel(const json_t *tool, const char *path, struct e
                        "Unsupported parameter: '%s' is not available on this server.", at.text);
 }
 
-/* OpenAI's members, and `runnel`. Some have no effect here: allowed_callers, defer_loading. */
+/* OpenAI's members, and `runnel`. Some have no effect here, such as allowed_callers. */
 static const char *const known_keys[] = {"allowed_callers",
                                          "allowed_tools",
                                          "authorization",
