@@ -27,7 +27,7 @@ static void frame(struct frames *frames, const char *event, json_t *object)
 
 /* ---- The run ---- */
 
-static void tell_status(const struct run *run, struct frames *frames)
+static void emit_status(const struct run *run, struct frames *frames)
 {
     char event[64];
 
@@ -57,14 +57,14 @@ static json_t *step_object(const struct run *run, const struct step *step, bool 
     return encode_step(&load, run->settings.includes);
 }
 
-static void tell_step_opened(const struct run *run, const struct run_event *event,
+static void emit_step_opened(const struct run *run, const struct run_event *event,
                              struct frames *frames)
 {
     frame(frames, "thread.run.step.created", step_object(run, event->step, true));
     frame(frames, "thread.run.step.in_progress", step_object(run, event->step, true));
 }
 
-static void tell_step_closed(const struct run *run, const struct run_event *event,
+static void emit_step_closed(const struct run *run, const struct run_event *event,
                              struct frames *frames)
 {
     char name[64];
@@ -91,7 +91,7 @@ static const char *step_type(const struct item *item)
     return item->look ? item->look->step_type : NULL;
 }
 
-static void tell_call_opened(const struct item *item, struct frames *frames)
+static void emit_call_opened(const struct item *item, struct frames *frames)
 {
     const char *type = step_type(item);
 
@@ -109,7 +109,7 @@ static void tell_call_opened(const struct item *item, struct frames *frames)
                frames);
 }
 
-static void tell_call_arguments(const struct run_event *event, struct frames *frames)
+static void emit_call_arguments(const struct run_event *event, struct frames *frames)
 {
     if (step_type(event->item))
         return;
@@ -121,7 +121,7 @@ static void tell_call_arguments(const struct run_event *event, struct frames *fr
 
 /* Calls of the client have no output yet; those that show themselves without arguments (the
  * local shell) tell them now. */
-static void tell_call_closed(const struct item *item, struct frames *frames)
+static void emit_call_closed(const struct item *item, struct frames *frames)
 {
     const char *output = item->error ? item->error : item->output;
 
@@ -145,13 +145,13 @@ static json_t *open_message(const struct item *item)
     return encode_message(&row);
 }
 
-static void tell_message_opened(const struct item *item, struct frames *frames)
+static void emit_message_opened(const struct item *item, struct frames *frames)
 {
     frame(frames, "thread.message.created", open_message(item));
     frame(frames, "thread.message.in_progress", open_message(item));
 }
 
-static void tell_message_closed(const struct item *item, struct frames *frames)
+static void emit_message_closed(const struct item *item, struct frames *frames)
 {
     frame(frames,
           item->row.status == ITEM_COMPLETED ? "thread.message.completed"
@@ -160,7 +160,7 @@ static void tell_message_closed(const struct item *item, struct frames *frames)
 }
 
 /* The token path: written by hand. The first delta of a part brings its shape. */
-static void tell_text(const struct run_event *event, struct frames *frames)
+static void emit_text(const struct run_event *event, struct frames *frames)
 {
     const struct part *part = &event->item->parts[event->part];
     bool refusal = part->kind == PART_REFUSAL;
@@ -198,7 +198,7 @@ static int shown_index(const struct part *part, size_t number)
     return is_shown ? shown : -1;
 }
 
-static void tell_annotation(const struct run_event *event, struct frames *frames)
+static void emit_annotation(const struct run_event *event, struct frames *frames)
 {
     int index = shown_index(&event->item->parts[event->part], event->number);
     json_t *shown;
@@ -220,7 +220,7 @@ static bool is_message(const struct item *item)
     return item->row.type == ITEM_MESSAGE;
 }
 
-static void tell_metadata(const struct run *run, const struct run_event *event,
+static void emit_metadata(const struct run *run, const struct run_event *event,
                           struct frames *frames)
 {
     json_t *data = json_build("{s:s, s:s, s:s}", "run_id", run->row.id, "step_id",
@@ -237,25 +237,25 @@ static void assistants_event(const struct run *run, const struct run_event *even
     if (event->item && !event->item->step)
         return;
     switch (event->kind) {
-    case RUN_EVENT_TEXT: tell_text(event, frames); return;
-    case RUN_EVENT_STATUS: tell_status(run, frames); return;
-    case RUN_EVENT_STEP_OPENED: tell_step_opened(run, event, frames); return;
-    case RUN_EVENT_STEP_CLOSED: tell_step_closed(run, event, frames); return;
+    case RUN_EVENT_TEXT: emit_text(event, frames); return;
+    case RUN_EVENT_STATUS: emit_status(run, frames); return;
+    case RUN_EVENT_STEP_OPENED: emit_step_opened(run, event, frames); return;
+    case RUN_EVENT_STEP_CLOSED: emit_step_closed(run, event, frames); return;
     case RUN_EVENT_ITEM_OPENED:
         if (is_message(event->item))
-            tell_message_opened(event->item, frames);
+            emit_message_opened(event->item, frames);
         else
-            tell_call_opened(event->item, frames);
+            emit_call_opened(event->item, frames);
         return;
-    case RUN_EVENT_ARGUMENTS: tell_call_arguments(event, frames); return;
+    case RUN_EVENT_ARGUMENTS: emit_call_arguments(event, frames); return;
     case RUN_EVENT_ITEM_CLOSED:
         if (is_message(event->item))
-            tell_message_closed(event->item, frames);
+            emit_message_closed(event->item, frames);
         else
-            tell_call_closed(event->item, frames);
+            emit_call_closed(event->item, frames);
         return;
-    case RUN_EVENT_METADATA: tell_metadata(run, event, frames); return;
-    case RUN_EVENT_ANNOTATION: tell_annotation(event, frames); return;
+    case RUN_EVENT_METADATA: emit_metadata(run, event, frames); return;
+    case RUN_EVENT_ANNOTATION: emit_annotation(event, frames); return;
     case RUN_EVENT_PART_OPENED:
     case RUN_EVENT_PART_CLOSED:
     case RUN_EVENT_ARGUMENTS_DONE:

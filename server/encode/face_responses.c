@@ -110,7 +110,7 @@ static void error_frame(const struct run *run, struct frames *frames)
 
 /* There is no event for cancelled or cancelling: a stream that is cut ends as one that failed, with
  * the status inside, and without an error, for nothing went wrong. */
-static void tell_status(const struct run *run, struct frames *frames)
+static void emit_status(const struct run *run, struct frames *frames)
 {
     if (is_first(frames))
         response_frame(run, frames, "response.created", json_array());
@@ -140,7 +140,7 @@ static void tell_status(const struct run *run, struct frames *frames)
 
 /* ---- Items ---- */
 
-static void tell_item(struct frames *frames, const char *type, const struct item *item,
+static void emit_item(struct frames *frames, const char *type, const struct item *item,
                       json_t *object)
 {
     frame(frames, type,
@@ -187,7 +187,7 @@ static void part_frame(struct frames *frames, const char *type, const struct run
                           "part", part_object(part_of(event))));
 }
 
-static void tell_annotation(const struct run_event *event, struct frames *frames)
+static void emit_annotation(const struct run_event *event, struct frames *frames)
 {
     item_frame(frames, "response.output_text.annotation.added", event->item,
                json_build("{s:i, s:i, s:O}", "content_index", (int)part_of(event)->index,
@@ -203,7 +203,7 @@ static void add_logprobs(struct buf *out, const json_t *tokens)
 }
 
 /* The token path. */
-static void tell_text(const struct run_event *event, struct frames *frames)
+static void emit_text(const struct run_event *event, struct frames *frames)
 {
     const struct text_event *text = text_event_of(event);
     struct buf *out = &frames->bytes;
@@ -230,7 +230,7 @@ static void tell_text(const struct run_event *event, struct frames *frames)
     frames_end(frames);
 }
 
-static void tell_part_closed(const struct run_event *event, struct frames *frames)
+static void emit_part_closed(const struct run_event *event, struct frames *frames)
 {
     const struct part *part = part_of(event);
     const struct text_event *text = text_event_of(event);
@@ -260,7 +260,7 @@ static const struct argument_event {
 };
 /* clang-format on */
 
-static void tell_arguments(const struct run_event *event, struct frames *frames)
+static void emit_arguments(const struct run_event *event, struct frames *frames)
 {
     const struct argument_event *names = &argument_events[event->item->row.type];
 
@@ -282,7 +282,7 @@ static void part_event(struct frames *frames, const struct item_parts *parts, co
                      (int)index, key, text));
 }
 
-static void tell_parts(const struct item *item, const struct item_parts *parts,
+static void emit_parts(const struct item *item, const struct item_parts *parts,
                        struct frames *frames)
 {
     size_t i;
@@ -297,14 +297,14 @@ static void tell_parts(const struct item *item, const struct item_parts *parts,
     }
 }
 
-static void tell_arguments_done(const struct run_event *event, struct frames *frames)
+static void emit_arguments_done(const struct run_event *event, struct frames *frames)
 {
     const struct item *item = event->item;
     const struct argument_event *names = &argument_events[item->row.type];
     json_t *fields;
 
     if (item->look && item->look->parts)
-        tell_parts(item, item->look->parts, frames);
+        emit_parts(item, item->look->parts, frames);
     if (!names->done)
         return;
     fields = json_object();
@@ -322,7 +322,7 @@ static const struct item_stream *streams_of(const struct item *item)
 }
 
 /* Fields that are whole when this stage begins. */
-static void tell_whole(const struct run_event *event, struct frames *frames)
+static void emit_whole(const struct run_event *event, struct frames *frames)
 {
     const struct item *item = event->item;
 
@@ -339,20 +339,20 @@ static void tell_whole(const struct run_event *event, struct frames *frames)
 }
 
 /* response.<item type>.<stage>. Hosted calls have no "failed" event; the item says it. */
-static void tell_stage(const struct run_event *event, struct frames *frames)
+static void emit_stage(const struct run_event *event, struct frames *frames)
 {
     bool hosted = item_type_kind(event->item->row.type) == ITEM_KIND_HOSTED_CALL;
     bool failed = strcmp(event->name, "failed") == 0;
     char type[96];
 
-    tell_whole(event, frames);
+    emit_whole(event, frames);
     (void)snprintf(type, sizeof(type), "response.%s.%s", item_row_type_name(&event->item->row),
                    failed && hosted ? "completed" : event->name);
     item_frame(frames, type, event->item, json_incref(event->fields));
 }
 
 /* A piece of a field that streams. */
-static void tell_delta(const struct run_event *event, struct frames *frames)
+static void emit_delta(const struct run_event *event, struct frames *frames)
 {
     for (const struct item_stream *stream = streams_of(event->item); stream->field; stream++) {
         char type[96];
@@ -367,7 +367,7 @@ static void tell_delta(const struct run_event *event, struct frames *frames)
 }
 
 /* Live title and metadata ride on an event that may come again. */
-static void tell_metadata(const struct run_event *event, struct frames *frames)
+static void emit_metadata(const struct run_event *event, struct frames *frames)
 {
     char type[96];
 
@@ -378,7 +378,7 @@ static void tell_metadata(const struct run_event *event, struct frames *frames)
 
 /* ---- Steering ---- */
 
-static void tell_steered(const struct run *run, const struct run_event *event,
+static void emit_steered(const struct run *run, const struct run_event *event,
                          struct frames *frames)
 {
     frame(frames, "response.steer.accepted",
@@ -389,7 +389,7 @@ static void tell_steered(const struct run *run, const struct run_event *event,
 /* ---- Waiting ---- */
 
 /* What the SDKs know as an event that says nothing. */
-static void tell_held(const struct run_event *event, struct frames *frames)
+static void emit_held(const struct run_event *event, struct frames *frames)
 {
     frame(frames, "keepalive", json_build("{s:O}", "runnel", event->fields));
 }
@@ -400,26 +400,26 @@ static void responses_event(const struct run *run, const struct run_event *event
                             struct frames *frames)
 {
     switch (event->kind) {
-    case RUN_EVENT_TEXT: tell_text(event, frames); return;
-    case RUN_EVENT_STATUS: tell_status(run, frames); return;
+    case RUN_EVENT_TEXT: emit_text(event, frames); return;
+    case RUN_EVENT_STATUS: emit_status(run, frames); return;
     case RUN_EVENT_ITEM_OPENED:
-        tell_item(frames, "response.output_item.added", event->item, item_object(event->item));
+        emit_item(frames, "response.output_item.added", event->item, item_object(event->item));
         return;
     case RUN_EVENT_PART_OPENED:
         part_frame(frames, text_event_of(event)->part_added, event);
         return;
-    case RUN_EVENT_ANNOTATION: tell_annotation(event, frames); return;
-    case RUN_EVENT_PART_CLOSED: tell_part_closed(event, frames); return;
-    case RUN_EVENT_ARGUMENTS: tell_arguments(event, frames); return;
-    case RUN_EVENT_ARGUMENTS_DONE: tell_arguments_done(event, frames); return;
-    case RUN_EVENT_STAGE: tell_stage(event, frames); return;
-    case RUN_EVENT_DELTA: tell_delta(event, frames); return;
-    case RUN_EVENT_METADATA: tell_metadata(event, frames); return;
+    case RUN_EVENT_ANNOTATION: emit_annotation(event, frames); return;
+    case RUN_EVENT_PART_CLOSED: emit_part_closed(event, frames); return;
+    case RUN_EVENT_ARGUMENTS: emit_arguments(event, frames); return;
+    case RUN_EVENT_ARGUMENTS_DONE: emit_arguments_done(event, frames); return;
+    case RUN_EVENT_STAGE: emit_stage(event, frames); return;
+    case RUN_EVENT_DELTA: emit_delta(event, frames); return;
+    case RUN_EVENT_METADATA: emit_metadata(event, frames); return;
     case RUN_EVENT_ITEM_CLOSED:
-        tell_item(frames, "response.output_item.done", event->item, item_object(event->item));
+        emit_item(frames, "response.output_item.done", event->item, item_object(event->item));
         return;
-    case RUN_EVENT_HELD: tell_held(event, frames); return;
-    case RUN_EVENT_STEERED: tell_steered(run, event, frames); return;
+    case RUN_EVENT_HELD: emit_held(event, frames); return;
+    case RUN_EVENT_STEERED: emit_steered(run, event, frames); return;
     case RUN_EVENT_STEP_OPENED:
     case RUN_EVENT_STEP_CLOSED:
     case RUN_EVENT_KIND_COUNT: return; /* responses have no steps */
