@@ -9,8 +9,8 @@
  *
  * The data of an event is the whole object as it is at that moment, not a difference; only deltas
  * are pieces. The SDKs accumulate deltas with rules of their own: strings are concatenated, numbers
- * are added, and entries of lists are matched by `index`. So each id, name and type must be sent
- * once, in the first delta, and never again: sent twice, "function" becomes "functionfunction".
+ * are added, and entries of lists are matched by `index`. So an id or a name is sent once, in the
+ * first delta, and never again: sent twice, it would double. `type` is exempt, the SDKs replace it.
  *
  * The API is older than the item model of the engine and has no place for parts of it. Reasoning
  * and lists of tools belong to no step, and are not shown. Calls of any type, remote servers

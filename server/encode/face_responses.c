@@ -10,8 +10,8 @@
  * table in openapi.yaml.
  *
  * Every event has a `sequence_number`, which is the number of its frame. A client that reconnects
- * asks for the frames after the last number it has. For that reason frames are rendered once and
- * stored as bytes: rendering again, after an upgrade of the server, could number them differently.
+ * asks for the frames after the last number it has. So a frame is rendered once, and the log and all
+ * clients get the same bytes (core/event/frames.h).
  *
  * What differs between types of items is data. Text has a table by kind of part, arguments have one
  * by type of call, and a hosted tool brings its events in struct tool_item. No tool is known by name
