@@ -15,9 +15,8 @@
 #include "server/encode/encode_field.h"
 
 /*
- * Objects of the Assistants API, from rows of the store. An object is built key by key in the order of
- * OpenAI's documentation, and has every key: SDKs of typed languages fail on one that is missing, and
- * accept null.
+ * Objects of the Assistants API, from rows of the store. An object has every key of OpenAI's schema,
+ * null where there is no value: a client in a typed language may fail on a missing key.
  *
  * Rows hold JSON text where the API is wide and the database need not look inside: the body of an
  * assistant, the snapshot of a run, the body of an item. It was checked when it came in and is trusted

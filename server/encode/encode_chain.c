@@ -21,7 +21,7 @@
  * views cannot disagree.
  *
  * The texts (response_content, tool_chain_content, messages) come from the same functions that give a
- * model its compact history. A person reads here exactly what the model would read in the next turn.
+ * model its compact history, so a person reads what such a model reads.
  */
 
 /* ---- Counts and times ---- */

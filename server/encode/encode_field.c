@@ -15,9 +15,9 @@
  * Defaults are JSON texts in tables ("[]", "1.0", NULL for null). A table row is then all that a field
  * needs, and the text is exactly what OpenAI's server shows: 1.0 and not 1.
  *
- * Secrets of remote tool servers are removed once more on the way out, although stored snapshots have
- * none: while a run is in memory its request still has them. The mark that replaces them in the store
- * (tool_secrets.h) is not shown either.
+ * Secrets of remote tool servers are removed once more on the way out, although what is stored has
+ * none: a leak then needs two mistakes. The mark that replaces them in the store (tool_secrets.h) is
+ * removed as well.
  */
 
 void field_copy(json_t *object, const json_t *source, const struct field *field)

@@ -16,11 +16,11 @@
  * shown and not when the run is stored, so that a default which OpenAI adds needs no migration. The
  * engine has defaults of its own for what it executes (core/domain/run_settings.h).
  *
- * Members of the request are shown as they were, also those that this server does not act on, such as
- * service_tier. Exceptions are secrets, and `auto`, which becomes what was used.
+ * Members of the request are shown as they were, also those that this server does not act on.
+ * Exceptions are secrets, and the service tier "auto", which becomes the one that was used.
  *
  * An item is stored as its body, without the members that have columns: id, type, status, call_id,
- * role. encode_item() puts them back, in OpenAI's order, and takes out the server's notes
+ * role. encode_item() puts them back, and takes out the server's notes
  * (core/domain/notes.h). Calls that the server executed have no call_id in this API.
  *
  * The stored status is finer than what is shown: a run that requires action or is being cancelled
