@@ -12,9 +12,28 @@
 #include "core/base/compiler.h"
 #include "core/base/json.h"
 
-/* What one conversion carries along. */
+/*
+ * YAML is read into the JSON tree that the rest of the program knows, and then libyaml is out of the
+ * picture.
+ *
+ * Only the structure is YAML's. Every scalar stays the text that was written, because YAML's own rules
+ * turn `no` into false, 0800 into an error or a number, and 1_000 into 1000, depending on the version.
+ * The reader of a value knows what it expects: config.c parses numbers with their bounds.
+ *
+ * libyaml's document API is used and not its events: line numbers are there for messages, and a file
+ * of settings is small. Its danger is aliases. An alias is a second pointer to one node, so ten lines
+ * can describe a tree with a billion leaves. Conversion therefore counts nodes as it visits them, and
+ * limits the depth as well, which also ends a node that contains itself.
+ *
+ * The second half of the file is the form of each section, as tables: keys, shapes, which are required.
+ * A section of a feature that this version does not have is in the tables too, so that one file serves
+ * several versions and is still checked. What cannot be said in a table, SHAPE_ANY, is checked by the
+ * file that reads the section.
+ */
+
+/* The state of one conversion. */
 struct reading {
-    const char *name;
+    const char *name; /* of the file, for messages */
     yaml_document_t *document;
     size_t nodes;
 };
@@ -27,6 +46,7 @@ static size_t line_of(const yaml_node_t *node)
     return node->start_mark.line + 1;
 }
 
+/* In quotes, "null" and "" are texts like any other. */
 static json_t *scalar_value(const yaml_node_t *node)
 {
     const char *text = (const char *)node->data.scalar.value;
@@ -67,6 +87,7 @@ static enum err_code convert_pair(struct reading *reading, const yaml_node_pair_
         return err_set(err, ERR_INVALID, "%s:%zu: a key must be a word", reading->name,
                        line_of(key));
     word = (const char *)key->data.scalar.value;
+    /* YAML forbids it, libyaml allows it, and then the last one would win silently. */
     if (json_object_get(object, word))
         return err_set(err, ERR_INVALID, "%s:%zu: '%s' is given twice", reading->name,
                        line_of(key), word);
@@ -93,7 +114,7 @@ static enum err_code convert_mapping(struct reading *reading, const yaml_node_t 
     return ERR_OK;
 }
 
-/* An alias is the same node again, so a small file can mean an endless tree: hence the limits. */
+/* Nodes are counted each time they are visited, so aliases count as what they expand to. */
 static enum err_code convert(struct reading *reading, int index, unsigned depth,
                              json_t **ret_value, struct err *err)
 {
@@ -183,8 +204,8 @@ enum err_code config_yaml_read(const char *path, json_t **ret_tree, struct err *
 enum shape {
     SHAPE_TEXT,
     SHAPE_SWITCH, /* true or false */
-    SHAPE_TEXTS,  /* a list of words */
-    SHAPE_ANY,    /* the section of a later feature decides */
+    SHAPE_TEXTS,  /* a list of texts */
+    SHAPE_ANY,    /* checked by the reader of the section */
     SHAPE_MAP,    /* of `keys` */
     SHAPE_MAPS,   /* a list of those */
 };
@@ -225,7 +246,7 @@ static const struct key mcp_server_keys[] = {
     {"resources",         SHAPE_SWITCH, false, NULL},
     {"prompts",           SHAPE_SWITCH, false, NULL},
     {"internal",          SHAPE_SWITCH, false, NULL},
-    {"command",           SHAPE_ANY,    false, NULL}, /* of later features, these two */
+    {"command",           SHAPE_ANY,    false, NULL}, /* these two are for servers as processes: not in this version */
     {"env",               SHAPE_ANY,    false, NULL},
     {0},
 };
@@ -380,7 +401,7 @@ static enum err_code check_switch(const char *path, json_t *value, struct err *e
     return err_set(err, ERR_INVALID, "%s: expected true or false", path);
 }
 
-/* A key without a value is as good as no key. */
+/* A key without a value counts as absent. */
 static enum err_code check(const char *path, const struct key *key, json_t *value,
                            struct err *err)
 {
