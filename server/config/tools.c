@@ -10,8 +10,8 @@
 
 /*
  * What the operator says about tools acts in two ways. `groups` changes the registry of this process,
- * before any thread could read it: a group or a tool that is off is removed, and from then on nothing
- * can tell it from one that was never there. No level that comes later has a way to turn it on.
+ * before any thread could read it: a group or a tool that is off is removed, and does not exist for
+ * requests. No level that comes later has a way to turn it on.
  * `permissions` becomes a permission_set that is merged into every decision about a call.
  *
  * The names are checked against the registry, which main() fills before the configuration is read. A
