@@ -6,8 +6,7 @@
  *                                      └──────── complaints, notes ──▶ report ◀───┘
  *
  * The unit is what makes sense alone: an assistant, or a thread with all of its messages. Each is one
- * transaction. Half a thread would be a conversation with a hole, and could not be completed later,
- * because messages have positions.
+ * transaction. Half a thread could be read, and continued by a run, with a hole in it.
  *
  * Ids are kept, and that makes an import repeatable. What exists already is left alone, never
  * overwritten: it may have been continued here. So an import that was interrupted is run again, and a

@@ -25,7 +25,7 @@
  *   refuse     the object would be of no use, or break a later read: no id, no time, a bad role
  *   leave out  a part that this server cannot show; a note says so
  *   keep       a reference to something that is elsewhere, such as the id of a file, with a note: the
- *              text around it refers to it, and the file may be imported by another way later
+ *              text around it refers to it
  *
  * Notes are lines of text for a person. They are collected per object, because the report shows them only
  * if the object was created by this import.

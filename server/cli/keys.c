@@ -1,8 +1,7 @@
 /*
  * cli/keys.c -- `runnel keys create [--project NAME] | list | revoke KEY`
  *
- * The command works on the database directly and needs no running server. There is no API for keys:
- * who may write to the database may make them, and an API would need a key itself.
+ * The command works on the database directly and needs no running server. There is no API for keys.
  *
  * The store has only the hash of a key, so `create` is the only moment at which it can be shown. The
  * list has an id and the first characters, which are enough to recognise and revoke one.

@@ -77,8 +77,8 @@ static void every_known_part_is_imported(void **state)
         json_auto_t *object = shown(members, &notes);
 
         assert_same(json_object_get(object, "content"), content);
-        assert_string_equal(notes.data, "content[0] names file-1, which is not here\n"
-                                        "content[2] names file-2, which is not here\n");
+        assert_string_equal(notes.data, "content[0] names file-1, which was not imported\n"
+                                        "content[2] names file-2, which was not imported\n");
     }
 }
 
