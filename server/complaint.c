@@ -7,8 +7,9 @@
  * The border between the core's errors and those of OpenAI's API.
  *
  * The core is written once for two APIs. An error of the core is therefore a kind, a reason and a
- * sentence; what the envelope calls that, and its HTTP status, are in the tables below. Code that reads requests is above the border. It knows OpenAI's code for each
- * complaint and sets it directly, which saves an enumerator for each of them (err_invalid()).
+ * sentence; what the envelope calls that, and its HTTP status, are in the tables below. Code that reads
+ * requests is above the border. It knows OpenAI's code for each complaint and sets it directly, which
+ * saves an enumerator for each of them (err_invalid()).
  *
  * Both ways meet in struct err: `word` wins over the reason, the place over the table's parameter.
  *

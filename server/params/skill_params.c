@@ -20,8 +20,9 @@
  *
  * The look-up happens here and not when the model reads a skill, for three reasons. A wrong id is an
  * error of the request, and the client gets it as one. The model finds names and descriptions in the
- * description of the tool that reads skills, so a run needs them before its first turn. And permissions are evaluated at
- * one moment: a skill that is denied never enters the run, so no later code can show it by mistake.
+ * description of the tool that reads skills, so a run needs them before its first turn. And permissions
+ * are evaluated at one moment: a skill that is denied never enters the run, so no later code can show
+ * it by mistake.
  *
  * Two skills of one name are refused. The model asks for a skill by name, and which of the two it meant
  * would be chance.

@@ -107,7 +107,7 @@ enum err_code tool_settings_apply(struct store *store, const struct tenant *tena
     json_t *found = NULL;
     enum err_code rc;
 
-    /* The user of the request's body, who may differ from that of its key. */
+    /* The body names the user, and authentication has not read it. */
     asking.user = run_settings_user(settings);
     rc = tool_settings_load(store, &asking, &found, err);
     run_settings_set_tools(settings, found);

@@ -391,7 +391,7 @@ static enum err_code check_file(const json_t *file, const char *path, struct err
 /* A part of an unknown type is refused: the server could neither show it nor send it to a model. */
 static enum err_code check_part(const json_t *part, const char *path, struct err *err)
 {
-    const char *type = NULL; /* then any text: only whether it is one matters */
+    const char *type = NULL;
     const char *key;
     enum err_code rc;
 

@@ -31,8 +31,8 @@
  * (store_run_create()) or begins (store_approvals_take()), in one transaction that also marks each
  * request as used by the new response. That mark is the guard: of two requests that race to take up
  * one approval, one fails with 409, and an approved tool runs once. Everything here works on a
- * snapshot of the rows and may be wrong by then; `seen_used` lets the store tell a lost race from a
- * response that takes over what a failed one had.
+ * snapshot of the rows and may be wrong by then. With `seen_used` the store distinguishes a lost race
+ * from a response that takes over what a failed one had.
  *
  * What runs is what was shown. Name, arguments and definition come from the stored request, never from
  * the client's copy of it, or a client could have one call approved and another executed.
@@ -122,7 +122,7 @@ static enum err_code read_given(const struct run_load *load, json_t *given, stru
     return ERR_OK;
 }
 
-/* The last item of the context that a response produced; NULL if there is none. */
+/* The last item of the context that a response produced; NULL without one. */
 static const struct item_row *last_made(const struct run_load *load)
 {
     for (size_t i = load->item_count; i-- > 0;) {
@@ -304,8 +304,8 @@ static const json_t *answer_to(const struct response_approvals *approvals, size_
     return given ? given : json_object_get(approvals->earlier, approvals->rows[i].id);
 }
 
-/* Whether the grants of the other answers cover a pending request. A call that its policy would ask about
- * in any case is not covered: the grant is about the permission alone. */
+/* Whether the grants of the other answers cover a pending request. A call whose policy requires an approval
+ * anyway is not covered: such a grant is about the permission alone. */
 static bool is_covered(const struct response_approvals *approvals, size_t i)
 {
     const struct approval_row *row = &approvals->rows[i];

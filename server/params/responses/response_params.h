@@ -24,10 +24,11 @@ enum err_code response_head_check(const json_t *body, struct err *err) MUST_CHEC
  * request refers to is not checked. */
 enum err_code response_params_check(const json_t *body, struct err *err) MUST_CHECK;
 
-/* All steps for a request that only counts tokens. No parameter is required. */
+/* The parameters of a request that only counts tokens: none is required. The input is checked when it is
+ * decoded, here and below. */
 enum err_code response_count_params_check(const json_t *body, struct err *err) MUST_CHECK;
 
-/* All steps for a request that only makes a compaction. */
+/* The parameters of a request that only makes a compaction. */
 enum err_code response_compact_params_check(const json_t *body, struct err *err) MUST_CHECK;
 
 /* Checks those parameters in `keys` (ends with NULL) that have a row in the table, each by itself. */
