@@ -146,12 +146,7 @@ static void held_init(struct held *held, const struct keeper *keeper)
     }
 }
 
-/* Only for runs in the engine. A pending run whose lease was lost fails at its first write. */
-static void apply_states(struct engine *engine, const struct held *held)
-{
-    for (size_t i = 0; i < held->pending_at; i++)
-        apply_state(engine, &held->leases[i], held->states[i]);
-}
+
 
 /* Renewals are a third of a lease apart. A gap of two thirds means that the database was away or stood still, or
  * that this process did. In the first case other nodes could not renew their leases either. */
@@ -231,7 +226,9 @@ static void renew_leases(struct keeper *keeper)
         return;
     }
     note_renewed(keeper);
-    apply_states(keeper->server->engine, &held);
+    /* Only for runs in the engine. A pending run whose lease was lost fails at its first write. */
+    for (size_t i = 0; i < held.pending_at; i++)
+        apply_state(keeper->server->engine, &held.leases[i], held.states[i]);
     poll_answers(keeper);
     if (is_steady(keeper))
         give_back_forgotten(keeper, &held);
