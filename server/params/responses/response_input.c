@@ -68,25 +68,20 @@ static void init_row(struct item_row *row, enum item_type type, const char *run_
     row->created_at = row->completed_at = clock_wall_us();
 }
 
-/* A tool search may have been the server's own: then it has no call id, and needs no output. */
-static bool may_lack_call_id(enum item_type type)
-{
-    return type == ITEM_TOOL_SEARCH_CALL || type == ITEM_TOOL_SEARCH_OUTPUT;
-}
 
-static bool has_call_id(enum item_type type)
-{
-    return item_type_is_client_call(type) || item_type_is_output(type);
-}
 
 static enum err_code decode_call_id(const json_t *item, const struct input_type *type,
                                     const char *path, struct item_row *row, struct err *err)
 {
+    bool is_search =
+        type->type == ITEM_TOOL_SEARCH_CALL || type->type == ITEM_TOOL_SEARCH_OUTPUT;
     const char *call_id = NULL;
     enum err_code rc;
 
-    if (!has_call_id(type->type) ||
-        (may_lack_call_id(type->type) && json_absent(json_object_get(item, "call_id"))))
+    if (!item_type_is_client_call(type->type) && !item_type_is_output(type->type))
+        return ERR_OK;
+    /* A tool search may have been the server's own. Then it has no call id, and needs no output. */
+    if (is_search && json_absent(json_object_get(item, "call_id")))
         return ERR_OK;
     /* OpenAI's local_shell_call_output has no `call_id`: its `id` is that of the call. */
     if (!json_object_get(item, "call_id") && type->type == ITEM_LOCAL_SHELL_CALL_OUTPUT)
