@@ -173,7 +173,7 @@ static void note_unknown_of_assistant(json_t *object, struct buf *notes)
 }
 
 /* model_dump() of OpenAI's Python SDK writes `schema_`, its attribute, where to_json() writes `schema`. */
-static void respell_schema(json_t *object)
+static void rename_schema(json_t *object)
 {
     json_t *format = json_object_get(object, "response_format");
     json_t *holder = json_object_get(format, "json_schema");
@@ -193,7 +193,7 @@ enum err_code import_read_assistant(json_t *object, struct assistant_row *ret_ro
     enum err_code rc;
 
     *ret_row = (struct assistant_row){0};
-    respell_schema(members);
+    rename_schema(members);
     rc = read_id(object, "id", "asst_", sizeof(ret_row->id), ret_row->id, err);
     if (!rc)
         rc = read_created_at(object, &ret_row->created_at, err);

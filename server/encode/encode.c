@@ -191,8 +191,7 @@ static json_t *message_content(const json_t *parts)
 /* A message in progress has neither of the times. The reason of an incomplete one is in its notes. */
 static void set_message_status(json_t *object, const struct item_row *row, const json_t *body)
 {
-    const json_t *ours = notes_of(body);
-    const char *reason = json_get_string(ours, "incomplete_reason", "run_failed");
+    const char *reason = json_get_string(notes_of(body), "incomplete_reason", "run_failed");
     bool incomplete = row->status == ITEM_INCOMPLETE || row->status == ITEM_FAILED;
     int64_t ended_at = row->completed_at ? row->completed_at : row->created_at;
 

@@ -216,7 +216,7 @@ static enum err_code out_of_range(struct err *err, const char *param, enum numbe
 
 /* object[key], or NULL when there is nothing to check. Then *ret_rc says whether that is an error. A
  * required key that is null comes back as it is: its type is wrong, and the caller says so. */
-static json_t *wanted(const json_t *object, const char *param, const char *key,
+static json_t *find_value(const json_t *object, const char *param, const char *key,
                       enum param_need need, enum err_code *ret_rc, struct err *err)
 {
     json_t *value = json_object_get(object, key);
@@ -235,7 +235,7 @@ enum err_code param_string(const json_t *object, const char *path, const char *k
 {
     struct param_path param = param_key(path, key);
     enum err_code rc;
-    const json_t *value = wanted(object, param.text, key, need, &rc, err);
+    const json_t *value = find_value(object, param.text, key, need, &rc, err);
     const char *text;
 
     if (!value)
@@ -365,7 +365,7 @@ enum err_code param_enum(const json_t *object, const char *path, const char *key
 {
     struct param_path param = param_key(path, key);
     enum err_code rc;
-    const json_t *value = wanted(object, param.text, key, need, &rc, err);
+    const json_t *value = find_value(object, param.text, key, need, &rc, err);
 
     if (!value)
         return rc;
@@ -385,7 +385,7 @@ enum err_code param_object(const json_t *object, const char *path, const char *k
 {
     struct param_path param = param_key(path, key);
     enum err_code rc;
-    json_t *value = wanted(object, param.text, key, need, &rc, err);
+    json_t *value = find_value(object, param.text, key, need, &rc, err);
 
     if (!value)
         return rc;
@@ -401,7 +401,7 @@ enum err_code param_array(const json_t *object, const char *path, const char *ke
 {
     struct param_path param = param_key(path, key);
     enum err_code rc;
-    json_t *value = wanted(object, param.text, key, need, &rc, err);
+    json_t *value = find_value(object, param.text, key, need, &rc, err);
 
     if (!value)
         return rc;

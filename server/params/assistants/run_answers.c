@@ -87,7 +87,7 @@ static void hash_answers(struct run_answers *answers)
 }
 
 /* By its form. The store knows whether it is one. */
-static bool may_be_question(const struct tool_answer *answer)
+static bool may_be_approval(const struct tool_answer *answer)
 {
     return id_has_prefix(answer->call_id, "mcpr_");
 }
@@ -97,7 +97,7 @@ static void read_replies(struct run_answers *answers)
     for (size_t i = 0; i < answers->count; i++) {
         struct tool_answer *answer = &answers->list[i];
 
-        if (!may_be_question(answer))
+        if (!may_be_approval(answer))
             continue;
         answers->replies[i] = approval_reply_parse(answer->output);
         answer->approve = answers->replies[i].approve;
@@ -183,16 +183,16 @@ enum err_code run_answers_settle(struct store *store, const struct tenant *tenan
 {
     AUTO_FREE const char **ids = mem_new_array(const char *, answers->count + 1);
     struct approval_row *rows = NULL;
-    size_t asked = 0, count = 0;
+    size_t id_count = 0, count = 0;
     enum err_code rc;
 
     for (size_t i = 0; i < answers->count; i++) {
-        if (may_be_question(&answers->list[i]))
-            ids[asked++] = answers->list[i].call_id;
+        if (may_be_approval(&answers->list[i]))
+            ids[id_count++] = answers->list[i].call_id;
     }
-    if (!asked)
+    if (!id_count)
         return ERR_OK;
-    rc = store_approvals_named(store, tenant, run_id, ids, asked, &rows, &count, err);
+    rc = store_approvals_named(store, tenant, run_id, ids, id_count, &rows, &count, err);
     if (rc)
         return rc;
     settle_all(answers, rows, count);
