@@ -35,7 +35,7 @@ static int remove_directory(void **state)
     AUTO_FREE char *file = mem_printf("%s/name", (char *)*state);
 
     unlink(file);
-    assert_int_equal(rmdir(*state), 0); /* nothing else is left in it */
+    assert_int_equal(rmdir(*state), 0); /* the directory is empty */
     free(*state);
     return 0;
 }

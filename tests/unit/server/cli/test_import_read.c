@@ -21,7 +21,7 @@ static json_t *parse(const char *text)
     return value;
 }
 
-/* A message with the given members before those that each must have. */
+/* A message: the given members, then those that every message must have. */
 static enum err_code read_message(const char *members, struct item_row *ret_row,
                                   struct buf *notes, struct err *err)
 {
@@ -32,7 +32,7 @@ static enum err_code read_message(const char *members, struct item_row *ret_row,
     return import_read_message(object, ret_row, notes, err);
 }
 
-/* Reads one and gives back what the API shows of it. */
+/* Imports a message and returns the object that the API shows. */
 static json_t *shown(const char *members, struct buf *notes)
 {
     struct item_row row;

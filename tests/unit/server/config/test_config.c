@@ -19,7 +19,7 @@
 
 static struct err err;
 
-/* Reads flags, ending with NULL. NULL when they are refused; `err` says why. */
+/* Reads flags, a list that ends with NULL. Returns NULL if they are refused; `err` says why. */
 static struct config *read_flags(const char *first, ...)
 {
     char *argv[16];
@@ -354,7 +354,7 @@ static void sections_of_later_features_are_accepted(void **state)
     config_free(config);
 }
 
-/* F80: the operator's settings of tools, with an exact message for each typing error. */
+/* F80: the section `tools`, with an exact message for each typing error. */
 static void every_value_of_the_tools_section_is_checked(void **state)
 {
     struct config *config = read_file(
@@ -406,7 +406,7 @@ static void an_invalid_file_is_refused_with_the_line(void **state)
 
 static void yaml_aliases_cannot_make_an_endless_tree(void **state)
 {
-    /* Ten times ten times ... of one list: some bytes here, a billion nodes there. */
+    /* Each list has the one before it ten times: a few bytes of YAML describe a billion nodes. */
     refused(
         read_file("tools: {groups: [&a [1,2,3,4,5,6,7,8,9,0],\n"
                   "&b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a], &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b],\n"
