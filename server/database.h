@@ -15,9 +15,9 @@ struct embedded;
 
 struct database {
     struct embedded *embedded; /* NULL: an external database */
-    const char *url;           /* borrowed from the settings or from `embedded`, as is the next */
-    const char *direct_url;    /* without a pooler between: for migrations and LISTEN */
-    struct store *store; /* NULL until database_open() */
+    const char *url;        /* borrowed from the settings or from `embedded`, as is the next */
+    const char *direct_url; /* without a pooler between: for migrations and LISTEN */
+    struct store *store;    /* NULL until database_open() */
 };
 
 /* Finds the database. An embedded cluster is started if it does not run, which may take long after a crash; see

@@ -146,8 +146,6 @@ static void held_init(struct held *held, const struct keeper *keeper)
     }
 }
 
-
-
 /* Renewals are a third of a lease apart. A gap of two thirds means that the database was away or stood still, or
  * that this process did. In the first case other nodes could not renew their leases either. */
 static void note_renewed(struct keeper *keeper)

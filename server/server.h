@@ -30,9 +30,10 @@ struct server {
     struct tool_executor *executor;
     struct masking *masking; /* NULL without masks */
     struct http *http;
-    struct workers *workers;          /* for messages of WebSockets */
-    struct seal seal;                 /* the same on all servers of the database */
-    char default_project[ID_SIZE];    /* of the key in the setting api_key, and of requests under no_auth */
+    struct workers *workers; /* for messages of WebSockets */
+    struct seal seal;        /* the same on all servers of the database */
+    char default_project
+        [ID_SIZE]; /* of the key in the setting api_key, and of requests under no_auth */
     struct ws_budget *past_responses; /* for the responses that WebSockets remember */
     atomic_bool draining;             /* set once, when the server goes down */
 };

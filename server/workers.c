@@ -27,7 +27,7 @@ struct workers {
     unsigned count;
 
     struct lock lock;
-    pthread_cond_t more; /* guarded by lock, as all below */
+    pthread_cond_t more;        /* guarded by lock, as all below */
     struct work *first, **last; /* the queue; `last` is where the next one is linked */
     bool stopping;
 };

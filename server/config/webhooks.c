@@ -31,8 +31,7 @@ static enum err_code find_secret(const json_t *entry, const char *path, const ch
     const char *secret = json_get_string(entry, "secret", NULL);
 
     if (!variable == !secret) /* exactly one of them */
-        return err_set(err, ERR_INVALID, "%s: expected either 'secret' or 'secret_env'",
-                       path);
+        return err_set(err, ERR_INVALID, "%s: expected either 'secret' or 'secret_env'", path);
     *ret_secret = variable ? getenv(variable) : secret;
     if (!*ret_secret)
         return err_set(err, ERR_INVALID,

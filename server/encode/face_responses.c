@@ -73,8 +73,6 @@ static void response_frame(const struct run *run, struct frames *frames, const c
     frame(frames, type, json_build("{s:o}", "response", encode_response(&run->row, output)));
 }
 
-
-
 /* ---- Failures ---- */
 
 /* clang-format off */

@@ -217,7 +217,7 @@ static enum err_code out_of_range(struct err *err, const char *param, enum numbe
 /* object[key], or NULL when there is nothing to check. Then *ret_rc says whether that is an error. A
  * required key that is null comes back as it is: its type is wrong, and the caller says so. */
 static json_t *find_value(const json_t *object, const char *param, const char *key,
-                      enum param_need need, enum err_code *ret_rc, struct err *err)
+                          enum param_need need, enum err_code *ret_rc, struct err *err)
 {
     json_t *value = json_object_get(object, key);
 

@@ -17,11 +17,11 @@
  * A pure function: any thread.
  */
 
-#define TOOL_LIMIT          ((size_t)128)    /* tools of an assistant or a run */
-#define FUNCTION_NAME_LIMIT ((size_t)64)     /* characters, as are the next two */
+#define TOOL_LIMIT          ((size_t)128) /* tools of an assistant or a run */
+#define FUNCTION_NAME_LIMIT ((size_t)64)  /* characters, as are the next two */
 #define MODEL_NAME_LIMIT    ((size_t)256)
 #define INSTRUCTIONS_LIMIT  ((size_t)256000)
-#define RUN_TOKENS_MIN      256              /* the least value of max_prompt_tokens, max_completion_tokens */
+#define RUN_TOKENS_MIN      256 /* the least value of max_prompt_tokens, max_completion_tokens */
 
 enum err_code run_params_check(const json_t *object, struct err *err) MUST_CHECK;
 

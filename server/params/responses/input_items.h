@@ -20,7 +20,8 @@ struct input_field;
 
 struct input_type {
     enum item_type type;
-    const char *words; /* what complaints call a client's call, and the call of an output; else NULL */
+    const char
+        *words; /* what complaints call a client's call, and the call of an output; else NULL */
     const struct input_field *fields; /* ends with a key of NULL */
 };
 

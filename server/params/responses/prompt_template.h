@@ -20,11 +20,12 @@
  */
 
 #define PROMPT_MESSAGE_LIMIT   ((size_t)100)
-#define PROMPT_NAME_LIMIT      ((size_t)256) /* characters */
-#define PROMPT_VARIABLE_LIMIT  ((size_t)100) /* of a template, and of a request */
-#define PROMPT_VARIABLE_LENGTH ((size_t)64)  /* bytes of a variable's name */
-#define PROMPT_SIZE_LIMIT      ((size_t)1048576)  /* bytes of a template: a page lists 100 of them */
-#define PROMPT_TEXT_LIMIT      ((size_t)10485760) /* bytes of a template with its variables filled in */
+#define PROMPT_NAME_LIMIT      ((size_t)256)     /* characters */
+#define PROMPT_VARIABLE_LIMIT  ((size_t)100)     /* of a template, and of a request */
+#define PROMPT_VARIABLE_LENGTH ((size_t)64)      /* bytes of a variable's name */
+#define PROMPT_SIZE_LIMIT      ((size_t)1048576) /* bytes of a template: a page lists 100 of them */
+#define PROMPT_TEXT_LIMIT \
+    ((size_t)10485760) /* bytes of a template with its variables filled in */
 
 /* The keys that a template may have; ends with NULL. */
 extern const char *const prompt_template_keys[];

@@ -460,7 +460,7 @@ static const char *reason_of(const struct approval_row *row,
 /* Changes the item in memory as the store changes its row: the context was read before the decision. Its
  * tokens are counted anew, because the model now sees another text. */
 static void deliver_result(struct item_row *item, const struct approval_row *row,
-                        const struct approval_answer *answer)
+                           const struct approval_answer *answer)
 {
     json_auto_t *body = json_parse_own(item->body);
 
@@ -478,7 +478,7 @@ static void deliver_result(struct item_row *item, const struct approval_row *row
 }
 
 static void deliver_results(struct run_load *load, const struct approval_row *row,
-                         const struct approval_answer *answer)
+                            const struct approval_answer *answer)
 {
     for (size_t i = 0; i < load->item_count; i++) {
         struct item_row *item = &load->items[i];
@@ -490,7 +490,7 @@ static void deliver_results(struct run_load *load, const struct approval_row *ro
 }
 
 void response_approvals_apply(const struct response_approvals *approvals,
-                             struct run_settings *settings, struct run_load *load)
+                              struct run_settings *settings, struct run_load *load)
 {
     AUTO_FREE struct run_decision *decisions = NULL;
     json_auto_t *extras = json_array();

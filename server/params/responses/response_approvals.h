@@ -38,8 +38,8 @@ struct response_approvals {
     size_t count;
     struct approval_answer *answers; /* one for each row, after settling */
     struct approval_grants grants;   /* that the answers make */
-    json_t *given;                   /* {approval request id: body of the answer in the input} */
-    json_t *earlier;                 /* the same, of answers that earlier responses only stored */
+    json_t *given;   /* {approval request id: body of the answer in the input} */
+    json_t *earlier; /* the same, of answers that earlier responses only stored */
 };
 
 /* `load` is what the response would be: its row, the past, and behind that its own input items. `input` is
@@ -61,6 +61,6 @@ enum err_code response_approvals_settle(const struct run_load *load,
 /* Puts the decisions into the settings and the row of the run, and decided results into the items of the
  * load. Pure. */
 void response_approvals_apply(const struct response_approvals *approvals,
-                             struct run_settings *settings, struct run_load *load);
+                              struct run_settings *settings, struct run_load *load);
 
 #endif

@@ -68,8 +68,6 @@ static void init_row(struct item_row *row, enum item_type type, const char *run_
     row->created_at = row->completed_at = clock_wall_us();
 }
 
-
-
 static enum err_code decode_call_id(const json_t *item, const struct input_type *type,
                                     const char *path, struct item_row *row, struct err *err)
 {
