@@ -48,7 +48,7 @@
  * changes nothing. But the clients of the other node would lose their streams.
  *
  * Long work must not cost the leases. Claims are small, the log of each claimed run is read one by
- * one, and renew_if_due() stands before every step. A claimed run that the engine does not have yet is
+ * one, and renew_if_due() comes before every step. A claimed run that the engine does not have yet is
  * `pending`, and its lease is renewed with the others.
  *
  * A crash of the keeper's node needs nothing here: its leases expire, and the keepers of other nodes
@@ -318,8 +318,8 @@ static void claim_runs(struct keeper *keeper)
     }
 }
 
-/* A server that was suspended in the middle of a transaction still has its rows locked, and nobody could take over
- * its runs. */
+/* A server that was suspended in the middle of a transaction keeps its rows locked, and its runs could not be
+ * taken over. */
 static void end_stalled(struct keeper *keeper)
 {
     size_t count = 0;

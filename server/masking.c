@@ -15,7 +15,7 @@
  *
  * The path of a request: the run calls look() on its loop, a job is queued, a worker applies the
  * masks to the messages and calls done(), which posts back to the loop. During that time the messages
- * belong to the worker alone; nobody else has a part of the tree (before_send.h).
+ * belong to the worker alone, the whole tree (before_send.h).
  *
  * The queue has no limit of its own. A run has at most one request in it, and runs are limited.
  */

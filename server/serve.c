@@ -14,7 +14,7 @@
  *   workers, keeper, log reader    would give the loops more work
  *   engine     its loops give the connections back
  *   executor, masking, writers     the loops wait for them, so they end later
- *   http, database   are freed when nobody has a pointer into them
+ *   http, database   are freed when no part has a pointer into them
  *
  * The loops outlive HTTP, because only they can return its connections. The store outlives the loops,
  * because what they announced to a client must be written.

@@ -2,7 +2,7 @@
  * cli/import.c -- `runnel import FILE_OR_FOLDER [--project NAME]`: assistants and threads of OpenAI's
  * API, or of another server that speaks it, into the store.
  *
- *   files ─▶ import_dump: where each object lies ─▶ import_read: a row and notes ─▶ store
+ *   files ─▶ import_dump: where each object is ─▶ import_read: a row and notes ─▶ store
  *                                      └──────── complaints, notes ──▶ report ◀───┘
  *
  * The unit is what makes sense alone: an assistant, or a thread with all of its messages. Each is one
@@ -13,7 +13,7 @@
  * newer dump over an older one adds only what is new.
  *
  * A dump of years is never perfect. An object that cannot be imported is refused by itself, with file
- * and line, and everything else goes on. A detail that cannot be carried over (an unknown field, a
+ * and line, and everything else continues. A detail that cannot be carried over (an unknown field, a
  * file that is elsewhere) is a line of the report. Only an outage of the database ends the command.
  *
  * Messages go to the store in batches, since a thread may be larger than memory should hold. What a

@@ -21,7 +21,7 @@
  * a thread in many files. So there are two passes over the bytes.
  *
  * The first pass maps one file after another, parses each value once, and keeps an entry of fixed size
- * for each object: what it is, its thread, its time, and where it lies. The entries are then sorted,
+ * for each object: what it is, its thread, its time, and where it is. The entries are then sorted,
  * assistants first, then thread by thread. The second pass is the caller's: dump_load() parses an
  * object again when its turn has come. Parsing twice costs time, which an import has. Sorting the
  * objects themselves would cost disk or memory.

@@ -113,7 +113,7 @@ struct tenant_limits config_tenant_limits(const struct config *config);
 /* Adds an upstream that serves every model: the demo model, if none was configured. */
 void config_add_upstream(struct config *config, const char *name, const char *url);
 
-/* The table of settings in Markdown, as it stands in the manual. */
+/* Prints the table of settings in Markdown, as the manual has it. */
 void config_print_settings(FILE *file);
 
 #endif

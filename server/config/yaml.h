@@ -25,7 +25,7 @@
  * beyond the limits, is ERR_INVALID with file and line. The caller owns *ret_tree. */
 enum err_code config_yaml_read(const char *path, json_t **ret_tree, struct err *err) MUST_CHECK;
 
-/* The same from memory. `name` stands for the file in messages. */
+/* The same from memory. `name` is the name of the file in messages. */
 enum err_code config_yaml_parse(const char *name, const char *text, size_t length,
                                 json_t **ret_tree, struct err *err) MUST_CHECK;
 

@@ -19,7 +19,7 @@
  * these functions, with the path at which they found the declaration. The setting unknown_parameters
  * does not apply to any of them.
  *
- * Keys and values stand in permission_keys (permission.h), older names included. A declaration may
+ * The table permission_keys (permission.h) has all keys and values, older names included. A declaration may
  * use the old form or the new one, and both at once, except a key and its synonym together.
  */
 

@@ -11,7 +11,7 @@
  *
  * An unknown key or value is refused: a typing error must not leave a tool without its approval.
  *
- * `path` is where the value stands, and begins the place that an error names. Pure functions: any thread.
+ * `path` is the path of the value. The place that an error names begins with it. Pure functions: any thread.
  */
 
 /* One declaration. ERR_INVALID for an unknown key or value, and for a key together with its synonym. */

@@ -24,8 +24,8 @@
  * really that of an open request of this run.
  *
  * The work has two halves because of the database. run_answers_read() is pure: it checks the body and
- * parses the answers. run_answers_settle() blocks: what an answer may be remembered by stands in the
- * row of the approval request, so the rows are read and grants are made of the answers. Then the
+ * parses the answers. run_answers_settle() blocks: how an answer may be remembered is in the row of
+ * the approval request, so the rows are read and grants are made of the answers. Then the
  * endpoint stores outputs, decisions and grants in one transaction. A crash leaves all of them or none.
  *
  * An answer that asks to be remembered in a way that is not possible becomes a refusal. Approving the
@@ -145,8 +145,8 @@ static void refuse(struct run_answers *answers, size_t i, const char *why)
     answer->reason = reply->reason;
 }
 
-/* Makes the grants of one answer. An unreadable answer is a refusal that nobody has written, so nothing
- * of it is remembered. A request that was decided before has its grants, unless this answer asks for
+/* Makes the grants of one answer. An unreadable answer is a refusal that no person has written, so
+ * nothing of it is remembered. A request that was decided before has its grants, unless this answer asks for
  * more. */
 static void settle(struct run_answers *answers, size_t i, const struct approval_row *row)
 {

@@ -38,7 +38,7 @@
  * the client's copy of it, or a client could have one call approved and another executed.
  *
  * Two sources differ in what they require. The parent's requests must all be answered, since the
- * conversation goes on from there. Requests in the client's own input need no answer: with `store` off,
+ * conversation continues from there. Requests in the client's own input need no answer: with `store` off,
  * or when it manages its context itself, a client may leave a request behind.
  */
 
