@@ -25,8 +25,8 @@ static const struct command {
     {"keys", cmd_keys, "create [--project NAME] | list | revoke KEY"},
     {"import", cmd_import,
      "FILE_OR_FOLDER [--project NAME]   assistants and threads from OpenAI"},
-    {"routes", cmd_routes, "                          what it serves"},
-    {"settings", cmd_settings, "                        what can be set"},
+    {"routes", cmd_routes, "                          prints the routes"},
+    {"settings", cmd_settings, "                        prints the settings"},
 };
 
 static void usage(FILE *file)

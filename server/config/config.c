@@ -228,7 +228,7 @@ static enum err_code set_word(struct config *config, const struct setting *setti
             return ERR_OK;
         }
     }
-    return err_set(err, ERR_INVALID, "%s: unknown word '%.64s'", origin, text);
+    return err_set(err, ERR_INVALID, "%s: unknown value '%.64s'", origin, text);
 }
 
 /* `origin` names the source of the text in messages. An empty text unsets a KIND_TEXT. */
@@ -547,7 +547,7 @@ static enum err_code check_key(const char *name, const char *key, struct err *er
         return err_set(err, ERR_INVALID, "%s is longer than %d characters", name, KEY_LIMIT);
     for (const char *c = key; *c; c++)
         if (*c <= ' ' || *c > '~')
-            return err_set(err, ERR_INVALID, "%s holds a blank, or what is not plain text",
+            return err_set(err, ERR_INVALID, "%s must be printable ASCII without blanks",
                            name);
     return ERR_OK;
 }

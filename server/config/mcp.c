@@ -80,7 +80,7 @@ static enum err_code find_authorization(const json_t *server, const char *path,
     }
     if (token)
         return err_set(err, ERR_INVALID,
-                       "%s: 'authorization' and 'authorization_env' are two tokens", path);
+                       "%s: expected 'authorization' or 'authorization_env', not both", path);
     *ret_token = getenv(variable);
     if (!*ret_token || !**ret_token)
         return err_set(err, ERR_INVALID,

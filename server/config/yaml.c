@@ -84,7 +84,7 @@ static enum err_code convert_pair(struct reading *reading, const yaml_node_pair_
     enum err_code rc;
 
     if (key->type != YAML_SCALAR_NODE)
-        return err_set(err, ERR_INVALID, "%s:%zu: a key must be a word", reading->name,
+        return err_set(err, ERR_INVALID, "%s:%zu: a key must be a text", reading->name,
                        line_of(key));
     word = (const char *)key->data.scalar.value;
     /* YAML forbids it, libyaml allows it, and then the last one would win silently. */
@@ -121,7 +121,7 @@ static enum err_code convert(struct reading *reading, int index, unsigned depth,
     const yaml_node_t *node = yaml_document_get_node(reading->document, index);
 
     if (depth > CONFIG_DEPTH_LIMIT || ++reading->nodes > CONFIG_NODE_LIMIT)
-        return err_set(err, ERR_INVALID, "%s:%zu: nested too deep, or too long", reading->name,
+        return err_set(err, ERR_INVALID, "%s:%zu: too deep, or too many values", reading->name,
                        line_of(node));
     switch (node->type) {
     case YAML_SCALAR_NODE: *ret_value = scalar_value(node); return ERR_OK;
@@ -129,7 +129,7 @@ static enum err_code convert(struct reading *reading, int index, unsigned depth,
     case YAML_MAPPING_NODE: return convert_mapping(reading, node, depth, ret_value, err);
     case YAML_NO_NODE: break;
     }
-    return err_set(err, ERR_INVALID, "%s: not understood", reading->name);
+    return err_set(err, ERR_INVALID, "%s: not a text, a list or a mapping", reading->name);
 }
 
 static enum err_code convert_document(const char *name, yaml_document_t *document,
@@ -368,7 +368,7 @@ static enum err_code check_list(const char *path, const struct key *key, json_t 
         if (key->shape == SHAPE_MAPS)
             rc = check_map(here.text, key->keys, value, err);
         else if (!json_is_string(value))
-            rc = err_set(err, ERR_INVALID, "%s: expected a word", here.text);
+            rc = err_set(err, ERR_INVALID, "%s: expected a text", here.text);
         if (rc)
             return rc;
     }
@@ -410,7 +410,7 @@ static enum err_code check(const char *path, const struct key *key, json_t *valu
     switch (key->shape) {
     case SHAPE_TEXT:
         if (!json_is_string(value))
-            return err_set(err, ERR_INVALID, "%s: expected a word", path);
+            return err_set(err, ERR_INVALID, "%s: expected a text", path);
         return ERR_OK;
     case SHAPE_SWITCH: return check_switch(path, value, err);
     case SHAPE_TEXTS:

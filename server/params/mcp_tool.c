@@ -120,7 +120,7 @@ static enum err_code check_line(const char *text, const char *param, struct err 
     if (is_line(text))
         return ERR_OK;
     return err_invalid(err, "invalid_value", param,
-                       "Invalid '%s': it must not have control characters in it.", param);
+                       "Invalid '%s': control characters are not allowed.", param);
 }
 
 static enum err_code check_headers(const json_t *tool, const char *path, struct err *err)

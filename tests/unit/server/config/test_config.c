@@ -143,9 +143,9 @@ static void an_invalid_value_is_refused_with_the_name_of_its_setting(void **stat
     refused(read_flags("--run-expiry", "nan", NULL), "--run-expiry");
     refused(read_flags("--http-workers", "0", NULL), "--http-workers: 0 is out of range");
     refused(read_flags("--http-workers", "1.5", NULL), "not a whole number");
-    refused(read_flags("--unknown-parameters", "maybe", NULL), "unknown word 'maybe'");
+    refused(read_flags("--unknown-parameters", "maybe", NULL), "unknown value 'maybe'");
     refused(read_flags("--no-auth=perhaps", NULL), "expected true or false");
-    refused(read_flags("--api-key", "with blank", NULL), "api_key holds a blank");
+    refused(read_flags("--api-key", "with blank", NULL), "api_key must be printable ASCII");
     refused(read_flags("--no-such-thing", "1", NULL), "unknown option: --no-such-thing");
     refused(read_flags("--listen", NULL), "--listen needs a value");
     refused(read_flags("word", NULL), "unexpected argument: word");
@@ -259,7 +259,7 @@ static void an_unknown_key_of_the_file_is_named_with_its_path(void **state)
     refused(read_file("upstreams:\n  - {name: a}\n"), "upstreams[0]: 'url' is missing");
     refused(read_file("upstreams: {name: a}\n"), "upstreams: expected a list");
     refused(read_file("network: {allow_internal_hosts: [[a]]}\n"),
-            "network.allow_internal_hosts[0]: expected a word");
+            "network.allow_internal_hosts[0]: expected a text");
     refused(read_file("listen: [a]\n"), "listen: expected one value");
 }
 
