@@ -81,7 +81,7 @@ enum err_code data_dir_line(const char *data_dir, const char *name,
 
 static const char *const file_names[DATA_DIR_FILES] = {"api_key", "node_id", "lock"};
 
-void data_dir_look(const char *data_dir, struct data_dir_traces *ret_before)
+void data_dir_inspect(const char *data_dir, struct data_dir_traces *ret_before)
 {
     ret_before->directory = access(data_dir, F_OK) == 0;
     for (size_t i = 0; i < DATA_DIR_FILES; i++) {

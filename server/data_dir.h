@@ -36,7 +36,8 @@ struct data_dir_traces {
     bool files[DATA_DIR_FILES];
 };
 
-void data_dir_look(const char *data_dir, struct data_dir_traces *ret_before);
+/* Fills in which of them exist now. */
+void data_dir_inspect(const char *data_dir, struct data_dir_traces *ret_before);
 
 /* Removes the files that were made since, after a start that failed, and the directory if it was made too and is
  * empty. Only while the lock is held, and before the database knows the key. */

@@ -142,7 +142,7 @@ static void make_key(char ret_line[DATA_DIR_LINE_SIZE])
 
 static enum err_code lock_data_dir(struct serving *serving, struct err *err)
 {
-    data_dir_look(serving->config->data_dir, &serving->before);
+    data_dir_inspect(serving->config->data_dir, &serving->before);
     return data_dir_lock(serving->config->data_dir, &serving->lock_fd, err);
 }
 
