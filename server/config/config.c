@@ -547,8 +547,7 @@ static enum err_code check_key(const char *name, const char *key, struct err *er
         return err_set(err, ERR_INVALID, "%s is longer than %d characters", name, KEY_LIMIT);
     for (const char *c = key; *c; c++)
         if (*c <= ' ' || *c > '~')
-            return err_set(err, ERR_INVALID, "%s must be printable ASCII without blanks",
-                           name);
+            return err_set(err, ERR_INVALID, "%s must be printable ASCII without blanks", name);
     return ERR_OK;
 }
 
