@@ -13,8 +13,8 @@
  *
  * Both ways meet in struct err: `word` wins over the reason, the place over the table's parameter.
  *
- * Some entries surprise. A conflict is 400 and not 409, as in OpenAI's API; ERR_TAKEN has the 409. All
- * client errors have one type. 499 is nginx's status for a client that is gone.
+ * Some entries surprise. A conflict is 400 and not 409, as in OpenAI's API; ERR_TAKEN has the 409.
+ * All mistakes of a client have one type; only a limit has another. 499 is nginx's status for a client that is gone.
  */
 
 /* clang-format off */

@@ -19,8 +19,8 @@
  * Members of the request are shown as they were, also those that this server does not act on.
  * Exceptions are secrets, and the service tier "auto", which becomes the one that was used.
  *
- * An item is stored as its body, without the members that have columns: id, type, status, call_id,
- * role. encode_item() puts them back, and takes out the server's notes
+ * An item is stored as its body, without id, type and status, which have columns. encode_item() puts
+ * them back, and takes out the server's notes
  * (core/domain/notes.h). Calls that the server executed have no call_id in this API.
  *
  * The stored status is finer than what is shown: a run that requires action or is being cancelled

@@ -27,9 +27,9 @@
  *   prompt_param_check()     when a request comes: the shape of its `prompt`, before the store is asked
  *   prompt_apply()           when the template was found: makes an ordinary request of both
  *
- * After the last step nothing in the server knows that there was a template, except that the
- * response shows which version it was. Parameters of the request win over those of the template, one
- * by one and whole.
+ * The result is a request like any other, with two traces of the template: its `instructions` may be
+ * a list of messages, and the response shows which version was used. Parameters of the request win
+ * over those of the template, one by one and whole.
  *
  * Substitution works on the JSON tree, not on its text. A value is placed inside one string, or becomes
  * one content part, so no value can close a string, add a message or change a role. A value is not

@@ -30,8 +30,9 @@
  * and storing a prompt template. They accept different sets of keys, so response_fields_check() walks
  * the table and skips what is not in the set. The table decides the order, the set decides the keys.
  *
- * Two parameters are not in the table. `model` comes first of all, together with what every request must
+ * Three parameters are not in the table. `model` comes first of all, together with what every request must
  * have (response_head_check()). `input` is checked between the head and the rest, by response_input.c.
+ * `runnel`, which OpenAI does not have, comes last (runnel_params.c).
  *
  * A known parameter that this server cannot honour is refused. Ignoring it would give the client
  * something else than it asked for, and not say so. Unknown parameters follow the setting
