@@ -20,8 +20,8 @@
  * Exceptions are secrets, and the service tier "auto", which becomes the one that was used.
  *
  * An item is stored as its body, without id, type and status, which have columns. encode_item() puts
- * them back, and takes out the server's notes
- * (core/domain/notes.h). Calls that the server executed have no call_id in this API.
+ * them back, and takes out the server's notes (core/domain/notes.h). Calls that the server executed have
+ * no call_id in this API.
  *
  * The stored status is finer than what is shown: a run that requires action or is being cancelled
  * is in progress for a client of this API, and an expired one has failed.
