@@ -12,28 +12,9 @@
 #include "core/base/compiler.h"
 #include "core/base/json.h"
 
-/*
- * YAML is read into the JSON tree that the rest of the program knows, and then libyaml is out of the
- * picture.
- *
- * Only the structure is YAML's. Every scalar stays the text that was written, because YAML's own rules
- * turn `no` into false, 0800 into an error or a number, and 1_000 into 1000, depending on the version.
- * The reader of a value knows what it expects: config.c parses numbers with their bounds.
- *
- * libyaml's document API is used and not its events: line numbers are there for messages, and a file
- * of settings is small. Its danger is aliases. An alias is a second pointer to one node, so ten lines
- * can describe a tree with a billion leaves. Conversion therefore counts nodes as it visits them, and
- * limits the depth as well, which also ends a node that contains itself.
- *
- * The second half of the file is the form of each section, as tables: keys, shapes, which are required.
- * A section of a feature that this version does not have is in the tables too, so that one file serves
- * several versions and is still checked. What cannot be said in a table, SHAPE_ANY, is checked by the
- * file that reads the section.
- */
-
-/* The state of one conversion. */
+/* What one conversion carries along. */
 struct reading {
-    const char *name; /* of the file, for messages */
+    const char *name;
     yaml_document_t *document;
     size_t nodes;
 };
@@ -46,7 +27,6 @@ static size_t line_of(const yaml_node_t *node)
     return node->start_mark.line + 1;
 }
 
-/* In quotes, "null" and "" are texts like any other. */
 static json_t *scalar_value(const yaml_node_t *node)
 {
     const char *text = (const char *)node->data.scalar.value;
@@ -84,10 +64,9 @@ static enum err_code convert_pair(struct reading *reading, const yaml_node_pair_
     enum err_code rc;
 
     if (key->type != YAML_SCALAR_NODE)
-        return err_set(err, ERR_INVALID, "%s:%zu: a key must be a text", reading->name,
+        return err_set(err, ERR_INVALID, "%s:%zu: a key must be a word", reading->name,
                        line_of(key));
     word = (const char *)key->data.scalar.value;
-    /* YAML forbids it, libyaml allows it, and then the last one would win silently. */
     if (json_object_get(object, word))
         return err_set(err, ERR_INVALID, "%s:%zu: '%s' is given twice", reading->name,
                        line_of(key), word);
@@ -114,14 +93,14 @@ static enum err_code convert_mapping(struct reading *reading, const yaml_node_t 
     return ERR_OK;
 }
 
-/* Nodes are counted each time they are visited, so aliases count as what they expand to. */
+/* An alias is the same node again, so a small file can mean an endless tree: hence the limits. */
 static enum err_code convert(struct reading *reading, int index, unsigned depth,
                              json_t **ret_value, struct err *err)
 {
     const yaml_node_t *node = yaml_document_get_node(reading->document, index);
 
     if (depth > CONFIG_DEPTH_LIMIT || ++reading->nodes > CONFIG_NODE_LIMIT)
-        return err_set(err, ERR_INVALID, "%s:%zu: too deep, or too many values", reading->name,
+        return err_set(err, ERR_INVALID, "%s:%zu: nested too deep, or too long", reading->name,
                        line_of(node));
     switch (node->type) {
     case YAML_SCALAR_NODE: *ret_value = scalar_value(node); return ERR_OK;
@@ -129,7 +108,7 @@ static enum err_code convert(struct reading *reading, int index, unsigned depth,
     case YAML_MAPPING_NODE: return convert_mapping(reading, node, depth, ret_value, err);
     case YAML_NO_NODE: break;
     }
-    return err_set(err, ERR_INVALID, "%s: not a text, a list or a mapping", reading->name);
+    return err_set(err, ERR_INVALID, "%s: not understood", reading->name);
 }
 
 static enum err_code convert_document(const char *name, yaml_document_t *document,
@@ -200,6 +179,17 @@ enum err_code config_yaml_read(const char *path, json_t **ret_tree, struct err *
 }
 
 /* ---- Sections ---- */
+
+/*
+ * The form of each section, as tables: its keys, their shapes, and which are required. A section of a
+ * feature that this version does not have is in the tables too, so that one file serves several
+ * versions and every key of it is still checked. What a table cannot say, SHAPE_ANY, is checked by the
+ * file that reads the section.
+ *
+ * Scalars are texts in the tree. YAML's own rules turn `no` into false, 0800 into an error or a number,
+ * and 1_000 into 1000, depending on the version. The reader of a value knows what it expects: config.c
+ * parses numbers with their bounds, and a switch is parsed here.
+ */
 
 enum shape {
     SHAPE_TEXT,

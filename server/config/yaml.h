@@ -8,13 +8,11 @@
 #include "core/base/err.h"
 
 /*
- * config/yaml.h -- reads a YAML file into a JSON tree, and checks the form of its sections.
+ * config/yaml.h -- the YAML file as a tree, and the rules for its sections.
  *
- * In the tree every scalar is a string, exactly as it was written. Only a plain null, ~ or a missing value is
- * null. The reader of a value decides what its text means. So `port: 0800` and `name: no` are the texts that
- * the author sees, and YAML's rules about types have no effect.
- *
- * No state: any thread.
+ * In the tree every scalar is a string, as it was written; only a plain null, ~ or nothing at
+ * all is null. What a word means is decided by who reads it. So `port: 0800` and `name: no` are
+ * what the writer sees, and YAML's guesses do not matter.
  */
 
 #define CONFIG_FILE_LIMIT  ((size_t)1 << 20) /* bytes */

@@ -411,8 +411,8 @@ static void yaml_aliases_cannot_make_an_endless_tree(void **state)
         read_file("tools: {groups: [&a [1,2,3,4,5,6,7,8,9,0],\n"
                   "&b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a], &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b],\n"
                   "&d [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c], &e [*d,*d,*d,*d,*d,*d,*d,*d,*d,*d]]}\n"),
-        "too deep, or too many values");
-    refused(read_file("tools: &self {groups: *self}\n"), "too deep, or too many values");
+        "too deep, or too long");
+    refused(read_file("tools: &self {groups: *self}\n"), "too deep, or too long");
     (void)state;
 }
 
