@@ -7,6 +7,16 @@
 
 static const char enabled_key[] = "enabled";
 
+/*
+ * `tool_groups` turns groups and tools on and off, at every level: project, user, assistant, thread and
+ * request. The levels are merged later (core/tool); here the form of one level is checked, against the
+ * registry of this server.
+ *
+ * A name that the registry does not have is an error. The registry is complete before the first
+ * request, so the check and the later merge agree about it. A group that the operator has removed is
+ * not in it either: a client that names it gets an error instead of a run without the group.
+ */
+
 static enum err_code check_tools(const json_t *override, const char *path, const char *group,
                                  struct err *err)
 {

@@ -7,6 +7,7 @@
 
 enum err_code remember_params_check(const json_t *item, const char *path, struct err *err)
 {
+    /* The second is the older name, from before answers had scopes. */
     static const char *const known[] = {"remember", "persistDecision", NULL};
     const struct param_path here = param_key(path, "runnel");
     json_t *runnel = NULL;

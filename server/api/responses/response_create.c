@@ -399,13 +399,13 @@ static enum err_code take_answers(const struct response_create *create, struct r
     enum err_code rc;
 
     if (is_made_here(load, approvals)) {
-        response_approvals_note(approvals, &start->settings, load);
+        response_approvals_apply(approvals, &start->settings, load);
         return make_stored(create, start, approvals, position, err);
     }
     rc = store_approvals_take(create->server->store, create->tenant, load->run.id,
                               approvals->answers, approvals->count, &approvals->grants, err);
     if (!rc)
-        response_approvals_note(approvals, &start->settings, load);
+        response_approvals_apply(approvals, &start->settings, load);
     return rc;
 }
 
@@ -416,7 +416,7 @@ static enum err_code make(const struct response_create *create, struct run_start
     CLEANUP(response_approvals_clear) struct response_approvals approvals = {0};
     /* What would only be kept, nobody finds again who does not go on from there. */
     const json_t *input = create->idle ? NULL : json_object_get(create->body, "input");
-    enum err_code rc = response_approvals_look(create->server->store, create->tenant, load,
+    enum err_code rc = response_approvals_load(create->server->store, create->tenant, load,
                                                input, &approvals, err);
 
     if (rc)
