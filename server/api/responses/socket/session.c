@@ -77,7 +77,7 @@ static bool is_idle(const struct session *session)
     return !session->lanes && !session->reading && !session->inbox;
 }
 
-static void say_too_old(struct session *session, const char *lane)
+static void send_too_old(struct session *session, const char *lane)
 {
     struct err err;
 
@@ -87,7 +87,7 @@ static void say_too_old(struct session *session, const char *lane)
     session_error(session, lane, &err);
 }
 
-void session_look(struct session *session)
+void session_close_if_idle(struct session *session)
 {
     if (session->gone || !is_idle(session))
         return;
@@ -104,8 +104,8 @@ static void aged(void *owner)
 
     session->aged = true;
     if (is_idle(session))
-        say_too_old(session, "");
-    session_look(session);
+        send_too_old(session, "");
+    session_close_if_idle(session);
 }
 
 static void draining(void *owner)
@@ -113,17 +113,17 @@ static void draining(void *owner)
     struct session *session = owner;
 
     session->draining = true;
-    session_look(session);
+    session_close_if_idle(session);
 }
 
 /* ---- Commands ---- */
 
-static void obey(struct session *session, struct ws_command *command, struct message *message)
+static void carry_out(struct session *session, struct ws_command *command, struct message *message)
 {
     if (command->kind == WS_STEER)
         steer_take(session, command, message->length);
     else if (session->aged)
-        say_too_old(session, command->lane);
+        send_too_old(session, command->lane);
     else
         turn_add(session, command, TAKE(message->text), message->length);
     ws_command_clear(command);
@@ -152,11 +152,11 @@ static void was_read(struct loop_task *task)
     else if (session->gone)
         ws_command_clear(&reading->command);
     else
-        obey(session, &reading->command, reading->message);
+        carry_out(session, &reading->command, reading->message);
     message_free(session, reading->message);
     free(reading);
     read_next(session);
-    session_look(session);
+    session_close_if_idle(session);
     websocket_release(session->socket);
 }
 
@@ -213,7 +213,7 @@ static void gone(void *owner)
         message_free(session, message);
     }
     session->inbox_end = &session->inbox;
-    turns_lose(session);
+    turns_cancel(session);
 }
 
 static void destroy(void *owner)

@@ -57,7 +57,7 @@ enum turn_end {
 struct turn {
     struct sink sink;
     struct work work;
-    struct loop_task done, lost;
+    struct loop_task done, cancel;
     struct session *session;
     struct lane *lane;
     struct turn *next; /* the lane's line */
@@ -88,7 +88,7 @@ struct turn {
     struct ws_response *remembered; /* between its end and the engine's letting go */
     json_t *required;               /* what its client must answer, as stubs; NULL: nothing */
     bool running;                   /* the engine has the sink */
-    bool lost_posted;               /* a task is under way that looks at it */
+    bool cancel_posted;               /* a task is under way that looks at it */
     bool closed;                    /* the engine has let go */
 };
 
@@ -130,7 +130,7 @@ void session_send(struct session *session, const char *lane, json_t *event);
 void session_error(struct session *session, const char *lane, const struct err *err);
 
 /* Something has ended: perhaps everything has. */
-void session_look(struct session *session);
+void session_close_if_idle(struct session *session);
 
 /* Bytes that a client sent and we keep. */
 void session_count(struct session *session, size_t bytes);
@@ -142,13 +142,13 @@ void session_uncount(struct session *session, size_t bytes);
 void turn_add(struct session *session, struct ws_command *command, char *text, size_t length);
 
 /* The response that goes on from `turn` with what was said to it: the next of its lane. */
-void turn_follow(struct turn *turn);
+void turn_add_successor(struct turn *turn);
 
 /* The running turn of that response; NULL. */
 struct turn *turn_find(const struct session *session, const char *response_id);
 
 /* The client has gone: runs are cancelled, what waits is dropped. */
-void turns_lose(struct session *session);
+void turns_cancel(struct session *session);
 
 /* ---- socket/steer.c ---- */
 

@@ -85,7 +85,7 @@ json_t *steers_input(const struct steers *steers, const json_t *input)
 
 /* ---- Telling ---- */
 
-static void say_failed(struct session *session, const char *lane, int64_t sequence,
+static void send_failed(struct session *session, const char *lane, int64_t sequence,
                        json_t *steer, const char *code, const char *message)
 {
     session_send(session, lane,
@@ -99,7 +99,7 @@ static void say_failed(struct session *session, const char *lane, int64_t sequen
 static void refuse(struct session *session, const struct ws_command *command, const char *lane,
                    int64_t sequence, const char *code, const char *message)
 {
-    say_failed(session, lane, sequence,
+    send_failed(session, lane, sequence,
                json_build("{s:s, s:O}", "previous_response_id", command->target, "input",
                           json_object_get(command->body, "input")),
                code, message);
@@ -110,14 +110,14 @@ static void give_back(struct session *session, const char *lane, int64_t *sequen
                       struct steers *steers, const char *code, const char *message)
 {
     for (const struct steer *steer = steers->first; steer; steer = steer->next)
-        say_failed(session, lane, (*sequence)++,
+        send_failed(session, lane, (*sequence)++,
                    json_build("{s:s, s:s, s:O}", "id", steer->id, "previous_response_id",
                               steer->target, "input", steer->input),
                    code, message);
     steers_clear(session, steers);
 }
 
-static void say_pending(struct turn *turn)
+static void send_pending(struct turn *turn)
 {
     for (const struct steer *steer = turn->steers.first; steer; steer = steer->next)
         session_send(
@@ -262,7 +262,7 @@ static void wait_for_client(struct turn *turn, struct ws_response *response)
 {
     struct steers *waiting = mem_new(struct steers);
 
-    say_pending(turn);
+    send_pending(turn);
     *waiting = turn->steers;
     turn->steers = (struct steers){0};
     response->waiting = waiting;
@@ -280,7 +280,7 @@ void steer_settle(struct turn *turn, struct ws_response *response)
     else if (turn->required && response)
         wait_for_client(turn, response);
     else
-        turn_follow(turn);
+        turn_add_successor(turn);
 }
 
 /* ---- The response that follows ---- */

@@ -131,9 +131,9 @@ static void end_turn(struct turn *turn)
 
     lane->active = NULL;
     start_lane(session, lane);
-    session_look(session);
+    session_close_if_idle(session);
     turn->closed = true;
-    if (!turn->lost_posted)
+    if (!turn->cancel_posted)
         turn_free(turn);
 }
 
@@ -242,7 +242,7 @@ static void sink_context(struct sink *sink, const struct item_row *const *items,
 }
 
 /* The run came to no end that could be told: its server lost it. */
-static void say_lost(struct turn *turn)
+static void send_lost(struct turn *turn)
 {
     struct err err;
 
@@ -256,7 +256,7 @@ static void sink_close(struct sink *sink)
 
     turn->running = false;
     if (turn->end == TURN_RUNS && !turn->session->gone)
-        say_lost(turn);
+        send_lost(turn);
     if (turn->steers_in.count)
         steer_unclaim(turn);
     steer_settle(turn, turn->remembered);
@@ -381,11 +381,11 @@ static void make_on_worker(struct work *work)
 
 /* ---- From the line to the engine ---- */
 
-static void lost_heard(struct loop_task *task)
+static void cancel_ran(struct loop_task *task)
 {
-    struct turn *turn = CONTAINER_OF(task, struct turn, lost);
+    struct turn *turn = CONTAINER_OF(task, struct turn, cancel);
 
-    turn->lost_posted = false;
+    turn->cancel_posted = false;
     if (turn->closed)
         turn_free(turn);
     else if (turn->sink.gone)
@@ -394,13 +394,13 @@ static void lost_heard(struct loop_task *task)
 
 /* By way of the inbox: there the run's arrival is before it, and the engine is not in the middle of
  * telling us something. */
-static void lose(struct turn *turn)
+static void cancel_turn(struct turn *turn)
 {
-    if (!turn->running || turn->lost_posted)
+    if (!turn->running || turn->cancel_posted)
         return;
-    turn->lost_posted = true;
-    turn->lost.run = lost_heard;
-    loop_post(turn->session->loop, &turn->lost);
+    turn->cancel_posted = true;
+    turn->cancel.run = cancel_ran;
+    loop_post(turn->session->loop, &turn->cancel);
 }
 
 static void run(struct turn *turn)
@@ -416,7 +416,7 @@ static void run(struct turn *turn)
     turn->running = true;
     engine_run(turn->session->server->engine, &turn->start);
     if (turn->session->gone)
-        lose(turn);
+        cancel_turn(turn);
 }
 
 /* As OpenAI does it: who cannot be gone on from now is not tried again from memory. */
@@ -534,7 +534,7 @@ void turn_add(struct session *session, struct ws_command *command, char *text, s
     start_lane(session, lane);
 }
 
-void turn_follow(struct turn *turn)
+void turn_add_successor(struct turn *turn)
 {
     struct turn *next = turn_new(turn->session);
 
@@ -555,7 +555,7 @@ struct turn *turn_find(const struct session *session, const char *response_id)
     return NULL;
 }
 
-void turns_lose(struct session *session)
+void turns_cancel(struct session *session)
 {
     struct lane *lane = session->lanes, *next;
 
@@ -566,6 +566,6 @@ void turns_lose(struct session *session)
         while ((turn = take_first(lane)))
             turn_free(turn);
         if (lane->active)
-            lose(lane->active);
+            cancel_turn(lane->active);
     }
 }
