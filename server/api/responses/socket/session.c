@@ -1,3 +1,25 @@
+/*
+ * A session: the messages of one WebSocket, one after another.
+ *
+ *   take_message() ─▶ inbox ─▶ read_next() ─▶ worker: read_message() ─▶ was_read() ─▶ carry_out()
+ *
+ * Why parsing is not done on the loop: a message may have as many megabytes as a request body, and
+ * its JSON would stop every run of the loop for that long. Why one at a time: two workers could
+ * finish in the wrong order, and a steer would overtake the create that it is for.
+ *
+ * Backpressure. While a message is being read, the socket is paused and the client has to wait. So
+ * the inbox holds what came in one read of the socket and does not grow. All bytes that are kept
+ * count against max_bodies, like bodies of requests.
+ *
+ * The end comes in one of two orders. If the client leaves, gone() drops the inbox and cancels the
+ * runs. Turns and readings may still be with a worker or the engine; each holds the socket, and the
+ * last one to release it frees the session (destroy). If the connection is too old or the server
+ * drains, nothing new begins, and when the last turn has ended the socket is closed.
+ *
+ * Nothing of a session is stored. After a crash, the client opens a new connection and continues its
+ * stored responses there.
+ */
+
 #include "server/api/responses/socket/session.h"
 
 #include <stdio.h>
@@ -11,14 +33,14 @@
 #include "server/http/request.h"
 #include "server/server.h"
 
-/* A text that came and was not looked at yet. */
+/* A message that waits to be parsed. */
 struct message {
     struct message *next;
     char *text;
     size_t length;
 };
 
-/* One that a worker looks at. */
+/* A message that a worker is parsing. `command`, `err` and `rc` are the worker's until `done` runs. */
 struct reading {
     struct work work;
     struct loop_task done;
@@ -70,7 +92,7 @@ static void message_free(struct session *session, struct message *message)
     free(message);
 }
 
-/* ---- Nothing more comes ---- */
+/* ---- Growing old, and draining ---- */
 
 static bool is_idle(const struct session *session)
 {
@@ -118,7 +140,8 @@ static void draining(void *owner)
 
 /* ---- Commands ---- */
 
-static void carry_out(struct session *session, struct ws_command *command, struct message *message)
+static void carry_out(struct session *session, struct ws_command *command,
+                      struct message *message)
 {
     if (command->kind == WS_STEER)
         steer_take(session, command, message->length);
@@ -129,7 +152,7 @@ static void carry_out(struct session *session, struct ws_command *command, struc
     ws_command_clear(command);
 }
 
-/* On a worker: a message may be large. */
+/* On a worker. */
 static void read_message(struct work *work)
 {
     struct reading *reading = CONTAINER_OF(work, struct reading, work);
@@ -160,7 +183,7 @@ static void was_read(struct loop_task *task)
     websocket_release(session->socket);
 }
 
-/* While there is something to read here, nothing more is read from the client. */
+/* Gives the next message to a worker, and pauses the socket until the inbox is empty. */
 static void read_next(struct session *session)
 {
     struct message *message = session->inbox;
