@@ -1,3 +1,16 @@
+/*
+ * The library's functions that this program defines instead.
+ *
+ * This is symbol interposition, without LD_PRELOAD: of two definitions of a dynamic symbol the
+ * executable's comes first, also for calls from inside a shared library (ld.so(8)). The library's own
+ * function is found with dlsym(RTLD_NEXT). A patched copy of the library in this repository was the
+ * alternative. It would have to follow the security fixes of two Debian releases.
+ *
+ * Everything here runs on the library's workers, for every connection of the process. A connection
+ * of another daemon (the scripted upstream, the self-test) has no struct http_connection, and gets
+ * the library's behaviour unchanged.
+ */
+
 #include "server/http/mhd_overrides.h"
 
 #include <assert.h>
@@ -12,7 +25,7 @@
 #include "server/http/parse/framing.h"
 #include "server/http/parse/hygiene.h"
 
-/* ---- The library's own ---- */
+/* ---- The functions of the library ---- */
 
 static struct {
     __typeof__(&MHD_queue_response) queue_response;

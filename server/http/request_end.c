@@ -1,6 +1,17 @@
 /*
  * request_end.c -- a request that is complete, or as complete as it can be read: its endpoint
  * is called, or it is answered without one.
+ *
+ *   request_finish() ─▶ call_endpoint() ─┬─▶ an answer, a stream, an upgrade: sent
+ *                                        └─▶ a wait: suspended ─▶ request_end_waiting() ─▶ sent
+ *
+ * An endpoint is called only if both readers of the bytes, the library and framing.c, have come to
+ * the end of the body. Otherwise a part of the next request may be in this one, and the connection
+ * ends.
+ *
+ * A wait comes back in one of three ways: with an object, which is the answer; with REQUEST_GO_ON, and
+ * then another function of the endpoint runs, as if it were called now; or with nothing, because the
+ * server stops, and then the client is asked to retry.
  */
 
 #include <assert.h>
@@ -40,6 +51,8 @@ static enum MHD_Result send_or_fail(struct request *request, enum err_code rc, s
     return request_send(request) ? MHD_YES : MHD_NO;
 }
 
+/* Calls the function that the endpoint left for this moment. It may make a stream, so the wait's memory is
+ * released first. */
 static enum MHD_Result go_on(struct request *request)
 {
     struct request_later later = request->later;
