@@ -1,3 +1,15 @@
+/*
+ * Forms: multipart/form-data (RFC 7578), in the way in which OpenAI's SDKs upload files.
+ *
+ * The parts are taken apart by libmicrohttpd's post processor, which is made for pieces as they
+ * arrive. Here it gets the whole body at once: a form is limited by max_body like any other body, and
+ * an endpoint wants to see all its parts before it stores one. Uploads larger than memory will need
+ * the pieces.
+ *
+ * The post processor reads the Content-Type of the connection by itself, and reads it badly. So the
+ * boundary is parsed in form_boundary.c, and the processor gets a header that it understands.
+ */
+
 #include "server/http/parse/form.h"
 
 #include <microhttpd.h>
@@ -44,7 +56,7 @@ static bool begins_again(const struct form *form, const char *name, const char *
            is_same(last->filename, clean_filename);
 }
 
-/* The form in which MHD_create_post_processor() needs the type. */
+/* The library's callback: a piece of a part, or the beginning of one. */
 static enum MHD_Result take(void *arg, enum MHD_ValueKind kind, const char *name,
                             const char *filename, const char *type, const char *encoding,
                             const char *data, uint64_t offset, size_t size)
